@@ -17,12 +17,12 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// anywhere returns a set of a ClusterRole, and of ConfigMaps in the other namespace that come after it, as many as minAvailable.
-func (env *operatorEnv) anywhere(options ...ChildOption) *ChildSet[*budget] {
+// anywhere returns a set of a ClusterRole, and of ConfigMaps in the other namespace that come after it, as many as shards.
+func (env *serverEnv) anywhere(options ...ChildOption) *ChildSet[*Shop] {
 	options = append(options, Anywhere())
-	role := Build(func(*budget) *rbacv1.ClusterRole { return env.role() }, options...)
-	shards := BuildEach(func(owner *budget) (all []*corev1.ConfigMap, err error) {
-		for i := range owner.Spec.MinAvailable.IntValue() {
+	role := Build(func(*Shop) *rbacv1.ClusterRole { return env.role() }, options...)
+	shards := BuildEach(func(owner *Shop) (all []*corev1.ConfigMap, err error) {
+		for i := range int(owner.Spec.Shards) {
 			all = append(all, env.shard(i))
 		}
 		return all, nil
@@ -30,39 +30,39 @@ func (env *operatorEnv) anywhere(options ...ChildOption) *ChildSet[*budget] {
 	return Ensure(shards, role)
 }
 
-func (env *operatorEnv) role() *rbacv1.ClusterRole {
+func (env *serverEnv) role() *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: env.namespace}}
 }
 
-func (env *operatorEnv) shard(i int) *corev1.ConfigMap {
-	return namedConfigMap(env.other, fmt.Sprint("web-", i))
+func (env *serverEnv) shard(i int) *corev1.ConfigMap {
+	return namedConfigMap(env.elsewhere, fmt.Sprint("web-", i))
 }
 
 // isOf reports whether an object has the mark of the owner, and no reference.
-func (env *operatorEnv) isOf(owner types.UID) func(client.Object) bool {
+func (env *serverEnv) isOf(owner types.UID) func(client.Object) bool {
 	return func(obj client.Object) bool {
 		return obj.GetLabels()[record.OwnerUID] == string(owner) && len(obj.GetOwnerReferences()) == 0 &&
-			obj.GetAnnotations()[record.Owner] == fmt.Sprintf("PodDisruptionBudget.policy/%s/web/%s", env.namespace, owner)
+			obj.GetAnnotations()[record.Owner] == fmt.Sprintf("Shop.example.com/%s/web/%s", env.namespace, owner)
 	}
 }
 
-func waitForMarks[T client.Object](t *testing.T, env *operatorEnv, obj T, owner types.UID) {
+func waitForMarks[T client.Object](t *testing.T, env *serverEnv, obj T, owner types.UID) {
 	t.Helper()
 	waitFor(t, env, obj, func(obj T) bool { return env.isOf(owner)(obj) })
 }
 
 func TestAnywhere(t *testing.T) {
 	t.Run("LivesAndGoesWithTheOwner", func(t *testing.T) {
-		env := newOperatorEnv(t)
+		env := newClusterEnv(t, ShopSpec{Shards: 1})
 		env.start(t, env.anywhere())
 		env.create(t, env.owner)
 		role, shard, second := env.role(), env.shard(0), env.shard(1)
 		waitForMarks(t, env, role, env.owner.UID)
 		waitForMarks(t, env, shard, env.owner.UID)
 
-		env.setAvailable(t, 2)
+		env.setShards(t, 2)
 		waitFor(t, env, second, exists)
-		env.setAvailable(t, 1)
+		env.setShards(t, 1)
 		env.waitGone(t, second)
 
 		change(t, env, shard, func(m *corev1.ConfigMap) { delete(m.Labels, record.OwnerUID) })
@@ -71,29 +71,29 @@ func TestAnywhere(t *testing.T) {
 		waitForMarks(t, env, role, env.owner.UID)
 
 		before := shard.UID
-		require.NoError(t, env.client.Delete(t.Context(), shard))
+		require.NoError(t, env.other.Delete(t.Context(), shard))
 		waitFor(t, env, shard, func(m *corev1.ConfigMap) bool { return m.UID != before })
 
-		require.NoError(t, env.client.Delete(t.Context(), env.owner))
+		require.NoError(t, env.other.Delete(t.Context(), env.owner))
 		env.waitGone(t, env.owner, role, shard)
 	})
 	t.Run("OwnerDeletedWhileDown", func(t *testing.T) {
-		env := newOperatorEnv(t)
+		env := newClusterEnv(t, ShopSpec{Shards: 1})
 		_, stop := env.start(t, env.anywhere())
 		env.create(t, env.owner)
 		waitForMarks(t, env, env.shard(0), env.owner.UID)
 		stop()
-		require.NoError(t, env.client.Delete(t.Context(), env.owner))
+		require.NoError(t, env.other.Delete(t.Context(), env.owner))
 		change(t, env, env.shard(0), func(m *corev1.ConfigMap) { m.Labels = nil }) // nothing repairs it any more
-		waitFor(t, env, env.owner, func(b *budget) bool { return b.DeletionTimestamp != nil })
+		waitFor(t, env, env.owner, func(shop *Shop) bool { return shop.DeletionTimestamp != nil })
 		env.start(t, env.anywhere())
 		env.waitGone(t, env.owner, env.role(), env.shard(0))
 	})
 	t.Run("OwnerMadeAnewWhileDown", func(t *testing.T) {
-		env := newOperatorEnv(t)
+		env := newClusterEnv(t, ShopSpec{Shards: 1})
 		_, stop := env.start(t, env.anywhere())
 		env.create(t, env.owner)
-		env.setAvailable(t, 2)
+		env.setShards(t, 2)
 		shard, second := env.shard(0), env.shard(1)
 		waitForMarks(t, env, second, env.owner.UID)
 		waitForMarks(t, env, shard, env.owner.UID)
@@ -109,7 +109,7 @@ func TestAnywhere(t *testing.T) {
 		env.waitGone(t, second)
 	})
 	t.Run("AdoptedByTheNextOwner", func(t *testing.T) {
-		env := newOperatorEnv(t)
+		env := newClusterEnv(t, ShopSpec{Shards: 1})
 		_, stop := env.start(t, env.anywhere())
 		env.create(t, env.owner)
 		shard := env.shard(0)
@@ -124,7 +124,7 @@ func TestAnywhere(t *testing.T) {
 		require.Equal(t, before, shard.UID)
 	})
 	t.Run("CopiesStay", func(t *testing.T) {
-		env := newOperatorEnv(t)
+		env := newClusterEnv(t, ShopSpec{Shards: 1})
 		env.start(t, env.anywhere())
 		env.create(t, env.owner)
 		shard := env.shard(0)
@@ -132,23 +132,23 @@ func TestAnywhere(t *testing.T) {
 		copyOf := func(namespace, name string) *corev1.ConfigMap {
 			made := shard.DeepCopy()
 			made.ObjectMeta = metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: shard.Labels, Annotations: shard.Annotations}
-			require.NoError(t, env.client.Create(t.Context(), made, client.FieldOwner("backup")))
+			require.NoError(t, env.other.Create(t.Context(), made, client.FieldOwner("backup")))
 			return made
 		}
-		renamed, moved := copyOf(env.other, "copy"), copyOf(env.namespace, shard.Name)
-		forged := copyOf(env.other, "forged") // it claims to be a child, but the operator has never written it
-		change(t, env, forged, func(m *corev1.ConfigMap) { m.Annotations[record.Object] = "ConfigMap/" + env.other + "/forged" })
-		env.setAvailable(t, 2) // prunes under the present names
+		renamed, moved := copyOf(env.elsewhere, "copy"), copyOf(env.namespace, shard.Name)
+		forged := copyOf(env.elsewhere, "forged") // it claims to be a child, but the operator has never written it
+		change(t, env, forged, func(m *corev1.ConfigMap) { m.Annotations[record.Object] = "ConfigMap/" + env.elsewhere + "/forged" })
+		env.setShards(t, 2) // prunes under the present names
 		waitForMarks(t, env, env.shard(1), env.owner.UID)
-		require.NoError(t, env.client.Delete(t.Context(), env.owner))
+		require.NoError(t, env.other.Delete(t.Context(), env.owner))
 		env.waitGone(t, env.owner, env.role(), shard, env.shard(1))
 		for _, copied := range []*corev1.ConfigMap{renamed, moved, forged} {
-			require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(copied), copied))
+			require.NoError(t, env.other.Get(t.Context(), client.ObjectKeyFromObject(copied), copied))
 			require.Nil(t, copied.DeletionTimestamp)
 		}
 	})
 	t.Run("AnotherOwnersChild", func(t *testing.T) {
-		env := newOperatorEnv(t)
+		env := newClusterEnv(t, ShopSpec{Shards: 1})
 		set, _ := env.start(t, env.anywhere())
 		env.create(t, env.owner)
 		waitForMarks(t, env, env.shard(0), env.owner.UID)
@@ -159,77 +159,77 @@ func TestAnywhere(t *testing.T) {
 			owned, is := errors.AsType[*OwnershipError](err)
 			return is && owned.Owner.Name == "web" && owned.OwnerNamespace == env.namespace && owned.Owner.UID == env.owner.UID
 		})
-		require.NoError(t, env.client.Delete(t.Context(), second))
+		require.NoError(t, env.other.Delete(t.Context(), second))
 		env.waitGone(t, second)
-		require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(env.shard(0)), env.shard(0)), "it belongs to the first")
-		env.create(t, func() *budget {
+		require.NoError(t, env.other.Get(t.Context(), client.ObjectKeyFromObject(env.shard(0)), env.shard(0)), "it belongs to the first")
+		env.create(t, func() *Shop {
 			second.ObjectMeta = metav1.ObjectMeta{Namespace: env.namespace, Name: "second"}
 			return second
 		}())
-		require.NoError(t, env.client.Delete(t.Context(), env.owner))
+		require.NoError(t, env.other.Delete(t.Context(), env.owner))
 		waitFor(t, env, env.role(), func(r *rbacv1.ClusterRole) bool { return r.Labels[record.OwnerUID] == string(second.UID) })
 	})
 	t.Run("TerminatingNamespace", func(t *testing.T) {
-		env := newOperatorEnv(t)
+		env := newClusterEnv(t, ShopSpec{Shards: 1})
 		set, _ := env.start(t, env.anywhere())
 		env.create(t, env.owner)
 		shard := env.shard(0)
 		waitForMarks(t, env, shard, env.owner.UID)
 		before := shard.UID
 		change(t, env, shard, func(m *corev1.ConfigMap) { m.Finalizers = []string{"example.com/hold"} })
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: env.other}}
-		require.NoError(t, env.client.Delete(t.Context(), namespace))
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: env.elsewhere}}
+		require.NoError(t, env.other.Delete(t.Context(), namespace))
 		set.waitForError(t, func(err error) bool {
 			wait, waits := errors.AsType[*WaitingError](err)
 			return waits && strings.Contains(wait.Error(), "is being deleted")
 		})
 		change(t, env, shard, func(m *corev1.ConfigMap) { m.Finalizers = nil })
 		env.waitGone(t, namespace)
-		require.NoError(t, env.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: env.other}}))
+		require.NoError(t, env.other.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: env.elsewhere}}))
 		waitForMarks(t, env, shard, env.owner.UID)
 		require.NotEqual(t, before, shard.UID)
 	})
 	t.Run("NamespaceNotCovered", func(t *testing.T) {
-		env := newOperatorEnv(t)
+		env := newClusterEnv(t, ShopSpec{Shards: 1})
 		set, _ := env.start(t, env.anywhere(), env.namespace)
 		env.create(t, env.owner)
 		set.waitForError(t, func(err error) bool {
-			return err != nil && strings.Contains(err.Error(), "ConfigMap "+env.other+"/web-0 is in a namespace that the operator's cache does not cover")
+			return err != nil && strings.Contains(err.Error(), "ConfigMap "+env.elsewhere+"/web-0 is in a namespace that the operator's cache does not cover")
 		})
 		waitForMarks(t, env, env.role(), env.owner.UID) // the others are written all the same
-		require.True(t, apierrors.IsNotFound(env.client.Get(t.Context(), client.ObjectKeyFromObject(env.shard(0)), env.shard(0))))
-		require.NoError(t, env.client.Delete(t.Context(), env.owner))
+		require.True(t, apierrors.IsNotFound(env.other.Get(t.Context(), client.ObjectKeyFromObject(env.shard(0)), env.shard(0))))
+		require.NoError(t, env.other.Delete(t.Context(), env.owner))
 		env.waitGone(t, env.owner, env.role())
 	})
 	t.Run("AnotherInstallationsChildStays", func(t *testing.T) {
-		env := newOperatorEnv(t)
-		env.start(t, env.anywhere(), env.namespace, env.other)
+		env := newClusterEnv(t, ShopSpec{Shards: 1})
+		env.start(t, env.anywhere(), env.namespace, env.elsewhere)
 		neighbour := *env // it covers the other namespace, but not the owner's
-		neighbour.namespace = env.other
-		set, _ := neighbour.start(t, env.anywhere(), env.other)
+		neighbour.namespace = env.elsewhere
+		set, _ := neighbour.start(t, env.anywhere(), env.elsewhere)
 		env.create(t, env.owner)
 		waitForMarks(t, env, env.shard(0), env.owner.UID)
 		theirs := neighbour.newOwner()
 		neighbour.create(t, theirs)
 		set.waitForError(t, func(err error) bool { _, is := errors.AsType[*OwnershipError](err); return is })
-		require.NoError(t, env.client.Delete(t.Context(), theirs))
+		require.NoError(t, env.other.Delete(t.Context(), theirs))
 		env.waitGone(t, theirs)
 		waitForMarks(t, env, env.shard(0), env.owner.UID)
 	})
 	t.Run("OrphanPropagation", func(t *testing.T) {
-		env := newOperatorEnv(t)
+		env := newClusterEnv(t, ShopSpec{Shards: 1})
 		env.start(t, env.anywhere())
 		env.create(t, env.owner)
 		shard := env.shard(0)
 		waitForMarks(t, env, shard, env.owner.UID)
-		require.NoError(t, env.client.Delete(t.Context(), env.owner, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
+		require.NoError(t, env.other.Delete(t.Context(), env.owner, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
 		env.waitGone(t, env.owner)
 		for _, obj := range []client.Object{shard, env.role()} {
-			require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
+			require.NoError(t, env.other.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
 			require.Nil(t, obj.GetDeletionTimestamp())
 			require.NotContains(t, obj.GetLabels(), record.OwnerUID)
 			require.NotContains(t, obj.GetAnnotations(), record.Owner)
 		}
-		require.NoError(t, env.client.Delete(t.Context(), env.role()))
+		require.NoError(t, env.other.Delete(t.Context(), env.role()))
 	})
 }

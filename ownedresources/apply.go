@@ -4,29 +4,19 @@ import (
 	"context"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
-)
-
-// Operation is what was done to an object, or what [Diff] found would be done.
-type Operation = apply.Operation
-
-const (
-	// Unchanged: the live object is as desired. No request is sent.
-	Unchanged = apply.Unchanged
-	// Created: the object was absent, and is created.
-	Created = apply.Created
-	// Applied: the live object differs, and is applied.
-	Applied = apply.Applied
 )
 
 // Result is what [Apply] did to one object.
 type Result struct {
 	// Object is the live object. It may be the cache's own: read it, but do not modify it.
 	Object client.Object
-	// Operation is what was done.
-	Operation Operation
+	// Operation is what was done: OperationResultNone if the live object is as desired, and no request was sent;
+	// OperationResultCreated if it was absent; OperationResultUpdated if it differed, and was applied.
+	Operation controllerutil.OperationResult
 }
 
 // Apply creates or applies the desired objects, with owner as their controller. It sends no request for an object that

@@ -14,7 +14,7 @@ import (
 )
 
 // configured returns a Deployment as an apply configuration, with a zero that a Go struct would leave out.
-func configured(owner *configMap) *appsv1ac.DeploymentApplyConfiguration {
+func configured(owner *Shop) *appsv1ac.DeploymentApplyConfiguration {
 	selector := map[string]string{"app": "web"}
 	return appsv1ac.Deployment(owner.Name, owner.Namespace).WithSpec(appsv1ac.DeploymentSpec().
 		WithReplicas(2).WithMinReadySeconds(0).
@@ -24,8 +24,8 @@ func configured(owner *configMap) *appsv1ac.DeploymentApplyConfiguration {
 }
 
 func TestBuildApply(t *testing.T) {
-	env := newTestEnv(t)
-	build := func(owner *configMap) (*appsv1ac.DeploymentApplyConfiguration, error) { return configured(owner), nil }
+	env := newServerEnv(t)
+	build := func(owner *Shop) (*appsv1ac.DeploymentApplyConfiguration, error) { return configured(owner), nil }
 	s := Ensure(BuildApply(&appsv1.Deployment{}, build))
 	s.SetName("step")
 	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "LessReplicas")
@@ -40,7 +40,7 @@ func TestBuildApply(t *testing.T) {
 	require.Zero(t, live.Spec.MinReadySeconds, "the configuration sets the zero")
 	require.True(t, live.Spec.Paused, "a field that it does not set stays")
 
-	restarted := Ensure(BuildApply(&appsv1.Deployment{}, func(*configMap) (*appsv1ac.DeploymentApplyConfiguration, error) { return nil, nil }))
+	restarted := Ensure(BuildApply(&appsv1.Deployment{}, func(*Shop) (*appsv1ac.DeploymentApplyConfiguration, error) { return nil, nil }))
 	restarted.SetName("step")
 	require.NoError(t, restarted.Reconcile(t.Context(), env.client, env.owner))
 	require.False(t, env.exists(t, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}), "nil is no object")
@@ -50,25 +50,25 @@ func TestBuildApplyErrors(t *testing.T) {
 	broken := errors.New("no image")
 	tests := map[string]struct {
 		reason  string
-		child   AnyChild[*configMap]
+		child   AnyChild[*Shop]
 		wantErr string
 	}{
 		"AnotherKind": {
 			reason: "The sample decides how the live object is read.",
-			child: BuildApply(&corev1.Service{}, func(owner *configMap) (*appsv1ac.DeploymentApplyConfiguration, error) {
+			child: BuildApply(&corev1.Service{}, func(owner *Shop) (*appsv1ac.DeploymentApplyConfiguration, error) {
 				return configured(owner), nil
 			}),
 			wantErr: "apply configuration *v1.DeploymentApplyConfiguration is of apps/v1, Kind=Deployment, and the sample that was given with it of /v1, Kind=Service: give a sample of the same kind",
 		},
 		"Fails": {
 			reason:  "The error of the function is returned.",
-			child:   BuildApply(&appsv1.Deployment{}, func(*configMap) (*appsv1ac.DeploymentApplyConfiguration, error) { return nil, broken }),
+			child:   BuildApply(&appsv1.Deployment{}, func(*Shop) (*appsv1ac.DeploymentApplyConfiguration, error) { return nil, broken }),
 			wantErr: "no image",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			env := newTestEnv(t)
+			env := newServerEnv(t)
 			require.EqualError(t, Ensure(test.child).Reconcile(t.Context(), env.client, env.owner), test.wantErr, test.reason)
 		})
 	}

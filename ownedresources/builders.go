@@ -18,7 +18,7 @@ import (
 // of this package use it. The owner reference is added when the child is applied.
 //
 // The name fits most kinds. A Service, a StatefulSet, a Job and a CronJob need shorter names than a custom resource may
-// have: see [ValidateServiceName] and the functions beside it.
+// have: see [ValidateName].
 func ObjectMeta(owner client.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: owner.GetNamespace(), Name: owner.GetName(), Labels: Labels(owner)}
 }

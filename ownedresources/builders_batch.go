@@ -19,7 +19,7 @@ import (
 //
 // The pod template is immutable once the Job exists. Name the Job after what it does, such as the version that it
 // migrates to, or use [Recreate]. TTLSecondsAfterFinished is unset: [Ensure] creates a Job that was removed again, and it
-// runs again. The name must be a label value, of at most 63 characters: check it with [ValidateJobName].
+// runs again. The name must be a label value, of at most 63 characters: check it with [ValidateName].
 //
 // NewJob does not change containers.
 func NewJob(owner client.Object, containers ...corev1.Container) *batchv1.Job {
@@ -35,7 +35,7 @@ func NewJob(owner client.Object, containers ...corev1.Container) *batchv1.Job {
 // up. TimeZone is unset: the schedule is in the time zone of the kube-controller-manager, which is usually UTC.
 //
 // A change applies to later Jobs only. The API server refuses a name of more than 52 characters: check it with
-// [ValidateCronJobName].
+// [ValidateName].
 //
 // NewCronJob does not change containers.
 func NewCronJob(owner client.Object, schedule string, containers ...corev1.Container) *batchv1.CronJob {

@@ -14,7 +14,7 @@ import (
 // applied. It selects the pods of a [NewDeployment] with the same owner and selector.
 //
 // The name of a Service must be a DNS label: at most 63 characters, without dots. The owner's name may be longer, and
-// the API server then refuses the Service: set another name. [ValidateServiceName] and [ValidateServicePorts] find what
+// the API server then refuses the Service: set another name. [ValidateName] and [ValidateServicePorts] find what
 // the API server would refuse before a request is sent.
 func NewService(owner client.Object, selector map[string]string, ports ...corev1.ServicePort) *corev1.Service {
 	return &corev1.Service{

@@ -105,7 +105,7 @@ func TestNewIngress(t *testing.T) {
 
 // TestNewNetworkPolicyEgress proves that egress is limited exactly while there are rules for it.
 func TestNewNetworkPolicyEgress(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	const ingress, egress = networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress
 	for _, tc := range []struct {
 		reason  string
@@ -132,7 +132,7 @@ func TestNewNetworkPolicyEgress(t *testing.T) {
 }
 
 func TestApplyKeepsClusterIPAndNodePort(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	want := w.service()
 	want.Spec.Type = corev1.ServiceTypeNodePort
 	w.expect(t, want, apply.Created, "POST services")

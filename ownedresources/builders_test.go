@@ -47,11 +47,11 @@ func (b built) ports() []corev1.ServicePort {
 	return ports
 }
 
-func (b built) deployment(owner *corev1.ConfigMap) *appsv1.Deployment {
+func (b built) deployment(owner *Shop) *appsv1.Deployment {
 	return NewDeployment(owner, nil, b.container())
 }
 
-func (b built) statefulSet(owner *corev1.ConfigMap) *appsv1.StatefulSet {
+func (b built) statefulSet(owner *Shop) *appsv1.StatefulSet {
 	s := NewStatefulSet(owner, map[string]string{"app": "db"}, b.container())
 	s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{
 		ObjectMeta: metav1.ObjectMeta{Name: "data"},
@@ -66,12 +66,12 @@ func (b built) statefulSet(owner *corev1.ConfigMap) *appsv1.StatefulSet {
 	return s
 }
 
-func (b built) daemonSet(owner *corev1.ConfigMap) *appsv1.DaemonSet {
+func (b built) daemonSet(owner *Shop) *appsv1.DaemonSet {
 	return NewDaemonSet(owner, map[string]string{"app": "agent"}, b.container())
 }
 
 // job has the same pods when changed: they are immutable.
-func (b built) job(owner *corev1.ConfigMap) *batchv1.Job {
+func (b built) job(owner *Shop) *batchv1.Job {
 	j := NewJob(owner, built{}.container())
 	if b.changed {
 		j.Spec.TTLSecondsAfterFinished = new(int32(60))
@@ -79,7 +79,7 @@ func (b built) job(owner *corev1.ConfigMap) *batchv1.Job {
 	return j
 }
 
-func (b built) cronJob(owner *corev1.ConfigMap) *batchv1.CronJob {
+func (b built) cronJob(owner *Shop) *batchv1.CronJob {
 	j := NewCronJob(owner, "0 3 * * *", b.container())
 	if b.changed {
 		j.Spec.TimeZone = new("Etc/UTC")
@@ -87,17 +87,15 @@ func (b built) cronJob(owner *corev1.ConfigMap) *batchv1.CronJob {
 	return j
 }
 
-func (b built) configMap(owner *corev1.ConfigMap) *corev1.ConfigMap {
+func (b built) configMap(owner *Shop) *corev1.ConfigMap {
 	data := map[string]string{"mode": "normal", "theme": "dark"}
 	if b.changed {
 		data = map[string]string{"mode": "sale"}
 	}
-	c := NewConfigMap(owner, data)
-	c.Name = owner.Name + "-settings" // the owner is a ConfigMap too
-	return c
+	return NewConfigMap(owner, data)
 }
 
-func (b built) secret(owner *corev1.ConfigMap) *corev1.Secret {
+func (b built) secret(owner *Shop) *corev1.Secret {
 	data := map[string][]byte{"user": []byte("web")}
 	if b.changed {
 		data = map[string][]byte{"password": []byte("x")}
@@ -105,11 +103,11 @@ func (b built) secret(owner *corev1.ConfigMap) *corev1.Secret {
 	return NewSecret(owner, data)
 }
 
-func (b built) service(owner *corev1.ConfigMap) *corev1.Service {
+func (b built) service(owner *Shop) *corev1.Service {
 	return NewService(owner, nil, b.ports()...)
 }
 
-func (b built) disruptionBudget(owner *corev1.ConfigMap) *policyv1.PodDisruptionBudget {
+func (b built) disruptionBudget(owner *Shop) *policyv1.PodDisruptionBudget {
 	p := NewPodDisruptionBudget(owner, nil)
 	if b.changed {
 		p.Spec.MaxUnavailable, p.Spec.MinAvailable = nil, new(intstr.FromString("50%"))
@@ -117,7 +115,7 @@ func (b built) disruptionBudget(owner *corev1.ConfigMap) *policyv1.PodDisruption
 	return p
 }
 
-func (b built) autoscaler(owner *corev1.ConfigMap) *autoscalingv2.HorizontalPodAutoscaler {
+func (b built) autoscaler(owner *Shop) *autoscalingv2.HorizontalPodAutoscaler {
 	if !b.changed {
 		return NewHorizontalPodAutoscaler(owner, b.deployment(owner), 5)
 	}
@@ -130,7 +128,7 @@ func (b built) autoscaler(owner *corev1.ConfigMap) *autoscalingv2.HorizontalPodA
 	})
 }
 
-func (b built) ingress(owner *corev1.ConfigMap) *networkingv1.Ingress {
+func (b built) ingress(owner *Shop) *networkingv1.Ingress {
 	hosts := []string{"shop.example.com"}
 	if b.changed {
 		hosts = nil
@@ -138,7 +136,7 @@ func (b built) ingress(owner *corev1.ConfigMap) *networkingv1.Ingress {
 	return NewIngress(owner, networkingv1.IngressServiceBackend{Port: networkingv1.ServiceBackendPort{Name: "http"}}, hosts...)
 }
 
-func (b built) networkPolicy(owner *corev1.ConfigMap) *networkingv1.NetworkPolicy {
+func (b built) networkPolicy(owner *Shop) *networkingv1.NetworkPolicy {
 	if b.changed {
 		return NewNetworkPolicy(owner, nil)
 	}
@@ -150,14 +148,14 @@ func (b built) networkPolicy(owner *corev1.ConfigMap) *networkingv1.NetworkPolic
 	return p
 }
 
-func (b built) children() *ChildSet[*corev1.ConfigMap] {
+func (b built) children() *ChildSet[*Shop] {
 	return Ensure(
 		Build(b.deployment), Build(b.statefulSet), Build(b.daemonSet), Build(b.job), Build(b.cronJob), Build(b.configMap), Build(b.secret),
 		Build(b.service), Build(b.disruptionBudget), Build(b.autoscaler), Build(b.ingress), Build(b.networkPolicy),
 	)
 }
 
-func (b built) objects(owner *corev1.ConfigMap) []client.Object {
+func (b built) objects(owner *Shop) []client.Object {
 	return []client.Object{
 		b.deployment(owner), b.statefulSet(owner), b.daemonSet(owner), b.job(owner), b.cronJob(owner), b.configMap(owner), b.secret(owner),
 		b.service(owner), b.disruptionBudget(owner), b.autoscaler(owner), b.ingress(owner), b.networkPolicy(owner),
@@ -167,21 +165,21 @@ func (b built) objects(owner *corev1.ConfigMap) []client.Object {
 // TestBuildersAreWrittenOnce proves that the API server changes no default of a builder: after each change, the next
 // pass writes nothing, also in a process which has just started and remembers nothing.
 func TestBuildersAreWrittenOnce(t *testing.T) {
-	for name, apply := range map[string]func(*testing.T, *testEnv, built) error{
-		"Ensure": func(t *testing.T, env *testEnv, b built) error {
+	for name, apply := range map[string]func(*testing.T, *serverEnv, built) error{
+		"Ensure": func(t *testing.T, env *serverEnv, b built) error {
 			err := b.children().Reconcile(t.Context(), env.client, env.owner)
 			if _, waits := errors.AsType[*WaitingError](err); waits { // no controller runs that could make the workloads ready
 				return nil
 			}
 			return fmt.Errorf("expected a WaitingError: %w", err)
 		},
-		"Apply": func(t *testing.T, env *testEnv, b built) error {
+		"Apply": func(t *testing.T, env *serverEnv, b built) error {
 			_, err := Apply(t.Context(), env.client, env.owner, b.objects(env.owner)...)
 			return err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			env := newTestEnv(t)
+			env := newServerEnv(t)
 			for _, step := range []struct {
 				reason string
 				built  built
@@ -221,7 +219,7 @@ func TestBuildersMeetRestricted(t *testing.T) {
 	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: controlplane.Namespace(t, cp)}, &namespace))
 	namespace.Labels["pod-security.kubernetes.io/warn"] = "restricted"
 	require.NoError(t, c.Update(t.Context(), &namespace))
-	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "web"}}
+	owner := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: "web"}}
 
 	root := built{}.deployment(owner)
 	root.Spec.Template.Spec.SecurityContext = nil
@@ -243,7 +241,7 @@ func (w *warningRecorder) HandleWarningHeader(_ int, _, text string) { *w = appe
 
 // TestBuildersDoNotChangeTheirArguments covers what may be part of an owner in the cache.
 func TestBuildersDoNotChangeTheirArguments(t *testing.T) {
-	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", Labels: map[string]string{"a": "b"}}}
+	owner := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", Labels: map[string]string{"a": "b"}}}
 	selector := map[string]string{"app": "web"}
 	containers := []corev1.Container{{Name: "web"}}
 	data, secret := map[string]string{"k": "v"}, map[string][]byte{"k": []byte("v")}
@@ -290,7 +288,7 @@ func TestBuildersDoNotChangeTheirArguments(t *testing.T) {
 
 // TestJobPodsAreNotSelected proves that the selectors for the pods of an owner leave out the pods of its Jobs.
 func TestJobPodsAreNotSelected(t *testing.T) {
-	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}
+	owner := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}
 	require.Equal(t, NewService(owner, nil).Spec.Selector, NewDeployment(owner, nil).Spec.Template.Labels)
 	require.Empty(t, NewJob(owner).Spec.Template.Labels)
 	cronJob := NewCronJob(owner, "@daily")

@@ -43,7 +43,7 @@ func NewDeployment(owner client.Object, selector map[string]string, containers .
 // name: a [NewService] with the same owner and selector, and with ClusterIP set to corev1.ClusterIPNone.
 //
 // The API server refuses a name that is not a DNS label. If the name has more than 52 characters, the pods are never
-// created: check it with [ValidateStatefulSetName]. Templates of volume claims are immutable.
+// created: check it with [ValidateName]. Templates of volume claims are immutable.
 func NewStatefulSet(owner client.Object, selector map[string]string, containers ...corev1.Container) *appsv1.StatefulSet {
 	return &appsv1.StatefulSet{
 		ObjectMeta: ObjectMeta(owner),

@@ -29,7 +29,7 @@ func TestNewDeploymentDoesNotChangeItsArguments(t *testing.T) {
 }
 
 func TestApplyKeepsRestartedAtAndInjectedContainers(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	w.expect(t, w.deployment(), apply.Created, "POST deployments")
 	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) {
 		d.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "now"}

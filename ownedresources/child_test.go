@@ -16,12 +16,12 @@ import (
 func TestChangeAfterEnsure(t *testing.T) {
 	child := Build(settings)
 	set := Ensure(child)
-	child.CreateOnly(func(*corev1.ConfigMap) {})
+	child.CreateOnly(func(*configMap) {})
 	require.EqualError(t, set.Reconcile(t.Context(), nil, nil), "child 1, a ConfigMap: its method CreateOnly was called after Ensure: call it before")
 }
 
 func TestCreateOnly(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	initial := withCreateOnly(func(d *appsv1.Deployment) {
 		d.Spec.Replicas = nil
 		delete(d.Labels, "created-with")
@@ -49,7 +49,7 @@ func TestCreateOnly(t *testing.T) {
 }
 
 func TestCreateOnlyStringData(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	password := ""
 	build := func() *corev1.Secret {
 		password += "x"
@@ -66,7 +66,7 @@ func TestCreateOnlyStringData(t *testing.T) {
 }
 
 func TestAdopt(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	theirs := w.deployment()
 	theirs.Spec.Replicas = new(int32(9))
 	theirs.Labels["theirs"] = "stays"
@@ -81,7 +81,7 @@ func TestAdopt(t *testing.T) {
 	require.Equal(t, "stays", live.Labels["theirs"])
 	w.expect(t, w.deployment(), apply.Unchanged, none...)
 
-	w.owner = w.newOwner(t, "another")
+	w.owner = w.newOwnerNamed(t, "another")
 	again := w.deployment()
 	again.Name = "web"
 	_, err = w.apply(t, again, Adopt())

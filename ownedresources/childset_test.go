@@ -18,13 +18,13 @@ import (
 )
 
 // settings returns a child of a ConfigMap.
-func settings(owner *corev1.ConfigMap) *corev1.ConfigMap {
+func settings(owner *Shop) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: owner.Name + "-settings"}, Data: map[string]string{"a": "b"}}
 }
 
 func TestReconcileWaitsForReadiness(t *testing.T) {
-	w := newTestEnv(t)
-	s := Ensure(Build(func(*corev1.ConfigMap) *appsv1.Deployment { return w.deployment() }))
+	w := newServerEnv(t)
+	s := Ensure(Build(func(*Shop) *appsv1.Deployment { return w.deployment() }))
 	err := s.Reconcile(t.Context(), w.client, w.owner)
 	var wait *owned.WaitingError
 	require.ErrorAs(t, err, &wait)
@@ -41,7 +41,7 @@ func TestReconcileWaitsForReadiness(t *testing.T) {
 
 // Deletions of owners and children clear what is remembered of them.
 func TestDeletionsClearMemory(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	s := Ensure(Build(settings))
 	for range 2 { // the second time it is found to be as desired
 		require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))
@@ -67,16 +67,16 @@ func deletionOf(obj client.Object) event.DeleteEvent { return event.DeleteEvent{
 
 // All options that a Secret may have, in an order, in another namespace, while Retain changes its mind.
 func TestReconcileOfCombinedOptionsIsQuiet(t *testing.T) {
-	env, elsewhere := newTestEnv(t), newTestEnv(t)
+	env, elsewhere := newServerEnv(t), newServerEnv(t)
 	env.owner.Finalizers = []string{"children.opblocks.dev/step"}
 	require.NoError(t, env.other.Update(t.Context(), env.owner))
 	passwords := map[string]string{}
 	for _, retain := range []bool{true, false, true} {
-		options := []ChildOption{Anywhere(), withRetain(func(*configMap) bool { return retain }), IfServed(), Adopt(), withGenerate("password", 9)}
-		first := Build(func(*configMap) *corev1.Secret {
+		options := []ChildOption{Anywhere(), withRetain(func(*Shop) bool { return retain }), IfServed(), Adopt(), withGenerate("password", 9)}
+		first := Build(func(*Shop) *corev1.Secret {
 			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: elsewhere.namespace, Name: "first"}}
 		}, options...)
-		list := BuildEachFrom(first.Live(), func(_ *configMap, live *corev1.Secret) (all []*corev1.Secret, err error) {
+		list := BuildEachFrom(first.Live(), func(_ *Shop, live *corev1.Secret) (all []*corev1.Secret, err error) {
 			for _, name := range []string{"a", "b", "c"} {
 				all = append(all, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"first": live.Name}}})
 			}

@@ -60,11 +60,12 @@ type manifest struct {
 
 func newCorpusEnv(t *testing.T) *corpusEnv {
 	t.Helper()
-	cp := corpusPlane(t)
+	cp := cluster(t)
 	c := &corpusEnv{controlPlane: cp, scheme: runtime.NewScheme(), config: cp.Config(), namespaces: map[string]string{}, owners: map[string]client.Object{}}
 	c.config.WarningHandler = rest.NoWarnings{}
 	require.NoError(t, scheme.AddToScheme(c.scheme))
 	require.NoError(t, apiextensionsv1.AddToScheme(c.scheme))
+	addShop(c.scheme)
 	c.scheme.AddKnownTypeWithName(gadgetKind, &gadget{})
 	c.scheme.AddKnownTypeWithName(widgetKind, &widget{})
 	metav1.AddToGroupVersion(c.scheme, gadgetKind.GroupVersion())
@@ -165,8 +166,7 @@ func (c *corpusEnv) decode(t *testing.T, manifest []byte, form string) client.Ob
 	return obj.(client.Object)
 }
 
-// owner returns a ConfigMap as the owner of namespaced objects, and the namespace as the owner of cluster-scoped ones:
-// every object that has a UID can own others.
+// owner returns a Shop as the owner of namespaced objects, and the namespace as the owner of cluster-scoped ones.
 func (c *corpusEnv) owner(t *testing.T, namespace string, namespaced bool) client.Object {
 	t.Helper()
 	key := fmt.Sprint(namespace, namespaced)
@@ -175,7 +175,7 @@ func (c *corpusEnv) owner(t *testing.T, namespace string, namespaced bool) clien
 	}
 	var owner client.Object = &corev1.Namespace{}
 	if namespaced {
-		owner = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "owner"}}
+		owner = &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "owner"}}
 		require.NoError(t, c.other.Create(t.Context(), owner))
 	} else {
 		require.NoError(t, c.other.Get(t.Context(), client.ObjectKey{Name: namespace}, owner))
@@ -225,7 +225,7 @@ func (c *corpusEnv) createAndSettle(t *testing.T, subjects []*subject) {
 // all earlier objects, also on a busy machine: their queues are in order.
 func (c *corpusEnv) awaitControllers(t *testing.T) {
 	t.Helper()
-	d := NewDeployment(namedConfigMap(c.newNamespace(t), "last"), map[string]string{"app": "last"}, corev1.Container{Name: "last", Image: "last"})
+	d := NewDeployment(&Shop{ObjectMeta: metav1.ObjectMeta{Namespace: c.newNamespace(t), Name: "last"}}, map[string]string{"app": "last"}, corev1.Container{Name: "last", Image: "last"})
 	require.NoError(t, c.other.Create(t.Context(), d))
 	require.Eventually(t, func() bool {
 		return c.other.Get(t.Context(), client.ObjectKeyFromObject(d), d) == nil && d.Status.AvailableReplicas == 1
@@ -287,6 +287,3 @@ func (w *widget) DeepCopyObject() runtime.Object {
 }
 
 var widgetKind = schema.GroupVersionKind{Group: "corpus.opblocks.dev", Version: "v1", Kind: "Widget"}
-
-// corpusPlane runs controllers, unlike controlPlane: they write to the same objects as the tests.
-var corpusPlane = controlplane.Shared(controlplane.WithControllers(), controlplane.WithCRDs("testdata/gadgets.yaml", "testdata/widgets.yaml"))

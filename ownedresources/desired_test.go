@@ -14,7 +14,7 @@ import (
 )
 
 func TestValidate(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	noUID := w.owner.DeepCopy()
 	noUID.UID = ""
 	elsewhere := w.deployment()
@@ -54,7 +54,7 @@ func TestValidate(t *testing.T) {
 
 // Most authors write Go's own numbers and lists into an unstructured object.
 func TestWithJSONValues(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	want := func() client.Object {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "Service",
@@ -81,7 +81,7 @@ func TestWithJSONValues(t *testing.T) {
 }
 
 func TestWithData(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	want := func() *corev1.Secret {
 		return &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: "web"},

@@ -14,7 +14,7 @@ import (
 )
 
 // diff returns what would change.
-func (env *testEnv) diff(t *testing.T, want client.Object) apply.Change {
+func (env *serverEnv) diff(t *testing.T, want client.Object) apply.Change {
 	t.Helper()
 	changes, err := Diff(t.Context(), env.client, env.owner, want)
 	require.NoError(t, err)
@@ -23,7 +23,7 @@ func (env *testEnv) diff(t *testing.T, want client.Object) apply.Change {
 }
 
 func TestDiff(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	require.Equal(t, apply.Created, w.diff(t, w.deployment()).Operation)
 	require.False(t, w.exists(t, w.deployment()), "a dry run")
 
@@ -60,7 +60,7 @@ func TestDiff(t *testing.T) {
 }
 
 func TestDiffHidesValuesOfSecrets(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	secret := func(password string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}, StringData: map[string]string{"password": password}}
 	}

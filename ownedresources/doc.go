@@ -16,8 +16,8 @@
 //
 // [Ensure] returns a step for package reconcile, with its watches. [Apply] is a plain function for an existing
 // reconciler. [Diff] shows what Apply would do. [NewDeployment], [NewService] and the other builders return objects
-// with good defaults. [ObjectMeta] and [PodTemplate] serve kinds that have no builder. [ValidateServiceName] and the
-// functions beside it find what the API server would refuse.
+// with good defaults. [ObjectMeta] and [PodTemplate] serve kinds that have no builder. [ValidateName] and
+// [ValidateServicePorts] find what the API server would refuse.
 //
 // # What can be owned
 //

@@ -46,10 +46,10 @@ func shown(t *testing.T, m *report.Metrics, name string) []string {
 }
 
 func TestWritesAreCountedAndEmitted(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	recorder := events.NewFakeRecorder(10)
 	wanted := true
-	set := Ensure(Build(settings), BuildOrError(func(*corev1.ConfigMap) (*appsv1.Deployment, error) {
+	set := Ensure(Build(settings), BuildOrError(func(*Shop) (*appsv1.Deployment, error) {
 		if !wanted {
 			return nil, nil
 		}
@@ -87,11 +87,11 @@ func TestWritesAreCountedAndEmitted(t *testing.T) {
 
 // TestEachWriteIsLogged checks that one line says what was written, and that it contains no value.
 func TestEachWriteIsLogged(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	var lines []string
 	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
 	wanted, password := true, "hunter2"
-	set := Ensure(BuildOrError(func(*corev1.ConfigMap) (*corev1.Secret, error) {
+	set := Ensure(BuildOrError(func(*Shop) (*corev1.Secret, error) {
 		if !wanted {
 			return nil, nil
 		}
@@ -127,9 +127,9 @@ func (r *eventRecorder) Eventf(_, related runtime.Object, _, reason, action, _ s
 }
 
 func TestEventsNameStepAndChild(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	recorder := &eventRecorder{}
-	set := Ensure(Build(func(*corev1.ConfigMap) *appsv1.Deployment { return w.deployment() }))
+	set := Ensure(Build(func(*Shop) *appsv1.Deployment { return w.deployment() }))
 	set.SetName("my-workload")
 	set.set.Applier.Recorder = recorder
 	require.ErrorAs(t, set.Reconcile(t.Context(), w.client, w.owner), new(*owned.WaitingError))

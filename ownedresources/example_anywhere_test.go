@@ -9,66 +9,51 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/ownedresources"
 )
 
-// Each namespace that the owner names gets a copy of its settings.
+// Two other namespaces get a copy of the content. Such a child has no owner reference; an annotation names its owner.
 func ExampleAnywhere() {
-	ctx := context.Background()
-	children := ownedresources.Ensure(ownedresources.BuildEach(func(cm *corev1.ConfigMap) (all []*corev1.ConfigMap, err error) {
+	children := ownedresources.Ensure(ownedresources.BuildEach(func(shop *Shop) (all []*corev1.ConfigMap, err error) {
 		for _, namespace := range []string{"blue", "green"} {
-			all = append(all, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "settings"}, Data: cm.Data})
+			content := ownedresources.NewConfigMap(shop, map[string]string{"content": shop.Spec.Content})
+			content.Namespace = namespace
+			all = append(all, content)
 		}
 		return all, nil
 	}, ownedresources.Anywhere()))
-	shop := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "shop", Name: "web", UID: "6d1f",
-		Finalizers: []string{children.FinalizerName()}, // package reconcile adds it
-	}}
-	c := fake.NewClientBuilder().WithObjects(shop).Build()
-	if err := c.Get(ctx, client.ObjectKeyFromObject(shop), shop); err != nil {
-		fmt.Println(err)
-	}
-	fmt.Println(children.Reconcile(ctx, c, shop))
+	shop := webShop(ShopSpec{Content: "sale"})
+	shop.Finalizers = []string{children.FinalizerName()} // package reconcile adds it
+	c := fake.NewFakeClient(shop)
+	fmt.Println(children.Reconcile(context.Background(), c, get(c, "web", shop)))
 
-	var settings corev1.ConfigMap
-	fmt.Println(c.Get(ctx, client.ObjectKey{Namespace: "blue", Name: "settings"}, &settings), len(settings.OwnerReferences))
-	fmt.Println(settings.Annotations[record.Owner])
+	var content corev1.ConfigMap
+	must(c.Get(context.Background(), client.ObjectKey{Namespace: "blue", Name: "web"}, &content))
+	fmt.Println(content.Data, len(content.OwnerReferences), content.Annotations["opblocks.dev/owner"])
 	// Output:
 	// <nil>
-	// <nil> 0
-	// ConfigMap/shop/web/6d1f
+	// map[content:sale] 0 Shop.example.com/default/web/6d1f
 }
 
-// The user decides by an annotation whether the data stays.
+// The user decides by .spec.keepData whether the data stays when the Shop is deleted.
 func ExampleChild_Retain() {
 	ctx := context.Background()
-	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.Secret {
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: cm.Name + "-data"}}
-	}).Retain(func(cm *corev1.ConfigMap) bool { return cm.Annotations["example.com/keep"] == "yes" }))
-	shop := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "shop", Name: "web", UID: "6d1f", Annotations: map[string]string{"example.com/keep": "yes"},
-		Finalizers: []string{children.FinalizerName()}, // package reconcile adds it
-	}}
-	c := fake.NewClientBuilder().WithObjects(shop).Build()
+	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: shop.Name + "-data"}}
+	}).Retain(func(shop *Shop) bool { return shop.Spec.KeepData }))
+	shop := webShop(ShopSpec{})
+	shop.Finalizers = []string{children.FinalizerName()} // package reconcile adds it
+	c := fake.NewFakeClient(shop)
 
-	for _, wish := range []string{"yes", "no"} {
-		if err := c.Get(ctx, client.ObjectKeyFromObject(shop), shop); err != nil {
-			fmt.Println(err)
-		}
-		shop.Annotations["example.com/keep"] = wish
-		if err := c.Update(ctx, shop); err != nil {
-			fmt.Println(err)
-		}
-		if err := children.Reconcile(ctx, c, shop); err != nil {
-			fmt.Println(err)
-		}
-		var data corev1.Secret
-		err := c.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web-data"}, &data)
-		fmt.Println("keep:", wish, "owned:", metav1.IsControlledBy(&data, shop), err)
+	for _, keep := range []bool{true, false} {
+		shop = get(c, "web", shop)
+		shop.Spec.KeepData = keep
+		must(c.Update(ctx, shop))
+		must(children.Reconcile(ctx, c, shop))
+		data := get(c, "web-data", &corev1.Secret{})
+		fmt.Println("keep:", keep, "owned:", metav1.IsControlledBy(data, shop))
 	}
 	// Output:
-	// keep: yes owned: false <nil>
-	// keep: no owned: true <nil>
+	// keep: true owned: false
+	// keep: false owned: true
 }

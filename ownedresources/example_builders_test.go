@@ -20,20 +20,23 @@ import (
 	"github.com/opblocks/opblocks/ownedresources"
 )
 
+// shop owns what the builders of the examples build.
+var shop = webShop(ShopSpec{Version: "1.4", Content: "sale", Shards: 3})
+
 func ExampleNewDeployment() {
-	d := ownedresources.NewDeployment(owner, map[string]string{"app": "web"}, corev1.Container{Name: "web", Image: "nginx:1.27"})
-	d.Spec.Replicas = new(int32(2))
+	d := ownedresources.NewDeployment(shop, map[string]string{"app": "web"}, corev1.Container{Name: "web", Image: "web:" + shop.Spec.Version})
+	d.Spec.Replicas = new(shop.Spec.Shards)
 
 	pod := d.Spec.Template
 	fmt.Println(d.Namespace, d.Name, d.Labels)
 	fmt.Println(pod.Labels, *pod.Spec.SecurityContext.RunAsNonRoot, *pod.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation)
 	// Output:
-	// shop web map[app.kubernetes.io/instance:web app.kubernetes.io/managed-by:configmap-operator app.kubernetes.io/name:configmap]
+	// default web map[app.kubernetes.io/instance:web app.kubernetes.io/managed-by:shop-operator app.kubernetes.io/name:shop]
 	// map[app:web] true false
 }
 
 func ExampleNewService() {
-	s := ownedresources.NewService(owner, map[string]string{"app": "web"}, corev1.ServicePort{Name: "http", Port: 80})
+	s := ownedresources.NewService(shop, map[string]string{"app": "web"}, corev1.ServicePort{Name: "http", Port: 80})
 	s.Spec.ClusterIP = corev1.ClusterIPNone // headless
 	fmt.Println(s.Name, s.Spec.Selector, s.Spec.Ports[0].Port)
 	// Output:
@@ -41,14 +44,14 @@ func ExampleNewService() {
 }
 
 func ExampleLabels() {
-	labels := ownedresources.Labels(owner)
+	labels := ownedresources.Labels(shop)
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		fmt.Println(key, labels[key])
 	}
 	// Output:
 	// app.kubernetes.io/instance web
-	// app.kubernetes.io/managed-by configmap-operator
-	// app.kubernetes.io/name configmap
+	// app.kubernetes.io/managed-by shop-operator
+	// app.kubernetes.io/name shop
 }
 
 func ExampleLabelValue() {
@@ -61,17 +64,17 @@ func ExampleLabelValue() {
 
 // A kind that has no builder is built from the metadata and the template of pods.
 func ExampleObjectMeta() {
-	account := &corev1.ServiceAccount{ObjectMeta: ownedresources.ObjectMeta(owner)}
+	account := &corev1.ServiceAccount{ObjectMeta: ownedresources.ObjectMeta(shop)}
 	fmt.Println(account.Namespace, account.Name, account.Labels["app.kubernetes.io/managed-by"])
 	// Output:
-	// shop web configmap-operator
+	// default web shop-operator
 }
 
 func ExamplePodTemplate() {
 	selector := map[string]string{"app": "web"}
-	set := &appsv1.ReplicaSet{ObjectMeta: ownedresources.ObjectMeta(owner)}
+	set := &appsv1.ReplicaSet{ObjectMeta: ownedresources.ObjectMeta(shop)}
 	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: selector}
-	set.Spec.Template = ownedresources.PodTemplate(owner, selector, corev1.Container{Name: "web", Image: "nginx:1.27"})
+	set.Spec.Template = ownedresources.PodTemplate(shop, selector, corev1.Container{Name: "web", Image: "web:" + shop.Spec.Version})
 
 	pod := set.Spec.Template
 	fmt.Println(pod.Labels, *pod.Spec.SecurityContext.RunAsNonRoot, pod.Spec.Containers[0].SecurityContext.Capabilities.Drop)
@@ -81,10 +84,10 @@ func ExamplePodTemplate() {
 
 // A StatefulSet needs a headless Service with its selector.
 func ExampleNewStatefulSet() {
-	s := ownedresources.NewStatefulSet(owner, nil, corev1.Container{Name: "redis", Image: "redis:7"})
-	s.Spec.Replicas = new(int32(3))
+	s := ownedresources.NewStatefulSet(shop, nil, corev1.Container{Name: "redis", Image: "redis:7"})
+	s.Spec.Replicas = new(shop.Spec.Shards)
 
-	headless := ownedresources.NewService(owner, nil, corev1.ServicePort{Name: "redis", Port: 6379})
+	headless := ownedresources.NewService(shop, nil, corev1.ServicePort{Name: "redis", Port: 6379})
 	headless.Spec.ClusterIP = corev1.ClusterIPNone
 	fmt.Println(s.Spec.ServiceName == headless.Name, maps.Equal(s.Spec.Selector.MatchLabels, headless.Spec.Selector))
 	// Output:
@@ -92,7 +95,7 @@ func ExampleNewStatefulSet() {
 }
 
 func ExampleNewDaemonSet() {
-	d := ownedresources.NewDaemonSet(owner, map[string]string{"app": "agent"}, corev1.Container{Name: "agent", Image: "agent:1"})
+	d := ownedresources.NewDaemonSet(shop, map[string]string{"app": "agent"}, corev1.Container{Name: "agent", Image: "agent:1"})
 	d.Spec.Template.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} // every node
 	fmt.Println(d.Name, d.Spec.Selector.MatchLabels, d.Spec.Template.Labels)
 	// Output:
@@ -101,15 +104,15 @@ func ExampleNewDaemonSet() {
 
 // The name of the Job contains what it is for, so another version has another Job.
 func ExampleNewJob() {
-	j := ownedresources.NewJob(owner, corev1.Container{Name: "migrate", Image: "web:1.4", Args: []string{"migrate"}})
-	j.Name += "-migrate-1.4"
+	j := ownedresources.NewJob(shop, corev1.Container{Name: "migrate", Image: "web:" + shop.Spec.Version, Args: []string{"migrate"}})
+	j.Name += "-migrate-" + shop.Spec.Version
 	fmt.Println(j.Name, j.Spec.Template.Spec.RestartPolicy, *j.Spec.BackoffLimit)
 	// Output:
 	// web-migrate-1.4 Never 6
 }
 
 func ExampleNewCronJob() {
-	j := ownedresources.NewCronJob(owner, "0 3 * * *", corev1.Container{Name: "backup", Image: "backup:1"})
+	j := ownedresources.NewCronJob(shop, "0 3 * * *", corev1.Container{Name: "backup", Image: "backup:1"})
 	j.Name += "-backup"
 	j.Spec.TimeZone = new("Europe/Berlin")
 	fmt.Println(j.Name, j.Spec.Schedule, j.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent)
@@ -118,23 +121,23 @@ func ExampleNewCronJob() {
 }
 
 func ExampleNewConfigMap() {
-	settings := ownedresources.NewConfigMap(owner, map[string]string{"mode": "sale"})
+	settings := ownedresources.NewConfigMap(shop, map[string]string{"content": shop.Spec.Content})
 	settings.Name += "-settings"
 	fmt.Println(settings.Namespace, settings.Name, settings.Data)
 	// Output:
-	// shop web-settings map[mode:sale]
+	// default web-settings map[content:sale]
 }
 
 func ExampleNewSecret() {
-	access := ownedresources.NewSecret(owner, map[string][]byte{"user": []byte("web")})
+	access := ownedresources.NewSecret(shop, map[string][]byte{"user": []byte("web")})
 	access.Immutable = new(true)
 	fmt.Println(access.Namespace, access.Name, string(access.Data["user"]))
 	// Output:
-	// shop web web
+	// default web web
 }
 
 func ExampleNewPodDisruptionBudget() {
-	budget := ownedresources.NewPodDisruptionBudget(owner, map[string]string{"app": "web"})
+	budget := ownedresources.NewPodDisruptionBudget(shop, map[string]string{"app": "web"})
 	fmt.Println(budget.Spec.Selector.MatchLabels, budget.Spec.MaxUnavailable)
 	// Output:
 	// map[app:web] 1
@@ -142,7 +145,7 @@ func ExampleNewPodDisruptionBudget() {
 
 // MinAvailable takes the place of MaxUnavailable: the API server refuses a budget with both.
 func ExampleNewPodDisruptionBudget_minAvailable() {
-	budget := ownedresources.NewPodDisruptionBudget(owner, nil)
+	budget := ownedresources.NewPodDisruptionBudget(shop, nil)
 	budget.Spec.MaxUnavailable, budget.Spec.MinAvailable = nil, new(intstr.FromString("50%"))
 	budget.Spec.UnhealthyPodEvictionPolicy = new(policyv1.AlwaysAllow)
 	fmt.Println(budget.Spec.MinAvailable)
@@ -151,8 +154,8 @@ func ExampleNewPodDisruptionBudget_minAvailable() {
 }
 
 func ExampleNewHorizontalPodAutoscaler() {
-	d := ownedresources.NewDeployment(owner, nil, corev1.Container{Name: "web", Image: "nginx:1.27"}) // without replicas
-	h := ownedresources.NewHorizontalPodAutoscaler(owner, d, 10, autoscalingv2.MetricSpec{
+	d := ownedresources.NewDeployment(shop, nil, corev1.Container{Name: "web", Image: "web:" + shop.Spec.Version}) // without replicas
+	h := ownedresources.NewHorizontalPodAutoscaler(shop, d, 10, autoscalingv2.MetricSpec{
 		Type: autoscalingv2.ResourceMetricSourceType,
 		Resource: &autoscalingv2.ResourceMetricSource{
 			Name:   corev1.ResourceCPU,
@@ -166,7 +169,7 @@ func ExampleNewHorizontalPodAutoscaler() {
 }
 
 func ExampleNewIngress() {
-	i := ownedresources.NewIngress(owner, networkingv1.IngressServiceBackend{
+	i := ownedresources.NewIngress(shop, networkingv1.IngressServiceBackend{
 		Port: networkingv1.ServiceBackendPort{Name: "http"},
 	}, "shop.example.com")
 	i.Spec.IngressClassName = new("nginx")
@@ -179,7 +182,7 @@ func ExampleNewIngress() {
 
 // The pods accept connections to their port http only, from pods of the same namespace.
 func ExampleNewNetworkPolicy() {
-	p := ownedresources.NewNetworkPolicy(owner, map[string]string{"app": "web"}, networkingv1.NetworkPolicyIngressRule{
+	p := ownedresources.NewNetworkPolicy(shop, map[string]string{"app": "web"}, networkingv1.NetworkPolicyIngressRule{
 		From:  []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}},
 		Ports: []networkingv1.NetworkPolicyPort{{Port: new(intstr.FromString("http"))}},
 	})
@@ -203,37 +206,25 @@ func ExampleContainerPorts() {
 }
 
 // A child that the API server would refuse is not sent to it.
-func ExampleValidateServiceName() {
-	child := ownedresources.BuildOrError(func(cm *corev1.ConfigMap) (*corev1.Service, error) {
-		errs := ownedresources.ValidateServiceName(cm.Name, field.NewPath("metadata", "name"))
-		return ownedresources.NewService(cm, nil, corev1.ServicePort{Port: 80}), errs.ToAggregate()
+func ExampleValidateName() {
+	child := ownedresources.BuildOrError(func(shop *Shop) (*corev1.Service, error) {
+		errs := ownedresources.ValidateName[corev1.Service](shop.Name, field.NewPath("metadata", "name"))
+		return ownedresources.NewService(shop, nil, corev1.ServicePort{Port: 80}), errs.ToAggregate()
 	})
-	shop := owner.DeepCopy()
+	shop := webShop(ShopSpec{})
 	shop.Name = "a-name-that-a-custom-resource-may-well-have-but-that-no-service-may"
 	fmt.Println(ownedresources.Ensure(child).Reconcile(context.Background(), fake.NewFakeClient(), shop))
 	// Output:
 	// metadata.name: Invalid value: "a-name-that-a-custom-resource-may-well-have-but-that-no-service-may": not a name for a Service, choose another: must be no more than 63 characters
 }
 
-func ExampleValidateStatefulSetName() {
+// The API server accepts the name of this StatefulSet, and no pod of it is ever created.
+func ExampleValidateName_statefulSet() {
 	name := "a-name-that-the-api-server-accepts-but-no-label-of-a-pod"
-	errs := ownedresources.ValidateStatefulSetName(name, field.NewPath("metadata", "name"))
+	errs := ownedresources.ValidateName[appsv1.StatefulSet](name, field.NewPath("metadata", "name"))
 	fmt.Println(errs[0].Detail)
 	// Output:
 	// not a name for a StatefulSet, choose another: must be no more than 52 characters
-}
-
-func ExampleValidateJobName() {
-	fmt.Println(ownedresources.ValidateJobName("web-migrate-1.4", field.NewPath("metadata", "name")).ToAggregate())
-	// Output:
-	// <nil>
-}
-
-func ExampleValidateCronJobName() {
-	errs := ownedresources.ValidateCronJobName("a-name-of-a-job-is-longer-than-that-of-its-cron-job-is", field.NewPath("metadata", "name"))
-	fmt.Println(errs[0].Detail)
-	// Output:
-	// not a name for a CronJob, choose another: must be no more than 52 characters
 }
 
 func ExampleValidateServicePorts() {

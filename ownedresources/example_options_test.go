@@ -17,154 +17,133 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/ownedresources"
 )
 
 // A ServiceMonitor is wanted only where the Prometheus operator is installed.
 func ExampleIfServed() {
 	kind := schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
-	monitor := ownedresources.Build(func(cm *corev1.ConfigMap) *unstructured.Unstructured {
+	monitor := ownedresources.Build(func(shop *Shop) *unstructured.Unstructured {
 		fmt.Println("not called while the kind is not served")
 		u := &unstructured.Unstructured{}
-		u.SetName(cm.Name)
+		u.SetName(shop.Name)
 		return u
 	}, ownedresources.IfServed("Monitoring")).Kind(kind)
-	fmt.Println(ownedresources.Ensure(monitor).Reconcile(context.Background(), fake.NewFakeClient(), owner))
+	shop := webShop(ShopSpec{Monitored: true})
+	fmt.Println(ownedresources.Ensure(monitor).Reconcile(context.Background(), fake.NewFakeClient(), shop))
 	// Output: <nil>
 }
 
+// The replicas are set when the Deployment is created. Later they belong to others, such as an autoscaler.
 func ExampleChild_CreateOnly() {
-	ctx, c := context.Background(), fake.NewFakeClient()
-	size := int32(2)
-	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *appsv1.Deployment {
-		d := ownedresources.NewDeployment(cm, nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
-		d.Spec.Replicas = new(size)
+	c, shop := fake.NewFakeClient(), webShop(ShopSpec{Version: "1.27"})
+	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *appsv1.Deployment {
+		d := ownedresources.NewDeployment(shop, nil, corev1.Container{Name: "web", Image: "nginx:" + shop.Spec.Version})
+		d.Spec.Replicas = new(shop.Spec.Shards)
 		return d
 	}).CreateOnly(func(d *appsv1.Deployment) { d.Spec.Replicas = nil }))
-	for _, size = range []int32{2, 3} {
-		err := children.Reconcile(ctx, c, owner)
-		var d appsv1.Deployment
-		fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(owner), &d), *d.Spec.Replicas, err != nil) // it is not ready yet
+	for _, shards := range []int32{2, 3} {
+		shop.Spec.Shards = shards
+		fmt.Println(children.Reconcile(context.Background(), c, shop)) // no controller creates pods
+		fmt.Println("replicas:", *get(c, "web", &appsv1.Deployment{}).Spec.Replicas)
 	}
 	// Output:
-	// <nil> 2 true
-	// <nil> 2 true
+	// Deployment default/web: Replicas: 0/2
+	// replicas: 2
+	// Deployment default/web: Replicas: 0/2
+	// replicas: 2
 }
 
 func ExampleAdopt() {
-	ctx := context.Background()
-	existing := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-settings"}}
-	c := fake.NewClientBuilder().WithObjects(existing).Build()
-	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: cm.Name + "-settings"}, Data: map[string]string{"mode": "sale"}}
-	}, ownedresources.Adopt()))
-	fmt.Println(children.Reconcile(ctx, c, owner))
-	fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(existing), existing), metav1.IsControlledBy(existing, owner), existing.Data)
+	c, shop := fake.NewFakeClient(), webShop(ShopSpec{Content: "sale"})
+	existing := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-settings"}}
+	must(c.Create(context.Background(), existing))
+
+	children := ownedresources.Ensure(ownedresources.Build(newSettings, ownedresources.Adopt()))
+	fmt.Println(children.Reconcile(context.Background(), c, shop))
+	settings := get(c, "web-settings", &corev1.ConfigMap{})
+	fmt.Println(metav1.IsControlledBy(settings, shop), settings.Data)
 	// Output:
 	// <nil>
-	// <nil> true map[mode:sale]
+	// true map[content:sale]
 }
 
 // A new owner takes over what the former owner has left, and nothing else of that name.
 func ExampleAdoptRetained() {
-	ctx := context.Background()
-	c := fake.NewClientBuilder().Build()
-	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: cm.Name + "-data"}}
-	}, ownedresources.AdoptRetained()).Retain(func(*corev1.ConfigMap) bool { return true }))
-	data := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-data"}}
+	ctx, c := context.Background(), fake.NewFakeClient()
+	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: shop.Name + "-data"}}
+	}, ownedresources.AdoptRetained()).Retain(func(shop *Shop) bool { return shop.Spec.KeepData }))
 	for _, uid := range []types.UID{"first", "second"} {
-		owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: uid}}
-		fmt.Println(c.Create(ctx, owner), children.Reconcile(ctx, c, owner))
-		fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(data), data), data.Labels[record.OwnerUID])
-		fmt.Println(c.Delete(ctx, owner)) // the data stay
+		shop := webShop(ShopSpec{KeepData: true})
+		shop.UID = uid
+		must(c.Create(ctx, shop))
+		must(children.Reconcile(ctx, c, shop))
+		fmt.Println("owner of the data:", get(c, "web-data", &corev1.ConfigMap{}).Labels["opblocks.dev/owner-uid"])
+		must(c.Delete(ctx, shop)) // the data stays
 	}
 	// Output:
-	// <nil> <nil>
-	// <nil> first
-	// <nil>
-	// <nil> <nil>
-	// <nil> second
-	// <nil>
+	// owner of the data: first
+	// owner of the data: second
 }
 
 // A field that an older operator wrote goes once it is no longer wanted.
 func ExampleFormerManagers() {
-	ctx := context.Background()
+	ctx, shop := context.Background(), webShop(ShopSpec{Content: "sale"})
 	c := fake.NewClientBuilder().WithReturnManagedFields().Build()
-	written := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: "web-settings", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))},
-		},
-		Data: map[string]string{"mode": "sale", "theme": "dark"},
-	}
-	if err := c.Create(ctx, written, client.FieldOwner("manager")); err != nil {
-		fmt.Println(err)
-	}
-	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: cm.Name + "-settings"}, Data: map[string]string{"mode": "sale"}}
-	}, ownedresources.FormerManagers("manager")))
-	fmt.Println(children.Reconcile(ctx, c, owner))
-	fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(written), written), written.Data)
+	written := newSettings(shop)
+	written.Data["theme"] = "dark"
+	must(controllerutil.SetControllerReference(shop, written, c.Scheme()))
+	must(c.Create(ctx, written, client.FieldOwner("manager"))) // the older operator
+
+	children := ownedresources.Ensure(ownedresources.Build(newSettings, ownedresources.FormerManagers("manager")))
+	fmt.Println(children.Reconcile(ctx, c, shop))
+	fmt.Println(get(c, "web-settings", &corev1.ConfigMap{}).Data)
 	// Output:
 	// <nil>
-	// <nil> map[mode:sale]
+	// map[content:sale]
 }
 
 // The API server refuses to change an immutable field, so the child is deleted and created again.
 func ExampleRecreate() {
-	ctx := context.Background()
-	immutable := func(ctx context.Context, c client.WithWatch, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-		return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("ConfigMap").GroupKind(), obj.GetName(), nil)
-	}
-	c := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{Patch: immutable}).Build()
-	mode := "normal"
-	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.ConfigMap {
-		return &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Name: cm.Name + "-settings"}, Immutable: new(true), Data: map[string]string{"mode": mode},
-		}
+	ctx, shop := context.Background(), webShop(ShopSpec{Content: "news"})
+	c := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{Patch: refusePatches}).Build()
+	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *corev1.ConfigMap {
+		settings := newSettings(shop)
+		settings.Immutable = new(true)
+		return settings
 	}, ownedresources.Recreate()))
-	fmt.Println(children.Reconcile(ctx, c, owner))
-	mode = "sale"
-	for range 2 {
-		fmt.Println(children.Reconcile(ctx, c, owner))
-	}
-	var settings corev1.ConfigMap
-	fmt.Println(c.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web-settings"}, &settings), settings.Data)
+	fmt.Println(children.Reconcile(ctx, c, shop))
+
+	shop.Spec.Content = "sale"
+	fmt.Println(children.Reconcile(ctx, c, shop))
+	fmt.Println(children.Reconcile(ctx, c, shop))
+	fmt.Println(get(c, "web-settings", &corev1.ConfigMap{}).Data)
 	// Output:
 	// <nil>
-	// ConfigMap shop/web-settings is recreated, since one of its fields cannot be changed
+	// ConfigMap default/web-settings is recreated, since one of its fields cannot be changed
 	// <nil>
-	// <nil> map[mode:sale]
+	// map[content:sale]
 }
 
-// A person replaces the password by changing the annotation.
+// refusePatches answers as the API server does when a patch changes an immutable field.
+func refusePatches(_ context.Context, _ client.WithWatch, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("ConfigMap").GroupKind(), obj.GetName(), nil)
+}
+
+// A person replaces the password by changing .spec.rotate.
 func ExampleChild_Generate() {
-	ctx := context.Background()
-	shop := owner.DeepCopy()
-	c := fake.NewFakeClient(shop)
-	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.Secret {
-		return ownedresources.NewSecret(cm, map[string][]byte{"user": []byte("web")})
-	}).Generate("password", 32, func(cm *corev1.ConfigMap) string { return cm.Annotations["example.com/rotate-password"] }))
+	ctx, c, shop := context.Background(), fake.NewFakeClient(), webShop(ShopSpec{})
+	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *corev1.Secret {
+		return ownedresources.NewSecret(shop, map[string][]byte{"user": []byte("web")})
+	}).Generate("password", 32, func(shop *Shop) string { return shop.Spec.Rotate }))
 	var before string
-	for _, mark := range []string{"", "", "2026-03-01"} {
-		if err := c.Get(ctx, client.ObjectKeyFromObject(shop), shop); err != nil {
-			fmt.Println(err)
-		}
-		shop.Annotations = map[string]string{"example.com/rotate-password": mark}
-		if err := c.Update(ctx, shop); err != nil {
-			fmt.Println(err)
-		}
-		if err := children.Reconcile(ctx, c, shop); err != nil {
-			fmt.Println(err)
-		}
-		var secret corev1.Secret
-		if err := c.Get(ctx, client.ObjectKeyFromObject(shop), &secret); err != nil {
-			fmt.Println(err)
-		}
-		password := string(secret.Data["password"])
+	for _, rotate := range []string{"", "", "2026-03-01"} {
+		shop.Spec.Rotate = rotate
+		must(children.Reconcile(ctx, c, shop))
+		password := string(get(c, "web", &corev1.Secret{}).Data["password"])
 		fmt.Println(len(password), "characters, new:", password != before)
 		before = password
 	}
@@ -177,14 +156,14 @@ func ExampleChild_Generate() {
 // The Job does not run again when its time to live has removed it.
 func ExampleRunOnce() {
 	ctx := context.Background()
-	migration := ownedresources.Build(func(cm *corev1.ConfigMap) *batchv1.Job {
-		j := ownedresources.NewJob(cm, corev1.Container{Name: "migrate", Image: "web:1.4", Args: []string{"migrate"}})
+	migration := ownedresources.Build(func(shop *Shop) *batchv1.Job {
+		j := ownedresources.NewJob(shop, corev1.Container{Name: "migrate", Image: "web:" + shop.Spec.Version, Args: []string{"migrate"}})
 		j.Name += "-migrate"
 		j.Spec.TTLSecondsAfterFinished = new(int32(60))
 		return j
 	}, ownedresources.RunOnce())
-	children := ownedresources.Ensure(migration, ownedresources.Build(webSettings).After(migration))
-	shop := owner.DeepCopy()
+	children := ownedresources.Ensure(migration, ownedresources.Build(newSettings).After(migration))
+	shop := webShop(ShopSpec{Version: "1.4", Content: "sale"})
 	shop.Finalizers = []string{children.FinalizerName()} // package reconcile adds it
 	c := fake.NewClientBuilder().WithObjects(shop).WithStatusSubresource(&batchv1.Job{}).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, options ...client.CreateOption) error {
@@ -192,73 +171,62 @@ func ExampleRunOnce() {
 			return c.Create(ctx, obj, options...)
 		},
 	}).Build()
-	reconcile := func() {
-		if err := c.Get(ctx, client.ObjectKeyFromObject(shop), shop); err != nil {
-			fmt.Println(err)
-		}
-		fmt.Println(children.Reconcile(ctx, c, shop))
-	}
-	reconcile()
+	fmt.Println(children.Reconcile(ctx, c, get(c, "web", shop)))
 
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-migrate"}}
-	if err := c.Get(ctx, client.ObjectKeyFromObject(job), job); err != nil {
-		fmt.Println(err)
-	}
+	job := get(c, "web-migrate", &batchv1.Job{})
 	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
-	if err := c.Status().Update(ctx, job); err != nil {
-		fmt.Println(err)
-	}
-	reconcile()
-	if err := c.Delete(ctx, job); err != nil {
-		fmt.Println(err)
-	}
-	reconcile()
-	fmt.Println("there is a Job:", c.Get(ctx, client.ObjectKeyFromObject(job), job) == nil)
+	must(c.Status().Update(ctx, job))
+	fmt.Println(children.Reconcile(ctx, c, get(c, "web", shop)))
+
+	must(c.Delete(ctx, job))
+	fmt.Println(children.Reconcile(ctx, c, get(c, "web", shop)))
+	var jobs batchv1.JobList
+	must(c.List(ctx, &jobs))
+	fmt.Println("Jobs:", len(jobs.Items))
 	// Output:
-	// Job shop/web-migrate is not complete yet; ConfigMap shop/web-settings is not created until Job shop/web-migrate is ready
+	// Job default/web-migrate is not complete yet; ConfigMap default/web-settings is not created until Job default/web-migrate is ready
 	// <nil>
 	// <nil>
-	// there is a Job: false
+	// Jobs: 0
 }
 
 // The claim grows first. Then the StatefulSet is replaced, without its pods.
 func ExampleExpandVolumes() {
 	ctx := context.Background()
-	size := "10Gi"
-	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *appsv1.StatefulSet {
-		s := ownedresources.NewStatefulSet(cm, map[string]string{"app": "database"}, corev1.Container{Name: "redis", Image: "redis:7"})
-		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim("data", size)}
+	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *appsv1.StatefulSet {
+		s := ownedresources.NewStatefulSet(shop, map[string]string{"app": "database"}, corev1.Container{Name: "redis", Image: "redis:7"})
+		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim("data", shop.Spec.Storage)}
 		return s
 	}, ownedresources.ExpandVolumes()))
-	shop := owner.DeepCopy()
+	shop := webShop(ShopSpec{Storage: new(resource.MustParse("10Gi"))})
 	shop.Finalizers = []string{children.FinalizerName()} // package reconcile adds it
-	data := claim("data-web-0", size)                    // the StatefulSet's controller creates it
-	data.Namespace, data.Labels, data.Status.Phase = "shop", map[string]string{"app": "database"}, corev1.ClaimBound
+	data := claim("data-web-0", shop.Spec.Storage)       // the StatefulSet's controller creates it
+	data.Namespace, data.Labels, data.Status.Phase = "default", map[string]string{"app": "database"}, corev1.ClaimBound
 	c := fake.NewClientBuilder().WithObjects(shop, &data).WithInterceptorFuncs(interceptor.Funcs{Patch: refuseLargerTemplates}).Build()
+	fmt.Println(children.Reconcile(ctx, c, get(c, "web", shop)))
 
-	for _, size = range []string{"10Gi", "20Gi", "20Gi"} {
-		if err := c.Get(ctx, client.ObjectKeyFromObject(shop), shop); err != nil {
-			fmt.Println(err)
-		}
-		fmt.Println(children.Reconcile(ctx, c, shop))
+	shop = get(c, "web", shop)
+	shop.Spec.Storage = new(resource.MustParse("20Gi"))
+	must(c.Update(ctx, shop))
+	for range 2 {
+		fmt.Println(children.Reconcile(ctx, c, get(c, "web", shop)))
 	}
-	fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(&data), &data), data.Spec.Resources.Requests.Storage())
-	var set appsv1.StatefulSet
-	fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(shop), &set), set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage())
+	fmt.Println(get(c, "data-web-0", &data).Spec.Resources.Requests.Storage())
+	fmt.Println(get(c, "web", &appsv1.StatefulSet{}).Spec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage())
 	// Output:
-	// StatefulSet shop/web: Replicas: 0/1
-	// StatefulSet shop/web is replaced by one with larger volumes; its pods keep running
-	// StatefulSet shop/web: Replicas: 0/1
-	// <nil> 20Gi
-	// <nil> 20Gi
+	// StatefulSet default/web: Replicas: 0/1
+	// StatefulSet default/web is replaced by one with larger volumes; its pods keep running
+	// StatefulSet default/web: Replicas: 0/1
+	// 20Gi
+	// 20Gi
 }
 
-func claim(name, size string) corev1.PersistentVolumeClaim {
+func claim(name string, size *resource.Quantity) corev1.PersistentVolumeClaim {
 	return corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: *size}},
 		},
 	}
 }

@@ -2,6 +2,7 @@ package ownedresources_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -10,25 +11,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/opblocks/opblocks/ownedresources"
 )
 
-// owner is a ConfigMap in place of a custom resource: every object that has a UID can own others.
-var owner = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "6d1f"}}
-
 func ExampleApply() {
 	ctx, c := context.Background(), fake.NewFakeClient()
-	settings := func() client.Object {
-		return &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Name: "web-settings"}, // in the owner's namespace
-			Data:       map[string][]byte{"mode": []byte("sale")},
-		}
-	}
+	shop := webShop(ShopSpec{Content: "sale"})
 	for range 2 {
-		results, err := ownedresources.Apply(ctx, c, owner, settings())
+		settings := ownedresources.NewConfigMap(shop, map[string]string{"content": shop.Spec.Content})
+		results, err := ownedresources.Apply(ctx, c, shop, settings)
 		fmt.Println(results[0].Operation, err)
 	}
 	// Output:
@@ -38,31 +31,30 @@ func ExampleApply() {
 
 // An object that somebody else created is left alone.
 func ExampleApply_notOurs() {
-	ctx := context.Background()
-	c := fake.NewClientBuilder().WithObjects(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}).Build()
+	shop := webShop(ShopSpec{})
+	c := fake.NewFakeClient(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: shop.Namespace, Name: shop.Name}})
 
-	_, err := ownedresources.Apply(ctx, c, owner, ownedresources.NewService(owner, nil))
+	_, err := ownedresources.Apply(context.Background(), c, shop, ownedresources.NewService(shop, nil))
 	var notOurs *ownedresources.OwnershipError
 	fmt.Println(errors.As(err, &notOurs), err)
 	// Output:
-	// true Service shop/web exists and is not controlled by anything: it is left alone; delete it, choose another name, or allow to Adopt it
+	// true Service default/web exists and is not controlled by anything: it is left alone; delete it, choose another name, or allow to Adopt it
 }
 
 func ExampleEnsure() {
-	ctx, c := context.Background(), fake.NewFakeClient()
 	children := ownedresources.Ensure(
-		ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.Service {
-			return ownedresources.NewService(cm, nil, corev1.ServicePort{Name: "http", Port: 80})
+		ownedresources.Build(func(shop *Shop) *corev1.Service {
+			return ownedresources.NewService(shop, nil, corev1.ServicePort{Name: "http", Port: 80})
 		}),
-		ownedresources.Build(func(cm *corev1.ConfigMap) *appsv1.Deployment {
-			return ownedresources.NewDeployment(cm, nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
+		ownedresources.Build(func(shop *Shop) *appsv1.Deployment {
+			return ownedresources.NewDeployment(shop, nil, corev1.Container{Name: "web", Image: "nginx:" + shop.Spec.Version})
 		}),
 	)
-	err := children.Reconcile(ctx, c, owner)
+	err := children.Reconcile(context.Background(), fake.NewFakeClient(), webShop(ShopSpec{Version: "1.27"}))
 	var waiting *ownedresources.WaitingError
 	fmt.Println(errors.As(err, &waiting), err) // no controller has created a pod yet
 	// Output:
-	// true Deployment shop/web: Replicas: 0/1
+	// true Deployment default/web: Replicas: 0/1
 }
 
 func ExampleSetHash() {
@@ -77,12 +69,11 @@ func ExampleSetHash() {
 }
 
 func ExampleHashChanged() {
-	d := &appsv1.Deployment{}
-	settings := map[string]string{"mode": "sale"}
-	fmt.Println(ownedresources.SetHash(d, "example.com/settings", settings))
-	fmt.Println(ownedresources.HashChanged(d, "example.com/settings", settings))
-	settings["mode"] = "normal"
-	fmt.Println(ownedresources.HashChanged(d, "example.com/settings", settings))
+	shop, d := webShop(ShopSpec{Content: "sale"}), &appsv1.Deployment{}
+	fmt.Println(ownedresources.SetHash(d, "example.com/spec", shop.Spec))
+	fmt.Println(ownedresources.HashChanged(d, "example.com/spec", shop.Spec))
+	shop.Spec.Content = "news"
+	fmt.Println(ownedresources.HashChanged(d, "example.com/spec", shop.Spec))
 	// Output:
 	// true <nil>
 	// false <nil>
@@ -90,71 +81,70 @@ func ExampleHashChanged() {
 }
 
 func ExampleBuild() {
-	ctx, c := context.Background(), fake.NewFakeClient()
-	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.Service {
-		return ownedresources.NewService(cm, nil, corev1.ServicePort{Port: 80})
+	ctx, c, shop := context.Background(), fake.NewFakeClient(), webShop(ShopSpec{})
+	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *corev1.Service {
+		return ownedresources.NewService(shop, nil, corev1.ServicePort{Port: 80})
 	}))
-	fmt.Println(children.Reconcile(ctx, c, owner))
-	var service corev1.Service
-	fmt.Println(c.Get(ctx, client.ObjectKeyFromObject(owner), &service), metav1.IsControlledBy(&service, owner))
+	fmt.Println(children.Reconcile(ctx, c, shop))
+	service := get(c, "web", &corev1.Service{})
+	fmt.Println(service.Spec.Ports[0].Port, metav1.IsControlledBy(service, shop))
 	// Output:
 	// <nil>
-	// <nil> true
+	// 80 true
 }
 
 func ExampleBuildOrError() {
-	child := ownedresources.BuildOrError(func(cm *corev1.ConfigMap) (*corev1.Service, error) {
-		if len(cm.Name) < 8 {
-			return nil, fmt.Errorf("the name %q is too short for a Service", cm.Name)
+	child := ownedresources.BuildOrError(func(shop *Shop) (*corev1.ConfigMap, error) {
+		if !json.Valid([]byte(shop.Spec.Content)) {
+			return nil, errors.New(".spec.content is not JSON")
 		}
-		return ownedresources.NewService(cm, nil), nil
+		return ownedresources.NewConfigMap(shop, map[string]string{"content.json": shop.Spec.Content}), nil
 	})
-	fmt.Println(ownedresources.Ensure(child).Reconcile(context.Background(), fake.NewFakeClient(), owner))
+	shop := webShop(ShopSpec{Content: "<html>"})
+	fmt.Println(ownedresources.Ensure(child).Reconcile(context.Background(), fake.NewFakeClient(), shop))
 	// Output:
-	// the name "web" is too short for a Service
+	// .spec.content is not JSON
 }
 
 // A child whose function returns nil is deleted.
 func ExampleBuild_notWanted() {
-	ctx, c := context.Background(), fake.NewFakeClient()
-	exposed := true
-	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *corev1.Service {
-		if !exposed {
+	ctx, c, shop := context.Background(), fake.NewFakeClient(), webShop(ShopSpec{})
+	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *corev1.Service {
+		if !shop.Spec.Monitored {
 			return nil
 		}
-		return ownedresources.NewService(cm, nil, corev1.ServicePort{Port: 80})
+		return ownedresources.NewService(shop, nil, corev1.ServicePort{Name: "metrics", Port: 9090})
 	}))
-	for _, exposed = range []bool{true, false} {
-		if err := children.Reconcile(ctx, c, owner); err != nil {
-			fmt.Println(err)
-		}
+	for _, monitored := range []bool{true, false} {
+		shop.Spec.Monitored = monitored
+		must(children.Reconcile(ctx, c, shop))
 		var services corev1.ServiceList
-		fmt.Println(c.List(ctx, &services), len(services.Items))
+		must(c.List(ctx, &services))
+		fmt.Println("monitored:", monitored, "services:", len(services.Items))
 	}
 	// Output:
-	// <nil> 1
-	// <nil> 0
+	// monitored: true services: 1
+	// monitored: false services: 0
 }
 
 func ExampleChild_Kind() {
-	child := ownedresources.BuildOrError(func(cm *corev1.ConfigMap) (*unstructured.Unstructured, error) {
+	child := ownedresources.BuildOrError(func(shop *Shop) (*unstructured.Unstructured, error) {
 		u := &unstructured.Unstructured{}
-		u.SetName(cm.Name + "-settings")
-		return u, unstructured.SetNestedField(u.Object, "sale", "data", "mode")
+		u.SetName(shop.Name + "-settings")
+		return u, unstructured.SetNestedField(u.Object, shop.Spec.Content, "data", "content")
 	}).Kind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-	ctx, c := context.Background(), fake.NewFakeClient()
-	fmt.Println(ownedresources.Ensure(child).Reconcile(ctx, c, owner))
-	var settings corev1.ConfigMap
-	fmt.Println(c.Get(ctx, client.ObjectKey{Namespace: "shop", Name: "web-settings"}, &settings), settings.Data)
+	c := fake.NewFakeClient()
+	fmt.Println(ownedresources.Ensure(child).Reconcile(context.Background(), c, webShop(ShopSpec{Content: "sale"})))
+	fmt.Println(get(c, "web-settings", &corev1.ConfigMap{}).Data)
 	// Output:
 	// <nil>
-	// <nil> map[mode:sale]
+	// map[content:sale]
 }
 
 func ExampleVersions() {
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings", UID: "1", ResourceVersion: "7"}}
 	password := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "password", UID: "2", ResourceVersion: "8"}}
-	d := ownedresources.NewDeployment(owner, nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
+	d := ownedresources.NewDeployment(webShop(ShopSpec{}), nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
 	roll := func() {
 		fmt.Println(ownedresources.SetHash(&d.Spec.Template, "example.com/uses", ownedresources.Versions(settings, password)))
 	}
@@ -169,40 +159,36 @@ func ExampleVersions() {
 }
 
 func ExampleDiff() {
-	ctx, c := context.Background(), fake.NewFakeClient()
-	settings := func(mode string) *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web-settings"}, Data: map[string]string{"mode": mode}}
+	ctx, c, shop := context.Background(), fake.NewFakeClient(), webShop(ShopSpec{})
+	settings := func(content string) *corev1.ConfigMap {
+		return ownedresources.NewConfigMap(shop, map[string]string{"content": content})
 	}
-	if _, err := ownedresources.Apply(ctx, c, owner, settings("normal")); err != nil {
-		fmt.Println(err)
-	}
-	changes, err := ownedresources.Diff(ctx, c, owner, settings("sale"))
+	_, err := ownedresources.Apply(ctx, c, shop, settings("news"))
+	must(err)
+	changes, err := ownedresources.Diff(ctx, c, shop, settings("sale"))
 	fmt.Println(err, changes[0].Operation, changes[0].Differences)
 	// Output:
-	// <nil> applied [data[mode]: "normal" → "sale"]
+	// <nil> updated [data[content]: "news" → "sale"]
 }
 
 // A Job that has failed does not become ready by waiting.
 func ExampleFailedError() {
-	ctx := context.Background()
+	ctx, shop := context.Background(), webShop(ShopSpec{Version: "1.4"})
 	c := fake.NewClientBuilder().WithStatusSubresource(&batchv1.Job{}).Build()
-	children := ownedresources.Ensure(ownedresources.Build(func(cm *corev1.ConfigMap) *batchv1.Job {
-		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: cm.Name + "-migrate"}}
+	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *batchv1.Job {
+		j := ownedresources.NewJob(shop, corev1.Container{Name: "migrate", Image: "web:" + shop.Spec.Version, Args: []string{"migrate"}})
+		j.Name += "-migrate-" + shop.Spec.Version
+		return j
 	}))
-	fmt.Println(children.Reconcile(ctx, c, owner))
+	fmt.Println(children.Reconcile(ctx, c, shop))
 
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-migrate"}}
-	if err := c.Get(ctx, client.ObjectKeyFromObject(job), job); err != nil {
-		fmt.Println(err)
-	}
+	job := get(c, "web-migrate-1.4", &batchv1.Job{})
 	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
-	if err := c.Status().Update(ctx, job); err != nil {
-		fmt.Println(err)
-	}
-	err := children.Reconcile(ctx, c, owner)
+	must(c.Status().Update(ctx, job))
+	err := children.Reconcile(ctx, c, shop)
 	var failed *ownedresources.FailedError
 	fmt.Println(errors.As(err, &failed), err)
 	// Output:
-	// Job shop/web-migrate: Job not started
-	// true Job shop/web-migrate: Job Failed. failed: 0/1
+	// Job default/web-migrate-1.4: Job not started
+	// true Job default/web-migrate-1.4: Job Failed. failed: 0/1
 }

@@ -25,7 +25,7 @@ func claimTemplates(namesAndSizes ...string) (all []corev1.PersistentVolumeClaim
 }
 
 // createPod creates a pod without a controller.
-func (env *testEnv) createPod(t *testing.T, name string, labels map[string]string) *corev1.Pod {
+func (env *serverEnv) createPod(t *testing.T, name string, labels map[string]string) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: name, Labels: labels},
@@ -37,9 +37,9 @@ func (env *testEnv) createPod(t *testing.T, name string, labels map[string]strin
 
 // A set does not abandon the StatefulSet that another set of the owner replaces at this moment.
 func TestExpandVolumesInTwoSets(t *testing.T) {
-	env := newTestEnv(t)
-	set := func(name, size string) *ChildSet[*configMap] {
-		s := Ensure(Build(func(*configMap) *appsv1.StatefulSet {
+	env := newServerEnv(t)
+	set := func(name, size string) *ChildSet[*Shop] {
+		s := Ensure(Build(func(*Shop) *appsv1.StatefulSet {
 			labels, claims := map[string]string{"app": name}, claimTemplates("data", size)
 			claims[0].Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 			template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}}

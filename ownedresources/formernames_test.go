@@ -17,11 +17,11 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// numbered builds as many ConfigMaps as minAvailable.
-func numbered(namespace string, options ...ChildOption) *Child[*budget, *configMap] {
-	return BuildEach(func(b *budget) (all []*configMap, err error) {
-		for i := range b.Spec.MinAvailable.IntValue() {
-			all = append(all, namedConfigMap(namespace, fmt.Sprint(b.Name, "-", i)))
+// numbered builds as many ConfigMaps as shards.
+func numbered(namespace string, options ...ChildOption) *Child[*Shop, *configMap] {
+	return BuildEach(func(shop *Shop) (all []*configMap, err error) {
+		for i := range int(shop.Spec.Shards) {
+			all = append(all, namedConfigMap(namespace, fmt.Sprint(shop.Name, "-", i)))
 		}
 		return all, nil
 	}, options...)
@@ -39,49 +39,49 @@ func TestFormerNames(t *testing.T) {
 	always.Spec.RestartPolicy = corev1.RestartPolicyAlways
 	tests := map[string]struct {
 		reason string
-		set    func(env *operatorEnv) *ChildSet[*budget]
+		set    func(env *serverEnv) *ChildSet[*Shop]
 		child  client.Object
-		pruned client.Object // pruned when minAvailable is 1 instead of 2; nil if minAvailable does not count
+		pruned client.Object // pruned when shards is 1 instead of 2; nil if shards does not count
 		stays  bool          // the child stays when the owner is deleted
 	}{
 		"Anywhere": {
 			reason: "the children are found by their marks",
-			set:    func(env *operatorEnv) *ChildSet[*budget] { return Ensure(numbered(env.other, Anywhere())) },
+			set:    func(env *serverEnv) *ChildSet[*Shop] { return Ensure(numbered(env.elsewhere, Anywhere())) },
 			child:  namedConfigMap("other", "web-0"), pruned: namedConfigMap("other", "web-1"),
 		},
 		"Retain": {
 			reason: "the children stay and keep their marks",
-			set: func(*operatorEnv) *ChildSet[*budget] {
-				return Ensure(numbered("", withRetain(func(*budget) bool { return true })))
+			set: func(*serverEnv) *ChildSet[*Shop] {
+				return Ensure(numbered("", withRetain(func(*Shop) bool { return true })))
 			},
 			child: namedConfigMap("", "web-0"), stays: true,
 		},
 		"RemoveInOrder": {
 			reason: "all children are removed by the set",
-			set: func(*operatorEnv) *ChildSet[*budget] {
-				first := Build(func(b *budget) *corev1.Secret { return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: b.Name}} })
+			set: func(*serverEnv) *ChildSet[*Shop] {
+				first := Build(func(shop *Shop) *corev1.Secret { return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: shop.Name}} })
 				return Ensure(first, numbered("").After(first)).RemoveInOrder()
 			},
 			child: namedConfigMap("", "web-0"), pruned: namedConfigMap("", "web-1"),
 		},
 		"RunOnce": {
 			reason: "the Job has a finalizer of its own",
-			set: func(*operatorEnv) *ChildSet[*budget] {
-				return Ensure(Build(func(b *budget) *batchv1.Job {
-					return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: b.Name}, Spec: batchv1.JobSpec{Template: one}}
+			set: func(*serverEnv) *ChildSet[*Shop] {
+				return Ensure(Build(func(shop *Shop) *batchv1.Job {
+					return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: shop.Name}, Spec: batchv1.JobSpec{Template: one}}
 				}, RunOnce()))
 			},
 			child: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
 		},
 		"ExpandVolumes": {
 			reason: "nothing has to be released",
-			set: func(*operatorEnv) *ChildSet[*budget] {
-				return Ensure(Build(func(b *budget) *appsv1.StatefulSet {
+			set: func(*serverEnv) *ChildSet[*Shop] {
+				return Ensure(Build(func(shop *Shop) *appsv1.StatefulSet {
 					claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{
 						AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 						Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 					}}
-					return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: b.Name}, Spec: appsv1.StatefulSetSpec{
+					return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: shop.Name}, Spec: appsv1.StatefulSetSpec{
 						ServiceName: "web", Selector: &metav1.LabelSelector{MatchLabels: one.Labels}, Template: always,
 						VolumeClaimTemplates: []corev1.PersistentVolumeClaim{claim},
 					}}
@@ -90,15 +90,17 @@ func TestFormerNames(t *testing.T) {
 			child: &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
 		},
 	}
-	former := []reconcile.StepOption{reconcile.FormerNames("files", "data")}
+	renamed := func(set *ChildSet[*Shop]) reconcile.NamedStep[*Shop] {
+		return reconcile.Named("storage", set, reconcile.FormerNames("files", "data"))
+	}
 	for name, tc := range tests {
 		for _, running := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/Running=%t", name, running), func(t *testing.T) {
 				t.Log(tc.reason)
-				env := newOperatorEnv(t)
+				env := newClusterEnv(t, ShopSpec{Shards: 1})
 				in := func(obj client.Object) client.Object {
 					if obj = obj.DeepCopyObject().(client.Object); obj.GetNamespace() == "other" {
-						obj.SetNamespace(env.other)
+						obj.SetNamespace(env.elsewhere)
 					} else {
 						obj.SetNamespace(env.namespace)
 					}
@@ -106,25 +108,25 @@ func TestFormerNames(t *testing.T) {
 				}
 				env.owner = env.newOwner()
 				env.create(t, env.owner)
-				env.setAvailable(t, 2)
-				_, stop := env.startNamed(t, "data", tc.set(env), nil)
+				env.setShards(t, 2)
+				stop := env.startStep(t, reconcile.Named("data", tc.set(env)))
 				waitFor(t, env, in(tc.child), exists)
 				if tc.pruned != nil {
 					waitFor(t, env, in(tc.pruned), exists)
 				}
 				stop()
 				if running {
-					env.setAvailable(t, 1)
-					_, stop = env.startNamed(t, "storage", tc.set(env), former)
-					waitFor(t, env, env.owner, func(b *budget) bool { return slices.Equal(b.Finalizers, []string{"children.opblocks.dev/storage"}) })
+					env.setShards(t, 1)
+					stop = env.startStep(t, renamed(tc.set(env)))
+					waitFor(t, env, env.owner, func(shop *Shop) bool { return slices.Equal(shop.Finalizers, []string{"children.opblocks.dev/storage"}) })
 					waitFor(t, env, in(tc.child), func(obj client.Object) bool { return obj.GetAnnotations()[record.Set] == "storage" })
 					if tc.pruned != nil {
 						env.waitGone(t, in(tc.pruned))
 					}
-					require.NoError(t, env.client.Delete(t.Context(), env.owner))
+					require.NoError(t, env.other.Delete(t.Context(), env.owner))
 				} else {
-					require.NoError(t, env.client.Delete(t.Context(), env.owner))
-					_, stop = env.startNamed(t, "storage", tc.set(env), former)
+					require.NoError(t, env.other.Delete(t.Context(), env.owner))
+					stop = env.startStep(t, renamed(tc.set(env)))
 				}
 				env.waitGone(t, env.owner)
 				if !tc.stays {

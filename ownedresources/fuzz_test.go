@@ -24,7 +24,7 @@ func FuzzDeploymentsAndServices(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		env := newTestEnv(t)
+		env := newServerEnv(t)
 		c := &choices{data: data}
 		headless, recreate := c.yes(), c.yes() // both are immutable
 		deployments := [2]client.Object{c.deployment("web", recreate), c.deployment("web", recreate)}
@@ -49,7 +49,7 @@ func FuzzDeploymentsAndServices(f *testing.F) {
 }
 
 // subject returns a subject for an object that has not been applied yet.
-func (env *testEnv) subject(t *testing.T, want client.Object) *subject {
+func (env *serverEnv) subject(t *testing.T, want client.Object) *subject {
 	t.Helper()
 	m := &manifest{name: t.Name(), refused: map[string]error{}}
 	s := &subject{manifest: m, form: "typed", want: want, other: env.other, owner: env.owner, writes: &writeCounter{}, applier: env.applier}

@@ -21,19 +21,19 @@ import (
 )
 
 func TestOptionMistakes(t *testing.T) {
-	secret := func(options ...ChildOption) AnyChild[*configMap] {
-		return Build(func(*configMap) *corev1.Secret { return nil }, options...)
+	secret := func(options ...ChildOption) AnyChild[*Shop] {
+		return Build(func(*Shop) *corev1.Secret { return nil }, options...)
 	}
-	noTrigger := func(*configMap) string { return "" }
+	noTrigger := func(*Shop) string { return "" }
 	cases := map[string]struct {
 		reason string
-		child  AnyChild[*configMap]
+		child  AnyChild[*Shop]
 		want   string
 	}{
 		"Generate":         {reason: "Both ends of the range are valid.", child: secret(withGenerate("a", 1), withGenerate("b", 1024))},
-		"GenerateUntyped":  {reason: "A Secret without a Go type is a Secret.", child: Build(func(*configMap) *unstructured.Unstructured { return nil }).Kind(corev1.SchemeGroupVersion.WithKind("Secret")).Generate("a", 1)},
-		"RunOnce":          {reason: "A Job.", child: Build(func(*configMap) *batchv1.Job { return nil }, RunOnce())},
-		"ExpandVolumes":    {reason: "A StatefulSet.", child: Build(func(*configMap) *appsv1.StatefulSet { return nil }, ExpandVolumes())},
+		"GenerateUntyped":  {reason: "A Secret without a Go type is a Secret.", child: Build(func(*Shop) *unstructured.Unstructured { return nil }).Kind(corev1.SchemeGroupVersion.WithKind("Secret")).Generate("a", 1)},
+		"RunOnce":          {reason: "A Job.", child: Build(func(*Shop) *batchv1.Job { return nil }, RunOnce())},
+		"ExpandVolumes":    {reason: "A StatefulSet.", child: Build(func(*Shop) *appsv1.StatefulSet { return nil }, ExpandVolumes())},
 		"GenerateNoSecret": {reason: "A password must not get into a ConfigMap.", child: Build(constant("a", ""), withGenerate("a", 1)), want: "child 1, a ConfigMap: it has Generate, which is for a Secret: take it away, or put the value into a Secret of its own"},
 		"LengthZero":       {reason: "An empty value protects nothing.", child: secret(withGenerate("a", 0)), want: `child 1, a Secret: Generate("a") with length 0: use a length between 1 and 1024`},
 		"LengthNegative":   {reason: "Nor is there one of a negative length.", child: secret(withGenerate("a", -1)), want: `child 1, a Secret: Generate("a") with length -1: use a length between 1 and 1024`},
@@ -41,18 +41,18 @@ func TestOptionMistakes(t *testing.T) {
 		"KeyEmpty":         {reason: "The API server would refuse it.", child: secret(withGenerate("", 8)), want: `child 1, a Secret: Generate(""): it is not a key of a Secret: a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')`},
 		"KeyTwice":         {reason: "Which length counts?", child: secret(withGenerate("a", 8), withGenerate("a", 9)), want: `child 1, a Secret: Generate("a") is given twice: a key has one value`},
 		"GenerateRecreate": {reason: "A recreated Secret loses what it holds.", child: secret(withGenerate("a", 8), Recreate()), want: "child 1, a Secret: it has Generate and Recreate: a recreated Secret would lose its values; take Recreate away"},
-		"RotateOnTwice":    {reason: "Which trigger counts?", child: Build(func(*configMap) *corev1.Secret { return nil }).Generate("a", 8, noTrigger, noTrigger), want: `child 1, a Secret: Generate("a") has 2 functions that return a trigger: give it one`},
-		"NoKind":           {reason: "Nobody knows what it is.", child: Build(func(*configMap) *unstructured.Unstructured { return nil }), want: "child 1, a : it has no kind: give it one with the method Kind"},
+		"RotateOnTwice":    {reason: "Which trigger counts?", child: Build(func(*Shop) *corev1.Secret { return nil }).Generate("a", 8, noTrigger, noTrigger), want: `child 1, a Secret: Generate("a") has 2 functions that return a trigger: give it one`},
+		"NoKind":           {reason: "Nobody knows what it is.", child: Build(func(*Shop) *unstructured.Unstructured { return nil }), want: "child 1, a : it has no kind: give it one with the method Kind"},
 		"KindOfGoType":     {reason: "The Go type has a kind.", child: Build(constant("a", "")).Kind(corev1.SchemeGroupVersion.WithKind("Secret")), want: "child 1, a ConfigMap: it has a Kind, and the type *v1.ConfigMap: a Kind is for a function that returns *unstructured.Unstructured; take it away"},
 		"NoInput":          {reason: "Nothing can be missing.", child: Build(constant("a", "")).KeepWhileMissing(func(_, _ *configMap) {}), want: "child 1, a ConfigMap: it has KeepWhileMissing, and no input that could be missing: take it away, or build it with BuildFrom"},
 		"RunOnceNoJob":     {reason: "Only a Job ends.", child: secret(RunOnce()), want: "child 1, a Secret: RunOnce is for a Job: take it away, or put what has to run once into a Job"},
-		"RunOnceRecreate":  {reason: "Two rules for one deletion.", child: Build(func(*configMap) *batchv1.Job { return nil }, RunOnce(), Recreate()), want: "child 1, a Job: it has RunOnce and Recreate: RunOnce replaces the Job itself; take Recreate away"},
-		"RunOnceReadyWhen": {reason: "Two rules for readiness.", child: Build(func(*configMap) *batchv1.Job { return nil }, RunOnce(), ReadyWhen("Complete")), want: "child 1, a Job: it has RunOnce and ReadyWhen: it is ready when the Job is complete; take ReadyWhen away"},
-		"ExpandDeployment": {reason: "It has no claim templates.", child: Build(func(*configMap) *appsv1.Deployment { return nil }, ExpandVolumes()), want: "child 1, a Deployment: ExpandVolumes is for a StatefulSet: take it away; a claim that is a child itself grows without it"},
+		"RunOnceRecreate":  {reason: "Two rules for one deletion.", child: Build(func(*Shop) *batchv1.Job { return nil }, RunOnce(), Recreate()), want: "child 1, a Job: it has RunOnce and Recreate: RunOnce replaces the Job itself; take Recreate away"},
+		"RunOnceReadyWhen": {reason: "Two rules for readiness.", child: Build(func(*Shop) *batchv1.Job { return nil }, RunOnce(), ReadyWhen("Complete")), want: "child 1, a Job: it has RunOnce and ReadyWhen: it is ready when the Job is complete; take ReadyWhen away"},
+		"ExpandDeployment": {reason: "It has no claim templates.", child: Build(func(*Shop) *appsv1.Deployment { return nil }, ExpandVolumes()), want: "child 1, a Deployment: ExpandVolumes is for a StatefulSet: take it away; a claim that is a child itself grows without it"},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := set.NewOrder(untyped([]AnyChild[*configMap]{test.child}))
+			_, err := set.NewOrder(untyped([]AnyChild[*Shop]{test.child}))
 			if test.want == "" {
 				require.NoError(t, err, test.reason)
 				return
@@ -63,12 +63,12 @@ func TestOptionMistakes(t *testing.T) {
 }
 
 // credentials returns a Secret with a key that its author sets.
-func credentials(*configMap) *corev1.Secret {
+func credentials(*Shop) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}, StringData: map[string]string{"username": "web"}}
 }
 
 func TestGenerate(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	generate := []ChildOption{withGenerate("password", 24), withGenerate("cookie", 8)}
 	result, err := env.apply(t, credentials(nil), generate...)
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func TestGenerate(t *testing.T) {
 
 // An author may set a key that is generated otherwise.
 func TestGenerateNothingForAValueOfTheAuthor(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	given := func(password string) *corev1.Secret {
 		s := credentials(nil)
 		s.StringData["password"] = password
@@ -146,7 +146,7 @@ func TestGenerateNothingForAValueOfTheAuthor(t *testing.T) {
 }
 
 func TestGenerateInAnAdoptedSecret(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "web"}, Data: map[string][]byte{"password": []byte("theirs")}}
 	require.NoError(t, env.other.Create(t.Context(), theirs))
 	_, err := env.apply(t, credentials(nil), Adopt(), withGenerate("password", 8), withGenerate("cookie", 8))
@@ -160,17 +160,17 @@ func TestGenerateInAnAdoptedSecret(t *testing.T) {
 // An unstructured Secret, and one that is desired as an apply configuration.
 func TestGenerateWithoutAGoType(t *testing.T) {
 	secretKind := corev1.SchemeGroupVersion.WithKind("Secret")
-	children := map[string]AnyChild[*configMap]{
-		"Unstructured": Build(func(*configMap) *unstructured.Unstructured {
+	children := map[string]AnyChild[*Shop]{
+		"Unstructured": Build(func(*Shop) *unstructured.Unstructured {
 			return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "web"}}}
 		}).Kind(secretKind).Generate("password", 8),
-		"ApplyConfiguration": BuildApply(&corev1.Secret{}, func(owner *configMap) (*corev1ac.SecretApplyConfiguration, error) {
+		"ApplyConfiguration": BuildApply(&corev1.Secret{}, func(owner *Shop) (*corev1ac.SecretApplyConfiguration, error) {
 			return corev1ac.Secret("web", owner.Namespace), nil
 		}).Generate("password", 8),
 	}
 	for name, child := range children {
 		t.Run(name, func(t *testing.T) {
-			env := newTestEnv(t)
+			env := newServerEnv(t)
 			set := Ensure(child)
 			require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner))
 			var live corev1.Secret
@@ -190,15 +190,15 @@ func TestGenerateWithoutAGoType(t *testing.T) {
 }
 
 func TestRotateOn(t *testing.T) {
-	env := newTestEnv(t)
-	mark := func(owner *configMap) string { return owner.Data["rotate"] }
-	child := func(rotateOn ...func(*configMap) string) *ChildSet[*configMap] {
+	env := newServerEnv(t)
+	mark := func(owner *Shop) string { return owner.Spec.Rotate }
+	child := func(rotateOn ...func(*Shop) string) *ChildSet[*Shop] {
 		return Ensure(Build(credentials).Generate("password", 24, rotateOn...).Generate("cookie", 24))
 	}
 	var live corev1.Secret
-	reconcile := func(set *ChildSet[*configMap], value string) (password, cookie string) {
+	reconcile := func(set *ChildSet[*Shop], value string) (password, cookie string) {
 		t.Helper()
-		env.owner.Data = map[string]string{"rotate": value}
+		env.owner.Spec.Rotate = value
 		require.NoError(t, env.other.Update(t.Context(), env.owner))
 		require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner))
 		env.live(t, &live)
@@ -236,7 +236,7 @@ func TestRotateOn(t *testing.T) {
 
 // The cache may be behind: a value that it does not show yet is not replaced.
 func TestGenerateWithAStaleCache(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	_, err := env.apply(t, credentials(nil))
 	require.NoError(t, err)
 	var stale, live corev1.Secret

@@ -19,17 +19,17 @@ type combined struct {
 }
 
 // combiningSet is a set with a child from two inputs: what an object has, and what the API server has set in another child.
-func combiningSet(env *testEnv, options ...ChildOption) *ChildSet[*configMap] {
-	service := Build(func(*configMap) *corev1.Service { return env.service() })
+func combiningSet(env *serverEnv, options ...ChildOption) *ChildSet[*Shop] {
+	service := Build(func(*Shop) *corev1.Service { return env.service() })
 	text, live := content("source", Reads(&configMap{}, names("source"))), service.Live()
-	both := Combine(func(v *Values[*configMap]) combined { return combined{text.Value(v), live.Value(v)} }, text, live)
-	return Ensure(service, BuildFrom(both, func(owner *configMap, in combined) (*configMap, error) {
+	both := Combine(func(v *Values[*Shop]) combined { return combined{text.Value(v), live.Value(v)} }, text, live)
+	return Ensure(service, BuildFrom(both, func(owner *Shop, in combined) (*configMap, error) {
 		return constant("copied", in.text+" "+in.service.Spec.ClusterIP)(owner), nil
 	}, options...))
 }
 
 func TestCombine(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	s := combiningSet(env)
 	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "ReferenceNotFound", `child ConfigMap: configmaps "source" not found`)
 	require.False(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "copied"}}))
@@ -46,22 +46,22 @@ func TestCombine(t *testing.T) {
 	require.NoError(t, env.other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "source"}}))
 	before := env.content(t, "copied")
 	keep := withKeepWhileMissing(func(live, desired *configMap) { desired.Data["content"] = live.Data["content"] })
-	for name, process := range map[string]*ChildSet[*configMap]{"stays as it is": s, "is kept": combiningSet(env, keep)} {
+	for name, process := range map[string]*ChildSet[*Shop]{"stays as it is": s, "is kept": combiningSet(env, keep)} {
 		requireWaits(t, process.Reconcile(t.Context(), env.client, env.owner), "ReferenceNotFound", `child ConfigMap: configmaps "source" not found`)
 		require.Equal(t, before, env.content(t, "copied"), name)
 	}
 }
 
 func TestCombineFailing(t *testing.T) {
-	env := newTestEnv(t)
-	failed := From(func(context.Context, client.Reader, *configMap) (string, error) {
+	env := newServerEnv(t)
+	failed := From(func(context.Context, client.Reader, *Shop) (string, error) {
 		return "", errors.New("it is on fire")
 	})
 	missing := content("source", Reads(&configMap{}, names("source")))
-	for name, inputs := range map[string][]AnyInput[*configMap]{"first": {failed, missing}, "second": {missing, failed}} {
+	for name, inputs := range map[string][]AnyInput[*Shop]{"first": {failed, missing}, "second": {missing, failed}} {
 		t.Run(name, func(t *testing.T) {
-			input := Combine(func(*Values[*configMap]) string { panic("a value is not known") }, inputs...)
-			s := Ensure(BuildFrom(input, func(*configMap, string) (*configMap, error) { panic("it is not built") },
+			input := Combine(func(*Values[*Shop]) string { panic("a value is not known") }, inputs...)
+			s := Ensure(BuildFrom(input, func(*Shop, string) (*configMap, error) { panic("it is not built") },
 				withKeepWhileMissing(func(_, _ *configMap) {})))
 			require.EqualError(t, s.Reconcile(t.Context(), env.client, env.owner), "input of child ConfigMap: it is on fire")
 		})
@@ -69,20 +69,20 @@ func TestCombineFailing(t *testing.T) {
 }
 
 func TestCombineMistakes(t *testing.T) {
-	good := From(func(context.Context, client.Reader, *configMap) (string, error) { return "", nil })
+	good := From(func(context.Context, client.Reader, *Shop) (string, error) { return "", nil })
 	foreign := Build(constant("foreign", "")).Live()
-	var none *Input[*configMap, string]
-	for want, inputs := range map[string][]AnyInput[*configMap]{
+	var none *Input[*Shop, string]
+	for want, inputs := range map[string][]AnyInput[*Shop]{
 		"input 2 of Combine is nil": {good, none},
 		"input 1 of Combine is nil": {nil},
 		"is not in this set":        {good, foreign},
 	} {
-		combined := Combine(func(*Values[*configMap]) string { return "" }, inputs...)
-		err := Ensure(BuildFrom(combined, func(*configMap, string) (*configMap, error) { return nil, nil })).set.Mistake
+		combined := Combine(func(*Values[*Shop]) string { return "" }, inputs...)
+		err := Ensure(BuildFrom(combined, func(*Shop, string) (*configMap, error) { return nil, nil })).set.Mistake
 		require.ErrorContains(t, err, want)
 		require.Equal(t, 1, strings.Count(err.Error(), want))
 	}
 	require.PanicsWithValue(t, "Combine reads an input that it was not given: add it to the arguments after the function", func() {
-		good.Value(&Values[*configMap]{})
+		good.Value(&Values[*Shop]{})
 	})
 }

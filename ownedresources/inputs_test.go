@@ -22,8 +22,8 @@ import (
 )
 
 // names returns a function that names objects in the owner's namespace.
-func names(all ...string) func(*configMap) []types.NamespacedName {
-	return func(*configMap) (found []types.NamespacedName) {
+func names(all ...string) func(*Shop) []types.NamespacedName {
+	return func(*Shop) (found []types.NamespacedName) {
 		for _, name := range all {
 			found = append(found, types.NamespacedName{Name: name})
 		}
@@ -32,8 +32,8 @@ func names(all ...string) func(*configMap) []types.NamespacedName {
 }
 
 // content is an input that reads the field "content" of a ConfigMap.
-func content(name string, reads ...Read[*configMap]) *Input[*configMap, string] {
-	return From(func(ctx context.Context, r client.Reader, owner *configMap) (string, error) {
+func content(name string, reads ...Read[*Shop]) *Input[*Shop, string] {
+	return From(func(ctx context.Context, r client.Reader, owner *Shop) (string, error) {
 		var read configMap
 		err := r.Get(ctx, types.NamespacedName{Namespace: owner.Namespace, Name: name}, &read)
 		return read.Data["content"], err
@@ -41,11 +41,11 @@ func content(name string, reads ...Read[*configMap]) *Input[*configMap, string] 
 }
 
 // copied is a child with the value of an input.
-func copied(input *Input[*configMap, string], options ...ChildOption) AnyChild[*configMap] {
-	return BuildFrom(input, func(owner *configMap, value string) (*configMap, error) { return constant("copied", value)(owner), nil }, options...)
+func copied(input *Input[*Shop, string], options ...ChildOption) AnyChild[*Shop] {
+	return BuildFrom(input, func(owner *Shop, value string) (*configMap, error) { return constant("copied", value)(owner), nil }, options...)
 }
 
-func (env *testEnv) write(t *testing.T, name, content string) {
+func (env *serverEnv) write(t *testing.T, name, content string) {
 	t.Helper()
 	obj := &configMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if !env.exists(t, obj) {
@@ -57,7 +57,7 @@ func (env *testEnv) write(t *testing.T, name, content string) {
 	require.NoError(t, env.other.Update(t.Context(), obj))
 }
 
-func (env *testEnv) content(t *testing.T, name string) string {
+func (env *serverEnv) content(t *testing.T, name string) string {
 	t.Helper()
 	obj := &configMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	require.True(t, env.exists(t, obj), name)
@@ -65,16 +65,16 @@ func (env *testEnv) content(t *testing.T, name string) string {
 }
 
 func TestBuildFrom(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	env.write(t, "source", "one")
 	calls := 0
-	input := From(func(ctx context.Context, r client.Reader, owner *configMap) (string, error) {
+	input := From(func(ctx context.Context, r client.Reader, owner *Shop) (string, error) {
 		calls++
 		var read configMap
 		err := r.Get(ctx, types.NamespacedName{Namespace: owner.Namespace, Name: "source"}, &read)
 		return read.Data["content"], err
 	}, Reads(&configMap{}, names("source")))
-	s := Ensure(copied(input), BuildEachFrom(input, func(owner *configMap, value string) ([]*configMap, error) {
+	s := Ensure(copied(input), BuildEachFrom(input, func(owner *Shop, value string) ([]*configMap, error) {
 		return []*configMap{constant("each", value)(owner)}, nil
 	}))
 	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
@@ -96,7 +96,7 @@ func TestBuildFrom(t *testing.T) {
 func TestInputReader(t *testing.T) {
 	tests := map[string]struct {
 		reason, wantErr string
-		input           *Input[*configMap, string]
+		input           *Input[*Shop, string]
 	}{
 		"UndeclaredKind": {
 			reason:  "A change of the object would trigger nothing.",
@@ -110,14 +110,14 @@ func TestInputReader(t *testing.T) {
 		},
 		"List": {
 			reason: "An input learns of changes of named objects only.",
-			input: From(func(ctx context.Context, r client.Reader, _ *configMap) (string, error) {
+			input: From(func(ctx context.Context, r client.Reader, _ *Shop) (string, error) {
 				return "", r.List(ctx, &corev1.ConfigMapList{})
 			}, Reads(&configMap{}, names("source"))),
 			wantErr: "list of *v1.ConfigMapList by an input: an input reads objects by the names that it declares; list in a step of your own",
 		},
 		"Fails": {
 			reason: "An error of the function names the child.",
-			input: From(func(context.Context, client.Reader, *configMap) (string, error) {
+			input: From(func(context.Context, client.Reader, *Shop) (string, error) {
 				return "", errors.New("no such option")
 			}),
 			wantErr: "input of child ConfigMap: no such option",
@@ -125,7 +125,7 @@ func TestInputReader(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			env := newTestEnv(t)
+			env := newServerEnv(t)
 			env.write(t, "source", "one")
 			before := Ensure(Build(constant("copied", "before")), Build(constant("beside", "before")))
 			require.NoError(t, before.Reconcile(t.Context(), env.client, env.owner))
@@ -139,7 +139,7 @@ func TestInputReader(t *testing.T) {
 
 // What an input reads may be missing: the child stays as it is until it exists.
 func TestInputMissing(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	s := Ensure(copied(content("source", Reads(&configMap{}, names("source")))), Build(constant("beside", "")))
 	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "ReferenceNotFound", `child ConfigMap: configmaps "source" not found`)
 	require.False(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "copied"}}))
@@ -148,16 +148,16 @@ func TestInputMissing(t *testing.T) {
 	env.write(t, "source", "one")
 	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
 	require.NoError(t, env.other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "source"}}))
-	for _, process := range []*ChildSet[*configMap]{s, Ensure(copied(content("source", Reads(&configMap{}, names("source")))))} {
+	for _, process := range []*ChildSet[*Shop]{s, Ensure(copied(content("source", Reads(&configMap{}, names("source")))))} {
 		requireWaits(t, process.Reconcile(t.Context(), env.client, env.owner), "ReferenceNotFound")
 		require.Equal(t, "one", env.content(t, "copied"), "it is neither changed nor pruned")
 	}
 }
 
 func TestKeepWhileMissing(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	keep := withKeepWhileMissing(func(live, desired *configMap) { desired.Data["content"] = live.Data["content"] })
-	newSet := func() *ChildSet[*configMap] {
+	newSet := func() *ChildSet[*Shop] {
 		return Ensure(copied(VersionHash(Reads(&configMap{}, names("source", "second"))), keep))
 	}
 	s := newSet()
@@ -171,7 +171,7 @@ func TestKeepWhileMissing(t *testing.T) {
 
 	require.NoError(t, env.other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "second"}}))
 	env.write(t, "source", "two")
-	for _, process := range []*ChildSet[*configMap]{s, newSet()} {
+	for _, process := range []*ChildSet[*Shop]{s, newSet()} {
 		requireWaits(t, process.Reconcile(t.Context(), env.client, env.owner), "ReferenceNotFound", "ConfigMap second: not found")
 		require.Equal(t, both, env.content(t, "copied"), "what is there is kept while an object is missing")
 	}
@@ -186,12 +186,12 @@ func TestKeepWhileMissing(t *testing.T) {
 }
 
 func TestVersionHash(t *testing.T) {
-	env := newTestEnv(t)
-	read := func(input *Input[*configMap, string]) string {
+	env := newServerEnv(t)
+	read := func(input *Input[*Shop, string]) string {
 		require.NoError(t, Ensure(copied(input)).Reconcile(t.Context(), env.client, env.owner))
 		return env.content(t, "copied")
 	}
-	require.Empty(t, read(VersionHash[*configMap]()), "nothing is referenced")
+	require.Empty(t, read(VersionHash[*Shop]()), "nothing is referenced")
 	env.write(t, "source", "one")
 	input := VersionHash(Reads(&configMap{}, names("source")))
 	one := read(input)
@@ -201,8 +201,8 @@ func TestVersionHash(t *testing.T) {
 }
 
 // hashKey builds a Secret with a key for [ContentHash].
-func hashKey(value string) *Child[*configMap, *corev1.Secret] {
-	return Build(func(*configMap) *corev1.Secret {
+func hashKey(value string) *Child[*Shop, *corev1.Secret] {
+	return Build(func(*Shop) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "key"}, Data: map[string][]byte{"key": []byte(value)}}
 	})
 }
@@ -211,18 +211,18 @@ func hashKey(value string) *Child[*configMap, *corev1.Secret] {
 // every write.
 func TestContentHash(t *testing.T) {
 	const long = "0123456789abcdef"
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	env.write(t, "source", "one")
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "source"}, Data: map[string][]byte{"content": []byte("secret")}}
 	require.NoError(t, env.other.Create(t.Context(), secret))
-	reads := []Read[*configMap]{Reads(&configMap{}, names("source")), Reads(&corev1.Secret{}, names("source"))}
+	reads := []Read[*Shop]{Reads(&configMap{}, names("source")), Reads(&corev1.Secret{}, names("source"))}
 	versions := Ensure(copied(VersionHash(reads...)))
-	setOf := func(key string, reads ...Read[*configMap]) *ChildSet[*configMap] {
+	setOf := func(key string, reads ...Read[*Shop]) *ChildSet[*Shop] {
 		child := hashKey(key)
 		return Ensure(copied(ContentHash(child, "key", reads...)), child)
 	}
 	set := setOf(long, reads...)
-	read := func(s *ChildSet[*configMap]) string {
+	read := func(s *ChildSet[*Shop]) string {
 		t.Helper()
 		require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
 		return env.content(t, "copied")
@@ -255,7 +255,7 @@ func TestContentHash(t *testing.T) {
 
 // The values stand in users' pod templates: another value in a later version would roll all pods.
 func TestContentHashIsRecorded(t *testing.T) {
-	server, err := memoryserver.New(scheme.Scheme)
+	server, err := memoryserver.New(scheme.Scheme, memoryserver.CRDs("testdata/shops.yaml"))
 	require.NoError(t, err)
 	c := server.Client()
 	named := metav1.ObjectMeta{Namespace: "default", Name: "source"}
@@ -265,7 +265,7 @@ func TestContentHashIsRecorded(t *testing.T) {
 	} {
 		require.NoError(t, c.Create(t.Context(), obj))
 	}
-	owner := &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owner"}}
+	owner := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owner"}}
 	require.NoError(t, c.Create(t.Context(), owner))
 	child := hashKey("0123456789abcdef")
 	set := Ensure(child, copied(ContentHash(child, "key", Reads(&configMap{}, names("source")), Reads(&corev1.Secret{}, names("source")))))
@@ -293,14 +293,14 @@ func TestInputHiddenByTheCache(t *testing.T) {
 	reads := Reads(&corev1.Secret{}, names("hidden"))
 	tests := map[string]struct {
 		reason string
-		input  *Input[*configMap, string]
+		input  *Input[*Shop, string]
 		built  bool
 	}{
 		"Metadata": {reason: "It is read in the cache, which does not have it.", input: VersionHash(reads)},
 		"Cached":   {reason: "So is the whole object.", input: VersionHash(ReadsCached(&corev1.Secret{}, names("hidden")))},
 		"Whole": {
 			reason: "It is read past the cache, but no change triggers a reconcile.",
-			input: From(func(ctx context.Context, r client.Reader, owner *configMap) (string, error) {
+			input: From(func(ctx context.Context, r client.Reader, owner *Shop) (string, error) {
 				var read corev1.Secret
 				err := r.Get(ctx, types.NamespacedName{Namespace: owner.Namespace, Name: "hidden"}, &read)
 				return string(read.Data["content"]), err
@@ -310,7 +310,7 @@ func TestInputHiddenByTheCache(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			env := newTestEnv(t)
+			env := newServerEnv(t)
 			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "hidden"}, Data: map[string][]byte{"content": []byte("one")}}
 			require.NoError(t, env.other.Create(t.Context(), secret))
 			s := Ensure(copied(test.input))
@@ -345,9 +345,9 @@ func TestInputHiddenByTheCache(t *testing.T) {
 }
 
 func TestLive(t *testing.T) {
-	env := newTestEnv(t)
-	service := Build(func(*configMap) *corev1.Service { return env.service() })
-	fromService := BuildFrom(service.Live(), func(owner *configMap, live *corev1.Service) (*configMap, error) {
+	env := newServerEnv(t)
+	service := Build(func(*Shop) *corev1.Service { return env.service() })
+	fromService := BuildFrom(service.Live(), func(owner *Shop, live *corev1.Service) (*configMap, error) {
 		return constant("address", live.Spec.ClusterIP)(owner), nil
 	})
 	s := Ensure(fromService, service)
@@ -360,13 +360,13 @@ func TestLive(t *testing.T) {
 
 // The live object of a child that has to wait does not exist yet.
 func TestLiveOfAChildThatWaits(t *testing.T) {
-	env := newTestEnv(t)
-	database := Build(func(*configMap) *corev1.Service { return env.service() }, ReadyWhen("Never"))
+	env := newServerEnv(t)
+	database := Build(func(*Shop) *corev1.Service { return env.service() }, ReadyWhen("Never"))
 	waiting := Build(constant("waiting", "")).After(database)
-	from := BuildFrom(waiting.Live(), func(owner *configMap, live *configMap) (*configMap, error) {
+	from := BuildFrom(waiting.Live(), func(owner *Shop, live *configMap) (*configMap, error) {
 		return constant("from", live.Name)(owner), nil
 	})
-	each := BuildEachFrom(waiting.LiveEach(), func(owner *configMap, live []*configMap) ([]*configMap, error) {
+	each := BuildEachFrom(waiting.LiveEach(), func(owner *Shop, live []*configMap) ([]*configMap, error) {
 		return nil, errors.New("is not called")
 	})
 	err := Ensure(database, waiting, from, each).Reconcile(t.Context(), env.client, env.owner)
@@ -375,9 +375,9 @@ func TestLiveOfAChildThatWaits(t *testing.T) {
 }
 
 func TestLiveOfNothing(t *testing.T) {
-	env := newTestEnv(t)
-	none := Build(func(*configMap) *corev1.Service { return nil })
-	s := Ensure(none, BuildFrom(none.Live(), func(owner *configMap, live *corev1.Service) (*configMap, error) {
+	env := newServerEnv(t)
+	none := Build(func(*Shop) *corev1.Service { return nil })
+	s := Ensure(none, BuildFrom(none.Live(), func(owner *Shop, live *corev1.Service) (*configMap, error) {
 		require.Nil(t, live)
 		return constant("from", "nothing")(owner), nil
 	}))
@@ -387,11 +387,11 @@ func TestLiveOfNothing(t *testing.T) {
 
 // A child that exists is repaired, although what it is built from must not be changed yet.
 func TestLiveOfAChildThatMayNotBeChanged(t *testing.T) {
-	env := newTestEnv(t)
-	release := func(content string) *ChildSet[*configMap] {
-		database := Build(func(*configMap) *appsv1.Deployment { return env.deployment() })
+	env := newServerEnv(t)
+	release := func(content string) *ChildSet[*Shop] {
+		database := Build(func(*Shop) *appsv1.Deployment { return env.deployment() })
 		middle := Build(constant("middle", content)).After(database)
-		return Ensure(database, middle, BuildFrom(middle.Live(), func(_, live *configMap) (*configMap, error) {
+		return Ensure(database, middle, BuildFrom(middle.Live(), func(_ *Shop, live *configMap) (*configMap, error) {
 			return constant("last", live.Data["content"])(nil), nil
 		}))
 	}

@@ -15,7 +15,7 @@ import (
 // The names of the keys take as much as their values, so that the managed fields double the object's size. The API server creates
 // the object without them, and cannot apply it any more.
 func TestApplyOfALargeObject(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	want := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "large"}, Data: map[string]string{}}
 	for i := range 2_500 {
 		want.Data[fmt.Sprintf("%05d%s", i, strings.Repeat("k", 240))] = strings.Repeat("x", 140)
@@ -36,7 +36,7 @@ func TestApplyOfALargeObject(t *testing.T) {
 
 // Anybody can write an item without the key of its list. The API server then refuses every server-side apply of the object.
 func TestApplyBesideAnItemWithoutAKey(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	want := func(automounts bool, label string) *corev1.ServiceAccount {
 		labels := map[string]string{"a": "b"}
 		if label != "" {

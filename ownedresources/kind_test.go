@@ -58,13 +58,14 @@ func (g *gadget) DeepCopyObject() runtime.Object {
 
 var gadgetKind = schema.GroupVersionKind{Group: "test.opblocks.dev", Version: "v1", Kind: "Gadget"}
 
-func newGadgetTestEnv(t *testing.T) *testEnv {
+func newGadgetEnv(t *testing.T) *serverEnv {
 	t.Helper()
 	cp := controlPlane(t)
 	require.NoError(t, cp.InstallCRDs(t.Context(), "testdata/gadgets.yaml"))
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	types := runtime.NewScheme()
 	require.NoError(t, scheme.AddToScheme(types))
+	addShop(types)
 	types.AddKnownTypeWithName(gadgetKind, &gadget{})
 	metav1.AddToGroupVersion(types, gadgetKind.GroupVersion())
 	var err error
@@ -80,7 +81,7 @@ func newGadgetTestEnv(t *testing.T) *testEnv {
 	return w
 }
 
-func (env *testEnv) gadget(note string) *gadget {
+func (env *serverEnv) gadget(note string) *gadget {
 	return &gadget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "web"},
 		Spec: gadgetSpec{
@@ -93,7 +94,7 @@ func (env *testEnv) gadget(note string) *gadget {
 	}
 }
 
-func (env *testEnv) untypedGadget(t *testing.T, note string) *unstructured.Unstructured {
+func (env *serverEnv) untypedGadget(t *testing.T, note string) *unstructured.Unstructured {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(env.gadget(note))
 	require.NoError(t, err)
@@ -102,7 +103,7 @@ func (env *testEnv) untypedGadget(t *testing.T, note string) *unstructured.Unstr
 	return u
 }
 
-func (env *testEnv) liveGadget(t *testing.T) *unstructured.Unstructured {
+func (env *serverEnv) liveGadget(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(gadgetKind)
@@ -110,13 +111,13 @@ func (env *testEnv) liveGadget(t *testing.T) *unstructured.Unstructured {
 	return u
 }
 
-// newSprocketTestEnv returns an environment with the kind of testdata/sprockets.yaml, whose schema is known as to [Ensure], or
+// newSprocketEnv returns an environment with the kind of testdata/sprockets.yaml, whose schema is known as to [Ensure], or
 // not known as to [Apply].
-func newSprocketTestEnv(t *testing.T, knownSchema bool) *testEnv {
+func newSprocketEnv(t *testing.T, knownSchema bool) *serverEnv {
 	t.Helper()
 	cp := controlPlane(t)
 	require.NoError(t, cp.InstallCRDs(t.Context(), "testdata/sprockets.yaml"))
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	server, err := discovery.NewDiscoveryClientForConfig(cp.Config())
 	require.NoError(t, err)
 	published := &owned.Kinds{Schemas: applyschema.FromServer(server.OpenAPIV3())}
@@ -130,7 +131,7 @@ func newSprocketTestEnv(t *testing.T, knownSchema bool) *testEnv {
 	return env
 }
 
-func (env *testEnv) sprocket(t *testing.T, content string) *unstructured.Unstructured {
+func (env *serverEnv) sprocket(t *testing.T, content string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	require.NoError(t, yaml.Unmarshal([]byte(content), &u.Object))
@@ -159,7 +160,7 @@ func TestForeignFieldsBesideOursWithoutASchema(t *testing.T) {
 		"FieldInAnItem": {reason: "So are its items.", path: []string{"spec", "containers"}, value: []any{map[string]any{"name": "a", "image": "b", "tty": true}}, op: apply.Applied},
 	}
 	for _, known := range []bool{true, false} {
-		env := newSprocketTestEnv(t, known)
+		env := newSprocketEnv(t, known)
 		env.expect(t, env.sprocket(t, want), apply.Created, "POST sprockets")
 		env.expect(t, env.sprocket(t, want), apply.Unchanged, none...)
 		for _, parent := range [][]string{{"spec", "config"}, {"spec", "any"}, {"spec", "partly", "unknown"}, {"spec", "template"}} {
@@ -181,7 +182,7 @@ func TestForeignFieldsBesideOursWithoutASchema(t *testing.T) {
 func TestKindOfACustomResource(t *testing.T) {
 	for _, input := range []string{"Typed", "Unstructured"} {
 		t.Run(input, func(t *testing.T) {
-			w := newGadgetTestEnv(t)
+			w := newGadgetEnv(t)
 			want := func(note string) client.Object {
 				if input == "Typed" {
 					return w.gadget(note)
@@ -237,7 +238,7 @@ func TestKindOfACustomResource(t *testing.T) {
 
 // Only nulls are dropped from unstructured objects of kinds in client-go.
 func TestKindOfAnUnstructuredBuiltInObject(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.deployment())
 	require.NoError(t, err)
 	want := &unstructured.Unstructured{Object: content}

@@ -16,7 +16,7 @@ import (
 )
 
 // rewriteImages makes the API server replace the image of every Deployment in the namespace, as an admission plug-in does.
-func rewriteImages(t *testing.T, w *testEnv) {
+func rewriteImages(t *testing.T, w *serverEnv) {
 	t.Helper()
 	name := "rewrite-" + w.namespace
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": w.namespace}}
@@ -59,7 +59,7 @@ func TestToleratedDifferences(t *testing.T) {
 	if os.Getenv(otherVersion) != "" {
 		t.Skip("needs a MutatingAdmissionPolicy, which only Kubernetes 1.36 serves")
 	}
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	rewriteImages(t, w)
 	rewritten := []string{"Deployment,spec.template.spec.containers[name=web].image=1"}
 	w.expect(t, w.deployment(), apply.Created, "POST deployments", "PATCH deployments") // the second records what was rewritten

@@ -25,14 +25,14 @@ const (
 	endlessVersion = "endless"
 )
 
-func outcomeOfVersion(job *batchv1.Job) reconciletest.JobOutcome {
+func outcomeOfVersion(job *batchv1.Job) batchv1.JobConditionType {
 	switch imageOf(job) {
 	case "migrate:" + failingVersion:
-		return reconciletest.JobFails
+		return batchv1.JobFailed
 	case "migrate:" + endlessVersion:
-		return reconciletest.JobRuns
+		return ""
 	}
-	return reconciletest.JobCompletes
+	return batchv1.JobComplete
 }
 
 func imageOf(job *batchv1.Job) string { return job.Spec.Template.Spec.Containers[0].Image }

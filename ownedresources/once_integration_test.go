@@ -1,7 +1,6 @@
-package ownedresources_test
+package ownedresources
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -17,77 +16,38 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/opblocks/opblocks/internal/record"
-	"github.com/opblocks/opblocks/internal/requests"
-	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-const (
-	eventually = controlplane.Patience
-	often      = 20 * time.Millisecond
-)
-
-// onceEnv is a namespace of a real control plane with its controllers, and an owner, which is a ConfigMap.
+// onceEnv is a serverEnv with an owner, and with what the tests of Jobs and of StatefulSets ask for.
 type onceEnv struct {
 	*testing.T
 	client.Client // the client of somebody else
-	plane         *controlplane.ControlPlane
-	sent          *requests.Count // the requests of the operator
-	posts         int             // the number of POSTs of Jobs, see createdJobs
-	owner         *corev1.ConfigMap
-	namespace     string
+	*serverEnv
+	posts int // the number of POSTs of Jobs, see createdJobs
 }
 
 func newOnceEnv(t *testing.T) *onceEnv {
 	t.Helper()
-	plane := ownedresources.CorpusPlane(t)
-	env := &onceEnv{T: t, plane: plane, sent: &requests.Count{}, namespace: controlplane.Namespace(t, plane)}
-	var err error
-	env.Client, err = client.New(plane.Config(), client.Options{})
-	require.NoError(t, err)
-	env.owner = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "web"}, Data: map[string]string{"version": "1"}}
-	require.NoError(t, env.Create(t.Context(), env.owner))
+	env := &onceEnv{T: t, serverEnv: newClusterEnv(t, ShopSpec{Version: "1", Storage: new(resource.MustParse("1Gi"))})}
+	env.Client = env.other
+	env.create(t, env.owner)
 	return env
 }
 
 // start starts an operator with this set, and returns a function that stops it.
-func (env *onceEnv) start(set *ownedresources.ChildSet[*corev1.ConfigMap]) (stop func()) {
+func (env *onceEnv) start(set *ChildSet[*Shop]) (stop func()) {
 	env.Helper()
-	mgr, err := ctrl.NewManager(env.sent.Wrap(env.plane.Config()), ctrl.Options{
-		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplane.Patience),
-		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{env.namespace: {}}},
-		Controller: config.Controller{SkipNameValidation: new(true)},
-	})
-	require.NoError(env, err)
-	r := reconcile.For(mgr, reconcile.Named("children", set)).WithoutStatus().
-		WithFilter(func(m *corev1.ConfigMap) bool { return m.Name == "web" })
-	require.NoError(env, r.Complete())
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	stopped := false
-	stop = func() {
-		if !stopped {
-			stopped = true
-			cancel()
-			require.NoError(env, <-done)
-		}
-	}
-	env.Cleanup(stop)
-	return stop
+	return env.startStep(env.T, reconcile.Named("children", set), env.namespace)
 }
 
 func (env *onceEnv) eventually(what string, is func() bool) {
 	env.Helper()
-	require.Eventually(env, is, eventually, often, what)
+	require.Eventually(env, is, controlplane.Patience, 20*time.Millisecond, what)
 }
 
 // read reads the object that is named as the owner, and reports whether it exists.
@@ -98,15 +58,25 @@ func (env *onceEnv) read(obj client.Object) bool {
 	return err == nil
 }
 
-func (env *onceEnv) setData(key, value string) {
+// set changes the spec of the owner.
+func (env *onceEnv) set(edit func(*ShopSpec)) {
 	env.Helper()
-	patch := `{"data":{"` + key + `":"` + value + `"}}`
-	require.NoError(env, env.Patch(env.Context(), env.owner.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch))))
+	env.setSpec(env.T, edit)
+}
+
+func (env *onceEnv) setVersion(version string) {
+	env.Helper()
+	env.set(func(s *ShopSpec) { s.Version = version })
+}
+
+func (env *onceEnv) setStorage(size string) {
+	env.Helper()
+	env.set(func(s *ShopSpec) { s.Storage = new(resource.MustParse(size)) })
 }
 
 // runRecord returns how the Job has ended, as the record on the owner says.
 func (env *onceEnv) runRecord() string {
-	var owner corev1.ConfigMap
+	var owner Shop
 	env.read(&owner)
 	_, end, _ := strings.Cut(owner.Annotations[record.RunPrefix+"web"], ":")
 	end, _, _ = strings.Cut(end, ":")
@@ -125,10 +95,10 @@ func (env *onceEnv) createdJobs() int {
 
 // outcome runs one more reconcile, and returns its error. It repeats the reconcile if a controller wrote a child at the
 // same time.
-func (env *onceEnv) outcome(set *ownedresources.ChildSet[*corev1.ConfigMap]) (err error) {
+func (env *onceEnv) outcome(set *ChildSet[*Shop]) (err error) {
 	set.SetName("children") // as the operator of start names it
 	for range 100 {
-		var owner corev1.ConfigMap
+		var owner Shop
 		env.read(&owner)
 		if err = set.Reconcile(env.Context(), env.Client, &owner); !apierrors.IsConflict(err) {
 			return err
@@ -138,15 +108,15 @@ func (env *onceEnv) outcome(set *ownedresources.ChildSet[*corev1.ConfigMap]) (er
 }
 
 // migrated returns a set with a Job that runs once, and a ConfigMap that comes after it. With hold the pods stay pending.
-func migrated(ttl *int32, hold bool) *ownedresources.ChildSet[*corev1.ConfigMap] {
-	migrate := ownedresources.Build(func(owner *corev1.ConfigMap) *batchv1.Job {
+func migrated(ttl *int32, hold bool) *ChildSet[*Shop] {
+	migrate := Build(func(owner *Shop) *batchv1.Job {
 		job := &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{Name: owner.Name, Labels: map[string]string{"app": owner.Name}},
 			Spec: batchv1.JobSpec{
 				TTLSecondsAfterFinished: ttl, BackoffLimit: new(int32(0)),
 				Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 					RestartPolicy: corev1.RestartPolicyNever,
-					Containers:    []corev1.Container{{Name: "migrate", Image: "migrate:" + owner.Data["version"]}},
+					Containers:    []corev1.Container{{Name: "migrate", Image: "migrate:" + owner.Spec.Version}},
 				}},
 			},
 		}
@@ -154,11 +124,11 @@ func migrated(ttl *int32, hold bool) *ownedresources.ChildSet[*corev1.ConfigMap]
 			job.Spec.Template.Annotations = map[string]string{controlplane.HoldAnnotation: "true"}
 		}
 		return job
-	}, ownedresources.RunOnce())
-	after := ownedresources.Build(func(owner *corev1.ConfigMap) *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "after"}, Data: map[string]string{"version": owner.Data["version"]}}
+	}, RunOnce())
+	after := Build(func(owner *Shop) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "after"}, Data: map[string]string{"version": owner.Spec.Version}}
 	}).After(migrate)
-	return ownedresources.Ensure(after, migrate)
+	return Ensure(after, migrate)
 }
 
 // jobPods returns the Job's pods that have not ended.
@@ -197,12 +167,12 @@ func TestRunOnceWithATimeToLive(t *testing.T) {
 
 	stop()
 	stop = env.start(migrated(new(int32(0)), false))
-	env.setData("other", "value")
+	env.set(func(s *ShopSpec) { s.Content = "other" })
 	require.NoError(t, env.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "after"}}))
 	env.eventually("it is ready without the Job", env.isAfter("1"))
 	require.Equal(t, 1, env.createdJobs(), "it does not run again, also after a restart")
 
-	env.setData("version", "2")
+	env.setVersion("2")
 	env.eventually("the second version", env.isAfter("2"))
 	env.eventually("the Job is gone", func() bool { return !env.read(&batchv1.Job{}) })
 	require.Equal(t, 2, env.createdJobs(), "another content runs once")
@@ -217,7 +187,7 @@ func TestRunOnceOfAFailingJob(t *testing.T) {
 	env := newOnceEnv(t)
 	env.start(migrated(nil, true))
 	env.failPod()
-	var failed *ownedresources.FailedError
+	var failed *FailedError
 	env.eventually("it is shown", func() bool { return errors.As(env.outcome(migrated(nil, true)), &failed) })
 	require.Equal(t, "BackoffLimitExceeded", failed.Reason())
 	require.ErrorContains(t, failed, "has failed: ")
@@ -234,7 +204,7 @@ func TestRunOnceOfAFailingJob(t *testing.T) {
 
 	env.failPod()
 	env.eventually("it fails again", func() bool { return errors.As(env.outcome(migrated(nil, true)), &failed) })
-	env.setData("version", "2")
+	env.setVersion("2")
 	env.eventually("the next version runs", func() bool {
 		return env.read(&job) && job.Spec.Template.Spec.Containers[0].Image == "migrate:2" && len(env.jobPods()) == 1
 	})
@@ -248,9 +218,9 @@ func TestRunOnceOfAFailingJobWithATimeToLive(t *testing.T) {
 	stop()
 	set := migrated(new(int32(0)), true)
 	err := env.outcome(set)
-	var failed *ownedresources.FailedError
+	var failed *FailedError
 	require.ErrorAs(t, err, &failed)
-	require.ErrorContains(t, failed, "Job "+env.namespace+"/web has failed and is gone; change it, or remove the annotation run-once.opblocks.dev/web of ConfigMap "+env.namespace+"/web to run it again")
+	require.ErrorContains(t, failed, "Job "+env.namespace+"/web has failed and is gone; change it, or remove the annotation run-once.opblocks.dev/web of Shop "+env.namespace+"/web to run it again")
 	require.Equal(t, 1, env.createdJobs())
 }
 
@@ -264,7 +234,7 @@ func TestRunOnceNeverTwoAtOnce(t *testing.T) {
 	slow := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"add","path":"/metadata/finalizers/-","value":"example.com/slow"}]`))
 	require.NoError(t, env.Patch(t.Context(), &first, slow)) // it has the finalizer of the Job controller
 
-	env.setData("version", "2")
+	env.setVersion("2")
 	var job batchv1.Job
 	env.eventually("the Job is being deleted", func() bool { return env.read(&job) && job.DeletionTimestamp != nil && len(job.Finalizers) == 1 })
 	require.Equal(t, []string{metav1.FinalizerDeleteDependents}, job.Finalizers, "it waits for its pod")
@@ -286,7 +256,7 @@ func TestRunOnceNeverTwoAtOnce(t *testing.T) {
 
 	require.NoError(t, env.Delete(t.Context(), env.owner, client.PropagationPolicy(metav1.DeletePropagationForeground)))
 	env.eventually("nothing is left", func() bool {
-		return !env.read(&batchv1.Job{}) && !env.read(&corev1.ConfigMap{}) && len(env.jobPods()) == 0
+		return !env.read(&batchv1.Job{}) && !env.read(&Shop{}) && len(env.jobPods()) == 0
 	})
 }
 
@@ -296,7 +266,7 @@ func TestRunOnceOfAnOwnerThatOrphans(t *testing.T) {
 	env.start(migrated(nil, true))
 	env.eventually("the pod runs", func() bool { return len(env.jobPods()) == 1 })
 	require.NoError(t, env.Delete(t.Context(), env.owner, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
-	env.eventually("the owner is gone", func() bool { return !env.read(&corev1.ConfigMap{}) })
+	env.eventually("the owner is gone", func() bool { return !env.read(&Shop{}) })
 	var job batchv1.Job
 	require.True(t, env.read(&job))
 	require.NotContains(t, job.Finalizers, record.RunOnce)
@@ -306,12 +276,12 @@ func TestRunOnceOfAnOwnerThatOrphans(t *testing.T) {
 func TestRunOnceIsPruned(t *testing.T) {
 	env := newOnceEnv(t)
 	wanted := true
-	set := ownedresources.Ensure(ownedresources.Build(func(owner *corev1.ConfigMap) *batchv1.Job {
+	set := Ensure(Build(func(owner *Shop) *batchv1.Job {
 		if !wanted {
 			return nil
 		}
-		return migration(&pool{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: newPool(2).Spec}, nil)
-	}, ownedresources.RunOnce()))
+		return migration(owner, nil)
+	}, RunOnce()))
 	set.SetName("jobs")
 	require.Error(t, env.outcome(set))
 	require.True(t, env.read(&batchv1.Job{}))
@@ -323,9 +293,9 @@ func TestRunOnceIsPruned(t *testing.T) {
 // A Job that is older than the option, and that has another content, does not count as run.
 func TestRunOnceOfAJobThatExists(t *testing.T) {
 	env := newOnceEnv(t)
-	build := func(image string, options ...ownedresources.ChildOption) *ownedresources.ChildSet[*corev1.ConfigMap] {
-		return ownedresources.Ensure(ownedresources.Build(func(*corev1.ConfigMap) *batchv1.Job {
-			job := migration(&pool{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: newPool(2).Spec}, nil)
+	build := func(image string, options ...ChildOption) *ChildSet[*Shop] {
+		return Ensure(Build(func(owner *Shop) *batchv1.Job {
+			job := migration(owner, nil)
 			job.Spec.Template.Spec.Containers[0].Image = image
 			return job
 		}, options...))
@@ -334,7 +304,7 @@ func TestRunOnceOfAJobThatExists(t *testing.T) {
 	require.NoError(t, client.IgnoreNotFound(ignoreWaiting(env.outcome(build("one")))))
 	env.eventually("the Job is complete", func() bool { return env.read(&job) && job.Status.CompletionTime != nil })
 	first := job.UID
-	env.eventually("its own content counts as run", func() bool { return env.outcome(build("one", ownedresources.RunOnce())) == nil })
+	env.eventually("its own content counts as run", func() bool { return env.outcome(build("one", RunOnce())) == nil })
 	require.Equal(t, "complete", env.runRecord())
 	require.True(t, env.read(&job))
 	require.Equal(t, first, job.UID)
@@ -342,33 +312,31 @@ func TestRunOnceOfAJobThatExists(t *testing.T) {
 
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+record.Content+`":null}}}`))
 	require.NoError(t, env.Patch(t.Context(), &job, patch))
-	require.Error(t, env.outcome(build("two", ownedresources.RunOnce())))
+	require.Error(t, env.outcome(build("two", RunOnce())))
 	env.eventually("another content runs", func() bool {
-		return env.outcome(build("two", ownedresources.RunOnce())) == nil && env.read(&job) && job.UID != first
+		return env.outcome(build("two", RunOnce())) == nil && env.read(&job) && job.UID != first
 	})
 }
 
 func ignoreWaiting(err error) error {
-	if _, ok := errors.AsType[*ownedresources.WaitingError](err); ok {
+	if _, ok := errors.AsType[*WaitingError](err); ok {
 		return nil
 	}
 	return err
 }
 
 // volumes returns a set with a StatefulSet whose claims request what the owner says. Nobody desires its replicas.
-func volumes(class string) *ownedresources.ChildSet[*corev1.ConfigMap] {
-	return ownedresources.Ensure(ownedresources.Build(func(owner *corev1.ConfigMap) *appsv1.StatefulSet {
-		set := statefulSet(newPool(1))
-		set.Name = owner.Name
+func volumes(class string) *ChildSet[*Shop] {
+	return Ensure(Build(func(owner *Shop) *appsv1.StatefulSet {
+		set := statefulSet(owner)
 		set.Spec.ServiceName = owner.Name
 		claim := &set.Spec.VolumeClaimTemplates[0].Spec
 		claim.StorageClassName = &class
-		claim.Resources.Requests[corev1.ResourceStorage] = resource.MustParse(owner.Data["version"] + "Gi")
-		if owner.Data["mode"] != "" {
-			claim.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.PersistentVolumeAccessMode(owner.Data["mode"])}
+		if owner.Spec.AccessMode != "" {
+			claim.AccessModes = []corev1.PersistentVolumeAccessMode{owner.Spec.AccessMode}
 		}
 		return set
-	}, ownedresources.ExpandVolumes()))
+	}, ExpandVolumes()))
 }
 
 func (env *onceEnv) claims() (sizes []string) {
@@ -412,7 +380,7 @@ func TestExpandVolumes(t *testing.T) {
 	env.eventually("two pods", func() bool { return len(env.setPods(&set)) == 2 })
 	first, before := set.UID, env.setPods(&set)
 
-	env.setData("version", "2")
+	env.setStorage("2Gi")
 	env.eventually("the new StatefulSet has adopted the pods", func() bool {
 		return env.read(&set) && set.UID != first && len(env.setPods(&set)) == 2 && set.Status.ObservedGeneration == set.Generation
 	})
@@ -421,7 +389,7 @@ func TestExpandVolumes(t *testing.T) {
 	require.Equal(t, "2Gi", set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests.Storage().String())
 	require.Equal(t, []string{"2Gi", "2Gi", "2Gi"}, env.claims(), "also that of the pod that was scaled away")
 	env.eventually("nothing is left to do", func() bool {
-		var owner corev1.ConfigMap
+		var owner Shop
 		env.read(&owner)
 		return owner.Annotations[record.ExpansionPrefix+"web"] == ""
 	})
@@ -430,7 +398,7 @@ func TestExpandVolumes(t *testing.T) {
 	env.eventually("drift is repaired", func() bool { env.read(&set); return set.Spec.Template.Spec.Containers[0].Image == "server:1" })
 	require.EqualValues(t, 2, *set.Spec.Replicas)
 
-	env.setData("version", "1")
+	env.setStorage("1Gi")
 	var err error
 	refused := func() bool { // the operator tries it too, and one of the two may lose the race
 		err = env.outcome(volumes("simulated"))
@@ -439,8 +407,8 @@ func TestExpandVolumes(t *testing.T) {
 	env.eventually("volumes cannot shrink", refused)
 	require.ErrorContains(t, err, `spec.volumeClaimTemplates[data].spec.resources.requests.storage: Invalid value: "1Gi": the live claim template requests 2Gi, and volumes cannot shrink: request at least as much`)
 
-	env.setData("mode", "ReadWriteMany") // before the size, which alone would be accepted
-	env.setData("version", "3")
+	env.set(func(s *ShopSpec) { s.AccessMode = corev1.ReadWriteMany }) // before the size, which alone would be accepted
+	env.setStorage("3Gi")
 	env.eventually("another change of the template is refused", refused)
 	require.Regexp(t, "volumeClaimTemplates.* field is immutable|fields other than", err.Error()) // since 1.37, or before
 	require.Equal(t, []string{"2Gi", "2Gi", "2Gi"}, env.claims(), "and nothing grows")
@@ -454,7 +422,7 @@ func TestExpandVolumesOfAStatefulSetThatIsGone(t *testing.T) {
 	env.eventually("the pod runs", func() bool { return env.read(&set) && len(env.setPods(&set)) == 1 && len(env.claims()) == 1 })
 	stop()
 	require.NoError(t, env.Delete(t.Context(), &set))
-	env.setData("version", "2")
+	env.setStorage("2Gi")
 	first := set.UID
 	env.start(volumes("simulated"))
 	env.eventually("a new StatefulSet", func() bool { return env.read(&set) && set.UID != first && len(env.setPods(&set)) == 1 })
@@ -482,7 +450,7 @@ func TestExpandVolumesRefused(t *testing.T) {
 	first := live.UID
 	env.eventually("the claim is bound", func() bool { return len(env.claims()) == 1 }) // without a claim the StatefulSet is replaced
 
-	env.setData("version", "2")
+	env.setStorage("2Gi")
 	env.eventually("it is refused", func() bool { return apierrors.IsForbidden(env.outcome(set)) })
 	err := env.outcome(set)
 	require.ErrorContains(t, err, "expand PersistentVolumeClaim "+env.namespace+"/data-web-0 from 1Gi to 2Gi: ")
@@ -502,9 +470,9 @@ func TestExpandVolumesOfUnboundClaims(t *testing.T) {
 	env.eventually("the claim", func() bool {
 		return env.Get(t.Context(), types.NamespacedName{Namespace: env.namespace, Name: "data-web-0"}, &corev1.PersistentVolumeClaim{}) == nil
 	})
-	env.setData("version", "2")
+	env.setStorage("2Gi")
 	err := env.outcome(set)
-	wait, ok := errors.AsType[*ownedresources.WaitingError](err)
+	wait, ok := errors.AsType[*WaitingError](err)
 	require.True(t, ok, "%v", err)
 	reason, after := wait.Waiting()
 	require.Equal(t, "ClaimNotBound", reason)
@@ -520,14 +488,14 @@ func TestExpandVolumesOfAnOwnerThatIsDeleted(t *testing.T) {
 	env.eventually("the pod runs", func() bool { return env.read(&live) && len(env.setPods(&live)) == 1 && len(env.claims()) == 1 })
 	env.eventually("it is ready", func() bool { return env.outcome(volumes("simulated")) == nil })
 	stop()
-	env.setData("version", "2")
+	env.setStorage("2Gi")
 	require.Error(t, env.outcome(volumes("simulated")), "the StatefulSet is deleted, and the operator dies")
 	require.NoError(t, env.Delete(t.Context(), env.owner))
 	env.start(volumes("simulated"))
 	env.eventually("nothing is left but the claim", func() bool {
 		var pods corev1.PodList
 		require.NoError(t, env.List(t.Context(), &pods, client.InNamespace(env.namespace)))
-		return len(pods.Items) == 0 && !env.read(&live) && !env.read(&corev1.ConfigMap{})
+		return len(pods.Items) == 0 && !env.read(&live) && !env.read(&Shop{})
 	})
 	require.Equal(t, []string{"2Gi"}, env.claims())
 }

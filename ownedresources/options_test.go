@@ -14,15 +14,15 @@ func withRetain[T client.Object](keep func(owner T) bool) ChildOption {
 }
 
 func withCreateOnly[C client.Object](unset func(C)) ChildOption {
-	return optionOf(func(c *Child[*configMap, C]) { c.CreateOnly(unset) })
+	return optionOf(func(c *Child[*Shop, C]) { c.CreateOnly(unset) })
 }
 
 func withKeepWhileMissing[C client.Object](keep func(live, desired C)) ChildOption {
-	return optionOf(func(c *Child[*configMap, C]) { c.KeepWhileMissing(keep) })
+	return optionOf(func(c *Child[*Shop, C]) { c.KeepWhileMissing(keep) })
 }
 
 func withGenerate(key string, length int) ChildOption {
-	return optionOf(func(c *Child[*configMap, client.Object]) { c.Generate(key, length) })
+	return optionOf(func(c *Child[*Shop, client.Object]) { c.Generate(key, length) })
 }
 
 // optionOf returns an option that calls a method of a child.

@@ -16,8 +16,8 @@ import (
 type configMap = corev1.ConfigMap
 
 // constant returns a function that builds a ConfigMap with this name and content.
-func constant(name, content string) func(*configMap) *configMap {
-	return func(*configMap) *configMap {
+func constant(name, content string) func(*Shop) *configMap {
+	return func(*Shop) *configMap {
 		return &configMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"content": content}}
 	}
 }
@@ -28,52 +28,52 @@ func TestNewOrder(t *testing.T) {
 	chain := Build(constant("e", "")).After(third.After(second.After(first)))
 	tests := map[string]struct {
 		reason   string
-		children []AnyChild[*configMap]
+		children []AnyChild[*Shop]
 		sequence []int
 		rank     []int
 		wantErr  string
 	}{
 		"AsDeclared": {
 			reason:   "Children without an order keep that in which they are declared.",
-			children: []AnyChild[*configMap]{Build(constant("a", "")), Build(constant("b", ""))}, sequence: []int{0, 1}, rank: []int{0, 0},
+			children: []AnyChild[*Shop]{Build(constant("a", "")), Build(constant("b", ""))}, sequence: []int{0, 1}, rank: []int{0, 0},
 		},
 		"DeclaredBackwards": {
 			reason:   "A child may be declared before what it comes after.",
-			children: []AnyChild[*configMap]{chain, third, second, first}, sequence: []int{3, 2, 1, 0}, rank: []int{3, 2, 1, 0},
+			children: []AnyChild[*Shop]{chain, third, second, first}, sequence: []int{3, 2, 1, 0}, rank: []int{3, 2, 1, 0},
 		},
 		"LiveInput": {
 			reason: "A child that is built from the live object of another one comes after it.",
-			children: func() []AnyChild[*configMap] {
+			children: func() []AnyChild[*Shop] {
 				other := Build(constant("a", ""))
-				from := BuildFrom(other.Live(), func(*configMap, *configMap) (*configMap, error) { return nil, nil })
-				return []AnyChild[*configMap]{from, other}
+				from := BuildFrom(other.Live(), func(*Shop, *configMap) (*configMap, error) { return nil, nil })
+				return []AnyChild[*Shop]{from, other}
 			}(),
 			sequence: []int{1, 0}, rank: []int{1, 0},
 		},
 		"Cycle": {
 			reason: "A cycle would wait for itself.",
-			children: func() []AnyChild[*configMap] {
+			children: func() []AnyChild[*Shop] {
 				a, b := Build(constant("a", "")), Build(constant("b", ""))
-				return []AnyChild[*configMap]{a.After(b), b.After(a)}
+				return []AnyChild[*Shop]{a.After(b), b.After(a)}
 			}(),
 			wantErr: "the order of the children is a cycle: child 1, a ConfigMap, after child 2, a ConfigMap, after child 1, a ConfigMap: take one After away",
 		},
 		"AfterItself": {
 			reason: "The shortest cycle.",
-			children: func() []AnyChild[*configMap] {
+			children: func() []AnyChild[*Shop] {
 				a := Build(constant("a", ""))
-				return []AnyChild[*configMap]{a.After(a)}
+				return []AnyChild[*Shop]{a.After(a)}
 			}(),
 			wantErr: "the order of the children is a cycle: child 1, a ConfigMap, after child 1, a ConfigMap: take one After away",
 		},
 		"AnotherSet": {
 			reason:   "A set knows nothing of the children of another one.",
-			children: []AnyChild[*configMap]{Build(constant("a", "")).After(elsewhere)},
+			children: []AnyChild[*Shop]{Build(constant("a", "")).After(elsewhere)},
 			wantErr:  "child 1, a ConfigMap: it comes after a ConfigMap that is not in this set: give both to one Ensure",
 		},
-		"Nil":      {reason: "A nil child is a mistake of the caller.", children: []AnyChild[*configMap]{nil}, wantErr: "child 1 is nil"},
-		"AfterNil": {reason: "So is nil in After.", children: []AnyChild[*configMap]{Build(constant("a", "")).After(nil)}, wantErr: "child 1, a ConfigMap: it comes after a child that is nil"},
-		"Twice":    {reason: "One child given twice would build its objects twice.", children: []AnyChild[*configMap]{elsewhere, elsewhere}, wantErr: "child 2, a ConfigMap, is given twice"},
+		"Nil":      {reason: "A nil child is a mistake of the caller.", children: []AnyChild[*Shop]{nil}, wantErr: "child 1 is nil"},
+		"AfterNil": {reason: "So is nil in After.", children: []AnyChild[*Shop]{Build(constant("a", "")).After(nil)}, wantErr: "child 1, a ConfigMap: it comes after a child that is nil"},
+		"Twice":    {reason: "One child given twice would build its objects twice.", children: []AnyChild[*Shop]{elsewhere, elsewhere}, wantErr: "child 2, a ConfigMap, is given twice"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -91,14 +91,14 @@ func TestNewOrder(t *testing.T) {
 }
 
 // databaseAndWeb returns a set with a Deployment, and a ConfigMap of this content that comes after it.
-func databaseAndWeb(env *testEnv, content string) *ChildSet[*configMap] {
-	database := Build(func(*configMap) *appsv1.Deployment { return env.deployment() })
+func databaseAndWeb(env *serverEnv, content string) *ChildSet[*Shop] {
+	database := Build(func(*Shop) *appsv1.Deployment { return env.deployment() })
 	s := Ensure(Build(constant("after", content)).After(database), database)
 	s.SetName("step")
 	return s
 }
 
-func (env *testEnv) setReady(t *testing.T, ready bool) {
+func (env *serverEnv) setReady(t *testing.T, ready bool) {
 	t.Helper()
 	var live appsv1.Deployment
 	env.live(t, &live)
@@ -125,7 +125,7 @@ func requireWaits(t *testing.T, err error, reason string, messages ...string) {
 }
 
 func TestAfter(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	after := func() *configMap { return &configMap{ObjectMeta: metav1.ObjectMeta{Name: "after"}} }
 
 	s := databaseAndWeb(env, "first")
@@ -160,9 +160,9 @@ func TestAfter(t *testing.T) {
 
 // A dependency that cannot even be built holds up what comes after it, and nothing else.
 func TestAfterAFailure(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	broken := errors.New("no image")
-	failing := BuildOrError(func(*configMap) (*appsv1.Deployment, error) { return nil, broken })
+	failing := BuildOrError(func(*Shop) (*appsv1.Deployment, error) { return nil, broken })
 	s := Ensure(failing, Build(constant("after", "")).After(failing), Build(constant("beside", "")))
 	err := s.Reconcile(t.Context(), env.client, env.owner)
 	require.ErrorIs(t, err, broken)
@@ -172,10 +172,10 @@ func TestAfterAFailure(t *testing.T) {
 
 // What falls out of the desired state is pruned in the reverse order, also after a restart.
 func TestPruneInOrder(t *testing.T) {
-	env := newTestEnv(t)
-	release := func(wanted bool) *ChildSet[*configMap] {
-		build := func(name string) *Child[*configMap, *configMap] {
-			return Build(func(owner *configMap) *configMap {
+	env := newServerEnv(t)
+	release := func(wanted bool) *ChildSet[*Shop] {
+		build := func(name string) *Child[*Shop, *configMap] {
+			return Build(func(owner *Shop) *configMap {
 				if !wanted {
 					return nil
 				}
@@ -208,7 +208,7 @@ func TestPruneInOrder(t *testing.T) {
 }
 
 func TestRemoveInOrder(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	one := Build(constant("one", ""))
 	s := Ensure(one, Build(constant("two", "")).After(one))
 	require.Empty(t, s.FinalizerName(), "without RemoveInOrder the garbage collector removes the children")
@@ -226,8 +226,8 @@ func TestRemoveInOrder(t *testing.T) {
 }
 
 func TestReadyWhen(t *testing.T) {
-	env := newTestEnv(t)
-	s := Ensure(Build(func(*configMap) *appsv1.Deployment { return env.deployment() }, ReadyWhen("Available")))
+	env := newServerEnv(t)
+	s := Ensure(Build(func(*Shop) *appsv1.Deployment { return env.deployment() }, ReadyWhen("Available")))
 	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "ConditionNotTrue", "condition Available is not reported yet")
 	set := func(status corev1.ConditionStatus, reason, message string) {
 		var live appsv1.Deployment
@@ -243,7 +243,7 @@ func TestReadyWhen(t *testing.T) {
 
 // oneAndTwo returns a set of two ConfigMaps. first names the one that the other one comes after. If it is empty, they
 // have no order.
-func oneAndTwo(first string) *ChildSet[*configMap] {
+func oneAndTwo(first string) *ChildSet[*Shop] {
 	one, two := Build(constant("one", "")), Build(constant("two", ""))
 	switch first {
 	case "one":
@@ -260,7 +260,7 @@ func oneAndTwo(first string) *ChildSet[*configMap] {
 func TestOrderOfChildrenThatExist(t *testing.T) {
 	for _, before := range []string{"", "two"} {
 		t.Run("First"+before, func(t *testing.T) {
-			env := newTestEnv(t)
+			env := newServerEnv(t)
 			require.NoError(t, oneAndTwo(before).Reconcile(t.Context(), env.client, env.owner))
 			s := oneAndTwo("one")
 			require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
@@ -279,7 +279,7 @@ func TestOrderOfChildrenThatExist(t *testing.T) {
 
 // Somebody writes the annotation of a child that has no order.
 func TestOrderByHand(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	s := oneAndTwo("")
 	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
 	two := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "two"}}

@@ -22,16 +22,16 @@ import (
 
 // A function that copies the owner's annotations into a pod template does not see the record of the Job.
 func TestRecordsAreHiddenFromTheFunctions(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	env.owner.Annotations = map[string]string{"example.com/team": "shop"}
 	require.NoError(t, env.other.Update(t.Context(), env.owner))
-	job := Build(func(owner *configMap) *batchv1.Job {
+	job := Build(func(owner *Shop) *batchv1.Job {
 		job := webJob()
 		job.Spec.Template.Annotations = owner.Annotations
 		return job
 	}, RunOnce())
 	var seen []map[string]string
-	after := BuildFrom(job.Live(), func(owner *configMap, _ *batchv1.Job) (*configMap, error) {
+	after := BuildFrom(job.Live(), func(owner *Shop, _ *batchv1.Job) (*configMap, error) {
 		seen = append(seen, owner.Annotations)
 		return nil, nil
 	})
@@ -54,11 +54,11 @@ func TestRecordsAreHiddenFromTheFunctions(t *testing.T) {
 
 // A trigger of a generated password does not see them either: the password would be replaced with every record.
 func TestRecordsAreHiddenFromTriggers(t *testing.T) {
-	env := newTestEnv(t)
-	secret := Build(func(*configMap) *corev1.Secret {
+	env := newServerEnv(t)
+	secret := Build(func(*Shop) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
-	}).Generate("password", 24, func(owner *configMap) string { return fmt.Sprint(owner.Annotations) })
-	s := Ensure(secret, Build(func(*configMap) *batchv1.Job { return contentJob() }, RunOnce())) // the Secret comes before the record
+	}).Generate("password", 24, func(owner *Shop) string { return fmt.Sprint(owner.Annotations) })
+	s := Ensure(secret, Build(func(*Shop) *batchv1.Job { return contentJob() }, RunOnce())) // the Secret comes before the record
 	var first []byte
 	for range 3 {
 		requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
@@ -74,13 +74,13 @@ func TestRecordsAreHiddenFromTriggers(t *testing.T) {
 }
 
 // victims are objects of somebody else: the owner is not allowed to have any of them changed or deleted.
-func (env *testEnv) victims(t *testing.T, elsewhere *testEnv) (all []client.Object) {
+func (env *serverEnv) victims(t *testing.T, elsewhere *serverEnv) (all []client.Object) {
 	t.Helper()
 	labels := map[string]string{"app": "web"}
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyAlways, Containers: []corev1.Container{{Name: "server", Image: "server:1"}},
 	}}
-	ofAnother := &owned.Owner{Namespace: env.namespace, Reference: metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "web", UID: "another"}}
+	ofAnother := &owned.Owner{Namespace: env.namespace, Reference: metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Shop", Name: "web", UID: "another"}}
 	marked := env.createPod(t, "web-1", labels)
 	marked.Labels = map[string]string{"app": "web", record.OwnerUID: "another"}
 	marked.Annotations = ofAnother.MarkFor(owned.ByMark).Annotations(record.NameOf(feature.PodKind.GroupKind(), marked))
@@ -142,7 +142,7 @@ func TestForgedRecords(t *testing.T) {
 			for _, desired := range []bool{true, false} {
 				t.Run(fmt.Sprintf("%s%d/Desired%t", strings.TrimSuffix(prefix, "/"), i, desired), func(t *testing.T) {
 					t.Parallel()
-					env, elsewhere := newTestEnv(t), newTestEnv(t)
+					env, elsewhere := newServerEnv(t), newServerEnv(t)
 					victims := env.victims(t, elsewhere)
 					fill := strings.NewReplacer("%n", env.namespace, "%d", elsewhere.namespace, "%j", string(victims[5].GetUID()))
 					env.forge(t, prefix+fill.Replace(forged.name), fill.Replace(forged.value), desired)
@@ -158,7 +158,7 @@ func TestForgedRecords(t *testing.T) {
 }
 
 // forge annotates the owner, and reconciles it until it is deleted.
-func (env *testEnv) forge(t *testing.T, key, value string, desired bool) {
+func (env *serverEnv) forge(t *testing.T, key, value string, desired bool) {
 	t.Helper()
 	s := forgedSet(desired)
 	s.SetName("children")
@@ -183,9 +183,9 @@ func (env *testEnv) forge(t *testing.T, key, value string, desired bool) {
 	require.NotContains(t, env.sent.Sent(), "DELETE pods")
 }
 
-func forgedSet(desired bool) *ChildSet[*configMap] {
+func forgedSet(desired bool) *ChildSet[*Shop] {
 	return Ensure(
-		Build(func(*configMap) *appsv1.StatefulSet {
+		Build(func(*Shop) *appsv1.StatefulSet {
 			if !desired {
 				return nil
 			}
@@ -196,7 +196,7 @@ func forgedSet(desired bool) *ChildSet[*configMap] {
 				Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template,
 			}}
 		}, ExpandVolumes()),
-		Build(func(*configMap) *batchv1.Job {
+		Build(func(*Shop) *batchv1.Job {
 			if !desired {
 				return nil
 			}

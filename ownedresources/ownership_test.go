@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,12 +20,12 @@ import (
 func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		refs   func(w *testEnv, t *testing.T) []metav1.OwnerReference
+		refs   func(w *serverEnv, t *testing.T) []metav1.OwnerReference
 		check  func(t *testing.T, err error)
 	}{
 		"NoController": {
 			reason: "An object that nobody controls is not taken over.",
-			refs:   func(*testEnv, *testing.T) []metav1.OwnerReference { return nil },
+			refs:   func(*serverEnv, *testing.T) []metav1.OwnerReference { return nil },
 			check: func(t *testing.T, err error) {
 				var owned *owned.OwnershipError
 				require.ErrorAs(t, err, &owned)
@@ -35,23 +34,23 @@ func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
 		},
 		"AnotherController": {
 			reason: "The error names the controller.",
-			refs: func(w *testEnv, t *testing.T) []metav1.OwnerReference {
-				other := w.newOwner(t, "other")
-				return []metav1.OwnerReference{*metav1.NewControllerRef(other, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+			refs: func(w *serverEnv, t *testing.T) []metav1.OwnerReference {
+				other := w.newOwnerNamed(t, "other")
+				return []metav1.OwnerReference{*metav1.NewControllerRef(other, shopKind)}
 			},
 			check: func(t *testing.T, err error) {
 				var owned *owned.OwnershipError
 				require.ErrorAs(t, err, &owned)
 				require.Equal(t, "other", owned.Owner.Name)
-				require.ErrorContains(t, err, "ConfigMap other")
+				require.ErrorContains(t, err, "Shop other")
 			},
 		},
 		"DeletedNamesake": {
 			reason: "An owner of the same name and another UID: the garbage collector deletes its children.",
-			refs: func(w *testEnv, _ *testing.T) []metav1.OwnerReference {
+			refs: func(w *serverEnv, _ *testing.T) []metav1.OwnerReference {
 				namesake := w.owner.DeepCopy()
 				namesake.UID = "of-old"
-				return []metav1.OwnerReference{*metav1.NewControllerRef(namesake, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+				return []metav1.OwnerReference{*metav1.NewControllerRef(namesake, shopKind)}
 			},
 			check: func(t *testing.T, err error) {
 				var wait *owned.WaitingError
@@ -62,7 +61,7 @@ func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
 	for name, tc := range tests {
 		for _, cache := range []string{"InTheCache", "NotInTheCache"} {
 			t.Run(name+"/"+cache, func(t *testing.T) {
-				w := newTestEnv(t)
+				w := newServerEnv(t)
 				theirs := w.deployment()
 				theirs.OwnerReferences = tc.refs(w, t)
 				theirs.Spec.Replicas = new(int32(9))
@@ -82,7 +81,7 @@ func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
 }
 
 func TestMayWriteWaitsForDeletion(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	w.expect(t, w.deployment(), apply.Created, "POST deployments")
 	live := &appsv1.Deployment{}
 	byHand(t, w, live, func(d *appsv1.Deployment) { d.Finalizers = []string{"example.com/hold"} })
@@ -105,44 +104,44 @@ func TestMayWriteWaitsForDeletion(t *testing.T) {
 func TestDeleteOrphan(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		change func(t *testing.T, w *testEnv, orphan *appsv1.Deployment)
+		change func(t *testing.T, w *serverEnv, orphan *appsv1.Deployment)
 		gone   bool
 	}{
 		"NamesakeIsGone": {
 			reason: "The only owner of the object is gone.",
-			change: func(*testing.T, *testEnv, *appsv1.Deployment) {},
+			change: func(*testing.T, *serverEnv, *appsv1.Deployment) {},
 			gone:   true,
 		},
 		"OwnerIsGone": {
 			reason: "The cache still shows our owner, and already the child of its namesake.",
-			change: func(_ *testing.T, w *testEnv, orphan *appsv1.Deployment) {
+			change: func(_ *testing.T, w *serverEnv, orphan *appsv1.Deployment) {
 				w.owner = w.owner.DeepCopy()
 				orphan.OwnerReferences[0].UID, w.owner.UID = w.owner.UID, "of-old"
 			},
 		},
 		"BothAreGone": {
 			reason: "The next pass finds nothing to do.",
-			change: func(t *testing.T, w *testEnv, _ *appsv1.Deployment) {
+			change: func(t *testing.T, w *serverEnv, _ *appsv1.Deployment) {
 				require.NoError(t, w.other.Delete(t.Context(), w.owner))
 			},
 		},
 		"AnotherOwner": {
 			reason: "The other owner may live: the garbage collector would only remove the reference.",
-			change: func(t *testing.T, w *testEnv, orphan *appsv1.Deployment) {
-				other := w.newOwner(t, "other")
-				orphan.OwnerReferences = append(orphan.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "other", UID: other.UID})
+			change: func(t *testing.T, w *serverEnv, orphan *appsv1.Deployment) {
+				other := w.newOwnerNamed(t, "other")
+				orphan.OwnerReferences = append(orphan.OwnerReferences, metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Shop", Name: "other", UID: other.UID})
 			},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newTestEnv(t)
+			w := newServerEnv(t)
 			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 			w.applier.Clock = clock
 			namesake := w.owner.DeepCopy()
 			namesake.UID = types.UID("of-namesake")
 			orphan := w.deployment()
-			orphan.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(namesake, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+			orphan.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(namesake, shopKind)}
 			tc.change(t, w, orphan)
 			require.NoError(t, w.other.Create(t.Context(), orphan))
 

@@ -12,7 +12,7 @@ import (
 
 // An owner that is itself a child carries this package's annotations, and builders copy an owner's.
 func TestWithoutOwnAnnotations(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	want := func() *corev1.Service {
 		s := w.service()
 		s.Annotations = map[string]string{record.Applied: "v1:applied:0", record.Set: "of-the-owner", "team": "shop"}

@@ -1,17 +1,15 @@
-package ownedresources_test
+package ownedresources
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/record"
-	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
@@ -19,15 +17,14 @@ import (
 // In a pass of package reconcile a set prunes after all steps. So a new version of an operator can move a child from one
 // step to another without deleting it.
 func TestPruneRunsAfterAllSteps(t *testing.T) {
-	cp := ownedresources.ControlPlane(t)
+	cp := controlPlane(t)
 	c, err := client.New(cp.Config(), client.Options{})
 	require.NoError(t, err)
-	type budget = policyv1.PodDisruptionBudget
-	owner := &budget{ObjectMeta: metav1.ObjectMeta{Namespace: controlplane.Namespace(t, cp), Name: "web"}}
+	owner := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: controlplane.Namespace(t, cp), Name: "web"}}
 	require.NoError(t, c.Create(t.Context(), owner))
 
-	named := func(name string, wanted bool) ownedresources.AnyChild[*budget] {
-		return ownedresources.Build(func(*budget) *corev1.ConfigMap {
+	named := func(name string, wanted bool) AnyChild[*Shop] {
+		return Build(func(*Shop) *corev1.ConfigMap {
 			if !wanted {
 				return nil
 			}
@@ -36,8 +33,8 @@ func TestPruneRunsAfterAllSteps(t *testing.T) {
 	}
 	release := func(inFirst, inSecond, extra bool) {
 		r := reconcile.New(c,
-			reconcile.Named("first", ownedresources.Ensure(named("moves", inFirst), named("extra", extra))),
-			reconcile.Named("second", ownedresources.Ensure(named("moves", inSecond), named("stays", true))))
+			reconcile.Named("first", Ensure(named("moves", inFirst), named("extra", extra))),
+			reconcile.Named("second", Ensure(named("moves", inSecond), named("stays", true))))
 		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(owner)})
 		require.NoError(t, err)
 	}

@@ -11,15 +11,15 @@ import (
 )
 
 func TestPrune(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	wantExtra, broken := true, error(nil)
-	extra := func(owner *corev1.ConfigMap) *corev1.ConfigMap {
+	extra := func(owner *Shop) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: "extra"}}
 	}
-	newSet := func() *ChildSet[*corev1.ConfigMap] {
+	newSet := func() *ChildSet[*Shop] {
 		s := Ensure(
-			BuildOrError(func(owner *corev1.ConfigMap) (*corev1.ConfigMap, error) { return settings(owner), broken }),
-			Build(func(owner *corev1.ConfigMap) *corev1.ConfigMap {
+			BuildOrError(func(owner *Shop) (*corev1.ConfigMap, error) { return settings(owner), broken }),
+			Build(func(owner *Shop) *corev1.ConfigMap {
 				if !wantExtra {
 					return nil
 				}
@@ -30,13 +30,13 @@ func TestPrune(t *testing.T) {
 		return s
 	}
 	// Another set of the same owner, with a child of the same kind.
-	other := Ensure(Build(func(*corev1.ConfigMap) *corev1.ConfigMap {
+	other := Ensure(Build(func(*Shop) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "of-the-other-set"}}
 	}))
 	other.SetName("two")
 	byHand := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: w.namespace, Name: "by-hand",
-		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(w.owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(w.owner, shopKind)},
 	}}
 	require.NoError(t, w.other.Create(t.Context(), byHand))
 
@@ -54,7 +54,7 @@ func TestPrune(t *testing.T) {
 	w.sent.Sent()
 	require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))
 	require.False(t, w.exists(t, extra(w.owner)), "a child that is not desired is deleted, also after a restart")
-	require.Equal(t, []string{"GET configmaps", "GET configmaps", "DELETE configmaps"}, w.sent.Sent(), "reads the child that stays and the owner, then deletes")
+	require.Equal(t, []string{"GET configmaps", "GET shops", "DELETE configmaps"}, w.sent.Sent(), "reads the child that stays and the owner, then deletes")
 	for _, kept := range []string{"web-settings", "of-the-other-set", "by-hand"} {
 		require.True(t, w.exists(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: kept}}), kept)
 	}
@@ -65,37 +65,37 @@ func TestPrune(t *testing.T) {
 
 // The cache of a process that has just started may show an owner as it was before it desired a child.
 func TestPruneConfirmsTheOwner(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "wanted-now"}}
-	build := func(c *corev1.ConfigMap) *corev1.ConfigMap {
-		if c.Data["wants"] == "" {
+	build := func(owner *Shop) *corev1.ConfigMap {
+		if owner.Spec.Content == "" {
 			return nil
 		}
 		return owned.DeepCopy()
 	}
 	old := w.owner.DeepCopy()
 	now := w.owner.DeepCopy()
-	now.Data = map[string]string{"wants": "it"}
+	now.Spec.Content = "desired"
 	require.NoError(t, w.other.Update(t.Context(), now))
 	s := Ensure(Build(build))
 	require.NoError(t, s.Reconcile(t.Context(), w.client, now))
 
-	none := Ensure(Build(build), Build(func(*corev1.ConfigMap) *corev1.Secret { return nil }))
+	none := Ensure(Build(build), Build(func(*Shop) *corev1.Secret { return nil }))
 	many := Ensure(
-		Build(func(*corev1.ConfigMap) *corev1.ConfigMap {
+		Build(func(*Shop) *corev1.ConfigMap {
 			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
 		}),
-		Build(func(*corev1.ConfigMap) *corev1.Secret {
+		Build(func(*Shop) *corev1.Secret {
 			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "two"}}
 		}))
 	none.SetName("several")
 	many.SetName("several")
 	require.NoError(t, many.Reconcile(t.Context(), w.client, now))
 	unwanted := now.DeepCopy()
-	unwanted.Data = nil
+	unwanted.Spec.Content = ""
 	w.sent.Sent()
 	require.NoError(t, none.Reconcile(t.Context(), w.client, unwanted))
-	require.Equal(t, []string{"GET configmaps", "DELETE configmaps", "DELETE secrets"}, w.sent.Sent(), "the owner is read once for all deletions")
+	require.Equal(t, []string{"GET shops", "DELETE configmaps", "DELETE secrets"}, w.sent.Sent(), "the owner is read once for all deletions")
 
 	restarted := Ensure(Build(build))
 	require.True(t, apierrors.IsConflict(restarted.Reconcile(t.Context(), w.client, old)), "the next pass tries again when the cache has caught up")
@@ -105,9 +105,9 @@ func TestPruneConfirmsTheOwner(t *testing.T) {
 }
 
 func TestPruneWaitsForTheReplacement(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	name := "one"
-	s := Ensure(Build(func(*corev1.ConfigMap) *corev1.ConfigMap {
+	s := Ensure(Build(func(*Shop) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	}))
 	require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))

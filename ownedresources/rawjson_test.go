@@ -24,7 +24,7 @@ func TestLabelBesideImmutableRawJSON(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			env := newTestEnv(t)
+			env := newServerEnv(t)
 			template := func(tier string) *resourcev1.ResourceClaimTemplate {
 				claim := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Name: "gpu", Labels: map[string]string{"tier": tier}}}
 				claim.Spec.Spec.Devices = resourcev1.DeviceClaim{

@@ -19,7 +19,7 @@ import (
 )
 
 // clearManagedFields does what some tools do to save space.
-func clearManagedFields(t *testing.T, env *testEnv, obj client.Object) {
+func clearManagedFields(t *testing.T, env *serverEnv, obj client.Object) {
 	t.Helper()
 	env.live(t, obj)
 	clearing := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))
@@ -30,7 +30,7 @@ func clearManagedFields(t *testing.T, env *testEnv, obj client.Object) {
 func TestReclaim(t *testing.T) {
 	for _, start := range []string{"AfterPost", "AfterApply"} {
 		t.Run(start, func(t *testing.T) {
-			env := newTestEnv(t)
+			env := newServerEnv(t)
 			want := env.deployment()
 			want.Spec.Replicas = nil
 			want.Labels["example.com/dropped"] = "x"
@@ -92,7 +92,7 @@ func TestReclaim(t *testing.T) {
 }
 
 func TestReclaimDataKey(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	want := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web-settings"}, Data: map[string]string{"a": "1", "b": "2"}}
 	live := &corev1.ConfigMap{}
 	read := func() {
@@ -112,7 +112,7 @@ func TestReclaimDataKey(t *testing.T) {
 
 // If nothing of ours has changed, our fields are known, and the fields of others are left alone.
 func TestReclaimOnDrift(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	want := env.deployment()
 	want.Labels["example.com/ours"] = "x"
 	_, err := env.apply(t, want)
@@ -153,13 +153,13 @@ func (c *interruptedClient) Patch(ctx context.Context, obj client.Object, patch 
 // TestReclaimAfterACrash ends the process between the apply and the patch that takes the fields back.
 func TestReclaimAfterACrash(t *testing.T) {
 	for _, form := range []string{"Typed", "Unstructured"} {
-		asForm := func(t *testing.T, env *testEnv, o client.Object) client.Object {
+		asForm := func(t *testing.T, env *serverEnv, o client.Object) client.Object {
 			if form == "Typed" {
 				return o.DeepCopyObject().(client.Object)
 			}
 			return asUnstructured(t, env, o)
 		}
-		crash := func(t *testing.T, env *testEnv, want client.Object, options ...ChildOption) {
+		crash := func(t *testing.T, env *serverEnv, want client.Object, options ...ChildOption) {
 			t.Helper()
 			before, interrupted := env.client, &interruptedClient{Client: env.client}
 			env.client = interrupted
@@ -168,8 +168,8 @@ func TestReclaimAfterACrash(t *testing.T) {
 			require.True(t, interrupted.ended)
 			env.client, env.applier = before, apply.New()
 		}
-		setUp := func(t *testing.T) (env *testEnv, want *appsv1.Deployment) {
-			env = newTestEnv(t)
+		setUp := func(t *testing.T) (env *serverEnv, want *appsv1.Deployment) {
+			env = newServerEnv(t)
 			want = env.deployment()
 			want.Labels["example.com/dropped"] = "x"
 			for _, image := range []string{"nginx:1.27", "nginx:1.28"} {
@@ -218,7 +218,7 @@ func TestReclaimAfterACrash(t *testing.T) {
 			require.Equal(t, "x", live.Labels["example.com/theirs"])
 		})
 		t.Run("Adopted"+form, func(t *testing.T) {
-			env := newTestEnv(t)
+			env := newServerEnv(t)
 			want := env.deployment()
 			theirs := want.DeepCopy()
 			theirs.Namespace = env.namespace
@@ -239,7 +239,7 @@ func TestReclaimAfterACrash(t *testing.T) {
 func TestReclaimAfterTheStatusWasApplied(t *testing.T) {
 	for _, start := range []string{"AfterPost", "AfterApply"} {
 		t.Run(start, func(t *testing.T) {
-			env := newTestEnv(t)
+			env := newServerEnv(t)
 			want := env.deployment()
 			want.Spec.Replicas = nil
 			want.Labels["example.com/dropped"] = "x"

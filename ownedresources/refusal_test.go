@@ -19,21 +19,21 @@ import (
 )
 
 func TestRecreate(t *testing.T) {
-	changed := func(w *testEnv) *appsv1.Deployment {
+	changed := func(w *serverEnv) *appsv1.Deployment {
 		d := w.deployment()
 		d.Spec.Selector.MatchLabels = map[string]string{"app": "other"}
 		d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
 		return d
 	}
 	t.Run("NotAllowed", func(t *testing.T) {
-		w := newTestEnv(t)
+		w := newServerEnv(t)
 		w.expect(t, w.deployment(), apply.Created, "POST deployments")
 		_, err := w.apply(t, changed(w))
 		require.True(t, apierrors.IsInvalid(err), "%v", err)
 		require.ErrorContains(t, err, "field is immutable")
 	})
 	t.Run("OncePerChange", func(t *testing.T) {
-		w := newTestEnv(t)
+		w := newServerEnv(t)
 		before := w.expect(t, w.deployment(), apply.Created, "POST deployments")
 		_, err := w.apply(t, changed(w), Recreate())
 		var wait *owned.WaitingError
@@ -52,7 +52,7 @@ func TestRecreate(t *testing.T) {
 		require.True(t, w.exists(t, w.deployment()))
 	})
 	t.Run("PutBack", func(t *testing.T) {
-		w := newTestEnv(t)
+		w := newServerEnv(t)
 		clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 		w.applier.Clock = clock
 		w.expect(t, w.deployment(), apply.Created, "POST deployments")
@@ -62,7 +62,7 @@ func TestRecreate(t *testing.T) {
 				require.NoError(t, w.other.Delete(t.Context(), old))
 			}
 			old = w.deployment()
-			old.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(w.owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+			old.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(w.owner, shopKind)}
 			require.NoError(t, w.other.Create(t.Context(), old))
 			w.applier.Writes.Forget(old, client.ObjectKeyFromObject(old))
 		}
@@ -93,7 +93,7 @@ func TestRecreate(t *testing.T) {
 		require.Empty(t, shown(t, w.applier.Metrics, "opblocks_write_loop"), "the metric goes with the owner")
 	})
 	t.Run("InvalidObject", func(t *testing.T) {
-		w := newTestEnv(t)
+		w := newServerEnv(t)
 		w.expect(t, w.deployment(), apply.Created, "POST deployments")
 		bad := w.deployment()
 		bad.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort = 70000
@@ -105,16 +105,16 @@ func TestRecreate(t *testing.T) {
 
 // Another writer puts the old child back. The owner's other children are pruned while the recreation is delayed.
 func TestPruneWhileARecreationIsDelayed(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	name, selector := "former", "web"
 	set := Ensure(
-		Build(func(*corev1.ConfigMap) *appsv1.Deployment {
+		Build(func(*Shop) *appsv1.Deployment {
 			d := w.deployment()
 			d.Spec.Selector.MatchLabels = map[string]string{"app": selector}
 			d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
 			return d
 		}, Recreate()),
-		Build(func(*corev1.ConfigMap) *corev1.ConfigMap {
+		Build(func(*Shop) *corev1.ConfigMap {
 			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		}),
 	)
@@ -142,10 +142,10 @@ func TestPruneWhileARecreationIsDelayed(t *testing.T) {
 
 // The cache may show an object as ours although it has got another owner.
 func TestRecreateReadsPastTheCache(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	ours := w.expect(t, w.deployment(), apply.Created, "POST deployments").(*appsv1.Deployment).DeepCopy()
 	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) {
-		d.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(w.newOwner(t, "other"), corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+		d.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(w.newOwnerNamed(t, "other"), shopKind)}
 	})
 	d, err := w.applier.Desire(ownerOf(t, w), ours, &owned.Options{Recreate: true})
 	require.NoError(t, err)
@@ -157,7 +157,7 @@ func TestRecreateReadsPastTheCache(t *testing.T) {
 }
 
 func TestRecreateAgainAfterAnotherChange(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	with := func(label string) *appsv1.Deployment {
 		d := w.deployment()
 		d.Spec.Selector.MatchLabels["is"], d.Spec.Template.Labels["is"] = label, label
@@ -176,7 +176,7 @@ func TestRecreateAgainAfterAnotherChange(t *testing.T) {
 // For server-side apply an item with another key is another item.
 func TestApplyRepairsTheKeyOfAnItem(t *testing.T) {
 	t.Run("ServicePort", func(t *testing.T) {
-		w := newTestEnv(t)
+		w := newServerEnv(t)
 		w.expect(t, w.service(), apply.Created, "POST services")
 		var live corev1.Service
 		for range 2 {
@@ -201,7 +201,7 @@ func TestApplyRepairsTheKeyOfAnItem(t *testing.T) {
 		w.expect(t, want, apply.Unchanged, none...)
 	})
 	t.Run("ContainerPort", func(t *testing.T) {
-		w := newTestEnv(t)
+		w := newServerEnv(t)
 		w.expect(t, w.deployment(), apply.Created, "POST deployments")
 		var live appsv1.Deployment
 		byHand(t, w, &live, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort = 80 })
@@ -213,7 +213,7 @@ func TestApplyRepairsTheKeyOfAnItem(t *testing.T) {
 		w.expect(t, w.deployment(), apply.Unchanged, none...)
 	})
 	t.Run("ContainerName", func(t *testing.T) {
-		w := newTestEnv(t)
+		w := newServerEnv(t)
 		w.expect(t, w.deployment(), apply.Created, "POST deployments")
 		var live appsv1.Deployment
 		byHand(t, w, &live, func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Name = "renamed" })

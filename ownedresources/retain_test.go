@@ -2,7 +2,6 @@ package ownedresources
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,20 +17,20 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// retaining returns a set of a claim that stays as long as minAvailable is not 0, and of a ConfigMap that does not stay.
-func (env *operatorEnv) retaining(options ...ChildOption) *ChildSet[*budget] {
-	options = append(options, withRetain(func(owner *budget) bool { return owner.Spec.MinAvailable.IntValue() != 0 }), ReadyWhen("Bound"))
+// retaining returns a set of a claim that stays as long as KeepData is true, and of a ConfigMap that does not stay.
+func (env *serverEnv) retaining(options ...ChildOption) *ChildSet[*Shop] {
+	options = append(options, withRetain(func(owner *Shop) bool { return owner.Spec.KeepData }), ReadyWhen("Bound"))
 	return Ensure(
-		Build(func(owner *budget) *corev1.PersistentVolumeClaim { return env.claim() }, options...),
-		Build(func(owner *budget) *corev1.ConfigMap { return namedConfigMap(env.namespace, "sentinel") }))
+		Build(func(owner *Shop) *corev1.PersistentVolumeClaim { return env.claim() }, options...),
+		Build(func(owner *Shop) *corev1.ConfigMap { return namedConfigMap(env.namespace, "sentinel") }))
 }
 
 // retained returns an empty claim of the set's name.
-func (env *operatorEnv) retained() *corev1.PersistentVolumeClaim {
+func (env *serverEnv) retained() *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "data"}}
 }
 
-func (env *operatorEnv) claim() *corev1.PersistentVolumeClaim {
+func (env *serverEnv) claim() *corev1.PersistentVolumeClaim {
 	made := env.retained()
 	made.Spec = corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
@@ -56,7 +55,7 @@ func isOwned(owner types.UID) func(*corev1.PersistentVolumeClaim) bool {
 }
 
 // waitForCollector waits until the garbage collector has dealt with what belonged to the deleted owner.
-func (env *operatorEnv) waitForCollector(t *testing.T, policy metav1.DeletionPropagation) {
+func (env *serverEnv) waitForCollector(t *testing.T, policy metav1.DeletionPropagation) {
 	t.Helper()
 	env.waitGone(t, env.owner)
 	sentinel := namedConfigMap(env.namespace, "sentinel")
@@ -70,13 +69,13 @@ func (env *operatorEnv) waitForCollector(t *testing.T, policy metav1.DeletionPro
 func TestRetain(t *testing.T) {
 	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
 		t.Run("Deletion"+string(policy), func(t *testing.T) {
-			env := newOperatorEnv(t)
+			env := newClusterEnv(t, ShopSpec{KeepData: true})
 			set, stop := env.start(t, env.retaining())
 			env.create(t, env.owner)
 			data := env.retained()
 			waitFor(t, env, data, isRetainedFor(env.owner.UID))
 			waitFor(t, env, namedConfigMap(env.namespace, "sentinel"), func(m *corev1.ConfigMap) bool { return len(m.OwnerReferences) == 1 })
-			require.NoError(t, env.client.Delete(t.Context(), env.owner, client.PropagationPolicy(policy)))
+			require.NoError(t, env.other.Delete(t.Context(), env.owner, client.PropagationPolicy(policy)))
 			env.waitForCollector(t, policy)
 			before, former := data.UID, env.owner.UID
 			waitFor(t, env, data, isRetainedFor(former))
@@ -100,49 +99,49 @@ func TestRetain(t *testing.T) {
 		})
 	}
 	t.Run("TurnsFalseAndTrue", func(t *testing.T) {
-		env := newOperatorEnv(t)
+		env := newClusterEnv(t, ShopSpec{KeepData: true})
 		env.start(t, env.retaining())
 		env.create(t, env.owner)
 		data := env.retained()
 		waitFor(t, env, data, isRetainedFor(env.owner.UID))
 		before := data.UID
 		for range 2 {
-			env.setAvailable(t, 0)
+			env.setSpec(t, func(s *ShopSpec) { s.KeepData = false })
 			waitFor(t, env, data, isOwned(env.owner.UID))
-			env.setAvailable(t, 1)
+			env.setSpec(t, func(s *ShopSpec) { s.KeepData = true })
 			waitFor(t, env, data, isRetainedFor(env.owner.UID))
 		}
 		require.Equal(t, before, data.UID)
-		env.setAvailable(t, 0)
+		env.setSpec(t, func(s *ShopSpec) { s.KeepData = false })
 		waitFor(t, env, data, isOwned(env.owner.UID))
-		require.NoError(t, env.client.Delete(t.Context(), env.owner))
+		require.NoError(t, env.other.Delete(t.Context(), env.owner))
 		env.waitGone(t, data)
 	})
 	t.Run("ChangedRightBeforeTheDeletion", func(t *testing.T) {
 		for name, tc := range map[string]struct {
 			reason        string
-			before, after int32
+			before, after bool // KeepData
 		}{
-			"TurnsTrue":  {reason: "The finalizer takes the reference off before the garbage collector follows it.", before: 0, after: 1},
-			"TurnsFalse": {reason: "The finalizer deletes what has no reference yet.", before: 1, after: 0},
+			"TurnsTrue":  {reason: "The finalizer takes the reference off before the garbage collector follows it.", before: false, after: true},
+			"TurnsFalse": {reason: "The finalizer deletes what has no reference yet.", before: true, after: false},
 		} {
 			t.Run(name, func(t *testing.T) {
-				env := newOperatorEnv(t)
+				env := newClusterEnv(t, ShopSpec{KeepData: true})
 				_, stop := env.start(t, env.retaining())
 				env.create(t, env.owner)
-				env.setAvailable(t, tc.before)
+				env.setSpec(t, func(s *ShopSpec) { s.KeepData = tc.before })
 				data := env.retained()
-				if tc.before == 0 {
-					waitFor(t, env, data, isOwned(env.owner.UID))
-				} else {
+				if tc.before {
 					waitFor(t, env, data, isRetainedFor(env.owner.UID))
+				} else {
+					waitFor(t, env, data, isOwned(env.owner.UID))
 				}
 				stop()
-				env.setAvailable(t, tc.after)
-				require.NoError(t, env.client.Delete(t.Context(), env.owner))
+				env.setSpec(t, func(s *ShopSpec) { s.KeepData = tc.after })
+				require.NoError(t, env.other.Delete(t.Context(), env.owner))
 				env.start(t, env.retaining())
 				env.waitForCollector(t, metav1.DeletePropagationBackground)
-				if tc.after == 0 {
+				if !tc.after {
 					env.waitGone(t, data)
 					return
 				}
@@ -152,110 +151,107 @@ func TestRetain(t *testing.T) {
 		}
 	})
 	t.Run("FallsOut", func(t *testing.T) {
-		env := newOperatorEnv(t)
-		list := func() *ChildSet[*budget] {
-			return Ensure(BuildEach(func(owner *budget) (all []*corev1.PersistentVolumeClaim, err error) {
-				if owner.Labels["no-data"] == "" {
+		env := newClusterEnv(t, ShopSpec{Volumes: []string{"data"}})
+		list := func() *ChildSet[*Shop] {
+			return Ensure(BuildEach(func(owner *Shop) (all []*corev1.PersistentVolumeClaim, err error) {
+				for range owner.Spec.Volumes {
 					all = append(all, env.claim())
 				}
 				return all, nil
-			}, withRetain(func(owner *budget) bool { return owner.Spec.MinAvailable.IntValue() != 0 })))
+			}, withRetain(func(owner *Shop) bool { return owner.Spec.KeepData })))
 		}
 		env.start(t, list())
 		env.create(t, env.owner)
-		env.setAvailable(t, 0)
 		data := env.retained()
 		waitFor(t, env, data, isOwned(env.owner.UID))
-		change(t, env, env.owner, func(b *budget) { // at once
-			b.Labels, b.Spec.MinAvailable.IntVal = map[string]string{"no-data": "yes"}, 1
-		})
+		env.setSpec(t, func(s *ShopSpec) { s.Volumes, s.KeepData = nil, true }) // at once
 		waitFor(t, env, data, isRetainedFor(env.owner.UID))
-		env.setAvailable(t, 0)
+		env.setSpec(t, func(s *ShopSpec) { s.KeepData = false })
 		env.waitGone(t, data)
 	})
 }
 
 // alwaysData returns the ConfigMap of a child that is always retained.
-func alwaysData(*budget) *corev1.ConfigMap { return namedConfigMap("", "always") }
+func alwaysData(*Shop) *corev1.ConfigMap { return namedConfigMap("", "always") }
 
-// listedData returns a ConfigMap for each name in the owner's annotation.
-func listedData(owner *budget) (all []*corev1.ConfigMap, err error) {
-	for name := range strings.FieldsSeq(owner.Annotations["names"]) {
+// listedData returns a ConfigMap for each volume of the owner.
+func listedData(owner *Shop) (all []*corev1.ConfigMap, err error) {
+	for _, name := range owner.Spec.Volumes {
 		all = append(all, namedConfigMap("", name))
 	}
 	return all, nil
 }
 
+// setVolumes changes the owner at once.
+func (env *serverEnv) setVolumes(t *testing.T, keep bool, names ...string) {
+	t.Helper()
+	env.setSpec(t, func(s *ShopSpec) { s.KeepData, s.Volumes = keep, names })
+}
+
 // Two children of one kind have the option Retain, and only the function of the list changes. What falls out of the list follows the
 // function of the list.
 func TestRetainIsPerChild(t *testing.T) {
-	always := withRetain(func(*budget) bool { return true })
-	listed := withRetain(func(owner *budget) bool { return owner.Spec.MinAvailable.IntValue() != 0 })
-	both := func() *ChildSet[*budget] { return Ensure(Build(alwaysData, always), BuildEach(listedData, listed)) }
-	reordered := func() *ChildSet[*budget] { return Ensure(BuildEach(listedData, listed), Build(alwaysData, always)) }
+	always := withRetain(func(*Shop) bool { return true })
+	listed := withRetain(func(owner *Shop) bool { return owner.Spec.KeepData })
+	both := func() *ChildSet[*Shop] { return Ensure(Build(alwaysData, always), BuildEach(listedData, listed)) }
+	reordered := func() *ChildSet[*Shop] { return Ensure(BuildEach(listedData, listed), Build(alwaysData, always)) }
 	isRetained := func(m *corev1.ConfigMap) bool {
 		return m.Annotations[record.Retained] == "true" && len(m.OwnerReferences) == 0
 	}
-	begin := func(t *testing.T) (env *operatorEnv, stop func()) {
-		env = newOperatorEnv(t)
+	begin := func(t *testing.T) (env *serverEnv, stop func()) {
+		env = newClusterEnv(t, ShopSpec{Volumes: []string{"one", "two"}, KeepData: true})
 		_, stop = env.start(t, both())
-		env.owner.Annotations = map[string]string{"names": "one two"}
 		env.create(t, env.owner)
 		for _, name := range []string{"one", "two", "always"} {
 			waitFor(t, env, namedConfigMap(env.namespace, name), isRetained)
 		}
 		return env, stop
 	}
-	setNames := func(t *testing.T, env *operatorEnv, names string, available int32) {
-		change(t, env, env.owner, func(b *budget) {
-			b.Annotations["names"], b.Spec.MinAvailable.IntVal = names, available
-		})
-	}
-	requireKept := func(t *testing.T, env *operatorEnv, names ...string) {
+	requireKept := func(t *testing.T, env *serverEnv, names ...string) {
 		for _, name := range names {
 			live := namedConfigMap(env.namespace, name)
-			require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(live), live))
+			require.NoError(t, env.other.Get(t.Context(), client.ObjectKeyFromObject(live), live))
 			require.True(t, isRetained(live))
 			require.Nil(t, live.DeletionTimestamp)
 		}
 	}
 	t.Run("TurnsFalse", func(t *testing.T) {
 		env, _ := begin(t)
-		setNames(t, env, "one three", 1)
+		env.setVolumes(t, true, "one", "three")
 		waitFor(t, env, namedConfigMap(env.namespace, "three"), isRetained)
 		requireKept(t, env, "one", "two", "always")
-		setNames(t, env, "one three", 0)
+		env.setVolumes(t, false, "one", "three")
 		env.waitGone(t, namedConfigMap(env.namespace, "two"))
 		requireKept(t, env, "always")
-		require.NoError(t, env.client.Delete(t.Context(), env.owner))
+		require.NoError(t, env.other.Delete(t.Context(), env.owner))
 		env.waitGone(t, env.owner, namedConfigMap(env.namespace, "one"), namedConfigMap(env.namespace, "three"))
 		requireKept(t, env, "always")
 	})
 	t.Run("TurnsFalseWhileTheOperatorIsDown", func(t *testing.T) {
 		env, stop := begin(t)
 		stop()
-		setNames(t, env, "one", 0)
+		env.setVolumes(t, false, "one")
 		env.start(t, both())
 		env.waitGone(t, namedConfigMap(env.namespace, "two"))
 		requireKept(t, env, "always")
 	})
 	t.Run("FallsOutAsItTurnsTrue", func(t *testing.T) {
 		env, stop := begin(t)
-		setNames(t, env, "one two", 0)
+		env.setVolumes(t, false, "one", "two")
 		isReferenced := func(m *corev1.ConfigMap) bool { return len(m.OwnerReferences) == 1 }
 		waitFor(t, env, namedConfigMap(env.namespace, "one"), isReferenced)
 		waitFor(t, env, namedConfigMap(env.namespace, "two"), isReferenced)
 		stop()
-		setNames(t, env, "one", 1)
+		env.setVolumes(t, true, "one")
 		env.start(t, both())
 		waitFor(t, env, namedConfigMap(env.namespace, "two"), isRetained)
 	})
 	t.Run("OwnerIsDeleted", func(t *testing.T) {
 		env, stop := begin(t)
-		setNames(t, env, "one", 1)
+		env.setVolumes(t, true, "one")
 		stop()
-		setNames(t, env, "one", 0)
-		require.NoError(t, env.client.Delete(t.Context(), env.owner))
+		env.setVolumes(t, false, "one")
+		require.NoError(t, env.other.Delete(t.Context(), env.owner))
 		env.start(t, both())
 		env.waitGone(t, env.owner, namedConfigMap(env.namespace, "one"), namedConfigMap(env.namespace, "two"))
 		requireKept(t, env, "always")
@@ -265,9 +261,9 @@ func TestRetainIsPerChild(t *testing.T) {
 		mark := namedConfigMap(env.namespace, "one")
 		waitFor(t, env, mark, isRetained)
 		before := mark.Annotations[record.Builder]
-		setNames(t, env, "one", 1)
+		env.setVolumes(t, true, "one")
 		stop()
-		setNames(t, env, "one", 0)
+		env.setVolumes(t, false, "one")
 		env.start(t, reordered())
 		waitFor(t, env, mark, func(m *corev1.ConfigMap) bool {
 			return m.Annotations[record.Builder] != before && len(m.OwnerReferences) == 1
@@ -277,16 +273,16 @@ func TestRetainIsPerChild(t *testing.T) {
 }
 
 func TestBuilders(t *testing.T) {
-	retain := withRetain(func(*budget) bool { return true })
-	of := func(children ...AnyChild[*budget]) []string {
+	retain := withRetain(func(*Shop) bool { return true })
+	of := func(children ...AnyChild[*Shop]) []string {
 		s := Ensure(children...)
 		_, err := s.set.KindsIn(scheme.Scheme)
 		require.NoError(t, err)
 		return s.set.Known().Builders
 	}
-	single := func(options ...ChildOption) AnyChild[*budget] { return Build(alwaysData, options...) }
-	list := func(options ...ChildOption) AnyChild[*budget] { return BuildEach(listedData, options...) }
-	secret := Build(func(*budget) *corev1.Secret { return nil }, retain)
+	single := func(options ...ChildOption) AnyChild[*Shop] { return Build(alwaysData, options...) }
+	list := func(options ...ChildOption) AnyChild[*Shop] { return BuildEach(listedData, options...) }
+	secret := Build(func(*Shop) *corev1.Secret { return nil }, retain)
 	require.Equal(t, []string{"", ""}, of(single(retain), secret), "there is no other child of its kind")
 	require.Equal(t, []string{"", ""}, of(single(), list()), "none is retained")
 	both := of(single(retain), list(retain))
@@ -303,7 +299,7 @@ func TestBuilders(t *testing.T) {
 
 // A claim of another application has the name that the owner's claim would have.
 func TestAdoptRetainedLeavesOthersAlone(t *testing.T) {
-	env := newOperatorEnv(t)
+	env := newClusterEnv(t, ShopSpec{KeepData: true})
 	theirs := env.claim()
 	env.create(t, theirs)
 	before := theirs.DeepCopy()
@@ -314,25 +310,25 @@ func TestAdoptRetainedLeavesOthersAlone(t *testing.T) {
 		return is
 	}
 	set.waitForError(t, isRefused)
-	env.setAvailable(t, 0) // it would be deleted with the owner
-	require.NoError(t, env.client.Delete(t.Context(), env.owner))
+	env.setSpec(t, func(s *ShopSpec) { s.KeepData = false }) // it would be deleted with the owner
+	require.NoError(t, env.other.Delete(t.Context(), env.owner))
 	env.waitForCollector(t, metav1.DeletePropagationBackground)
 	stop()
 
 	change(t, env, theirs, func(c *corev1.PersistentVolumeClaim) { // as an owner of another namespace has left it
-		former := &owned.Owner{Namespace: env.other, Set: "children", Reference: metav1.OwnerReference{APIVersion: "policy/v1", Kind: "PodDisruptionBudget", Name: "web", UID: "former"}}
+		former := &owned.Owner{Namespace: env.elsewhere, Set: "children", Reference: metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Shop", Name: "web", UID: "former"}}
 		c.Annotations = former.MarkFor(owned.ByRetention).Annotations(record.NameOf(schema.GroupKind{Kind: "PersistentVolumeClaim"}, c))
 		c.Annotations[record.Set] = "children"
 		c.Annotations[record.Applied] = "v1:applied:0123456789abcdef0123456789abcdef"
 	})
 	env.owner = env.newOwner()
-	env.owner.Spec.MinAvailable.IntVal = 0
+	env.owner.Spec.KeepData = false
 	set, _ = env.start(t, env.retaining(AdoptRetained()))
 	env.create(t, env.owner)
 	set.waitForError(t, isRefused)
-	require.NoError(t, env.client.Delete(t.Context(), env.owner))
+	require.NoError(t, env.other.Delete(t.Context(), env.owner))
 	env.waitForCollector(t, metav1.DeletePropagationBackground)
-	require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs))
+	require.NoError(t, env.other.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs))
 	require.Equal(t, before.UID, theirs.UID)
 	require.Nil(t, theirs.DeletionTimestamp)
 	m, _ := record.MarkOf(theirs, schema.GroupKind{Kind: "PersistentVolumeClaim"})

@@ -52,7 +52,7 @@ func unstructuredFrom(t *testing.T, text string) *unstructured.Unstructured {
 }
 
 // withoutMemory proves that a process that remembers nothing writes nothing.
-func withoutMemory(t *testing.T, env *testEnv, want client.Object) {
+func withoutMemory(t *testing.T, env *serverEnv, want client.Object) {
 	t.Helper()
 	for range 2 {
 		env.applier = apply.New()
@@ -61,7 +61,7 @@ func withoutMemory(t *testing.T, env *testEnv, want client.Object) {
 }
 
 func TestExplicitZeros(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	want := unstructuredFrom(t, zeros)
 	env.expect(t, want, apply.Created, "POST deployments")
 	withoutMemory(t, env, want)
@@ -89,19 +89,19 @@ func TestExplicitZeros(t *testing.T) {
 func TestRewrittenIsRecorded(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		want   func(*testEnv) client.Object
+		want   func(*serverEnv) client.Object
 		posted []string
 	}{
 		"RoleRefTyped": {
 			reason: "An empty group is defaulted, although the struct has no omitempty.",
-			want: func(*testEnv) client.Object {
+			want: func(*serverEnv) client.Object {
 				return &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "web"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "web"}}
 			},
 			posted: []string{"POST rolebindings", "PATCH rolebindings"},
 		},
 		"NodePort": {
 			reason: "A node port of 0 is allocated.",
-			want: func(env *testEnv) client.Object {
+			want: func(env *serverEnv) client.Object {
 				s := asUnstructured(t, env, env.nodePortService(0)).(*unstructured.Unstructured)
 				ports, _, _ := unstructured.NestedSlice(s.Object, "spec", "ports")
 				ports[0].(map[string]any)["nodePort"] = int64(0)
@@ -113,7 +113,7 @@ func TestRewrittenIsRecorded(t *testing.T) {
 		},
 		"EmptyIngress": {
 			reason: "An empty list is stored as none, which means the same.",
-			want: func(env *testEnv) client.Object {
+			want: func(env *serverEnv) client.Object {
 				return unstructuredFrom(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: web}, spec: {podSelector: {}, policyTypes: [Ingress], ingress: []}}")
 			},
 			posted: []string{"POST networkpolicies"},
@@ -121,7 +121,7 @@ func TestRewrittenIsRecorded(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			env := newTestEnv(t)
+			env := newServerEnv(t)
 			want := tc.want(env)
 			env.expect(t, want.DeepCopyObject().(client.Object), apply.Created, tc.posted...)
 			withoutMemory(t, env, want)
@@ -136,7 +136,7 @@ func TestRewrittenIsRecorded(t *testing.T) {
 }
 
 func TestEmptyRuleIsNoEmptyList(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	want := unstructuredFrom(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: web}, spec: {podSelector: {}, policyTypes: [Ingress], ingress: [{}]}}")
 	env.expect(t, want, apply.Created, "POST networkpolicies")
 	byHand(t, env, &networkingv1.NetworkPolicy{}, func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress = nil })
@@ -178,7 +178,7 @@ func TestRefusedValues(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			env := newTestEnv(t)
+			env := newServerEnv(t)
 			bad := env.deployment()
 			tc.change(&bad.Spec.Template.Spec)
 			for _, want := range []client.Object{bad, asUnstructured(t, env, bad)} {

@@ -17,13 +17,13 @@ import (
 
 // An operator that has rights in some namespaces only cannot list a kind in all of them.
 func TestFinalizeWithRightsInSomeNamespaces(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	cp := controlPlane(t)
 	other := controlplane.Namespace(t, cp)
 	for _, namespace := range []string{env.namespace, other} {
 		named := metav1.ObjectMeta{Namespace: namespace, Name: "operator"}
 		require.NoError(t, env.other.Create(t.Context(), &rbacv1.Role{ObjectMeta: named, Rules: []rbacv1.PolicyRule{{
-			APIGroups: []string{""}, Resources: []string{"configmaps", "configmaps/finalizers"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete", "update"},
+			APIGroups: []string{"", "example.com"}, Resources: []string{"configmaps", "shops", "shops/finalizers"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete", "update"},
 		}}}))
 		require.NoError(t, env.other.Create(t.Context(), &rbacv1.RoleBinding{
 			ObjectMeta: named, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "operator"}, Subjects: []rbacv1.Subject{{Kind: "User", Name: "operator-" + env.namespace}},
@@ -32,9 +32,9 @@ func TestFinalizeWithRightsInSomeNamespaces(t *testing.T) {
 	limited, err := client.New(cp.ConfigFor("operator-"+env.namespace), client.Options{})
 	require.NoError(t, err)
 	require.True(t, apierrors.IsForbidden(limited.List(t.Context(), &corev1.ConfigMapList{})))
-	set := Ensure(Build(func(*corev1.ConfigMap) *corev1.ConfigMap { return namedConfigMap(other, "data") }, Anywhere()))
+	set := Ensure(Build(func(*Shop) *corev1.ConfigMap { return namedConfigMap(other, "data") }, Anywhere()))
 	set.set.Cache, set.set.APIReader = emptyCache{}, limited
-	owner := env.finalizing(t, set, nil)
+	owner := env.finalizing(t, set, false)
 	require.Eventually(t, func() bool { // the API server learns of the roles a moment later
 		err := set.Reconcile(t.Context(), limited, owner)
 		require.True(t, err == nil || apierrors.IsForbidden(err), err)

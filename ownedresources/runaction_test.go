@@ -34,13 +34,13 @@ func webJob() *batchv1.Job {
 }
 
 // rereadOwner reads the owner as the next pass would.
-func (env *testEnv) rereadOwner(t *testing.T) {
+func (env *serverEnv) rereadOwner(t *testing.T) {
 	t.Helper()
 	require.NoError(t, env.other.Get(t.Context(), client.ObjectKeyFromObject(env.owner), env.owner))
 }
 
 // completeJob sets the status as the Job controller does.
-func (env *testEnv) completeJob(t *testing.T) {
+func (env *serverEnv) completeJob(t *testing.T) {
 	t.Helper()
 	var job batchv1.Job
 	env.live(t, &job)
@@ -54,8 +54,8 @@ func (env *testEnv) completeJob(t *testing.T) {
 
 // The owner is itself a child of such a set, and the Job gets a copy of its annotations.
 func TestRunOnceOfAJobWithCopiedMetadata(t *testing.T) {
-	env := newTestEnv(t)
-	s := Ensure(Build(func(*configMap) *batchv1.Job {
+	env := newServerEnv(t)
+	s := Ensure(Build(func(*Shop) *batchv1.Job {
 		job := webJob()
 		job.Annotations = map[string]string{record.Applied: "v1:created:0123456789abcdef0123456789abcdef", record.Set: "parent"}
 		return job
@@ -73,9 +73,9 @@ func TestRunOnceOfAJobWithCopiedMetadata(t *testing.T) {
 
 // A queue starts the Job.
 func TestRunOnceWithCreateOnly(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	label := "before"
-	s := Ensure(Build(func(*configMap) *batchv1.Job {
+	s := Ensure(Build(func(*Shop) *batchv1.Job {
 		job := webJob()
 		job.Spec.Suspend, job.Labels = new(true), map[string]string{"label": label}
 		return job
@@ -107,7 +107,7 @@ func TestRunOnceWaitsForFormerPods(t *testing.T) {
 		"Failed":     {reason: "It has ended.", label: "web", phase: corev1.PodFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			env := newTestEnv(t)
+			env := newServerEnv(t)
 			pod := env.createPod(t, "web-abcde", map[string]string{batchv1.JobNameLabel: test.label})
 			if test.controller != nil {
 				test.controller.Controller = new(true)
@@ -118,7 +118,7 @@ func TestRunOnceWaitsForFormerPods(t *testing.T) {
 				pod.Status.Phase = test.phase
 				require.NoError(t, env.other.Status().Update(t.Context(), pod))
 			}
-			s := Ensure(Build(func(*configMap) *batchv1.Job { return webJob() }, RunOnce()))
+			s := Ensure(Build(func(*Shop) *batchv1.Job { return webJob() }, RunOnce()))
 			s.set.APIReader = env.client // as with a manager
 			err := s.Reconcile(t.Context(), env.client, env.owner)
 			if !test.waits {
@@ -139,8 +139,8 @@ func TestRunOnceWaitsForFormerPods(t *testing.T) {
 
 // Somebody deletes the Job without its pods, which keep running.
 func TestRunOnceAfterAnOrphaningDeletion(t *testing.T) {
-	env := newOperatorEnv(t)
-	set, _ := env.start(t, Ensure(Build(func(*budget) *batchv1.Job {
+	env := newClusterEnv(t)
+	set, _ := env.start(t, Ensure(Build(func(*Shop) *batchv1.Job {
 		job := webJob()
 		job.Spec.Template.Annotations = map[string]string{controlplane.HoldAnnotation: "true"}
 		return job
@@ -174,16 +174,16 @@ func TestRunOnceAfterAnOrphaningDeletion(t *testing.T) {
 // The owner's record of a Job that is complete is removed when no set desires the Job any more, and not when another
 // step takes the Job over.
 func TestRunOnceIsForgotten(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	wantedBy, missing := "one", false
-	build := func(step string) AnyChild[*configMap] {
-		input := From(func(context.Context, client.Reader, *configMap) (bool, error) {
+	build := func(step string) AnyChild[*Shop] {
+		input := From(func(context.Context, client.Reader, *Shop) (bool, error) {
 			if missing && step == "two" {
 				return false, apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, "settings")
 			}
 			return wantedBy == step, nil
-		}, Reads(&corev1.ConfigMap{}, func(*configMap) []types.NamespacedName { return nil }))
-		return BuildFrom(input, func(_ *configMap, wanted bool) (*batchv1.Job, error) {
+		}, Reads(&corev1.ConfigMap{}, func(*Shop) []types.NamespacedName { return nil }))
+		return BuildFrom(input, func(_ *Shop, wanted bool) (*batchv1.Job, error) {
 			if !wanted {
 				return nil, nil
 			}

@@ -17,14 +17,14 @@ import (
 
 // Somebody has removed the finalizers of the owner by hand, and has created it again.
 func TestRunOnceReleasesAJobOfAFormerOwner(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	former := contentJob()
 	former.Namespace, former.Finalizers = env.namespace, []string{record.RunOnce}
 	reference := ownerOf(t, env).Reference
 	reference.UID = "former"
 	former.OwnerReferences = []metav1.OwnerReference{reference}
 	require.NoError(t, env.other.Create(t.Context(), former))
-	set := Ensure(Build(func(*configMap) *batchv1.Job { return contentJob() }, RunOnce()))
+	set := Ensure(Build(func(*Shop) *batchv1.Job { return contentJob() }, RunOnce()))
 	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "ChildTerminating")
 	env.live(t, former)
 	require.Contains(t, former.Finalizers, record.RunOnce, "the garbage collector has not come yet")
@@ -43,14 +43,14 @@ func TestRunOnceReleasesAJobOfAFormerOwner(t *testing.T) {
 
 // A Job for a queue is created as it is.
 func TestRunOnceOfAJobThatSetsSuspend(t *testing.T) {
-	env := newTestEnv(t)
-	set := Ensure(Build(func(*configMap) *batchv1.Job {
+	env := newServerEnv(t)
+	set := Ensure(Build(func(*Shop) *batchv1.Job {
 		job := contentJob()
 		job.Spec.Suspend = new(true)
 		return job
 	}, RunOnce()))
 	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
-	require.Equal(t, []string{"GET jobs", "GET configmaps", "POST jobs", "GET jobs"}, env.sent.Sent())
+	require.Equal(t, []string{"GET jobs", "GET shops", "POST jobs", "GET jobs"}, env.sent.Sent())
 	var job batchv1.Job
 	env.live(t, &job)
 	require.True(t, *job.Spec.Suspend)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,9 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/opblocks/opblocks/reconcile"
@@ -61,65 +58,48 @@ func (l *monitorList) DeepCopyObject() runtime.Object {
 	return &c
 }
 
-// servedEnv is an operator of PodDisruptionBudgets that own a monitor and a Service, which comes after the monitor.
+// servedEnv is an operator of Shops that own a monitor and a Service, which comes after the monitor.
 type servedEnv struct {
-	client    client.Client // the client of an administrator
-	namespace string
-	gvk       schema.GroupVersionKind
-	operator  ctrl.Manager
-	read      atomic.Pointer[error] // what a step of the operator last got when it read its monitor
+	*serverEnv
+	client   client.Client // the client of an administrator
+	gvk      schema.GroupVersionKind
+	operator ctrl.Manager
+	read     atomic.Pointer[error] // what a step of the operator last got when it read its monitor
 }
 
 func newServedEnv(t *testing.T) *servedEnv {
 	t.Helper()
-	cp := controlPlane(t)
-	e := &servedEnv{namespace: controlplane.Namespace(t, cp)}
+	e := &servedEnv{serverEnv: newServerEnv(t)}
 	e.gvk = schema.GroupVersionKind{Group: e.namespace + ".example.com", Version: "v1", Kind: "Monitor"}
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, apiextensionsv1.AddToScheme(scheme))
+	addShop(scheme)
 	scheme.AddKnownTypeWithName(e.gvk, &monitor{})
 	scheme.AddKnownTypeWithName(e.gvk.GroupVersion().WithKind("MonitorList"), &monitorList{})
 	metav1.AddToGroupVersion(scheme, e.gvk.GroupVersion())
 	var err error
-	e.client, err = client.New(cp.Config(), client.Options{Scheme: scheme})
+	e.client, err = client.New(e.plane.Config(), client.Options{Scheme: scheme})
 	require.NoError(t, err)
-	e.operator, err = ctrl.NewManager(cp.Config(), ctrl.Options{
-		Scheme:  scheme,
-		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplane.Patience),
-		Controller: config.Controller{SkipNameValidation: new(true)},
-		Cache:      cache.Options{DefaultNamespaces: map[string]cache.Config{e.namespace: {}}},
-	})
-	require.NoError(t, err)
-	monitors := Build(func(owner *policyv1.PodDisruptionBudget) *monitor {
-		if owner.Annotations["monitor"] == "none" {
+	e.operator = e.newManager(t, scheme, e.namespace)
+	monitors := Build(func(owner *Shop) *monitor {
+		if !owner.Spec.Monitored {
 			return nil
 		}
 		return &monitor{ObjectMeta: metav1.ObjectMeta{Name: owner.Name}, Spec: monitorSpec{Interval: "30s", Endpoints: []string{"http"}}}
 	}, IfServed("Monitoring"))
-	services := Build(func(owner *policyv1.PodDisruptionBudget) *corev1.Service {
+	services := Build(func(owner *Shop) *corev1.Service {
 		return NewService(owner, map[string]string{"app": owner.Name}, corev1.ServicePort{Name: "http", Port: 80})
 	}).After(monitors)
 	require.NoError(t, reconcile.For(e.operator,
 		reconcile.Named("children", Ensure(services, monitors).RemoveInOrder()),
-		reconcile.Named("reader", reconcile.Func(func(ctx context.Context, c client.Client, owner *policyv1.PodDisruptionBudget) error {
+		reconcile.Named("reader", reconcile.Func(func(ctx context.Context, c client.Client, owner *Shop) error {
 			err := c.Get(ctx, client.ObjectKeyFromObject(owner), &monitor{})
 			e.read.Store(&err)
 			return nil
 		})),
 	).Complete())
 	return e
-}
-
-func (e *servedEnv) start(t *testing.T) {
-	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- e.operator.Start(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-done)
-	})
 }
 
 // install creates the CustomResourceDefinition. The list of endpoints is atomic, or a set.
@@ -152,24 +132,19 @@ func (e *servedEnv) install(t *testing.T, listType string) *apiextensionsv1.Cust
 	return crd
 }
 
-const (
-	eventually = controlplane.Patience
-	often      = 10 * time.Millisecond
-)
-
 // waitFor waits until a function returns true for the owner.
-func (e *servedEnv) waitFor(t *testing.T, what string, is func(*policyv1.PodDisruptionBudget) bool) {
+func (e *servedEnv) waitFor(t *testing.T, what string, is func(*Shop) bool) {
 	t.Helper()
-	owner := &policyv1.PodDisruptionBudget{}
+	owner := &Shop{}
 	require.Eventually(t, func() bool {
 		return e.client.Get(t.Context(), types.NamespacedName{Namespace: e.namespace, Name: "web"}, owner) == nil && is(owner)
-	}, eventually, often, "%s", what)
+	}, controlplane.Patience, 10*time.Millisecond, "%s", what)
 }
 
 // waitForCondition waits until the owner is ready, and until the condition Monitoring has this status and reason.
 func (e *servedEnv) waitForCondition(t *testing.T, status metav1.ConditionStatus, reason string) (message string) {
 	t.Helper()
-	e.waitFor(t, reason, func(owner *policyv1.PodDisruptionBudget) bool {
+	e.waitFor(t, reason, func(owner *Shop) bool {
 		condition := meta.FindStatusCondition(owner.Status.Conditions, "Monitoring")
 		if condition == nil || condition.Status != status || condition.Reason != reason || !meta.IsStatusConditionTrue(owner.Status.Conditions, "Ready") {
 			return false
@@ -189,18 +164,15 @@ func (e *servedEnv) exists(t *testing.T, obj client.Object) bool {
 	return err == nil
 }
 
-func (e *servedEnv) annotate(t *testing.T, value string) {
+func (e *servedEnv) setMonitored(t *testing.T, wanted bool) {
 	t.Helper()
-	patch := `{"metadata":{"annotations":{"monitor":` + value + `}}}`
-	owner := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "web"}}
-	require.NoError(t, e.client.Patch(t.Context(), owner, client.RawPatch(types.MergePatchType, []byte(patch))))
+	e.setSpec(t, func(s *ShopSpec) { s.Monitored = wanted })
 }
 
 func TestIfServed(t *testing.T) {
 	e := newServedEnv(t)
-	owner := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "web"}}
-	require.NoError(t, e.client.Create(t.Context(), owner))
-	e.start(t)
+	e.setMonitored(t, true)
+	startManager(t, e.operator)
 
 	message := e.waitForCondition(t, metav1.ConditionFalse, "KindNotServed")
 	require.Equal(t, "Monitor of "+e.gvk.GroupVersion().String()+" is not served by the API server, so it is left out", message)
@@ -217,7 +189,7 @@ func TestIfServed(t *testing.T) {
 		live.Spec.Interval = "1s"
 		live.Spec.Endpoints = append(live.Spec.Endpoints, "other")
 		require.NoError(t, e.client.Update(t.Context(), live, client.FieldOwner("kubectl-edit")))
-		require.Eventually(t, func() bool { return e.exists(t, live) && live.Spec.Interval == "30s" }, eventually, often)
+		require.Eventually(t, func() bool { return e.exists(t, live) && live.Spec.Interval == "30s" }, controlplane.Patience, 10*time.Millisecond)
 		want := []string{"http"}
 		if listType == "set" { // the schema of the second definition counts: the items of others are left alone
 			want = append(want, "other")
@@ -225,21 +197,21 @@ func TestIfServed(t *testing.T) {
 		require.Equal(t, want, live.Spec.Endpoints)
 
 		// It is pruned, and comes again.
-		e.annotate(t, `"none"`)
-		require.Eventually(t, func() bool { return !e.exists(t, &monitor{}) }, eventually, often)
-		e.annotate(t, `null`)
-		require.Eventually(t, func() bool { return e.exists(t, &monitor{}) }, eventually, often)
+		e.setMonitored(t, false)
+		require.Eventually(t, func() bool { return !e.exists(t, &monitor{}) }, controlplane.Patience, 10*time.Millisecond)
+		e.setMonitored(t, true)
+		require.Eventually(t, func() bool { return e.exists(t, &monitor{}) }, controlplane.Patience, 10*time.Millisecond)
 
 		// The definition is deleted while the child exists.
 		require.NoError(t, e.client.Delete(t.Context(), crd))
 		e.waitForCondition(t, metav1.ConditionFalse, "KindNotServed")
 		require.Eventually(t, func() bool {
 			return apierrors.IsNotFound(e.client.Get(t.Context(), client.ObjectKeyFromObject(crd), crd))
-		}, eventually, often)
+		}, controlplane.Patience, 10*time.Millisecond)
 	}
 
-	require.NoError(t, e.client.Delete(t.Context(), owner))
-	require.Eventually(t, func() bool { return !e.exists(t, &policyv1.PodDisruptionBudget{}) }, eventually, often, "the finalizer of RemoveInOrder lists no kind that is not served")
+	require.NoError(t, e.client.Delete(t.Context(), e.owner))
+	require.Eventually(t, func() bool { return !e.exists(t, &Shop{}) }, controlplane.Patience, 10*time.Millisecond, "the finalizer of RemoveInOrder lists no kind that is not served")
 }
 
 // Children of one kind share its informer, which is never removed if one of them needs it for ever.

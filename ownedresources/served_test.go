@@ -32,7 +32,7 @@ func TestIfServedWithoutManager(t *testing.T) {
 	for _, gvk := range []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("ConfigMap"), served} {
 		mapper.Add(gvk, meta.RESTScopeNamespace)
 	}
-	owner := &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "1"}}
+	owner := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "1"}}
 	var listed []string
 	c := fake.NewClientBuilder().WithRESTMapper(mapper).WithObjects(owner).WithInterceptorFuncs(interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
@@ -41,15 +41,15 @@ func TestIfServedWithoutManager(t *testing.T) {
 		},
 	}).Build()
 	var given []*policyv1.PodDisruptionBudget
-	left := Build(func(*configMap) *policyv1.PodDisruptionBudget {
+	left := Build(func(*Shop) *policyv1.PodDisruptionBudget {
 		t.Error("a child is built whose kind is not served")
 		return nil
 	}, IfServed())
-	follower := BuildFrom(left.Live(), func(_ *configMap, live *policyv1.PodDisruptionBudget) (*configMap, error) {
+	follower := BuildFrom(left.Live(), func(_ *Shop, live *policyv1.PodDisruptionBudget) (*configMap, error) {
 		given = append(given, live)
 		return &configMap{ObjectMeta: metav1.ObjectMeta{Name: "follower"}}, nil
 	})
-	secret := Build(func(*configMap) *corev1.Secret {
+	secret := Build(func(*Shop) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "secret"}}
 	}, IfServed())
 	require.NoError(t, Ensure(follower, left, secret).Reconcile(t.Context(), c, owner))
@@ -87,8 +87,8 @@ func TestIfServedWhilePruning(t *testing.T) {
 			return c.List(ctx, list, options...)
 		},
 	}).Build()
-	owner := &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "1"}}
-	set := Ensure(Build(func(*configMap) *corev1.Secret { return nil }, IfServed()))
+	owner := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "1"}}
+	set := Ensure(Build(func(*Shop) *corev1.Secret { return nil }, IfServed()))
 	mapper.known = []bool{true, false}
 	require.NoError(t, set.Reconcile(t.Context(), c, owner))
 	require.Zero(t, lists)
@@ -189,8 +189,8 @@ func TestIfServedWhenDiscoveryFails(t *testing.T) {
 	}
 	broken := errors.New("discovery is down")
 	c := fake.NewClientBuilder().WithRESTMapper(failing{known, broken}).Build()
-	owner := &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "1"}}
-	first := Build(func(*configMap) *corev1.Secret { return nil }, IfServed())
+	owner := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "1"}}
+	first := Build(func(*Shop) *corev1.Secret { return nil }, IfServed())
 	require.ErrorIs(t, Ensure(first, Build(constant("after", "")).After(first)).Reconcile(t.Context(), c, owner), broken)
 	err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "after"}, &configMap{})
 	require.True(t, apierrors.IsNotFound(err), "%v", err)

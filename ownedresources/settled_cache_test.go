@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -29,12 +28,12 @@ import (
 func TestSettledMissesNothing(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		attack func(t *testing.T, env *cacheEnv)
-		check  func(t *testing.T, env *cacheEnv)
+		attack func(t *testing.T, env *memoryEnv)
+		check  func(t *testing.T, env *memoryEnv)
 	}{
 		"ChildChanged": {
 			reason: "The event of the change is hidden by a filter.",
-			attack: func(t *testing.T, env *cacheEnv) {
+			attack: func(t *testing.T, env *memoryEnv) {
 				child := env.child(t, "built")
 				child.Data["content"] = "by hand"
 				require.NoError(t, env.server.Update(t.Context(), child))
@@ -42,13 +41,13 @@ func TestSettledMissesNothing(t *testing.T) {
 		},
 		"ChildDeleted": {
 			reason: "So is that of a deletion.",
-			attack: func(t *testing.T, env *cacheEnv) {
+			attack: func(t *testing.T, env *memoryEnv) {
 				require.NoError(t, env.server.Delete(t.Context(), env.child(t, "built")))
 			},
 		},
 		"ChildReplaced": {
 			reason: "Another object has the name and the content, and is not ours.",
-			attack: func(t *testing.T, env *cacheEnv) {
+			attack: func(t *testing.T, env *memoryEnv) {
 				child := env.child(t, "built")
 				require.NoError(t, env.server.Delete(t.Context(), child))
 				child.UID, child.ResourceVersion, child.Data["content"] = "", "", "by hand"
@@ -57,7 +56,7 @@ func TestSettledMissesNothing(t *testing.T) {
 		},
 		"ReadyRemoved": {
 			reason: "Somebody removes the condition from the status.",
-			attack: func(t *testing.T, env *cacheEnv) {
+			attack: func(t *testing.T, env *memoryEnv) {
 				owner := env.owner(t)
 				owner.Status.Conditions = nil
 				require.NoError(t, env.server.Status().Update(t.Context(), owner))
@@ -65,7 +64,7 @@ func TestSettledMissesNothing(t *testing.T) {
 		},
 		"ReadyChanged": {
 			reason: "Somebody changes it.",
-			attack: func(t *testing.T, env *cacheEnv) {
+			attack: func(t *testing.T, env *memoryEnv) {
 				owner := env.owner(t)
 				meta.SetStatusCondition(&owner.Status.Conditions, metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "ByHand"})
 				require.NoError(t, env.server.Status().Update(t.Context(), owner))
@@ -73,20 +72,18 @@ func TestSettledMissesNothing(t *testing.T) {
 		},
 		"OwnerChanged": {
 			reason: "A label does not change the generation.",
-			attack: func(t *testing.T, env *cacheEnv) {
+			attack: func(t *testing.T, env *memoryEnv) {
 				owner := env.owner(t)
-				owner.Labels = map[string]string{"content": "two"}
+				owner.Spec.Content = "two"
 				require.NoError(t, env.server.Update(t.Context(), owner))
 			},
-			check: func(t *testing.T, env *cacheEnv) { require.Equal(t, "two", env.child(t, "built").Data["content"]) },
+			check: func(t *testing.T, env *memoryEnv) { require.Equal(t, "two", env.child(t, "built").Data["content"]) },
 		},
 		"OwnerRecreated": {
 			reason: "The owner is another one, and its children are gone or still those of the first.",
-			attack: func(t *testing.T, env *cacheEnv) {
+			attack: func(t *testing.T, env *memoryEnv) {
 				require.NoError(t, env.server.Delete(t.Context(), env.owner(t)))
-				require.NoError(t, env.server.Create(t.Context(), &budget{ObjectMeta: metav1.ObjectMeta{
-					Namespace: budgetName.Namespace, Name: budgetName.Name, Labels: map[string]string{"content": "two"},
-				}}))
+				require.NoError(t, env.server.Create(t.Context(), newShop(func(s *ShopSpec) { s.Content = "two" })))
 				env.showSilently(t)
 				env.pass(t)
 				for _, name := range []string{"built", "other"} {
@@ -95,11 +92,11 @@ func TestSettledMissesNothing(t *testing.T) {
 					}
 				}
 			},
-			check: func(t *testing.T, env *cacheEnv) { require.Equal(t, "two", env.child(t, "built").Data["content"]) },
+			check: func(t *testing.T, env *memoryEnv) { require.Equal(t, "two", env.child(t, "built").Data["content"]) },
 		},
 		"PauseEnds": {
 			reason: "Nothing changes when the time comes: only the clock does.",
-			attack: func(t *testing.T, env *cacheEnv) {
+			attack: func(t *testing.T, env *memoryEnv) {
 				owner := env.owner(t)
 				owner.Annotations = map[string]string{reconcile.PausedAnnotation: env.clock.Now().Add(time.Hour).Format(time.RFC3339)}
 				require.NoError(t, env.server.Update(t.Context(), owner))
@@ -113,38 +110,38 @@ func TestSettledMissesNothing(t *testing.T) {
 				require.NoError(t, env.server.Update(t.Context(), child))
 				env.clock.SetTime(env.clock.Now().Add(2 * time.Hour))
 			},
-			check: func(t *testing.T, env *cacheEnv) {
+			check: func(t *testing.T, env *memoryEnv) {
 				require.Nil(t, meta.FindStatusCondition(env.owner(t).Status.Conditions, "Paused"))
 			},
 		},
 		"ChildOfALateRequest": {
 			reason: "A request for a child that is not desired any more takes effect after the others were pruned.",
-			attack: func(t *testing.T, env *cacheEnv) {
+			attack: func(t *testing.T, env *memoryEnv) {
 				late := env.child(t, "built")
 				late.Name, late.UID, late.ResourceVersion = "late", "", ""
 				require.NoError(t, env.server.Create(t.Context(), late))
 				env.show(t)
 			},
-			check: func(t *testing.T, env *cacheEnv) {
-				err := env.server.Get(t.Context(), types.NamespacedName{Namespace: budgetName.Namespace, Name: "late"}, &configMap{})
+			check: func(t *testing.T, env *memoryEnv) {
+				err := env.server.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: "late"}, &configMap{})
 				require.True(t, apierrors.IsNotFound(err), "it is pruned")
 			},
 		},
 		"ChildOfALateAdoption": {
 			reason: "A request that adopts an object which is not desired any more takes effect after the others were pruned.",
-			attack: func(t *testing.T, env *cacheEnv) { becomeOurs(t, env, &configMap{}) },
+			attack: func(t *testing.T, env *memoryEnv) { becomeOurs(t, env, &configMap{}) },
 			check:  wasPruned,
 		},
 		"ReferenceRestored": {
 			reason: "Somebody puts the owner reference on again, which somebody had taken off before.",
-			attack: func(t *testing.T, env *cacheEnv) {
+			attack: func(t *testing.T, env *memoryEnv) {
 				becomeOurs(t, env, &configMap{ObjectMeta: metav1.ObjectMeta{Annotations: env.child(t, "built").Annotations}})
 			},
 			check: wasPruned,
 		},
 		"SetRestored": {
 			reason: "Somebody restores an annotation.",
-			attack: func(t *testing.T, env *cacheEnv) {
+			attack: func(t *testing.T, env *memoryEnv) {
 				becomeOurs(t, env, &configMap{ObjectMeta: metav1.ObjectMeta{OwnerReferences: env.child(t, "built").OwnerReferences}})
 			},
 			check: wasPruned,
@@ -152,7 +149,7 @@ func TestSettledMissesNothing(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			env := newCacheEnv(t, Ensure(hold("built", labelOf), hold("other", func(*budget) string { return "constant" })))
+			env := newMemoryEnv(t, Ensure(hold("built", contentOfShop), hold("other", func(*Shop) string { return "constant" })))
 			env.converge(t)
 			require.True(t, env.isSettled(t))
 			want := env.child(t, "built").Data["content"]
@@ -176,13 +173,13 @@ func TestSettledMissesNothing(t *testing.T) {
 // An owner is settled only if the pass worked on it as the cache shows it.
 func TestSettledIsOfTheCachedOwner(t *testing.T) {
 	t.Run("OwnWriteNotShown", func(t *testing.T) {
-		env := newCacheEnv(t, Ensure(hold("built", labelOf)))
+		env := newMemoryEnv(t, Ensure(hold("built", contentOfShop)))
 		for range 4 {
 			env.show(t)
 			for key, shown := range env.shown { // the cache shows the children, and the owner without the status that we wrote
-				if owner, ok := shown.(*budget); ok && owner.ResourceVersion != "" {
+				if owner, ok := shown.(*Shop); ok && owner.ResourceVersion != "" {
 					old := owner.DeepCopy()
-					old.Status, old.ResourceVersion = policyv1.PodDisruptionBudgetStatus{}, "1"
+					old.Status, old.ResourceVersion = ShopStatus{}, "1"
 					env.shown[key] = old
 				}
 			}
@@ -195,9 +192,9 @@ func TestSettledIsOfTheCachedOwner(t *testing.T) {
 	})
 	t.Run("StepBefore", func(t *testing.T) {
 		runs := 0
-		set := Ensure(hold("built", func(owner *budget) string { runs++; return owner.Labels["in memory"] }))
-		env := newCacheEnvOf(t, set, reconcile.Named("before", reconcile.Func(func(_ context.Context, _ client.Client, owner *budget) error {
-			owner.Labels = map[string]string{"in memory": "two"}
+		set := Ensure(hold("built", func(owner *Shop) string { runs++; return owner.Spec.Content }))
+		env := newMemoryEnvOf(t, set, reconcile.Named("before", reconcile.Func(func(_ context.Context, _ client.Client, owner *Shop) error {
+			owner.Spec.Content = "two"
 			return nil
 		})), reconcile.Named("children", set))
 		env.converge(t)
@@ -208,23 +205,23 @@ func TestSettledIsOfTheCachedOwner(t *testing.T) {
 		require.Equal(t, "two", env.child(t, "built").Data["content"])
 	})
 	t.Run("SetBefore", func(t *testing.T) {
-		other := Ensure(hold("other", labelOf))
-		set := Ensure(hold("built", labelOf))
-		env := newCacheEnvOf(t, set, reconcile.Named("before", other), reconcile.Named("children", set))
+		other := Ensure(hold("other", contentOfShop))
+		set := Ensure(hold("built", contentOfShop))
+		env := newMemoryEnvOf(t, set, reconcile.Named("before", other), reconcile.Named("children", set))
 		env.show(t)
 		for range 4 { // the other set sees no events, so its writes are forgotten after a time
 			env.pass(t)
 			env.show(t)
-			for _, s := range []*ChildSet[*budget]{set, other} {
-				s.set.Applier.Writes.Forget(&configMap{}, types.NamespacedName{Namespace: budgetName.Namespace, Name: "other"})
+			for _, s := range []*ChildSet[*Shop]{set, other} {
+				s.set.Applier.Writes.Forget(&configMap{}, types.NamespacedName{Namespace: shopName.Namespace, Name: "other"})
 			}
 		}
 		env.pass(t)
 		require.True(t, env.isSettled(t), "another set does not change the owner")
 	})
 	t.Run("OutsideOfAPass", func(t *testing.T) {
-		set := Ensure(hold("built", labelOf))
-		env := newCacheEnv(t, set)
+		set := Ensure(hold("built", contentOfShop))
+		env := newMemoryEnv(t, set)
 		for range 4 {
 			env.show(t)
 			require.NoError(t, set.Reconcile(t.Context(), env, env.cachedOwner().DeepCopy()))
@@ -236,11 +233,11 @@ func TestSettledIsOfTheCachedOwner(t *testing.T) {
 // A function that panics leaves nothing behind, and does not disturb later passes.
 func TestSettledAfterAPanic(t *testing.T) {
 	panics := false
-	env := newCacheEnv(t, Ensure(hold("built", func(owner *budget) string {
+	env := newMemoryEnv(t, Ensure(hold("built", func(owner *Shop) string {
 		if panics {
 			panic("on purpose")
 		}
-		return labelOf(owner)
+		return contentOfShop(owner)
 	})))
 	env.converge(t)
 	panics = true
@@ -255,14 +252,14 @@ func TestSettledAfterAPanic(t *testing.T) {
 // The watch that triggers the reconcile and the one that forgets have goroutines of their own. So the reconcile of a resync may
 // be left out before the resync is noted, and there is another one.
 func TestResyncEnqueuesASettledOwner(t *testing.T) {
-	env := newCacheEnv(t, Ensure(hold("built", labelOf)))
+	env := newMemoryEnv(t, Ensure(hold("built", contentOfShop)))
 	env.converge(t)
 	require.Zero(t, env.queue.Len(), "other events are noted by their versions")
 	resync := func() { env.updated(env.cachedOwner(), env.cachedOwner()) }
 	resync()
 	require.Equal(t, 1, env.queue.Len())
 	request, _ := env.queue.Get()
-	require.Equal(t, budgetName, request.NamespacedName)
+	require.Equal(t, shopName, request.NamespacedName)
 	env.queue.Done(request)
 	resync()
 	require.Zero(t, env.queue.Len(), "no reconcile can have been left out")
@@ -270,7 +267,7 @@ func TestResyncEnqueuesASettledOwner(t *testing.T) {
 
 // A watch that was interrupted shows an object that was deleted and created again as one update.
 func TestUpdateToAnotherUID(t *testing.T) {
-	env := newCacheEnv(t, Ensure(hold("built", labelOf)))
+	env := newMemoryEnv(t, Ensure(hold("built", contentOfShop)))
 	env.converge(t)
 	m := env.set
 	owner := env.cachedOwner()
@@ -299,21 +296,21 @@ func TestSettledAfterVersionsWentBack(t *testing.T) {
 		return before, after
 	}
 	t.Run("Owner", func(t *testing.T) {
-		env := newCacheEnv(t, Ensure(hold("built", labelOf)))
+		env := newMemoryEnv(t, Ensure(hold("built", contentOfShop)))
 		env.converge(t)
 		before, after := restore(t, env.cachedOwner())
-		env.shown[keyFor(after, budgetName)] = after
+		env.shown[keyFor(after, shopName)] = after
 		require.False(t, env.isSettled(t), "it is another version")
-		env.shown[keyFor(before, budgetName)] = before
+		env.shown[keyFor(before, shopName)] = before
 		require.True(t, env.isSettled(t))
-		other := &budget{ObjectMeta: metav1.ObjectMeta{Name: "other", ResourceVersion: "9"}}
+		other := &Shop{ObjectMeta: metav1.ObjectMeta{Name: "other", ResourceVersion: "9"}}
 		env.updated(restore(t, other))
 		require.False(t, env.isSettled(t), issuedAgain)
 		env.pass(t)
 		require.True(t, env.isSettled(t))
 	})
 	t.Run("Child", func(t *testing.T) {
-		env := newCacheEnv(t, Ensure(hold("built", labelOf)))
+		env := newMemoryEnv(t, Ensure(hold("built", contentOfShop)))
 		env.converge(t)
 		drifted := env.child(t, "built")
 		drifted.Data["content"] = "another"
@@ -327,7 +324,7 @@ func TestSettledAfterVersionsWentBack(t *testing.T) {
 	})
 	t.Run("Input", func(t *testing.T) {
 		calls := 0
-		env := newInputEnv(t, func(string, *budget) (string, error) { calls++; return "", nil })
+		env := newInputEnv(t, func(string, *Shop) (string, error) { calls++; return "", nil })
 		env.converge(t)
 		calls = 0
 		env.pass(t)
@@ -340,12 +337,12 @@ func TestSettledAfterVersionsWentBack(t *testing.T) {
 
 // A filter that keeps an object does not see another one in it later.
 func TestFilterKeepsAnObject(t *testing.T) {
-	env := newCacheEnv(t, Ensure(hold("built", labelOf)))
-	var kept []*budget
-	env.reconciler.WithFilter(func(b *budget) bool { kept = append(kept, b); return true })
+	env := newMemoryEnv(t, Ensure(hold("built", contentOfShop)))
+	var kept []*Shop
+	env.reconciler.WithFilter(func(b *Shop) bool { kept = append(kept, b); return true })
 	env.converge(t)
 	for _, b := range kept {
-		require.Equal(t, budgetName.Name, b.Name)
+		require.Equal(t, shopName.Name, b.Name)
 	}
 }
 
@@ -357,18 +354,18 @@ func TestImpureBuilders(t *testing.T) {
 		all[name] = name
 	}
 	tests := map[string]struct {
-		build func(*budget) string
+		build func(*Shop) string
 		then  func()
 	}{
-		"Global":   {func(*budget) string { return global }, func() { global = "another" }},
-		"Time":     {func(*budget) string { return time.Now().String() }, nil},
-		"Random":   {func(*budget) string { return string(newUIDForTest(&calls)) }, nil},
-		"MapOrder": {func(*budget) string { return strings.Join(slices.Collect(maps.Keys(all)), ",") }, nil},
+		"Global":   {func(*Shop) string { return global }, func() { global = "another" }},
+		"Time":     {func(*Shop) string { return time.Now().String() }, nil},
+		"Random":   {func(*Shop) string { return string(newUIDForTest(&calls)) }, nil},
+		"MapOrder": {func(*Shop) string { return strings.Join(slices.Collect(maps.Keys(all)), ",") }, nil},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			last, fixed := "", true // pure until the passes have found nothing to do
-			env := newCacheEnv(t, Ensure(hold("other", labelOf), hold("built", func(owner *budget) string {
+			env := newMemoryEnv(t, Ensure(hold("other", contentOfShop), hold("built", func(owner *Shop) string {
 				if !fixed {
 					return tc.build(owner)
 				}
@@ -399,7 +396,7 @@ func newUIDForTest(calls *int) types.UID {
 // A set whose kinds may not be served is left out while the same kinds are served.
 func TestSettledIfServed(t *testing.T) {
 	builds := 0
-	env := newCacheEnv(t, Ensure(Build(func(*budget) *configMap {
+	env := newMemoryEnv(t, Ensure(Build(func(*Shop) *configMap {
 		builds++
 		return &configMap{ObjectMeta: metav1.ObjectMeta{Name: "built"}}
 	}, IfServed("Served"))))
@@ -408,7 +405,7 @@ func TestSettledIfServed(t *testing.T) {
 		env.converge(t)
 		require.True(t, env.isSettled(t))
 		builds = 0
-		_, err := env.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: budgetName})
+		_, err := env.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: shopName})
 		require.NoError(t, err)
 		require.Zero(t, builds, "the set is left out")
 		condition := meta.FindStatusCondition(env.owner(t).Status.Conditions, "Served")
@@ -426,7 +423,7 @@ func TestSettledIfServed(t *testing.T) {
 
 // A set with ExpandVolumes is left out while no volume has to grow.
 func TestSettledExpandVolumes(t *testing.T) {
-	env := newCacheEnv(t, Ensure(Build(func(owner *budget) *appsv1.StatefulSet {
+	env := newMemoryEnv(t, Ensure(Build(func(owner *Shop) *appsv1.StatefulSet {
 		labels := map[string]string{"app": owner.Name}
 		set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "built"}, Spec: appsv1.StatefulSetSpec{
 			Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: labels},
@@ -438,15 +435,15 @@ func TestSettledExpandVolumes(t *testing.T) {
 		claim := &set.Spec.VolumeClaimTemplates[0].Spec
 		claim.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 		claim.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
-		if owner.Labels["size"] != "" {
-			claim.Resources.Requests[corev1.ResourceStorage] = resource.MustParse(owner.Labels["size"])
+		if owner.Spec.Storage != nil {
+			claim.Resources.Requests[corev1.ResourceStorage] = *owner.Spec.Storage
 		}
 		return set
 	}, ExpandVolumes())))
 	live := func() *appsv1.StatefulSet {
 		t.Helper()
 		set := &appsv1.StatefulSet{}
-		require.NoError(t, env.server.Get(t.Context(), types.NamespacedName{Namespace: budgetName.Namespace, Name: "built"}, set))
+		require.NoError(t, env.server.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: "built"}, set))
 		return set
 	}
 	env.show(t)
@@ -457,16 +454,16 @@ func TestSettledExpandVolumes(t *testing.T) {
 	env.converge(t)
 	require.True(t, env.isSettled(t))
 	owner := env.owner(t)
-	owner.Labels = map[string]string{"size": "2Gi"}
+	owner.Spec.Storage = new(resource.MustParse("2Gi"))
 	require.NoError(t, env.server.Update(t.Context(), owner))
 	env.showSilently(t)
 	require.False(t, env.isSettled(t), "the volume has to grow")
 }
 
 // becomeOurs creates an object of nobody, which becomes ours by an update after a pass.
-func becomeOurs(t *testing.T, env *cacheEnv, before *configMap) {
+func becomeOurs(t *testing.T, env *memoryEnv, before *configMap) {
 	t.Helper()
-	before.Namespace, before.Name = budgetName.Namespace, "late"
+	before.Namespace, before.Name = shopName.Namespace, "late"
 	require.NoError(t, env.server.Create(t.Context(), before))
 	env.converge(t)
 	require.True(t, env.isSettled(t))
@@ -476,8 +473,8 @@ func becomeOurs(t *testing.T, env *cacheEnv, before *configMap) {
 	env.show(t)
 }
 
-func wasPruned(t *testing.T, env *cacheEnv) {
+func wasPruned(t *testing.T, env *memoryEnv) {
 	t.Helper()
-	err := env.server.Get(t.Context(), types.NamespacedName{Namespace: budgetName.Namespace, Name: "late"}, &configMap{})
+	err := env.server.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: "late"}, &configMap{})
 	require.True(t, apierrors.IsNotFound(err), "it is pruned")
 }

@@ -7,44 +7,42 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // newInputEnv is an operator that builds from a Secret, which is read past the cache and remembered.
-func newInputEnv[S any](t *testing.T, read func(secret string, owner *budget) (S, error), build ...func(value S) string) *cacheEnv {
+func newInputEnv[S any](t *testing.T, read func(secret string, owner *Shop) (S, error), build ...func(value S) string) *memoryEnv {
 	t.Helper()
-	secrets := func(*budget) []types.NamespacedName { return []types.NamespacedName{{Name: "source"}} }
-	input := From(func(ctx context.Context, r client.Reader, owner *budget) (value S, err error) {
+	secrets := func(*Shop) []types.NamespacedName { return []types.NamespacedName{{Name: "source"}} }
+	input := From(func(ctx context.Context, r client.Reader, owner *Shop) (value S, err error) {
 		source := sourceSecret()
 		if err := r.Get(ctx, types.NamespacedName{Namespace: owner.Namespace, Name: "source"}, source); err != nil {
 			return value, err
 		}
 		return read(string(source.Data["content"]), owner)
 	}, Reads(&corev1.Secret{}, secrets))
-	set := Ensure(BuildFrom(input, func(owner *budget, value S) (*configMap, error) {
+	set := Ensure(BuildFrom(input, func(owner *Shop, value S) (*configMap, error) {
 		content := "constant"
 		if len(build) > 0 {
 			content = build[0](value)
 		}
 		return &configMap{ObjectMeta: metav1.ObjectMeta{Name: "built"}, Data: map[string]string{"content": content}}, nil
 	}))
-	env := newCacheEnv(t, set)
+	env := newMemoryEnv(t, set)
 	env.writeSource(t, "one")
 	return env
 }
 
 func sourceSecret() *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: budgetName.Namespace, Name: "source"}}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: shopName.Namespace, Name: "source"}}
 }
 
-func (env *cacheEnv) writeSource(t *testing.T, content string) {
+func (env *memoryEnv) writeSource(t *testing.T, content string) {
 	t.Helper()
 	source := sourceSecret()
 	err := env.server.Get(t.Context(), client.ObjectKeyFromObject(source), source)
@@ -60,15 +58,15 @@ func (env *cacheEnv) writeSource(t *testing.T, content string) {
 // A value may keep a part of the owner: it is a part of a copy, which is not used again.
 func TestInputKeepsThePartOfAnOwner(t *testing.T) {
 	type settings struct {
-		Spec *policyv1.PodDisruptionBudgetSpec
+		Spec *ShopSpec
 	}
 	seen := []string{}
-	env := newInputEnv(t, func(_ string, owner *budget) (settings, error) { return settings{&owner.Spec}, nil }, func(s settings) string {
-		seen = append(seen, s.Spec.MinAvailable.String())
-		return s.Spec.MinAvailable.String()
+	env := newInputEnv(t, func(_ string, owner *Shop) (settings, error) { return settings{&owner.Spec}, nil }, func(s settings) string {
+		seen = append(seen, s.Spec.Content)
+		return s.Spec.Content
 	})
 	owner := env.owner(t)
-	owner.Spec.MinAvailable = new(intstr.FromInt32(3))
+	owner.Spec.Content = "3"
 	require.NoError(t, env.server.Update(t.Context(), owner))
 	env.converge(t)
 	env.writeSource(t, "two") // which does not change the value, but its version
@@ -84,7 +82,7 @@ func TestInputKeepsThePartOfAnOwner(t *testing.T) {
 
 // A function of an input that changes the owner changes a copy, and not what the cache shows.
 func TestInputChangesTheOwner(t *testing.T) {
-	env := newInputEnv(t, func(content string, owner *budget) (string, error) {
+	env := newInputEnv(t, func(content string, owner *Shop) (string, error) {
 		if owner.Labels == nil {
 			owner.Labels = map[string]string{}
 		}
@@ -108,7 +106,7 @@ func (always) Equal(always) bool { return true }
 // An input that says that it has not changed is found out, or changes nothing.
 func TestInputsThatLie(t *testing.T) {
 	t.Run("Equal", func(t *testing.T) {
-		env := newInputEnv(t, func(content string, _ *budget) (always, error) { return always{content}, nil }, func(v always) string { return v.Content })
+		env := newInputEnv(t, func(content string, _ *Shop) (always, error) { return always{content}, nil }, func(v always) string { return v.Content })
 		env.converge(t)
 		env.writeSource(t, "two")
 		env.pass(t)
@@ -116,7 +114,7 @@ func TestInputsThatLie(t *testing.T) {
 	})
 	t.Run("ChangedInPlace", func(t *testing.T) {
 		shared := map[string]string{"content": "one"}
-		env := newInputEnv(t, func(string, *budget) (map[string]string, error) { return shared, nil },
+		env := newInputEnv(t, func(string, *Shop) (map[string]string, error) { return shared, nil },
 			func(v map[string]string) string { return v["content"] })
 		env.converge(t)
 		shared["content"] = "two"
@@ -125,7 +123,7 @@ func TestInputsThatLie(t *testing.T) {
 		require.ErrorContains(t, env.impure[0], "ConfigMap default/built: it is built in another way, although neither the owner, nor what an input reads, nor a child has changed")
 	})
 	t.Run("ChangedByTheBuilder", func(t *testing.T) {
-		env := newInputEnv(t, func(content string, _ *budget) (map[string]string, error) {
+		env := newInputEnv(t, func(content string, _ *Shop) (map[string]string, error) {
 			return map[string]string{"content": content}, nil
 		},
 			func(v map[string]string) string {
@@ -141,7 +139,7 @@ func TestInputsThatLie(t *testing.T) {
 	})
 	t.Run("FromAGlobal", func(t *testing.T) {
 		global := "one"
-		env := newInputEnv(t, func(string, *budget) (string, error) { return global, nil }, func(v string) string { return v })
+		env := newInputEnv(t, func(string, *Shop) (string, error) { return global, nil }, func(v string) string { return v })
 		env.converge(t)
 		global = "two"
 		env.pass(t)
@@ -150,13 +148,13 @@ func TestInputsThatLie(t *testing.T) {
 	})
 	t.Run("CachesItsText", func(t *testing.T) {
 		type size struct{ Quantity *resource.Quantity }
-		env := newInputEnv(t, func(string, *budget) (size, error) { return size{resource.NewQuantity(1000, resource.DecimalSI)}, nil },
+		env := newInputEnv(t, func(string, *Shop) (size, error) { return size{resource.NewQuantity(1000, resource.DecimalSI)}, nil },
 			func(v size) string { return v.Quantity.String() }) // which changes the quantity
 		env.converge(t)
 		require.True(t, env.isSettled(t))
 	})
 	t.Run("StaleCache", func(t *testing.T) {
-		env := newInputEnv(t, func(content string, _ *budget) (string, error) { return content, nil }, func(v string) string { return v })
+		env := newInputEnv(t, func(content string, _ *Shop) (string, error) { return content, nil }, func(v string) string { return v })
 		env.converge(t)
 		known := env.metadataOf(t, "source")
 		env.writeSource(t, "two")
@@ -180,10 +178,10 @@ func (c staleMetadata) Get(ctx context.Context, name client.ObjectKey, obj clien
 	return c.Client.Get(ctx, name, obj, opts...)
 }
 
-func (env *cacheEnv) metadataOf(t *testing.T, name string) *metav1.PartialObjectMetadata {
+func (env *memoryEnv) metadataOf(t *testing.T, name string) *metav1.PartialObjectMetadata {
 	t.Helper()
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(schema.FromAPIVersionAndKind("v1", "Secret"))
-	require.NoError(t, env.server.Get(t.Context(), types.NamespacedName{Namespace: budgetName.Namespace, Name: name}, m))
+	require.NoError(t, env.server.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: name}, m))
 	return m
 }

@@ -35,19 +35,19 @@ func inPass(t *testing.T) context.Context {
 
 // settledEnv is a set that has found nothing to do.
 type settledEnv struct {
-	*testEnv
-	set   *ChildSet[*configMap]
+	*serverEnv
+	set   *ChildSet[*Shop]
 	built int
 	value string // what the impure function of a child reads
 }
 
 func newSettledEnv(t *testing.T) *settledEnv {
-	env := &settledEnv{testEnv: newTestEnv(t)}
+	env := &settledEnv{serverEnv: newServerEnv(t)}
 	env.write(t, "source", "one")
 	env.set = Ensure(
-		Build(func(owner *configMap) *configMap {
+		Build(func(owner *Shop) *configMap {
 			env.built++
-			return constant("built", owner.Data["content"]+env.value)(owner)
+			return constant("built", owner.Spec.Content+env.value)(owner)
 		}),
 		copied(content("source", Reads(&configMap{}, names("source")))))
 	env.set.SetName("step")
@@ -98,7 +98,7 @@ func TestSettled(t *testing.T) {
 			require.NoError(t, env.other.Create(t.Context(), live))
 		}},
 		"OwnerChanged": {"The children depend on the owner.", func(t *testing.T, env *settledEnv) {
-			env.owner.Data = map[string]string{"content": "two"}
+			env.owner.Spec.Content = "two"
 			require.NoError(t, env.other.Update(t.Context(), env.owner))
 		}},
 		"OwnerStatusWritten": {"The version is compared, not the generation: labels and status count too.", func(t *testing.T, env *settledEnv) {
@@ -143,8 +143,8 @@ func TestSettled(t *testing.T) {
 
 // An unstructured object that was read into has to have a kind for the next read.
 func TestSettledUnstructured(t *testing.T) {
-	env := newTestEnv(t)
-	set := Ensure(Build(func(*configMap) *unstructured.Unstructured {
+	env := newServerEnv(t)
+	set := Ensure(Build(func(*Shop) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"a": "b"}}}
 		u.SetName("untyped")
 		return u
@@ -162,9 +162,9 @@ func TestSettledUnstructured(t *testing.T) {
 
 // An event that comes during a reconcile may be of something that it has not seen.
 func TestSettledIsDisturbedByAnEvent(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	s := Ensure(Build(settings))
-	disturbing := Ensure(Build(func(owner *configMap) *configMap {
+	disturbing := Ensure(Build(func(owner *Shop) *configMap {
 		before := owner.DeepCopy()
 		before.ResourceVersion = "1"
 		set.Watcher{Set: s.set}.ObserveOwners().Update(context.Background(), event.UpdateEvent{ObjectOld: before, ObjectNew: owner}, nil)
@@ -182,8 +182,8 @@ func TestSettledIsDisturbedByAnEvent(t *testing.T) {
 
 // What waits or fails is never left out.
 func TestSettledIsSuccess(t *testing.T) {
-	env := newTestEnv(t)
-	waits := Ensure(Build(func(*configMap) *corev1.Service { return env.service() }, ReadyWhen("Never")))
+	env := newServerEnv(t)
+	waits := Ensure(Build(func(*Shop) *corev1.Service { return env.service() }, ReadyWhen("Never")))
 	for range 3 {
 		require.Error(t, waits.Reconcile(inPass(t), env.client, env.owner))
 		waits.set.Applier.Writes.Forget(&corev1.Service{}, client.ObjectKeyFromObject(env.owner))

@@ -55,14 +55,24 @@ type ShopList struct {
 }
 
 // DeepCopyObject implements [runtime.Object].
-func (s *Shop) DeepCopyObject() runtime.Object {
+func (s *Shop) DeepCopyObject() runtime.Object { return s.DeepCopy() }
+
+// DeepCopy returns a copy that shares nothing with s.
+func (s *Shop) DeepCopy() *Shop {
 	out := *s
 	s.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
-	out.Spec.Volumes = slices.Clone(s.Spec.Volumes)
-	if s.Spec.Storage != nil {
-		out.Spec.Storage = new(s.Spec.Storage.DeepCopy())
-	}
+	out.Spec = *s.Spec.DeepCopy()
 	out.Status.Conditions = slices.Clone(s.Status.Conditions)
+	return &out
+}
+
+// DeepCopy returns a copy that shares nothing with s.
+func (s *ShopSpec) DeepCopy() *ShopSpec {
+	out := *s
+	out.Volumes = slices.Clone(s.Volumes)
+	if s.Storage != nil {
+		out.Storage = new(s.Storage.DeepCopy())
+	}
 	return &out
 }
 
@@ -77,9 +87,11 @@ func (l *ShopList) DeepCopyObject() runtime.Object {
 
 var shopKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Shop"}
 
-func init() {
-	scheme.Scheme.AddKnownTypes(shopKind.GroupVersion(), &Shop{}, &ShopList{})
-	metav1.AddToGroupVersion(scheme.Scheme, shopKind.GroupVersion())
+func init() { addShop(scheme.Scheme) }
+
+func addShop(s *runtime.Scheme) {
+	s.AddKnownTypes(shopKind.GroupVersion(), &Shop{}, &ShopList{})
+	metav1.AddToGroupVersion(s, shopKind.GroupVersion())
 }
 
 // newShop returns the shop of most tests.

@@ -17,7 +17,7 @@ import (
 func TestHeadlessServiceToOneWithAddress(t *testing.T) {
 	for _, form := range []string{"Typed", "Unstructured"} {
 		t.Run(form, func(t *testing.T) {
-			env := newTestEnv(t)
+			env := newServerEnv(t)
 			service := func(clusterIP string, port int32) client.Object {
 				s := env.service()
 				s.Spec.ClusterIP, s.Spec.Ports[0].Port = clusterIP, port
@@ -61,7 +61,7 @@ func TestDropServiceAccountName(t *testing.T) {
 		for _, form := range []string{"Typed", "Unstructured"} {
 			for _, start := range []string{"AfterPost", "AfterApply"} {
 				t.Run(form+start+name, func(t *testing.T) {
-					env := newTestEnv(t)
+					env := newServerEnv(t)
 					deployment := func(account string) client.Object {
 						d := env.deployment()
 						switch {
@@ -115,8 +115,8 @@ func (c staleClient) Get(ctx context.Context, key client.ObjectKey, obj client.O
 }
 
 func TestApplyWithAStaleCache(t *testing.T) {
-	setUp := func(t *testing.T, edit func(*appsv1.Deployment)) (env *testEnv, changed *appsv1.Deployment) {
-		env = newTestEnv(t)
+	setUp := func(t *testing.T, edit func(*appsv1.Deployment)) (env *serverEnv, changed *appsv1.Deployment) {
+		env = newServerEnv(t)
 		env.expect(t, env.deployment(), apply.Created, "POST deployments")
 		changed = env.deployment()
 		changed.Labels["example.com/changed"] = "1"

@@ -25,27 +25,27 @@ func (emptyCache) Get(_ context.Context, name client.ObjectKey, _ client.Object,
 
 func (emptyCache) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// keptSet is a set of a ConfigMap that is retained if the owner has data, or that is anywhere.
-func keptSet(options ...ChildOption) *ChildSet[*corev1.ConfigMap] {
-	return Ensure(Build(func(owner *corev1.ConfigMap) *corev1.ConfigMap { return namedConfigMap(owner.Namespace, "kept") }, options...))
+// keptSet is a set of a ConfigMap that is retained if the owner keeps its data, or that is anywhere.
+func keptSet(options ...ChildOption) *ChildSet[*Shop] {
+	return Ensure(Build(func(owner *Shop) *corev1.ConfigMap { return namedConfigMap(owner.Namespace, "kept") }, options...))
 }
 
-func hasData(owner *corev1.ConfigMap) bool { return len(owner.Data) > 0 }
+func keepsData(owner *Shop) bool { return owner.Spec.KeepData }
 
 // finalizing gives the owner the finalizer of a set, and returns the updated owner.
-func (env *testEnv) finalizing(t *testing.T, set *ChildSet[*corev1.ConfigMap], data map[string]string) *corev1.ConfigMap {
+func (env *serverEnv) finalizing(t *testing.T, set *ChildSet[*Shop], keep bool) *Shop {
 	t.Helper()
 	owner := env.owner.DeepCopy()
 	env.live(t, owner)
-	owner.Finalizers, owner.Data = []string{set.FinalizerName()}, data
+	owner.Finalizers, owner.Spec.KeepData = []string{set.FinalizerName()}, keep
 	require.NoError(t, env.other.Update(t.Context(), owner))
 	return owner
 }
 
 // letGo deletes an owner and takes its finalizers off.
-func (env *testEnv) letGo(t *testing.T, owner *corev1.ConfigMap) {
+func (env *serverEnv) letGo(t *testing.T, owner *Shop) {
 	t.Helper()
-	byHand(t, env, owner, func(m *corev1.ConfigMap) { m.Finalizers = nil })
+	byHand(t, env, owner, func(shop *Shop) { shop.Finalizers = nil })
 	require.NoError(t, env.other.Delete(t.Context(), owner))
 }
 
@@ -54,31 +54,33 @@ func TestReconcileOfAnOwnerThatIsGone(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		options []ChildOption
-		before  map[string]string // the owner's data when the child was made; the child is not made if it is nil
-		stale   map[string]string // the owner's data as the cache shows it
+		made    bool // the child was made, and the owner kept its data if keeps
+		keeps   bool
+		foreign bool // somebody else has made the child
+		stale   bool // the owner keeps its data, as the cache shows it
 	}{
-		"CreatesNothingAnywhere":  {reason: "Nobody would ever delete it.", options: []ChildOption{Anywhere()}, stale: map[string]string{"a": "b"}},
-		"CreatesNothingRetained":  {reason: "Nobody would ever delete it.", options: []ChildOption{withRetain(hasData)}, stale: map[string]string{"a": "b"}},
-		"SetsNoReference":         {reason: "The garbage collector would delete the data.", options: []ChildOption{withRetain(hasData)}, before: map[string]string{"a": "b"}},
-		"TakesNoReferenceOff":     {reason: "The garbage collector is to delete it.", options: []ChildOption{withRetain(hasData)}, before: map[string]string{}, stale: map[string]string{"a": "b"}},
-		"AdoptsNothingAnywhere":   {reason: "It would belong to an owner that is gone.", options: []ChildOption{Anywhere(), Adopt()}, before: map[string]string{"adopt": "this"}, stale: map[string]string{"a": "b"}},
-		"UnretainedStaysUnmarked": {reason: "It keeps its reference.", options: []ChildOption{withRetain(hasData)}, before: map[string]string{}},
+		"CreatesNothingAnywhere":  {reason: "Nobody would ever delete it.", options: []ChildOption{Anywhere()}, stale: true},
+		"CreatesNothingRetained":  {reason: "Nobody would ever delete it.", options: []ChildOption{withRetain(keepsData)}, stale: true},
+		"SetsNoReference":         {reason: "The garbage collector would delete the data.", options: []ChildOption{withRetain(keepsData)}, made: true, keeps: true},
+		"TakesNoReferenceOff":     {reason: "The garbage collector is to delete it.", options: []ChildOption{withRetain(keepsData)}, made: true, stale: true},
+		"AdoptsNothingAnywhere":   {reason: "It would belong to an owner that is gone.", options: []ChildOption{Anywhere(), Adopt()}, foreign: true, stale: true},
+		"UnretainedStaysUnmarked": {reason: "It keeps its reference.", options: []ChildOption{withRetain(keepsData)}, made: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			env := newTestEnv(t)
+			env := newServerEnv(t)
 			set := keptSet(tc.options...)
-			owner := env.finalizing(t, set, tc.before)
+			owner := env.finalizing(t, set, tc.keeps)
 			switch {
-			case tc.before["adopt"] != "":
+			case tc.foreign:
 				require.NoError(t, env.other.Create(t.Context(), namedConfigMap(env.namespace, "kept")))
-			case tc.before != nil:
+			case tc.made:
 				require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
 			}
 			before := namedConfigMap(env.namespace, "kept")
 			require.NoError(t, client.IgnoreNotFound(env.other.Get(t.Context(), client.ObjectKeyFromObject(before), before)))
 			stale := owner.DeepCopy()
-			stale.Data = tc.stale
+			stale.Spec.KeepData = tc.stale
 			env.letGo(t, owner)
 
 			err := keptSet(tc.options...).Reconcile(t.Context(), env.client, stale)
@@ -97,19 +99,19 @@ func TestFinalizeFindsWhatTheCacheDoesNotShow(t *testing.T) {
 	tests := map[string]struct {
 		reason       string
 		options      []ChildOption
-		before, then map[string]string // the owner's data
+		before, then bool // KeepData of the owner
 		gone         bool
 		referenced   bool
 	}{
 		"Anywhere":          {reason: "It would be left.", options: []ChildOption{Anywhere()}, gone: true},
-		"RetainedNoMore":    {reason: "It has no reference yet, so it would be left.", options: []ChildOption{withRetain(hasData)}, before: map[string]string{"a": "b"}, gone: true},
-		"Retained":          {reason: "It stays.", options: []ChildOption{withRetain(hasData)}, before: map[string]string{"a": "b"}, then: map[string]string{"a": "b"}},
-		"RetainedSinceThen": {reason: "The garbage collector would delete it by its reference.", options: []ChildOption{withRetain(hasData)}, then: map[string]string{"a": "b"}},
-		"NotRetained":       {reason: "The garbage collector deletes it.", options: []ChildOption{withRetain(hasData)}, referenced: true},
+		"RetainedNoMore":    {reason: "It has no reference yet, so it would be left.", options: []ChildOption{withRetain(keepsData)}, before: true, gone: true},
+		"Retained":          {reason: "It stays.", options: []ChildOption{withRetain(keepsData)}, before: true, then: true},
+		"RetainedSinceThen": {reason: "The garbage collector would delete it by its reference.", options: []ChildOption{withRetain(keepsData)}, then: true},
+		"NotRetained":       {reason: "The garbage collector deletes it.", options: []ChildOption{withRetain(keepsData)}, referenced: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			env := newTestEnv(t)
+			env := newServerEnv(t)
 			s := keptSet(tc.options...)
 			owner := env.finalizing(t, s, tc.before)
 			require.NoError(t, s.Reconcile(t.Context(), env.client, owner))
@@ -140,16 +142,16 @@ func TestFinalizeFindsWhatTheCacheDoesNotShow(t *testing.T) {
 
 // A finalizer that nobody adds would leave what is anywhere behind.
 func TestAnywhereNeedsTheFinalizer(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	err := keptSet(Anywhere()).Reconcile(t.Context(), env.client, env.owner)
-	require.ErrorContains(t, err, "ConfigMap "+env.namespace+"/kept would stay when ConfigMap "+env.namespace+"/web is deleted, which has no finalizer children.opblocks.dev/set")
+	require.ErrorContains(t, err, "ConfigMap "+env.namespace+"/kept would stay when Shop "+env.namespace+"/web is deleted, which has no finalizer children.opblocks.dev/set")
 	require.False(t, env.exists(t, namedConfigMap("", "kept")))
 }
 
 func TestFinalizeOfALivingOwner(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	set := keptSet(Anywhere())
-	owner := env.finalizing(t, set, nil)
+	owner := env.finalizing(t, set, false)
 	require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
 	owner.DeletionTimestamp = new(metav1.Now()) // as nobody has deleted it
 	require.True(t, apierrors.IsConflict(set.Finalize(t.Context(), env.client, owner)))
@@ -158,10 +160,10 @@ func TestFinalizeOfALivingOwner(t *testing.T) {
 
 // A release that drops the options takes over the objects that carry marks, and removes the marks.
 func TestMarksAreReplacedByAReference(t *testing.T) {
-	env := newTestEnv(t)
-	for _, option := range []ChildOption{Anywhere(), withRetain(hasData)} {
+	env := newServerEnv(t)
+	for _, option := range []ChildOption{Anywhere(), withRetain(keepsData)} {
 		set := keptSet(option)
-		owner := env.finalizing(t, set, map[string]string{"a": "b"})
+		owner := env.finalizing(t, set, true)
 		require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
 		require.NoError(t, keptSet().Reconcile(t.Context(), env.client, owner))
 		kept := namedConfigMap("", "kept")
@@ -179,18 +181,18 @@ func TestMarksAreReplacedByAReference(t *testing.T) {
 }
 
 func TestRetainAndRecreate(t *testing.T) {
-	env := newTestEnv(t)
-	require.EqualError(t, keptSet(withRetain(hasData), Recreate()).Reconcile(t.Context(), env.client, env.owner),
+	env := newServerEnv(t)
+	require.EqualError(t, keptSet(withRetain(keepsData), Recreate()).Reconcile(t.Context(), env.client, env.owner),
 		"child 1, a ConfigMap: it has the options Retain and Recreate: Recreate would delete what Retain keeps; take one of them away")
 }
 
 // A pass in which nothing has changed sends no request, as for children with an owner reference.
 func TestQuietPassOfMarkedChildren(t *testing.T) {
-	for name, option := range map[string]ChildOption{"Anywhere": Anywhere(), "Retain": withRetain(hasData)} {
+	for name, option := range map[string]ChildOption{"Anywhere": Anywhere(), "Retain": withRetain(keepsData)} {
 		t.Run(name, func(t *testing.T) {
-			env := newTestEnv(t)
+			env := newServerEnv(t)
 			set := keptSet(option)
-			owner := env.finalizing(t, set, map[string]string{"a": "b"})
+			owner := env.finalizing(t, set, true)
 			require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
 			for range 2 {
 				env.sent.Sent()

@@ -17,7 +17,7 @@ import (
 
 // The fake client of controller-runtime tracks managed fields, and does not return them unless it is told to.
 func TestDroppedFieldsGoWithAFakeClient(t *testing.T) {
-	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u-1"}}
+	owner := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u-1"}}
 	service := func(port int32) *corev1.Service {
 		return NewService(owner, nil, corev1.ServicePort{Port: port})
 	}
@@ -41,7 +41,7 @@ func TestDroppedFieldsGoWithAFakeClient(t *testing.T) {
 	}
 	t.Run("Ensure", func(t *testing.T) {
 		c, env := fake.NewClientBuilder().Build(), []corev1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}}
-		children := Ensure(Build(func(owner *corev1.ConfigMap) *appsv1.Deployment {
+		children := Ensure(Build(func(owner *Shop) *appsv1.Deployment {
 			return NewDeployment(owner, nil, corev1.Container{Name: "web", Image: "web:1", Env: env})
 		}))
 		for len(env) > 0 {
@@ -63,15 +63,15 @@ func TestDroppedFieldsGoWithAFakeClient(t *testing.T) {
 	t.Run("FormerManagers", func(t *testing.T) {
 		c := fake.NewClientBuilder().Build()
 		former := service(8080)
-		former.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+		former.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, shopKind)}
 		require.NoError(t, c.Create(t.Context(), former, client.FieldOwner("manager")))
-		children := Ensure(Build(func(*corev1.ConfigMap) *corev1.Service { return service(9090) }, FormerManagers("manager")))
+		children := Ensure(Build(func(*Shop) *corev1.Service { return service(9090) }, FormerManagers("manager")))
 		require.ErrorContains(t, children.Reconcile(t.Context(), c, owner), "WithReturnManagedFields")
 	})
 }
 
 func TestMigrateDropsFieldsOfThePost(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	w.expect(t, w.deployment(), apply.Created, "POST deployments")
 
 	want := w.deployment()
@@ -91,9 +91,9 @@ func TestMigrateDropsFieldsOfThePost(t *testing.T) {
 }
 
 func TestMigrateFromAFormerManager(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	old := w.deployment()
-	old.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(w.owner, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+	old.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(w.owner, shopKind)}
 	old.Spec.Template.Spec.Containers[0].Env = append(old.Spec.Template.Spec.Containers[0].Env, corev1.EnvVar{Name: "OLD"})
 	require.NoError(t, w.other.Create(t.Context(), old, client.FieldOwner("manager")))
 	result, err := w.apply(t, w.deployment(), FormerManagers("manager"))
@@ -108,7 +108,7 @@ func TestMigrateFromAFormerManager(t *testing.T) {
 func TestReleaseReplicas(t *testing.T) {
 	for _, start := range []string{"AfterPost", "AfterApply"} {
 		t.Run(start, func(t *testing.T) {
-			w := newTestEnv(t)
+			w := newServerEnv(t)
 			want := w.deployment()
 			want.Spec.Replicas = new(int32(4))
 			w.expect(t, want, apply.Created, "POST deployments")
@@ -140,7 +140,7 @@ func TestReleaseReplicas(t *testing.T) {
 }
 
 func TestReplicasThatWereNeverSet(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	want := w.deployment()
 	want.Spec.Replicas = nil
 	w.expect(t, want, apply.Created, "POST deployments")

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -11,58 +13,50 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ValidateServiceName returns why a Service cannot have this name, or nil. path is the field that the name comes from,
-// such as field.NewPath("metadata", "name") of the owner; it is part of each error.
+// ValidateName returns why an object of type C cannot have this name, or nil. path is the field that the name comes from,
+// such as field.NewPath("metadata", "name") of the owner; it is part of each error:
 //
-// The name of a Service is a DNS-1035 label: at most 63 lower case letters, digits and hyphens, beginning with a
-// letter. The name of a custom resource may be longer, begin with a digit and contain dots. API servers from version
-// 1.36 on also accept a digit at the beginning; older ones do not
-// (https://kubernetes.io/docs/concepts/services-networking/service/#defining-a-service).
+//	errs := ownedresources.ValidateName[corev1.Service](app.Name, field.NewPath("metadata", "name"))
+//
+// The name of a custom resource is a DNS subdomain of up to 253 characters. These kinds allow less:
+//
+//   - A Service: a DNS-1035 label, at most 63 lower case letters, digits and hyphens, beginning with a letter. API servers
+//     from version 1.36 on also accept a digit at the beginning; older ones do not
+//     (https://kubernetes.io/docs/concepts/services-networking/service/#defining-a-service).
+//   - A StatefulSet: a DNS label of at most 52 characters. The API server accepts 63, but its controller then creates no
+//     pod: a pod carries the name of its revision, which is the name with a hash, as the value of a label
+//     (https://github.com/kubernetes/kubernetes/issues/64023).
+//   - A Job: a DNS subdomain of at most 63 characters, since its pods carry it as the value of a label. A name without dots
+//     is better: pods get their host name from it
+//     (https://kubernetes.io/docs/concepts/workloads/controllers/job/#writing-a-job-spec).
+//   - A CronJob: a DNS subdomain of at most 52 characters: the name of each Job is 11 characters longer
+//     (https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/).
 //
 // A function of [BuildOrError] returns the errors as one: errors.ToAggregate(). An admission webhook passes them to
 // apierrors.NewInvalid.
-func ValidateServiceName(name string, path *field.Path) field.ErrorList {
-	return invalidName(name, path, "a Service", validation.IsDNS1035Label(name)...)
-}
-
-// maxRevisionedName is the longest name whose pods can have a label with the name, a hyphen and a suffix of ten characters.
-const maxRevisionedName = validation.LabelValueMaxLength - 1 - 10
-
-// ValidateStatefulSetName returns why a StatefulSet cannot have this name, or nil. path is the field that the name comes from;
-// see [ValidateServiceName].
-//
-// The name of a StatefulSet is a DNS label, and has at most 52 characters. The API server accepts 63, but its controller
-// then creates no pod: a pod carries the name of its revision, which is the name with a hash, as the value of a label
-// (https://github.com/kubernetes/kubernetes/issues/64023).
-func ValidateStatefulSetName(name string, path *field.Path) field.ErrorList {
-	problems := validation.IsDNS1123Label(name)
-	if len(problems) == 0 && len(name) > maxRevisionedName {
-		problems = append(problems, validation.MaxLenError(maxRevisionedName))
+func ValidateName[C corev1.Service | appsv1.StatefulSet | batchv1.Job | batchv1.CronJob](name string, path *field.Path) field.ErrorList {
+	switch any(new(C)).(type) {
+	case *corev1.Service:
+		return invalidName(name, path, "a Service", validation.IsDNS1035Label(name)...)
+	case *appsv1.StatefulSet:
+		problems := validation.IsDNS1123Label(name)
+		if len(problems) == 0 && len(name) > maxRevisionedName {
+			problems = append(problems, validation.MaxLenError(maxRevisionedName))
+		}
+		return invalidName(name, path, "a StatefulSet", problems...)
+	case *batchv1.Job:
+		return invalidName(name, path, "a Job", subdomainUpTo(validation.LabelValueMaxLength, name)...)
+	default:
+		return invalidName(name, path, "a CronJob", subdomainUpTo(maxCronJobName, name)...)
 	}
-	return invalidName(name, path, "a StatefulSet", problems...)
 }
 
-// ValidateJobName returns why a Job cannot have this name, or nil. path is the field that the name comes from; see
-// [ValidateServiceName].
-//
-// The name of a Job is a DNS subdomain, and has at most 63 characters, since its pods carry it as the value of a label. A
-// name without dots is better: pods get their host name from it
-// (https://kubernetes.io/docs/concepts/workloads/controllers/job/#writing-a-job-spec).
-func ValidateJobName(name string, path *field.Path) field.ErrorList {
-	return invalidName(name, path, "a Job", subdomainUpTo(validation.LabelValueMaxLength, name)...)
-}
-
-// maxCronJobName leaves room for the hyphen and the ten digits that the names of Jobs end in.
-const maxCronJobName = validation.LabelValueMaxLength - 11
-
-// ValidateCronJobName returns why a CronJob cannot have this name, or nil. path is the field that the name comes from; see
-// [ValidateServiceName].
-//
-// The name of a CronJob is a DNS subdomain, and has at most 52 characters: the name of each Job is 11 characters longer
-// (https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/).
-func ValidateCronJobName(name string, path *field.Path) field.ErrorList {
-	return invalidName(name, path, "a CronJob", subdomainUpTo(maxCronJobName, name)...)
-}
+const (
+	// maxRevisionedName is the longest name whose pods can have a label with the name, a hyphen and a suffix of ten characters.
+	maxRevisionedName = validation.LabelValueMaxLength - 1 - 10
+	// maxCronJobName leaves room for the hyphen and the ten digits that the names of Jobs end in.
+	maxCronJobName = validation.LabelValueMaxLength - 11
+)
 
 func subdomainUpTo(length int, name string) (problems []string) {
 	if len(name) > length {
@@ -94,7 +88,7 @@ var protocols = sets.New(corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.Protocol
 //     field.ErrorTypeDuplicate.
 //
 // Whether a nodePort is allowed depends on the type of the Service and on the cluster: only the API server checks it.
-// appProtocol is not checked either. See [ValidateServiceName] for what to do with the errors.
+// appProtocol is not checked either. See [ValidateName] for what to do with the errors.
 func ValidateServicePorts(ports []corev1.ServicePort, path *field.Path) (errs field.ErrorList) {
 	names, numbers, nodePorts := sets.Set[string]{}, sets.Set[string]{}, sets.Set[string]{}
 	for i, p := range ports {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -153,7 +155,7 @@ func TestValidateNames(t *testing.T) {
 	}{
 		"Service": {
 			reason:   "a Service is a part of a DNS name",
-			validate: ValidateServiceName,
+			validate: ValidateName[corev1.Service],
 			child: func(name string) client.Object {
 				return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
 			},
@@ -167,7 +169,7 @@ func TestValidateNames(t *testing.T) {
 		},
 		"StatefulSet": {
 			reason:   "pods carry the name of their revision in a label",
-			validate: ValidateStatefulSetName,
+			validate: ValidateName[appsv1.StatefulSet],
 			child: func(name string) client.Object {
 				s := NewStatefulSet(&corev1.ConfigMap{}, nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
 				s.Name, s.Spec.ServiceName = name, ""
@@ -182,7 +184,7 @@ func TestValidateNames(t *testing.T) {
 		},
 		"Job": {
 			reason:   "pods carry the name in a label",
-			validate: ValidateJobName,
+			validate: ValidateName[batchv1.Job],
 			child: func(name string) client.Object {
 				j := NewJob(&corev1.ConfigMap{}, corev1.Container{Name: "web", Image: "nginx:1.27"})
 				j.Name = name
@@ -196,7 +198,7 @@ func TestValidateNames(t *testing.T) {
 		},
 		"CronJob": {
 			reason:   "the names of its Jobs are longer",
-			validate: ValidateCronJobName,
+			validate: ValidateName[batchv1.CronJob],
 			child: func(name string) client.Object {
 				j := NewCronJob(&corev1.ConfigMap{}, "@daily", corev1.Container{Name: "web", Image: "nginx:1.27"})
 				j.Name = name
@@ -242,10 +244,10 @@ func TestValidateNames(t *testing.T) {
 	})
 }
 
-// TestLongStatefulSetName proves the limit of ValidateStatefulSetName, which is a limit of the controller and not of
+// TestLongStatefulSetName proves the limit of ValidateName for a StatefulSet, which is a limit of the controller and not of
 // the API server.
 func TestLongStatefulSetName(t *testing.T) {
-	cp := corpusPlane(t)
+	cp := cluster(t)
 	c, err := client.New(cp.Config(), client.Options{})
 	require.NoError(t, err)
 	c = client.NewNamespacedClient(c, controlplane.Namespace(t, cp))

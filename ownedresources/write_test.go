@@ -24,7 +24,7 @@ import (
 
 // Without controllers a namespace stays Terminating.
 func TestPostInANamespaceThatIsDeleted(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	require.NoError(t, w.other.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}))
 	_, err := w.apply(t, w.service())
 	var wait *owned.WaitingError
@@ -33,7 +33,7 @@ func TestPostInANamespaceThatIsDeleted(t *testing.T) {
 }
 
 func TestPostOfAnInvalidObject(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	bad := w.deployment()
 	bad.Spec.Template.Spec.Containers[0].Name = "Not A Name"
 	_, err := w.apply(t, bad)
@@ -43,7 +43,7 @@ func TestPostOfAnInvalidObject(t *testing.T) {
 
 // A desired object may be a copy of a live one.
 func TestPostOfACopiedObject(t *testing.T) {
-	env := newTestEnv(t)
+	env := newServerEnv(t)
 	source := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "source"}, Data: map[string][]byte{"a": []byte("b")}}
 	require.NoError(t, env.other.Create(t.Context(), source, client.FieldOwner("somebody")))
 	untyped, err := runtime.DefaultUnstructuredConverter.ToUnstructured(source)
@@ -79,7 +79,7 @@ func TestNulls(t *testing.T) {
 	}
 	for _, known := range []bool{true, false} {
 		t.Run(fmt.Sprint("KnownSchema=", known), func(t *testing.T) {
-			env := newSprocketTestEnv(t, known)
+			env := newSprocketEnv(t, known)
 			want := func(note string) client.Object { return env.sprocket(t, "{"+nulls+note+"}}") }
 			refused := []string{"PATCH sprockets"}
 			if known {
@@ -126,7 +126,7 @@ func TestNulls(t *testing.T) {
 }
 
 func TestServerSideApplyLosesARace(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	first := w.expect(t, w.deployment(), apply.Created, "POST deployments")
 	require.NoError(t, w.other.Delete(t.Context(), first.DeepCopyObject().(client.Object)))
 	for name, replaced := range map[string]bool{"Deleted": false, "Replaced": true} {

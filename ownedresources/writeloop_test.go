@@ -21,7 +21,7 @@ import (
 )
 
 func TestSlowDown(t *testing.T) {
-	w := newTestEnv(t)
+	w := newServerEnv(t)
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 	w.applier.Clock = clock
 	w.expect(t, w.deployment(), apply.Created, "POST deployments")
@@ -78,44 +78,44 @@ func TestSlowDown(t *testing.T) {
 
 // Two versions of an operator run at once. One creates a child that the other prunes.
 func TestSlowDownByName(t *testing.T) {
-	newEnv := func(t *testing.T) *cacheEnv {
+	newEnv := func(t *testing.T) *memoryEnv {
 		t.Helper()
-		set := Ensure(hold("built", labelOf), hold("other", func(*budget) string { return "constant" }))
-		env := newCacheEnv(t, set)
+		set := Ensure(hold("built", contentOfShop), hold("other", func(*Shop) string { return "constant" }))
+		env := newMemoryEnv(t, set)
 		set.set.Applier.Clock = env.clock
 		env.converge(t)
 		return env
 	}
-	late := func(t *testing.T, env *cacheEnv) *configMap {
+	late := func(t *testing.T, env *memoryEnv) *configMap {
 		t.Helper()
 		child := env.child(t, "built")
 		child.Name, child.UID, child.ResourceVersion = "late", "", ""
 		return child
 	}
-	exists := func(t *testing.T, env *cacheEnv, name string) bool {
+	exists := func(t *testing.T, env *memoryEnv, name string) bool {
 		t.Helper()
-		err := env.server.Get(t.Context(), types.NamespacedName{Namespace: budgetName.Namespace, Name: name}, &configMap{})
+		err := env.server.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: name}, &configMap{})
 		require.NoError(t, client.IgnoreNotFound(err))
 		return err == nil
 	}
 	tests := map[string]struct {
 		reason  string
-		undo    func(t *testing.T, env *cacheEnv)
-		done    func(t *testing.T, env *cacheEnv) bool
+		undo    func(t *testing.T, env *memoryEnv)
+		done    func(t *testing.T, env *memoryEnv) bool
 		message string
 	}{
 		"Creation": {
 			reason: "the other one deletes the child",
-			undo: func(t *testing.T, env *cacheEnv) {
+			undo: func(t *testing.T, env *memoryEnv) {
 				require.NoError(t, env.server.Delete(t.Context(), env.child(t, "built")))
 			},
-			done:    func(t *testing.T, env *cacheEnv) bool { return exists(t, env, "built") },
+			done:    func(t *testing.T, env *memoryEnv) bool { return exists(t, env, "built") },
 			message: "ConfigMap default/built is deleted again and again by another writer, so it is created less often",
 		},
 		"Deletion": {
 			reason:  "the other one creates a child that is not desired",
-			undo:    func(t *testing.T, env *cacheEnv) { require.NoError(t, env.server.Create(t.Context(), late(t, env))) },
-			done:    func(t *testing.T, env *cacheEnv) bool { return !exists(t, env, "late") },
+			undo:    func(t *testing.T, env *memoryEnv) { require.NoError(t, env.server.Create(t.Context(), late(t, env))) },
+			done:    func(t *testing.T, env *memoryEnv) bool { return !exists(t, env, "late") },
 			message: "ConfigMap default/late is not desired and is created again and again by another writer, so it is deleted less often",
 		},
 	}

@@ -21,7 +21,7 @@ func labelled(value string) func(*budget) bool {
 
 func TestWithFilter(t *testing.T) {
 	runs := 0
-	h := newHarness(t, interceptor.Funcs{}, Named("one", StepFunc[*budget](func(context.Context, client.Client, *budget) error {
+	h := newHarness(t, interceptor.Funcs{}, Named("one", stepFunc[*budget](func(context.Context, client.Client, *budget) error {
 		runs++
 		return nil
 	})))

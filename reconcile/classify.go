@@ -69,8 +69,8 @@ func classify(err error) outcome {
 func classifyChain(err error) outcome {
 	reason := ""
 	for e := err; e != nil; e = errors.Unwrap(e) {
-		if reasoner, ok := e.(Reasoner); ok { //nolint:errorlint // the chain is walked
-			reason = cmp.Or(reason, reasoner.Reason())
+		if own, ok := e.(Reasoner); ok { //nolint:errorlint // the chain is walked
+			reason = cmp.Or(reason, own.Reason())
 		}
 		if isStalled(e) {
 			inner := classifyChain(errors.Unwrap(e))

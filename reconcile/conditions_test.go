@@ -224,7 +224,7 @@ func TestConditionsWithInvalidReason(t *testing.T) {
 }
 
 // newHistoryHarness keeps the last three conditions.
-func newHistoryHarness(t *testing.T, step StepFunc[*budget], options ...StepOption) *harness {
+func newHistoryHarness(t *testing.T, step stepFunc[*budget], options ...StepOption) *harness {
 	t.Helper()
 	h := newHarness(t, interceptor.Funcs{}, Named("one-step", step, options...))
 	h.Reconciler.WithHistory(func(b *budget) conditions.List {

@@ -58,16 +58,14 @@ func ExampleWaiter() {
 	// Reconciling True Issuing "shop/web: the certificate is not issued yet"
 }
 
-// quotaError is an error of a package that does not import package reconcile. Its reason becomes the reason of the
-// condition.
+// quotaError is an error of a package that does not import package reconcile.
 type quotaError struct{ limit int }
 
 func (e *quotaError) Error() string  { return fmt.Sprintf("no more than %d accounts", e.limit) }
 func (e *quotaError) Reason() string { return "QuotaExceeded" }
 
-var _ reconcile.Reasoner = &quotaError{}
-
-func ExampleReasoner() {
+// The reason that an error has of its own becomes the reason of the condition.
+func ExampleStep_reason() {
 	run(reconcile.Named("account", step(reconcile.Stalled("", &quotaError{10}))))
 	// Output:
 	// again after 10m0s <nil>

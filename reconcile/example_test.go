@@ -35,7 +35,7 @@ func run(steps ...reconcile.NamedStep[*budget]) {
 	}
 }
 
-func step(err error) reconcile.StepFunc[*budget] {
+func step(err error) reconcile.Step[*budget] {
 	return reconcile.Func(func(context.Context, client.Client, *budget) error { return err })
 }
 

@@ -123,7 +123,7 @@ func (o *passObject[T]) isCleanedUp() bool {
 }
 
 // cleanup returns the function that runs the cleanup of a step and removes one of its finalizers.
-func (p *pass[T]) cleanup(step *NamedStep[T], finalizer string) StepFunc[T] {
+func (p *pass[T]) cleanup(step *NamedStep[T], finalizer string) stepFunc[T] {
 	return func(ctx context.Context, c client.Client, obj T) error {
 		options := []finalizers.Option{finalizers.WithClock(p.clock.Now)}
 		if step.giveUpAfter > 0 {

@@ -19,7 +19,7 @@ import (
 func TestRequestsFromCreationToDeletion(t *testing.T) {
 	w := newEnv(t)
 	require.NoError(t, reconcile.For[*budget](w.mgr,
-		reconcile.Named("account", cleaning{step(nil), step(nil)}, reconcile.Finalizer("example.com/account")),
+		reconcile.Named("account", cleaning{step(nil), step(nil).Reconcile}, reconcile.Finalizer("example.com/account")),
 		reconcile.Named("children", ownedresources.Ensure(ownedresources.Build(settings), ownedresources.Build(more))),
 	).Complete())
 	w.run(t)
@@ -43,8 +43,8 @@ func TestRequestsFromCreationToDeletion(t *testing.T) {
 func TestFinalizeWaitsInReverseOrder(t *testing.T) {
 	w := newEnv(t)
 	var cleaned []string
-	clean := func(name string) reconcile.StepFunc[*budget] {
-		return func(ctx context.Context, c client.Client, b *budget) error {
+	clean := func(name string) reconcile.Step[*budget] {
+		return reconcile.Func(func(ctx context.Context, c client.Client, b *budget) error {
 			if name == "two" {
 				switch err := c.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: "lock"}, &corev1.ConfigMap{}); {
 				case err == nil:
@@ -55,16 +55,16 @@ func TestFinalizeWaitsInReverseOrder(t *testing.T) {
 			}
 			cleaned = append(cleaned, name)
 			return nil
-		}
+		})
 	}
 	toA := func(_ context.Context, _ client.Reader, obj *corev1.ConfigMap) []ctrl.Request {
 		return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: obj.GetNamespace(), Name: "a"}}}
 	}
 	require.NoError(t, reconcile.For[*budget](w.mgr,
-		reconcile.Named("one", cleaning{step(nil), clean("one")}, reconcile.Finalizer("example.com/one")),
-		reconcile.Named("two", cleaning{step(nil), clean("two")}, reconcile.Finalizer("example.com/two"),
+		reconcile.Named("one", cleaning{step(nil), clean("one").Reconcile}, reconcile.Finalizer("example.com/one")),
+		reconcile.Named("two", cleaning{step(nil), clean("two").Reconcile}, reconcile.Finalizer("example.com/two"),
 			reconcile.Reporting("Two"), reconcile.Watching(&corev1.ConfigMap{}, toA)),
-		reconcile.Named("three", cleaning{step(nil), clean("three")}, reconcile.Finalizer("example.com/three")),
+		reconcile.Named("three", cleaning{step(nil), clean("three").Reconcile}, reconcile.Finalizer("example.com/three")),
 	).Complete())
 	w.run(t)
 	lock := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "lock"}}

@@ -127,7 +127,7 @@ func TestFormerFinalizers(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			requests, step := 0, &renamed{StepFunc: returning(nil)}
+			requests, step := 0, &renamed{stepFunc: returning(nil)}
 			h := newHarness(t, patches(&requests, nil), Named("storage", step, FormerNames("data", "files")))
 			h.edit(t, func(b *budget) { b.Finalizers = tc.have })
 			if tc.after != nil {
@@ -148,7 +148,7 @@ func TestUnknownFinalizer(t *testing.T) {
 	const data, theirs = "children.opblocks.dev/data", "example.com/theirs"
 	for name, started := range map[string]bool{"CleanedUpByThisProcess": true, "AfterARestart": false} {
 		t.Run(name, func(t *testing.T) {
-			step := &renamed{StepFunc: returning(nil)}
+			step := &renamed{stepFunc: returning(nil)}
 			h := newHarness(t, interceptor.Funcs{}, Named("storage", step))
 			recorder := events.NewFakeRecorder(10)
 			h.recorder = recorder

@@ -120,7 +120,7 @@ func (r *freshnessRun) test(t *testing.T) {
 }
 
 // step does the actions, and changes a field of the status that is not a list, so that its write alone needs no lock.
-func (r *freshnessRun) step(t *testing.T) StepFunc[*budget] {
+func (r *freshnessRun) step(t *testing.T) stepFunc[*budget] {
 	return func(ctx context.Context, c client.Client, b *budget) error {
 		if !r.started {
 			return nil

@@ -147,15 +147,15 @@ func conditionsOf(s policyv1.PodDisruptionBudgetStatus) []condition {
 
 var resource = schema.GroupResource{Resource: "things"}
 
-func returning(err error) StepFunc[*budget] {
+func returning(err error) stepFunc[*budget] {
 	return func(context.Context, client.Client, *budget) error { return err }
 }
 
-func counting(n *int) StepFunc[*budget] {
+func counting(n *int) stepFunc[*budget] {
 	return func(context.Context, client.Client, *budget) error { *n++; return nil }
 }
 
-func noting(notes *[]string, what string, err *error) StepFunc[*budget] {
+func noting(notes *[]string, what string, err *error) stepFunc[*budget] {
 	return func(context.Context, client.Client, *budget) error {
 		*notes = append(*notes, what)
 		if err == nil {
@@ -168,7 +168,7 @@ func noting(notes *[]string, what string, err *error) StepFunc[*budget] {
 // Cleaning is a step with a cleanup.
 type Cleaning struct {
 	Step[*budget]
-	Cleanup StepFunc[*budget]
+	Cleanup func(ctx context.Context, c client.Client, b *budget) error
 }
 
 type cleaning = Cleaning

@@ -227,7 +227,7 @@ func TestMissingWritePermission(t *testing.T) {
 				reads+" poddisruptionbudgets.policy", reads+" configmaps", "patch poddisruptionbudgets/status.policy")...), options(namespace))
 			require.NoError(t, err)
 			require.NoError(t, reconcile.For[*budget](mgr,
-				reconcile.Named("account", cleaning{step(nil), step(nil)}, reconcile.Finalizer("example.com/account")),
+				reconcile.Named("account", cleaning{step(nil), step(nil).Reconcile}, reconcile.Finalizer("example.com/account")),
 				reconcile.Named("settings", ownedresources.Ensure(ownedresources.Build(settings)))).Complete())
 			w := &env{client: admin, mgr: mgr, namespace: namespace}
 			w.run(t)

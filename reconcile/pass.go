@@ -201,7 +201,7 @@ func (p *pass[T]) runSteps(ctx context.Context) []outcome {
 }
 
 // call runs a step. A panic, also one of a method of its error, is a failure of the step.
-func (p *pass[T]) call(ctx context.Context, verb string, step int, do StepFunc[T]) (o outcome) {
+func (p *pass[T]) call(ctx context.Context, verb string, step int, do stepFunc[T]) (o outcome) {
 	p.running = step
 	name := p.steps[step].name
 	defer p.metrics.step(name, time.Now(), &o)

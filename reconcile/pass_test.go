@@ -129,14 +129,14 @@ func TestAfterSteps(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			says := func(what string, err error) StepFunc[*budget] {
+			says := func(what string, err error) stepFunc[*budget] {
 				return func(context.Context, client.Client, *budget) error {
 					got = append(got, what)
 					return err
 				}
 			}
 			h := newHarness(t, interceptor.Funcs{},
-				Named("first", StepFunc[*budget](func(ctx context.Context, c client.Client, b *budget) error {
+				Named("first", stepFunc[*budget](func(ctx context.Context, c client.Client, b *budget) error {
 					return errors.Join(says("first", nil)(ctx, c, b),
 						afterSteps(ctx, func(ctx context.Context) error { return says("prune", tc.prune)(ctx, c, b) }))
 				})),

@@ -86,8 +86,8 @@ func (e *stalledError) Error() string { return e.err.Error() }
 func (e *stalledError) Unwrap() error { return e.err }
 
 func (e *stalledError) Reason() string {
-	if reasoner, ok := errors.AsType[Reasoner](e.err); ok && e.reason == "" {
-		return reasoner.Reason()
+	if inner, ok := errors.AsType[Reasoner](e.err); ok && e.reason == "" {
+		return inner.Reason()
 	}
 	return e.reason
 }

@@ -112,7 +112,7 @@ func TestSuccess(t *testing.T) {
 
 func TestKeepConditions(t *testing.T) {
 	var returned error
-	h := newHarness(t, interceptor.Funcs{}, Named("one", StepFunc[*budget](func(context.Context, client.Client, *budget) error { return returned })))
+	h := newHarness(t, interceptor.Funcs{}, Named("one", stepFunc[*budget](func(context.Context, client.Client, *budget) error { return returned })))
 	returned = Wait("ByOther", 0, "another operator works on it")
 	h.pass(t)
 	before := h.status(t)

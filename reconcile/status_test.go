@@ -211,7 +211,7 @@ func TestWithoutStatus(t *testing.T) {
 	boom := errors.New("boom")
 	tests := map[string]struct {
 		reason string
-		step   StepFunc[*appsv1.Deployment]
+		step   stepFunc[*appsv1.Deployment]
 		paused bool
 		after  time.Duration
 		events int

@@ -84,7 +84,7 @@ func TestBusyStatusIsNotSlowedDown(t *testing.T) {
 			return apierrors.NewConflict(resource, "a", nil)
 		}
 		return c.SubResource(sub).Patch(ctx, obj, p, opts...)
-	}}, Named("one", StepFunc[*budget](func(context.Context, client.Client, *budget) error {
+	}}, Named("one", stepFunc[*budget](func(context.Context, client.Client, *budget) error {
 		return Wait("Busy", 0, "%d", n%3)
 	})))
 	for range 3 * writeloop.Free {

@@ -39,19 +39,16 @@ type Step[T client.Object] interface {
 	Reconcile(ctx context.Context, c client.Client, obj T) error
 }
 
-// StepFunc is a function that implements [Step].
-type StepFunc[T client.Object] func(ctx context.Context, c client.Client, obj T) error
-
-var _ Step[client.Object] = StepFunc[client.Object](nil)
-
-// Reconcile calls f.
-func (f StepFunc[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
-	return f(ctx, c, obj)
+// Func returns a step that calls f.
+func Func[T client.Object](f func(ctx context.Context, c client.Client, obj T) error) Step[T] {
+	return stepFunc[T](f)
 }
 
-// Func returns a step that calls f.
-func Func[T client.Object](f func(ctx context.Context, c client.Client, obj T) error) StepFunc[T] {
-	return f
+// stepFunc is a function that implements [Step].
+type stepFunc[T client.Object] func(ctx context.Context, c client.Client, obj T) error
+
+func (f stepFunc[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
+	return f(ctx, c, obj)
 }
 
 // FinalizingStep is a step that has to clean up before its object is removed, because it created something that Kubernetes

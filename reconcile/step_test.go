@@ -37,7 +37,7 @@ func (n conditionStep) Reconcile(ctx context.Context, _ client.Client, _ *budget
 
 // renamed is a step that stores its name in the cluster, as a set of children does, and cleans up.
 type renamed struct {
-	StepFunc[*budget]
+	stepFunc[*budget]
 	name     string
 	former   []string
 	cleanups []string // the finalizers of the object at each
@@ -157,14 +157,14 @@ func TestValidateSteps(t *testing.T) {
 		"SwappedNames": {
 			reason: "each would prune the children of the other",
 			steps: []NamedStep[*budget]{
-				Named("a", &renamed{StepFunc: returning(nil)}, FormerNames("b")), Named("b", &renamed{StepFunc: returning(nil)}, FormerNames("a")),
+				Named("a", &renamed{stepFunc: returning(nil)}, FormerNames("b")), Named("b", &renamed{stepFunc: returning(nil)}, FormerNames("a")),
 			},
 			want: `step "a" has the former name "b", which is the name of a step`,
 		},
 		"FormerNameTwice": {
 			reason: "both would have the children of that step",
 			steps: []NamedStep[*budget]{
-				Named("a", &renamed{StepFunc: returning(nil)}, FormerNames("c")), Named("b", &renamed{StepFunc: returning(nil)}, FormerNames("c")),
+				Named("a", &renamed{stepFunc: returning(nil)}, FormerNames("c")), Named("b", &renamed{stepFunc: returning(nil)}, FormerNames("c")),
 			},
 			want: `the former name "c" is given twice`,
 		},
@@ -184,7 +184,7 @@ func TestValidateSteps(t *testing.T) {
 }
 
 func TestValidateType(t *testing.T) {
-	_, err := New(fake.NewFakeClient(), Named("a", StepFunc[client.Object](nil))).Reconcile(t.Context(), request)
+	_, err := New(fake.NewFakeClient(), Named("a", stepFunc[client.Object](nil))).Reconcile(t.Context(), request)
 	require.ErrorContains(t, err, "give a pointer to an API type", "an interface has no kind")
 }
 

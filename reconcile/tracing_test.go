@@ -218,7 +218,7 @@ func TestSpanAttributes(t *testing.T) {
 
 // Messages of errors may quote values of the spec, or of a Secret.
 func TestSpansHaveNoMessages(t *testing.T) {
-	for name, step := range map[string]StepFunc[*budget]{
+	for name, step := range map[string]stepFunc[*budget]{
 		"Error":   returning(errors.New("hunter2")),
 		"Stalled": returning(Stalled("Wrong", errors.New("hunter2"))),
 		"Wait":    returning(Wait("Later", 0, "hunter2")),

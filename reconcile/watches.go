@@ -15,13 +15,11 @@ import (
 	"github.com/opblocks/opblocks/internal/references"
 )
 
-// MapFunc returns the requests to enqueue for an event of obj. It may read other objects through r: of the reconciler's own
-// kind, and of the kinds that the steps declare. Other kinds are refused, as by the client of a step. It must change neither
-// obj nor what it reads.
-type MapFunc[O client.Object] func(ctx context.Context, r client.Reader, obj O) []ctrl.Request
-
 // Watching declares that the step reads objects of a kind, and watches them: for each event the requests that mapTo returns
 // are enqueued. For an update mapTo is called twice, with the old and with the new object, and all requests are enqueued.
+//
+// mapTo may read other objects through r: of the reconciler's own kind, and of the kinds that the steps declare. Other
+// kinds are refused, as by the client of a step. It must change neither obj nor what it reads.
 //
 // obj is an empty object, such as &corev1.Pod{}. mapTo and the predicates get objects of its type, whatever is watched.
 //
@@ -34,7 +32,9 @@ type MapFunc[O client.Object] func(ctx context.Context, r client.Reader, obj O) 
 //
 // Predicates limit the events: an event has to pass all of them. Package predicates has some. A predicate that selects
 // by label must look at ObjectOld as well, or the update that removes the label is dropped.
-func Watching[O client.Object](obj O, mapTo MapFunc[O], predicates ...predicate.Predicate) StepOption {
+func Watching[O client.Object](
+	obj O, mapTo func(ctx context.Context, r client.Reader, obj O) []ctrl.Request, predicates ...predicate.Predicate,
+) StepOption {
 	return func(o *stepOptions) {
 		o.watches = append(o.watches, watch{object: obj, predicates: predicates, mapTo: func(ctx context.Context, r client.Reader, changed client.Object) []ctrl.Request {
 			typed, ok := changed.(O)
@@ -49,7 +49,7 @@ func Watching[O client.Object](obj O, mapTo MapFunc[O], predicates ...predicate.
 // watch is a kind that a step watches.
 type watch struct {
 	object     client.Object
-	mapTo      MapFunc[client.Object]
+	mapTo      func(ctx context.Context, r client.Reader, obj client.Object) []ctrl.Request
 	predicates []predicate.Predicate
 }
 

@@ -99,8 +99,8 @@ func TestReads(t *testing.T) {
 		defer mu.Unlock()
 		return applied[key]
 	}
-	read := func(suffix string) reconcile.StepFunc[*budget] {
-		return func(ctx context.Context, c client.Client, b *budget) error {
+	read := func(suffix string) reconcile.Step[*budget] {
+		return reconcile.Func(func(ctx context.Context, c client.Client, b *budget) error {
 			name := b.Name + suffix
 			if err := c.List(ctx, &corev1.SecretList{}); err == nil {
 				return errors.New("the contents of all Secrets can be listed")
@@ -117,7 +117,7 @@ func TestReads(t *testing.T) {
 			}
 			applied[name] = string(value)
 			return nil
-		}
+		})
 	}
 	require.NoError(t, reconcile.For[*budget](w.mgr,
 		reconcile.Named("password", read("-password"), refersTo("-password"), reconcile.Reporting("Password")),

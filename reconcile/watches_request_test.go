@@ -92,7 +92,7 @@ func newRelays(t *testing.T) *relays {
 
 // restart starts a new process, which remembers nothing.
 func (r *relays) restart() {
-	note := func(what string, err *error) StepFunc[*relay] {
+	note := func(what string, err *error) stepFunc[*relay] {
 		return func(ctx context.Context, _ client.Client, _ *relay) error {
 			if Requested(ctx) {
 				r.asked = append(r.asked, what)
@@ -108,7 +108,7 @@ func (r *relays) restart() {
 }
 
 // finalizer is the cleanup of a step.
-type finalizer[T client.Object] struct{ clean StepFunc[T] }
+type finalizer[T client.Object] struct{ clean stepFunc[T] }
 
 func (f finalizer[T]) Finalize(ctx context.Context, c client.Client, obj T) error {
 	return f.clean(ctx, c, obj)

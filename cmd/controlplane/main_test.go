@@ -203,8 +203,9 @@ func TestShell(t *testing.T) {
 	t.Setenv("KUBECONFIG", exported["KUBECONFIG"])
 	config, err := clientcmd.BuildConfigFromFlags("", exported["KUBECONFIG"])
 	require.NoError(t, err)
-	_, err = controlplane.ServiceAccountConfig(t.Context(), config, "default", "operator")
-	require.ErrorContains(t, err, `request a token of ServiceAccount default/operator: serviceaccounts "operator" not found`)
+	var refusal bytes.Buffer
+	require.NotZero(t, run(t.Context(), []string{"kubeconfig", "default/operator"}, io.Discard, &refusal))
+	require.Contains(t, refusal.String(), `request a token of ServiceAccount default/operator: serviceaccounts "operator" not found`)
 	kubectl := exec.Command(filepath.Join(exported["KUBEBUILDER_ASSETS"], "kubectl"), "create", "serviceaccount", "operator")
 	created, err := kubectl.CombinedOutput()
 	require.NoError(t, err, string(created))

@@ -10,7 +10,9 @@ import (
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/serviceaccount"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
@@ -46,7 +48,12 @@ func kubeconfig(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	config, err := controlplane.ServiceAccountConfig(ctx, admin, namespace, name)
+	admin.WarningHandler = rest.NoWarnings{} // controller-runtime's handler logs
+	c, err := client.New(admin, client.Options{})
+	if err != nil {
+		return err
+	}
+	config, err := serviceaccount.Config(ctx, c, admin, namespace, name)
 	if err != nil {
 		return err
 	}

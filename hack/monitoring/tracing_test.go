@@ -23,13 +23,16 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
+// work is what a step does.
+type work = func(context.Context, client.Client, *corev1.ConfigMap) error
+
 // traced returns the spans of one pass over a ConfigMap, and the value of its panic. The SDK ends a span after its children.
-func traced(t *testing.T, filter func(*corev1.ConfigMap) bool, step reconcile.StepFunc[*corev1.ConfigMap]) (spans tracetest.SpanStubs, panicked any) {
+func traced(t *testing.T, filter func(*corev1.ConfigMap) bool, step work) (spans tracetest.SpanStubs, panicked any) {
 	t.Helper()
 	exporter := tracetest.NewInMemoryExporter()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter))
 	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
-	r := reconcile.New(fake.NewClientBuilder().WithObjects(object).Build(), reconcile.Named("one", step)).
+	r := reconcile.New(fake.NewClientBuilder().WithObjects(object).Build(), reconcile.Named("one", reconcile.Func(step))).
 		WithoutStatus().WithFilter(filter).WithTracer(provider.Tracer("test"))
 	defer func() { spans, panicked = exporter.GetSpans(), recover() }()
 	_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object)})
@@ -56,7 +59,7 @@ func TestSpans(t *testing.T) {
 func TestSpansHaveNoPanic(t *testing.T) {
 	for name, tc := range map[string]struct {
 		filter   func(*corev1.ConfigMap) bool
-		step     reconcile.StepFunc[*corev1.ConfigMap]
+		step     work
 		spans    int
 		panicked any
 	}{

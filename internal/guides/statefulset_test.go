@@ -84,7 +84,7 @@ func databaseStatefulSet(s *Shop) *appsv1.StatefulSet {
 // checkName ends the pass if neither a StatefulSet nor a Service can have the name of the Shop.
 func checkName(_ context.Context, _ client.Client, s *Shop) error {
 	path := field.NewPath("metadata", "name")
-	errs := append(ownedresources.ValidateStatefulSetName(s.Name, path), ownedresources.ValidateServiceName(s.Name, path)...)
+	errs := append(ownedresources.ValidateName[appsv1.StatefulSet](s.Name, path), ownedresources.ValidateName[corev1.Service](s.Name, path)...)
 	if len(errs) > 0 {
 		return reconcile.Halt(reconcile.Stalled("InvalidName", fmt.Errorf("nothing is created: %w", errs.ToAggregate())))
 	}

@@ -80,9 +80,7 @@ const imitated = "v1.37."
 // skipOtherVersions skips the test if OPBLOCKS_KUBERNETES names another version.
 func skipOtherVersions(t testing.TB) {
 	t.Helper()
-	version, err := controlplane.Version()
-	require.NoError(t, err)
-	if !strings.HasPrefix(version, imitated) {
+	if version := os.Getenv("OPBLOCKS_KUBERNETES"); version != "" && !strings.HasPrefix(version, imitated) {
 		t.Skipf("the server in memory is compared with Kubernetes %sx, and OPBLOCKS_KUBERNETES is %s", imitated, version)
 	}
 }

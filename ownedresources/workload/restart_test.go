@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/opblocks/opblocks/internal/requests"
 	"github.com/opblocks/opblocks/ownedresources"
@@ -50,12 +51,12 @@ func newTestEnv(t *testing.T) *testEnv {
 func (env *testEnv) create(t *testing.T) {
 	t.Helper()
 	env.sent.Sent()
-	require.Equal(t, ownedresources.Created, env.applyAsOwner(t, "nginx:1.27"))
+	require.Equal(t, controllerutil.OperationResultCreated, env.applyAsOwner(t, "nginx:1.27"))
 	require.Equal(t, []string{"GET deployments", "POST deployments"}, env.sent.Sent())
 }
 
 // applyAsOwner applies the Deployment with an image, as its owner's operator does.
-func (env *testEnv) applyAsOwner(t *testing.T, image string) ownedresources.Operation {
+func (env *testEnv) applyAsOwner(t *testing.T, image string) controllerutil.OperationResult {
 	t.Helper()
 	d := ownedresources.NewDeployment(env.owner, nil, corev1.Container{Name: "web", Image: image})
 	d.Spec.Replicas = new(int32(2))

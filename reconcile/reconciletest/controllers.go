@@ -21,6 +21,38 @@ import (
 // Simulated controllers work when the operator has nothing to do, is down or restarts, and while a pass waits for
 // something. Then each takes one step at a time, until none has anything left to do. The clock does not move for them:
 // what they do at a certain time, they do when the clock has moved on for the operator's delays, or by [Wait].
+//
+// # The default controllers
+//
+// If Pods are in the Scheme, these run for each kind that is in it, unless the scenario has a controller for the kind:
+//
+//   - Deployments. Pods are created from the template, and become ready in the next step. A Deployment controls its pods
+//     itself, without a ReplicaSet. Pods of another template are replaced all at once. The status has the counts of
+//     replicas, the observed generation, and the conditions Available and Progressing.
+//   - StatefulSets. The claims of volumeClaimTemplates and the pods are created in their order, each pod when the one
+//     before is ready, and removed from the highest ordinal on; with the policy Parallel at once. An update replaces the
+//     pods one by one, from the highest ordinal down to the partition; with OnDelete, it replaces the pods that somebody
+//     deletes. Pods without a controller that match are adopted. The retention policy of claims is followed. The status
+//     has the counts of replicas, the observed generation, the current revision and the update revision. The revisions
+//     are stored as ControllerRevisions. Their names are not compared, only whether the two are the same.
+//   - DaemonSets. One pod is created for each Node of the cluster that the template's node selector selects. In
+//     a scenario without Nodes it is as if there were two, node-1 and node-2. An update deletes as many pods at a time
+//     as maxUnavailable allows, and creates them again; maxSurge is ignored.
+//   - [Jobs], which all complete.
+//   - CronJobs. The Job of the latest time of the schedule that has come is created, as the concurrency policy, the
+//     starting deadline and suspend allow, and as many finished Jobs are kept as the history limits say. Time passes by
+//     [Wait], which takes a hundred steps at most: in an hour, a Job is created up to 36 seconds late.
+//   - PersistentVolumeClaims. Each claim is bound to a volume of the size requested. PersistentVolumes are not created,
+//     and storage classes are ignored: every volume may grow. If a request grows, the claim gets the condition Resizing,
+//     and the new capacity in the next step. A claim that is being deleted goes when no pod uses it.
+//   - Services. A Service of type LoadBalancer gets the finalizer service.kubernetes.io/load-balancer-cleanup, and in the
+//     next step an address of 198.51.100.0/24 that depends on its name. With {For: &corev1.Service{}} it stays without an
+//     address, as in a cluster without a cloud provider. Endpoints are not simulated.
+//
+// Pods have no node. They are deleted at once, without a grace period. A pod with an image of a registry below the
+// top-level domain invalid, such as registry.invalid/web:1, cannot be pulled: it stays pending with the reason
+// ImagePullBackOff. A status of a pod that the scenario writes itself is not overruled, so a [Change] can make a pod
+// unready. Times such as minReadySeconds and progressDeadlineSeconds are ignored.
 type SimulatedController struct {
 	// For is an object of the kind that the controller works for, such as &batchv1.Job{}. The default controller of the kind
 	// does not run. nil: the controller runs in addition to the default ones.
@@ -32,103 +64,27 @@ type SimulatedController struct {
 
 // defaultControllers run unless a scenario has another controller for the kind.
 func defaultControllers() []SimulatedController {
-	return []SimulatedController{Deployments(), StatefulSets(), DaemonSets(), Jobs(nil), CronJobs(), PersistentVolumeClaims(), Services()}
+	return []SimulatedController{
+		{For: &appsv1.Deployment{}, Step: controllers.Deployments},
+		{For: &appsv1.StatefulSet{}, Step: controllers.StatefulSets},
+		{For: &appsv1.DaemonSet{}, Step: controllers.DaemonSets},
+		Jobs(func(*batchv1.Job) batchv1.JobConditionType { return batchv1.JobComplete }),
+		{For: &batchv1.CronJob{}, Step: controllers.CronJobs},
+		{For: &corev1.PersistentVolumeClaim{}, Step: controllers.PersistentVolumeClaims},
+		{For: &corev1.Service{}, Step: controllers.Services},
+	}
 }
 
-// Deployments returns the simulated controller of Deployments. It runs by default.
-//
-// It creates pods from the template, and they become ready in its next step. It creates no ReplicaSets: a Deployment
-// controls its pods. Pods of another template are replaced all at once. The status has the counts of replicas, the
-// observed generation, and the conditions Available and Progressing.
-//
-// Pods of all simulated controllers have no node. They are deleted at once, without a grace period. A pod with an image of
-// a registry below the top-level domain invalid, such as registry.invalid/web:1, cannot be pulled: it stays pending with the
-// reason ImagePullBackOff. A status of a pod that the scenario writes itself is not overruled, so a [Change] can make
-// a pod unready. Times such as minReadySeconds and progressDeadlineSeconds are ignored.
-func Deployments() SimulatedController {
-	return SimulatedController{For: &appsv1.Deployment{}, Step: controllers.Deployments}
-}
-
-// StatefulSets returns the simulated controller of StatefulSets. It runs by default.
-//
-// It creates the claims of volumeClaimTemplates and the pods in their order, each when the one before is ready, and
-// removes them from the highest ordinal on; with the policy Parallel it does so at once. An update replaces the pods
-// one by one, from the highest ordinal down to the partition; with OnDelete, it replaces the pods that somebody
-// deletes. Pods without a controller that match are adopted. The retention policy of claims is followed. The status has
-// the counts of replicas, the observed generation, the current revision and the update revision. The revisions are
-// stored as ControllerRevisions. Their names are not compared, only whether the two are the same. For pods see
-// [Deployments].
-func StatefulSets() SimulatedController {
-	return SimulatedController{For: &appsv1.StatefulSet{}, Step: controllers.StatefulSets}
-}
-
-// DaemonSets returns the simulated controller of DaemonSets. It runs by default.
-//
-// It creates one pod for each Node of the cluster that the template's node selector selects. In a scenario without Nodes it
-// is as if there were two, node-1 and node-2. An update deletes as many pods at a time as maxUnavailable allows, and
-// creates them again; maxSurge is ignored. For pods see [Deployments].
-func DaemonSets() SimulatedController {
-	return SimulatedController{For: &appsv1.DaemonSet{}, Step: controllers.DaemonSets}
-}
-
-// JobOutcome is how the pods of a Job end.
-type JobOutcome int
-
-// The outcomes of a Job.
-const (
-	JobCompletes JobOutcome = iota // its pods succeed, and it gets the condition Complete
-	JobFails                       // one of its pods fails, and it gets the condition Failed as at its backoff limit
-	JobRuns                        // its pods run on
-)
-
-// Jobs returns the simulated controller of Jobs. It runs by default, with all Jobs completing. outcome returns how
-// a Job ends; it is asked again in each step in which the Job runs, and must return the same in every run for the same
-// content. nil: all complete.
+// Jobs returns the simulated controller of Jobs. outcome returns the condition with which a Job ends: batchv1.JobComplete
+// if its pods succeed, batchv1.JobFailed if one of them fails as at its backoff limit, or "" while its pods run on. It is
+// asked again in each step in which the Job runs, and must return the same in every run for the same content.
 //
 // A Job that is not suspended gets its pods, which end in the next step. Then follow the conditions SuccessCriteriaMet and
 // Complete, or FailureTarget and Failed, in one step each, as with the real controller. Retries within the backoff limit are
 // not simulated. Parallelism, completions, indexes, activeDeadlineSeconds, ttlSecondsAfterFinished and suspend are followed;
 // pod failure and success policies are not. A Job that another controller manages (managedBy) is left alone.
-func Jobs(outcome func(job *batchv1.Job) JobOutcome) SimulatedController {
-	if outcome == nil {
-		outcome = func(*batchv1.Job) JobOutcome { return JobCompletes }
-	}
-	return SimulatedController{For: &batchv1.Job{}, Step: controllers.Jobs(func(job *batchv1.Job) controllers.Outcome {
-		switch outcome(job) {
-		case JobFails:
-			return controllers.Fails
-		case JobRuns:
-			return controllers.Runs
-		}
-		return controllers.Completes
-	})}
-}
-
-// CronJobs returns the simulated controller of CronJobs. It runs by default.
-//
-// It creates the Job of the latest time of the schedule that has come, as the concurrency policy, the starting deadline and
-// suspend allow, and keeps as many finished Jobs as the history limits say. Time passes by [Wait], which takes a hundred
-// steps at most: in an hour, a Job is created up to 36 seconds late.
-func CronJobs() SimulatedController {
-	return SimulatedController{For: &batchv1.CronJob{}, Step: controllers.CronJobs}
-}
-
-// PersistentVolumeClaims returns the simulated controller of claims. It runs by default.
-//
-// It binds each claim to a volume of the size requested. PersistentVolumes are not created, and storage classes are
-// ignored: every volume may grow. If a request grows, the claim gets the condition Resizing, and the new capacity in
-// the next step. A claim that is being deleted goes when no pod uses it.
-func PersistentVolumeClaims() SimulatedController {
-	return SimulatedController{For: &corev1.PersistentVolumeClaim{}, Step: controllers.PersistentVolumeClaims}
-}
-
-// Services returns the simulated controller of load balancers. It runs by default.
-//
-// A Service of type LoadBalancer gets the finalizer service.kubernetes.io/load-balancer-cleanup, and in the next step an address
-// of 198.51.100.0/24 that depends on its name. With {For: &corev1.Service{}} in its place it stays without an address, as in
-// a cluster without a cloud provider. Endpoints are not simulated.
-func Services() SimulatedController {
-	return SimulatedController{For: &corev1.Service{}, Step: controllers.Services}
+func Jobs(outcome func(job *batchv1.Job) batchv1.JobConditionType) SimulatedController {
+	return SimulatedController{For: &batchv1.Job{}, Step: controllers.Jobs(outcome)}
 }
 
 // simulatedControllers returns the steps of all controllers: first the default ones whose kinds are in the scheme and

@@ -48,7 +48,7 @@ func migrates(controllers ...reconciletest.SimulatedController) reconciletest.Sc
 // By default all Jobs complete. Here they fail; all other controllers stay.
 func ExampleJobs() {
 	t := new(testing.T) // in a test it is the function's own
-	fails := reconciletest.Jobs(func(*batchv1.Job) reconciletest.JobOutcome { return reconciletest.JobFails })
+	fails := reconciletest.Jobs(func(*batchv1.Job) batchv1.JobConditionType { return batchv1.JobFailed })
 	for _, scenario := range []reconciletest.Scenario{migrates(), migrates(fails)} {
 		reconciletest.Run(t, scenario, func(t *testing.T, env *reconciletest.Env) {
 			s := shop()

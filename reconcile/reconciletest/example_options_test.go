@@ -5,9 +5,6 @@ import (
 	"testing"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
@@ -82,28 +79,6 @@ func ExampleIgnoreAll() {
 	)
 	fmt.Println(len(reconciletest.ExploreQuietly(t, scenario, reconciletest.Limit(5)).Failures), "failures")
 	// Output: 0 failures
-}
-
-// An operator that reads the kinds of these controllers sees what the real ones would write. They all run by default.
-func ExampleDeployments() {
-	controllers := []reconciletest.SimulatedController{
-		reconciletest.Deployments(), reconciletest.StatefulSets(), reconciletest.DaemonSets(), reconciletest.CronJobs(),
-		reconciletest.PersistentVolumeClaims(), reconciletest.Services(),
-		reconciletest.Jobs(func(*batchv1.Job) reconciletest.JobOutcome { return reconciletest.JobCompletes }),
-		{For: &corev1.Pod{}}, // pods of your operator's own: nothing is simulated for them
-	}
-	for _, c := range controllers {
-		fmt.Printf("%T\n", c.For)
-	}
-	// Output:
-	// *v1.Deployment
-	// *v1.StatefulSet
-	// *v1.DaemonSet
-	// *v1.CronJob
-	// *v1.PersistentVolumeClaim
-	// *v1.Service
-	// *v1.Job
-	// *v1.Pod
 }
 
 // Each wait is compared with its own result, and not with other moments of the same waits.

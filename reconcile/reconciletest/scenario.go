@@ -30,9 +30,8 @@ type Scenario struct {
 	// otherwise: [ConcurrentAction], [CrashDowntime] and [CrashDowntimeUnseen].
 	Actions []Action
 
-	// SimulatedControllers are further controllers of the cluster, or replace the default ones of their kinds. The default ones
-	// are [Deployments], [StatefulSets], [DaemonSets], [Jobs], [CronJobs] and [PersistentVolumeClaims], as far as their kinds
-	// are in the Scheme. The garbage collector always runs.
+	// SimulatedControllers are further controllers of the cluster, or replace the default ones of their kinds, which
+	// [SimulatedController] lists. The garbage collector always runs.
 	SimulatedControllers []SimulatedController
 	// External returns a new fake of what the operator changes outside of the cluster, such as a database. It is called
 	// once for each run. What it returns is shared by all processes of the run. See [External], and [SteppingExternal] for

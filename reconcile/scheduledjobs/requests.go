@@ -2,23 +2,20 @@ package scheduledjobs
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/opblocks/opblocks/internal/fieldmanager"
+	"github.com/opblocks/opblocks/internal/heldjob"
 	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
@@ -123,10 +120,8 @@ func (s *Jobs[T]) create(ctx context.Context, o *owner, spec *Spec, scheduled ti
 		return nil, reconcile.Stalled("OtherNamespace", fmt.Errorf("the Job is for namespace %s: it has to be in that of its owner", job.Namespace))
 	}
 	job.Namespace, job.Name, job.GenerateName = o.object.GetNamespace(), jobName(o.object.GetName(), s.suffix, scheduled), ""
-	job.Annotations = maps.Clone(job.Annotations)
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, record.Scheduled, timestamp(scheduled))
-	metav1.SetMetaDataAnnotation(&job.ObjectMeta, record.Held, strconv.FormatBool(job.Spec.Suspend != nil && *job.Spec.Suspend))
-	job.Spec.Suspend = new(true)
+	heldjob.Hold(job)
 	if err := controllerutil.SetControllerReference(o.object, job, o.client.Scheme()); err != nil {
 		return nil, err
 	}
@@ -147,30 +142,11 @@ func (s *Jobs[T]) create(ctx context.Context, o *owner, spec *Spec, scheduled ti
 	return job, nil
 }
 
-// release starts a held Job. The error is a conflict if it is no longer held, or was deleted. The patch does not name the
-// resource version, since the Job controller writes the status of a suspended Job as soon as it sees it.
+// release starts a held Job. The error is a conflict if it is no longer held, or was deleted.
 func (s *Jobs[T]) release(ctx context.Context, o *owner, job *batchv1.Job) error {
-	const annotation = "/metadata/annotations/opblocks.dev~1held" // the annotation record.Held as a JSON pointer
-	suspend := job.Annotations[record.Held]
-	operations := []map[string]any{
-		{"op": "test", "path": "/metadata/deletionTimestamp", "value": nil},
-		{"op": "test", "path": annotation, "value": suspend},
-		{"op": "remove", "path": annotation},
-		{"op": "replace", "path": "/spec/suspend", "value": suspend == strconv.FormatBool(true)},
-	}
-	if job.UID != "" { // controller-runtime's fake client sets none
-		operations = append([]map[string]any{{"op": "test", "path": "/metadata/uid", "value": job.UID}}, operations...)
-	}
-	patch, err := json.Marshal(operations)
-	if err != nil {
+	answer := &batchv1.Job{}
+	if err := heldjob.Start(ctx, o.client, job, answer, o.fieldOwner); err != nil {
 		return err
-	}
-	answer := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: job.Namespace, Name: job.Name}}
-	switch err := o.client.Patch(ctx, answer, client.RawPatch(types.JSONPatchType, patch), o.fieldOwner); {
-	case apierrors.IsNotFound(err), apierrors.IsInvalid(err): // invalid: a test has failed
-		return apierrors.NewConflict(batchv1.Resource("jobs"), job.Name, fmt.Errorf("it was changed or deleted, and the cache does not show that yet: %w", err))
-	case err != nil:
-		return fmt.Errorf("start Job %s: %w", job.Name, err)
 	}
 	s.writes.Record(answer)
 	return nil

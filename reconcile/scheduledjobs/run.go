@@ -8,11 +8,11 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/opblocks/opblocks/internal/heldjob"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -44,16 +44,13 @@ func runOf(job *batchv1.Job, suffix string) (r run, ok bool) {
 }
 
 func stateOf(job *batchv1.Job) runState {
-	for i := range job.Status.Conditions {
-		switch c := &job.Status.Conditions[i]; {
-		case c.Status != corev1.ConditionTrue:
-		case c.Type == batchv1.JobComplete:
-			return succeeded
-		case c.Type == batchv1.JobFailed:
-			return failed
-		}
-	}
-	if _, isHeld := job.Annotations[record.Held]; isHeld {
+	end := heldjob.End(job)
+	switch {
+	case end != nil && end.Type == batchv1.JobComplete:
+		return succeeded
+	case end != nil:
+		return failed
+	case heldjob.IsHeld(job):
 		return held
 	}
 	return active

@@ -55,11 +55,11 @@ func count(ctx context.Context, c client.Client) error {
 }
 
 // jobs is the controller of Jobs. A Job finishes at once unless its image is endless.
-var jobs = reconciletest.Jobs(func(job *batchv1.Job) reconciletest.JobOutcome {
+var jobs = reconciletest.Jobs(func(job *batchv1.Job) batchv1.JobConditionType {
 	if _, finished := job.Labels["finished"]; job.Spec.Template.Spec.Containers[0].Image == "endless" && !finished {
-		return reconciletest.JobRuns
+		return ""
 	}
-	return reconciletest.JobCompletes
+	return batchv1.JobComplete
 })
 
 // once returns an error if a Job has run twice.

@@ -25,7 +25,7 @@ func service(app *appv1.App) (*corev1.Service, error) {
 	if len(app.Spec.Ports) == 0 {
 		return nil, nil
 	}
-	if errs := ownedresources.ValidateServiceName(app.Name, field.NewPath("metadata", "name")); len(errs) > 0 {
+	if errs := ownedresources.ValidateName[corev1.Service](app.Name, field.NewPath("metadata", "name")); len(errs) > 0 {
 		return nil, reconcile.Stalled("InvalidServiceName", fmt.Errorf("no Service: %w", errs.ToAggregate()))
 	}
 	ports := withNames(app.Spec.Ports)

@@ -15,7 +15,7 @@ import (
 // service returns the Service of a Memcached. It is headless: clients of memcached choose the pod of a key themselves. Not
 // every name of a Memcached is valid for a Service; a Memcached with another name works without one.
 func service(m *cachev1alpha1.Memcached) (*corev1.Service, error) {
-	if errs := ownedresources.ValidateServiceName(m.Name, field.NewPath("metadata", "name")); len(errs) > 0 {
+	if errs := ownedresources.ValidateName[corev1.Service](m.Name, field.NewPath("metadata", "name")); len(errs) > 0 {
 		return nil, reconcile.Stalled("InvalidServiceName", fmt.Errorf("no Service: %w", errs.ToAggregate()))
 	}
 	s := ownedresources.NewService(m, podLabels(m), corev1.ServicePort{

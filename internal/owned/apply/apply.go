@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/feature"
@@ -18,16 +19,17 @@ import (
 	"github.com/opblocks/opblocks/internal/versions"
 )
 
-// Operation is what was done to an object, or what [ownedresources.Diff] found would be done.
-type Operation string
+// Operation is what was done to an object, or what [ownedresources.Diff] found would be done. CreateOrUpdate of
+// controller-runtime returns the same type.
+type Operation = controllerutil.OperationResult
 
 const (
 	// Unchanged: the live object is as desired. No request is sent.
-	Unchanged Operation = "unchanged"
+	Unchanged = controllerutil.OperationResultNone
 	// Created: the object was absent, and is created.
-	Created Operation = "created"
+	Created = controllerutil.OperationResultCreated
 	// Applied: the live object differs, and is applied.
-	Applied Operation = "applied"
+	Applied = controllerutil.OperationResultUpdated
 )
 
 // Result is what [ownedresources.Apply] did to one object.

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/plan"
@@ -19,8 +20,8 @@ import (
 type Change struct {
 	// Object is the desired object, as it was given.
 	Object client.Object
-	// Operation is what would be done.
-	Operation Operation
+	// Operation is what would be done: OperationResultNone, OperationResultCreated or OperationResultUpdated.
+	Operation controllerutil.OperationResult
 	// Differences are the fields that an apply would change, in the order of their paths. Fields that the first apply
 	// after a POST would remove come last. The list is empty for an object that would be created.
 	Differences []Difference

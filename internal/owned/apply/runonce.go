@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/heldjob"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/feature"
 	"github.com/opblocks/opblocks/internal/owned/plan"
@@ -207,9 +208,8 @@ func waitForFormerPods(ctx context.Context, d *owned.Desired) error {
 // startRun starts a Job that the owner's annotation names.
 func (a Runs) startRun(ctx context.Context, d *owned.Desired, live client.Object) (client.Object, error) {
 	answer := likeLive(d.Kind, live)
-	held := map[string]any{"annotations": map[string]any{record.Held: nil}}
-	if err := d.Owner.PatchLocked(ctx, live, answer, held, map[string]any{"suspend": false}); err != nil {
-		return nil, fmt.Errorf("start %s: %w", d, err)
+	if err := heldjob.Start(ctx, d.Owner.Client, live, answer, d.Owner.FieldManager); err != nil {
+		return nil, err
 	}
 	a.Writes.Record(answer)
 	return answer, nil

@@ -9,9 +9,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +17,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/heldjob"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/record"
 )
@@ -61,20 +60,12 @@ type JobState struct {
 func observeJob(job *batchv1.Job) *JobState {
 	s := &JobState{
 		UID: job.UID, content: job.Annotations[record.Content], deleting: job.DeletionTimestamp != nil,
-		held: job.Annotations[record.Held] != "",
+		held: heldjob.IsHeld(job), finalizer: slices.Contains(job.Finalizers, record.RunOnce), collected: heldjob.IsCollected(job),
 	}
-	for _, f := range job.Finalizers {
-		s.finalizer = s.finalizer || f == record.RunOnce
-		s.collected = s.collected || f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
-	}
-	for i := range job.Status.Conditions {
-		c := &job.Status.Conditions[i]
-		if c.Status != corev1.ConditionTrue || c.Type != batchv1.JobComplete && c.Type != batchv1.JobFailed {
-			continue
-		}
-		s.complete, s.failed = s.complete || c.Type == batchv1.JobComplete, s.failed || c.Type == batchv1.JobFailed
+	if end := heldjob.End(job); end != nil {
+		s.complete, s.failed = end.Type == batchv1.JobComplete, end.Type == batchv1.JobFailed
 		if ttl := job.Spec.TTLSecondsAfterFinished; s.deleting && ttl != nil {
-			s.expired = !job.DeletionTimestamp.Time.Before(c.LastTransitionTime.Add(time.Duration(*ttl) * time.Second))
+			s.expired = !job.DeletionTimestamp.Time.Before(end.LastTransitionTime.Add(time.Duration(*ttl) * time.Second))
 		}
 	}
 	return s
@@ -197,15 +188,7 @@ func AddRunFields(d *owned.Desired, obj client.Object, method record.Method) {
 	if method != record.ByCreate || setsSuspend(obj) {
 		return
 	}
-	switch obj := obj.(type) {
-	case *batchv1.Job:
-		obj.Spec.Suspend = new(true)
-	case *unstructured.Unstructured:
-		if spec, ok := obj.Object["spec"].(map[string]any); ok {
-			spec["suspend"] = true
-		}
-	}
-	owned.SetAnnotation(obj, record.Held, "false")
+	heldjob.Hold(obj)
 }
 
 // runEnded reports whether a Job of the desired content has completed or failed, as the owner's annotation says.
@@ -243,10 +226,8 @@ func RunReady(o *owned.Owner, child *owned.Declared) error {
 		if err != nil {
 			return err
 		}
-		for i := range job.Status.Conditions {
-			if c := &job.Status.Conditions[i]; c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
-				return owned.NewFailed(cmp.Or(c.Reason, ReasonJobFailed), fmt.Sprintf("%s has failed: %s; change it, or delete it to run it again", name, c.Message))
-			}
+		if end := heldjob.End(job); end != nil && end.Type == batchv1.JobFailed {
+			return owned.NewFailed(cmp.Or(end.Reason, ReasonJobFailed), fmt.Sprintf("%s has failed: %s; change it, or delete it to run it again", name, end.Message))
 		}
 	}
 	if last.Is(record.RunFailed, child.Content) {

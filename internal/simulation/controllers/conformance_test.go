@@ -71,7 +71,7 @@ func TestConformance(t *testing.T) {
 	}
 	backup := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "backup"}}
 	remove := appsv1.DeletePersistentVolumeClaimRetentionPolicyType
-	outcome := controllers.Completes
+	outcome := batchv1.JobComplete
 	tests := map[string]struct {
 		actions []action
 		fails   bool // the pods of Jobs
@@ -131,13 +131,13 @@ func TestConformance(t *testing.T) {
 			require.NoError(t, err)
 			end := outcome
 			if tc.fails {
-				end = controllers.Fails
+				end = batchv1.JobFailed
 			}
 			server, err := memoryserver.New(clientgoscheme.Scheme)
 			require.NoError(t, err)
 			simulated := &cluster{server.Client(), t, server, []step{
 				controllers.Deployments, controllers.StatefulSets, controllers.DaemonSets, controllers.PersistentVolumeClaims,
-				controllers.Jobs(func(*batchv1.Job) controllers.Outcome { return end }),
+				controllers.Jobs(func(*batchv1.Job) batchv1.JobConditionType { return end }),
 			}}
 			copyNodes(t, live, simulated)
 			for _, a := range tc.actions {

@@ -15,21 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Outcome is how the pods of a Job end.
-type Outcome int
-
-// The outcomes of a Job.
-const (
-	Completes Outcome = iota // its pods succeed
-	Fails                    // its pods fail, more often than its backoff limit allows
-	Runs                     // its pods run on
-)
-
 var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 
 // Jobs returns the simulated controller of Jobs, with the one that deletes finished Jobs after their time to live. outcome
-// returns how the pods of a Job end.
-func Jobs(outcome func(*batchv1.Job) Outcome) func(context.Context, client.Client) error {
+// returns the condition with which a Job ends, Complete or Failed, or "" while its pods run on.
+func Jobs(outcome func(*batchv1.Job) batchv1.JobConditionType) func(context.Context, client.Client) error {
 	return func(ctx context.Context, c client.Client) error {
 		var all batchv1.JobList
 		return stepEach(ctx, c, &all, &all.Items, "run", "Job", func(ctx context.Context, c client.Client, job *batchv1.Job) error {
@@ -48,7 +38,7 @@ type job struct {
 	pods   []*corev1.Pod
 }
 
-func stepJob(ctx context.Context, c client.Client, obj *batchv1.Job, outcome func(*batchv1.Job) Outcome) (err error) {
+func stepJob(ctx context.Context, c client.Client, obj *batchv1.Job, outcome func(*batchv1.Job) batchv1.JobConditionType) (err error) {
 	j := &job{Job: obj, client: c}
 	if isFinishedJob(obj) {
 		return j.deleteAfterTTL(ctx)
@@ -145,7 +135,7 @@ func (j *job) deleteActive(ctx context.Context) error {
 }
 
 // run ends the pods of the step before, or creates those that are missing.
-func (j *job) run(ctx context.Context, outcome func(*batchv1.Job) Outcome) error {
+func (j *job) run(ctx context.Context, outcome func(*batchv1.Job) batchv1.JobConditionType) error {
 	if suspended := j.condition(batchv1.JobSuspended); suspended != nil {
 		suspended.Status, suspended.Reason, suspended.Message, suspended.LastTransitionTime = corev1.ConditionFalse, "JobResumed", "Job resumed", metav1.Now()
 	}
@@ -160,9 +150,11 @@ func (j *job) run(ctx context.Context, outcome func(*batchv1.Job) Outcome) error
 		return j.createPods(ctx)
 	}
 	switch end := outcome(j.Job.DeepCopy()); {
-	case end == Runs || j.isUnpullable():
+	case end != "" && end != batchv1.JobComplete && end != batchv1.JobFailed:
+		return fmt.Errorf("no Job ends with the condition %q: return Complete, Failed, or an empty text for a Job that runs on", end)
+	case end == "" || j.isUnpullable():
 		return j.startPods(ctx)
-	case end == Fails:
+	case end == batchv1.JobFailed:
 		return j.fail(ctx)
 	}
 	for _, pod := range j.pods {

@@ -34,8 +34,8 @@ func conditionTypes(j *batchv1.Job) (all []batchv1.JobConditionType) {
 }
 
 func TestJobs(t *testing.T) {
-	outcome := func(o controllers.Outcome) step {
-		return controllers.Jobs(func(*batchv1.Job) controllers.Outcome { return o })
+	outcome := func(o batchv1.JobConditionType) step {
+		return controllers.Jobs(func(*batchv1.Job) batchv1.JobConditionType { return o })
 	}
 	t.Run("Completes", func(t *testing.T) {
 		inCluster(t, func(t *testing.T, c *cluster) {
@@ -56,7 +56,7 @@ func TestJobs(t *testing.T) {
 				assert.Equal(t, corev1.PodSucceeded, pod.Status.Phase)
 				assert.Equal(t, "backup", pod.Labels[batchv1.JobNameLabel])
 			}
-		}, outcome(controllers.Completes))
+		}, outcome(batchv1.JobComplete))
 	})
 	t.Run("Fails", func(t *testing.T) {
 		inCluster(t, func(t *testing.T, c *cluster) {
@@ -71,7 +71,7 @@ func TestJobs(t *testing.T) {
 			assert.Equal(t, [3]int32{0, 0, 1}, [3]int32{status.Active, status.Succeeded, status.Failed})
 			assert.Equal(t, "BackoffLimitExceeded", status.Conditions[1].Reason)
 			assert.Nil(t, status.CompletionTime)
-		}, outcome(controllers.Fails))
+		}, outcome(batchv1.JobFailed))
 	})
 	t.Run("Runs", func(t *testing.T) {
 		inCluster(t, func(t *testing.T, c *cluster) {
@@ -86,7 +86,15 @@ func TestJobs(t *testing.T) {
 			c.settle()
 			assert.Equal(t, "DeadlineExceeded", load(c, j).Status.Conditions[1].Reason)
 			assert.Empty(t, c.pods())
-		}, outcome(controllers.Runs))
+		}, outcome(""))
+	})
+	t.Run("OtherCondition", func(t *testing.T) {
+		inCluster(t, func(t *testing.T, c *cluster) {
+			c.create(job())
+			suspends := outcome(batchv1.JobSuspended)
+			require.NoError(t, suspends(t.Context(), c), "it creates the pod")
+			require.ErrorContains(t, suspends(t.Context(), c), `no Job ends with the condition "Suspended"`)
+		})
 	})
 	t.Run("Completions", func(t *testing.T) {
 		inCluster(t, func(t *testing.T, c *cluster) {
@@ -100,7 +108,7 @@ func TestJobs(t *testing.T) {
 			assert.EqualValues(t, 3, load(c, j).Status.Succeeded)
 			assert.Equal(t, "0-2", load(c, j).Status.CompletedIndexes)
 			assert.Len(t, c.pods(), 3)
-		}, outcome(controllers.Completes))
+		}, outcome(batchv1.JobComplete))
 	})
 	t.Run("Suspended", func(t *testing.T) {
 		inCluster(t, func(t *testing.T, c *cluster) {
@@ -122,7 +130,7 @@ func TestJobs(t *testing.T) {
 			change(c, j, func(j *batchv1.Job) { j.Spec.Suspend = new(false) })
 			c.settle()
 			assert.Equal(t, []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete}, conditionTypes(load(c, j)))
-		}, outcome(controllers.Completes))
+		}, outcome(batchv1.JobComplete))
 	})
 	t.Run("TimeToLive", func(t *testing.T) {
 		inCluster(t, func(t *testing.T, c *cluster) {
@@ -136,22 +144,22 @@ func TestJobs(t *testing.T) {
 			c.settle()
 			assert.False(t, c.exists(j))
 			assert.Empty(t, c.pods(), "its pods are deleted with it")
-		}, outcome(controllers.Completes))
+		}, outcome(batchv1.JobComplete))
 	})
 	t.Run("ManagedByAnother", func(t *testing.T) {
 		inCluster(t, func(t *testing.T, c *cluster) {
 			c.create(job(func(s *batchv1.JobSpec) { s.ManagedBy = new("example.com/queue") }))
 			assert.False(t, c.step())
-		}, outcome(controllers.Completes))
+		}, outcome(batchv1.JobComplete))
 	})
 }
 
 func TestCronJobs(t *testing.T) {
-	steps := []step{controllers.CronJobs, controllers.Jobs(func(j *batchv1.Job) controllers.Outcome {
+	steps := []step{controllers.CronJobs, controllers.Jobs(func(j *batchv1.Job) batchv1.JobConditionType {
 		if j.Annotations["runs"] != "" {
-			return controllers.Runs
+			return ""
 		}
-		return controllers.Completes
+		return batchv1.JobComplete
 	})}
 	cronJob := func(edit ...func(*batchv1.CronJobSpec)) *batchv1.CronJob {
 		c := &batchv1.CronJob{ObjectMeta: named("backup"), Spec: batchv1.CronJobSpec{

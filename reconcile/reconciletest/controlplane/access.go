@@ -9,23 +9,17 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/serviceaccount"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/internal/programs"
 )
 
 const adminGroup = "system:masters"
-
-const tokenLifetime = 24 * time.Hour
 
 // Config returns the access of a cluster administrator, without a limit on the request rate. Each call returns a copy.
 func (cp *ControlPlane) Config() *rest.Config { return rest.CopyConfig(cp.admin) }
@@ -41,29 +35,7 @@ func (cp *ControlPlane) ConfigFor(user string, groups ...string) *rest.Config {
 // ServiceAccountConfig returns the access that a pod of the ServiceAccount has: a token from the API server. The token
 // is valid for 24 hours. If the ServiceAccount does not exist, the error is one that apierrors.IsNotFound recognizes.
 func (cp *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, name string) (*rest.Config, error) {
-	return serviceAccountConfig(ctx, cp.client, cp.admin, namespace, name)
-}
-
-// ServiceAccountConfig returns the access of a ServiceAccount in any cluster, such as one of envtest, like
-// [ControlPlane.ServiceAccountConfig]. It requests the token by the access config, which must have the permission to create
-// serviceaccounts/token.
-func ServiceAccountConfig(ctx context.Context, config *rest.Config, namespace, name string) (*rest.Config, error) {
-	c, err := client.New(withoutWarnings(config), client.Options{})
-	if err != nil {
-		return nil, err
-	}
-	return serviceAccountConfig(ctx, c, config, namespace, name)
-}
-
-func serviceAccountConfig(ctx context.Context, c client.Client, config *rest.Config, namespace, name string) (*rest.Config, error) {
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenLifetime.Seconds()))}}
-	if err := c.SubResource("token").Create(ctx, account, token); err != nil {
-		return nil, fmt.Errorf("request a token of ServiceAccount %s/%s: %w", namespace, name, err)
-	}
-	config = rest.AnonymousClientConfig(config)
-	config.BearerToken = token.Status.Token
-	return config, nil
+	return serviceaccount.Config(ctx, cp.client, cp.admin, namespace, name)
 }
 
 // Kubeconfig returns the path of a kubeconfig file with the access of a cluster administrator. The file is removed with

@@ -98,7 +98,7 @@ func TestStartUnknownVersion(t *testing.T) {
 	_, err := controlplane.Start(t.Context(), controlplane.WithVersion("1.34"))
 	assert.ErrorContains(t, err, `"1.34" is no version of Kubernetes: name a release such as v1.`)
 	t.Setenv("OPBLOCKS_KUBERNETES", "latest")
-	_, err = controlplane.Version()
+	_, err = controlplane.Start(t.Context())
 	assert.ErrorContains(t, err, `"latest" is no version of Kubernetes`)
 }
 

@@ -1,19 +1,10 @@
 package controlplane_test
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
-
-// The version of Kubernetes that runs is pinned, unless the environment variable OPBLOCKS_KUBERNETES names another one.
-func ExampleVersion() {
-	version, err := controlplane.Version()
-	fmt.Println(strings.HasPrefix(version, "v1."), err)
-	// Output: true <nil>
-}
 
 // A test runs the operator on an older Kubernetes, with an admission plug-in that some distributions enable and ten nodes.
 func ExampleWithVersion() {

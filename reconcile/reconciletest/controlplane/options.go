@@ -1,10 +1,6 @@
 package controlplane
 
-import (
-	"fmt"
-
-	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/internal/programs"
-)
+import "fmt"
 
 // Option is an option of [Start], [New], [Shared] and [Build].
 type Option func(*settings)
@@ -74,8 +70,3 @@ func WithAPIServerArgs(args ...string) Option {
 func WithVersion(version string) Option {
 	return func(s *settings) { s.version = version }
 }
-
-// Version returns the version of Kubernetes that is run by default, such as v1.36.3: the one that the environment
-// variable OPBLOCKS_KUBERNETES names, and else the one that this module pins. If the folder KUBEBUILDER_ASSETS has
-// programs of the same minor version, these run.
-func Version() (string, error) { return programs.Version("") }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,44 +28,44 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// cacheEnv runs passes of package reconcile against the server in memory. Their cache shows what the test wants.
-type cacheEnv struct {
+// memoryEnv runs passes of package reconcile against the server in memory. Their cache shows what the test wants.
+type memoryEnv struct {
 	client.Client               // reads from the cache
 	server        client.Client // the client of somebody else
 	shown         map[string]client.Object
 	reads         int // the number of reads of whole objects past the cache
 	clock         *clocktesting.FakePassiveClock
-	reconciler    *reconcile.Reconciler[*budget]
-	set           *ChildSet[*budget]
+	reconciler    *reconcile.Reconciler[*Shop]
+	set           *ChildSet[*Shop]
 	queue         *controllertest.Queue
 	impure        []error // the impure functions that passes have found
 	unserved      string  // a kind that the API server does not serve
 }
 
-var budgetName = types.NamespacedName{Namespace: "default", Name: "web"}
+var shopName = client.ObjectKeyFromObject(newShop())
 
-func newCacheEnv(t *testing.T, set *ChildSet[*budget], more ...reconcile.NamedStep[*budget]) *cacheEnv {
+func newMemoryEnv(t *testing.T, set *ChildSet[*Shop], more ...reconcile.NamedStep[*Shop]) *memoryEnv {
 	t.Helper()
-	return newCacheEnvOf(t, set, append([]reconcile.NamedStep[*budget]{reconcile.Named("children", set)}, more...)...)
+	return newMemoryEnvOf(t, set, append([]reconcile.NamedStep[*Shop]{reconcile.Named("children", set)}, more...)...)
 }
 
-func newCacheEnvOf(t *testing.T, set *ChildSet[*budget], steps ...reconcile.NamedStep[*budget]) *cacheEnv {
+func newMemoryEnvOf(t *testing.T, set *ChildSet[*Shop], steps ...reconcile.NamedStep[*Shop]) *memoryEnv {
 	t.Helper()
-	server, err := memoryserver.New(scheme.Scheme)
+	server, err := memoryserver.New(scheme.Scheme, memoryserver.CRDs("testdata/shops.yaml"))
 	require.NoError(t, err)
-	env := &cacheEnv{
+	env := &memoryEnv{
 		Client: server.Client(), server: server.Client(), shown: map[string]client.Object{}, set: set,
 		clock: clocktesting.NewFakePassiveClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)),
 		queue: &controllertest.Queue{TypedInterface: workqueue.NewTyped[ctrl.Request]()},
 	}
-	env.reconciler = reconcile.New[*budget](env, steps...).WithClock(env.clock)
-	require.NoError(t, server.Client().Create(t.Context(), &budget{ObjectMeta: metav1.ObjectMeta{Namespace: budgetName.Namespace, Name: budgetName.Name}}))
+	env.reconciler = reconcile.New[*Shop](env, steps...).WithClock(env.clock)
+	require.NoError(t, server.Client().Create(t.Context(), newShop()))
 	return env
 }
 
 // Get reads from the cache, as a manager's client does. Whole objects of kinds that the test does not show are read from the
 // server.
-func (env *cacheEnv) Get(ctx context.Context, name client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+func (env *memoryEnv) Get(ctx context.Context, name client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
 		return env.server.Get(ctx, name, m)
 	}
@@ -87,7 +86,7 @@ func (env *cacheEnv) Get(ctx context.Context, name client.ObjectKey, obj client.
 }
 
 // RESTMapper knows the kinds that are served.
-func (env *cacheEnv) RESTMapper() meta.RESTMapper {
+func (env *memoryEnv) RESTMapper() meta.RESTMapper {
 	return servedMapper{env.Client.RESTMapper(), env.unserved}
 }
 
@@ -103,9 +102,9 @@ func (m servedMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*m
 	return m.RESTMapper.RESTMapping(kind, versions...)
 }
 
-func (env *cacheEnv) isCached(obj client.Object) bool {
+func (env *memoryEnv) isCached(obj client.Object) bool {
 	switch obj.(type) {
-	case *budget, *configMap:
+	case *Shop, *configMap:
 		return true
 	}
 	return false
@@ -116,10 +115,10 @@ func keyFor(obj client.Object, name client.ObjectKey) string {
 }
 
 // stored returns all objects of the server that the cache can show.
-func (env *cacheEnv) stored(t *testing.T) map[string]client.Object {
+func (env *memoryEnv) stored(t *testing.T) map[string]client.Object {
 	t.Helper()
 	all := map[string]client.Object{}
-	for _, list := range []client.ObjectList{&policyv1.PodDisruptionBudgetList{}, set.NewList(&configMap{}, schema.FromAPIVersionAndKind("v1", "ConfigMap"), scheme.Scheme)} {
+	for _, list := range []client.ObjectList{&ShopList{}, set.NewList(&configMap{}, schema.FromAPIVersionAndKind("v1", "ConfigMap"), scheme.Scheme)} {
 		require.NoError(t, env.server.List(t.Context(), list, client.InNamespace("default")))
 		for _, obj := range set.ItemsOf(list) {
 			all[keyFor(obj, client.ObjectKeyFromObject(obj))] = obj
@@ -129,7 +128,7 @@ func (env *cacheEnv) stored(t *testing.T) map[string]client.Object {
 }
 
 // show makes the cache show what the server has, and sends the events.
-func (env *cacheEnv) show(t *testing.T) {
+func (env *memoryEnv) show(t *testing.T) {
 	t.Helper()
 	before := env.shown
 	env.showSilently(t)
@@ -150,29 +149,29 @@ func (env *cacheEnv) show(t *testing.T) {
 }
 
 // showSilently is show with a filter that hides the events.
-func (env *cacheEnv) showSilently(t *testing.T) {
+func (env *memoryEnv) showSilently(t *testing.T) {
 	t.Helper()
 	env.shown = env.stored(t)
 }
 
-func (env *cacheEnv) created(obj client.Object) {
-	if _, owner := obj.(*budget); owner {
+func (env *memoryEnv) created(obj client.Object) {
+	if _, owner := obj.(*Shop); owner {
 		set.Watcher{Set: env.set.set}.ObserveOwners().Create(context.Background(), event.CreateEvent{Object: obj}, env.queue)
 		return
 	}
 	set.Watcher{Set: env.set.set}.Observe().Create(event.CreateEvent{Object: obj})
 }
 
-func (env *cacheEnv) updated(before, after client.Object) {
-	if _, owner := after.(*budget); owner {
+func (env *memoryEnv) updated(before, after client.Object) {
+	if _, owner := after.(*Shop); owner {
 		set.Watcher{Set: env.set.set}.ObserveOwners().Update(context.Background(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, env.queue)
 		return
 	}
 	set.Watcher{Set: env.set.set}.Observe().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
 }
 
-func (env *cacheEnv) deleted(obj client.Object) {
-	if _, owner := obj.(*budget); owner {
+func (env *memoryEnv) deleted(obj client.Object) {
+	if _, owner := obj.(*Shop); owner {
 		set.Watcher{Set: env.set.set}.ObserveOwners().Delete(context.Background(), event.DeleteEvent{Object: obj}, env.queue)
 		return
 	}
@@ -180,16 +179,16 @@ func (env *cacheEnv) deleted(obj client.Object) {
 }
 
 // pass runs one pass, and notes what it finds of functions that are not pure.
-func (env *cacheEnv) pass(t *testing.T) ctrl.Result {
+func (env *memoryEnv) pass(t *testing.T) ctrl.Result {
 	t.Helper()
 	ctx := passcontext.WithPurityCheck(t.Context(), func(err error) { env.impure = append(env.impure, err) })
-	result, err := env.reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: budgetName})
+	result, err := env.reconciler.Reconcile(ctx, ctrl.Request{NamespacedName: shopName})
 	require.NoError(t, err)
 	return result
 }
 
 // converge runs passes until there is nothing to do. The last one remembers that.
-func (env *cacheEnv) converge(t *testing.T) {
+func (env *memoryEnv) converge(t *testing.T) {
 	t.Helper()
 	for range 5 {
 		env.show(t)
@@ -198,33 +197,33 @@ func (env *cacheEnv) converge(t *testing.T) {
 	require.Empty(t, env.impure)
 }
 
-func (env *cacheEnv) isSettled(t *testing.T) bool {
+func (env *memoryEnv) isSettled(t *testing.T) bool {
 	t.Helper()
 	return env.set.set.Settled(t.Context(), env, env.cachedOwner())
 }
 
-func (env *cacheEnv) cachedOwner() *budget { return env.shown[keyFor(&budget{}, budgetName)].(*budget) }
+func (env *memoryEnv) cachedOwner() *Shop { return env.shown[keyFor(&Shop{}, shopName)].(*Shop) }
 
 // owner returns the owner as the server has it.
-func (env *cacheEnv) owner(t *testing.T) *budget {
+func (env *memoryEnv) owner(t *testing.T) *Shop {
 	t.Helper()
-	owner := &budget{}
-	require.NoError(t, env.server.Get(t.Context(), budgetName, owner))
+	owner := &Shop{}
+	require.NoError(t, env.server.Get(t.Context(), shopName, owner))
 	return owner
 }
 
-func (env *cacheEnv) child(t *testing.T, name string) *configMap {
+func (env *memoryEnv) child(t *testing.T, name string) *configMap {
 	t.Helper()
 	child := &configMap{}
-	require.NoError(t, env.server.Get(t.Context(), types.NamespacedName{Namespace: budgetName.Namespace, Name: name}, child))
+	require.NoError(t, env.server.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: name}, child))
 	return child
 }
 
 // hold builds a ConfigMap of this name with what a function returns.
-func hold(name string, content func(owner *budget) string) AnyChild[*budget] {
-	return Build(func(owner *budget) *configMap {
+func hold(name string, content func(owner *Shop) string) AnyChild[*Shop] {
+	return Build(func(owner *Shop) *configMap {
 		return &configMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"content": content(owner)}}
 	})
 }
 
-func labelOf(owner *budget) string { return owner.Labels["content"] }
+func contentOfShop(owner *Shop) string { return owner.Spec.Content }

@@ -21,8 +21,12 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// No controllers run on it: only the tests write.
-var controlPlane = controlplane.Shared()
+// The control planes of the tests. Only the tests write to the objects of controlPlane. On cluster the controllers of
+// Kubernetes run.
+var (
+	controlPlane = controlplane.Shared(controlplane.WithCRDs("testdata/shops.yaml"))
+	cluster      = controlplane.Shared(controlplane.WithControllers(), controlplane.WithCRDs("testdata/shops.yaml", "testdata/gadgets.yaml", "testdata/widgets.yaml"))
+)
 
 // sharedClient returns the same client to all tests, so that kinds are discovered once.
 func sharedClient(cp *controlplane.ControlPlane) (client.Client, error) {
@@ -36,39 +40,76 @@ var shared struct {
 	err    error
 }
 
-// testEnv is a namespace of a real API server, with an owner and an applier that remembers nothing yet.
-type testEnv struct {
+// serverEnv is a namespace of a real API server with a Shop as the owner. It tests one apply, or a set in an operator.
+type serverEnv struct {
+	plane     *controlplane.ControlPlane
 	client    client.Client // the operator's client; its requests are counted
 	other     client.Client // the client of somebody else
 	sent      *requests.Count
 	namespace string
-	owner     *corev1.ConfigMap
-	applier   *apply.Applier
+	elsewhere string // another namespace; only of newClusterEnv
+	owner     *Shop
+	spec      ShopSpec       // of every new owner
+	applier   *apply.Applier // it remembers nothing yet
 }
 
-func newTestEnv(t *testing.T) *testEnv {
+// newServerEnv returns a namespace in which no controller writes. The owner exists.
+func newServerEnv(t *testing.T) *serverEnv {
 	t.Helper()
-	cp := controlPlane(t)
-	env := &testEnv{sent: &requests.Count{}, namespace: controlplane.Namespace(t, cp), applier: apply.New()}
-	other, err := sharedClient(cp)
+	plane := controlPlane(t)
+	other, err := sharedClient(plane)
 	require.NoError(t, err)
-	env.other = other
-	env.client, err = client.New(env.sent.Wrap(cp.Config()), client.Options{Mapper: other.RESTMapper()})
-	require.NoError(t, err)
-	env.owner = env.newOwner(t, "web")
+	env := newEnvOn(t, plane, other)
+	env.create(t, env.owner)
 	return env
 }
 
-// newOwner creates a ConfigMap as an owner: every object that has a UID can own others.
-func (env *testEnv) newOwner(t *testing.T, name string) *corev1.ConfigMap {
+// newClusterEnv returns two namespaces of a control plane with its controllers. The owner does not exist yet.
+func newClusterEnv(t *testing.T, spec ...ShopSpec) *serverEnv {
 	t.Helper()
-	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: name}}
-	require.NoError(t, env.other.Create(t.Context(), owner))
+	plane := cluster(t)
+	other, err := client.New(plane.Config(), client.Options{})
+	require.NoError(t, err)
+	env := newEnvOn(t, plane, other)
+	env.elsewhere = controlplane.Namespace(t, plane)
+	for _, env.spec = range spec {
+		env.owner = env.newOwner()
+	}
+	return env
+}
+
+func newEnvOn(t *testing.T, plane *controlplane.ControlPlane, other client.Client) *serverEnv {
+	t.Helper()
+	env := &serverEnv{plane: plane, other: other, sent: &requests.Count{}, namespace: controlplane.Namespace(t, plane), applier: apply.New()}
+	var err error
+	env.client, err = client.New(env.sent.Wrap(plane.Config()), client.Options{Mapper: other.RESTMapper()})
+	require.NoError(t, err)
+	env.owner = env.newOwner()
+	return env
+}
+
+// newOwner returns an owner that does not exist yet.
+func (env *serverEnv) newOwner() *Shop {
+	return &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "web"}, Spec: *env.spec.DeepCopy()}
+}
+
+// newOwnerNamed returns another owner, which exists.
+func (env *serverEnv) newOwnerNamed(t *testing.T, name string) *Shop {
+	t.Helper()
+	owner := env.newOwner()
+	owner.Name = name
+	env.create(t, owner)
 	return owner
 }
 
+// create creates an object as somebody else.
+func (env *serverEnv) create(t *testing.T, obj client.Object) {
+	t.Helper()
+	require.NoError(t, env.other.Create(t.Context(), obj))
+}
+
 // apply applies want as a child of the owner. It drops the count of the requests before.
-func (env *testEnv) apply(t *testing.T, want client.Object, options ...ChildOption) (apply.Result, error) {
+func (env *serverEnv) apply(t *testing.T, want client.Object, options ...ChildOption) (apply.Result, error) {
 	t.Helper()
 	o, err := owned.NewOwner(env.owner, env.client, nil)
 	require.NoError(t, err)
@@ -83,7 +124,7 @@ func (env *testEnv) apply(t *testing.T, want client.Object, options ...ChildOpti
 
 // expect applies want and requires an operation and the requests that were sent after the read, which a cache would
 // serve. It returns the live object.
-func (env *testEnv) expect(t *testing.T, want client.Object, op apply.Operation, sent ...string) client.Object {
+func (env *serverEnv) expect(t *testing.T, want client.Object, op apply.Operation, sent ...string) client.Object {
 	t.Helper()
 	result, err := env.apply(t, want)
 	require.NoError(t, err)
@@ -95,13 +136,13 @@ func (env *testEnv) expect(t *testing.T, want client.Object, op apply.Operation,
 }
 
 // live reads the object that is named as its owner.
-func (env *testEnv) live(t *testing.T, obj client.Object) {
+func (env *serverEnv) live(t *testing.T, obj client.Object) {
 	t.Helper()
 	require.NoError(t, env.other.Get(t.Context(), types.NamespacedName{Namespace: env.namespace, Name: "web"}, obj))
 }
 
 // byHand changes the object that is named as its owner, as kubectl edit does.
-func byHand[T client.Object](t *testing.T, env *testEnv, obj T, change func(T)) {
+func byHand[T client.Object](t *testing.T, env *serverEnv, obj T, change func(T)) {
 	t.Helper()
 	env.live(t, obj)
 	change(obj)
@@ -111,7 +152,7 @@ func byHand[T client.Object](t *testing.T, env *testEnv, obj T, change func(T)) 
 // none is for expect: no request but the read.
 var none = []string{}
 
-func (env *testEnv) deployment() *appsv1.Deployment {
+func (env *serverEnv) deployment() *appsv1.Deployment {
 	d := NewDeployment(env.owner, map[string]string{"app": "web"}, corev1.Container{
 		Name: "web", Image: "nginx:1.27", Env: []corev1.EnvVar{{Name: "MODE", Value: "shop"}},
 		Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}},
@@ -120,7 +161,7 @@ func (env *testEnv) deployment() *appsv1.Deployment {
 	return d
 }
 
-func (env *testEnv) service() *corev1.Service {
+func (env *serverEnv) service() *corev1.Service {
 	return NewService(env.owner, map[string]string{"app": "web"}, corev1.ServicePort{Name: "http", Port: 80})
 }
 
@@ -136,7 +177,7 @@ func resourceOf(obj client.Object) string {
 }
 
 // exists reads obj, in the owner's namespace unless it has one, and reports whether it exists.
-func (env *testEnv) exists(t *testing.T, obj client.Object) bool {
+func (env *serverEnv) exists(t *testing.T, obj client.Object) bool {
 	t.Helper()
 	if obj.GetNamespace() == "" {
 		obj.SetNamespace(env.namespace)
@@ -146,7 +187,7 @@ func (env *testEnv) exists(t *testing.T, obj client.Object) bool {
 	return !apierrors.IsNotFound(err)
 }
 
-func ownerOf(t *testing.T, env *testEnv) *owned.Owner {
+func ownerOf(t *testing.T, env *serverEnv) *owned.Owner {
 	t.Helper()
 	o, err := owned.NewOwner(env.owner, env.client, nil)
 	require.NoError(t, err)

@@ -1,0 +1,167 @@
+package ownedresources
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// changeCase is a file of testdata/changes: a child is applied, somebody edits it, and the desired object changes.
+type changeCase struct {
+	Reason    string          `json:"reason"`
+	Before    json.RawMessage `json:"before"`              // the desired object at first
+	Edit      jsonpatch.Patch `json:"edit,omitempty"`      // changes the live object by hand
+	Change    jsonpatch.Patch `json:"change,omitempty"`    // changes the desired object
+	Operation string          `json:"operation,omitempty"` // what the next apply does; only in the folder drift
+	After     jsonpatch.Patch `json:"after"`               // a JSON patch of the live object in the end: its test operations pass
+}
+
+// forEachChange runs a test for each file of a folder of testdata/changes, with the desired object as a Go struct and as
+// an unstructured object. The file changes with the desired object that the test has last applied.
+func forEachChange(t *testing.T, folder string, test func(t *testing.T, env *serverEnv, c *changeCase, form func([]byte) client.Object)) {
+	names, err := filepath.Glob("testdata/changes/" + folder + "/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		content, err := os.ReadFile(name)
+		require.NoError(t, err)
+		var c changeCase
+		require.NoError(t, yaml.UnmarshalStrict(content, &c), name)
+		for form, decode := range map[string]func(*testing.T, []byte) client.Object{"Typed": typedObject, "Unstructured": unstructuredObject} {
+			t.Run(strings.TrimSuffix(filepath.Base(name), ".yaml")+"/"+form, func(t *testing.T) {
+				t.Log(c.Reason)
+				test(t, newServerEnv(t), &c, func(json []byte) client.Object { return decode(t, json) })
+			})
+		}
+	}
+}
+
+func unstructuredObject(t *testing.T, json []byte) client.Object {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	require.NoError(t, u.UnmarshalJSON(json))
+	return u
+}
+
+func typedObject(t *testing.T, json []byte) client.Object {
+	t.Helper()
+	obj, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), json)
+	require.NoError(t, err)
+	return obj.(client.Object)
+}
+
+// patched returns JSON after a JSON patch.
+func patched(t *testing.T, json []byte, patch jsonpatch.Patch) []byte {
+	t.Helper()
+	if patch == nil {
+		return json
+	}
+	after, err := patch.ApplyIndent(json, "  ")
+	require.NoError(t, err, "%s", json)
+	return after
+}
+
+// withAnnotations returns JSON of an object with these annotations alone.
+func withAnnotations(t *testing.T, json []byte, keys ...string) []byte {
+	t.Helper()
+	u := unstructuredObject(t, json).(*unstructured.Unstructured)
+	annotations := map[string]string{}
+	for _, key := range keys {
+		annotations[key] = "x"
+	}
+	u.SetAnnotations(annotations)
+	after, err := u.MarshalJSON()
+	require.NoError(t, err)
+	return after
+}
+
+// liveJSON returns the object that is named as its owner.
+func (env *serverEnv) liveJSON(t *testing.T, desired []byte) []byte {
+	t.Helper()
+	live := unstructuredObject(t, desired)
+	env.live(t, live)
+	json, err := live.(*unstructured.Unstructured).MarshalJSON()
+	require.NoError(t, err)
+	return json
+}
+
+// edit changes the live object by hand.
+func (env *serverEnv) edit(t *testing.T, desired []byte, patch jsonpatch.Patch) {
+	t.Helper()
+	edited := unstructuredObject(t, patched(t, env.liveJSON(t, desired), patch))
+	require.NoError(t, env.other.Update(t.Context(), edited, client.FieldOwner("kubectl-edit")))
+}
+
+func TestApplyRepairsDrift(t *testing.T) {
+	forEachChange(t, "drift", func(t *testing.T, env *serverEnv, c *changeCase, form func([]byte) client.Object) {
+		env.expect(t, form(c.Before), apply.Created, "POST deployments")
+		desired := []byte(strings.Replace(string(c.Before), "nginx:1.27", "nginx:1.28", 1))
+		env.expect(t, form(desired), apply.Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
+		env.edit(t, desired, c.Edit)
+
+		result, err := env.apply(t, form(desired))
+		require.NoError(t, err)
+		require.Equal(t, c.Operation, string(result.Operation), c.Reason)
+		patched(t, env.liveJSON(t, desired), c.After)
+		live := unstructuredObject(t, env.liveJSON(t, desired))
+		require.NotEmpty(t, live.GetAnnotations()[record.Applied])
+
+		version := live.GetResourceVersion()
+		env.expect(t, form(desired), apply.Unchanged, none...)
+		env.live(t, live)
+		require.Equal(t, version, live.GetResourceVersion(), "the next pass writes nothing")
+	})
+}
+
+// A desired field contradicts a field that belongs to nobody, or to somebody else. An annotation is dropped in the same
+// apply, so that more than one difference is known.
+func TestApplyReplacesWhatContradicts(t *testing.T) {
+	forEachChange(t, "contradiction", func(t *testing.T, env *serverEnv, c *changeCase, form func([]byte) client.Object) {
+		for _, keys := range [][]string{{"example.com/dropped"}, {"example.com/dropped", "example.com/changed"}} {
+			_, err := env.apply(t, form(withAnnotations(t, c.Before, keys...)), Recreate())
+			require.NoError(t, err)
+		}
+		env.edit(t, c.Before, c.Edit)
+		before := unstructuredObject(t, env.liveJSON(t, c.Before))
+		annotations := before.GetAnnotations()
+		annotations["example.com/theirs"] = "x"
+		before.SetAnnotations(annotations)
+		require.NoError(t, env.other.Update(t.Context(), before, client.FieldOwner("kubectl-edit")))
+
+		desired := patched(t, c.Before, c.Change)
+		changes, err := Diff(t.Context(), env.client, env.owner, form(desired))
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, len(changes[0].Differences), 2, "%v", changes[0].Differences)
+		result, err := env.apply(t, form(desired), Recreate())
+		require.NoError(t, err, c.Reason)
+		require.Equal(t, apply.Applied, result.Operation)
+		patched(t, env.liveJSON(t, desired), c.After)
+		live := unstructuredObject(t, env.liveJSON(t, desired))
+		require.Equal(t, before.GetUID(), live.GetUID(), "it is not recreated")
+		require.Equal(t, "x", live.GetAnnotations()["example.com/theirs"], "fields of others stay")
+		require.NotContains(t, live.GetAnnotations(), "example.com/dropped")
+		env.expect(t, form(desired), apply.Unchanged, none...)
+
+		for _, keys := range [][]string{{"example.com/later"}, nil} {
+			_, err = env.apply(t, form(withAnnotations(t, desired, keys...)))
+			require.NoError(t, err)
+		}
+		patched(t, env.liveJSON(t, desired), c.After)
+		env.live(t, live)
+		require.NotContains(t, live.GetAnnotations(), "example.com/later", "our fields can be dropped afterwards")
+		require.NoError(t, env.other.Delete(t.Context(), live)) // its node port is needed again
+	})
+}
