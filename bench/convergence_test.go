@@ -52,6 +52,7 @@ type convergence struct {
 	size      int
 	plane     *controlplane.ControlPlane
 	namespace string
+	delay     time.Duration // what each request of the operator takes in addition
 }
 
 func newConvergence(b *testing.B, size int, variant string) *convergence {
@@ -64,7 +65,11 @@ func newConvergence(b *testing.B, size int, variant string) *convergence {
 	direct, err := client.New(cp.Config(), client.Options{Scheme: newScheme()})
 	must(b, err)
 	workqueue.ParallelizeUntil(b.Context(), 8, size, func(i int) {
-		must(b, direct.Create(b.Context(), newSite(c.namespace, siteName(i))))
+		s := newSite(c.namespace, siteName(i))
+		if hasTenChildren(variant) {
+			s.Spec.Replicas = 10
+		}
+		must(b, direct.Create(b.Context(), s))
 	})
 	return c
 }
@@ -73,7 +78,7 @@ func (c *convergence) measure(b *testing.B) {
 	b.Helper()
 	var count requests.Count
 	var times latency
-	mgr, err := newManager(times.wrap(count.Wrap(c.plane.Config())), c.variant, c.namespace)
+	mgr, err := newManager(delayed(times.wrap(count.Wrap(c.plane.Config())), c.delay), c.variant, c.namespace)
 	must(b, err)
 	ready := &readyCount{left: c.size, done: make(chan struct{}), seen: map[string]bool{}}
 	informer, err := mgr.GetCache().GetInformer(b.Context(), &api.Site{}, cache.BlockUntilSynced(false))

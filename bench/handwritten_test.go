@@ -94,6 +94,10 @@ func setReady(s *api.Site, d *appsv1.Deployment) (changed bool) {
 	if d.Status.ReadyReplicas == s.Spec.Replicas {
 		status = metav1.ConditionTrue
 	}
+	return setCondition(s, status)
+}
+
+func setCondition(s *api.Site, status metav1.ConditionStatus) (changed bool) {
 	return meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{
 		Type: "Ready", Status: status, Reason: "Succeeded", ObservedGeneration: s.Generation,
 	})

@@ -233,7 +233,8 @@ func (s *scale) settle(b *testing.B, passes int64) (last time.Time) {
 		return s.passes.Load() >= passes && time.Since(last) > 2*time.Second, nil
 	})
 	if err != nil {
-		b.Fatalf("%d passes of %d: %v; sent %v", s.passes.Load(), passes, err, s.count.Sent())
+		sent := s.count.Sent()
+		b.Fatalf("%d passes of %d: %v; sent %d requests, such as %v", s.passes.Load(), passes, err, len(sent), sent[:min(len(sent), 5)])
 	}
 	return last
 }

@@ -131,7 +131,7 @@ func newGeneratedResource(obj client.Object, site *api.Site, scheme *runtime.Sch
 	owner, uid := string(site.UID), string(obj.GetUID())
 	obj.SetResourceVersion(tokenVersion)
 	obj.SetNamespace(tokenNamespace)
-	if service, ok := obj.(*corev1.Service); ok {
+	if service, ok := obj.(*corev1.Service); ok && service.Spec.ClusterIP != corev1.ClusterIPNone {
 		service.Spec.ClusterIP, service.Spec.ClusterIPs = tokenAddress, []string{tokenAddress}
 	}
 	obj.GetObjectKind().SetGroupVersionKind(r.kind)
@@ -185,6 +185,7 @@ func split(text string) (parts []string) {
 // recorder is a client that reads nothing, and records the annotation of each child that is created, by the resource.
 type recorder struct {
 	client.Client
+	mu      sync.Mutex // the children of one object are created at once
 	applied map[string][]string
 }
 
@@ -199,6 +200,8 @@ func (r *recorder) Create(_ context.Context, obj client.Object, _ ...client.Crea
 	if _, ok := obj.(*appsv1.Deployment); ok {
 		resource = "deployments"
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.applied[resource] = append(r.applied[resource], obj.GetAnnotations()[record.Applied])
 	obj.SetUID("created")
 	obj.SetResourceVersion("1")

@@ -57,6 +57,8 @@ func newReconciler(mgr ctrl.Manager, variant string) (ctrlreconcile.Reconciler, 
 		return &handWritten{c}, nil
 	case podsOfTutorial:
 		return &handWrittenWithPods{handWritten{c}}, nil
+	case tenOfCareful:
+		return &upsertingTen{c}, nil
 	case careful, wholeSpec, createOrPatch:
 		return newUpserting(c, variant), nil
 	default:
@@ -115,7 +117,7 @@ func siteOfPod(_ context.Context, _ client.Reader, pod *corev1.Pod) []ctrl.Reque
 
 // cacheOptions returns the cache options that operators of this variant usually have.
 func cacheOptions(variant, namespace string) cache.Options {
-	if variant == opblocks || variant == withoutEvents {
+	if variant == opblocks || variant == withoutEvents || variant == tenOfOpblocks {
 		return reconcile.CacheOptions(namespace)
 	}
 	return cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}}
@@ -126,12 +128,17 @@ func addController(mgr ctrl.Manager, variant string) error {
 	switch variant {
 	case opblocks:
 		return reconcile.For(mgr, steps(variant)...).Complete()
+	case tenOfOpblocks:
+		return reconcile.For(mgr, tenChildren()).Complete()
 	case withoutEvents:
 		return reconcile.For(silentManager{mgr}, steps(variant)...).Complete()
 	}
 	r, err := newReconciler(mgr, variant)
 	if err != nil {
 		return err
+	}
+	if variant == tenOfCareful {
+		return ctrl.NewControllerManagedBy(mgr).For(&api.Site{}).Owns(&corev1.ConfigMap{}).Complete(r)
 	}
 	return ownsChildren(mgr).Complete(r)
 }

@@ -8,7 +8,6 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,25 +15,7 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/write"
 )
 
-func volume(name string, source corev1.VolumeSource) corev1.Volume {
-	return corev1.Volume{Name: name, VolumeSource: source}
-}
-
-var (
-	claim      = corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}
-	emptyDir   = corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
-	fromConfig = corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}}}
-)
-
-func (env *serverEnv) statefulSet() *appsv1.StatefulSet {
-	template := env.deployment().Spec.Template
-	return &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Name: "web"},
-		Spec: appsv1.StatefulSetSpec{
-			ServiceName: "web", Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: template,
-		},
-	}
-}
+var claim = corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}
 
 func (env *serverEnv) nodePortService(nodePort int32) *corev1.Service {
 	s := NewService(env.owner, map[string]string{"app": "web"}, corev1.ServicePort{Port: 80, NodePort: nodePort})

@@ -49,7 +49,7 @@ type serverEnv struct {
 	namespace string
 	elsewhere string // another namespace; only of newClusterEnv
 	owner     *Shop
-	spec      ShopSpec       // of every new owner
+	spec      ShopSpec       // what every new owner asks for
 	applier   *apply.Applier // it remembers nothing yet
 }
 

@@ -37,7 +37,7 @@ func Hold(obj client.Object) {
 		if !ok {
 			return // the API server refuses it
 		}
-		staysSuspended = spec["suspend"] == true
+		staysSuspended, _ = spec["suspend"].(bool)
 		spec["suspend"] = true
 	}
 	annotations := map[string]string{record.Held: strconv.FormatBool(staysSuspended)}
