@@ -133,9 +133,9 @@ func bind(s *State, p Plan) Plan {
 	return p
 }
 
-// CompareLive applies an object that was sent in another way, or that does not cover what is desired. Package compare decides
-// which fields are compared. An object whose fields were not taken back after the last apply is applied again, although
-// nothing differs.
+// CompareLive plans an apply if the hash, the set, the order or the binding of the live object differs from the desired one, or
+// if the live object does not cover what is desired. Package compare decides which fields are compared. It also plans an
+// apply if fields have to be reclaimed, although nothing differs.
 func CompareLive(s *State, p Plan) Plan {
 	if p.Verb != doNotDecided {
 		return p

@@ -61,7 +61,7 @@ func (r *Reconciliation) run() error {
 		defer r.acquireServed()()
 	}
 	for _, i := range r.Set.order.Sequence {
-		if r.Set.Children[i].liveInput() == nil { // before any request is sent, so that mistakes are found first
+		if r.Set.Children[i].liveInput() == nil { // before any write is sent, so that mistakes are found first
 			r.build(i)
 		}
 	}

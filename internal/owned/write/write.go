@@ -172,7 +172,7 @@ func WithSizeRemedy(err error) error {
 // process that does not remember them, and every call of [ownedresources.Apply], would send the same again. The hash takes a second
 // write, which is sent only if the hash has changed: the first write carried the hash of the write before it.
 //
-// It ignores errors. Without the hash the object is applied again.
+// It ignores errors. Without the hash, a process that does not remember the differences applies the object again.
 func RecordRewritten(ctx context.Context, d *owned.Desired, answer client.Object, rewritten string) client.Object {
 	last := record.LastAppliedOf(answer)
 	if last.Rewritten == rewritten || last.Method == record.ByOthers {

@@ -70,7 +70,8 @@ const (
 	Reversed Fault = "reversed order of"
 )
 
-// Faults returns all kinds of faults, in the order in which they are tried.
+// Faults returns all kinds of faults, in the order in which they are tried. Package plan has a rule for
+// each, in the same order.
 func Faults() []Fault {
 	return []Fault{
 		CrashBefore, CrashAfter, CrashDowntime, CrashUnseen, CrashDowntimeUnseen, ConcurrentAction, Timeout, Conflict, TooManyRequests, InternalError, ConnectionRefused, AlreadyExists, NotFound, LeaderChange, Stale, StaleLong, StaleObjects, StaleMetadata, MissedEvent, TimeTravel, ForeignFinalizer, Reversed,

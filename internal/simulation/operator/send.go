@@ -84,7 +84,8 @@ type outgoing struct {
 	do       func(lost bool) error
 }
 
-// handlers has the handler of each kind of fault that is injected at requests. For changes of objects see observe.go.
+// handlers has the handler of each kind of fault that is injected at requests. For changes of objects see
+// observe.go, and for what happens in batches see batch.go.
 var handlers = map[kinds.Fault]func(o *outgoing) error{
 	kinds.CrashBefore:         (*outgoing).crashBefore,
 	kinds.CrashAfter:          (*outgoing).crashAfter,
