@@ -59,7 +59,7 @@ type delayingTransport struct {
 }
 
 func (t delayingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Method != http.MethodGet && t.delay > 0 {
+	if r.Method != http.MethodGet {
 		time.Sleep(t.delay)
 	}
 	return t.next.RoundTrip(r)

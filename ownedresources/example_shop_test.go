@@ -16,7 +16,7 @@ type (
 	ShopSpec = ownedresources.ShopSpec
 )
 
-// webShop returns the Shop of the examples, with the UID that the API server gives to each object.
+// webShop returns the Shop of the examples. It has a UID, as every stored object has.
 func webShop(spec ShopSpec) *Shop {
 	return &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "6d1f"}, Spec: spec}
 }

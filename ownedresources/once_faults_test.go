@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/opblocks/opblocks/internal/heldjob"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -91,7 +91,7 @@ func runsOnce(env *reconciletest.Env) error {
 	}
 	for i := range jobs.Items {
 		job := &jobs.Items[i]
-		if hasEnded(job) && env.External.(seenUIDs).isAnother(imageOf(job), job.UID) {
+		if heldjob.End(job) != nil && env.External.(seenUIDs).isAnother(imageOf(job), job.UID) {
 			return fmt.Errorf("%s has run twice", imageOf(job))
 		}
 	}
@@ -106,10 +106,4 @@ func runsOnce(env *reconciletest.Env) error {
 		}
 	}
 	return nil
-}
-
-func hasEnded(job *batchv1.Job) bool {
-	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue
-	})
 }

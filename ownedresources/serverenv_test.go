@@ -64,7 +64,8 @@ func newServerEnv(t *testing.T) *serverEnv {
 	return env
 }
 
-// newClusterEnv returns two namespaces of a control plane with its controllers. The owner does not exist yet.
+// newClusterEnv returns two namespaces of a control plane with its controllers. The owner does not exist yet; spec
+// is what it asks for.
 func newClusterEnv(t *testing.T, spec ...ShopSpec) *serverEnv {
 	t.Helper()
 	plane := cluster(t)
@@ -72,7 +73,8 @@ func newClusterEnv(t *testing.T, spec ...ShopSpec) *serverEnv {
 	require.NoError(t, err)
 	env := newEnvOn(t, plane, other)
 	env.elsewhere = controlplane.Namespace(t, plane)
-	for _, env.spec = range spec {
+	if len(spec) > 0 {
+		env.spec = spec[0]
 		env.owner = env.newOwner()
 	}
 	return env

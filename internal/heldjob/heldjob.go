@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -40,12 +41,9 @@ func Hold(obj client.Object) {
 		staysSuspended, _ = spec["suspend"].(bool)
 		spec["suspend"] = true
 	}
-	annotations := map[string]string{record.Held: strconv.FormatBool(staysSuspended)}
-	for key, value := range obj.GetAnnotations() {
-		if key != record.Held {
-			annotations[key] = value
-		}
-	}
+	annotations := map[string]string{} // a copy, since the map may belong to the owner in the cache
+	maps.Copy(annotations, obj.GetAnnotations())
+	annotations[record.Held] = strconv.FormatBool(staysSuspended)
 	obj.SetAnnotations(annotations)
 }
 
