@@ -96,10 +96,7 @@ func (r *run) act(ctx context.Context) (result Result, done bool, err error) {
 	case feature.RunDiscard:
 		return Result{}, true, r.deleteRun(ctx, r.Desired, r.live, metav1.DeletePropagationBackground)
 	case feature.RunDeletePods:
-		if err := r.deleteRun(ctx, r.Desired, r.live, metav1.DeletePropagationForeground); err != nil {
-			return Result{}, true, err
-		}
-		return Result{Object: r.live}, true, terminating(r.Kind, r.live)
+		return r.deletePods(ctx)
 	case feature.RunWait:
 		return Result{Object: r.live}, true, terminating(r.Kind, r.live)
 	case feature.RunApply:
@@ -114,6 +111,25 @@ func (r *run) act(ctx context.Context) (result Result, done bool, err error) {
 		return Result{Object: r.live, Operation: Unchanged}, true, nil
 	}
 	return Result{}, false, err
+}
+
+// deletePods is act for a running Job that somebody has deleted without its pods. If none of them runs, the Job can go: then
+// the garbage collector has deleted them, or there were none.
+func (r *run) deletePods(ctx context.Context) (result Result, done bool, err error) {
+	if r.Owner.APIReader != nil {
+		pod, err := findRunningPod(ctx, r.Desired)
+		if err != nil {
+			return Result{}, false, err
+		}
+		if pod == nil {
+			r.live, err = r.RemoveRunFinalizer(ctx, r.Owner, r.Kind, r.live)
+			return Result{}, false, err
+		}
+	}
+	if err := r.deleteRun(ctx, r.Desired, r.live, metav1.DeletePropagationForeground); err != nil {
+		return Result{}, true, err
+	}
+	return Result{Object: r.live}, true, terminating(r.Kind, r.live)
 }
 
 // actOnForeign is act for a live Job that another owner controls, or none.
@@ -183,25 +199,36 @@ func (a Runs) createRun(ctx context.Context, d *owned.Desired) (client.Object, e
 // that Job without its pods, or the garbage collector has not deleted them yet. Without a manager the pods are not
 // read.
 func waitForFormerPods(ctx context.Context, d *owned.Desired) error {
-	name := d.Object.GetName()
-	if d.Owner.APIReader == nil || len(validation.IsValidLabelValue(name)) > 0 { // the API server refuses a Job of such a name
+	if d.Owner.APIReader == nil {
 		return nil
+	}
+	pod, err := findRunningPod(ctx, d)
+	if pod == nil || err != nil {
+		return err
+	}
+	return owned.NewWaiting(feature.ReasonPodsRunning, feature.PodRecheck, fmt.Sprintf(
+		"%s is not created while Pod %s of a former Job of this name runs: wait for its end, or delete it", d, client.ObjectKeyFromObject(pod)))
+}
+
+// findRunningPod returns a pod of a Job of this name that has not ended, and nil if there is none.
+func findRunningPod(ctx context.Context, d *owned.Desired) (client.Object, error) {
+	name := d.Object.GetName()
+	if len(validation.IsValidLabelValue(name)) > 0 {
+		return nil, nil // the API server refuses a Job of such a name
 	}
 	pods, err := d.Owner.ListLive(ctx, feature.PodKind, d.Object.GetNamespace(), client.MatchingLabels{batchv1.JobNameLabel: name})
 	if err != nil {
-		return fmt.Errorf("pods of a former %s: %w", d, err)
+		return nil, fmt.Errorf("pods of %s: %w", d, err)
 	}
 	for i := range pods {
 		phase, _, _ := unstructured.NestedString(pods[i].Object, "status", "phase") // the API server sets it
 		controller := metav1.GetControllerOfNoCopy(&pods[i])
-		isFormer := controller == nil || controller.Kind == d.Kind.GVK.Kind && controller.Name == name
-		if !isFormer || phase == string(corev1.PodSucceeded) || phase == string(corev1.PodFailed) {
-			continue
+		isOfJob := controller == nil || controller.Kind == d.Kind.GVK.Kind && controller.Name == name
+		if isOfJob && phase != string(corev1.PodSucceeded) && phase != string(corev1.PodFailed) {
+			return &pods[i], nil
 		}
-		return owned.NewWaiting(feature.ReasonPodsRunning, feature.PodRecheck, fmt.Sprintf(
-			"%s is not created while Pod %s of a former Job of this name runs: wait for its end, or delete it", d, client.ObjectKeyFromObject(&pods[i])))
 	}
-	return nil
+	return nil, nil
 }
 
 // startRun starts a Job that the owner's annotation names.
