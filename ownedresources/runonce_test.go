@@ -5,6 +5,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stretchr/testify/require"
@@ -39,6 +40,26 @@ func TestRunOnceReleasesAJobOfAFormerOwner(t *testing.T) {
 	env.sent.Sent()
 	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
 	require.Equal(t, []string{"GET jobs", "GET jobs"}, env.sent.Sent(), "nothing is sent while it runs")
+}
+
+// The cache of a process that has just started may show the owner as it was before its Job ran.
+func TestRunOnceDoesNotRunAgainForAnOldOwner(t *testing.T) {
+	env := newServerEnv(t)
+	set := Ensure(Build(func(*Shop) *batchv1.Job { return contentJob() }, RunOnce()))
+	old := env.owner.DeepCopy()
+	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
+	var job batchv1.Job
+	env.live(t, &job)
+	byHand(t, env, env.owner, func(shop *Shop) {
+		run := record.Run{State: record.RunComplete, Content: job.Annotations[record.Content], Set: set.set.Name}
+		shop.Annotations[record.RunPrefix+"web"] = run.String()
+	})
+	byHand(t, env, &job, func(job *batchv1.Job) { job.Finalizers = nil })
+	require.NoError(t, env.other.Delete(t.Context(), &job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+
+	require.True(t, apierrors.IsConflict(set.Reconcile(t.Context(), env.client, old)))
+	require.False(t, env.exists(t, contentJob()), "it has run")
+	require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner), "the owner as it is now says so")
 }
 
 // A Job for a queue is created as it is.
