@@ -140,6 +140,26 @@ func TestFinalizeFindsWhatTheCacheDoesNotShow(t *testing.T) {
 	}
 }
 
+// Somebody has removed the finalizer of the owner by hand, has created it again, and deletes it before it had a pass.
+func TestFinalizeDeletesWhatAFormerOwnerHasLeft(t *testing.T) {
+	env := newServerEnv(t)
+	s := keptSet(Anywhere())
+	former := env.finalizing(t, s, false)
+	require.NoError(t, s.Reconcile(t.Context(), env.client, former))
+	env.letGo(t, former)
+	kept := namedConfigMap(env.namespace, "kept")
+	require.True(t, env.exists(t, kept))
+
+	owner := newShop()
+	owner.Namespace, owner.Finalizers = env.namespace, []string{s.FinalizerName()}
+	require.NoError(t, env.other.Create(t.Context(), owner))
+	require.NoError(t, env.other.Delete(t.Context(), owner))
+	env.live(t, owner)
+	requireWaits(t, s.Finalize(t.Context(), env.client, owner), "ChildTerminating", "/kept; waits for their deletion")
+	require.False(t, env.exists(t, kept))
+	require.NoError(t, s.Finalize(t.Context(), env.client, owner))
+}
+
 // A finalizer that nobody adds would leave what is anywhere behind.
 func TestAnywhereNeedsTheFinalizer(t *testing.T) {
 	env := newServerEnv(t)
