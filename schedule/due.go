@@ -35,7 +35,7 @@ type Input struct {
 	// also holds for a run that was due before the window and did not start: because the operator was down, or other runs
 	// came first. If another window begins before that time, the run is delayed by that window too, but by no more than a day
 	// in all, and not beyond the deadline. Otherwise it starts before the other window begins; the delay is then the
-	// remainder of the offset divided by the time between the two windows.
+	// offset modulo the time between the two windows.
 	BlackoutWindows BlackoutWindows
 	// Offset is the time from the scheduled time of a run to its due time; see the function [Offset]. The deadline counts
 	// from the due time, so a long offset does not make a run too late. An offset longer than the interval of the schedule

@@ -62,7 +62,7 @@ func (z *zonedCalendar) findPeriod(t int64) {
 	if z.end <= t {
 		z.end = (floorDiv(t, day) + 1) * day
 	}
-	// For the same reason a period may begin with the year, though the last date in the database is later.
+	// A period may begin with the year, too, though the last date in the database is later.
 	for !start.IsZero() {
 		z.start = start.Unix()
 		if _, end = start.ZoneBounds(); !end.After(start) || end.After(at) {

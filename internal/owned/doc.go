@@ -13,5 +13,6 @@
 //	report   metrics, events and log entries about what was done
 //	owned    this package
 //
-// Each package imports only packages below it. Package internal/record has the formats of what is stored in the cluster.
+// Each package imports only packages below it. What opblocks has written itself, and the cache does not show yet, is in package
+// internal/ownwrites. Package internal/record has the formats of what is stored in the cluster.
 package owned

@@ -93,8 +93,8 @@ func NewWaiting(reason string, after time.Duration, message string) *WaitingErro
 	return &WaitingError{reason: reason, message: message, after: after}
 }
 
-// Delayed returns the error with another delay.
-func Delayed(wait *WaitingError, after time.Duration) *WaitingError {
+// WithDelay returns the error with another delay.
+func WithDelay(wait *WaitingError, after time.Duration) *WaitingError {
 	return NewWaiting(wait.reason, after, wait.message)
 }
 

@@ -80,7 +80,7 @@ func (a *Applier) answer(c *Creation) (client.Object, error) {
 	case apierrors.HasStatusCause(c.err, corev1.NamespaceTerminatingCause):
 		wait := owned.NewWaiting(owned.ReasonTerminating, 0, fmt.Sprintf("%s is not created, since its namespace is being deleted", d))
 		if d.Object.GetNamespace() != d.Owner.Namespace { // no event shows when it is gone
-			return nil, owned.Delayed(wait, terminatingNamespaceDelay)
+			return nil, owned.WithDelay(wait, terminatingNamespaceDelay)
 		}
 		return nil, wait
 	case c.err != nil:

@@ -24,9 +24,9 @@ func (a *Applier) deleteOrphan(ctx context.Context, d *owned.Desired, live clien
 	now := a.Clock.Now()
 	deadline := a.Children.OrphanSince(live.GetUID(), now).Add(owned.GarbageCollectorDelay)
 	if left := deadline.Sub(now); left > 0 {
-		return owned.Delayed(orphan.WaitingError, left)
+		return owned.WithDelay(orphan.WaitingError, left)
 	}
-	wait := owned.Delayed(orphan.WaitingError, owned.GarbageCollectorDelay)
+	wait := owned.WithDelay(orphan.WaitingError, owned.GarbageCollectorDelay)
 	if len(live.GetOwnerReferences()) != 1 || live.GetDeletionTimestamp() != nil {
 		return wait
 	}

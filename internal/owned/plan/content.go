@@ -59,7 +59,7 @@ func ToSend(d *owned.Desired, method record.Method) client.Object {
 // lastApplied is the value of opblocks.dev/applied for a write of the object.
 func lastApplied(d *owned.Desired, method record.Method) string {
 	return record.LastApplied{
-		Method: method, Hash: string(d.Sum[:]), Rewritten: d.Rewritten, Replicas: d.Replicas != nil || SetsReplicas(d.Object),
+		Method: method, Hash: string(d.Sum[:]), Rewritten: d.Rewritten, Replicas: d.Replicas != nil || DesiresReplicas(d.Object),
 	}.String()
 }
 

@@ -51,7 +51,7 @@ const (
 	OwnerIsAlive  Fact = "whether the owner is as the API server has it"
 	FormerIsGone  Fact = "whether the former owner that the mark names is gone"
 	PaceOfWrites  Fact = "whether a write has to wait, because another writer undoes it again and again"
-	RestIsApplied Fact = "that the object is applied as it is, since no volume can grow now"
+	RestIsApplied Fact = "that the object is applied now, since nothing has to be done to its volumes first"
 )
 
 // State is what is known of one desired and one live object.

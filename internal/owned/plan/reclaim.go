@@ -157,7 +157,7 @@ func mayRemove(d *owned.Desired, path fieldpath.Path, withSpec bool) bool {
 		return len(names) == 3 && (names[1] == "labels" || names[1] == "annotations")
 	case "spec":
 		isReplicas := len(names) == 2 && names[1] == "replicas"
-		return withSpec && (!isReplicas || SetsReplicas(d.Object))
+		return withSpec && (!isReplicas || DesiresReplicas(d.Object))
 	}
 	return true
 }

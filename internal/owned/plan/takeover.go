@@ -16,7 +16,7 @@ import (
 // TakeOverSteps decides what has to be done before the next apply, from how the object was last written.
 func TakeOverSteps(d *owned.Desired, last record.LastApplied) (migrates, releases bool) {
 	migrates = last.Method != record.ByApply
-	releases = migrates && d.Options.CreateOnly != nil || last.Replicas && !SetsReplicas(d.Object)
+	releases = migrates && d.Options.CreateOnly != nil || last.Replicas && !DesiresReplicas(d.Object)
 	return migrates, releases
 }
 
@@ -34,7 +34,7 @@ func HandedOverFields(d *owned.Desired, live client.Object) (map[string]any, err
 	if holdsList(fields) {
 		return nil, fmt.Errorf("%s: CreateOnly unsets a field in a list: the other fields and items of the list would be released too; leave lists as they are", d)
 	}
-	if spec, ok := trees[2]["spec"].(map[string]any); ok && !SetsReplicas(d.Object) && spec["replicas"] != nil {
+	if spec, ok := trees[2]["spec"].(map[string]any); ok && !DesiresReplicas(d.Object) && spec["replicas"] != nil {
 		if fields == nil {
 			fields = map[string]any{}
 		}
@@ -85,8 +85,8 @@ func holdsList(v any) bool {
 	return false
 }
 
-// SetsReplicas reports whether spec.replicas of a scalable object is set.
-func SetsReplicas(obj client.Object) bool {
+// DesiresReplicas reports whether spec.replicas of a scalable object is set.
+func DesiresReplicas(obj client.Object) bool {
 	switch obj := obj.(type) {
 	case *appsv1.Deployment:
 		return obj.Spec.Replicas != nil

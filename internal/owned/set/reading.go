@@ -88,7 +88,7 @@ func (r *Reconciliation) inputError(err error) error {
 	}
 	missing := owned.NewWaiting(owned.ReasonReferenceNotFound, 0, child.Describe()+": "+missingText(err))
 	if r.unseen {
-		missing = owned.Delayed(missing, apply.MaxCacheDelay) // no event comes if the cache leaves the object out
+		missing = owned.WithDelay(missing, apply.MaxCacheDelay) // no event comes if the cache leaves the object out
 	}
 	if child.Options.KeepWhileMissing == nil {
 		return missing

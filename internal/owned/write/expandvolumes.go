@@ -138,7 +138,7 @@ func growClaim(ctx context.Context, o *owned.Owner, claim *unstructured.Unstruct
 // orphans are the pods that it is going to adopt. Unless the number is 0, one of them has to show it too: the owner's
 // annotation alone may be forged.
 func KeepReplicas(ctx context.Context, d *owned.Desired, orphans []unstructured.Unstructured) error {
-	if !d.Options.ExpandVolumes || plan.SetsReplicas(d.Object) {
+	if !d.Options.ExpandVolumes || plan.DesiresReplicas(d.Object) {
 		return nil
 	}
 	if err := d.Owner.RequireCurrent(ctx); err != nil { // an older owner may have another annotation, or none

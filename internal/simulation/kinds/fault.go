@@ -62,8 +62,8 @@ const (
 	// Only then does the old leader continue: it finishes its pass, and then its process ends.
 	LeaderChange Fault = "leader change before"
 	// ForeignFinalizer: the user deletes an object, and the finalizer of another controller outlasts the operator's own: it
-	// is removed only when the operator is quiet. If the operator had a finalizer on the object, its last pass over the
-	// object must not have failed by then.
+	// is removed only when the operator is quiet. It is a finding if the operator has removed its own finalizer, and its passes
+	// over the object fail until then.
 	ForeignFinalizer Fault = "foreign finalizer at"
 	// Reversed: of several requests that a set of children sends at once, the last is done first. Faults at these requests
 	// are tried in the order in which the children are declared.

@@ -6,7 +6,7 @@ import (
 )
 
 // Rule describes a kind of fault: where it can be injected. Package operator injects most of them,
-// and package run those that are about what other controllers hold.
+// and package run (held.go) those that are about what other controllers hold.
 type Rule struct {
 	Kind            kinds.Fault
 	Requests        func(c *request.Call) bool // reports whether it can be injected there; nil: it is not injected at requests, but at changes of objects or in batches
