@@ -58,6 +58,7 @@ func newMemoryEnvOf(t *testing.T, set *ChildSet[*Shop], steps ...reconcile.Named
 		clock: clocktesting.NewFakePassiveClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)),
 		queue: &controllertest.Queue{TypedInterface: workqueue.NewTyped[ctrl.Request]()},
 	}
+	set.set.Cache = env
 	env.reconciler = reconcile.New[*Shop](env, steps...).WithClock(env.clock)
 	require.NoError(t, server.Client().Create(t.Context(), newShop()))
 	return env
@@ -152,6 +153,23 @@ func (env *memoryEnv) show(t *testing.T) {
 func (env *memoryEnv) showSilently(t *testing.T) {
 	t.Helper()
 	env.shown = env.stored(t)
+	for _, sample := range env.set.set.Watched() {
+		gvk, err := env.GroupVersionKindFor(sample)
+		require.NoError(t, err)
+		list := set.NewList(sample, gvk, env.Scheme())
+		require.NoError(t, env.server.List(t.Context(), list))
+		for _, obj := range set.ItemsOf(list) {
+			env.watchedKind(obj).Index(obj)
+		}
+	}
+}
+
+func (env *memoryEnv) watchedKind(child client.Object) set.WatchedKind {
+	kind, err := set.Watcher{Set: env.set.set}.Kind(child, env.Scheme())
+	if err != nil {
+		panic(err)
+	}
+	return kind
 }
 
 func (env *memoryEnv) created(obj client.Object) {
@@ -159,7 +177,7 @@ func (env *memoryEnv) created(obj client.Object) {
 		set.Watcher{Set: env.set.set}.ObserveOwners().Create(context.Background(), event.CreateEvent{Object: obj}, env.queue)
 		return
 	}
-	set.Watcher{Set: env.set.set}.Observe().Create(event.CreateEvent{Object: obj})
+	env.watchedKind(obj).Observe().Create(event.CreateEvent{Object: obj})
 }
 
 func (env *memoryEnv) updated(before, after client.Object) {
@@ -167,7 +185,7 @@ func (env *memoryEnv) updated(before, after client.Object) {
 		set.Watcher{Set: env.set.set}.ObserveOwners().Update(context.Background(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, env.queue)
 		return
 	}
-	set.Watcher{Set: env.set.set}.Observe().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
+	env.watchedKind(after).Observe().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
 }
 
 func (env *memoryEnv) deleted(obj client.Object) {
@@ -175,7 +193,7 @@ func (env *memoryEnv) deleted(obj client.Object) {
 		set.Watcher{Set: env.set.set}.ObserveOwners().Delete(context.Background(), event.DeleteEvent{Object: obj}, env.queue)
 		return
 	}
-	set.Watcher{Set: env.set.set}.Observe().Delete(event.DeleteEvent{Object: obj})
+	env.watchedKind(obj).Observe().Delete(event.DeleteEvent{Object: obj})
 }
 
 // pass runs one pass, and notes what it finds of functions that are not pure.

@@ -10,9 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -23,47 +25,128 @@ type written struct {
 	order  int // see opblocks.dev/order
 }
 
-// listWritten returns the objects that this set wrote for the owner, also objects that are being deleted. unserved are
-// the kinds that are not served ([ownedresources.IfServed]), which have no objects.
-func (s Pruner) listWritten(ctx context.Context, o *owned.Owner) (found []written, unserved []*owned.Kind, err error) {
-	return s.listIndexed(ctx, o, controllerBucket(o.Reference.UID), func(k *owned.Kind, obj client.Object) bool { return s.isWritten(o, k, obj) })
+// listWritten returns the objects that this set wrote for the owner, also objects that are being deleted. Kinds that are not served
+// ([ownedresources.IfServed]) have no objects; unserved is true if there is one.
+func (s Pruner) listWritten(ctx context.Context, o *owned.Owner) (found []written, unserved bool, err error) {
+	is := func(k *owned.Kind, obj client.Object) bool { return s.isWritten(o, k, obj) }
+	err = s.eachKind(o, func(place int, k *owned.Kind) error {
+		all, served, err := s.list(ctx, o, place, k, []types.UID{o.Reference.UID}, is)
+		found, unserved = append(found, all...), unserved || !served
+		return err
+	})
+	return found, unserved, err
 }
 
 // listFormer returns the objects that this set wrote anywhere for a former owner, and that are not retained. The
 // garbage collector does not delete them. Without a manager, no event of theirs triggers a reconcile either.
-func (s Pruner) listFormer(ctx context.Context, o *owned.Owner) ([]written, error) {
+func (s Pruner) listFormer(ctx context.Context, o *owned.Owner) (found []written, err error) {
 	name := o.ObjectName()
-	found, _, err := s.listIndexed(ctx, o, nameBucket(name), func(k *owned.Kind, obj client.Object) bool {
+	is := func(k *owned.Kind, obj client.Object) bool {
 		m, marked := record.MarkOf(obj, k.GVK.GroupKind())
-		return marked && m.Owner == name && m.UID != o.Reference.UID && !m.Retained && s.Known().isAnywhere(k.GVK) && s.carriesRecords(obj)
+		return marked && m.Owner == name && m.UID != o.Reference.UID && !m.Retained && s.carriesRecords(obj)
+	}
+	err = s.eachKind(o, func(place int, k *owned.Kind) error {
+		if !s.Known().isAnywhere(k.GVK) {
+			return nil
+		}
+		all, _, err := s.list(ctx, o, place, k, s.childIndex.formerOwners(name, o.Reference.UID), is)
+		found = append(found, all...)
+		return err
 	})
 	return found, err
 }
 
-// listIndexed returns the objects of the set's kinds that are in a bucket of the index and satisfy a function.
-func (s Pruner) listIndexed(ctx context.Context, o *owned.Owner, bucket string, is func(*owned.Kind, client.Object) bool) (found []written, unserved []*owned.Kind, err error) {
+// eachKind calls a function with each kind of children, and with the place of the kind: see childName.
+func (s Pruner) eachKind(o *owned.Owner, do func(place int, k *owned.Kind) error) error {
 	kinds, err := s.KindsIn(o.Client.Scheme())
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	for i, k := range kinds {
-		if firstOfKind(kinds, i) != i || bucket != controllerBucket(o.Reference.UID) && !s.Known().isAnywhere(k.GVK) {
+		if firstOfKind(kinds, i) != i {
 			continue
 		}
-		list, served, err := s.listIfServed(ctx, o, s.Children[i], k.GVK, bucket)
-		if err != nil {
-			return nil, nil, err
+		if err := do(i, k); err != nil {
+			return fmt.Errorf("list the children of %s: %w", o, err)
 		}
-		if !served {
-			unserved = append(unserved, k)
+	}
+	return nil
+}
+
+// list returns the objects of a kind that satisfy a function: of those of some owners in the index, or without a manager of all. They
+// may be the cache's own.
+func (s Pruner) list(ctx context.Context, o *owned.Owner, place int, k *owned.Kind, owners []types.UID, is func(*owned.Kind, client.Object) bool) (found []written, served bool, err error) {
+	state, err := s.Served.acquire(s.Children[place], k.GVK, o.Client)
+	if err != nil || state.leavesOut() {
+		return nil, false, err
+	}
+	defer s.Served.release(state, k.GVK)
+	var all []client.Object
+	switch s.Cache {
+	case nil:
+		all, err = s.listByClient(ctx, o, place, k)
+	default:
+		all, err = s.listIndexed(ctx, place, k, owners)
+	}
+	for _, obj := range all {
+		if is(k, obj) {
+			found = append(found, written{k, obj, record.OrderOf(obj)})
 		}
-		for _, obj := range list {
-			if is(k, obj) {
-				found = append(found, written{k, obj, record.OrderOf(obj)})
+	}
+	return found, true, err
+}
+
+func (s Pruner) listByClient(ctx context.Context, o *owned.Owner, place int, k *owned.Kind) ([]client.Object, error) {
+	list := NewList(s.Children[place].Sample, k.GVK, o.Client.Scheme())
+	options := []client.ListOption{client.UnsafeDisableDeepCopy}
+	if !s.Known().isAnywhere(k.GVK) {
+		options = append(options, client.InNamespace(o.Namespace))
+	}
+	err := o.Client.List(ctx, list, options...)
+	return ItemsOf(list), err
+}
+
+func (s Pruner) listIndexed(ctx context.Context, place int, k *owned.Kind, owners []types.UID) (all []client.Object, err error) {
+	for _, owner := range owners {
+		for _, name := range s.childIndex.childrenOf(owner) {
+			if int(name.kind) != place {
+				continue
+			}
+			if obj, err := s.readIndexed(ctx, k.GVK.GroupKind(), owner, name); err != nil {
+				return nil, err
+			} else if obj != nil {
+				all = append(all, obj)
 			}
 		}
 	}
-	return found, unserved, nil
+	return all, nil
+}
+
+// readIndexed returns an object of an owner in the index, which may be the cache's own. If the cache does not show it, it is removed
+// from the index and nil is returned.
+func (s *Set) readIndexed(ctx context.Context, kind schema.GroupKind, owner types.UID, name childName) (client.Object, error) {
+	before := s.childIndex.state()
+	obj := s.Children[name.kind].empty()
+	err := s.Cache.Get(ctx, name.NamespacedName, obj, apply.WithoutCopy)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	if is, _, ok := s.writtenFor(kind, obj); err != nil || !ok || is != owner {
+		s.childIndex.removeAbsent(owner, name, before)
+		return nil, nil
+	}
+	return obj, nil
+}
+
+// writtenFor returns the owner for which the set has written an object, and the mark of one without an owner reference.
+func (s *Set) writtenFor(kind schema.GroupKind, obj client.Object) (owner types.UID, mark *record.Mark, ok bool) {
+	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
+		return ref.UID, nil, s.carriesRecords(obj)
+	}
+	if m, marked := record.MarkOf(obj, kind); marked {
+		return m.UID, &m, s.carriesRecords(obj)
+	}
+	return "", nil, false
 }
 
 // firstOfKind returns the index of the first child that has the same kind as child i.
@@ -71,8 +154,7 @@ func firstOfKind(kinds []*owned.Kind, i int) int {
 	return slices.IndexFunc(kinds, func(k *owned.Kind) bool { return k.GVK == kinds[i].GVK })
 }
 
-// isWritten reports whether a live object was written by this set for this owner. Most objects of a bucket of the index belong to
-// other owners, so the owner is compared first.
+// isWritten reports whether a live object was written by this set for this owner.
 func (s *Set) isWritten(o *owned.Owner, k *owned.Kind, live client.Object) bool {
 	if controller := metav1.GetControllerOfNoCopy(live); controller != nil {
 		return controller.UID == o.Reference.UID && s.carriesRecords(live)
@@ -83,24 +165,6 @@ func (s *Set) isWritten(o *owned.Owner, k *owned.Kind, live client.Object) bool 
 // carriesRecords reports whether a live object was written by this set, under its present name or an earlier one.
 func (s *Set) carriesRecords(live client.Object) bool {
 	return owned.IsWrittenBy(live, s.Name, s.FormerNames)
-}
-
-// list returns objects of a kind, among them all objects in a bucket of the index. They may be the cache's own.
-func (s Pruner) list(ctx context.Context, o *owned.Owner, sample client.Object, gvk schema.GroupVersionKind, bucket string) ([]client.Object, error) {
-	list := NewList(sample, gvk, o.Client.Scheme())
-	options := []client.ListOption{client.UnsafeDisableDeepCopy}
-	if !s.Known().isAnywhere(gvk) {
-		options = append(options, client.InNamespace(o.Namespace))
-	}
-	reader := client.Reader(o.Client)
-	if s.Cache != nil { // it has the index, also for unstructured objects
-		reader = s.Cache
-		options = append(options, client.MatchingFields{controllerIndex: bucket})
-	}
-	if err := reader.List(ctx, list, options...); err != nil {
-		return nil, fmt.Errorf("list the children of %s: %w", o, err)
-	}
-	return ItemsOf(list), nil
 }
 
 // NewList returns an empty list of objects of a kind, in the type of sample.

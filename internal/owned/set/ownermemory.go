@@ -2,7 +2,6 @@ package set
 
 import (
 	"hash/maphash"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/internal/versions"
 )
@@ -25,33 +23,29 @@ type ownerMemory struct {
 
 	// blocked holds the owners that wait for a name which an object of somebody else has. That object's owner reference
 	// leads elsewhere, so its deletion does not enqueue them. Several may wait for one name.
-	blocked map[record.Name][]types.NamespacedName
-	// marked holds the owners of children with marks, once these children were listed.
-	marked       map[record.Name]types.UID
-	orphaning    map[types.UID]bool // owners that are deleted with orphan propagation
-	blockedCount atomic.Int64       // the length of blocked, which can be read without the lock
+	blocked   map[record.Name][]types.NamespacedName
+	orphaning map[types.UID]bool // owners that are deleted with orphan propagation
+	// pruned holds the digest of the desired children's names when the others were last pruned. It is for sets without a
+	// manager, which have no index.
+	pruned       map[types.UID]uint64
+	blockedCount atomic.Int64 // the length of blocked, which can be read without the lock
 }
 
 // rememberedOwner is what is remembered of one owner.
 type rememberedOwner struct {
-	// Pruned is the digest of the desired children's names when the others were last pruned, 0 if they have to be listed
-	// again. So after a restart they are listed once.
-	Pruned uint64
 	// inputs are the values of inputs that were read from the API server. The key is the input.
 	inputs map[*Input]inputMemory
-	// settled is what was found when there was nothing to do, nil if there may be something to do.
-	settled *settledOwner
+	// settled is what was found when there was nothing to do.
+	settled settledOwner
 	// running is the number of reconciles that have begun and not ended. disturbed is set if an event came while one
 	// ran.
 	running   int32
 	disturbed bool
-	// listing is set while the children are listed, until one appears or is deleted.
-	listing bool
 }
 
 func newOwnerMemory(v *versions.Epoch) *ownerMemory {
 	return &ownerMemory{seed: maphash.MakeSeed(), versions: v, ByUID: map[types.UID]rememberedOwner{}, blocked: map[record.Name][]types.NamespacedName{},
-		marked: map[record.Name]types.UID{}, orphaning: map[types.UID]bool{}}
+		orphaning: map[types.UID]bool{}, pruned: map[types.UID]uint64{}}
 }
 
 // forget drops everything that is remembered of an owner that is gone.
@@ -76,7 +70,7 @@ func (m *ownerMemory) forgetUID(owner types.UID) {
 	defer m.mu.Unlock()
 	delete(m.ByUID, owner)
 	delete(m.orphaning, owner)
-	maps.DeleteFunc(m.marked, func(_ record.Name, uid types.UID) bool { return uid == owner })
+	delete(m.pruned, owner)
 }
 
 func (m *ownerMemory) change(owner types.UID, f func(*rememberedOwner)) {
@@ -84,7 +78,7 @@ func (m *ownerMemory) change(owner types.UID, f func(*rememberedOwner)) {
 	defer m.mu.Unlock()
 	record := m.ByUID[owner]
 	f(&record)
-	if record.Pruned == 0 && len(record.inputs) == 0 && record.settled == nil && record.running == 0 && !record.listing {
+	if len(record.inputs) == 0 && record.settled.versions == 0 && record.running == 0 {
 		delete(m.ByUID, owner)
 		return
 	}
@@ -114,64 +108,13 @@ func (m *ownerMemory) digest(desired DesiredNames) uint64 {
 func (m *ownerMemory) isPruned(owner types.UID, children uint64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.ByUID[owner].Pruned == children
+	return m.pruned[owner] == children
 }
 
-// beginList notes that the children of an owner are going to be listed.
-func (m *ownerMemory) beginList(owner types.UID) {
-	m.change(owner, func(r *rememberedOwner) { r.listing = true })
-}
-
-// endList notes that the children other than the desired ones were pruned, or with 0 that they were not. If a child has
-// appeared or was deleted since beginList, they have to be listed again.
-func (m *ownerMemory) endList(owner types.UID, children uint64) {
-	m.change(owner, func(r *rememberedOwner) {
-		if r.Pruned = children; !r.listing {
-			r.Pruned = 0
-		}
-		r.listing = false
-	})
-}
-
-// listAgain makes the next pass of an owner list its children.
-func (m *ownerMemory) listAgain(owner types.UID) {
-	m.change(owner, func(r *rememberedOwner) { r.Pruned, r.listing = 0, false })
-}
-
-// childDeleted makes the next pass of the child's owner list its children again: perhaps the owner is being deleted too.
-func (m *ownerMemory) childDeleted(child client.Object) {
-	if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
-		m.listAgain(ref.UID)
-	}
-	if mark, marked := record.ParseOwner(child.GetAnnotations()[record.Owner]); marked {
-		m.listAgain(mark.UID)
-	}
-}
-
-// setMarked remembers that the children of an owner were listed, and the children that its former owners have left.
-func (m *ownerMemory) setMarked(o *owned.Owner) {
+func (m *ownerMemory) setPruned(owner types.UID, children uint64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.marked[o.ObjectName()] = o.Reference.UID
-}
-
-// childAppeared makes the next pass of an owner list its children again. It is called for a child that this process has
-// not just written: a request that took effect late may have created it, after the owner changed or after another
-// process became the leader. The same holds for a child that belongs to a former owner.
-func (m *ownerMemory) childAppeared(child client.Object) {
-	if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
-		m.listAgain(ref.UID)
-	}
-	mark, marked := record.ParseOwner(child.GetAnnotations()[record.Owner])
-	if !marked {
-		return
-	}
-	m.mu.Lock()
-	owner, known := m.marked[mark.Owner]
-	m.mu.Unlock()
-	if known {
-		m.listAgain(owner)
-	}
+	m.pruned[owner] = children
 }
 
 // ownerSeen remembers that an owner is deleted with orphan propagation.

@@ -25,27 +25,23 @@ func TestOwnerMemory(t *testing.T) {
 	}
 	t.Run("ForgetEverything", func(t *testing.T) {
 		m := newOwnerMemory(&versions.Epoch{})
-		m.beginList("o")
-		m.endList("o", m.digest(DesiredNames{Objects: []owned.Declared{child("a")}}))
+		m.setPruned("o", m.digest(DesiredNames{Objects: []owned.Declared{child("a")}}))
+		m.end("o", m.begin("o"), settledOwner{versions: 7})
+		require.NotEmpty(t, m.ByUID)
 		b := child("b")
 		m.setBlocked(b.ObjectName(), client.ObjectKeyFromObject(ownerObject))
 		m.forget(ownerObject)
 		require.Empty(t, m.ByUID)
 		require.Empty(t, m.blocked)
+		require.Empty(t, m.pruned)
 	})
 	t.Run("Pruned", func(t *testing.T) {
 		m := newOwnerMemory(&versions.Epoch{})
 		one, two := m.digest(DesiredNames{Objects: []owned.Declared{child("a")}}), m.digest(DesiredNames{Objects: []owned.Declared{child("a"), child("b")}})
 		require.False(t, m.isPruned("o", one), "after a restart")
-		m.beginList("o")
-		m.endList("o", one)
+		m.setPruned("o", one)
 		require.True(t, m.isPruned("o", one))
 		require.False(t, m.isPruned("o", two), "other names")
-		deleted := child("a").Object
-		deleted.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(ownerObject, corev1.SchemeGroupVersion.WithKind("ConfigMap"))})
-		m.childDeleted(deleted)
-		require.False(t, m.isPruned("o", one), "after the deletion of a child")
-		require.Empty(t, m.ByUID)
 	})
 	t.Run("Blocked", func(t *testing.T) {
 		m := newOwnerMemory(&versions.Epoch{})
@@ -65,41 +61,21 @@ func TestOwnerMemory(t *testing.T) {
 	})
 }
 
-// The children are listed again if one appears or is deleted while they are listed.
-func TestListAgain(t *testing.T) {
-	m := newOwnerMemory(&versions.Epoch{})
-	child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "o", Controller: new(true)}}}}
-	for name, event := range map[string]func(client.Object){"Appeared": m.childAppeared, "Deleted": m.childDeleted} {
-		t.Run(name, func(t *testing.T) {
-			m.beginList("o")
-			event(child)
-			m.endList("o", 7)
-			require.False(t, m.isPruned("o", 7))
-			require.Empty(t, m.ByUID)
-			m.beginList("o")
-			m.endList("o", 7)
-			require.True(t, m.isPruned("o", 7))
-		})
-	}
-}
-
 // Two reconcilers that share a set may reconcile an owner at once. An event that comes while both run is not lost when the first
 // of them ends.
 func TestSettledOfTwoReconcilesAtOnce(t *testing.T) {
 	m := newOwnerMemory(&versions.Epoch{})
-	m.beginList("o")
-	m.endList("o", 7)
-	found := func() *settledOwner { return &settledOwner{version: "1"} }
+	found := settledOwner{versions: 7}
 	first, second := m.begin("o"), m.begin("o")
 	m.observe("o")
-	m.end("o", first, found())
-	require.Nil(t, m.settledOf("o"))
-	m.end("o", second, found())
-	require.Nil(t, m.settledOf("o"))
-	m.end("o", m.begin("o"), found())
-	require.NotNil(t, m.settledOf("o"), "the next one is not disturbed")
+	m.end("o", first, found)
+	require.Zero(t, m.settledOf("o"))
+	m.end("o", second, found)
+	require.Zero(t, m.settledOf("o"))
+	m.end("o", m.begin("o"), found)
+	require.NotZero(t, m.settledOf("o"), "the next one is not disturbed")
 	first = m.begin("o")
 	m.forget(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: "o"}})
-	m.end("o", first, found())
+	m.end("o", first, found)
 	require.Empty(t, m.ByUID, "an owner that is gone is not remembered")
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned"
@@ -27,26 +26,35 @@ type DesiredNames struct {
 	retains []byte // see Reconciliation.retains
 }
 
+// undesired returns a function that reports whether an object of a name is certainly not desired.
+func (d DesiredNames) undesired() func(record.Name) bool {
+	isDesired := func(name record.Name) bool {
+		return slices.ContainsFunc(d.Objects, func(o owned.Declared) bool { return o.ObjectName() == name })
+	}
+	if len(d.Objects) >= NameIndexFrom {
+		names := make(map[record.Name]bool, len(d.Objects))
+		for i := range d.Objects {
+			names[d.Objects[i].ObjectName()] = true
+		}
+		isDesired = func(name record.Name) bool { return names[name] }
+	}
+	return func(name record.Name) bool {
+		return !isDesired(name) && !slices.ContainsFunc(d.unbuilt, func(k *owned.Kind) bool { return k.GVK.GroupKind() == name.Kind })
+	}
+}
+
 // without returns the objects that are certainly not desired.
-func (d DesiredNames) without(found []written) (undesired []written) {
+func (d DesiredNames) without(found []written) (rest []written) {
 	if len(found) == 0 {
 		return nil
 	}
-	names := make(map[record.Name]bool, len(d.Objects))
-	for i := range d.Objects {
-		names[d.Objects[i].ObjectName()] = true
-	}
-	kinds := map[schema.GroupKind]bool{}
-	for _, k := range d.unbuilt {
-		kinds[k.GVK.GroupKind()] = true
-	}
+	undesired := d.undesired()
 	for _, w := range found {
-		kind := w.kind.GVK.GroupKind()
-		if !kinds[kind] && !names[record.NameOf(kind, w.object)] {
-			undesired = append(undesired, w)
+		if undesired(record.NameOf(w.kind.GVK.GroupKind(), w.object)) {
+			rest = append(rest, w)
 		}
 	}
-	return undesired
+	return rest
 }
 
 // Pruner finds and deletes what a set has written.
@@ -54,21 +62,11 @@ type Pruner struct{ *Set }
 
 // prune deletes the children that the set wrote for the owner and that are not desired any more. In a pass of package
 // reconcile it does so after all steps, if each of them succeeded or waits. It reports whether nothing was left to do.
-//
-// It lists the children in the cache only if one of these holds:
-//
-//   - The desired names have changed, or what the functions of [ownedresources.Child.Retain] return.
-//   - A child has appeared.
-//   - A child was deleted.
-//   - The process is new.
-//   - The cache did not show a write of ours yet when they were last listed.
-//   - The owner has the record of a Job that is not desired any more.
 func (s Pruner) prune(ctx context.Context, o *owned.Owner, desired DesiredNames) (done bool, err error) {
-	digest := s.Owners.digest(desired)
-	if s.Owners.isPruned(o.Reference.UID, digest) && len(UndesiredRuns(o, desired)) == 0 {
+	if !s.mayPrune(o, desired) && len(UndesiredRuns(o, desired)) == 0 {
 		return true, nil
 	}
-	now := func(ctx context.Context) error { return s.pruneNow(ctx, o, desired, digest) }
+	now := func(ctx context.Context) error { return s.pruneNow(ctx, o, desired) }
 	if pass := passcontext.FromContext(ctx); pass != nil {
 		pass.AfterSteps(now)
 		return false, nil
@@ -76,13 +74,26 @@ func (s Pruner) prune(ctx context.Context, o *owned.Owner, desired DesiredNames)
 	return false, now(ctx)
 }
 
-func (s Pruner) pruneNow(ctx context.Context, o *owned.Owner, desired DesiredNames, digest uint64) error {
-	// Pending is read before listing. A list lacks what we wrote and the cache does not show yet. Then the children
-	// have to be listed again.
-	complete := !s.Applier.Writes.Pending()
-	uid, pruned := o.Reference.UID, uint64(0)
-	s.Owners.beginList(uid)
-	defer func() { s.Owners.endList(uid, pruned) }()
+// mayPrune reports whether there may be children that are not desired. Without a manager nobody knows, until they were listed
+// for the same desired names.
+func (s Pruner) mayPrune(o *owned.Owner, desired DesiredNames) bool {
+	if s.Cache == nil {
+		return !s.Owners.isPruned(o.Reference.UID, s.Owners.digest(desired))
+	}
+	if len(s.childIndex.formerOwners(o.ObjectName(), o.Reference.UID)) > 0 {
+		return true
+	}
+	children := s.childIndex.childrenOf(o.Reference.UID)
+	if len(children) == 0 {
+		return false
+	}
+	undesired := desired.undesired()
+	return slices.ContainsFunc(children, func(child childName) bool {
+		return undesired(record.Name{Kind: s.Known().kinds[child.kind].GVK.GroupKind(), NamespacedName: child.NamespacedName})
+	})
+}
+
+func (s Pruner) pruneNow(ctx context.Context, o *owned.Owner, desired DesiredNames) error {
 	found, unserved, err := s.listWritten(ctx, o)
 	if err != nil {
 		return err
@@ -104,12 +115,8 @@ func (s Pruner) pruneNow(ctx context.Context, o *owned.Owner, desired DesiredNam
 	if _, err := s.deleteInOrder(ctx, o, desired.without(left), "left by a former "+o.String()); err != nil {
 		return err
 	}
-	complete = complete && !slices.ContainsFunc(unserved, desired.knows) // they were served when the children were built
-	if complete {
-		pruned = digest
-		if len(o.Finalizers) > 0 {
-			s.Owners.setMarked(o)
-		}
+	if s.Cache == nil && !unserved {
+		s.Owners.setPruned(o.Reference.UID, s.Owners.digest(desired))
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 
 // checkPurity builds the children although the owner is settled. It returns an error if they are not as they were
 // applied last: then a function that builds depends on something that is neither the owner nor an input.
-func (s *Set) checkPurity(ctx context.Context, c client.Client, obj client.Object, last *settledOwner) error {
+func (s *Set) checkPurity(ctx context.Context, c client.Client, obj client.Object, children []childName, last *settledMore) error {
 	obj = obj.DeepCopyObject().(client.Object) // it may be the cache's own
 	o, err := s.ownerOf(obj, c)
 	if err != nil {
@@ -45,8 +45,8 @@ func (s *Set) checkPurity(ctx context.Context, c client.Client, obj client.Objec
 			}
 		}
 	}
-	if len(r.objects) != len(last.children) {
-		return impure(o.String(), fmt.Sprintf("it has %d children instead of %d", len(r.objects), len(last.children)), nil)
+	if len(r.objects) != len(children) {
+		return impure(o.String(), fmt.Sprintf("it has %d children instead of %d", len(r.objects), len(children)), nil)
 	}
 	return nil
 }

@@ -169,7 +169,7 @@ func NewCombinedInput(parts []*Input, value func(values map[*Input]any) (any, er
 // one is missing.
 func (r *Reconciliation) liveObjects(child *Child) (objs []client.Object, err error) {
 	state := &r.States[r.Set.order.index[child]]
-	if state.leftOut() {
+	if state.Served.leavesOut() {
 		return nil, nil
 	}
 	for _, d := range r.objects[state.from:state.to] {

@@ -109,7 +109,7 @@ func (r *Reconciliation) abandonExpansions() {
 // build calls the child's function. It sends no request, unless the child has an input that does.
 func (r *Reconciliation) build(i int) {
 	child, state := r.Set.Children[i], &r.States[i]
-	if state.leftOut() {
+	if state.Served.leavesOut() {
 		return
 	}
 	r.building, state.from = i, len(r.objects)

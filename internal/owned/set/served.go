@@ -67,36 +67,36 @@ func (s *Set) checkServed(gvk schema.GroupVersionKind, scheme *runtime.Scheme) (
 }
 
 // watchWhileServed returns the watch of a kind with the option IfServed.
-func (s Watcher) watchWhileServed(mgr ctrl.Manager, child client.Object, gvk schema.GroupVersionKind) (*servedkinds.Watch, error) {
+func (k WatchedKind) watchWhileServed(mgr ctrl.Manager, child client.Object) (*servedkinds.Watch, error) {
 	kinds, err := servedkinds.ForManager(mgr)
 	if err != nil {
 		return nil, err
 	}
-	owner := s.newOwner()
+	owner := k.newOwner()
 	owned := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), owner, handler.OnlyControllerOwner())
 	handlers := []servedkinds.Handler{
-		{Handler: owned, Predicates: []predicate.Predicate{s.Observe()}},
-		{Handler: s.enqueueBlocked(gvk.GroupKind())},
+		{Handler: owned, Predicates: []predicate.Predicate{k.Observe()}},
+		{Handler: k.enqueueBlocked()},
 	}
-	if marked, err := s.enqueueMarked(mgr, owner, gvk); err != nil {
+	if marked, err := k.enqueueMarked(mgr, owner, k.gvk); err != nil {
 		return nil, err
 	} else if marked != nil {
 		handlers = append(handlers, servedkinds.Handler{Handler: marked})
 	}
 	w, err := kinds.Watch(child, servedkinds.Options{
-		Indexes:  map[string]client.IndexerFunc{controllerIndex: controllerValue},
+		Indexes:  map[string]client.IndexerFunc{k.field(): k.Index},
 		Handlers: handlers,
-		Requests: func(ctx context.Context) ([]ctrl.Request, error) { return s.allOwners(ctx, mgr) },
-		Appeared: func() { s.Applier.Kinds.Forget(gvk) },
-		Gone:     func(ctx context.Context) { s.forgetChildren(ctx, child, gvk, mgr.GetScheme()) },
+		Requests: func(ctx context.Context) ([]ctrl.Request, error) { return k.allOwners(ctx, mgr) },
+		Appeared: func() { k.Applier.Kinds.Forget(k.gvk) },
+		Gone:     func(ctx context.Context) { k.forgetChildren(ctx, child, mgr.GetScheme()) },
 	})
 	if err != nil {
 		return nil, err
 	}
-	if s.Served == nil {
-		s.Served = gates{}
+	if k.Served == nil {
+		k.Served = gates{}
 	}
-	s.Served[gvk] = w
+	k.Served[k.gvk] = w
 	return w, nil
 }
 
@@ -124,13 +124,14 @@ func (s Watcher) allOwners(ctx context.Context, mgr ctrl.Manager) (requests []ct
 }
 
 // forgetChildren drops what is remembered of the children of a kind that is gone: no event of their deletion may come.
-func (s Watcher) forgetChildren(ctx context.Context, sample client.Object, gvk schema.GroupVersionKind, scheme *runtime.Scheme) {
-	list := NewList(sample, gvk, scheme)
-	if err := s.Cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).V(1).Info("Cannot list the children of a kind that is gone", "kind", gvk.String(), "reason", err.Error())
+func (k WatchedKind) forgetChildren(ctx context.Context, sample client.Object, scheme *runtime.Scheme) {
+	k.childIndex.removeKind(k.place)
+	list := NewList(sample, k.gvk, scheme)
+	if err := k.Cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).V(1).Info("Cannot list the children of a kind that is gone", "kind", k.gvk.String(), "reason", err.Error())
 	}
 	for _, child := range ItemsOf(list) {
-		s.Applier.Children.Forget(child.GetUID())
+		k.Applier.Children.Forget(child.GetUID())
 	}
 }
 
@@ -175,22 +176,6 @@ func (g gates) release(state servedState, gvk schema.GroupVersionKind) {
 	}
 }
 
-// listIfServed lists objects of the kind of a child. It returns served as false if the kind is not served.
-func (s Pruner) listIfServed(ctx context.Context, o *owned.Owner, child *Child, gvk schema.GroupVersionKind, bucket string) (list []client.Object, served bool, err error) {
-	state, err := s.Served.acquire(child, gvk, o.Client)
-	if err != nil || state == NotServed || state == NotWatched {
-		return nil, false, err
-	}
-	defer s.Served.release(state, gvk)
-	list, err = s.list(ctx, o, child.Sample, gvk, bucket)
-	return list, true, err
-}
-
-// knows reports whether all desired objects of a kind are known.
-func (d DesiredNames) knows(k *owned.Kind) bool {
-	return !slices.ContainsFunc(d.unbuilt, func(other *owned.Kind) bool { return other.GVK.GroupKind() == k.GVK.GroupKind() })
-}
-
 // refusalRetry is the delay before a child is tried again if its kind is no longer served. Its watch usually notices
 // before.
 const refusalRetry = 5 * time.Second
@@ -213,8 +198,8 @@ func isUnknownResource(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// leftOut reports whether the child is left out of this reconcile.
-func (s *ChildState) leftOut() bool { return s.Served == NotServed || s.Served == NotWatched }
+// leavesOut reports whether a child in this state is left out of a reconcile.
+func (s servedState) leavesOut() bool { return s == NotServed || s == NotWatched }
 
 // acquireServed finds out which children are left out, and returns a function that ends the permission to read the others.
 func (r *Reconciliation) acquireServed() (release func()) {

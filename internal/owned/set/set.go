@@ -26,6 +26,7 @@ type Set struct {
 	RemoveInOrder bool
 	Applier       *apply.Applier
 	Owners        *ownerMemory
+	childIndex    *childIndex
 	APIReader     client.Reader     // reads past the cache; nil without a manager
 	Cache         client.Reader     // nil without a manager
 	coverage      sync.Map          // coverage → bool: whether the cache covers the namespace
@@ -37,7 +38,7 @@ type Set struct {
 
 // New returns a set of children for owners of a type.
 func New(ownerType reflect.Type, children []*Child) *Set {
-	s := &Set{ownerType: ownerType, Children: children, Applier: apply.New()}
+	s := &Set{ownerType: ownerType, Children: children, Applier: apply.New(), childIndex: newChildIndex()}
 	s.Owners = newOwnerMemory(s.Applier.Versions)
 	s.order, s.Mistake = NewOrder(children)
 	for _, c := range children {
@@ -94,7 +95,7 @@ func (s *Set) Reconcile(ctx context.Context, c client.Client, obj client.Object)
 		States: make([]ChildState, len(s.Children)), objects: make([]owned.Declared, 0, len(s.Children)), ofReads: s.epochOfReads(c),
 	}
 	o.BuiltFrom = &owned.BuiltFrom{Owner: o.Seen}
-	var found *settledOwner // stays nil if a function panics
+	var found settledOwner // stays zero if a function panics
 	epoch := s.Owners.begin(o.Reference.UID)
 	defer func() { s.Owners.end(o.Reference.UID, epoch, found) }()
 	err = r.run()

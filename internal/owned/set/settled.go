@@ -2,6 +2,7 @@ package set
 
 import (
 	"context"
+	"hash/maphash"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -16,12 +17,16 @@ import (
 // the same as in a reconcile that found nothing to do, the owner is settled: there is nothing to build and nothing to
 // compare.
 
-// settledOwner is what a set found when it had nothing to do for an owner.
+// settledOwner is what a set found when it had nothing to do for an owner. There may be one for every owner, so it is small.
 type settledOwner struct {
-	version  string // the resource version of the owner
-	pruned   uint64 // see rememberedOwner: it changes when the children have to be listed again
+	versions uint64 // the digest of the versions of the owner and its children, 0 if there may be something to do
 	epoch    uint64 // see package versions
-	children []settledChild
+	more     *settledMore
+}
+
+// settledMore is the rest of a settledOwner. It is nil for the most common sets.
+type settledMore struct {
+	children []childName         // without a manager, when there is no index
 	reads    []owned.ReadVersion // what the inputs have read
 	ofReads  uint64              // the epoch of their versions
 	served   []servedState       // the state of each child, in a set with the option IfServed
@@ -29,11 +34,25 @@ type settledOwner struct {
 
 // settledChild is a live child that was as desired and ready.
 type settledChild struct {
-	kind    *owned.Kind
-	name    types.NamespacedName
+	childName
 	uid     types.UID
 	version string
 }
+
+// settledVersions is a digest of the versions of an owner and its children, in any order. It is valid in this process only.
+type settledVersions struct {
+	seed maphash.Seed
+	sum  uint64
+}
+
+func (m *ownerMemory) versionsOf(owner client.Object) settledVersions {
+	return settledVersions{m.seed, maphash.String(m.seed, owner.GetResourceVersion())}
+}
+
+func (v *settledVersions) add(child settledChild) { v.sum += maphash.Comparable(v.seed, child) }
+
+// digest is never 0.
+func (v *settledVersions) digest() uint64 { return max(v.sum, 1) }
 
 // Settled reports whether an owner is settled: Reconcile would find everything as the last call of it left it,
 // unchanged and ready. It reports false unless it is certain. It sends no request, unless an input does or a child is
@@ -42,33 +61,43 @@ type settledChild struct {
 // It is certain if all of these hold:
 //
 //   - The last call was made in a pass of package reconcile, returned nil and changed nothing.
-//   - The cache shows obj, each child, and each object that an input has read in the versions that they had then.
+//   - The cache shows obj, each child, and each object that an input has read in the versions that they had then, and no other
+//     child.
 //   - The same kinds are served.
 //   - No event of obj or of a child came since.
 //
 // Package reconcile calls it, and then leaves the step out.
 func (s *Set) Settled(ctx context.Context, c client.Client, obj client.Object) bool {
 	last := s.Owners.settledOf(obj.GetUID())
-	if last == nil || last.version != obj.GetResourceVersion() {
+	if last.versions == 0 {
 		return false
 	}
+	more := last.more
+	if more == nil {
+		more = &settledMore{}
+	}
 	if s.ifServed {
-		release, same := s.servedAs(c, last.served)
+		release, same := s.servedAs(c, more.served)
 		defer release()
 		if !same {
 			return false
 		}
 	}
-	for i := range last.children {
-		if !isSettled(ctx, s.Applier, c, &last.children[i]) {
-			return false
-		}
+	children := s.childIndex.childrenOf(obj.GetUID())
+	if s.Cache == nil {
+		children = more.children
 	}
-	if len(last.reads) > 0 && !s.readsSettled(ctx, c, last) {
+	if s.ifServed { // the index may still have children of a kind that is not served any more
+		children = slices.DeleteFunc(slices.Clone(children), func(child childName) bool { return more.served[child.kind].leavesOut() })
+	}
+	if !s.areSettled(ctx, c, obj, children, last.versions) {
+		return false
+	}
+	if len(more.reads) > 0 && !s.readsSettled(ctx, c, more) {
 		return false
 	}
 	if report := passcontext.PurityCheck(ctx); report != nil {
-		if err := s.checkPurity(ctx, c, obj, last); err != nil {
+		if err := s.checkPurity(ctx, c, obj, children, more); err != nil {
 			report(err)
 		}
 	}
@@ -86,58 +115,95 @@ func (s *Set) canSettle() bool {
 	})
 }
 
-// isSettled reports whether the cache shows a child in the version in which it was as desired. A write of ours that the cache
-// does not show yet makes it another version.
-func isSettled(ctx context.Context, a *apply.Applier, c client.Client, child *settledChild) bool {
-	live := child.kind.Receivers.Get().(client.Object)
-	defer child.kind.Release(live)
-	return c.Get(ctx, child.name, live, apply.WithoutCopy) == nil &&
-		live.GetResourceVersion() == child.version && live.GetUID() == child.uid && a.Writes.Newer(live) == live
+// areSettled reports whether the cache shows an owner and its children in the versions in which they were as desired. A write of
+// ours that the cache does not show yet makes it another version.
+func (s *Set) areSettled(ctx context.Context, c client.Client, owner client.Object, children []childName, versions uint64) bool {
+	kinds, err := s.KindsIn(c.Scheme())
+	if err != nil {
+		return false
+	}
+	now := s.Owners.versionsOf(owner)
+	for _, name := range children {
+		k := kinds[name.kind]
+		if k.Comparer == nil { // see ChildKinds.uncompiled
+			if k, err = s.compile(s.Children[name.kind], c.Scheme()); err != nil {
+				return false
+			}
+		}
+		child, found := s.readSettled(ctx, c, k, name)
+		if !found {
+			return false
+		}
+		now.add(child)
+	}
+	return now.digest() == versions
+}
+
+// readSettled returns a child as the cache shows it. It returns false if the cache does not show it, or not yet as we wrote it.
+func (s *Set) readSettled(ctx context.Context, c client.Client, k *owned.Kind, name childName) (child settledChild, found bool) {
+	live := k.Receivers.Get().(client.Object)
+	defer k.Release(live)
+	if c.Get(ctx, name.NamespacedName, live, apply.WithoutCopy) != nil || s.Applier.Writes.Newer(live) != live {
+		return child, false
+	}
+	return settledChild{name, live.GetUID(), live.GetResourceVersion()}, true
 }
 
 // readsSettled reports whether the cache shows what the inputs have read in the same versions.
-func (s *Set) readsSettled(ctx context.Context, c client.Client, last *settledOwner) bool {
+func (s *Set) readsSettled(ctx context.Context, c client.Client, last *settledMore) bool {
 	r := &Reconciliation{Set: s, ctx: ctx, client: c}
 	return last.ofReads == s.epochOfReads(c) && r.areCurrent(last.reads)
 }
 
 // settledBy returns what to remember of a reconcile that found nothing to do. It returns nil if there may be something to do.
-func settledBy(r *Reconciliation) *settledOwner {
-	version := r.Object.GetResourceVersion()
-	if !r.quiet || r.unknown || r.owner.Reference.UID == "" || version == "" { // controller-runtime's fake client sets no UID
-		return nil
+func settledBy(r *Reconciliation) (now settledOwner) {
+	if !r.quiet || r.unknown || r.owner.Reference.UID == "" || r.Object.GetResourceVersion() == "" { // controller-runtime's fake client sets no UID
+		return now
 	}
 	if pass := passcontext.FromContext(r.ctx); pass == nil || !pass.AsCached(r.owner.Object) {
-		return nil
+		return now
 	}
-	now := &settledOwner{version: version, children: make([]settledChild, len(r.objects))}
+	if slices.ContainsFunc(r.objects, func(d owned.Declared) bool { return d.Live == nil }) {
+		return now
+	}
+	more := &settledMore{ofReads: r.ofReads}
+	versions := r.Set.Owners.versionsOf(r.Object)
 	for i := range r.objects {
 		d := &r.objects[i]
-		if d.Live == nil {
-			return nil
+		name := childName{r.placeOf(d.Kind), client.ObjectKeyFromObject(d.Object)}
+		versions.add(settledChild{name, d.Live.GetUID(), d.Live.GetResourceVersion()})
+		if r.Set.Cache == nil {
+			more.children = append(more.children, name)
 		}
-		now.children[i] = settledChild{d.Kind, client.ObjectKeyFromObject(d.Object), d.Live.GetUID(), d.Live.GetResourceVersion()}
 	}
 	if r.Set.ifServed {
 		for i := range r.States {
-			now.served = append(now.served, r.States[i].Served)
+			more.served = append(more.served, r.States[i].Served)
 		}
 	}
 	for _, result := range r.inputs {
-		now.reads = append(now.reads, result.reads...)
+		more.reads = append(more.reads, result.reads...)
 	}
-	now.ofReads = r.ofReads
-	return now
+	if r.Set.Cache != nil && !r.Set.ifServed && len(more.reads) == 0 {
+		more = nil
+	}
+	return settledOwner{versions: versions.digest(), more: more}
 }
 
-func (m *ownerMemory) settledOf(owner types.UID) *settledOwner {
+// placeOf returns the index of the first child of a kind.
+func (r *Reconciliation) placeOf(k *owned.Kind) int32 {
+	return int32(slices.IndexFunc(r.Kinds, func(other *owned.Kind) bool { return other.GVK == k.GVK }))
+}
+
+// settledOf returns what a set found when it had nothing to do for an owner, the zero value if it may have something to do.
+func (m *ownerMemory) settledOf(owner types.UID) settledOwner {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	record := m.ByUID[owner]
-	if record.settled == nil || record.settled.pruned != record.Pruned || record.settled.epoch != m.versions.Current() {
-		return nil
+	settled := m.ByUID[owner].settled
+	if settled.epoch != m.versions.Current() {
+		return settledOwner{}
 	}
-	return record.settled
+	return settled
 }
 
 // begin notes that a reconcile of the owner begins: events are noted from now on. If two reconcilers share a set, two
@@ -150,16 +216,18 @@ func (m *ownerMemory) begin(owner types.UID) (epoch uint64) {
 	return m.versions.Current()
 }
 
-// end notes what a reconcile has found: nil if there may be something to do. It is not remembered if an event came
+// end notes what a reconcile has found: the zero value if there may be something to do. It is not remembered if an event came
 // during the reconcile.
-func (m *ownerMemory) end(owner types.UID, epoch uint64, found *settledOwner) {
+func (m *ownerMemory) end(owner types.UID, epoch uint64, found settledOwner) {
 	m.change(owner, func(r *rememberedOwner) {
-		r.running = max(0, r.running-1) // the owner may have been forgotten during the reconcile
-		if r.settled = found; r.disturbed || r.Pruned == 0 {
-			r.settled = nil
+		forgotten := r.running == 0 // the owner was deleted during the reconcile
+		if !forgotten {
+			r.running--
 		}
-		if r.settled != nil {
-			r.settled.pruned, r.settled.epoch = r.Pruned, epoch
+		r.settled = settledOwner{}
+		if !r.disturbed && !forgotten && found.versions != 0 {
+			r.settled = found
+			r.settled.epoch = epoch
 		}
 	})
 }
@@ -173,8 +241,8 @@ func (m *ownerMemory) observe(owner types.UID) (forgot bool) {
 	if !found { // perhaps it is not an owner of ours
 		return false
 	}
-	forgot = record.settled != nil
-	record.settled, record.disturbed = nil, record.running > 0
+	forgot = record.settled.versions != 0
+	record.settled, record.disturbed = settledOwner{}, record.running > 0
 	m.ByUID[owner] = record
 	return forgot
 }

@@ -2,6 +2,7 @@ package fakemanager
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -31,6 +32,17 @@ func (i *indexes) add(gvk schema.GroupVersionKind, field string, extract client.
 	}
 	i.byKind[gvk][field] = extract
 	return nil
+}
+
+// extract calls the functions of a kind's indexes with an object that the cache is going to show. Their values are not kept: they are
+// asked for again in each search.
+func (i *indexes) extract(gvk schema.GroupVersionKind, obj client.Object) {
+	i.mu.Lock()
+	functions := slices.Collect(maps.Values(i.byKind[gvk]))
+	i.mu.Unlock()
+	for _, extract := range functions {
+		extract(obj)
+	}
 }
 
 // matcher returns a function that reports whether an object matches a field selector, which may be nil.

@@ -31,7 +31,7 @@ type shownObject struct {
 }
 
 // show returns an object of the server as the informer shows it, nil if there is none or it is not selected. It converts a version
-// once, until it shows another version of the object.
+// once, until it shows another version of the object, and calls the functions of the indexes with it, as a real cache does.
 func (i *informer) show(obj client.Object) (client.Object, error) {
 	if obj == nil || !i.kind.selection.matches(obj) {
 		return nil, nil
@@ -47,6 +47,7 @@ func (i *informer) show(obj client.Object) (client.Object, error) {
 		return nil, err
 	}
 	i.shown[key] = shownObject{of: obj, object: made}
+	i.cache.indexes.extract(i.kind.gvk, made)
 	return made, nil
 }
 

@@ -1,0 +1,177 @@
+package set
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// WatchedKind watches the children of one kind for a set.
+type WatchedKind struct {
+	Watcher
+	gvk   schema.GroupVersionKind
+	owner schema.GroupKind // the kind of the owners
+	place int32            // see childName
+}
+
+// Kind returns what watches children of the kind of an object.
+func (s Watcher) Kind(child client.Object, scheme *runtime.Scheme) (WatchedKind, error) {
+	owner, err := kindOf(s.newOwner(), scheme)
+	if err != nil {
+		return WatchedKind{}, err
+	}
+	gvk, err := kindOf(child, scheme)
+	if err != nil {
+		return WatchedKind{}, err
+	}
+	for i, other := range s.Children {
+		if kind, err := kindOf(other.Sample, scheme); err != nil || kind == gvk {
+			return WatchedKind{s, gvk, owner.GroupKind(), int32(i)}, err
+		}
+	}
+	return WatchedKind{}, fmt.Errorf("set %s has no child of kind %s", s.Name, gvk.Kind)
+}
+
+func kindOf(obj client.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
+	gvk, err := apiutil.GVKForObject(obj, scheme)
+	if err != nil {
+		return gvk, fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", obj, err)
+	}
+	return gvk, nil
+}
+
+// indexIn makes the cache call index. Two reconcilers that share the set have one index.
+func (k WatchedKind) indexIn(ctx context.Context, mgr ctrl.Manager, child client.Object) error {
+	err := mgr.GetFieldIndexer().IndexField(ctx, child, k.field(), k.Index)
+	if err != nil && !strings.Contains(err.Error(), "indexer conflict") { // client-go has no type for it
+		return fmt.Errorf("index of %T by owner: %w", child, err)
+	}
+	return nil
+}
+
+// field returns the name of the index in the cache. The pointer is in it because another set has an index of its own.
+func (k WatchedKind) field() string { return fmt.Sprintf("opblocks.dev/%p-children", k.Set) }
+
+// Index adds an object to the index of the set, if the set has written it. It is called for the object before an update and for a
+// deleted object too. It returns no values for the index of the cache.
+func (k WatchedKind) Index(obj client.Object) []string {
+	if owner, mark, ok := k.writtenFor(obj); ok {
+		k.childIndex.add(owner, childName{k.place, client.ObjectKeyFromObject(obj)}, mark)
+	}
+	return nil
+}
+
+// remove removes an object from the index that is gone, or that has got another owner. It does nothing if the cache shows an object of
+// that name again.
+func (k WatchedKind) remove(obj client.Object) {
+	owner, _, ok := k.writtenFor(obj)
+	if !ok || k.Cache == nil {
+		return
+	}
+	name := childName{k.place, client.ObjectKeyFromObject(obj)}
+	_, _ = k.readIndexed(context.Background(), k.gvk.GroupKind(), owner, name) // a name that cannot be read stays
+}
+
+// writtenFor returns the owner for which the set has written an object, and the mark of one without an owner reference. It returns
+// false for owners of other kinds, whose sets may have the same name.
+func (k WatchedKind) writtenFor(obj client.Object) (owner types.UID, mark *record.Mark, ok bool) {
+	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil && ref.Kind != k.owner.Kind {
+		return "", nil, false
+	}
+	owner, mark, ok = k.Set.writtenFor(k.gvk.GroupKind(), obj)
+	return owner, mark, ok && (mark == nil || mark.Owner.Kind == k.owner)
+}
+
+// Observe lets every event of a child through, and keeps what is remembered of children and their owners up to date.
+func (k WatchedKind) Observe() predicate.Predicate {
+	a := k.Applier
+	changed := func(child client.Object) {
+		if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
+			k.Owners.observe(ref.UID)
+		}
+	}
+	appeared := func(child client.Object) {
+		a.Writes.Observe(child)
+		changed(child)
+	}
+	gone := func(child client.Object) {
+		a.Children.Forget(child.GetUID())
+		k.remove(child)
+		if owner, _, ok := k.writtenFor(child); ok {
+			a.Loops.ChildGone(owner, record.NameOf(k.gvk.GroupKind(), child), child.GetUID(), a.Clock.Now())
+		}
+		changed(child)
+	}
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool {
+			appeared(e.Object)
+			return true
+		},
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() { // the watch was interrupted while it was deleted and created again
+				gone(e.ObjectOld)
+				appeared(e.ObjectNew)
+				return true
+			}
+			a.Versions.Observe(e.ObjectOld, e.ObjectNew)
+			a.Writes.Observe(e.ObjectNew)
+			if changesHands(e.ObjectOld, e.ObjectNew) {
+				k.remove(e.ObjectOld)
+			}
+			changed(e.ObjectOld)
+			changed(e.ObjectNew)
+			return true
+		},
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			a.Writes.Forget(e.Object, client.ObjectKeyFromObject(e.Object)) // after a broken watch, the event has an older version
+			gone(e.Object)
+			return true
+		},
+	}
+}
+
+// changesHands reports whether an update may have given an object to another owner or set.
+func changesHands(before, after client.Object) bool {
+	was, is := metav1.GetControllerOfNoCopy(before), metav1.GetControllerOfNoCopy(after)
+	if (was == nil) != (is == nil) || was != nil && was.UID != is.UID {
+		return true
+	}
+	old, present := before.GetAnnotations(), after.GetAnnotations()
+	return old[record.Set] != present[record.Set] || old[record.Owner] != present[record.Owner] || old[record.Object] != present[record.Object] ||
+		(old[record.Applied] == "") != (present[record.Applied] == "")
+}
+
+// enqueueBlocked enqueues the owners that wait for an object's name, when the object is deleted or gets another
+// controller or mark.
+func (k WatchedKind) enqueueBlocked() handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
+	enqueue := func(child client.Object, q queue) {
+		for _, owner := range k.Owners.takeBlocked(record.NameOf(k.gvk.GroupKind(), child)) {
+			q.Add(ctrl.Request{NamespacedName: owner})
+		}
+	}
+	return handler.Funcs{
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			if !reflect.DeepEqual(metav1.GetControllerOfNoCopy(e.ObjectOld), metav1.GetControllerOfNoCopy(e.ObjectNew)) ||
+				e.ObjectOld.GetAnnotations()[record.Owner] != e.ObjectNew.GetAnnotations()[record.Owner] {
+				enqueue(e.ObjectNew, q)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(e.Object, q) },
+	}
+}
