@@ -106,7 +106,7 @@ manifests: bin/controller-gen ## Generate the examples' CRDs and roles.
 		crd output:crd:dir=$$e/config/crd/bases \
 		rbac:roleName=manager-role output:rbac:dir=$$e/config/rbac) || exit 1; done
 
-bench: control-plane ## Measure beside other ways to write an operator, half an hour, and write docs/figures.md. BENCH=List runs only benchmarks of this name.
+bench: control-plane ## Measure beside other ways to write an operator, an hour, and write docs/figures.md. BENCH=List runs only benchmarks of this name.
 	@$(if $(BENCH),for m in $(modules); do ($(enter) && go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m ./... $(ARGS)) || exit 1; done,\
 		cd bench && go run ./figures -measure)
 

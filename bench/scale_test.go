@@ -86,7 +86,7 @@ var scaleOperators = map[string]struct {
 func BenchmarkScale(b *testing.B) {
 	for _, size := range []int{1_000, 10_000, 100_000} {
 		for _, name := range slices.Sorted(maps.Keys(scaleOperators)) {
-			b.Run(fmt.Sprintf("%d/%s", size, name), func(b *testing.B) {
+			b.Run(fmt.Sprintf("objects=%d/variant=%s", size, name), func(b *testing.B) {
 				for b.Loop() {
 					newScale(b, size, name).measure(b)
 				}

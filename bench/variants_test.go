@@ -36,7 +36,7 @@ var (
 	// allVariants look after a Deployment, a Service and a condition.
 	allVariants = []string{opblocks, tutorial, careful, createOrPatch, wholeSpec, serverSideApply}
 	// mainVariants are measured where measuring all would take too long.
-	mainVariants = []string{opblocks, tutorial, careful}
+	mainVariants = []string{opblocks, withoutEvents, tutorial, careful}
 	// convergenceVariants show as well what the events of opblocks cost: the others emit none.
 	convergenceVariants = append(allVariants, withoutEvents)
 	// podVariants list the pods of the object as well, and record their names.

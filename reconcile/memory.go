@@ -18,19 +18,23 @@ type memory struct {
 	objects map[types.NamespacedName]*remembered
 }
 
-// remembered is what is remembered of one object.
+// remembered is what is remembered of one object. There is one for every object, so it is small.
 type remembered struct {
-	failures  int               // the number of passes in a row that have failed
-	warnings  map[string]string // by step: the last message of a step that has not succeeded since
-	current   types.UID         // the UID of the object that was confirmed to be current, see [Checkpoint]
-	cleanedUp types.UID         // the UID of the object whose cleanup has finished; the cache may still show it
+	current   types.UID // the UID of the object that was confirmed to be current, see [Checkpoint]
 	quiet     quietVersion
-	asked     asked           // the last request for a pass, see [RequestedAnnotation]
-	answered  map[string]bool // the names of the steps that have handled that request
-	refused   time.Time       // the end of the first pass in a row with a forbidden request; zero for none
+	statusSum uint64   // the hash of the last patch of the status; 0 before the first one
+	trouble   *trouble // nil for most objects
+}
 
-	statusSum  uint64          // the hash of the last patch of the status; 0 before the first one
-	statusLoop *writeloop.Loop // nil unless that patch has repeated the one before
+// trouble is what is remembered of an object that fails, is asked for, is cleaned up, or whose status is written again and again.
+type trouble struct {
+	failures   int               // the number of passes in a row that have failed
+	warnings   map[string]string // by step: the last message of a step that has not succeeded since
+	cleanedUp  types.UID         // the UID of the object whose cleanup has finished; the cache may still show it
+	asked      asked             // the last request for a pass, see [RequestedAnnotation]
+	answered   map[string]bool   // the names of the steps that have handled that request
+	refused    time.Time         // the end of the first pass in a row with a forbidden request; zero for none
+	statusLoop *writeloop.Loop   // nil unless the last patch of the status has repeated the one before
 }
 
 // quietVersion is a version of an object in which a pass had nothing to do: all steps succeeded, nothing was written, and no
@@ -41,8 +45,22 @@ type quietVersion struct {
 }
 
 func (r *remembered) isEmpty() bool {
-	return r.failures == 0 && len(r.warnings) == 0 && r.current == "" && r.cleanedUp == "" && r.quiet == (quietVersion{}) &&
-		r.refused.IsZero() && r.asked == (asked{}) && r.statusSum == 0
+	return r.current == "" && r.quiet == (quietVersion{}) && r.statusSum == 0 && r.trouble == nil
+}
+
+func (t *trouble) isEmpty() bool {
+	return t.failures == 0 && len(t.warnings) == 0 && t.cleanedUp == "" && t.refused.IsZero() && t.asked == (asked{}) && t.statusLoop == nil
+}
+
+// noTrouble is the trouble of an object that has none. It is never changed.
+var noTrouble = &trouble{}
+
+// troubleOf returns the trouble of an object, which is not changed.
+func (m *memory) troubleOf(name types.NamespacedName) *trouble {
+	if r, ok := m.objects[name]; ok && r.trouble != nil {
+		return r.trouble
+	}
+	return noTrouble
 }
 
 // forget drops all that is remembered of an object.
@@ -56,69 +74,66 @@ func (m *memory) forget(name types.NamespacedName) {
 func (m *memory) failures(name types.NamespacedName) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r, ok := m.objects[name]; ok {
-		return r.failures
-	}
-	return 0
+	return m.troubleOf(name).failures
 }
 
 // addFailure counts a failed pass.
 func (m *memory) addFailure(name types.NamespacedName) {
-	m.change(name, func(r *remembered) { r.failures++ })
+	m.changeTrouble(name, func(t *trouble) { t.failures++ })
 }
 
 // resetFailures is for a pass that has not failed.
 func (m *memory) resetFailures(name types.NamespacedName) {
-	m.clear(name, func(r *remembered) { r.failures = 0 })
+	m.clearTrouble(name, func(t *trouble) { t.failures = 0 })
 }
 
 // setRefused is for a pass to which something was forbidden. It returns when the first such pass in a row ended.
 func (m *memory) setRefused(name types.NamespacedName, now time.Time) (first time.Time) {
-	m.change(name, func(r *remembered) {
-		if r.refused.IsZero() {
-			r.refused = now
+	m.changeTrouble(name, func(t *trouble) {
+		if t.refused.IsZero() {
+			t.refused = now
 		}
-		first = r.refused
+		first = t.refused
 	})
 	return first
 }
 
 // clearRefused is for a pass to which nothing was forbidden.
 func (m *memory) clearRefused(name types.NamespacedName) {
-	m.clear(name, func(r *remembered) { r.refused = time.Time{} })
+	m.clearTrouble(name, func(t *trouble) { t.refused = time.Time{} })
 }
 
 // addWarning reports whether the message differs from the last one of the step: only then it is news. The conditions show
 // what persists.
 func (m *memory) addWarning(name types.NamespacedName, step, message string) (isNew bool) {
-	m.change(name, func(r *remembered) {
-		last, known := r.warnings[step]
+	m.changeTrouble(name, func(t *trouble) {
+		last, known := t.warnings[step]
 		isNew = !known || last != message
-		if r.warnings == nil {
-			r.warnings = map[string]string{}
+		if t.warnings == nil {
+			t.warnings = map[string]string{}
 		}
-		r.warnings[step] = message
+		t.warnings[step] = message
 	})
 	return isNew
 }
 
 // clearWarning is for a step that has succeeded.
 func (m *memory) clearWarning(name types.NamespacedName, step string) {
-	m.clear(name, func(r *remembered) { delete(r.warnings, step) })
+	m.clearTrouble(name, func(t *trouble) { delete(t.warnings, step) })
 }
 
 // ask remembers a request, unless the object acknowledges it already. It reports whether one of this number of steps has yet to
 // handle it.
 func (m *memory) ask(name types.NamespacedName, a asked, acknowledged bool, steps int) (open bool) {
 	known := false
-	m.clear(name, func(r *remembered) {
-		known = r.asked == a
-		open = known && len(r.answered) < steps
+	m.clearTrouble(name, func(t *trouble) {
+		known = t.asked == a
+		open = known && len(t.answered) < steps
 	})
 	if known || acknowledged {
 		return open
 	}
-	m.change(name, func(r *remembered) { r.asked, r.answered = a, map[string]bool{} })
+	m.changeTrouble(name, func(t *trouble) { t.asked, t.answered = a, map[string]bool{} })
 	return true
 }
 
@@ -126,15 +141,15 @@ func (m *memory) ask(name types.NamespacedName, a asked, acknowledged bool, step
 func (m *memory) isUnanswered(name types.NamespacedName, a asked, step string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r, ok := m.objects[name]
-	return ok && r.asked == a && !r.answered[step]
+	t := m.troubleOf(name)
+	return t.asked == a && !t.answered[step]
 }
 
 // setAnswered is for a step that has handled a request.
 func (m *memory) setAnswered(name types.NamespacedName, a asked, step string) {
-	m.clear(name, func(r *remembered) {
-		if r.asked == a {
-			r.answered[step] = true
+	m.clearTrouble(name, func(t *trouble) {
+		if t.asked == a {
+			t.answered[step] = true
 		}
 	})
 }
@@ -155,12 +170,11 @@ func (m *memory) setCurrent(name types.NamespacedName, uid types.UID) {
 func (m *memory) isCleanedUp(name types.NamespacedName, uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r, ok := m.objects[name]
-	return ok && uid != "" && r.cleanedUp == uid
+	return uid != "" && m.troubleOf(name).cleanedUp == uid
 }
 
 func (m *memory) setCleanedUp(name types.NamespacedName, uid types.UID) {
-	m.change(name, func(r *remembered) { r.cleanedUp = uid })
+	m.changeTrouble(name, func(t *trouble) { t.cleanedUp = uid })
 }
 
 // isQuiet reports whether a pass over the object in this version had nothing to do.
@@ -185,39 +199,43 @@ func (m *memory) setQuiet(name types.NamespacedName, version quietVersion) {
 func (m *memory) delayStatus(name types.NamespacedName, sum uint64, now time.Time, do func(*writeloop.Loop, time.Time) (time.Duration, bool)) (wait time.Duration, begins bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if r, ok := m.objects[name]; ok && r.statusLoop != nil && r.statusSum == sum && !r.statusLoop.HasEnded(now) {
-		return do(r.statusLoop, now)
+	if r, ok := m.objects[name]; ok && r.statusSum == sum && r.trouble != nil && r.trouble.statusLoop != nil && !r.trouble.statusLoop.HasEnded(now) {
+		return do(r.trouble.statusLoop, now)
 	}
 	return 0, false
 }
 
 // countStatus counts a write of the status. Only one that repeats the last one has a loop.
 func (m *memory) countStatus(name types.NamespacedName, sum uint64, now time.Time, metric *prometheus.GaugeVec) {
-	m.change(name, func(r *remembered) {
-		repeats := r.statusSum == sum
-		if r.statusLoop != nil && (!repeats || r.statusLoop.HasEnded(now)) {
-			r.statusLoop.End(metric)
-			r.statusLoop = nil
+	repeats := false
+	m.change(name, func(r *remembered) { repeats, r.statusSum = r.statusSum == sum, sum })
+	m.clearTrouble(name, func(t *trouble) {
+		if t.statusLoop != nil && (!repeats || t.statusLoop.HasEnded(now)) {
+			t.statusLoop.End(metric)
+			t.statusLoop = nil
 		}
-		if r.statusSum = sum; !repeats {
-			return
+	})
+	if !repeats {
+		return
+	}
+	m.changeTrouble(name, func(t *trouble) {
+		if t.statusLoop == nil {
+			t.statusLoop = &writeloop.Loop{}
+			t.statusLoop.Count(now) // the write that is repeated
 		}
-		if r.statusLoop == nil {
-			r.statusLoop = &writeloop.Loop{}
-			r.statusLoop.Count(now) // the write that is repeated
-		}
-		r.statusLoop.Count(now)
+		t.statusLoop.Count(now)
 	})
 }
 
 // endStatusLoop removes the metric of an object that is forgotten.
 func (m *memory) endStatusLoop(name types.NamespacedName, metric *prometheus.GaugeVec) {
-	m.clear(name, func(r *remembered) {
-		if r.statusLoop != nil {
-			r.statusLoop.End(metric)
+	m.clearTrouble(name, func(t *trouble) {
+		if t.statusLoop != nil {
+			t.statusLoop.End(metric)
 		}
-		r.statusLoop, r.statusSum = nil, 0
+		t.statusLoop = nil
 	})
+	m.clear(name, func(r *remembered) { r.statusSum = 0 })
 }
 
 // change changes what is remembered of an object.
@@ -248,5 +266,30 @@ func (m *memory) clear(name types.NamespacedName, do func(*remembered)) {
 		if r.isEmpty() {
 			delete(m.objects, name)
 		}
+	}
+}
+
+// changeTrouble is change for the trouble of an object.
+func (m *memory) changeTrouble(name types.NamespacedName, do func(*trouble)) {
+	m.change(name, func(r *remembered) {
+		if r.trouble == nil {
+			r.trouble = &trouble{}
+		}
+		r.changeTrouble(do)
+	})
+}
+
+// clearTrouble is clear for the trouble of an object.
+func (m *memory) clearTrouble(name types.NamespacedName, do func(*trouble)) {
+	m.clear(name, func(r *remembered) {
+		if r.trouble != nil {
+			r.changeTrouble(do)
+		}
+	})
+}
+
+func (r *remembered) changeTrouble(do func(*trouble)) {
+	if do(r.trouble); r.trouble.isEmpty() {
+		r.trouble = nil
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -97,6 +98,7 @@ type conditionCollector struct {
 	desc     *prometheus.Desc
 	mu       sync.Mutex
 	byObject map[objectKey]objectConditions
+	types    []string // the types of conditions that there are
 }
 
 type objectKey struct {
@@ -111,8 +113,9 @@ type objectConditions struct {
 	all   []conditionValue
 }
 
+// conditionValue is one condition. There is one for each condition of every object, so it is small.
 type conditionValue struct {
-	conditionType string
+	conditionType uint32 // the index of its type
 	value         int8
 }
 
@@ -133,12 +136,12 @@ func (c *conditionCollector) Describe(descs chan<- *prometheus.Desc) { descs <- 
 // Collect implements [prometheus.Collector].
 func (c *conditionCollector) Collect(series chan<- prometheus.Metric) {
 	c.mu.Lock()
-	all := maps.Clone(c.byObject) // so that passes do not wait for the reader of the series
+	all, types := maps.Clone(c.byObject), c.types // so that passes do not wait for the reader of the series
 	c.mu.Unlock()
 	for object, conditions := range all {
 		for _, v := range conditions.all {
 			series <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(v.value),
-				object.kind, object.name.Namespace, object.name.Name, v.conditionType)
+				object.kind, object.name.Namespace, object.name.Name, types[v.conditionType])
 		}
 	}
 }
@@ -151,13 +154,23 @@ func (c *conditionCollector) has(object objectKey) bool {
 }
 
 func (c *conditionCollector) set(object objectKey, by *metrics, list []metav1.Condition) {
-	var values []conditionValue
-	for _, condition := range list {
-		values = append(values, conditionValue{condition.Type, valueOf(condition.Status)})
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	values := make([]conditionValue, 0, len(list))
+	for _, condition := range list {
+		values = append(values, conditionValue{c.typeIndex(condition.Type), valueOf(condition.Status)})
+	}
 	c.byObject[object] = objectConditions{by, values}
+}
+
+// typeIndex returns the index of a type of conditions. The caller holds the lock.
+func (c *conditionCollector) typeIndex(conditionType string) uint32 {
+	i := slices.Index(c.types, conditionType)
+	if i < 0 {
+		i = len(c.types)
+		c.types = append(c.types, conditionType)
+	}
+	return uint32(i)
 }
 
 // forget drops the conditions of an object, unless another reconciler has set them.

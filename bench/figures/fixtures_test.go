@@ -36,6 +36,12 @@ func output() string {
 				"0 restart-requests \t 80.# heap-MiB \t 8 heap-KiB/object \t 140 resident-MiB \t 280 peak-MiB")
 		}
 	}
+	for _, variant := range firstPassVariants {
+		line(fmt.Sprintf("FirstPass/objects=%d/variant=%s", firstPassSize, variant), "3.# s")
+	}
+	for _, variant := range []string{opblocks, handWritten} {
+		line(fmt.Sprintf("Scale/objects=%d/variant=%s", scaleSize, variant), "20 start-cpu-s \t 12 start-s \t 7 KiB/object \t 2000 start-peak-MiB")
+	}
 	for _, size := range []int{100, 1_000} {
 		for _, form := range []string{"one-owner", "one-child-each"} {
 			line(fmt.Sprintf("List/objects=%d/variant=%s", size, form), "106 ms/convergence \t 264 ns/quiet-child")

@@ -25,7 +25,7 @@ const (
 func main() {
 	text := flag.String("text", "figures/page.tmpl", "the text of the page, with marks for the numbers")
 	page := flag.String("page", "../docs/figures.md", "the page to write")
-	again := flag.Bool("measure", false, "measure again, in about half an hour")
+	again := flag.Bool("measure", false, "measure again, in about an hour")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

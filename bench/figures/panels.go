@@ -28,12 +28,16 @@ const (
 	opblocksPods    = "opblocks-pods"
 	handWrittenPods = "hand-written-pods"
 	withoutEvents   = "opblocks-without-events"
+	tenOfOpblocks   = "opblocks-ten-children"
+	tenOfCareful    = "create-or-update-ten-children"
 )
 
 var (
 	allVariants  = []string{opblocks, handWritten, careful, createOrPatch, wholeSpec, serverSideApply}
 	mainVariants = []string{opblocks, handWritten, careful}
-	podVariants  = []string{opblocksPods, handWrittenPods}
+	// firstPassVariants have two children an object, or ten.
+	firstPassVariants = []string{opblocks, careful, tenOfOpblocks, tenOfCareful}
+	podVariants       = []string{opblocksPods, handWrittenPods}
 	// convergenceVariants show as well what the events of opblocks cost: the others emit none.
 	convergenceVariants = slices.Concat([]string{opblocks, withoutEvents}, allVariants[1:])
 )
@@ -43,12 +47,19 @@ var labels = map[string]string{
 	opblocks: "opblocks", handWritten: "written by hand", careful: "CreateOrUpdate, careful", createOrPatch: "CreateOrPatch, careful",
 	wholeSpec: "CreateOrUpdate, whole spec", serverSideApply: "apply in every pass",
 	opblocksPods: "opblocks", handWrittenPods: "written by hand", withoutEvents: "opblocks without events",
+	tenOfOpblocks: "opblocks, ten children", tenOfCareful: "CreateOrUpdate, careful, ten children",
 }
 
 // The numbers of objects in the steady state, and of new objects.
 var (
 	steadySizes      = []int{100, 1_000, 10_000}
 	convergenceSizes = []int{1_000, 10_000}
+)
+
+// The number of new objects whose requests are slow, and of objects at a restart.
+const (
+	firstPassSize = 200
+	scaleSize     = 100_000
 )
 
 // pictures returns the charts of each picture, by the name of its file. Values that were not measured are left out.
@@ -63,6 +74,7 @@ func pictures(r *results) map[string][]panel {
 			operators(r, "Time until new objects have converged", convergenceVariants, "s", "s"),
 			operators(r, "Live heap after a restart", mainVariants, "heap-MiB", "MiB"),
 			operators(r, "Resident memory after a restart", mainVariants, "resident-MiB", "MiB"),
+			firstPass(r, "Time until 200 new objects have converged, at 5 ms a request"),
 		},
 	}
 }
@@ -84,6 +96,17 @@ func operators(r *results, title string, variants []string, measured, unit strin
 	for _, size := range convergenceSizes {
 		for _, variant := range variants {
 			p.add(variant, size, r.of("Convergence", size, variant, measured), unit)
+		}
+	}
+	return p
+}
+
+// firstPass is a chart of first passes whose requests are slow.
+func firstPass(r *results, title string) panel {
+	p := panel{title: title}
+	for _, variant := range firstPassVariants {
+		if values := r.of("FirstPass", firstPassSize, variant, "s"); len(values) > 0 {
+			p.bars = append(p.bars, bar{variant, labels[variant], values, "s"})
 		}
 	}
 	return p

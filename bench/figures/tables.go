@@ -15,7 +15,7 @@ func blocks(r *results) (map[string]string, error) {
 	t := &tables{results: r, missing: map[string]bool{}}
 	all := map[string]string{
 		"run": t.run(), "goals": t.goals(), "steady": t.steady(allVariants), "pods": t.steady(podVariants),
-		"convergence": t.convergence(), "requests": t.requests(), "memory": t.memory(), "services": t.services(), "lists": t.lists(),
+		"convergence": t.convergence(), "requests": t.requests(), "memory": t.memory(), "firstpass": t.firstPass(), "restart": t.restart(), "services": t.services(), "lists": t.lists(),
 		"compare":  t.packageTable("internal/compare", "Deployment"),
 		"schedule": t.packageTable("schedule", `^Due/.*/(Year|Decades)$|^Parse$|^MayStart$`),
 	}
@@ -87,7 +87,7 @@ func (t *tables) convergence() string {
 			}
 			cells = append(cells, duration(t.of("Convergence", 1_000, variant, request).times(1e6)))
 		}
-		if slices.Contains(mainVariants, variant) {
+		if variant == withoutEvents || slices.Contains(mainVariants, variant) {
 			cells[2] = duration(t.of("Convergence", 10_000, variant, "s").times(1e9))
 		}
 		rows = append(rows, cells)
@@ -114,6 +114,29 @@ func (t *tables) memory() string {
 			return brackets(t.of("Convergence", 10_000, variant, unit), func(v float64) string { return number(v) + " " + shown })
 		}
 		rows = append(rows, []string{labels[variant], of("heap-MiB", "MiB"), of("heap-KiB/object", "KiB"), of("resident-MiB", "MiB"), of("peak-MiB", "MiB")})
+	}
+	return table(rows)
+}
+
+func (t *tables) firstPass() string {
+	rows := [][]string{{"", "until all have converged", "by the object"}}
+	for _, variant := range firstPassVariants {
+		took := t.of("FirstPass", firstPassSize, variant, "s")
+		rows = append(rows, []string{labels[variant], duration(took.times(1e9)), duration(took.times(1e9 / firstPassSize))})
+	}
+	return table(rows)
+}
+
+func (t *tables) restart() string {
+	rows := [][]string{{"", "processor time", "every object is reconciled after", "an object in the heap", "highest resident memory"}}
+	for _, variant := range []string{opblocks, handWritten} {
+		of := func(unit string) samples { return t.of("Scale", scaleSize, variant, unit) }
+		with := func(unit, shown string) string {
+			return brackets(of(unit), func(v float64) string { return number(v) + " " + shown })
+		}
+		rows = append(rows, []string{
+			labels[variant], duration(of("start-cpu-s").times(1e9)), duration(of("start-s").times(1e9)), with("KiB/object", "KiB"), with("start-peak-MiB", "MiB"),
+		})
 	}
 	return table(rows)
 }

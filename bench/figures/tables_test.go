@@ -19,6 +19,8 @@ func TestBlocks(t *testing.T) {
 			"Requests":    {"requests have no unit", "requests", "| 2 | 0 | 1.1 (1–1.2) | 1 | 0 |"},
 			"Memory":      {"units of memory", "memory", "| opblocks | 80.1 MiB (80–80.2) | 8 KiB | 140 MiB | 280 MiB |"},
 			"Compare":     {"by the name of the benchmark", "compare", "| `CoversDeployment` | 800 ns | 0 |"},
+			"FirstPass":   {"of all objects, and of one", "firstpass", "| opblocks, ten children | 3.1 s (3–3.2) | 15.5 ms (15–16) |"},
+			"Restart":     {"time and memory", "restart", "| written by hand | 20 s | 12 s | 7 KiB | 2,000 MiB |"},
 			"Reached":     {"the ratio of runs of the same round", "goals", "| at most 1.00 | 1.00, 1.00 | reached |"},
 			"Missed":      {"a value above its goal", "goals", "| at most 5 µs | 6 µs | **missed** |"},
 		}
