@@ -239,13 +239,14 @@ func CacheOptions(namespaces ...string) cache.Options {
 // TransformCompact returns a function that makes objects smaller before a cache keeps them. It removes the managed fields,
 // which no package of this module reads from a cache, with one exception: a child of package ownedresources whose managed
 // fields somebody has cleared keeps those written since, until its operator has repaired them. Equal strings of all objects
-// of the cache share their memory, and so do equal maps of strings within one object, such as the labels, the selector and
-// the pod labels of a Deployment. Nothing else changes. Use it as the DefaultTransform of cache.Options:
+// of the cache share their memory, and so do pointers to empty structs, such as the security context of most pods, and equal
+// maps of strings within one object, such as the labels, the selector and the pod labels of a Deployment. Nothing else changes.
+// Use it as the DefaultTransform of cache.Options:
 //
 //	cache.Options{DefaultTransform: reconcile.TransformCompact()}
 //
-// As always, do not write to objects that were read without a copy (client.UnsafeDisableDeepCopy): their maps may be
-// shared. A copy has maps of its own.
+// As always, do not write to objects that were read without a copy (client.UnsafeDisableDeepCopy): their maps and empty structs
+// may be shared. A copy has its own. A transform of your own that writes to them comes before this one.
 func TransformCompact() toolscache.TransformFunc {
 	var strings compaction.Strings
 	return func(obj any) (any, error) {

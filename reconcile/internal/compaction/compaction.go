@@ -13,12 +13,13 @@ import (
 type Strings struct {
 	mu    sync.Mutex
 	known map[string]string
+	empty map[reflect.Type]reflect.Value // a pointer to an empty struct, by its type
 }
 
 const maxStrings = 4096
 
 // Compact makes an object smaller, which nobody else may use at the same time: equal strings of all objects share their
-// memory, and so do equal maps of strings within the object.
+// memory, and so do pointers to empty structs, and equal maps of strings within the object.
 func (s *Strings) Compact(obj any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,6 +42,19 @@ func (s *Strings) share(v string) string {
 	return v
 }
 
+// emptyStruct returns the pointer of this type that all objects share.
+func (s *Strings) emptyStruct(pointer reflect.Value) reflect.Value {
+	if known, ok := s.empty[pointer.Type()]; ok {
+		return known
+	}
+	if s.empty == nil {
+		s.empty = map[reflect.Type]reflect.Value{}
+	}
+	made := reflect.New(pointer.Type().Elem())
+	s.empty[pointer.Type()] = made
+	return made
+}
+
 // compaction is the transformation of one object.
 type compaction struct {
 	strings *Strings
@@ -51,7 +65,15 @@ var stringMap = reflect.TypeFor[map[string]string]()
 
 func (c *compaction) value(v reflect.Value) {
 	switch v.Kind() {
-	case reflect.Pointer, reflect.Interface:
+	case reflect.Pointer:
+		switch elem := v.Elem(); {
+		case v.IsNil():
+		case elem.Kind() == reflect.Struct && v.CanSet() && elem.IsZero():
+			v.Set(c.strings.emptyStruct(v))
+		default:
+			c.value(elem)
+		}
+	case reflect.Interface:
 		if !v.IsNil() {
 			c.value(v.Elem())
 		}
