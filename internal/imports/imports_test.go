@@ -163,11 +163,12 @@ var rules = []rule{
 	},
 
 	// What they share.
-	{pkg: "internal/owned/set", ours: []string{"internal/applyschema", "internal/owned", "internal/owned/apply", "internal/owned/feature", "internal/owned/memory", "internal/owned/report", "internal/owned/write", "internal/passcontext", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/versions"}, reason: "the children of one owner: build, apply, prune, watch"},
+	{pkg: "internal/owned/set", ours: []string{"internal/applyschema", "internal/owned", "internal/owned/apply", "internal/owned/childindex", "internal/owned/feature", "internal/owned/memory", "internal/owned/report", "internal/owned/write", "internal/passcontext", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/versions"}, reason: "the children of one owner: build, apply, prune, watch"},
 	{pkg: "internal/owned/apply", ours: []string{"internal/diff", "internal/heldjob", "internal/owned", "internal/owned/feature", "internal/owned/memory", "internal/owned/plan", "internal/owned/report", "internal/owned/write", "internal/ownwrites", "internal/passcontext", "internal/record", "internal/versions"}, reason: "one object: follows the plan, and remembers what was written"},
 	{pkg: "internal/owned/write", ours: []string{"internal/applyschema", "internal/fieldmanager", "internal/owned", "internal/owned/feature", "internal/owned/plan", "internal/record"}, reason: "the requests of one write; remembers nothing"},
 	{pkg: "internal/owned/plan", ours: []string{"internal/applyschema", "internal/compare", "internal/fieldmanager", "internal/owned", "internal/owned/feature", "internal/record"}, reason: "decides what is done next to one object; sends nothing"},
 	{pkg: "internal/owned/feature", ours: []string{"internal/heldjob", "internal/owned", "internal/passcontext", "internal/record"}, reason: "what single options decide; sends nothing"},
+	{pkg: "internal/owned/childindex", ours: []string{"internal/record"}, reason: "the names of children by their owners; reads nothing"},
 	{pkg: "internal/owned/memory", ours: []string{"internal/compare", "internal/owned", "internal/owned/report", "internal/record", "internal/versions", "internal/writeloop"}, reason: "what is remembered of children"},
 	{pkg: "internal/heldjob", ours: []string{"internal/record"}, external: controllerRuntime, reason: "the life of a Job that runs once: held, recorded, started, ended"},
 	{pkg: "internal/owned/report", ours: []string{"internal/eventnote", "internal/owned", "internal/writeloop"}, reason: "metrics, events and log entries about children"},

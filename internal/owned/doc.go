@@ -4,14 +4,15 @@
 // The engine is the inside of package ownedresources, without type parameters. What happens in one reconcile of an owner can be
 // read from top to bottom:
 //
-//	set      reads the inputs, builds the children, applies them in their order, prunes the others, and watches them
-//	apply    reads the live object, follows the plan, and remembers what was written
-//	write    sends the requests of one write: apply, patch, take over the fields of others, remove fields
-//	plan     decides what is done next, and what is sent; it sends nothing
-//	feature  decides for Generate, RunOnce and ExpandVolumes; it sends nothing
-//	memory   what is remembered of children by their UIDs and names
-//	report   metrics, events and log entries about what was done
-//	owned    this package
+//	set         reads the inputs, builds the children, applies them in their order, prunes the others, and watches them
+//	apply       reads the live object, follows the plan, and remembers what was written
+//	write       sends the requests of one write: apply, patch, take over the fields of others, remove fields
+//	plan        decides what is done next, and what is sent; it sends nothing
+//	feature     decides for Generate, RunOnce and ExpandVolumes; it sends nothing
+//	memory      what is remembered of children by their UIDs and names
+//	childindex  which objects were written for which owner
+//	report      metrics, events and log entries about what was done
+//	owned       this package
 //
 // Each package imports only packages below it. What opblocks has written itself, and the cache does not show yet, is in package
 // internal/ownwrites. Package internal/record has the formats of what is stored in the cluster.

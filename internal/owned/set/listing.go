@@ -15,6 +15,7 @@ import (
 
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/childindex"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -49,14 +50,14 @@ func (s Pruner) listFormer(ctx context.Context, o *owned.Owner) (found []written
 		if !s.Known().isAnywhere(k.GVK) {
 			return nil
 		}
-		all, _, err := s.list(ctx, o, place, k, s.childIndex.formerOwners(name, o.Reference.UID), is)
+		all, _, err := s.list(ctx, o, place, k, s.childIndex.FormerOwners(name, o.Reference.UID), is)
 		found = append(found, all...)
 		return err
 	})
 	return found, err
 }
 
-// eachKind calls a function with each kind of children, and with the place of the kind: see childName.
+// eachKind calls a function with each kind of children, and with the place of the kind: see childindex.Name.
 func (s Pruner) eachKind(o *owned.Owner, do func(place int, k *owned.Kind) error) error {
 	kinds, err := s.KindsIn(o.Client.Scheme())
 	if err != nil {
@@ -73,8 +74,8 @@ func (s Pruner) eachKind(o *owned.Owner, do func(place int, k *owned.Kind) error
 	return nil
 }
 
-// list returns the objects of a kind that satisfy a function: of those of some owners in the index, or without a manager of all. They
-// may be the cache's own.
+// list returns the objects of a kind that satisfy a function. It looks at the objects of some owners in the index, or without a manager
+// at all objects. They may be the cache's own.
 func (s Pruner) list(ctx context.Context, o *owned.Owner, place int, k *owned.Kind, owners []types.UID, is func(*owned.Kind, client.Object) bool) (found []written, served bool, err error) {
 	state, err := s.Served.acquire(s.Children[place], k.GVK, o.Client)
 	if err != nil || state.leavesOut() {
@@ -108,8 +109,8 @@ func (s Pruner) listByClient(ctx context.Context, o *owned.Owner, place int, k *
 
 func (s Pruner) listIndexed(ctx context.Context, place int, k *owned.Kind, owners []types.UID) (all []client.Object, err error) {
 	for _, owner := range owners {
-		for _, name := range s.childIndex.childrenOf(owner) {
-			if int(name.kind) != place {
+		for _, name := range s.childIndex.ChildrenOf(owner) {
+			if int(name.Kind) != place {
 				continue
 			}
 			if obj, err := s.readIndexed(ctx, k.GVK.GroupKind(), owner, name); err != nil {
@@ -124,15 +125,15 @@ func (s Pruner) listIndexed(ctx context.Context, place int, k *owned.Kind, owner
 
 // readIndexed returns an object of an owner in the index, which may be the cache's own. If the cache does not show it, it is removed
 // from the index and nil is returned.
-func (s *Set) readIndexed(ctx context.Context, kind schema.GroupKind, owner types.UID, name childName) (client.Object, error) {
-	before := s.childIndex.state()
-	obj := s.Children[name.kind].empty()
+func (s Pruner) readIndexed(ctx context.Context, kind schema.GroupKind, owner types.UID, name childindex.Name) (client.Object, error) {
+	before := s.childIndex.State()
+	obj := s.Children[name.Kind].empty()
 	err := s.Cache.Get(ctx, name.NamespacedName, obj, apply.WithoutCopy)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
 	if is, _, ok := s.writtenFor(kind, obj); err != nil || !ok || is != owner {
-		s.childIndex.removeAbsent(owner, name, before)
+		s.childIndex.RemoveAbsent(owner, name, before)
 		return nil, nil
 	}
 	return obj, nil

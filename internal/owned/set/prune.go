@@ -12,6 +12,7 @@ import (
 
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/childindex"
 	"github.com/opblocks/opblocks/internal/owned/memory"
 	"github.com/opblocks/opblocks/internal/owned/report"
 	"github.com/opblocks/opblocks/internal/passcontext"
@@ -80,16 +81,16 @@ func (s Pruner) mayPrune(o *owned.Owner, desired DesiredNames) bool {
 	if s.Cache == nil {
 		return !s.Owners.isPruned(o.Reference.UID, s.Owners.digest(desired))
 	}
-	if len(s.childIndex.formerOwners(o.ObjectName(), o.Reference.UID)) > 0 {
+	if len(s.childIndex.FormerOwners(o.ObjectName(), o.Reference.UID)) > 0 {
 		return true
 	}
-	children := s.childIndex.childrenOf(o.Reference.UID)
+	children := s.childIndex.ChildrenOf(o.Reference.UID)
 	if len(children) == 0 {
 		return false
 	}
 	undesired := desired.undesired()
-	return slices.ContainsFunc(children, func(child childName) bool {
-		return undesired(record.Name{Kind: s.Known().kinds[child.kind].GVK.GroupKind(), NamespacedName: child.NamespacedName})
+	return slices.ContainsFunc(children, func(child childindex.Name) bool {
+		return undesired(record.Name{Kind: s.Known().kinds[child.Kind].GVK.GroupKind(), NamespacedName: child.NamespacedName})
 	})
 }
 

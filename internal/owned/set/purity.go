@@ -9,13 +9,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/childindex"
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
 // checkPurity builds the children although the owner is settled. It returns an error if they are not as they were
 // applied last: then a function that builds depends on something that is neither the owner nor an input.
-func (s *Set) checkPurity(ctx context.Context, c client.Client, obj client.Object, children []childName, last *settledMore) error {
+func (s *Set) checkPurity(ctx context.Context, c client.Client, obj client.Object, children []childindex.Name, last *settledMore) error {
 	obj = obj.DeepCopyObject().(client.Object) // it may be the cache's own
 	o, err := s.ownerOf(obj, c)
 	if err != nil {

@@ -125,7 +125,7 @@ func (s Watcher) allOwners(ctx context.Context, mgr ctrl.Manager) (requests []ct
 
 // forgetChildren drops what is remembered of the children of a kind that is gone: no event of their deletion may come.
 func (k WatchedKind) forgetChildren(ctx context.Context, sample client.Object, scheme *runtime.Scheme) {
-	k.childIndex.removeKind(k.place)
+	k.childIndex.RemoveKind(k.place)
 	list := NewList(sample, k.gvk, scheme)
 	if err := k.Cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		log.FromContext(ctx).V(1).Info("Cannot list the children of a kind that is gone", "kind", k.gvk.String(), "reason", err.Error())

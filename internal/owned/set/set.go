@@ -12,6 +12,7 @@ import (
 
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/childindex"
 	"github.com/opblocks/opblocks/internal/references"
 )
 
@@ -26,7 +27,7 @@ type Set struct {
 	RemoveInOrder bool
 	Applier       *apply.Applier
 	Owners        *ownerMemory
-	childIndex    *childIndex
+	childIndex    *childindex.Index
 	APIReader     client.Reader     // reads past the cache; nil without a manager
 	Cache         client.Reader     // nil without a manager
 	coverage      sync.Map          // coverage → bool: whether the cache covers the namespace
@@ -38,7 +39,7 @@ type Set struct {
 
 // New returns a set of children for owners of a type.
 func New(ownerType reflect.Type, children []*Child) *Set {
-	s := &Set{ownerType: ownerType, Children: children, Applier: apply.New(), childIndex: newChildIndex()}
+	s := &Set{ownerType: ownerType, Children: children, Applier: apply.New(), childIndex: childindex.New()}
 	s.Owners = newOwnerMemory(s.Applier.Versions)
 	s.order, s.Mistake = NewOrder(children)
 	for _, c := range children {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/childindex"
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
@@ -26,7 +27,7 @@ type settledOwner struct {
 
 // settledMore is the rest of a settledOwner. It is nil for the most common sets.
 type settledMore struct {
-	children []childName         // without a manager, when there is no index
+	children []childindex.Name   // only without a manager, since the index is empty then
 	reads    []owned.ReadVersion // what the inputs have read
 	ofReads  uint64              // the epoch of their versions
 	served   []servedState       // the state of each child, in a set with the option IfServed
@@ -34,7 +35,7 @@ type settledMore struct {
 
 // settledChild is a live child that was as desired and ready.
 type settledChild struct {
-	childName
+	childindex.Name
 	uid     types.UID
 	version string
 }
@@ -83,12 +84,12 @@ func (s *Set) Settled(ctx context.Context, c client.Client, obj client.Object) b
 			return false
 		}
 	}
-	children := s.childIndex.childrenOf(obj.GetUID())
+	children := s.childIndex.ChildrenOf(obj.GetUID())
 	if s.Cache == nil {
 		children = more.children
 	}
 	if s.ifServed { // the index may still have children of a kind that is not served any more
-		children = slices.DeleteFunc(slices.Clone(children), func(child childName) bool { return more.served[child.kind].leavesOut() })
+		children = slices.DeleteFunc(slices.Clone(children), func(child childindex.Name) bool { return more.served[child.Kind].leavesOut() })
 	}
 	if !s.areSettled(ctx, c, obj, children, last.versions) {
 		return false
@@ -117,20 +118,20 @@ func (s *Set) canSettle() bool {
 
 // areSettled reports whether the cache shows an owner and its children in the versions in which they were as desired. A write of
 // ours that the cache does not show yet makes it another version.
-func (s *Set) areSettled(ctx context.Context, c client.Client, owner client.Object, children []childName, versions uint64) bool {
+func (s *Set) areSettled(ctx context.Context, c client.Client, owner client.Object, children []childindex.Name, versions uint64) bool {
 	kinds, err := s.KindsIn(c.Scheme())
 	if err != nil {
 		return false
 	}
 	now := s.Owners.versionsOf(owner)
 	for _, name := range children {
-		k := kinds[name.kind]
+		k := kinds[name.Kind]
 		if k.Comparer == nil { // see ChildKinds.uncompiled
-			if k, err = s.compile(s.Children[name.kind], c.Scheme()); err != nil {
+			if k, err = s.compile(s.Children[name.Kind], c.Scheme()); err != nil {
 				return false
 			}
 		}
-		child, found := s.readSettled(ctx, c, k, name)
+		child, found := readSettled(ctx, c, s.Applier, k, name)
 		if !found {
 			return false
 		}
@@ -140,10 +141,10 @@ func (s *Set) areSettled(ctx context.Context, c client.Client, owner client.Obje
 }
 
 // readSettled returns a child as the cache shows it. It returns false if the cache does not show it, or not yet as we wrote it.
-func (s *Set) readSettled(ctx context.Context, c client.Client, k *owned.Kind, name childName) (child settledChild, found bool) {
+func readSettled(ctx context.Context, c client.Client, a *apply.Applier, k *owned.Kind, name childindex.Name) (child settledChild, found bool) {
 	live := k.Receivers.Get().(client.Object)
 	defer k.Release(live)
-	if c.Get(ctx, name.NamespacedName, live, apply.WithoutCopy) != nil || s.Applier.Writes.Newer(live) != live {
+	if c.Get(ctx, name.NamespacedName, live, apply.WithoutCopy) != nil || a.Writes.Newer(live) != live {
 		return child, false
 	}
 	return settledChild{name, live.GetUID(), live.GetResourceVersion()}, true
@@ -170,7 +171,7 @@ func settledBy(r *Reconciliation) (now settledOwner) {
 	versions := r.Set.Owners.versionsOf(r.Object)
 	for i := range r.objects {
 		d := &r.objects[i]
-		name := childName{r.placeOf(d.Kind), client.ObjectKeyFromObject(d.Object)}
+		name := childindex.Name{Kind: r.placeOf(d.Kind), NamespacedName: client.ObjectKeyFromObject(d.Object)}
 		versions.add(settledChild{name, d.Live.GetUID(), d.Live.GetResourceVersion()})
 		if r.Set.Cache == nil {
 			more.children = append(more.children, name)

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	"github.com/opblocks/opblocks/internal/owned/childindex"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -26,7 +27,7 @@ type WatchedKind struct {
 	Watcher
 	gvk   schema.GroupVersionKind
 	owner schema.GroupKind // the kind of the owners
-	place int32            // see childName
+	place int32            // see childindex.Name
 }
 
 // Kind returns what watches children of the kind of an object.
@@ -71,7 +72,7 @@ func (k WatchedKind) field() string { return fmt.Sprintf("opblocks.dev/%p-childr
 // deleted object too. It returns no values for the index of the cache.
 func (k WatchedKind) Index(obj client.Object) []string {
 	if owner, mark, ok := k.writtenFor(obj); ok {
-		k.childIndex.add(owner, childName{k.place, client.ObjectKeyFromObject(obj)}, mark)
+		k.childIndex.Add(owner, childindex.Name{Kind: k.place, NamespacedName: client.ObjectKeyFromObject(obj)}, mark)
 	}
 	return nil
 }
@@ -83,8 +84,8 @@ func (k WatchedKind) remove(obj client.Object) {
 	if !ok || k.Cache == nil {
 		return
 	}
-	name := childName{k.place, client.ObjectKeyFromObject(obj)}
-	_, _ = k.readIndexed(context.Background(), k.gvk.GroupKind(), owner, name) // a name that cannot be read stays
+	name := childindex.Name{Kind: k.place, NamespacedName: client.ObjectKeyFromObject(obj)}
+	_, _ = Pruner{k.Set}.readIndexed(context.Background(), k.gvk.GroupKind(), owner, name) // a name that cannot be read stays
 }
 
 // writtenFor returns the owner for which the set has written an object, and the mark of one without an owner reference. It returns

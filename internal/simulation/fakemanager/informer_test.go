@@ -14,7 +14,7 @@ import (
 // once.
 func TestInformerShowsEachVersionOnce(t *testing.T) {
 	transformed := 0
-	i := &informer{shown: map[client.ObjectKey]shownObject{}, kind: &kind{selection: selection{transform: func(obj any) (any, error) {
+	i := &informer{cache: &Cache{}, shown: map[client.ObjectKey]shownObject{}, kind: &kind{selection: selection{transform: func(obj any) (any, error) {
 		transformed++
 		return obj, nil
 	}}}}

@@ -1,0 +1,164 @@
+// Package childindex knows which objects a set of children has written for each owner, without a list.
+package childindex
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// Index holds the names of the objects that a set has written, by their owners. It has every object that the cache shows, and
+// for a moment perhaps names of others. Without a manager it is empty. It is safe for concurrent use.
+//
+// The cache calls the function of an index (IndexField) with each version of an object, before any event handler and
+// before a reader sees the object: that function adds its name. The name is removed after the event of the object's deletion, or
+// when a reader does not find the object. An index that the cache keeps would need maps for each owner, which take nearly a
+// kilobyte.
+type Index struct {
+	mu      sync.RWMutex
+	byOwner map[types.UID]names
+	added   uint64 // the number of calls of Add
+	// marked holds the owners that the marks of children name. There are several of one name if former owners have left
+	// children. An owner without children stays until it is looked up.
+	marked map[record.Name][]types.UID
+}
+
+// Name is the name of an object.
+type Name struct {
+	Kind int32 // the place of the object's kind: the index of the first child of the set that has it
+	types.NamespacedName
+}
+
+// names are the names of the children of one owner. A list that was returned is never changed.
+type names struct {
+	list   []Name
+	places map[Name]int // the places in the list; nil while it is short
+}
+
+// longList is the number of children from which a map, instead of a search, finds one.
+const longList = 32
+
+// New returns an index without objects.
+func New() *Index {
+	return &Index{byOwner: map[types.UID]names{}, marked: map[record.Name][]types.UID{}}
+}
+
+// ChildrenOf returns the names of the children of an owner.
+func (x *Index) ChildrenOf(owner types.UID) []Name {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.byOwner[owner].list
+}
+
+// State returns a number that changes with each call of Add.
+func (x *Index) State() uint64 {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.added
+}
+
+// RemoveAbsent removes a name whose object the cache did not show. It does nothing if an object was added since the state before
+// that read: perhaps it is this one.
+func (x *Index) RemoveAbsent(owner types.UID, child Name, before uint64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.added != before {
+		return
+	}
+	found := x.byOwner[owner]
+	at := found.place(child)
+	if at < 0 {
+		return
+	}
+	list := slices.Clone(found.list) // a reader may have the present one
+	last := len(list) - 1
+	list[at] = list[last]
+	if found.list = list[:last:last]; last == 0 {
+		delete(x.byOwner, owner)
+		return
+	}
+	if found.places != nil {
+		found.places[list[at]] = at
+		delete(found.places, child)
+	}
+	x.byOwner[owner] = found
+}
+
+// FormerOwners returns the UIDs of other owners of this name that have left children.
+func (x *Index) FormerOwners(name record.Name, owner types.UID) (former []types.UID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if len(x.marked[name]) == 0 {
+		return nil
+	}
+	uids := slices.DeleteFunc(x.marked[name], func(uid types.UID) bool { return len(x.byOwner[uid].list) == 0 })
+	if x.marked[name] = uids; len(uids) == 0 {
+		delete(x.marked, name)
+	}
+	for _, uid := range uids {
+		if uid != owner {
+			former = append(former, uid)
+		}
+	}
+	return former
+}
+
+// Add adds an object. mark is nil for one with an owner reference.
+func (x *Index) Add(owner types.UID, child Name, mark *record.Mark) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.added++
+	if mark != nil && !slices.Contains(x.marked[mark.Owner], owner) {
+		x.marked[mark.Owner] = append(x.marked[mark.Owner], owner)
+	}
+	found := x.byOwner[owner]
+	if found.place(child) >= 0 {
+		return
+	}
+	found.list = append(found.list, child)
+	switch {
+	case found.places != nil:
+		found.places[child] = len(found.list) - 1
+	case len(found.list) > longList:
+		found.findPlaces()
+	}
+	x.byOwner[owner] = found
+}
+
+// RemoveKind removes all objects of a kind that is no longer served.
+func (x *Index) RemoveKind(kind int32) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for owner, found := range x.byOwner {
+		list := slices.DeleteFunc(slices.Clone(found.list), func(child Name) bool { return child.Kind == kind })
+		if len(list) == 0 {
+			delete(x.byOwner, owner)
+			continue
+		}
+		found = names{list: list}
+		if len(list) > longList {
+			found.findPlaces()
+		}
+		x.byOwner[owner] = found
+	}
+}
+
+func (n *names) place(child Name) int {
+	if n.places == nil {
+		return slices.Index(n.list, child)
+	}
+	if at, found := n.places[child]; found {
+		return at
+	}
+	return -1
+}
+
+func (n *names) findPlaces() {
+	n.places = make(map[Name]int, len(n.list))
+	for i, child := range n.list {
+		n.places[child] = i
+	}
+}
