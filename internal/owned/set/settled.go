@@ -156,7 +156,8 @@ func (s *Set) readsSettled(ctx context.Context, c client.Client, last *settledMo
 	return last.ofReads == s.epochOfReads(c) && r.areCurrent(last.reads)
 }
 
-// settledBy returns what to remember of a reconcile that found nothing to do. It returns nil if there may be something to do.
+// settledBy returns what to remember of a reconcile that found nothing to do. It returns the zero value if there may be something
+// to do.
 func settledBy(r *Reconciliation) (now settledOwner) {
 	if !r.quiet || r.unknown || r.owner.Reference.UID == "" || r.Object.GetResourceVersion() == "" { // controller-runtime's fake client sets no UID
 		return now

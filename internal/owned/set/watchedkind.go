@@ -56,7 +56,7 @@ func kindOf(obj client.Object, scheme *runtime.Scheme) (schema.GroupVersionKind,
 	return gvk, nil
 }
 
-// indexIn makes the cache call index. Two reconcilers that share the set have one index.
+// indexIn makes the cache call Index. Two reconcilers that share the set have one index.
 func (k WatchedKind) indexIn(ctx context.Context, mgr ctrl.Manager, child client.Object) error {
 	err := mgr.GetFieldIndexer().IndexField(ctx, child, k.field(), k.Index)
 	if err != nil && !strings.Contains(err.Error(), "indexer conflict") { // client-go has no type for it
@@ -83,6 +83,12 @@ func (k WatchedKind) remove(obj client.Object) {
 	owner, _, ok := k.writtenFor(obj)
 	if !ok || k.Cache == nil {
 		return
+	}
+	if w := k.Served[k.gvk]; w != nil { // a read of a kind that is not served would start an informer and block
+		if !w.Acquire() {
+			return
+		}
+		defer w.Release()
 	}
 	name := childindex.Name{Kind: k.place, NamespacedName: client.ObjectKeyFromObject(obj)}
 	_, _ = Pruner{k.Set}.readIndexed(context.Background(), k.gvk.GroupKind(), owner, name) // a name that cannot be read stays

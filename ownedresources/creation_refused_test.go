@@ -1,0 +1,184 @@
+package ownedresources
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
+)
+
+// sixNames are the children of TestRefusedCreations.
+var sixNames = []string{"one", "two", "three", "four", "five", "six"}
+
+// busyClient is a client whose API server has no time for the first creations of some objects.
+type busyClient struct {
+	client.Client
+	busy map[string]bool
+}
+
+func (c *busyClient) Create(ctx context.Context, obj client.Object, options ...client.CreateOption) error {
+	if c.busy[obj.GetName()] {
+		return apierrors.NewTooManyRequests("the server is busy", 1)
+	}
+	return c.Client.Create(ctx, obj, options...)
+}
+
+// TestRefusedCreations sends six creations, of which the API server refuses some: all at once as one set does, and one by one as sets
+// of one child do. Each refusal names its object, all others are created, and the next pass creates what is missing and sends
+// nothing else.
+func TestRefusedCreations(t *testing.T) {
+	cases := map[string]struct {
+		reason  string
+		refuse  func(t *testing.T, env *serverEnv) (c client.Client, allow func())
+		refused int
+		says    string
+	}{
+		"TooManyRequests": {"The API server limits each client.", refuseBusy, 2, "the server is busy"},
+		"Quota":           {"It admits half of them, whichever come first.", refuseByQuota, 3, "exceeded quota: small"},
+		"Admission":       {"A policy or a webhook refuses one.", refuseByPolicy, 1, "nobody may be called two"},
+	}
+	for name, test := range cases {
+		for _, how := range []string{"AtOnce", "OneByOne"} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				env := newServerEnv(t)
+				c, allow := test.refuse(t, env)
+				sets := setsOf(how, sixNames)
+				errs := reconcileAll(t, sets, c, env.owner)
+				missing := 0
+				for _, name := range sixNames {
+					if env.exists(t, namedConfigMap("", name)) {
+						require.NotContains(t, strings.Join(errs, "\n"), "create ConfigMap "+env.namespace+"/"+name+":", test.reason)
+						continue
+					}
+					missing++
+					require.Equal(t, 1, strings.Count(strings.Join(errs, "\n"), "create ConfigMap "+env.namespace+"/"+name+":"), errs)
+				}
+				require.Equal(t, test.refused, missing, test.reason)
+				require.Equal(t, test.refused, strings.Count(strings.Join(errs, "\n"), test.says), errs)
+
+				allow()
+				env.sent.Sent()
+				require.Empty(t, reconcileAll(t, sets, c, env.owner))
+				created := 0
+				for _, request := range env.sent.Sent() {
+					if verb, _, _ := strings.Cut(request, " "); verb != "GET" {
+						require.Equal(t, "POST configmaps", request)
+						created++
+					}
+				}
+				require.Equal(t, test.refused, created, "what exists is not sent again")
+			})
+		}
+	}
+}
+
+// setsOf returns one set of all ConfigMaps, or a set of each.
+func setsOf(how string, names []string) (sets []*ChildSet[*Shop]) {
+	var children []AnyChild[*Shop]
+	for _, name := range names {
+		children = append(children, Build(constant(name, "")))
+	}
+	if how == "AtOnce" {
+		return []*ChildSet[*Shop]{Ensure(children...)}
+	}
+	for i, child := range children {
+		set := Ensure(child)
+		set.SetName(fmt.Sprint("step-", i))
+		sets = append(sets, set)
+	}
+	return sets
+}
+
+// reconcileAll returns the lines of all errors.
+func reconcileAll(t *testing.T, sets []*ChildSet[*Shop], c client.Client, owner *Shop) (lines []string) {
+	t.Helper()
+	for _, set := range sets {
+		if err := set.Reconcile(t.Context(), c, owner); err != nil {
+			lines = append(lines, strings.Split(err.Error(), "\n")...)
+		}
+	}
+	return lines
+}
+
+func refuseBusy(_ *testing.T, env *serverEnv) (client.Client, func()) {
+	c := &busyClient{Client: env.client, busy: map[string]bool{"two": true, "five": true}}
+	return c, func() { c.busy = nil }
+}
+
+// refuseByQuota makes a quota as its controller does, which does not run here.
+func refuseByQuota(t *testing.T, env *serverEnv) (client.Client, func()) {
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "small"}}
+	env.create(t, quota)
+	hard := func(most string) {
+		t.Helper()
+		limit := corev1.ResourceList{"count/configmaps": resource.MustParse(most)}
+		byHand(t, env, quota, func(q *corev1.ResourceQuota) { q.Spec.Hard = limit })
+		if quota.Status.Used == nil {
+			quota.Status.Used = corev1.ResourceList{"count/configmaps": resource.MustParse("0")}
+		}
+		quota.Status.Hard = limit
+		require.NoError(t, env.other.Status().Update(t.Context(), quota))
+	}
+	hard("0")
+	env.waitForAdmission(t, "probe", true)
+	hard("3")
+	env.waitForAdmission(t, "probe", false)
+	return env.client, func() {
+		hard("6")
+		env.waitForAdmission(t, "probe", false)
+	}
+}
+
+// refuseByPolicy makes a policy that refuses one name.
+func refuseByPolicy(t *testing.T, env *serverEnv) (client.Client, func()) {
+	policy := &admissionv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: env.namespace},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: env.namespace}},
+				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+					Operations: []admissionv1.OperationType{admissionv1.Create},
+					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+				}}},
+			},
+			Validations: []admissionv1.Validation{{Expression: "object.metadata.name != 'two'", Message: "nobody may be called two"}},
+		},
+	}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: env.namespace},
+		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: env.namespace, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+	}
+	env.create(t, policy)
+	env.create(t, binding)
+	remove := func() {
+		require.NoError(t, client.IgnoreNotFound(env.other.Delete(context.Background(), binding)))
+		require.NoError(t, client.IgnoreNotFound(env.other.Delete(context.Background(), policy)))
+	}
+	t.Cleanup(remove)
+	env.waitForAdmission(t, "two", true)
+	return env.client, func() {
+		remove()
+		env.waitForAdmission(t, "two", false)
+	}
+}
+
+// waitForAdmission waits until the API server refuses, or admits, the creation of a ConfigMap of this name. Its admission learns of
+// changes a moment later.
+func (env *serverEnv) waitForAdmission(t *testing.T, name string, refuses bool) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		err := env.other.Create(t.Context(), namedConfigMap(env.namespace, name), client.DryRunAll)
+		return (err != nil) == refuses
+	}, controlplane.Patience, 20*time.Millisecond)
+}
