@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -34,9 +34,8 @@ func (c *busyClient) Create(ctx context.Context, obj client.Object, options ...c
 	return c.Client.Create(ctx, obj, options...)
 }
 
-// TestRefusedCreations sends six creations, of which the API server refuses some: all at once as one set does, and one by one as sets
-// of one child do. Each refusal names its object, all others are created, and the next pass creates what is missing and sends
-// nothing else.
+// TestRefusedCreations sends six creations all at once, as one set does, and one by one, as six sets do. The API server refuses some.
+// Each refusal names its object, all others are created, and the next pass creates what is missing and sends nothing else.
 func TestRefusedCreations(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
@@ -123,7 +122,9 @@ func refuseByQuota(t *testing.T, env *serverEnv) (client.Client, func()) {
 	hard := func(most string) {
 		t.Helper()
 		limit := corev1.ResourceList{"count/configmaps": resource.MustParse(most)}
-		byHand(t, env, quota, func(q *corev1.ResourceQuota) { q.Spec.Hard = limit })
+		require.NoError(t, env.other.Get(t.Context(), client.ObjectKeyFromObject(quota), quota)) // admission counts in the status
+		quota.Spec.Hard = limit
+		require.NoError(t, env.other.Update(t.Context(), quota))
 		if quota.Status.Used == nil {
 			quota.Status.Used = corev1.ResourceList{"count/configmaps": resource.MustParse("0")}
 		}
@@ -142,22 +143,22 @@ func refuseByQuota(t *testing.T, env *serverEnv) (client.Client, func()) {
 
 // refuseByPolicy makes a policy that refuses one name.
 func refuseByPolicy(t *testing.T, env *serverEnv) (client.Client, func()) {
-	policy := &admissionv1.ValidatingAdmissionPolicy{
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: env.namespace},
-		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			MatchConstraints: &admissionv1.MatchResources{
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{
 				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: env.namespace}},
-				ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-					Operations: []admissionv1.OperationType{admissionv1.Create},
-					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
 				}}},
 			},
-			Validations: []admissionv1.Validation{{Expression: "object.metadata.name != 'two'", Message: "nobody may be called two"}},
+			Validations: []admissionregistrationv1.Validation{{Expression: "object.metadata.name != 'two'", Message: "nobody may be called two"}},
 		},
 	}
-	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: env.namespace},
-		Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: env.namespace, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+		Spec:       admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: env.namespace, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}},
 	}
 	env.create(t, policy)
 	env.create(t, binding)
