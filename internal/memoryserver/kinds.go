@@ -1,6 +1,7 @@
 package memoryserver
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiversion "k8s.io/apimachinery/pkg/version"
 
 	"github.com/opblocks/opblocks/internal/memoryserver/builtin"
 	"github.com/opblocks/opblocks/internal/memoryserver/crd"
@@ -77,8 +79,9 @@ func (s *Server) Resources(gv schema.GroupVersion) (resources []metav1.APIResour
 	return resources
 }
 
+// newMapper returns a mapper that answers without a version too, with the preferred one.
 func (ks *kinds) newMapper() meta.RESTMapper {
-	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper := meta.NewDefaultRESTMapper(ks.preferredVersions())
 	for _, all := range []map[schema.GroupVersionKind]*kind.Kind{builtin.Kinds(), ks.custom} {
 		for _, k := range all {
 			scope := meta.RESTScopeRoot
@@ -89,4 +92,20 @@ func (ks *kinds) newMapper() meta.RESTMapper {
 		}
 	}
 	return mapper
+}
+
+// preferredVersions returns the versions of all groups. In each group the preferred one comes first: v2 before v1, and v1 before
+// v1beta1.
+func (ks *kinds) preferredVersions() (all []schema.GroupVersion) {
+	for _, kinds := range []map[schema.GroupVersionKind]*kind.Kind{builtin.Kinds(), ks.custom} {
+		for gvk := range kinds {
+			if !slices.Contains(all, gvk.GroupVersion()) {
+				all = append(all, gvk.GroupVersion())
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b schema.GroupVersion) int {
+		return cmp.Or(strings.Compare(a.Group, b.Group), apiversion.CompareKubeAwareVersionStrings(b.Version, a.Version))
+	})
+	return all
 }

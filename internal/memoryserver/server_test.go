@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -245,4 +246,22 @@ func TestCRDs(t *testing.T) {
 			require.ErrorContains(t, err, tc.want, tc.reason)
 		})
 	}
+}
+
+// The real mapper answers without a version too.
+func TestMappingWithoutAVersion(t *testing.T) {
+	server, err := New(testScheme, CRDs(crdPaths...))
+	require.NoError(t, err)
+	for kind, want := range map[schema.GroupKind]string{
+		{Group: "apps", Kind: "Deployment"}:                     "deployments v1",
+		{Group: "", Kind: "Pod"}:                                "pods v1",
+		{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}: "horizontalpodautoscalers v2",
+		{Group: "example.com", Kind: "Widget"}:                  "widgets v1",
+	} {
+		mapping, err := server.Client().RESTMapper().RESTMapping(kind)
+		require.NoError(t, err)
+		require.Equal(t, want, mapping.Resource.Resource+" "+mapping.Resource.Version)
+	}
+	_, err = server.Client().RESTMapper().RESTMapping(schema.GroupKind{Group: "example.com", Kind: "Unknown"})
+	require.True(t, meta.IsNoMatchError(err))
 }

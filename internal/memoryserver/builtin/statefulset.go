@@ -60,8 +60,8 @@ func validateStatefulSet(set *appsv1.StatefulSet) field.ErrorList {
 	}
 	errs = append(errs, validateSelector(spec.Selector, &spec.Template, "statefulset")...)
 	template := spec.Template.DeepCopy()
-	for _, claim := range spec.VolumeClaimTemplates { // containers mount them as volumes
-		template.Spec.Volumes = append(template.Spec.Volumes, corev1.Volume{Name: claim.Name})
+	for _, claim := range spec.VolumeClaimTemplates { // containers mount them as volumes, in place of volumes of the same name
+		template.Spec.Volumes = append(slices.DeleteFunc(template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == claim.Name }), corev1.Volume{Name: claim.Name})
 	}
 	return append(errs, validateLongRunningTemplate(template, "StatefulSet")...)
 }
