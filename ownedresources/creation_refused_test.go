@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
@@ -141,13 +142,13 @@ func refuseByQuota(t *testing.T, env *serverEnv) (client.Client, func()) {
 	}
 }
 
-// refuseByPolicy makes a policy that refuses one name.
+// refuseByPolicy makes a policy that refuses one name in namespaces with a label.
 func refuseByPolicy(t *testing.T, env *serverEnv) (client.Client, func()) {
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: env.namespace},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionregistrationv1.MatchResources{
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: env.namespace}},
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"refuses": env.namespace}},
 				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
 					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
 					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
@@ -162,16 +163,18 @@ func refuseByPolicy(t *testing.T, env *serverEnv) (client.Client, func()) {
 	}
 	env.create(t, policy)
 	env.create(t, binding)
-	remove := func() {
-		require.NoError(t, client.IgnoreNotFound(env.other.Delete(context.Background(), binding)))
-		require.NoError(t, client.IgnoreNotFound(env.other.Delete(context.Background(), policy)))
+	t.Cleanup(func() {
+		require.NoError(t, env.other.Delete(context.Background(), binding))
+		require.NoError(t, env.other.Delete(context.Background(), policy))
+	})
+	label := func(value string) {
+		t.Helper()
+		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"refuses":%q}}}`, value))
+		require.NoError(t, env.other.Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: env.namespace}}, patch))
+		env.waitForAdmission(t, "two", value != "")
 	}
-	t.Cleanup(remove)
-	env.waitForAdmission(t, "two", true)
-	return env.client, func() {
-		remove()
-		env.waitForAdmission(t, "two", false)
-	}
+	label(env.namespace)
+	return env.client, func() { label("") }
 }
 
 // waitForAdmission waits until the API server refuses, or admits, the creation of a ConfigMap of this name. Its admission learns of
