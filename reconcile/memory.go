@@ -148,7 +148,7 @@ func (m *memory) isUnanswered(name types.NamespacedName, a asked, step string) b
 // setAnswered is for a step that has handled a request.
 func (m *memory) setAnswered(name types.NamespacedName, a asked, step string) {
 	m.clearTrouble(name, func(t *trouble) {
-		if t.asked == a {
+		if t.asked == a && t.answered != nil {
 			t.answered[step] = true
 		}
 	})

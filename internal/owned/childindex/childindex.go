@@ -20,9 +20,9 @@ import (
 type Index struct {
 	mu      sync.RWMutex
 	byOwner map[types.UID]names
-	added   uint64 // the number of calls of Add
+	adds    uint64 // the number of calls of Add
 	// marked holds the owners that the marks of children name. There are several of one name if former owners have left
-	// children. An owner without children stays until it is looked up.
+	// children. An owner without children may stay until it is looked up.
 	marked map[record.Name][]types.UID
 }
 
@@ -34,6 +34,7 @@ type Name struct {
 
 // names are the names of the children of one owner. A list that was returned is never changed.
 type names struct {
+	added  uint64 // the number of the last call of Add
 	list   []Name
 	places map[Name]int // the places in the list; nil while it is short
 }
@@ -53,38 +54,50 @@ func (x *Index) ChildrenOf(owner types.UID) []Name {
 	return x.byOwner[owner].list
 }
 
-// State returns a number that changes with each call of Add.
-func (x *Index) State() uint64 {
+// State returns a number that changes with each call of Add for an owner.
+func (x *Index) State(owner types.UID) uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.added
+	return x.byOwner[owner].added
 }
 
-// RemoveAbsent removes a name whose object the cache did not show. It does nothing if an object was added since the state before
-// that read: perhaps it is this one.
-func (x *Index) RemoveAbsent(owner types.UID, child Name, before uint64) {
+// RemoveAbsent removes a name whose object the cache did not show, and that had a mark or nil. It returns false and does nothing if a
+// child of the owner was added since the state before that read: perhaps it is this one.
+func (x *Index) RemoveAbsent(owner types.UID, child Name, mark *record.Mark, before uint64) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.added != before {
-		return
-	}
 	found := x.byOwner[owner]
+	if found.added != before {
+		return false
+	}
 	at := found.place(child)
 	if at < 0 {
-		return
+		return true
 	}
 	list := slices.Clone(found.list) // a reader may have the present one
 	last := len(list) - 1
 	list[at] = list[last]
 	if found.list = list[:last:last]; last == 0 {
 		delete(x.byOwner, owner)
-		return
+		if mark != nil {
+			x.sweep(mark.Owner)
+		}
+		return true
 	}
 	if found.places != nil {
 		found.places[list[at]] = at
 		delete(found.places, child)
 	}
 	x.byOwner[owner] = found
+	return true
+}
+
+// sweep forgets the owners of a name that have no children.
+func (x *Index) sweep(name record.Name) {
+	x.marked[name] = slices.DeleteFunc(x.marked[name], func(uid types.UID) bool { return len(x.byOwner[uid].list) == 0 })
+	if len(x.marked[name]) == 0 {
+		delete(x.marked, name)
+	}
 }
 
 // FormerOwners returns the UIDs of other owners of this name that have left children.
@@ -94,11 +107,8 @@ func (x *Index) FormerOwners(name record.Name, owner types.UID) (former []types.
 	if len(x.marked[name]) == 0 {
 		return nil
 	}
-	uids := slices.DeleteFunc(x.marked[name], func(uid types.UID) bool { return len(x.byOwner[uid].list) == 0 })
-	if x.marked[name] = uids; len(uids) == 0 {
-		delete(x.marked, name)
-	}
-	for _, uid := range uids {
+	x.sweep(name)
+	for _, uid := range x.marked[name] {
 		if uid != owner {
 			former = append(former, uid)
 		}
@@ -110,12 +120,14 @@ func (x *Index) FormerOwners(name record.Name, owner types.UID) (former []types.
 func (x *Index) Add(owner types.UID, child Name, mark *record.Mark) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.added++
+	x.adds++
 	if mark != nil && !slices.Contains(x.marked[mark.Owner], owner) {
 		x.marked[mark.Owner] = append(x.marked[mark.Owner], owner)
 	}
 	found := x.byOwner[owner]
+	found.added = x.adds
 	if found.place(child) >= 0 {
+		x.byOwner[owner] = found
 		return
 	}
 	found.list = append(found.list, child)
@@ -138,11 +150,14 @@ func (x *Index) RemoveKind(kind int32) {
 			delete(x.byOwner, owner)
 			continue
 		}
-		found = names{list: list}
+		found = names{added: found.added, list: list}
 		if len(list) > longList {
 			found.findPlaces()
 		}
 		x.byOwner[owner] = found
+	}
+	for name := range x.marked {
+		x.sweep(name)
 	}
 }
 

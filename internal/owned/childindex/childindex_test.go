@@ -30,13 +30,13 @@ func TestChildIndex(t *testing.T) {
 			read := append([]Name(nil), before...)
 
 			for i := range n {
-				x.RemoveAbsent("o", indexedName(0, "unknown"), x.State())
+				x.RemoveAbsent("o", indexedName(0, "unknown"), nil, x.State("o"))
 				require.Contains(t, x.ChildrenOf("o"), indexedName(int32(i%2), fmt.Sprint(i)))
-				x.RemoveAbsent("o", indexedName(int32(i%2), fmt.Sprint(i)), x.State())
+				x.RemoveAbsent("o", indexedName(int32(i%2), fmt.Sprint(i)), nil, x.State("o"))
 				require.Len(t, x.ChildrenOf("o"), n-i-1)
 				require.NotContains(t, x.ChildrenOf("o"), indexedName(int32(i%2), fmt.Sprint(i)))
 				x.Add("o", indexedName(5, "again"), nil)
-				x.RemoveAbsent("o", indexedName(5, "again"), x.State())
+				x.RemoveAbsent("o", indexedName(5, "again"), nil, x.State("o"))
 			}
 			require.Equal(t, read, before, "a reader keeps what it has read")
 			require.Len(t, x.byOwner, 1, "an owner without children is forgotten")
@@ -49,9 +49,9 @@ func TestChildIndex(t *testing.T) {
 func TestRemoveAbsentAfterItAppeared(t *testing.T) {
 	x := New()
 	x.Add("o", indexedName(0, "a"), nil)
-	before := x.State()
+	before := x.State("o")
 	x.Add("o", indexedName(0, "a"), nil)
-	x.RemoveAbsent("o", indexedName(0, "a"), before)
+	require.False(t, x.RemoveAbsent("o", indexedName(0, "a"), nil, before))
 	require.Len(t, x.ChildrenOf("o"), 1)
 }
 
@@ -64,7 +64,7 @@ func TestRemoveKind(t *testing.T) {
 	x.RemoveKind(1)
 	require.Len(t, x.ChildrenOf("both"), 3*longList/2)
 	require.NotContains(t, x.byOwner, types.UID("one"))
-	x.RemoveAbsent("both", indexedName(0, "0"), x.State())
+	x.RemoveAbsent("both", indexedName(0, "0"), nil, x.State("both"))
 	require.Len(t, x.ChildrenOf("both"), 3*longList/2-1)
 }
 
@@ -75,9 +75,28 @@ func TestFormerOwners(t *testing.T) {
 	x.Add("now", indexedName(0, "b"), &record.Mark{Owner: web, UID: "now"})
 	require.Equal(t, []types.UID{"former"}, x.FormerOwners(web, "now"))
 	require.Equal(t, []types.UID{"former", "now"}, x.FormerOwners(web, "next"))
-	x.RemoveAbsent("former", indexedName(0, "a"), x.State())
+	x.RemoveAbsent("former", indexedName(0, "a"), nil, x.State("former"))
 	require.Empty(t, x.FormerOwners(web, "now"), "its children are gone")
-	x.RemoveAbsent("now", indexedName(0, "b"), x.State())
+	x.RemoveAbsent("now", indexedName(0, "b"), nil, x.State("now"))
 	require.Empty(t, x.FormerOwners(web, "next"))
 	require.Empty(t, x.marked)
+}
+
+// Nobody asks for the children of an owner that is gone.
+func TestNothingStaysOfAnOwnerThatIsGone(t *testing.T) {
+	web := record.Name{Kind: schema.GroupKind{Group: "example.com", Kind: "Shop"}, NamespacedName: types.NamespacedName{Namespace: "ns", Name: "web"}}
+	mark := &record.Mark{Owner: web, UID: "o"}
+	x := New()
+	x.Add("o", indexedName(0, "a"), mark)
+	before := x.State("o")
+	x.Add("other", indexedName(0, "b"), nil)
+	require.True(t, x.RemoveAbsent("o", indexedName(0, "a"), mark, before), "the child of another owner does not matter")
+	require.Empty(t, x.marked)
+	require.NotContains(t, x.byOwner, types.UID("o"))
+
+	x.Add("o", indexedName(0, "a"), mark)
+	require.False(t, x.RemoveAbsent("o", indexedName(0, "a"), mark, before), "it was added again")
+	x.RemoveKind(0)
+	require.Empty(t, x.marked)
+	require.Empty(t, x.byOwner)
 }

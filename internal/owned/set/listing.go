@@ -113,9 +113,10 @@ func (s Pruner) listIndexed(ctx context.Context, place int, k *owned.Kind, owner
 			if int(name.Kind) != place {
 				continue
 			}
-			if obj, err := s.readIndexed(ctx, k.GVK.GroupKind(), owner, name); err != nil {
+			obj := s.Children[watchedPlace(s.Children, s.Known().kinds, place)].empty()
+			if found, _, err := s.readIndexed(ctx, k.GVK.GroupKind(), owner, name, nil, obj); err != nil {
 				return nil, err
-			} else if obj != nil {
+			} else if found {
 				all = append(all, obj)
 			}
 		}
@@ -123,20 +124,30 @@ func (s Pruner) listIndexed(ctx context.Context, place int, k *owned.Kind, owner
 	return all, nil
 }
 
-// readIndexed returns an object of an owner in the index, which may be the cache's own. If the cache does not show it, it is removed
-// from the index and nil is returned.
-func (s Pruner) readIndexed(ctx context.Context, kind schema.GroupKind, owner types.UID, name childindex.Name) (client.Object, error) {
-	before := s.childIndex.State()
-	obj := s.Children[name.Kind].empty()
-	err := s.Cache.Get(ctx, name.NamespacedName, obj, apply.WithoutCopy)
+// readIndexed reads an object of an owner in the index into an empty one. If the cache does not show it, it is removed from the index;
+// gone is false if it could not be removed, since another child of the owner has just appeared. The empty object has the form of
+// the informer that fills the index: another informer of the kind may be behind it.
+func (s Pruner) readIndexed(ctx context.Context, kind schema.GroupKind, owner types.UID, name childindex.Name, mark *record.Mark, empty client.Object) (found, gone bool, err error) {
+	before := s.childIndex.State(owner)
+	err = s.Cache.Get(ctx, name.NamespacedName, empty, apply.WithoutCopy)
 	if client.IgnoreNotFound(err) != nil {
-		return nil, err
+		return false, false, err
 	}
-	if is, _, ok := s.writtenFor(kind, obj); err != nil || !ok || is != owner {
-		s.childIndex.RemoveAbsent(owner, name, before)
-		return nil, nil
+	if is, _, ok := s.writtenFor(kind, empty); err != nil || !ok || is != owner {
+		return false, s.childIndex.RemoveAbsent(owner, name, mark, before), nil
 	}
-	return obj, nil
+	return true, false, nil
+}
+
+// watchedPlace returns the index of the child of a kind whose form is watched: a typed one if there is one. place is the first child of
+// the kind.
+func watchedPlace(children []*Child, kinds []*owned.Kind, place int) int {
+	for i, k := range kinds {
+		if k.GVK == kinds[place].GVK && isUntyped(children[i].Sample) == 0 {
+			return i
+		}
+	}
+	return place
 }
 
 // writtenFor returns the owner for which the set has written an object, and the mark of one without an owner reference.

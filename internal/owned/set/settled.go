@@ -125,9 +125,10 @@ func (s *Set) areSettled(ctx context.Context, c client.Client, owner client.Obje
 	}
 	now := s.Owners.versionsOf(owner)
 	for _, name := range children {
-		k := kinds[name.Kind]
+		place := watchedPlace(s.Children, kinds, int(name.Kind))
+		k := kinds[place]
 		if k.Comparer == nil { // see ChildKinds.uncompiled
-			if k, err = s.compile(s.Children[name.Kind], c.Scheme()); err != nil {
+			if k, err = s.compile(s.Children[place], c.Scheme()); err != nil {
 				return false
 			}
 		}

@@ -28,6 +28,8 @@ type WatchedKind struct {
 	gvk   schema.GroupVersionKind
 	owner schema.GroupKind // the kind of the owners
 	place int32            // see childindex.Name
+
+	sample client.Object // an empty object in the form that is watched
 }
 
 // Kind returns what watches children of the kind of an object.
@@ -42,7 +44,7 @@ func (s Watcher) Kind(child client.Object, scheme *runtime.Scheme) (WatchedKind,
 	}
 	for i, other := range s.Children {
 		if kind, err := kindOf(other.Sample, scheme); err != nil || kind == gvk {
-			return WatchedKind{s, gvk, owner.GroupKind(), int32(i)}, err
+			return WatchedKind{s, gvk, owner.GroupKind(), int32(i), child}, err
 		}
 	}
 	return WatchedKind{}, fmt.Errorf("set %s has no child of kind %s", s.Name, gvk.Kind)
@@ -80,7 +82,7 @@ func (k WatchedKind) Index(obj client.Object) []string {
 // remove removes an object from the index that is gone, or that has got another owner. It does nothing if the cache shows an object of
 // that name again.
 func (k WatchedKind) remove(obj client.Object) {
-	owner, _, ok := k.writtenFor(obj)
+	owner, mark, ok := k.writtenFor(obj)
 	if !ok || k.Cache == nil {
 		return
 	}
@@ -91,8 +93,18 @@ func (k WatchedKind) remove(obj client.Object) {
 		defer w.Release()
 	}
 	name := childindex.Name{Kind: k.place, NamespacedName: client.ObjectKeyFromObject(obj)}
-	_, _ = Pruner{k.Set}.readIndexed(context.Background(), k.gvk.GroupKind(), owner, name) // a name that cannot be read stays
+	for range removals {
+		empty := reflect.New(reflect.TypeOf(k.sample).Elem()).Interface().(client.Object)
+		empty.GetObjectKind().SetGroupVersionKind(k.gvk)
+		found, gone, err := Pruner{k.Set}.readIndexed(context.Background(), k.gvk.GroupKind(), owner, name, mark, empty)
+		if found || gone || err != nil { // a name that cannot be read stays
+			return
+		}
+	}
 }
+
+// removals is how often the removal of a name is tried. It fails only if another child of the owner appears at that moment.
+const removals = 100
 
 // writtenFor returns the owner for which the set has written an object, and the mark of one without an owner reference. It returns
 // false for owners of other kinds, whose sets may have the same name.
