@@ -30,6 +30,7 @@ import (
 
 // memoryEnv runs passes of package reconcile against the server in memory. Their cache shows what the test wants.
 type memoryEnv struct {
+	t             *testing.T
 	client.Client               // reads from the cache
 	server        client.Client // the client of somebody else
 	shown         map[string]client.Object
@@ -54,6 +55,7 @@ func newMemoryEnvOf(t *testing.T, set *ChildSet[*Shop], steps ...reconcile.Named
 	server, err := memoryserver.New(scheme.Scheme, memoryserver.CRDs("testdata/shops.yaml"))
 	require.NoError(t, err)
 	env := &memoryEnv{
+		t:      t,
 		Client: server.Client(), server: server.Client(), shown: map[string]client.Object{}, set: set,
 		clock: clocktesting.NewFakePassiveClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)),
 		queue: &controllertest.Queue{TypedInterface: workqueue.NewTyped[ctrl.Request]()},
@@ -166,9 +168,7 @@ func (env *memoryEnv) showSilently(t *testing.T) {
 
 func (env *memoryEnv) watchedKind(child client.Object) set.WatchedKind {
 	kind, err := set.Watcher{Set: env.set.set}.Kind(child, env.Scheme())
-	if err != nil {
-		panic(err)
-	}
+	require.NoError(env.t, err)
 	return kind
 }
 

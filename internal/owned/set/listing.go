@@ -108,12 +108,13 @@ func (s Pruner) listByClient(ctx context.Context, o *owned.Owner, place int, k *
 }
 
 func (s Pruner) listIndexed(ctx context.Context, place int, k *owned.Kind, owners []types.UID) (all []client.Object, err error) {
+	watched := s.Children[watchedPlace(s.Children, s.Known().kinds, place)]
 	for _, owner := range owners {
 		for _, name := range s.childIndex.ChildrenOf(owner) {
 			if int(name.Kind) != place {
 				continue
 			}
-			obj := s.Children[watchedPlace(s.Children, s.Known().kinds, place)].empty()
+			obj := watched.empty()
 			if found, _, err := s.readIndexed(ctx, k.GVK.GroupKind(), owner, name, nil, obj); err != nil {
 				return nil, err
 			} else if found {
@@ -124,16 +125,16 @@ func (s Pruner) listIndexed(ctx context.Context, place int, k *owned.Kind, owner
 	return all, nil
 }
 
-// readIndexed reads an object of an owner in the index into an empty one. If the cache does not show it, it is removed from the index;
-// gone is false if it could not be removed, since another child of the owner has just appeared. The empty object has the form of
-// the informer that fills the index: another informer of the kind may be behind it.
-func (s Pruner) readIndexed(ctx context.Context, kind schema.GroupKind, owner types.UID, name childindex.Name, mark *record.Mark, empty client.Object) (found, gone bool, err error) {
+// readIndexed reads an object of an owner, whose name is in the index, into live. If the cache does not show the object, its name is
+// removed from the index. gone is false if the name could not be removed, since another child of the owner has just appeared. live is
+// typed or not as the watch that fills the index: the cache may have two informers of a kind, and the other one may be behind.
+func (s Pruner) readIndexed(ctx context.Context, kind schema.GroupKind, owner types.UID, name childindex.Name, mark *record.Mark, live client.Object) (found, gone bool, err error) {
 	before := s.childIndex.State(owner)
-	err = s.Cache.Get(ctx, name.NamespacedName, empty, apply.WithoutCopy)
+	err = s.Cache.Get(ctx, name.NamespacedName, live, apply.WithoutCopy)
 	if client.IgnoreNotFound(err) != nil {
 		return false, false, err
 	}
-	if is, _, ok := s.writtenFor(kind, empty); err != nil || !ok || is != owner {
+	if is, _, ok := s.writtenFor(kind, live); err != nil || !ok || is != owner {
 		return false, s.childIndex.RemoveAbsent(owner, name, mark, before), nil
 	}
 	return true, false, nil

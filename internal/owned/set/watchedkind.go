@@ -29,7 +29,7 @@ type WatchedKind struct {
 	owner schema.GroupKind // the kind of the owners
 	place int32            // see childindex.Name
 
-	sample client.Object // an empty object in the form that is watched
+	sample client.Object // an object in the form that is watched: typed or not
 }
 
 // Kind returns what watches children of the kind of an object.
@@ -94,9 +94,8 @@ func (k WatchedKind) remove(obj client.Object) {
 	}
 	name := childindex.Name{Kind: k.place, NamespacedName: client.ObjectKeyFromObject(obj)}
 	for range removals {
-		empty := reflect.New(reflect.TypeOf(k.sample).Elem()).Interface().(client.Object)
-		empty.GetObjectKind().SetGroupVersionKind(k.gvk)
-		found, gone, err := Pruner{k.Set}.readIndexed(context.Background(), k.gvk.GroupKind(), owner, name, mark, empty)
+		live := k.sample.DeepCopyObject().(client.Object)
+		found, gone, err := Pruner{k.Set}.readIndexed(context.Background(), k.gvk.GroupKind(), owner, name, mark, live)
 		if found || gone || err != nil { // a name that cannot be read stays
 			return
 		}
