@@ -145,6 +145,14 @@ func (w *Writes) Forget(named client.Object, name types.NamespacedName) {
 	w.forget(namedKey(named, name))
 }
 
+// ForgetIf forgets the writes of the objects for which a function returns true. The function must not call w.
+func (w *Writes) ForgetIf(is func(client.Object) bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.byKey, func(_ key, e entry) bool { return is(e.object) })
+	w.count.Store(int64(len(w.byKey)))
+}
+
 func (w *Writes) live(k key) (entry, bool) {
 	e, ok := w.byKey[k]
 	if ok && !w.clock.Now().Before(e.until) {

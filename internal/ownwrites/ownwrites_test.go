@@ -48,6 +48,18 @@ func TestNewer(t *testing.T) {
 	}
 }
 
+func TestForgetIf(t *testing.T) {
+	w := New(clocktesting.NewFakePassiveClock(time.Unix(0, 0)))
+	kept := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "v", ResourceVersion: "21"}}
+	w.Record(version("u", "20"))
+	w.Record(kept)
+	w.ForgetIf(func(obj client.Object) bool { return obj.GetUID() == "u" })
+	name := types.NamespacedName{Namespace: "ns", Name: "a"}
+	require.Nil(t, w.Unseen(&corev1.ConfigMap{}, name))
+	require.Same(t, kept, w.Unseen(&corev1.Secret{}, name))
+	require.EqualValues(t, 1, w.count.Load())
+}
+
 func TestUnseen(t *testing.T) {
 	name := types.NamespacedName{Namespace: "ns", Name: "a"}
 	tests := map[string]struct {

@@ -87,7 +87,7 @@ func (k WatchedKind) watchWhileServed(mgr ctrl.Manager, child client.Object) (*s
 		Indexes:  map[string]client.IndexerFunc{k.field(): k.Index},
 		Handlers: handlers,
 		Requests: func(ctx context.Context) ([]ctrl.Request, error) { return k.allOwners(ctx, mgr) },
-		Appeared: func() { k.Applier.Kinds.Forget(k.gvk) },
+		Appeared: func() { k.forgetFormerKind(mgr.GetScheme()) },
 		Gone:     func(ctx context.Context) { k.forgetChildren(ctx, child, mgr.GetScheme()) },
 	})
 	if err != nil {
@@ -121,6 +121,16 @@ func (s Watcher) allOwners(ctx context.Context, mgr ctrl.Manager) (requests []ct
 		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(owner)})
 	}
 	return requests, nil
+}
+
+// forgetFormerKind drops the schema of a kind that is served again, and what was written under its former definition. The cache may not have
+// shown these objects before they were removed with the definition.
+func (k WatchedKind) forgetFormerKind(scheme *runtime.Scheme) {
+	k.Applier.Kinds.Forget(k.gvk)
+	k.Applier.Writes.ForgetIf(func(obj client.Object) bool {
+		gvk, err := apiutil.GVKForObject(obj, scheme)
+		return err == nil && gvk == k.gvk
+	})
 }
 
 // forgetChildren drops what is remembered of the children of a kind that is gone: no event of their deletion may come.
