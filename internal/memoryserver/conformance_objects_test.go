@@ -31,6 +31,9 @@ func (g *generator) body(kind string) map[string]any {
 		body["spec"] = g.service()
 	case "Widget":
 		body["spec"] = g.widget()
+	case "Gauge":
+		g.maybe(body, 90, "spec", map[string]any{"limit": pick[any](g, int64(1), int64(2), "x")})
+		g.maybe(body, 80, "status", pick(g, map[string]any{"value": int64(1)}, map[string]any{"value": int64(2)}, map[string]any{}))
 	case "Memcached":
 		body["spec"] = g.memcached()
 	case "Role":
@@ -114,6 +117,9 @@ func (g *generator) statefulSet() map[string]any {
 	spec := map[string]any{"selector": g.selector(), "template": g.template(), "serviceName": pick(g, "s", "s", "s", "t")}
 	g.maybe(spec, 60, "replicas", pick(g, int64(0), int64(1), int64(3)))
 	g.maybe(spec, 30, "updateStrategy", pick(g, map[string]any{"type": "OnDelete"}, map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"partition": int64(1)}}))
+	claim := map[string]any{"metadata": map[string]any{"name": pick(g, "v", "w")}, "spec": map[string]any{"accessModes": []any{"ReadWriteOnce"},
+		"resources": map[string]any{"requests": map[string]any{"storage": pick(g, "1Gi", "1024Mi")}}}}
+	g.maybe(spec, 40, "volumeClaimTemplates", []any{claim})
 	return spec
 }
 

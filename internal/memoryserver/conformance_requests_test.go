@@ -27,7 +27,7 @@ type request struct {
 type generator struct{ *rand.Rand }
 
 var apiVersions = map[string]string{
-	"Deployment": "apps/v1", "Service": "v1", "ConfigMap": "v1", "Secret": "v1", "Widget": "example.com/v1",
+	"Deployment": "apps/v1", "Service": "v1", "ConfigMap": "v1", "Secret": "v1", "Widget": "example.com/v1", "Gauge": "example.com/v1",
 	"DaemonSet": "apps/v1", "ReplicaSet": "apps/v1", "CronJob": "batch/v1", "HorizontalPodAutoscaler": "autoscaling/v2", "PodDisruptionBudget": "policy/v1",
 	"Ingress": "networking.k8s.io/v1", "NetworkPolicy": "networking.k8s.io/v1", "Role": "rbac.authorization.k8s.io/v1", "RoleBinding": "rbac.authorization.k8s.io/v1",
 	"ServiceAccount": "v1", "PersistentVolumeClaim": "v1", "Lease": "coordination.k8s.io/v1", "Pod": "v1", "App": "app.huolala.cn/v1",
@@ -35,7 +35,7 @@ var apiVersions = map[string]string{
 }
 
 var kindsByWeight = []string{
-	"Deployment", "Deployment", "Deployment", "Service", "Service", "ConfigMap", "Secret", "Widget", "Widget", "Widget", "Memcached",
+	"Deployment", "Deployment", "Deployment", "Service", "Service", "ConfigMap", "Secret", "Widget", "Widget", "Widget", "Gauge", "Memcached",
 	"StatefulSet", "Job", "DatabaseUser", "DaemonSet", "ReplicaSet", "CronJob", "HorizontalPodAutoscaler", "PodDisruptionBudget", "Ingress", "NetworkPolicy",
 	"Role", "RoleBinding", "ServiceAccount", "PersistentVolumeClaim", "Lease", "App", "Pod", "Pod",
 }

@@ -44,7 +44,7 @@ func (s *Server) insert(k *kind.Kind, obj client.Object, options writeOptions, r
 		obj.SetName(obj.GetGenerateName() + s.suffixes.next(k, obj.GetNamespace(), obj.GetGenerateName()))
 	}
 	key := k.Key(obj.GetNamespace(), obj.GetName())
-	obj.SetUID(newUID(k, key, s.store.table(k).deletions(key), options.dryRun))
+	obj.SetUID(s.newUID(k, key, options.dryRun))
 	if err := s.admitCreate(k, key); err != nil {
 		return nil, err
 	}

@@ -14,14 +14,20 @@ import (
 // depend on what else was created before, so two runs that create the same objects in another order have the same values.
 
 // newUID returns the UID of a new object. UIDs differ in their first characters as in their last, as random ones do: some
-// operators shorten them. The object of a dry run has another one than the object that is created.
-// deletions is how many objects of the name are gone.
-func newUID(k *kind.Kind, key client.ObjectKey, deletions uint64, dryRun bool) types.UID {
-	if dryRun {
-		deletions = ^deletions
-	}
-	hash := hashOf(k, key.String(), deletions)
+// operators shorten them. n is how many objects of the name are gone.
+func newUID(k *kind.Kind, key client.ObjectKey, n uint64) types.UID {
+	hash := hashOf(k, key.String(), n)
 	return types.UID(fmt.Sprintf("%08x-%04x-4000-8000-%012x", uint32(hash), uint16(hash>>32), mixed(hash)>>16))
+}
+
+// newUID returns the UID of a new object. The object of each dry run has a UID of its own.
+func (s *Server) newUID(k *kind.Kind, key client.ObjectKey, dryRun bool) types.UID {
+	if !dryRun {
+		return newUID(k, key, s.store.table(k).deletions(key))
+	}
+	id := generatedName{k, key.Namespace, key.Name}
+	s.dryRuns[id]++
+	return newUID(k, key, ^s.dryRuns[id])
 }
 
 // suffixAlphabet is the real server's. It has no vowels, so that no suffix spells a word.
@@ -48,7 +54,7 @@ func (s *suffixes) next(k *kind.Kind, namespace, prefix string) string {
 	return string(suffix)
 }
 
-// generatedName is what the names have in common that are generated from one prefix.
+// generatedName is a name, or what the names have in common that are generated from one prefix.
 type generatedName struct {
 	kind              *kind.Kind
 	namespace, prefix string

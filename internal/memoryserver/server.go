@@ -23,7 +23,8 @@ type Server struct {
 	mu        sync.Mutex // protects the fields below
 	store     store
 	suffixes  suffixes
-	collected int64 // the revision at which the garbage collector had nothing left to do
+	dryRuns   map[generatedName]uint64 // how many creations of a name were dry runs
+	collected int64                    // the revision at which the garbage collector had nothing left to do
 }
 
 // New returns a server whose only objects are the namespaces "default" and "kube-system". It serves the built-in kinds
@@ -39,7 +40,7 @@ func New(scheme *runtime.Scheme, options ...Option) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := &Server{scheme: scheme, kinds: kinds, store: store{tables: map[schema.GroupVersionKind]*table{}}, suffixes: suffixes{last: map[generatedName]uint64{}}}
+	server := &Server{scheme: scheme, kinds: kinds, store: store{tables: map[schema.GroupVersionKind]*table{}}, suffixes: suffixes{last: map[generatedName]uint64{}}, dryRuns: map[generatedName]uint64{}}
 	if s.earlier != nil {
 		server.store.earlier = &s.earlier.store
 	}

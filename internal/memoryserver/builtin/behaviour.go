@@ -27,6 +27,8 @@ type behaviour struct {
 	// defaultOnRead sets fields that clients read although they are not stored. The next write stores them, whatever
 	// else it changes.
 	defaultOnRead func(client.Object)
+	// inJSON returns an object as JSON shows it, where it has more than protobuf has. nil: it is the same.
+	inJSON func(client.Object) client.Object
 	// changesGeneration reports whether an update that leaves the spec alone increases the generation.
 	changesGeneration func(obj, live client.Object) bool
 	// gracePeriod returns how long a deletion waits, in seconds, where the request may ask for another period.

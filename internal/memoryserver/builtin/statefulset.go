@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 var statefulSetKind = description{
@@ -16,6 +17,7 @@ var statefulSetKind = description{
 	behaviour: behaviour{
 		validateName:   validation.NameIsDNSLabel,
 		setDefaults:    forObject(defaultStatefulSet),
+		inJSON:         func(obj client.Object) client.Object { return withClaimKinds(obj.(*appsv1.StatefulSet)) },
 		validate:       forValidation(validateStatefulSet),
 		validateUpdate: forUpdateValidation(validateStatefulSetUpdate),
 		validateStatus: forValidation(func(set *appsv1.StatefulSet) field.ErrorList {
@@ -45,10 +47,21 @@ func defaultStatefulSet(set *appsv1.StatefulSet) {
 	defaultPodSpec(&spec.Template.Spec)
 	for i := range spec.VolumeClaimTemplates {
 		claim := &spec.VolumeClaimTemplates[i]
-		claim.APIVersion, claim.Kind = "v1", "PersistentVolumeClaim"
+		claim.TypeMeta = metav1.TypeMeta{} // see withClaimKinds
 		setIfZero(&claim.Status.Phase, corev1.ClaimPending)
 		defaultVolumeClaim(&claim.Spec)
 	}
+}
+
+// withClaimKinds returns a StatefulSet whose claim templates have their kind, as JSON shows them. Protobuf, in which the server stores
+// objects and sends them to typed clients, has no field for it.
+func withClaimKinds(set *appsv1.StatefulSet) *appsv1.StatefulSet {
+	shown := *set
+	shown.Spec.VolumeClaimTemplates = slices.Clone(set.Spec.VolumeClaimTemplates)
+	for i := range shown.Spec.VolumeClaimTemplates {
+		shown.Spec.VolumeClaimTemplates[i].TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"}
+	}
+	return &shown
 }
 
 func validateStatefulSet(set *appsv1.StatefulSet) field.ErrorList {
@@ -59,10 +72,12 @@ func validateStatefulSet(set *appsv1.StatefulSet) field.ErrorList {
 		errs = append(errs, validateLabelName(spec.ServiceName, specPath.Child("serviceName"))...)
 	}
 	errs = append(errs, validateSelector(spec.Selector, &spec.Template, "statefulset")...)
-	template := spec.Template.DeepCopy()
+	template, claims := spec.Template.DeepCopy(), []corev1.Volume(nil)
 	for _, claim := range spec.VolumeClaimTemplates { // containers mount them as volumes, in place of volumes of the same name
-		template.Spec.Volumes = append(slices.DeleteFunc(template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == claim.Name }), corev1.Volume{Name: claim.Name})
+		claims = append(claims, corev1.Volume{Name: claim.Name})
+		template.Spec.Volumes = slices.DeleteFunc(template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == claim.Name })
 	}
+	template.Spec.Volumes = append(claims, template.Spec.Volumes...)
 	return append(errs, validateLongRunningTemplate(template, "StatefulSet")...)
 }
 
@@ -83,19 +98,10 @@ func validateStatefulSetStrategy(s *appsv1.StatefulSetUpdateStrategy) (errs fiel
 	return errs
 }
 
-// withoutTypes returns claim templates without their kinds, which a status update leaves out and defaults set again.
-func withoutTypes(templates []corev1.PersistentVolumeClaim) []corev1.PersistentVolumeClaim {
-	templates = slices.Clone(templates)
-	for i := range templates {
-		templates[i].TypeMeta = metav1.TypeMeta{}
-	}
-	return templates
-}
-
 func validateStatefulSetUpdate(obj, live *appsv1.StatefulSet) field.ErrorList {
 	return slices.Concat(
 		immutable(obj.Spec.Selector, live.Spec.Selector, "spec", "selector"),
-		immutable(withoutTypes(obj.Spec.VolumeClaimTemplates), withoutTypes(live.Spec.VolumeClaimTemplates), "spec", "volumeClaimTemplates"),
+		immutable(obj.Spec.VolumeClaimTemplates, live.Spec.VolumeClaimTemplates, "spec", "volumeClaimTemplates"),
 		immutable(obj.Spec.ServiceName, live.Spec.ServiceName, "spec", "serviceName"),
 		immutable(obj.Spec.PodManagementPolicy, live.Spec.PodManagementPolicy, "spec", "podManagementPolicy"),
 	)

@@ -95,7 +95,12 @@ func (b *strategy) normalized(object client.Object) (client.Object, error) {
 	return normal, nil
 }
 
-func (b *strategy) Encode(object client.Object) ([]byte, error) { return utiljson.Marshal(object) }
+func (b *strategy) Encode(object client.Object) ([]byte, error) {
+	if b.inJSON != nil {
+		object = b.inJSON(object)
+	}
+	return utiljson.Marshal(object)
+}
 
 func (b *strategy) Allocate(k *kind.Kind, others iter.Seq[client.Object], obj, live client.Object) error {
 	if b.allocate == nil {
