@@ -44,20 +44,19 @@ func TestRunOnceSurvivesEveryFault(t *testing.T) {
 	cases := map[string]struct {
 		ttl     *int32
 		actions []reconciletest.Action
-		skipped []reconciletest.FaultKind
 	}{
 		"Versions": {nil, []reconciletest.Action{
 			reconciletest.Create(newShop(withVersion(failingVersion))), changeShop(withVersion("2")), changeShop(withVersion("3")), reconciletest.Delete(newShop()),
-		}, []reconciletest.FaultKind{"not found at"}}, // a Job that is complete, and that somebody deletes, stays deleted
+		}},
 		"Running": {nil, []reconciletest.Action{
 			reconciletest.Create(newShop(withVersion(endlessVersion))), changeShop(withVersion("2")), reconciletest.Delete(newShop()),
-		}, []reconciletest.FaultKind{"not found at"}}, // as above
+		}},
 		"TimeToLive": {new(int32(0)), []reconciletest.Action{
 			reconciletest.Create(newShop(withVersion("2"))), reconciletest.Delete(configMap), reconciletest.Delete(newShop()),
-		}, nil},
+		}},
 		"TimeToLiveOfAFailedJob": {new(int32(0)), []reconciletest.Action{
 			reconciletest.Create(newShop(withVersion(failingVersion))), reconciletest.Wait(time.Hour), reconciletest.Delete(newShop()),
-		}, nil},
+		}},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +72,7 @@ func TestRunOnceSurvivesEveryFault(t *testing.T) {
 				SimulatedControllers: []reconciletest.SimulatedController{reconciletest.Jobs(outcomeOfVersion)},
 				External:             func() reconciletest.External { return seenUIDs{} },
 				Always:               runsOnce,
-			}), reconciletest.SkipFaults(test.skipped...))
+			}))
 		})
 	}
 }

@@ -45,9 +45,11 @@ type Failure struct {
 	Err    error
 	Trace  string
 	Past   []string // writes sent by processes whose cache was behind, since they began with an old one
+	Cause  string   // see failure.CauseOf
 	Varies bool     // a second run with the same faults ended otherwise
 
-	length int // the number of lines of the trace
+	shown  bool // the trace names the object that is wrong
+	length int  // the number of lines of the trace
 	trace  *trace.Trace
 }
 
@@ -61,12 +63,14 @@ func (x *Exploration) addRights(of *result.Result) {
 }
 
 // fail inserts a failure. Those that depend on timing come late, and those that only break a convention last; else those with
-// fewer faults come first, then those with shorter traces.
+// fewer faults come first, then those whose trace names the object that is wrong, then those with shorter traces.
 func (x *Exploration) fail(of *result.Result) {
 	f := Failure{Faults: of.Faults, Err: of.Err, Trace: of.Trace.SinceFault(), trace: of.Trace, Past: of.Past}
 	if f.Trace != "" {
 		f.Kind = failure.KindOf(of.Err)
 	}
+	object := failure.ObjectOf(of.Err)
+	f.Cause, f.shown = failure.CauseOf(of.Err), object == "" || strings.Contains(f.Trace, object)
 	x.insert(f)
 }
 
@@ -86,12 +90,21 @@ func (x *Exploration) hasFaults() bool {
 func (x *Exploration) insert(f Failure) {
 	f.length = strings.Count(f.Trace, "\n")
 	at, _ := slices.BinarySearchFunc(x.Failures, f, func(a, b Failure) int {
-		return cmp.Or(cmp.Compare(rankOf(a.Kind), rankOf(b.Kind)), cmp.Compare(len(a.Faults), len(b.Faults)), cmp.Compare(a.length, b.length), strings.Compare(plan.FormatFaults(a.Faults), plan.FormatFaults(b.Faults)))
+		return cmp.Or(cmp.Compare(rankOf(a.Kind), rankOf(b.Kind)), cmp.Compare(len(a.Faults), len(b.Faults)),
+			cmp.Compare(orderOf(a.shown), orderOf(b.shown)), cmp.Compare(a.length, b.length), strings.Compare(plan.FormatFaults(a.Faults), plan.FormatFaults(b.Faults)))
 	})
 	x.Failures = slices.Insert(x.Failures, at, f)
 	for i := 1; i < min(len(x.Failures), 3); i++ {
 		x.Failures[i].trace = nil // only the trace of the first failure is shown whole
 	}
+}
+
+// orderOf orders true before false.
+func orderOf(first bool) int {
+	if first {
+		return 0
+	}
+	return 1
 }
 
 // rankOf orders findings in a report: those that depend on timing come after those that are certain, and those that only break

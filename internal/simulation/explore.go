@@ -279,7 +279,7 @@ func (e *explorer) noteNoOps() {
 		return
 	}
 	err := fmt.Errorf("a pass that has nothing to do sends %s, which changes nothing: compare first, with the defaults that the API server sets, and write only what differs", strings.Join(of.NoOps, ", "))
-	e.found.insert(Failure{Kind: kinds.BreaksConvention, Err: err, Trace: of.Trace.LastPassWith(of.NoOps[0]), trace: of.Trace})
+	e.found.insert(Failure{Kind: kinds.BreaksConvention, Err: err, Cause: failure.CauseOf(err), shown: true, Trace: of.Trace.LastPassWith(of.NoOps[0]), trace: of.Trace})
 }
 
 func (e *explorer) isSilent(kind kinds.Finding) bool { return slices.Contains(e.scenario.Silent, kind) }

@@ -23,6 +23,7 @@ type Action struct {
 
 	external func(External) error // instead of Do
 	wait     time.Duration        // instead of Do
+	then     func(*Env) error     // what must be true after it; may be nil
 	err      error                // why the action is invalid
 }
 
@@ -114,6 +115,9 @@ func (a *Action) simulated() run.Action {
 	to := run.Action{Name: a.Name, Do: a.Do, Wait: a.wait}
 	if a.external != nil {
 		to.DoExternal = func(e world.External) error { return a.external(e) }
+	}
+	if a.then != nil {
+		to.Then = func(r *run.Run) error { return a.then(newEnv(r)) }
 	}
 	return to
 }

@@ -34,7 +34,8 @@ func ExampleExploreQuietly() {
 	// It does not survive one fault: connection refused at: create ConfigMap default/web #1.
 	//
 	// after "create Shop default/web" the state is not the same as without faults:
-	//   ConfigMap default/web: is missing
+	//   ConfigMap default/web: present without faults, absent here
+	// Which of the two is right, the scenario does not say: see Action.Then
 	//
 	// pass  what happened, and the answer (passes that sent nothing are left out)
 	//       user: create Shop default/web
@@ -104,7 +105,8 @@ func ExampleProcess_Effect() {
 	// Output:
 	// crash after: update Shop default/web #2
 	// after "delete Shop default/web" the state is not the same as without faults:
-	//   external: want null, got {"web":true}
+	//   external: null without faults, {"web":true} here
+	// Which of the two is right, the scenario does not say: see Action.Then
 }
 
 type directory struct{ users map[string]bool }

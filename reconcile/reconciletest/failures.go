@@ -11,11 +11,10 @@ import (
 
 // Limits of a report.
 const (
-	maxOthers     = 5   // errors of each kind that are listed after the first failure
-	maxFaults     = 4   // faults that are listed for an error
+	maxFaults     = 8   // faults that are listed for a cause
 	maxPlaces     = 5   // places that are not compared
 	maxPastWrites = 3   // writes of a process that sees the past
-	shortError    = 160 // characters of an error in a list
+	shortError    = 160 // characters of a cause in a list
 )
 
 // writeFailures writes the first failure with its trace, and lists the others.
@@ -29,23 +28,30 @@ func (r *Report) writeFailures(b *strings.Builder) {
 		fmt.Fprintf(b, "\nreplay it: %s\n", r.replayCommand(first))
 	}
 	if len(r.Failures) == 1 {
+		if r.isSampled() {
+			fmt.Fprintf(b, "\n%s\n", r.findings())
+		}
 		return
 	}
-	fmt.Fprintf(b, "\n%s; the others:\n", r.findings())
+	fmt.Fprintf(b, "\n%s; the others, by what differs:\n", r.findings())
 	for _, kind := range kinds.Findings() {
 		writeOthers(b, kind, r.Failures[1:])
 	}
 }
 
-// findings returns how many failures there are.
+// findings returns how many failures there are, and of how many faults a sample was tried.
 func (r *Report) findings() string {
-	return fmt.Sprintf("%s in %s", text.Plural(len(r.Failures), "finding"), text.Plural(r.Runs, "run"))
+	line := fmt.Sprintf("%s in %s", text.Plural(len(r.Failures), "finding"), text.Plural(r.Runs, "run"))
+	if r.isSampled() {
+		line += fmt.Sprintf(", which tried %d of %s (seed %d)", r.done, text.Plural(r.Singles, "single fault"), r.Seed)
+	}
+	return line
 }
 
-// writeOthers lists the failures of a kind by their errors, and the faults that lead to each.
+// writeOthers lists the failures of a kind by their causes, and the faults that lead to each.
 func writeOthers(b *strings.Builder, kind FindingKind, failures []Failure) {
-	faults := map[string][]*Failure{} // by the error
-	var texts []string                // in their order
+	byCause := map[string][]*Failure{}
+	var causes []string // in their order
 	total := 0
 	for i := range failures {
 		f := &failures[i]
@@ -53,23 +59,18 @@ func writeOthers(b *strings.Builder, kind FindingKind, failures []Failure) {
 			continue
 		}
 		total++
-		text := text.Shorten(strings.Join(strings.Fields(f.Err.Error()), " "), shortError)
-		if faults[text] == nil {
-			texts = append(texts, text)
+		if byCause[f.Cause] == nil {
+			causes = append(causes, f.Cause)
 		}
-		faults[text] = append(faults[text], f)
+		byCause[f.Cause] = append(byCause[f.Cause], f)
 	}
 	if total == 0 {
 		return
 	}
 	fmt.Fprintf(b, "%s: %d\n", kind, total)
-	for _, text := range texts[:min(len(texts), maxOthers)] {
-		total -= len(faults[text])
-		fmt.Fprintf(b, "  %s\n", text)
-		writeFaults(b, faults[text])
-	}
-	if total > 0 {
-		fmt.Fprintf(b, "  and %d more\n", total)
+	for _, cause := range causes {
+		fmt.Fprintf(b, "  %s: %s\n", text.Plural(len(byCause[cause]), "run"), text.Shorten(cause, shortError))
+		writeFaults(b, byCause[cause])
 	}
 }
 
@@ -139,6 +140,7 @@ func (f *Failure) faults() string {
 var headlines = map[FindingKind]string{
 	kinds.DoesNotSurvive:   "It does not survive",
 	kinds.DoesNotRest:      "It does not come to rest after",
+	kinds.LeaksSecret:      "It leaks a secret after",
 	kinds.DependsOnTiming:  "It depends on timing, as is shown by",
 	kinds.BreaksConvention: "It breaks a convention after",
 }

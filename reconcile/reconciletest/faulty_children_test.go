@@ -102,7 +102,7 @@ var faultyChildren = map[string]faulty{
 			}, reconciletest.Create(shop()))
 		},
 		fault: kinds.Reversed,
-		says:  []string{"reversed order of: requests sent at once #1", `status.phase: want "OneIsFirst", got "TwoIsFirst"`},
+		says:  []string{"reversed order of: requests sent at once #1", `status.phase: "OneIsFirst" without faults, "TwoIsFirst" here`},
 	},
 	"CreateWithoutAlreadyExists": {
 		reason: "after a crash the child exists already, and no pass gets further",
@@ -124,7 +124,7 @@ var faultyChildren = map[string]faulty{
 			}, reconciletest.Create(shop()))
 		},
 		fault: kinds.CrashAfter,
-		says:  []string{"create ConfigMap default/web #1", `status.phase: want "Created", got nothing`, "already exists"},
+		says:  []string{"create ConfigMap default/web #1", `status.phase: "Created" without faults, nothing here`, "already exists"},
 	},
 	"StaleCacheCreatesTwice": {
 		reason: "the cache does not show the child yet, and its name is generated, so another one is created",
@@ -148,7 +148,7 @@ var faultyChildren = map[string]faulty{
 			}, reconciletest.Create(shop()))
 		},
 		fault: kinds.Stale,
-		says:  []string{"ConfigMap default/web-<2>: should not be there", "create ConfigMap default/web-*"},
+		says:  []string{"ConfigMap default/web-<2>: absent without faults, present here", "create ConfigMap default/web-*"},
 	},
 	"PruneAfterError": {
 		reason: "a child that could not be built is deleted as if it were not wanted",
@@ -238,7 +238,7 @@ var faultyChildren = map[string]faulty{
 			}, reconciletest.Create(shop()))
 		},
 		fault: kinds.InternalError,
-		says:  []string{"create ConfigMap default/web #1", "ConfigMap default/web: is missing", "Cannot create the ConfigMap"},
+		says:  []string{"create ConfigMap default/web #1", "ConfigMap default/web: present without faults, absent here", "Cannot create the ConfigMap"},
 	},
 	"HashOfAMap": {
 		reason: "the hash depends on the random order of a Go map, so each pass writes another one",
@@ -299,7 +299,7 @@ var faultyChildren = map[string]faulty{
 			}, reconciletest.Create(shop()))
 		},
 		fault: kinds.CrashAfter,
-		says:  []string{"create ConfigMap default/web-* #1", "should not be there", "not compared, since two runs without faults differ there (a random value, or the order of a Go map): ConfigMap default/web-*"},
+		says:  []string{"create ConfigMap default/web-* #1", "absent without faults, present here", "not compared, since two runs without faults differ there (a random value, or the order of a Go map): ConfigMap default/web-*"},
 	},
 	"NameFromTheClock": {
 		reason: "after a crash the name is another one, so another object is created",
@@ -321,7 +321,7 @@ var faultyChildren = map[string]faulty{
 			}, reconciletest.Create(shop()))
 		},
 		fault: kinds.CrashAfter,
-		says:  []string{"create ConfigMap default/web-9", "should not be there"},
+		says:  []string{"create ConfigMap default/web-9", "absent without faults, present here"},
 	},
 	"AnyErrorOfGetTakenAsAbsence": {
 		reason: "an object that cannot be read once counts as deleted for ever",
@@ -346,7 +346,7 @@ var faultyChildren = map[string]faulty{
 			return s
 		},
 		fault: kinds.TooManyRequests,
-		says:  []string{"get ConfigMap default/source #1", `status.phase: want "Open", got "SourceMissing"`},
+		says:  []string{"get ConfigMap default/source #1", `status.phase: "Open" without faults, "SourceMissing" here`},
 	},
 	"NotFoundOfAnUpdateTakenAsDone": {
 		reason: "the child was deleted just before, and the status says that it is up to date",
@@ -369,7 +369,7 @@ var faultyChildren = map[string]faulty{
 			}, reconciletest.Create(shop()), changeMotto)
 		},
 		fault: kinds.NotFound,
-		says:  []string{"not found at: update ConfigMap default/web #1", "ConfigMap default/web: is missing"},
+		says:  []string{"not found at: update ConfigMap default/web #1", "ConfigMap default/web: present without faults, absent here"},
 	},
 	"ConflictSwallowed": {
 		reason: "an update that is refused is only logged, so the pass is not retried",
@@ -524,7 +524,7 @@ var faultyChildren = map[string]faulty{
 			}, reconciletest.Create(shop()))
 		},
 		fault: kinds.InternalError,
-		says:  []string{"create Service default/web #1", "Service default/web: is missing"},
+		says:  []string{"create Service default/web #1", "Service default/web: present without faults, absent here"},
 	},
 	"NamelessChildReplaced": {
 		reason: "after a crash the till is replaced although it is new; its name is generated, so it is counted by its owner",

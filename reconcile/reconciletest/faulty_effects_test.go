@@ -59,7 +59,7 @@ var faultyEffects = map[string]faulty{
 			return s
 		},
 		fault: kinds.CrashAfter,
-		says:  []string{"effect create account web-1 #1", "effect create account web-2", `external: want ["web-1"], got ["web-1","web-2"]`},
+		says:  []string{"effect create account web-1 #1", "effect create account web-2", `external: ["web-1"] without faults, ["web-1","web-2"] here`},
 	},
 	"EffectForADeletedObject": {
 		reason: "an old cache after a start shows a deleted object, so an account is created that nobody removes",
@@ -85,7 +85,7 @@ var faultyEffects = map[string]faulty{
 			return s
 		},
 		fault: kinds.TimeTravel,
-		says:  []string{"time travel to before: modified Shop default/web #2", "effect keep account web", `external: want null, got ["web"]`},
+		says:  []string{"time travel to before: modified Shop default/web #2", "effect keep account web", `external: null without faults, ["web"] here`},
 	},
 	"HTTPStatusIgnored": {
 		reason: "a refusal counts as success",
@@ -115,7 +115,7 @@ var faultyEffects = map[string]faulty{
 			return s
 		},
 		fault: kinds.InternalError,
-		says:  []string{"effect PUT /items/web #1", `external: want {"/items/web":true}, got null`},
+		says:  []string{"effect PUT /items/web #1", `external: {"/items/web":true} without faults, null here`},
 	},
 	"ErrorTakenAsAbsence": {
 		reason: "a failed query counts as no account, so another one is created",
@@ -139,7 +139,7 @@ var faultyEffects = map[string]faulty{
 			return s
 		},
 		fault: kinds.ConnectionRefused,
-		says:  []string{"query account web", `got ["web","web"]`, "connection refused"},
+		says:  []string{"query account web", `["web","web"] here`, "connection refused"},
 	},
 	"PasswordGeneratedTwice": {
 		reason: "after a crash the Secret gets another password than the user has",

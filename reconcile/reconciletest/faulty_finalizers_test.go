@@ -47,7 +47,7 @@ var faultyFinalizers = map[string]faulty{
 			return s
 		},
 		fault: kinds.CrashDowntime,
-		says:  []string{"crash with downtime after: effect keep account web #1", `external: want null, got ["web"]`},
+		says:  []string{"crash with downtime after: effect keep account web #1", `external: null without faults, ["web"] here`},
 	},
 	"FinalizersOfOthersOverwritten": {
 		reason: "the finalizers of others are lost",
@@ -99,7 +99,7 @@ var faultyFinalizers = map[string]faulty{
 			return s
 		},
 		fault: kinds.CrashAfter,
-		says:  []string{"effect drop account web", "Shop default/web: should not be there", errNoAccount.Error()},
+		says:  []string{"effect drop account web", "Shop default/web: absent without faults, present here", errNoAccount.Error()},
 	},
 	"CleanupTrustsTheCache": {
 		reason: "the child is deleted only if the cache shows it, and no owner reference works across namespaces",
@@ -133,7 +133,7 @@ var faultyFinalizers = map[string]faulty{
 			}, createAndDelete...)
 		},
 		fault: kinds.CrashDowntimeUnseen,
-		says:  []string{"crash with downtime unseen after: create ConfigMap kube-system/web #1", "ConfigMap kube-system/web: should not be there"},
+		says:  []string{"crash with downtime unseen after: create ConfigMap kube-system/web #1", "ConfigMap kube-system/web: absent without faults, present here"},
 	},
 	"EdgeTriggeredDeletion": {
 		reason: "nobody gets the event of a deletion while the operator is down",
@@ -208,7 +208,7 @@ var faultyFinalizers = map[string]faulty{
 			return s
 		},
 		fault: kinds.ForeignFinalizer,
-		says:  []string{`external: want null, got ["web"]`},
+		says:  []string{`external: null without faults, ["web"] here`},
 	},
 	"FinalizerRemovalErrorSwallowed": {
 		reason: "the removal is not retried, and the object is never removed",
@@ -227,6 +227,6 @@ var faultyFinalizers = map[string]faulty{
 			}, createAndDelete...)
 		},
 		fault: kinds.InternalError,
-		says:  []string{"update Shop default/web #2", "Shop default/web: should not be there"},
+		says:  []string{"update Shop default/web #2", "Shop default/web: absent without faults, present here"},
 	},
 }

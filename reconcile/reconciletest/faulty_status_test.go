@@ -42,7 +42,7 @@ var faultyStatus = map[string]faulty{
 			}, reconciletest.Create(shop()))
 		},
 		fault: kinds.Conflict,
-		says:  []string{"conflict at: update Shop/status default/web #1", `status.phase: want "Open", got nothing`, "another writer wrote the object just before"},
+		says:  []string{"conflict at: update Shop/status default/web #1", `status.phase: "Open" without faults, nothing here`, "another writer wrote the object just before"},
 	},
 	"ConditionsOfOthersOverwritten": {
 		reason: "a merge patch sends the whole list as it was read before",
@@ -87,7 +87,7 @@ var faultyStatus = map[string]faulty{
 			}, reconciletest.Create(shop()))
 		},
 		fault: kinds.Conflict,
-		says:  []string{"update Shop/status default/web", `status.phase: want "Open", got nothing`},
+		says:  []string{"update Shop/status default/web", `status.phase: "Open" without faults, nothing here`},
 	},
 	"TimestampInEveryPass": {
 		reason: "each pass writes, and the write triggers the next pass",
@@ -143,7 +143,7 @@ var faultyStatus = map[string]faulty{
 			}, reconciletest.Create(shop()), changeMotto)
 		},
 		fault: kinds.ConcurrentAction,
-		says:  []string{"concurrent action before: create ConfigMap default/web #1", `ConfigMap default/web: data.motto: want "always open", got ""`},
+		says:  []string{"concurrent action before: create ConfigMap default/web #1", `ConfigMap default/web: data.motto: "always open" without faults, "" here`},
 	},
 	"UnsortedList": {
 		reason: "a map has another order in each pass",
@@ -226,6 +226,6 @@ var faultyStatus = map[string]faulty{
 			}, reconciletest.Create(shop()), reconciletest.Create(other))
 		},
 		fault: kinds.CrashAfter,
-		says:  []string{"status.slot: want ", "crash after: update Shop/status default/web #1"},
+		says:  []string{"status.slot: ", "crash after: update Shop/status default/web #1"},
 	},
 }

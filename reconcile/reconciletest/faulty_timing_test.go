@@ -145,6 +145,6 @@ func TestWrongBesideTiming(t *testing.T) {
 	report := reconciletest.ExploreQuietly(t, s)
 	if assert.NotEmpty(t, report.Failures) {
 		assert.Equal(t, kinds.DoesNotSurvive, report.Failures[0].Kind)
-		assert.Contains(t, report.String(), "ConfigMap default/second: is missing")
+		assert.Contains(t, report.String(), "ConfigMap default/second: present without faults, absent here")
 	}
 }

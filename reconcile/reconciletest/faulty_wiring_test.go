@@ -180,7 +180,7 @@ var faultyWiring = map[string]faulty{
 			return s
 		},
 		fault: kinds.MissedEvent,
-		says:  []string{"missed event of: deleted ConfigMap default/source #1", `status.phase: want "blue", got "red"`},
+		says:  []string{"missed event of: deleted ConfigMap default/source #1", `status.phase: "blue" without faults, "red" here`},
 	},
 	"EventOfMetadataAndReadOfWholeObject": {
 		reason: "the read of a whole object starts a second informer, which may be behind the one that triggers the pass",

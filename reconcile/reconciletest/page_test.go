@@ -39,7 +39,7 @@ func TestWritePage(t *testing.T) {
 		page := pageOf(t, faultyChildren["CreateWithoutAlreadyExists"].scenario(false))
 		for _, want := range []string{
 			"It does not survive one fault: already exists at: create ConfigMap default/web #1.",
-			`status.phase: want &#34;Created&#34;, got nothing`,
+			`status.phase: &#34;Created&#34; without faults, nothing here`,
 			"RECONCILETEST_REPLAY=", "with the fault", "without faults", "user: create Shop default/web",
 			"configmaps &#34;web&#34; already exists", "update Shop/status default/web", "from the cache",
 			"&#34;ownerReferences&#34;: [", // from the body of a request

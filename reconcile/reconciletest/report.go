@@ -45,13 +45,14 @@ type Report struct {
 	silenced            map[FindingKind]int // how many findings of each kind were left out
 }
 
-// Failure is a run that broke a rule. In a report those with fewer faults come first, then those with shorter traces. Those that
-// depend on timing come after the others, and broken conventions last.
+// Failure is a run that broke a rule. In a report those with fewer faults come first, then those whose trace names the object that is
+// wrong, then those with shorter traces. Those that depend on timing come after the others, and broken conventions last.
 type Failure struct {
 	Kind   FindingKind // "": the scenario could not be run
 	Faults []Fault     // empty: the run fails without faults, or the scenario could not be run
 	Err    error       // which rule was broken, and how
 	Trace  string      // a table: the pass, what happened, and the answer
+	Cause  string      // the same for failures that probably have one cause: what differs, without names of objects and numbers
 	// Varies is set if a second run with the same faults ended otherwise, so the operator is not deterministic. Only
 	// the first failure gets a second run.
 	Varies bool
@@ -73,7 +74,7 @@ func (r *Report) add(x *simulation.Exploration) {
 	maps.Copy(r.Survived, x.Survived)
 	for i := range x.Failures {
 		f := &x.Failures[i]
-		r.Failures = append(r.Failures, Failure{f.Kind, faultsOf(f.Faults), f.Err, f.Trace, f.Varies, f.Past})
+		r.Failures = append(r.Failures, Failure{Kind: f.Kind, Faults: faultsOf(f.Faults), Err: f.Err, Trace: f.Trace, Cause: f.Cause, Varies: f.Varies, past: f.Past})
 	}
 }
 

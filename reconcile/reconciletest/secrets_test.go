@@ -6,11 +6,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -71,4 +76,57 @@ func TestSecretCreatedInThePass(t *testing.T) {
 			assert.Contains(t, report.String(), `the value of key "password" in Secret web appears in status.phase`)
 		}
 	}
+}
+
+func TestWhatIsSecret(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		key     string
+		value   string
+		ignore  func(obj *unstructured.Unstructured)
+		options []reconciletest.Option
+		leaks   bool
+	}{
+		"Secret":      {reason: "A value that appears elsewhere is a leak.", key: "token", value: "open sesame", leaks: true},
+		"PublicKey":   {reason: "The type of a Service Binding is not secret.", key: "type", value: "postgresql"},
+		"Word":        {reason: "The name of a key of a Service Binding is not secret.", key: "token", value: "password"},
+		"Ignored":     {reason: "The scenario says that the key is not secret.", key: "token", value: "open sesame", ignore: reconciletest.IgnoreFields("Secret", "data.token")},
+		"OtherKey":    {reason: "Another key may be secret.", key: "token", value: "open sesame", ignore: reconciletest.IgnoreFields("Secret", "data.other"), leaks: true},
+		"Masked":      {reason: "A value that differs between runs may be secret.", key: "token", value: "open sesame", ignore: reconciletest.IgnoreGenerated(), leaks: true},
+		"SwitchedOff": {reason: "The rule is switched off.", key: "token", value: "open sesame", options: []reconciletest.Option{reconciletest.SkipFindings(kinds.LeaksSecret)}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					return ctrl.Result{}, client.IgnoreNotFound(open(ctx, c, s, "it is "+tc.value))
+				}
+			}, reconciletest.Create(shop()))
+			s.Objects = []client.Object{&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Data: map[string][]byte{tc.key: []byte(tc.value)}}}
+			s.Ignore = tc.ignore
+			report := reconciletest.ExploreQuietly(t, s, append(tc.options, reconciletest.WithoutFaults())...)
+			assert.Equal(t, tc.leaks, len(report.Failures) > 0, "%s\n%s", tc.reason, report)
+			for _, f := range report.Failures {
+				assert.Equal(t, kinds.LeaksSecret, f.Kind)
+			}
+		})
+	}
+}
+
+// A user deletes a Job as kubectl does: with its pods.
+func TestUserDeletesAJob(t *testing.T) {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{
+		Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "web", Image: "web"}}},
+	}}}
+	s := of(func(*reconciletest.Process) shopFunc {
+		return func(context.Context, client.Client, *Shop) (ctrl.Result, error) { return ctrl.Result{}, nil }
+	})
+	s.Objects = []client.Object{job}
+	reconciletest.Run(t, s, func(t *testing.T, env *reconciletest.Env) {
+		env.Do(reconciletest.Delete(job))
+		require.True(t, apierrors.IsNotFound(env.Get(t.Context(), client.ObjectKeyFromObject(job), &batchv1.Job{})))
+		pods := &corev1.PodList{}
+		require.NoError(t, env.List(t.Context(), pods))
+		require.Empty(t, pods.Items)
+	})
 }

@@ -4,14 +4,18 @@ package failure
 
 import (
 	"errors"
+	"regexp"
+	"strings"
 
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
 
 // Finding is an error with its kind.
 type Finding struct {
-	Kind kinds.Finding
-	Err  error
+	Kind   kinds.Finding
+	Err    error
+	Cause  string // see CauseOf; "": it follows from the error
+	Object string // the kind and name of the object that is wrong; "": none is known
 }
 
 // Error returns the text of the error.
@@ -27,3 +31,21 @@ func KindOf(err error) kinds.Finding {
 	}
 	return kinds.DoesNotSurvive
 }
+
+// CauseOf returns what the errors of runs have in common that fail for the same reason, as far as that can be seen: the changed field
+// and the verb, and neither the names of objects nor numbers.
+func CauseOf(err error) string {
+	if f, ok := errors.AsType[Finding](err); ok && f.Cause != "" {
+		return f.Cause
+	}
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return numbers.ReplaceAllString(line, "N")
+}
+
+// ObjectOf returns the object that is wrong after an error of a run, "" if none is known.
+func ObjectOf(err error) string {
+	f, _ := errors.AsType[Finding](err)
+	return f.Object
+}
+
+var numbers = regexp.MustCompile(`\b\d+\b`)

@@ -14,6 +14,8 @@ const (
 	// DependsOnTiming: the operator leads to one state without faults, to another one if it starts only after the user's
 	// actions, and to a third one in this run. Either may be wrong, and none is blamed.
 	DependsOnTiming Finding = "depends on timing"
+	// LeaksSecret: a value of a Secret appears in an object of another kind, in an event, or in a log line.
+	LeaksSecret Finding = "leaks a secret"
 	// BreaksConvention: a pass returns a delay beside an error, or one that has nothing to do sends a write that changes
 	// nothing.
 	BreaksConvention Finding = "breaks a convention"
@@ -21,5 +23,5 @@ const (
 
 // Findings returns all kinds of findings.
 func Findings() []Finding {
-	return []Finding{DoesNotSurvive, DoesNotRest, DependsOnTiming, BreaksConvention}
+	return []Finding{DoesNotSurvive, DoesNotRest, LeaksSecret, DependsOnTiming, BreaksConvention}
 }

@@ -122,6 +122,8 @@ func (f *Rule) AppliesTo(p *Point) bool {
 		return f.deletions
 	case p.Batch:
 		return f.batches
+	case p.Call != nil && p.Call.DryRun:
+		return false // it changes nothing
 	case p.Call == nil:
 		return f.Requests == nil && !f.deletions && !f.batches && p.Watched && (p.Twice || !f.needsTwo)
 	}

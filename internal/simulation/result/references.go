@@ -155,8 +155,8 @@ func (f *References) Writes() map[request.ObjectID]int {
 	return writes
 }
 
-// StateError returns an error if the state differs from all references.
-func StateError(action string, v state.Verdict) error {
+// StateError returns an error if the state differs from all references. side returns a line that says which of two states is right.
+func StateError(action string, v state.Verdict, side func() string) error {
 	switch {
 	case len(v.Wrong) > 0:
 		lines := make([]string, len(v.Wrong))
@@ -164,9 +164,10 @@ func StateError(action string, v state.Verdict) error {
 			lines[i] = v.Wrong[i].String()
 		}
 		lines = append(firstLines(lines), v.Notes...)
-		return failure.Finding{Kind: kinds.DoesNotSurvive, Err: fmt.Errorf("after %q the state is not the same as without faults:\n  %s", action, strings.Join(lines, "\n  "))}
+		main := v.Main()
+		return failure.Finding{Kind: kinds.DoesNotSurvive, Cause: main.Cause(), Object: main.Object, Err: fmt.Errorf("after %q the state is not the same as without faults:\n  %s\n%s", action, strings.Join(lines, "\n  "), side())}
 	case len(v.Timing) > 0:
-		return failure.Finding{Kind: kinds.DependsOnTiming, Err: fmt.Errorf("after %q the state depends on timing: either may be wrong\n  %s", action, strings.Join(firstLines(v.Timing), "\n  "))}
+		return failure.Finding{Kind: kinds.DependsOnTiming, Cause: v.TimingAt[0].Cause(), Object: v.TimingAt[0].Object, Err: fmt.Errorf("after %q the state depends on timing: either may be wrong\n  %s", action, strings.Join(firstLines(v.Timing), "\n  "))}
 	}
 	return nil
 }

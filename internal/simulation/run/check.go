@@ -41,6 +41,31 @@ func (r *Run) checkEnd() {
 	}
 }
 
+// checkThen calls the Then of the last action.
+func (s *script) checkThen() error {
+	if s.then == nil {
+		return nil
+	}
+	return failure.Recover("Then", func() error { return s.then(s.Run) })
+}
+
+// side says which of two states the scenario asks for: the present one, or the one without faults, after which each check has
+// succeeded.
+func (s *script) side() string {
+	asked, err := s.then != nil, s.checkThen()
+	if s.done == len(s.scenario.Actions) && s.scenario.Finally != nil {
+		asked = true
+		err = errors.Join(err, failure.Recover("Finally", func() error { return s.scenario.Finally(s.Run) }))
+	}
+	switch {
+	case err != nil:
+		return fmt.Sprintf("This run is wrong: what the scenario asks for is true without faults, and not here: %s", err)
+	case asked:
+		return "What the scenario asks for is true in both, so it does not say which of the two is right"
+	}
+	return "Which of the two is right, the scenario does not say: see Action.Then"
+}
+
 // state returns what exists now.
 func (r *Run) state() (state.State, error) { return r.stateWith(r.ExternalState()) }
 

@@ -83,6 +83,7 @@ func (s *script) actWithoutOperator(actions int) int {
 			return n
 		}
 		s.done++
+		s.then = next.Then
 		s.phases = append(s.phases, result.Phase{Name: next.Name})
 	}
 	return actions

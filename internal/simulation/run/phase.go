@@ -1,6 +1,8 @@
 package run
 
 import (
+	"fmt"
+
 	"github.com/opblocks/opblocks/internal/simulation/result"
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
@@ -56,6 +58,9 @@ func (s *script) checkPhase(name string) (result.Phase, error) {
 			return quiet, err
 		}
 	}
+	if err := s.checkThen(); err != nil {
+		return quiet, fmt.Errorf("after %q what must be true is not: %w", name, err)
+	}
 	if s.References != nil {
 		allowed := s.References.Allowed(index)
 		if err := s.CheckOperations(&allowed); err != nil {
@@ -84,7 +89,9 @@ func (s *script) judge(index int, ended *result.Phase) error {
 		return nil
 	}
 	want := s.References.At(index, s.isWait, s.scenario.Strict)
-	return result.StateError(ended.Name, want.Judge(s.References.Names.Align(ended.State, want.Baseline)))
+	want.Removed = s.Others.Removed
+	verdict := want.Judge(s.References.Names.Align(ended.State, want.Baseline))
+	return result.StateError(ended.Name, verdict, s.side)
 }
 
 // stateAfterRest returns the state to which the passes of restCheck have led. A process that starts again gets there too.

@@ -38,7 +38,7 @@ type Run struct {
 
 func newRun(s *Scenario, server *memoryserver.Server, faults []plan.Fault, refs *result.References) *Run {
 	o := world.Options{
-		Scheme: s.Scheme, Server: server, Controllers: s.Controllers, Silent: s.Silent, References: refs, Faults: faults, Seed: newSeed(refs),
+		Scheme: s.Scheme, Server: server, Controllers: s.Controllers, Ignore: s.Ignore, Silent: s.Silent, References: refs, Faults: faults, Seed: newSeed(refs),
 	}
 	if s.External != nil {
 		o.External = s.External()

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -42,6 +43,12 @@ type Action struct {
 	Do         func(ctx context.Context, c client.Client) error
 	DoExternal func(world.External) error
 	Wait       time.Duration
+	Then       func(r *Run) error // returns an error if what must be true after it is not; may be nil
+}
+
+// Asks reports whether the scenario says what must be true, beside the comparison with runs without faults.
+func (s *Scenario) Asks() bool {
+	return s.Finally != nil || s.Always != nil || slices.ContainsFunc(s.Actions, func(a Action) bool { return a.Then != nil })
 }
 
 // defaultHorizon is enough for 17 retries of a failing pass with the backoff of controller-runtime.

@@ -17,8 +17,9 @@ type script struct {
 	clock   result.Moments // the moments of the run without faults, which this one follows; nil: none
 	lingers bool           // the run lingers after each action; see linger
 
-	done    int            // how many actions have begun
-	phases  []result.Phase // one for the start, and one for each action that has ended
+	done    int              // how many actions have begun
+	then    func(*Run) error // the Then of the last action; may be nil
+	phases  []result.Phase   // one for the start, and one for each action that has ended
 	moments result.Moments
 }
 
@@ -89,6 +90,7 @@ func (s *script) do(action Action) {
 		return
 	}
 	s.beginAction()
+	s.then = action.Then
 	s.Server.Advance(int64(len(s.phases)) * revisionsPerAction)
 	s.act(action)
 	if action.DoExternal == nil {
@@ -152,6 +154,7 @@ func (s *script) DoNext() bool {
 		return false // the action may need something that the operator creates first
 	}
 	s.done++
+	s.then = action.Then
 	s.phases = append(s.phases, result.Phase{Name: action.Name})
 	s.Trace.AddBefore(trace.Row{What: trace.UserPrefix + action.Name})
 	return true

@@ -5,6 +5,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/simulation/world"
 )
 
 // userClient is the client of the user's actions. What the other writer did to an object never makes an action fail.
@@ -24,9 +26,13 @@ func (u *userClient) withLock(do func()) {
 }
 
 // Delete deletes the object. It is a point at which the finalizer of another controller can be injected. The other writer
-// removes its own finalizer at once, since the action may create an object of the same name next.
+// removes its own finalizer at once, since the action may create an object of the same name next. A Job is deleted with its pods, as
+// kubectl does, unless the options say otherwise: the API server's default would leave them behind.
 func (u *userClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
 	u.withLock(func() { u.run.holder.reach(obj, u.locked) })
+	if kind, err := u.GroupVersionKindFor(obj); err == nil {
+		opts = append(world.Propagation(kind), opts...) // the last one counts
+	}
 	err := u.WithWatch.Delete(ctx, obj, opts...)
 	if err == nil {
 		u.withLock(u.run.Others.ReleaseFinalizers)

@@ -25,7 +25,7 @@ func TestOfBuiltInKinds(t *testing.T) {
 			reason:      "whether the update is complete is compared",
 			one:         `{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "a"}, "status": {"currentRevision": "a-1", "updateRevision": "a-1"}}`,
 			other:       `{"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "a"}, "status": {"currentRevision": "a-1", "updateRevision": "a-2"}}`,
-			differences: []string{`StatefulSet a: status.currentRevision: want "that of the update", got "an earlier one"`},
+			differences: []string{`StatefulSet a: status.currentRevision: "that of the update" without faults, "an earlier one" here`},
 		},
 		"RevisionOfAStatefulSet": {
 			reason: "its controller stores each template that there was",
@@ -40,7 +40,7 @@ func TestOfBuiltInKinds(t *testing.T) {
 		"RevisionOfTheOperator": {
 			reason:      "one that the operator stores is compared",
 			one:         `{"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "a-1"}}`,
-			differences: []string{"ControllerRevision a-1: is missing"},
+			differences: []string{"ControllerRevision a-1: present without faults, absent here"},
 		},
 		"ResumedJob": {
 			reason: "whether the controller has seen it suspended is a matter of time",
@@ -51,7 +51,7 @@ func TestOfBuiltInKinds(t *testing.T) {
 			reason:      "a Job that is suspended is compared",
 			one:         `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}, "status": {"conditions": [{"type": "Suspended", "status": "True"}]}}`,
 			other:       `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"}, "status": {}}`,
-			differences: []string{`Job a: status.conditions: want [{"status":"True","type":"Suspended"}], got nothing`},
+			differences: []string{`Job a: status.conditions: [{"status":"True","type":"Suspended"}] without faults, nothing here`},
 		},
 		"ClaimThatHasGrown": {
 			reason: "one that was created as large has the same capacity, and says nothing of its growth",
@@ -63,7 +63,7 @@ func TestOfBuiltInKinds(t *testing.T) {
 			reason:      "the capacity is compared",
 			one:         `{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "a"}, "status": {"capacity": {"storage": "2Gi"}}}`,
 			other:       `{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "a"}, "status": {"capacity": {"storage": "1Gi"}}}`,
-			differences: []string{`PersistentVolumeClaim a: status.capacity.storage: want "2Gi", got "1Gi"`},
+			differences: []string{`PersistentVolumeClaim a: status.capacity.storage: "2Gi" without faults, "1Gi" here`},
 		},
 	}
 	stateOf := func(t *testing.T, content string) State {

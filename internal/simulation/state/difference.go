@@ -44,14 +44,8 @@ func Compare(want, got State) []Change {
 
 // String returns the change as failures print it.
 func (c *Change) String() string {
-	values := short(c.Want, c.Got)
-	switch {
-	case c.isWhole() && isAbsent(c.Got):
-		return c.place() + ": is missing"
-	case c.isWhole() && isAbsent(c.Want):
-		return c.place() + ": should not be there"
-	}
-	return fmt.Sprintf("%s: want %s, got %s", c.place(), values[0], values[1])
+	values := c.describe(c.Want, c.Got)
+	return fmt.Sprintf("%s: %s without faults, %s here", c.place(), values[0], values[1])
 }
 
 // place returns the object and the path of the change.

@@ -114,7 +114,7 @@ func TestIdentitiesOfOwners(t *testing.T) {
 		}
 		return s
 	}
-	want := []string{`ConfigMap default/child: metadata.ownerReferences[a].uid: want "<uid of ConfigMap a>", got "<uid of an earlier object>"`}
+	want := []string{`ConfigMap default/child: metadata.ownerReferences[a].uid: "<uid of ConfigMap a>" without faults, "<uid of an earlier object>" here`}
 	if diff := cmp.Diff(want, Difference(owned(uid), owned(earlier))); diff != "" {
 		t.Error(diff)
 	}

@@ -6,15 +6,18 @@ import (
 	"slices"
 	"strings"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/opblocks/opblocks/internal/diff"
 )
 
 // References are the states to which runs without faults lead at one moment. A run with faults must lead to one of them.
 type References struct {
-	Baseline State   // the state in the run without faults
-	Late     State   // the state in the run in which the operator starts late; nil if there is none for the moment
-	Random   Places  // where two runs without faults differ
-	Near     []State // states at moments shortly before and after, between which the user does nothing
+	Baseline State    // the state in the run without faults
+	Late     State    // the state in the run in which the operator starts late; nil if there is none for the moment
+	Random   Places   // where two runs without faults differ
+	Near     []State  // states at moments shortly before and after, between which the user does nothing
+	Removed  []string // finished Jobs that the other writer has deleted in the run, by their keys in a state
 }
 
 // Places are places in a state: paths by object. The path "" is the object itself.
@@ -42,9 +45,10 @@ func isWithin(path, of string) bool {
 
 // Verdict is what a state is accused of. The zero value is an acquittal.
 type Verdict struct {
-	Wrong  []Change // differences from the nearer reference at places where the references agree
-	Timing []string // lines about the other differences, which depend on when the operator starts
-	Notes  []string // lines about what the wrong places have in common with the reference
+	Wrong    []Change // differences from the nearer reference at places where the references agree
+	Timing   []string // lines about the other differences, which depend on when the operator starts
+	TimingAt []Change // the difference of each line, or one of several
+	Notes    []string // lines about what the wrong places have in common with the reference
 }
 
 // Judge compares a state with the references. It is right if it equals one of them. Else it is judged against the nearer
@@ -69,15 +73,40 @@ func (r *References) Judge(got State) Verdict {
 	var v Verdict
 	for _, c := range changes {
 		switch {
-		case r.Random.overlap(&c) || r.isNear(&c):
+		case r.Random.overlap(&c) || r.isNear(&c) || r.isRemoved(&c):
 		case !differ.overlap(&c) || r.isMissing(&c):
 			v.Wrong = append(v.Wrong, c)
 		case !r.rightlyDiffers(&c):
-			v.Timing = append(v.Timing, r.timingLine(&c))
+			v.Timing, v.TimingAt = append(v.Timing, r.timingLine(&c)), append(v.TimingAt, c)
 		}
 	}
+	v.takeAllocations()
 	v.Notes = notes(nearer, got, v.Wrong)
 	return v
+}
+
+// isRemoved reports whether a Job is missing that had finished when the other writer deleted it, or an object that it controlled. It need
+// not run again.
+func (r *References) isRemoved(c *Change) bool {
+	if c.Path != "" || !isAbsent(c.Got) || len(r.Removed) == 0 {
+		return false
+	}
+	return slices.Contains(r.Removed, c.Object) || slices.Contains(r.Removed, controllerOf(c.Want))
+}
+
+// controllerOf returns the key of the controller of an object, "" if it has none.
+func controllerOf(object any) string {
+	content, _ := object.(map[string]any)
+	metadata, _ := content["metadata"].(map[string]any)
+	references, _ := metadata["ownerReferences"].([]any)
+	for _, item := range references {
+		reference, _ := item.(map[string]any)
+		if reference["controller"] == true {
+			namespace, _ := metadata["namespace"].(string)
+			return fmt.Sprintf("%v %s", reference["kind"], NameOf(client.ObjectKey{Namespace: namespace, Name: fmt.Sprint(reference["name"])}))
+		}
+	}
+	return ""
 }
 
 // notes returns lines about the objects that have wrong places.

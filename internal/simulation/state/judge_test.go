@@ -19,6 +19,7 @@ func TestJudge(t *testing.T) {
 		return object{"status": object{"conditions": list}}
 	}
 	finished := object{"status": object{"conditions": []any{object{"type": "Complete", "status": "True"}}}}
+	ownedByJob := object{"metadata": object{"namespace": "default", "ownerReferences": []any{object{"kind": "Job", "name": "a", "controller": true}}}}
 	running := object{"status": object{}}
 	tests := map[string]struct {
 		reason     string
@@ -38,11 +39,30 @@ func TestJudge(t *testing.T) {
 			references: References{Baseline: State{"Shop a": shop("red")}, Late: State{"Shop a": shop("blue")}},
 			got:        State{"Shop a": shop("blue")},
 		},
+		"Exchanged": {
+			reason:     "ports that are given first come, first served, go to other objects if these come in another order",
+			references: References{Baseline: State{"Shop a": shop("1"), "Shop b": shop("2"), "Shop c": shop("3")}},
+			got:        State{"Shop a": shop("2"), "Shop b": shop("1"), "Shop c": shop("3")},
+			timing: []string{`status.colour of each Shop: first come, first served, and they came in another order: ` +
+				`Shop a has "1" without faults and "2" here, Shop b has "2" without faults and "1" here`},
+		},
+		"NotExchanged": {
+			reason:     "a value that no object should have is wrong",
+			references: References{Baseline: State{"Shop a": shop("1"), "Shop b": shop("2")}},
+			got:        State{"Shop a": shop("2"), "Shop b": shop("2")},
+			wrong:      []string{`Shop a: status.colour: "1" without faults, "2" here`},
+		},
+		"RemovedJob": {
+			reason:     "a finished Job that another writer has deleted need not run again, and its pods go with it",
+			references: References{Baseline: State{"Job default/a": finished, "Pod default/a-1": ownedByJob, "Job default/b": finished}, Removed: []string{"Job default/a"}},
+			got:        State{},
+			wrong:      []string{"Job default/b: present without faults, absent here"},
+		},
 		"NoLateStart": {
 			reason:     "without a late start the baseline alone counts",
 			references: References{Baseline: State{"Shop a": shop("red")}},
 			got:        State{"Shop a": shop("blue")},
-			wrong:      []string{`Shop a: status.colour: want "red", got "blue"`},
+			wrong:      []string{`Shop a: status.colour: "red" without faults, "blue" here`},
 		},
 		"AgainstTheNearer": {
 			reason: "it is judged against the reference with fewer differences, which is the late start",
@@ -51,7 +71,7 @@ func TestJudge(t *testing.T) {
 				Late:     State{"Shop a": shop("blue"), "Shop b": shop("blue"), "Shop c": shop("red")},
 			},
 			got:   State{"Shop a": shop("blue"), "Shop b": shop("blue"), "Shop c": shop("green")},
-			wrong: []string{`Shop c: status.colour: want "red", got "green"`},
+			wrong: []string{`Shop c: status.colour: "red" without faults, "green" here`},
 		},
 		"WhereTheReferencesDiffer": {
 			reason: "nobody is blamed, and all three values are shown",
@@ -78,7 +98,7 @@ func TestJudge(t *testing.T) {
 				Late:     State{"Shop a": shop("red"), "Shop b": shop("blue")},
 			},
 			got:   State{"Shop a": shop("red")},
-			wrong: []string{"Shop b: is missing"},
+			wrong: []string{"Shop b: present without faults, absent here"},
 		},
 		"BlameBesideTiming": {
 			reason: "what both references agree on is blamed, whatever else depends on timing",
@@ -87,7 +107,7 @@ func TestJudge(t *testing.T) {
 				Late:     State{"Shop a": shop("blue"), "Shop b": shop("red")},
 			},
 			got:    State{"Shop a": shop("green")},
-			wrong:  []string{"Shop b: is missing"},
+			wrong:  []string{"Shop b: present without faults, absent here"},
 			timing: []string{`Shop a: status.colour: "red" without faults, "blue" if the operator starts late, "green" here`},
 		},
 		"Random": {
@@ -105,7 +125,7 @@ func TestJudge(t *testing.T) {
 				Near:     []State{{"Shop a": shop("blue"), "Shop b": shop("red")}},
 			},
 			got:   State{"Shop a": shop("blue"), "Shop b": shop("blue")},
-			wrong: []string{`Shop b: status.colour: want "red", got "blue"`},
+			wrong: []string{`Shop b: status.colour: "red" without faults, "blue" here`},
 		},
 		"History": {
 			reason: "a list whose entries all appear in one of the references is a history",
@@ -114,7 +134,7 @@ func TestJudge(t *testing.T) {
 				Late:     State{"Shop a": history("two"), "Shop b": shop("red")},
 			},
 			got:   State{"Shop a": history("one"), "Shop b": shop("blue")},
-			wrong: []string{`Shop b: status.colour: want "red", got "blue"`},
+			wrong: []string{`Shop b: status.colour: "red" without faults, "blue" here`},
 		},
 		"HistoryWithAnUnknownEntry": {
 			reason: "an entry that no reference has is no history of either",
@@ -132,19 +152,19 @@ func TestJudge(t *testing.T) {
 				Late:     State{"Shop a": conditions("Ready"), "Shop b": shop("red"), "Shop c": shop("blue")},
 			},
 			got:   State{"Shop a": conditions("Ready"), "Shop b": shop("blue"), "Shop c": shop("red")},
-			wrong: []string{`Shop b: status.colour: want "red", got "blue"`},
+			wrong: []string{`Shop b: status.colour: "red" without faults, "blue" here`},
 		},
 		"EntryTooMany": {
 			reason:     "an entry that no reference has is blamed by its name, and not by two lists",
 			references: References{Baseline: State{"Shop a": conditions("Ready")}, Late: State{"Shop a": conditions("Ready")}},
 			got:        State{"Shop a": conditions("Degraded", "Ready")},
-			wrong:      []string{"Shop a: status.conditions[Degraded]: should not be there"},
+			wrong:      []string{"Shop a: status.conditions[Degraded]: absent without faults, present here"},
 		},
 		"EntryMissing": {
 			reason:     "an entry that both references have is missed by its name",
 			references: References{Baseline: State{"Shop a": conditions("Degraded", "Ready")}, Late: State{"Shop a": conditions("Degraded", "Ready")}},
 			got:        State{"Shop a": conditions("Ready")},
-			wrong:      []string{"Shop a: status.conditions[Degraded]: is missing"},
+			wrong:      []string{"Shop a: status.conditions[Degraded]: present without faults, absent here"},
 		},
 		"FinishedJob": {
 			reason: "a Job that has finished may be kept or not",
@@ -153,7 +173,7 @@ func TestJudge(t *testing.T) {
 				Late:     State{"Shop b": shop("red"), "Shop c": shop("blue")},
 			},
 			got:   State{"Shop b": shop("blue"), "Shop c": shop("red")},
-			wrong: []string{`Shop b: status.colour: want "red", got "blue"`},
+			wrong: []string{`Shop b: status.colour: "red" without faults, "blue" here`},
 		},
 		"RunningJob": {
 			reason: "a Job that runs is work that is done or not",
@@ -168,13 +188,13 @@ func TestJudge(t *testing.T) {
 			reason:     "what is outside of the cluster is judged as well",
 			references: References{Baseline: State{External: []any{"ann"}}, Late: State{External: []any{"ann"}}},
 			got:        State{External: nil},
-			wrong:      []string{`external: want ["ann"], got null`},
+			wrong:      []string{`external: ["ann"] without faults, null here`},
 		},
 		"AnotherOrder": {
 			reason:     "a list in another order is named as such",
 			references: References{Baseline: State{"Shop a": history("one", "two")}},
 			got:        State{"Shop a": history("two", "one")},
-			wrong:      []string{`Shop a: status.history[0]: want "one", got "two"`, `Shop a: status.history[1]: want "two", got "one"`},
+			wrong:      []string{`Shop a: status.history[0]: "one" without faults, "two" here`, `Shop a: status.history[1]: "two" without faults, "one" here`},
 			notes:      []string{"Shop a: status.history has the same items in another order: if they come from a Go map, whose order is random, sort them"},
 		},
 	}

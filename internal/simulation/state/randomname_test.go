@@ -31,22 +31,22 @@ func TestRandomNames(t *testing.T) {
 		}{
 			"Same": {
 				reason: "objects are matched by their contents, and references to them follow", edit: func(State) {},
-				want: []string{"Job default/zoo-a: is missing"},
+				want: []string{"Job default/zoo-a: present without faults, absent here"},
 			},
 			"OneMore": {
 				reason: "an object that is left behind is found", edit: func(s State) { s["Job default/web-mmmmm"] = job("red", "web-mmmmm") },
 				want: []string{
-					"Job default/web-<random 1>: should not be there", "Job default/zoo-a: is missing",
-					`Shop default/web: status.job: want "web-x7k2p", got "web-<random 1>"`,
+					"Job default/web-<random 1>: absent without faults, present here", "Job default/zoo-a: present without faults, absent here",
+					`Shop default/web: status.job: "web-x7k2p" without faults, "web-<random 1>" here`,
 				},
 			},
 			"OneLess": {
 				reason: "and so is one that is missing", edit: func(s State) { delete(s, "Job default/web-a1b2c") },
-				want: []string{"Job default/web-q9d4m: is missing", "Job default/zoo-a: is missing"},
+				want: []string{"Job default/web-q9d4m: present without faults, absent here", "Job default/zoo-a: present without faults, absent here"},
 			},
 			"OtherContent": {
 				reason: "contents count", edit: func(s State) { s["Job default/web-a1b2c"] = job("blau", "web-a1b2c") },
-				want: []string{`Job default/web-q9d4m: colour: want "blue", got "blau"`, "Job default/zoo-a: is missing"},
+				want: []string{`Job default/web-q9d4m: colour: "blue" without faults, "blau" here`, "Job default/zoo-a: present without faults, absent here"},
 			},
 		}
 		for name, tc := range tests {

@@ -70,6 +70,7 @@ func Of(objects []client.Object, known *Identities, external string, ignore func
 	ids := strings.NewReplacer(append(uids, pairs(known.uids, exist)...)...)
 	for _, u := range all {
 		simplify(u)
+		decodeBytes(u)
 		known.markStaleOwners(u, exist)
 		known.replaceVersions(u.Object)
 		u.Object = replaced(u.Object, ids.Replace).(map[string]any)
@@ -79,6 +80,7 @@ func Of(objects []client.Object, known *Identities, external string, ignore func
 	s := State{}
 	for _, u := range all {
 		content := replaced(u.Object, simple).(map[string]any)
+		encodeBytes(content)
 		key := u.GetKind() + " " + NameOf(client.ObjectKey{Namespace: u.GetNamespace(), Name: names.Replace(u.GetName())}) // UIDs in it are replaced already
 		s[key] = content
 	}

@@ -68,14 +68,14 @@ func TestOfDifferentStates(t *testing.T) {
 				objects[1].GetOwnerReferences()[0].UID = "0000"
 				return objects
 			},
-			line: `Pod default/web-<1>: metadata.ownerReferences[web].uid: want "<uid of ConfigMap web>", got "0000"`,
+			line: `Pod default/web-<1>: metadata.ownerReferences[web].uid: "<uid of ConfigMap web>" without faults, "0000" here`,
 		},
 		"OneMore": {
 			reason: "an object left behind under a generated name",
 			edit: func(objects []client.Object) []client.Object {
 				return append(objects, pod("web-zzzzz", "7777", "1111", "a"))
 			},
-			line: "Pod default/web-<2>: should not be there",
+			line: "Pod default/web-<2>: absent without faults, present here",
 		},
 		"BeingDeleted": {
 			reason: "an object that is never removed",
@@ -83,7 +83,7 @@ func TestOfDifferentStates(t *testing.T) {
 				objects[0].SetDeletionTimestamp(new(metav1.Now()))
 				return objects
 			},
-			line: `ConfigMap default/web: metadata.deletionTimestamp: want nothing, got "<time>"`,
+			line: `ConfigMap default/web: metadata.deletionTimestamp: nothing without faults, "<time>" here`,
 		},
 	}
 	for name, tc := range tests {

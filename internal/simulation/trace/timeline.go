@@ -62,6 +62,9 @@ func (r *Row) moment() Moment {
 	case r.Call != nil:
 		fault = kinds.Fault(r.Call.Fault)
 		m.Process, m.Text, m.Answer, m.Failed, m.Body = r.Call.Process, r.Call.String(), r.Call.Answer(), r.Call.Err != nil, r.Call.IndentedBody()
+		if r.Call.DryRun {
+			m.Text += " (dry run)"
+		}
 		switch {
 		case r.Call.Cached:
 			m.What = MomentCached

@@ -235,6 +235,9 @@ func (r *Row) cells() (cells [3]string, shown bool) {
 			return cells, false
 		}
 		cells[1], cells[2] = "  "+r.Call.String(), r.Call.Answer()
+		if r.Call.DryRun {
+			cells[1] += " (dry run)"
+		}
 		fault = kinds.Fault(r.Call.Fault)
 	}
 	cells[2] = text.Shorten(cells[2], maxAnswerWidth)

@@ -25,9 +25,9 @@ type Counter struct {
 	createdSince map[types.UID]bool // what the operator created since then: it may delete this when it sees the present
 }
 
-// isDeletion reports whether a change is a deletion by the operator that counts.
+// isDeletion reports whether a change is a deletion by the operator that counts. One of an object that is being deleted already does not.
 func (o *Counter) isDeletion(c *request.Call, change *memoryserver.Change) bool {
-	return c.IsDeletion() && !o.createdSince[change.Old.GetUID()] && !hasNeverRun(change.Old)
+	return c.IsDeletion() && change.Old.GetDeletionTimestamp() == nil && !o.createdSince[change.Old.GetUID()] && !hasNeverRun(change.Old)
 }
 
 // CarryOut carries out a request, and counts what it changed. The caller holds the lock.

@@ -3,6 +3,7 @@ package world
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,6 +16,7 @@ import (
 // History is what has happened on the server. The run's lock guards it.
 type History struct {
 	server  *memoryserver.Server
+	ignore  func(*unstructured.Unstructured)   // see Options
 	seen    int64                              // the revision up to which changes were observed
 	Changes []memoryserver.Change              // the changes that were observed
 	Present map[request.ObjectID]client.Object // the objects that exist
@@ -47,7 +49,7 @@ func (h *History) put(id request.ObjectID, obj client.Object) {
 		delete(h.Present, id)
 	}
 	if id.Kind.Kind == "Secret" {
-		h.Secrets = secretValuesOf(h.Present)
+		h.Secrets = secretValuesOf(h.Present, h.ignore)
 	}
 }
 

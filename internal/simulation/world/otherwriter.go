@@ -6,9 +6,12 @@ import (
 	"reflect"
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/simulation/request"
@@ -20,7 +23,8 @@ import (
 // run's lock.
 type OtherWriter struct {
 	*World
-	writes []otherWrite
+	writes  []otherWrite
+	Removed []string // finished Jobs that it has deleted
 }
 
 // otherWrite is a write of the other writer just before one of the operator.
@@ -144,26 +148,31 @@ func (o *OtherWriter) Remove(c *request.Call) {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(c.Kind)
 	obj.Namespace, obj.Name = c.Object.Namespace, c.Object.Name
-	if err := o.User.Delete(context.Background(), obj, o.propagation(c)...); client.IgnoreNotFound(err) != nil {
+	if err := o.User.Delete(context.Background(), obj, Propagation(c.Kind)...); client.IgnoreNotFound(err) != nil {
 		o.FailLocked(fmt.Errorf("another writer's deletion before %s: %w", c, err))
 		return
 	}
-	o.Trace.AddBefore(trace.Row{What: "another writer: delete " + request.ObjectID{Kind: c.Kind, Name: c.Object}.String()})
+	id := request.ObjectID{Kind: c.Kind, Name: c.Object}
+	if job, ok := o.History.Present[id].(*batchv1.Job); ok && hasFinished(job) {
+		o.Removed = append(o.Removed, id.String())
+	}
+	o.Trace.AddBefore(trace.Row{What: "another writer: delete " + id.String()})
 }
 
-// propagation returns how the other writer deletes the object of a request: a Job with its pods, as kubectl does. The API
-// server's default would leave the pods of a Job behind, for which the operator is not to blame.
-func (o *OtherWriter) propagation(c *request.Call) []client.DeleteOption {
-	if c.Kind.Group != "batch" || c.Kind.Kind != "Job" {
+// hasFinished reports whether a Job has succeeded or failed.
+func hasFinished(job *batchv1.Job) bool {
+	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue
+	})
+}
+
+// Propagation returns how a person deletes an object of a kind: a Job with its pods, as kubectl does. The API server's default would
+// leave the pods of a Job behind.
+func Propagation(kind schema.GroupVersionKind) []client.DeleteOption {
+	if kind.Group != batchv1.GroupName || kind.Kind != "Job" {
 		return nil
 	}
-	for id, obj := range o.History.Present {
-		owner := metav1.GetControllerOf(obj)
-		if id.Kind.Kind == "Pod" && id.Name.Namespace == c.Object.Namespace && owner != nil && owner.Kind == "Job" && owner.Name == c.Object.Name {
-			return []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationBackground)}
-		}
-	}
-	return nil
+	return []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationBackground)}
 }
 
 // Check returns an error if the operator has lost something that the other writer wrote just before.

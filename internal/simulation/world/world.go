@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,6 +52,7 @@ type Options struct {
 	Server      *memoryserver.Server
 	External    External                                           // nil: the scenario has none
 	Controllers []func(ctx context.Context, c client.Client) error // the rest of the cluster
+	Ignore      func(*unstructured.Unstructured)                   // removes from an object what may differ between runs; may be nil
 	Silent      []kinds.Finding                                    // findings of these kinds do not end a run
 	References  *result.References                                 // nil: this is a run without faults
 	Faults      []plan.Fault
@@ -62,7 +64,7 @@ func New(o Options) *World {
 	w := &World{
 		Options: o, User: o.Server.Client(), Log: &request.Log{}, Trace: &trace.Trace{},
 		Plan:     plan.New(o.Faults),
-		History:  History{server: o.Server, Present: map[request.ObjectID]client.Object{}},
+		History:  History{server: o.Server, ignore: o.Ignore, Present: map[request.ObjectID]client.Object{}},
 		Counter:  Counter{Operations: result.NewOperations(), createdSince: map[types.UID]bool{}},
 		Rights:   request.NewRights(o.Server.Client().RESTMapper()),
 		Silenced: map[kinds.Finding]bool{},

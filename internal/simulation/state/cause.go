@@ -1,0 +1,58 @@
+package state
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Main returns the wrong place from which the others probably follow: a whole object before what is outside of the cluster, before
+// a field, before a field of a status.
+func (v *Verdict) Main() Change {
+	return slices.MinFunc(v.Wrong, func(a, b Change) int { return a.rank() - b.rank() })
+}
+
+func (c *Change) rank() int {
+	switch {
+	case c.Object == External:
+		return 1
+	case c.Path == "":
+		return 0
+	case strings.HasPrefix(c.Path, "status"):
+		return 3
+	}
+	return 2
+}
+
+// Cause returns what changes have in common that probably have the same cause: the kind of the object and the path, without names and
+// without the indices of lists.
+func (c *Change) Cause() string {
+	kind, _, _ := strings.Cut(c.Object, " ")
+	if c.isWhole() && c.Object != External {
+		values := c.describe(c.Want, c.Got)
+		return strings.TrimSuffix(kind+" "+indices.ReplaceAllString(c.Path, ""), " ") + ": " + values[0] + " without faults, " + values[1] + " here"
+	}
+	return strings.TrimSuffix(kind+" "+indices.ReplaceAllString(c.Path, ""), " ") + " " + c.direction()
+}
+
+// direction says how the value of a field differs.
+func (c *Change) direction() string {
+	want, wantList := c.Want.([]any)
+	got, gotList := c.Got.([]any)
+	switch {
+	case isEmpty(c.Got):
+		return "is empty here"
+	case isEmpty(c.Want):
+		return "is not empty here"
+	case wantList && gotList && len(got) > len(want):
+		return "is longer here"
+	case wantList && gotList && len(got) < len(want):
+		return "is shorter here"
+	}
+	return "differs"
+}
+
+// isEmpty reports whether a value is absent, or nothing.
+func isEmpty(v any) bool { return isAbsent(v) || v == nil || v == "" }
+
+var indices = regexp.MustCompile(`\[\d+\]`)

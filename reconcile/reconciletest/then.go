@@ -1,0 +1,108 @@
+package reconciletest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/opblocks/opblocks/internal/readiness"
+	"github.com/opblocks/opblocks/internal/simulation/text"
+)
+
+// Then returns the action with a check of what must be true after it. The check is called whenever the operator is quiet after the
+// action, without faults and with them, unless a fault did the next action in the meantime. It returns an error if something does not
+// hold. A comparison of runs alone cannot say which of two is right: with a check, a failure names the run that is wrong.
+//
+//	reconciletest.Create(shop).Then(reconciletest.Ready(shop))
+func (a Action) Then(check func(env *Env) error) Action {
+	switch {
+	case check == nil:
+		a.err = errors.Join(a.err, fmt.Errorf("the action %q has a Then(nil): give it a function", a.Name))
+	case a.then != nil:
+		first := a.then
+		a.then = func(env *Env) error { return errors.Join(first(env), check(env)) }
+	default:
+		a.then = check
+	}
+	return a
+}
+
+// Ready returns a check for [Action.Then] and [Scenario.Finally]: each of the objects exists and is ready by the rules of kstatus, which
+// read the status of built-in kinds. An object of another kind must have the condition Ready or Available with status True, for its
+// present generation if the condition or the status names one.
+func Ready(objects ...client.Object) func(env *Env) error {
+	return func(env *Env) error {
+		var errs []error
+		for _, obj := range objects {
+			if err := checkReady(env, obj); err != nil {
+				errs = append(errs, fmt.Errorf("%s %w", text.Describe(obj), err))
+			}
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// checkReady returns an error if the object does not exist or is not ready.
+func checkReady(env *Env, obj client.Object) error {
+	gvk, err := apiutil.GVKForObject(obj, env.Scheme())
+	if err != nil {
+		return fmt.Errorf("has no kind: %w: add its types to the scheme", err)
+	}
+	now := &unstructured.Unstructured{}
+	now.SetGroupVersionKind(gvk)
+	if err := env.Get(context.Background(), client.ObjectKeyFromObject(obj), now); err != nil {
+		return fmt.Errorf("cannot be read: %w", err)
+	}
+	result, err := readiness.Compute(now, gvk)
+	switch {
+	case err != nil:
+		return err
+	case result.Status != status.CurrentStatus:
+		return fmt.Errorf("is not ready: %s: %s", result.Reason, result.Message)
+	case isBuiltIn(gvk.Group):
+		return nil
+	}
+	return checkCondition(now)
+}
+
+// isBuiltIn reports whether kstatus knows the kinds of a group.
+func isBuiltIn(group string) bool {
+	switch group {
+	case "", "apps", "batch", "policy", "apiextensions.k8s.io":
+		return true
+	}
+	return false
+}
+
+// checkCondition returns an error if an object has neither the condition Ready nor Available with status True.
+func checkCondition(obj *unstructured.Unstructured) error {
+	var conditions struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, &conditions); err != nil {
+		return fmt.Errorf("has conditions of another form: %w: check the status with a function of your own", err)
+	}
+	for _, conditionType := range []string{"Ready", "Available"} {
+		c := meta.FindStatusCondition(conditions.Status.Conditions, conditionType)
+		switch {
+		case c == nil:
+			continue
+		case c.Status != metav1.ConditionTrue:
+			return fmt.Errorf("is not ready: its condition %s is %s: %s: %s", conditionType, c.Status, c.Reason, c.Message)
+		case c.ObservedGeneration != 0 && c.ObservedGeneration != obj.GetGeneration():
+			return fmt.Errorf("is not ready: its condition %s is for generation %d, and it has generation %d", conditionType, c.ObservedGeneration, obj.GetGeneration())
+		}
+		return nil
+	}
+	return errors.New("is not ready: it has neither the condition Ready nor Available: if it never has one, check its status with a function of your own")
+}
