@@ -25,6 +25,7 @@ type Operator struct {
 
 	Leader      *Process
 	started     int          // how many processes so far
+	ended       int          // how many of them have ended by an error of Start or of their manager
 	Died        bool         // at least one has died and was replaced
 	down        bool         // the next one starts only after the user's next action
 	Waiting     *WaitingPass // asks for a leader change; nil: none is asked for
@@ -66,8 +67,31 @@ func (o *Operator) StartProcess() {
 	}
 	o.SetCause("start")
 	if err := p.start(); err != nil {
-		o.Fail(err)
+		o.endedItself(p, err)
 	}
+}
+
+// maxEnds is how many processes of a run may end by an error of Start or of the manager.
+const maxEnds = 5
+
+// endedItself notes that a process has ended by an error of Start or of its manager. If a fault may be the reason, another one starts in
+// its place, as a kubelet restarts a container. The run fails if there was no fault, or if processes end again and again.
+func (o *Operator) endedItself(p *Process, err error) {
+	o.Mu.Lock()
+	defer o.Mu.Unlock()
+	if p.Dead {
+		return
+	}
+	switch o.ended++; {
+	case len(o.Plan.Injected) == 0:
+		o.FailLocked(err)
+		return
+	case o.ended >= maxEnds:
+		o.FailLocked(fmt.Errorf("it does not come up again: %d processes have ended, the last one by %w", o.ended, err))
+		return
+	}
+	o.Trace.Add(trace.Row{What: fmt.Sprintf("process %d ends", p.number), Answer: "error: " + err.Error()})
+	p.Die()
 }
 
 // ReplaceDeadProcess starts the first process, or one in place of a dead one, after the rest of the cluster has worked. It

@@ -167,8 +167,8 @@ func (p *Process) start() error {
 	p.Mgr.EnqueueEach()
 	if p.managed {
 		go func() {
-			if err := p.Mgr.Run(p.ctx); err != nil && !p.isDead() {
-				p.operator.Fail(fmt.Errorf("the manager ended: %w", err))
+			if err := p.Mgr.Run(p.ctx); err != nil {
+				p.operator.endedItself(p, fmt.Errorf("the manager ended: %w", err))
 			}
 		}()
 	}

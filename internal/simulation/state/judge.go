@@ -101,7 +101,7 @@ func controllerOf(object any) string {
 	references, _ := metadata["ownerReferences"].([]any)
 	for _, item := range references {
 		reference, _ := item.(map[string]any)
-		if reference["controller"] == true {
+		if is, _ := reference["controller"].(bool); is {
 			namespace, _ := metadata["namespace"].(string)
 			return fmt.Sprintf("%v %s", reference["kind"], NameOf(client.ObjectKey{Namespace: namespace, Name: fmt.Sprint(reference["name"])}))
 		}
