@@ -44,6 +44,27 @@ func ExampleExploreQuietly() {
 	// 1       log                           Cannot create the ConfigMap: Create "https://api.example.com/configmap": connection refused
 }
 
+// The scenario says what must be true, so the failure names the run that is wrong. The operator ignores the error of the creation.
+func ExampleReady() {
+	t := new(testing.T) // in a test it is the function's own
+	report := reconciletest.ExploreQuietly(t, reconciletest.Scenario{
+		Scheme: scheme, CRDs: []string{"testdata"},
+		Start: func(p *reconciletest.Process) error {
+			p.Reconcile(&Shop{}, &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+				_ = ensure(ctx, c, s, owned(c, s, s.Name, nil))
+				return ctrl.Result{}, nil
+			}})
+			return nil
+		},
+		Actions: []reconciletest.Action{reconciletest.Create(shop()).Then(reconciletest.Ready(config("web")))},
+	})
+	fmt.Println(report.Failures[0].Err)
+	// Output:
+	// after "create Shop default/web" the state is not the same as without faults:
+	//   ConfigMap default/web: present without faults, absent here
+	// This run is wrong: what the scenario asks for is true without faults, and not here: ConfigMap default/web does not exist
+}
+
 // In an ordinary test the request log has what the operator sent.
 func ExampleRun() {
 	t := new(testing.T) // in a test it is the function's own

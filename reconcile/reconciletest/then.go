@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -58,7 +59,10 @@ func checkReady(env *Env, obj client.Object) error {
 	}
 	now := &unstructured.Unstructured{}
 	now.SetGroupVersionKind(gvk)
-	if err := env.Get(context.Background(), client.ObjectKeyFromObject(obj), now); err != nil {
+	switch err := env.Get(context.Background(), client.ObjectKeyFromObject(obj), now); {
+	case apierrors.IsNotFound(err):
+		return errors.New("does not exist")
+	case err != nil:
 		return fmt.Errorf("cannot be read: %w", err)
 	}
 	result, err := readiness.Compute(now, gvk)

@@ -75,7 +75,7 @@ func (o *Operator) StartProcess() {
 const maxEnds = 5
 
 // endedItself notes that a process has ended by an error of Start or of its manager. If a fault may be the reason, another one starts in
-// its place, as a kubelet restarts a container. The run fails if there was no fault, or if processes end again and again.
+// its place, as a kubelet restarts a container. The run fails if it has no fault, or if processes end again and again.
 func (o *Operator) endedItself(p *Process, err error) {
 	o.Mu.Lock()
 	defer o.Mu.Unlock()

@@ -21,7 +21,7 @@ import (
 // in other objects by chance.
 const minSecretLength = 8
 
-// publicKeys are keys of Secrets, in lower case, whose values are not secret. Some are those of the specification of Service Bindings.
+// publicKeys are keys of Secrets, in lower case, whose values are not secret. Some are keys of the specification of Service Bindings.
 var publicKeys = []string{
 	"username", "user", "host", "hostname", "port", "database", "dbname", "endpoint", "type", "provider", "certificates",
 	corev1.TLSCertKey, corev1.ServiceAccountRootCAKey, corev1.ServiceAccountNamespaceKey,
