@@ -148,7 +148,7 @@ func (o *OtherWriter) Remove(c *request.Call) {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(c.Kind)
 	obj.Namespace, obj.Name = c.Object.Namespace, c.Object.Name
-	if err := o.User.Delete(context.Background(), obj, Propagation(c.Kind)...); client.IgnoreNotFound(err) != nil {
+	if err := o.User.Delete(context.Background(), obj, o.propagation(c)...); client.IgnoreNotFound(err) != nil {
 		o.FailLocked(fmt.Errorf("another writer's deletion before %s: %w", c, err))
 		return
 	}
@@ -157,6 +157,19 @@ func (o *OtherWriter) Remove(c *request.Call) {
 		o.Removed = append(o.Removed, id.String())
 	}
 	o.Trace.AddBefore(trace.Row{What: "another writer: delete " + id.String()})
+}
+
+// propagation returns how the other writer deletes the object of a request: a Job that has pods as a person does. One without pods, such
+// as a suspended one, is deleted with the API server's default: it stays until the garbage collector has seen it, so an operator can see
+// that it did not run. Once it is gone, nobody knows that, and an operator that starts each run once does not start it again.
+func (o *OtherWriter) propagation(c *request.Call) []client.DeleteOption {
+	for id, obj := range o.History.Present {
+		owner := metav1.GetControllerOf(obj)
+		if id.Kind.Kind == "Pod" && id.Name.Namespace == c.Object.Namespace && owner != nil && owner.Kind == c.Kind.Kind && owner.Name == c.Object.Name {
+			return Propagation(c.Kind)
+		}
+	}
+	return nil
 }
 
 // hasFinished reports whether a Job has succeeded or failed.
