@@ -164,7 +164,7 @@ func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
 		switch {
 		case c.trees && !w.IsValid():
 			more = c.compareNull(below, indirect(h))
-		case h.Kind() == reflect.String: // an empty string is a value here: compare would take it for an unset field
+		case h.Kind() == reflect.String: // recorded here, since differs takes an empty live string for an absent one
 			more = c.record(below, Difference{Want: c.text(w), Have: c.text(h)})
 		case h.IsValid():
 			more = c.compare(below, w, h)

@@ -125,8 +125,8 @@ func WithoutReferenceTo(obj client.Object, owner types.UID) (others []metav1.Own
 // ownAnnotations are the annotations that a write of the engine sets.
 var ownAnnotations = []string{record.Applied, record.Set, record.Order, record.Owner, record.Object, record.Retained, record.Builder, record.BuiltFrom}
 
-// ownOptionAnnotations are the annotations that options of a child set on the desired object. They are set after withoutOwnMetadata,
-// which would drop them again.
+// ownOptionAnnotations are the annotations that options of a child set on the desired object. They are set after
+// withoutOwnMetadata: what that function finds is a copy.
 var ownOptionAnnotations = []string{record.Rotated, record.Content, record.RunOwner}
 
 // withoutOwnMetadata drops the annotations and the label of the engine from a desired object. They get there in a copy of

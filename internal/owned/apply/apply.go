@@ -74,7 +74,8 @@ func (a *Applier) ForgetOwner(owner types.UID) {
 // WithoutCopy is the option of a read whose object may be the memory of the cache: nobody changes it.
 var WithoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 
-// Begin applies one object if needed. If there is none, it returns how to create it: see [Send] and [Applier.FinishCreation].
+// Begin applies one object if needed. If the object does not exist, Begin writes nothing and returns its Creation, for [Send] and
+// [Applier.FinishCreation].
 func (a *Applier) Begin(ctx context.Context, o *owned.Owner, child owned.Declared) (Result, *Creation, error) {
 	object, full, err := child.Kind.Normalize(child.Object, child.Options)
 	if err != nil {

@@ -29,7 +29,9 @@ type Creation struct {
 
 // prepareCreation decides how an absent object is created. It reads what has to be known, and makes the generated values.
 func (a *Applier) prepareCreation(ctx context.Context, d *owned.Desired) (*Creation, error) {
-	orphans, err := write.OrphanedPods(ctx, d) // pods without a controller: the StatefulSet that adopts them does not wait for anything
+	// The pods of a StatefulSet that is being replaced run on without a controller. The new one has to adopt them at once, so it is neither
+	// held nor slowed down.
+	orphans, err := write.OrphanedPods(ctx, d)
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func (m *Children) DetailsOf(uid types.UID) (d ChildDetails, found bool) {
 }
 
 // IsVerified reports whether the live object, in this version, was already found to be what its owner desires. Then there
-// is nothing to compare. Encoded is what would be sent.
+// is nothing to compare. encoded is what would be sent, and whatever else decides whether the child is as desired, such as its binding.
 func (m *Children) IsVerified(o *owned.Owner, live client.Object, encoded []byte) bool {
 	now := m.digest(o, live, encoded)
 	m.mu.RLock()

@@ -21,15 +21,15 @@ type Verb string
 
 // The verbs.
 const (
-	DoNothing    Verb = "do nothing: it is as desired"
-	DoRemove     Verb = "delete it: a former owner has left it"
-	DoCollect    Verb = "delete it in place of the garbage collector: a former owner controls it"
-	DoBind       Verb = "take the owner reference off, and mark it"
-	DoApply      Verb = "apply it"
-	DoExpand     Verb = "replace it by one with larger volumes"
-	DoRefuse     Verb = "recreate it, or report that a field cannot be dropped"
-	DoReturn     Verb = "return the error"
-	doNotDecided Verb = "" // the stages that follow decide
+	DoNothing  Verb = "do nothing: it is as desired"
+	DoRemove   Verb = "delete it: a former owner has left it"
+	DoCollect  Verb = "delete it in place of the garbage collector: a former owner controls it"
+	DoBind     Verb = "take the owner reference off, and mark it"
+	DoApply    Verb = "apply it"
+	DoExpand   Verb = "replace it by one with larger volumes"
+	DoRefuse   Verb = "recreate it, or report that a field cannot be dropped"
+	DoReturn   Verb = "return the error"
+	notDecided Verb = "" // the stages that follow decide
 )
 
 // Plan is what is done next to a live object, and why.
@@ -51,7 +51,7 @@ const (
 	OwnerIsAlive  Fact = "whether the owner is as the API server has it"
 	FormerIsGone  Fact = "whether the former owner that the mark names is gone"
 	PaceOfWrites  Fact = "whether a write has to wait, because another writer undoes it again and again"
-	RestIsApplied Fact = "that the object is applied now, since nothing has to be done to its volumes first"
+	RestIsApplied Fact = "whether the volumes are done, so that the rest of the object can be applied"
 )
 
 // State is what is known of one desired and one live object.
@@ -102,7 +102,7 @@ func leaveOthers(s *State, p Plan) Plan {
 		return p
 	case !ok:
 		return Plan{Verb: DoReturn, Err: err}
-	case !s.Known[FormerIsGone]:
+	case !s.Known[FormerIsGone]: // nothing is deleted until the fact is known
 		return Plan{Verb: DoRemove, Needs: []Fact{FormerIsGone}, Err: former}
 	case !s.Gone && former.Mark.Owner == s.Owner.ObjectName(): // the cache is behind: our owner is gone, and the owner of the mark has its name now
 		return Plan{Verb: DoReturn, Err: apierrors.NewConflict(schema.GroupResource{Resource: s.Owner.Reference.Kind}, s.Owner.Reference.Name,
@@ -137,7 +137,7 @@ func bind(s *State, p Plan) Plan {
 // if the live object does not cover what is desired. Package compare decides which fields are compared. It also plans an
 // apply if fields have to be reclaimed, although nothing differs.
 func CompareLive(s *State, p Plan) Plan {
-	if p.Verb != doNotDecided {
+	if p.Verb != notDecided {
 		return p
 	}
 	last := record.LastAppliedOf(s.Live)
@@ -162,7 +162,7 @@ func CompareLive(s *State, p Plan) Plan {
 	return p
 }
 
-// lacks returns the paths of what the options of a child add to a live object.
+// lacks returns the paths of what the options of a child ask for and the live object does not have.
 func lacks(d *owned.Desired, live client.Object) (paths []string) {
 	paths = feature.LacksGenerated(d, live)
 	if feature.LacksRunFinalizer(d, live) {

@@ -62,8 +62,8 @@ func (d DesiredNames) without(found []written) (rest []written) {
 type Pruner struct{ *Set }
 
 // prune deletes the children that the set wrote for the owner and that are not desired any more. In a pass of package
-// reconcile it does so after all steps, if each of them succeeded or waits. It reports whether nothing was left to do.
-func (s Pruner) prune(ctx context.Context, o *owned.Owner, desired DesiredNames) (done bool, err error) {
+// reconcile it does so after all steps, if each of them succeeded or waits. It returns true if there is nothing to prune: no request was sent.
+func (s Pruner) prune(ctx context.Context, o *owned.Owner, desired DesiredNames) (nothingToPrune bool, err error) {
 	if !s.mayPrune(o, desired) && len(UndesiredRuns(o, desired)) == 0 {
 		return true, nil
 	}

@@ -61,7 +61,7 @@ func (r *Reconciliation) run() error {
 		defer r.acquireServed()()
 	}
 	for _, i := range r.Set.order.Sequence {
-		if r.Set.Children[i].liveInput() == nil { // before any write is sent, so that mistakes are found first
+		if r.Set.Children[i].liveInput() == nil { // before any write, so that most mistakes are found first
 			r.build(i)
 		}
 	}
@@ -82,8 +82,8 @@ func (r *Reconciliation) run() error {
 	if len(r.failures) > 0 { // a child that could not be built, or whose replacement failed, must not be pruned
 		return errors.Join(r.failures...)
 	}
-	pruned, err := Pruner{r.Set}.prune(r.ctx, r.owner, DesiredNames{r.objects, r.unbuilt(), r.retains()})
-	r.quiet = pruned && len(r.waits) == 0 && !r.changed && r.Set.canSettle()
+	nothingToPrune, err := Pruner{r.Set}.prune(r.ctx, r.owner, DesiredNames{r.objects, r.unbuilt(), r.retains()})
+	r.quiet = nothingToPrune && len(r.waits) == 0 && !r.changed && r.Set.canSettle()
 	return errors.Join(owned.JoinWaits(r.waits), err)
 }
 

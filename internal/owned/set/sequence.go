@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/write"
 )
 
-// begun is an object that was applied, or that is to be created. Nobody knows yet whether it is ready.
+// begun is an object between begin and conclude: it was applied, or its creation is prepared. Its readiness is not checked yet.
 type begun struct {
 	child    int
 	object   int // -1 for an error of the child itself

@@ -35,9 +35,10 @@ func PostDryRun(ctx context.Context, d *owned.Desired, name string) (client.Obje
 	return obj, nil
 }
 
-// ApplyTo applies the object to the live one. If the live object has changed since it was read, ApplyTo reads it and
-// tries once more, unless it is not ours any more: the cache may show an owner reference that somebody has removed. An
-// object with generated keys is left to the next reconcile. ApplyTo returns the live object after and before the apply.
+// ApplyTo applies the object to the live one. If the live object has changed since it was read, ApplyTo reads it and tries once more.
+// It does not if the object has another UID or another record of the last apply, or is not ours: the cache may show an owner reference
+// that somebody has removed. An object with generated keys is left to the next reconcile. ApplyTo returns the live object after and
+// before the apply.
 func ApplyTo(ctx context.Context, d *owned.Desired, live client.Object) (answer, before client.Object, err error) {
 	answer, err = ServerSideApply(ctx, d, live)
 	if !apierrors.IsConflict(err) || len(d.Generate) > 0 { // another version may have other values of generated keys

@@ -44,7 +44,7 @@ type Single struct {
 	seconds int // how many faults can follow: the kinds of all places
 }
 
-// place is a point, with the kinds of faults to try there: bit i stands for faultRules[i].
+// place is a point, with the kinds of faults to try there: bit i stands for Rules[i], so there are at most 32 rules.
 type place struct {
 	name  string
 	nth   int
