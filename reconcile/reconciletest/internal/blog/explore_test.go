@@ -75,6 +75,6 @@ func TestBlogSurvives(t *testing.T) {
 			reconciletest.Change(blog, func(b *Blog) { b.Spec.Version, b.Spec.Host = "2.0", "new.example.com" }).Then(reconciletest.Ready(blog)),
 			reconciletest.Delete(blog),
 		},
-	}, reconciletest.Limit(100)) // of 645, which take more than half a minute
+	}, reconciletest.Limit(100)) // a sample: all 645 faults take a minute
 	assert.NotEmpty(t, report.Survived)
 }
