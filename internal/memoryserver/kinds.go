@@ -79,6 +79,9 @@ func (s *Server) Resources(gv schema.GroupVersion) (resources []metav1.APIResour
 	return resources
 }
 
+// Versions returns the groups with their versions, in order. In each group the preferred version comes first.
+func (s *Server) Versions() []schema.GroupVersion { return s.kinds.preferredVersions() }
+
 // newMapper returns a mapper that answers without a version too, with the preferred one.
 func (ks *kinds) newMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(ks.preferredVersions())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,6 +32,14 @@ func (p *Process) Client() client.Client { return p.process.Client() }
 
 // APIReader returns a reader that reads from the API server, not from the cache.
 func (p *Process) APIReader() client.Reader { return p.process.APIReader() }
+
+// Config returns a config for clients that the operator builds itself: clientsets, dynamic clients, metadata clients, discovery
+// clients, and those of controller-runtime. The manager's GetConfig and GetHTTPClient reach the API server in the same way. There is
+// no socket: the config has a transport, and a copy of it must keep that. Each call returns another config.
+//
+// A request of such a client is the same request as one of [Process.Client], with the same faults, but every read is one of
+// the API server. The watches of its informers show each change when the manager's cache does.
+func (p *Process) Config() *rest.Config { return p.process.Config() }
 
 // FieldIndexer returns the indexer of the cache.
 func (p *Process) FieldIndexer() client.FieldIndexer { return p.process.FieldIndexer() }

@@ -19,16 +19,17 @@ type cluster struct {
 	cache   *Cache
 }
 
-// GetConfig returns a config whose clients can read the discovery of a group and version. They return an error for every other
-// request, since the server has no HTTP endpoint.
+// GetConfig returns a config whose clients reach the server by the transport of the options, without a limit of their own for
+// the rate of requests. Each call returns another one.
 func (c *cluster) GetConfig() *rest.Config {
-	return &rest.Config{Host: "https://reconciletest.invalid", Transport: discovery{c.options.Server}}
+	return &rest.Config{
+		Host: "https://reconciletest.invalid", Transport: c.options.Transport, QPS: -1,
+		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON}, // controller-runtime takes protobuf for built-in kinds, if none is set
+	}
 }
 
 // GetHTTPClient returns a client for [Manager.GetConfig].
-func (c *cluster) GetHTTPClient() *http.Client {
-	return &http.Client{Transport: discovery{c.options.Server}}
-}
+func (c *cluster) GetHTTPClient() *http.Client { return &http.Client{Transport: c.options.Transport} }
 
 // GetCache returns [Manager.Cache].
 func (c *cluster) GetCache() cache.Cache { return c.cache }

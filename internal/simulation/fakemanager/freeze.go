@@ -35,7 +35,7 @@ func (w *watchedKinds) FreezeForPasses(change *memoryserver.Change, passes int) 
 // FreezeWhole is FreezeForPasses for one pass, and only for the informers of whole objects. The informer of metadata
 // shows the change.
 func (w *watchedKinds) FreezeWhole(change *memoryserver.Change) bool {
-	return w.freeze(change.GVK, freeze{from: change.Revision, passes: 1}, typed, untyped)
+	return w.freeze(change.GVK, freeze{from: change.Revision, passes: 1}, typed, untyped, direct)
 }
 
 // FreezeMetadata is FreezeForPasses for one pass, and only for the informer of metadata. The informers of whole objects

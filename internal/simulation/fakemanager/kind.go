@@ -38,6 +38,7 @@ type kind struct {
 	frozen    *freeze               // nil: all pending changes can be delivered at once
 	asked     bool                  // the operator has read the kind or asked for its informer
 	informer  *informer             // nil if the operator has not asked for it
+	watches   []*openWatch          // only in the form direct
 }
 
 // kindKey is a kind in one form. As in a real cache, each form of a kind has an informer of its own, which may be behind another.
@@ -47,7 +48,7 @@ type kindKey struct {
 }
 
 // forms are all forms, in the order in which their informers get a change.
-var forms = [...]form{typed, untyped, metadata}
+var forms = [...]form{typed, untyped, metadata, direct}
 
 // kind returns a kind of the cache. It starts to watch the kind if that is not watched yet.
 func (w *watchedKinds) kind(gvk schema.GroupVersionKind, f form) *kind {
@@ -71,7 +72,10 @@ func (w *watchedKinds) watchFrom(gvk schema.GroupVersionKind, f form, revision i
 	if k := w.kinds[kindKey{gvk, f}]; k != nil {
 		return k
 	}
-	k := &kind{gvk: gvk, form: f, seen: revision, selection: selectionOf(&w.options, gvk, w.scheme)}
+	k := &kind{gvk: gvk, form: f, seen: revision}
+	if f != direct { // the options are of the manager's cache alone
+		k.selection = selectionOf(&w.options, gvk, w.scheme)
+	}
 	if others := w.formsOf(gvk); len(others) > 0 {
 		k.seen, k.pending, k.frozen = others[0].seen, slices.Clone(others[0].pending), others[0].frozen.clone()
 	}
@@ -196,7 +200,9 @@ func (w *watchedKinds) Restrict(options cache.Options) {
 	defer w.mu.Unlock()
 	w.options = options
 	for _, k := range w.kinds {
-		k.selection = selectionOf(&w.options, k.gvk, w.scheme)
+		if k.form != direct {
+			k.selection = selectionOf(&w.options, k.gvk, w.scheme)
+		}
 	}
 }
 

@@ -29,8 +29,9 @@ type Options struct {
 	Context             context.Context // the context of the process; its end stops the controllers
 	Scheme              *runtime.Scheme
 	Server              *memoryserver.Server
-	Client              client.Client // what GetClient returns
-	APIReader           client.Reader // what GetAPIReader returns
+	Client              client.Client     // what GetClient returns
+	APIReader           client.Reader     // what GetAPIReader returns
+	Transport           http.RoundTripper // of the clients of GetConfig and GetHTTPClient
 	Logger              logr.Logger
 	EventRecorder       recorder.EventRecorder
 	LegacyEventRecorder record.EventRecorder
@@ -84,6 +85,9 @@ func (m *Manager) Deliver(before func(*memoryserver.Change)) (*memoryserver.Chan
 	var errs []error
 	for _, h := range m.cache.handlers(kind) {
 		errs = append(errs, h.handle(change.Old, change.New))
+	}
+	for _, w := range m.cache.watchesOf(kind) {
+		errs = append(errs, w.handle(change))
 	}
 	for _, c := range m.controllers {
 		if c.forEach == nil {

@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,9 +18,11 @@ import (
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
+	"github.com/opblocks/opblocks/internal/memoryserver"
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/simulation/failure"
 	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
+	"github.com/opblocks/opblocks/internal/simulation/httpapi"
 	"github.com/opblocks/opblocks/internal/simulation/request"
 	"github.com/opblocks/opblocks/internal/simulation/world"
 )
@@ -46,8 +50,14 @@ func newProcess(o *Operator, number int) *Process {
 	p.ctx, p.end = context.WithCancel(passcontext.WithConcurrency(context.Background(), p.sendBatch))
 	p.client = &recordingClient{process: p, live: o.Server.Client()}
 	p.recorder = &eventRecorder{process: p}
+	transport := &httpapi.Transport{
+		Context: p.ctx, Server: o.Server, Client: p.client, Reader: p.APIReader(), Refuse: p.refuseIfDead,
+		Watch: func(gvk schema.GroupVersionKind, from int64, handle func(*memoryserver.Change) error) (int64, func()) {
+			return p.Mgr.Cache().Watch(gvk, from, handle)
+		},
+	}
 	p.Mgr = fakemanager.New(fakemanager.Options{
-		Context: p.ctx, Scheme: o.Scheme, Server: o.Server, Client: p.client, APIReader: p.APIReader(),
+		Context: p.ctx, Scheme: o.Scheme, Server: o.Server, Client: p.client, APIReader: p.APIReader(), Transport: transport,
 		Logger: newLogger(p), EventRecorder: p.EventRecorder(), LegacyEventRecorder: p.LegacyEventRecorder(),
 		Cause: o.cause, Pass: p.runPass, Fail: o.Fail, Watched: o.Rights.AddWatch, Random: o.ReadRandom,
 	})
@@ -62,6 +72,9 @@ func (p *Process) Client() client.Client { return p.client }
 
 // APIReader returns a reader of the API server.
 func (p *Process) APIReader() client.Reader { return apiReader{p.client} }
+
+// Config returns a config whose clients reach the API server as the manager's client does.
+func (p *Process) Config() *rest.Config { return p.Mgr.GetConfig() }
 
 // FieldIndexer returns the indexer of the cache.
 func (p *Process) FieldIndexer() client.FieldIndexer { return p.Mgr.Cache() }

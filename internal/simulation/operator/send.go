@@ -223,6 +223,14 @@ func (p *Process) refuse() error {
 	return errDead
 }
 
+// refuseIfDead returns the answer to a request of a dead process, nil if the process runs.
+func (p *Process) refuseIfDead() error {
+	if p.isDead() {
+		return p.refuse()
+	}
+	return nil
+}
+
 // record adds a request to the log and the trace. The caller holds the lock.
 func (o *Operator) record(p *Process, c *request.Call) {
 	c.Process, c.Probe, c.Past = p.number, o.Probing, p.Mgr.Cache().IsInThePast()

@@ -1,0 +1,63 @@
+package httpapi
+
+import (
+	"net/http"
+	"runtime"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// discover answers what asks for the groups, their versions and their resources, and for the server's version.
+func (t *Transport) discover(r *http.Request) (found any, ok bool) {
+	path := strings.Trim(r.URL.Path, "/")
+	switch group, isGroup := strings.CutPrefix(path, "apis/"); {
+	case r.Method != http.MethodGet:
+		return nil, false
+	case path == "version":
+		return version.Info{Major: "1", Minor: minor, GitVersion: "v1." + minor + ".0", GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH}, true
+	case path == "api":
+		return metav1.APIVersions{TypeMeta: typeMeta("APIVersions"), Versions: []string{"v1"}, ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{}}, true
+	case path == "apis":
+		return metav1.APIGroupList{TypeMeta: typeMeta("APIGroupList"), Groups: t.groups()}, true
+	case isGroup && !strings.Contains(group, "/"):
+		for _, one := range t.groups() {
+			if one.Name == group {
+				one.TypeMeta = typeMeta("APIGroup")
+				return one, true
+			}
+		}
+		return nil, false
+	}
+	gv, rest, isVersion := splitPath(r.URL.Path)
+	if !isVersion || len(rest) > 0 {
+		return nil, false
+	}
+	resources := t.Server.Resources(gv)
+	if len(resources) == 0 {
+		return nil, false
+	}
+	return metav1.APIResourceList{TypeMeta: typeMeta("APIResourceList"), GroupVersion: gv.String(), APIResources: resources}, true
+}
+
+// minor is the minor version of the API server that the server in memory imitates.
+const minor = "37"
+
+func typeMeta(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "v1", Kind: kind} }
+
+// groups returns the groups, except the one without a name. In each the preferred version comes first.
+func (t *Transport) groups() (all []metav1.APIGroup) {
+	for _, gv := range t.Server.Versions() {
+		if gv.Group == "" {
+			continue
+		}
+		one := metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: gv.Version}
+		if n := len(all); n == 0 || all[n-1].Name != gv.Group {
+			all = append(all, metav1.APIGroup{Name: gv.Group, PreferredVersion: one})
+		}
+		last := &all[len(all)-1]
+		last.Versions = append(last.Versions, one)
+	}
+	return all
+}
