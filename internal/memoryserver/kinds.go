@@ -7,6 +7,9 @@ import (
 	"strings"
 	"sync"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -62,21 +65,42 @@ func kindsWith(definitions []*crd.Definition) (*kinds, error) {
 	return ks, nil
 }
 
-// Resources returns what discovery lists for a group and version, without subresources. It is empty if the server has no kind
-// of them.
+// Resources returns what discovery lists for a group and version. It is empty if the server has no kind of them.
 func (s *Server) Resources(gv schema.GroupVersion) (resources []metav1.APIResource) {
 	for _, all := range []map[schema.GroupVersionKind]*kind.Kind{builtin.Kinds(), s.kinds.custom} {
 		for gvk, k := range all {
 			if gvk.GroupVersion() == gv {
-				resources = append(resources, metav1.APIResource{
-					Name: k.Resource.Resource, SingularName: k.Singular, Namespaced: k.Namespaced, Kind: gvk.Kind,
-					Verbs: metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
-				})
+				resources = append(resources, resourcesOf(k)...)
 			}
 		}
 	}
 	slices.SortFunc(resources, func(a, b metav1.APIResource) int { return strings.Compare(a.Name, b.Name) })
 	return resources
+}
+
+// resourcesOf returns what discovery lists for a kind: its resource, and the subresources.
+func resourcesOf(k *kind.Kind) []metav1.APIResource {
+	all := []metav1.APIResource{{
+		Name: k.Resource.Resource, SingularName: k.Singular, Namespaced: k.Namespaced, Kind: k.GVK.Kind,
+		Verbs: metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
+	}}
+	add := func(name string, gvk schema.GroupVersionKind, verbs ...string) {
+		one := metav1.APIResource{Name: k.Resource.Resource + "/" + name, Namespaced: k.Namespaced, Kind: gvk.Kind, Verbs: verbs}
+		if gvk.GroupVersion() != k.GVK.GroupVersion() {
+			one.Group, one.Version = gvk.Group, gvk.Version
+		}
+		all = append(all, one)
+	}
+	if k.HasStatus {
+		add(kind.StatusSubresource, k.GVK, "get", "patch", "update")
+	}
+	if k.HasScale {
+		add(kind.ScaleSubresource, autoscalingv1.SchemeGroupVersion.WithKind("Scale"), "get", "patch", "update")
+	}
+	if k.GVK == corev1.SchemeGroupVersion.WithKind("Pod") {
+		add(evictionSubresource, policyv1.SchemeGroupVersion.WithKind("Eviction"), "create")
+	}
+	return all
 }
 
 // Versions returns the groups with their versions, in order. In each group the preferred version comes first.
