@@ -1,32 +1,68 @@
 // Package bubble runs functions in bubbles of testing/synctest, and describes the goroutines in them: [Run] reports those that
-// are left, and [Blocked] those that keep the virtual clock from moving.
+// are left, and [Blocked] those that keep the virtual clock from moving. connection.go finds real connections.
 package bubble
 
 import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 )
 
-// Run calls f in a bubble of testing/synctest. If goroutines that wait for ever are left in the bubble, it returns
-// the bubble's name, else "".
-func Run(t *testing.T, f func(t *testing.T)) (left string) {
-	var name string
+// Run calls f in a bubble of testing/synctest. If goroutines that wait for ever are left in the bubble, it returns the bubble's
+// name, else "". If a goroutine waits for the network, Run returns an error, and leaves the bubble behind: nothing can end that.
+func Run(t *testing.T, f func(t *testing.T)) (left string, hung error) {
+	warmUp()
+	b := &begun{ended: make(chan struct{})}
+	go b.run(t, f)
+	if hung := hangs(b.name, b.ended); hung != nil {
+		return "", hung
+	}
+	switch {
+	case b.panicked != nil:
+		panic(b.panicked)
+	case !b.returned: // the test has failed in the bubble
+		runtime.Goexit()
+	}
+	return b.left, nil
+}
+
+// begun is a bubble whose function was called.
+type begun struct {
+	named    atomic.Pointer[string]
+	ended    chan struct{} // closed when the fields below are set
+	left     string
+	panicked any
+	returned bool
+}
+
+// name returns the bubble's name, "" if it has none yet.
+func (b *begun) name() string {
+	if name := b.named.Load(); name != nil {
+		return *name
+	}
+	return ""
+}
+
+func (b *begun) run(t *testing.T, f func(t *testing.T)) {
+	defer close(b.ended)
 	defer func() {
-		if r := recover(); r != nil {
-			if !strings.Contains(fmt.Sprint(r), "deadlock") {
-				panic(r)
-			}
-			left = name
+		reports.Delete(b.name())
+		switch r := recover(); {
+		case r == nil:
+		case strings.Contains(fmt.Sprint(r), "deadlock"):
+			b.left, b.returned = b.name(), true
+		default:
+			b.panicked = r
 		}
 	}()
 	synctest.Test(t, func(t *testing.T) {
-		name = bubbleName()
+		b.named.Store(new(bubbleName()))
 		f(t)
 	})
-	return ""
+	b.returned = true
 }
 
 // bubbleName returns the text that marks the bubble's goroutines in stack traces.

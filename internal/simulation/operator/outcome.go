@@ -9,6 +9,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/opblocks/opblocks/internal/simulation/bubble"
 	"github.com/opblocks/opblocks/internal/simulation/failure"
 	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
@@ -62,7 +63,7 @@ func (o Outcome) problem(log *request.Log) string {
 	switch {
 	case errors.Is(o.Err, ctrlreconcile.TerminalError(nil)):
 	case o.Err != nil:
-		return "in an error: " + o.Err.Error()
+		return "in an error: " + o.Err.Error() + bubble.Hint(o.Err)
 	case o.Result.RequeueAfter > 0:
 		for _, request := range log.All() {
 			if request.Pass == o.Pass && request.IsRefused() {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
 	"github.com/opblocks/opblocks/internal/passcontext"
+	"github.com/opblocks/opblocks/internal/simulation/bubble"
 	"github.com/opblocks/opblocks/internal/simulation/failure"
 	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
 	"github.com/opblocks/opblocks/internal/simulation/httpapi"
@@ -47,7 +48,7 @@ var errDead = fmt.Errorf("the process has ended: %w", context.Canceled)
 
 func newProcess(o *Operator, number int) *Process {
 	p := &Process{operator: o, number: number}
-	p.ctx, p.end = context.WithCancel(passcontext.WithConcurrency(context.Background(), p.sendBatch))
+	p.ctx, p.end = context.WithCancel(bubble.WithHooks(passcontext.WithConcurrency(context.Background(), p.sendBatch)))
 	p.client = &recordingClient{process: p, live: o.Server.Client()}
 	p.recorder = &eventRecorder{process: p}
 	transport := &httpapi.Transport{
@@ -159,6 +160,17 @@ func (p *Process) Die() {
 	p.end()
 }
 
+// EndByConnection ends the run, since the operator opens a real connection, and the process, so that its context is cancelled. It is
+// called on a goroutine of the operator.
+func (o *Operator) EndByConnection(err error) {
+	o.Mu.Lock()
+	defer o.Mu.Unlock()
+	if p := o.Leader; p != nil && !p.Dead {
+		o.FailLocked(err)
+		p.Die()
+	}
+}
+
 // isDead reports whether the process has died. The caller must not hold the run's lock.
 func (p *Process) isDead() bool {
 	p.operator.Mu.Lock()
@@ -172,7 +184,7 @@ func (p *Process) start() error {
 		if p.isDead() { // Start failed since its requests were refused
 			return nil
 		}
-		return fmt.Errorf("start: %w", err)
+		return fmt.Errorf("start: %w%s", err, bubble.Hint(err))
 	}
 	if !p.managed && len(p.Mgr.Controllers()) == 0 {
 		return errors.New("start: there is nothing to run: register a reconciler with Process.Reconcile, or a controller with Process.Manager")

@@ -36,7 +36,7 @@ func (s *Scenario) RunPatiently(t *testing.T) *result.Result {
 // runReference does a run without faults in a bubble of its own. It returns only what other runs are compared with.
 func (s *Scenario) runReference(t *testing.T, do func(of *script)) *result.Result {
 	var r *Run
-	bubble.Run(t, func(*testing.T) {
+	_, hung := bubble.Run(t, func(*testing.T) {
 		server, err := s.newServer(nil)
 		if err != nil {
 			return
@@ -45,7 +45,10 @@ func (s *Scenario) runReference(t *testing.T, do func(of *script)) *result.Resul
 		do(r.script)
 		time.Sleep(time.Minute) // for goroutines that end at their next tick
 	})
-	if r == nil {
+	switch {
+	case hung != nil:
+		return &result.Result{Unfinished: hung.Error()}
+	case r == nil:
 		return &result.Result{}
 	}
 	return &result.Result{Phases: r.script.phases, Operations: r.Counter.Operations, Rights: r.Rights.All(), Unfinished: r.unfinished}
@@ -53,7 +56,7 @@ func (s *Scenario) runReference(t *testing.T, do func(of *script)) *result.Resul
 
 // LeadingActions returns how many of the first actions need nothing that the operator does.
 func (s *Scenario) LeadingActions(t *testing.T) (n int) {
-	bubble.Run(t, func(*testing.T) {
+	_, _ = bubble.Run(t, func(*testing.T) {
 		server, err := s.newServer(nil)
 		if err != nil {
 			return

@@ -44,6 +44,7 @@ func newRun(s *Scenario, server *memoryserver.Server, faults []plan.Fault, refs 
 		o.External = s.External()
 	}
 	r := &Run{Operator: operator.New(world.New(o), s.Start), scenario: s}
+	bubble.OnConnection(r.EndByConnection)
 	r.holder = &holder{Operator: r.Operator}
 	r.script = &script{Run: r, moments: result.Moments{}}
 	if refs != nil {
@@ -66,7 +67,7 @@ func newSeed(refs *result.References) (made result.Seed) {
 func (s *Scenario) Run(t *testing.T, faults []plan.Fault, refs *result.References) *result.Result {
 	var r *Run
 	var unusable error
-	left := bubble.Run(t, func(*testing.T) {
+	left, hung := bubble.Run(t, func(*testing.T) {
 		server, err := s.newServer(refs)
 		if err != nil {
 			unusable = err
@@ -76,7 +77,10 @@ func (s *Scenario) Run(t *testing.T, faults []plan.Fault, refs *result.Reference
 		r.script.perform()
 		time.Sleep(time.Minute) // for goroutines that end at their next tick
 	})
-	if unusable != nil {
+	switch {
+	case hung != nil:
+		return result.Failed(hung)
+	case unusable != nil:
 		return result.Failed(unusable)
 	}
 	if left != "" && !r.Died && r.Failure() == nil {
@@ -92,7 +96,7 @@ func (s *Scenario) Run(t *testing.T, faults []plan.Fault, refs *result.Reference
 // Interactive runs the scenario without faults, and then calls the test, which may do further actions by [Run.Do].
 func Interactive(t *testing.T, s *Scenario, test func(t *testing.T, r *Run)) {
 	t.Helper()
-	left := bubble.Run(t, func(t *testing.T) {
+	left, hung := bubble.Run(t, func(t *testing.T) {
 		server, err := s.newServer(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -105,6 +109,9 @@ func Interactive(t *testing.T, s *Scenario, test func(t *testing.T, r *Run)) {
 		r.Log.Reset()
 		test(t, r)
 	})
+	if hung != nil {
+		t.Fatal(hung)
+	}
 	if left != "" && !t.Failed() {
 		t.Error(bubble.LeftError(left))
 	}
