@@ -11,10 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -185,15 +183,4 @@ func TestRoundTripper(t *testing.T) {
 	require.NotEmpty(t, report.Failures)
 	assert.Contains(t, report.String(), "crash after: effect POST /items/web #1")
 	assert.Contains(t, report.String(), "runs: external is longer here\n")
-}
-
-// A clientset from the manager's config returns an error that says what to use instead.
-func TestManagerConfig(t *testing.T) {
-	var err error
-	runPass(t, func(ctx context.Context, p *reconciletest.Process) error {
-		set := kubernetes.NewForConfigOrDie(p.Manager().GetConfig())
-		_, err = set.CoreV1().ConfigMaps("default").Get(ctx, "web", metav1.GetOptions{})
-		return nil
-	})
-	assert.ErrorContains(t, err, "reconciletest's server is not reached by HTTP: use the manager's client")
 }
