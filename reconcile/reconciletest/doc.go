@@ -98,11 +98,11 @@
 // three times in a row is not waited for any longer. Then the next action happens.
 //
 // Reads by the manager's client, or by [Process.Client], come from a cache that shows the changes whose events have been
-// delivered. Reads of unstructured objects come from the API server.
+// delivered. Reads of unstructured objects come from the API server, and so do those of clients from [Process.Config].
 //
 // # What it does not test
 //
 // Races between goroutines of the operator: use go test -race. Admission plug-ins. RBAC roles. The real controllers of
-// Kubernetes: the most common ones are simulated, see [SimulatedController]. Only requests through the clients of [Process],
-// and calls of its Effect, Query and RoundTripper, are recorded and have faults.
+// Kubernetes: the most common ones are simulated, see [SimulatedController]. Only requests through the clients of [Process]
+// and of its Config, and calls of its Effect, Query and RoundTripper, are recorded and have faults.
 package reconciletest
