@@ -98,7 +98,7 @@
 // three times in a row is not waited for any longer. Then the next action happens.
 //
 // Reads by the manager's client, or by [Process.Client], come from a cache that shows the changes whose events have been
-// delivered. Reads of unstructured objects come from the API server, and so do those of clients from [Process.Config].
+// delivered. Reads of unstructured objects, and all reads by clients from [Process.Config], come from the API server.
 //
 // # What it does not test
 //

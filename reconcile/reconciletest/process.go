@@ -34,7 +34,7 @@ func (p *Process) Client() client.Client { return p.process.Client() }
 func (p *Process) APIReader() client.Reader { return p.process.APIReader() }
 
 // Config returns a config for clients that the operator builds itself: clientsets, dynamic clients, metadata clients, discovery
-// clients, and those of controller-runtime. The manager's GetConfig and GetHTTPClient reach the API server in the same way. There is
+// clients, and the clients of controller-runtime. The manager's GetConfig and GetHTTPClient reach the API server in the same way. There is
 // no socket: the config has a transport, and a copy of it must keep that. Each call returns another config.
 //
 // A request of such a client is the same request as one of [Process.Client], with the same faults, but every read is one of

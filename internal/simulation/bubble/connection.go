@@ -178,7 +178,7 @@ const simulated = "github.com/opblocks/opblocks/internal/simulation/"
 // isOwn reports whether a frame is of the operator's own code: neither of the standard library, nor of a module that it requires.
 func isOwn(function, file string) bool {
 	return !strings.HasPrefix(file, standardLibrary()) && !strings.Contains(file, "@v") && !strings.Contains(file, "/vendor/") &&
-		!strings.HasPrefix(function, simulated) && !strings.HasPrefix(function, "panic(")
+		(!strings.HasPrefix(function, simulated) || strings.HasSuffix(file[:strings.LastIndex(file, ":")+1], "_test.go:")) && !strings.HasPrefix(function, "panic(")
 }
 
 // standardLibrary returns the folder of the standard library's sources as stack traces name it.

@@ -60,7 +60,7 @@ const (
 	typed form = iota
 	untyped
 	metadata
-	direct // of a watch that the operator has opened itself, over HTTP; it has no informer
+	direct // the operator has opened a watch itself, over HTTP; it has no informer
 )
 
 func formOf(obj runtime.Object) form {

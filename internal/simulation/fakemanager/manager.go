@@ -31,7 +31,7 @@ type Options struct {
 	Server              *memoryserver.Server
 	Client              client.Client     // what GetClient returns
 	APIReader           client.Reader     // what GetAPIReader returns
-	Transport           http.RoundTripper // of the clients of GetConfig and GetHTTPClient
+	Transport           http.RoundTripper // what GetConfig and GetHTTPClient use
 	Logger              logr.Logger
 	EventRecorder       recorder.EventRecorder
 	LegacyEventRecorder record.EventRecorder

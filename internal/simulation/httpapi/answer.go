@@ -107,5 +107,5 @@ func wantsMetadata(r *http.Request) bool {
 	return false
 }
 
-// metadataKind is the kind of an object of which only the metadata is sent.
+// metadataKind is the kind of an answer with metadata alone.
 var metadataKind = schema.GroupVersionKind{Group: "meta.k8s.io", Version: "v1", Kind: partialObjectMetadata}

@@ -9,7 +9,7 @@
 //
 //   - Answers are JSON. A body may be JSON, YAML if it is an apply, or protobuf if it is of a kind of package client-go. CBOR is
 //     answered with 415, after which client-go sends JSON.
-//   - No answer is a Table. Discovery is never aggregated, and there is no OpenAPI.
+//   - Tables, aggregated discovery and OpenAPI are not served.
 //   - The limit of a list is ignored: it has one page.
 //   - An answer with status 429 has no header Retry-After. Clients of client-go would wait and try again, and the operator
 //     would never see the error.
@@ -30,7 +30,7 @@ import (
 
 // Transport is the transport of an HTTP client whose requests the server in memory answers. All fields are required.
 type Transport struct {
-	Context context.Context // of the process; its end ends all watches
+	Context context.Context // the process has this context; its end ends all watches
 	Server  *memoryserver.Server
 	Client  client.Client // what does the writes
 	Reader  client.Reader // what reads, without a cache

@@ -204,7 +204,7 @@ func TestSubresources(t *testing.T) {
 	require.True(t, apierrors.IsNotFound(err), "%v", err)
 }
 
-// Clients without Go types, and those of controller-runtime, decode the answers too.
+// Clients without Go types, and the clients of controller-runtime, decode the answers too.
 func TestOtherClients(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	resource := corev1.SchemeGroupVersion.WithResource("configmaps")
