@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -107,7 +106,7 @@ func (c *call) sentPatch() (client.Patch, *client.PatchOptions, error) {
 	}
 	options := &client.PatchOptions{DryRun: o.dryRun, FieldManager: o.manager, FieldValidation: o.validation}
 	if query := c.request.URL.Query(); query.Has("force") {
-		options.Force = ptr.To(isTrue(query, "force"))
+		options.Force = new(isTrue(query, "force"))
 	}
 	switch t := c.patchType(); t {
 	case types.ApplyYAMLPatchType:
@@ -162,16 +161,16 @@ func (c *call) deleteOptions() (*client.DeleteOptions, error) {
 	if len(content) > 0 {
 		err = json.Unmarshal(content, &sent)
 	} else {
-		err = metav1.Convert_url_Values_To_v1_DeleteOptions(ptr.To(c.request.URL.Query()), &sent, nil)
+		err = metav1.Convert_url_Values_To_v1_DeleteOptions(new(c.request.URL.Query()), &sent, nil)
 	}
 	if err != nil {
 		return nil, apierrors.NewBadRequest("options of a deletion: " + err.Error())
 	}
 	policy := sent.PropagationPolicy
 	if orphan := sent.OrphanDependents; orphan != nil && policy == nil { //nolint:staticcheck // clients still send it
-		policy = ptr.To(metav1.DeletePropagationBackground)
+		policy = new(metav1.DeletePropagationBackground)
 		if *orphan {
-			policy = ptr.To(metav1.DeletePropagationOrphan)
+			policy = new(metav1.DeletePropagationOrphan)
 		}
 	}
 	return &client.DeleteOptions{
