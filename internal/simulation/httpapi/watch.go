@@ -90,8 +90,8 @@ func (w *watcher) Read(into []byte) (int, error) {
 		case <-w.wake:
 		case <-w.closed:
 			return 0, io.EOF
-		case <-w.request.Context().Done():
-			return 0, w.request.Context().Err()
+		case <-w.request.Context().Done(): // an error would become an event, for which watch.Filter would wait for ever
+			return 0, io.EOF
 		case <-w.Context.Done():
 			return 0, io.EOF
 		}
