@@ -48,6 +48,7 @@ type Failure struct {
 	Cause  string   // see failure.CauseOf
 	Varies bool     // a second run with the same faults ended otherwise
 
+	asked  bool // it breaks what the scenario asks for, and not only differs
 	shown  bool // the trace names the object that is wrong
 	length int  // the number of lines of the trace
 	trace  *trace.Trace
@@ -63,12 +64,13 @@ func (x *Exploration) addRights(of *result.Result) {
 }
 
 // fail inserts a failure. Those that depend on timing come late, and those that only break a convention last; else those with
-// fewer faults come first, then those whose trace names the object that is wrong, then those with shorter traces.
+// fewer faults come first, then those that break what the scenario asks for, then those whose trace names the object that is wrong, then those with shorter traces.
 func (x *Exploration) fail(of *result.Result) {
 	f := Failure{Faults: of.Faults, Err: of.Err, Trace: of.Trace.SinceFault(), trace: of.Trace, Past: of.Past}
 	if f.Trace != "" {
 		f.Kind = failure.KindOf(of.Err)
 	}
+	f.asked = failure.IsAsked(of.Err)
 	object := failure.ObjectOf(of.Err)
 	f.Cause, f.shown = failure.CauseOf(of.Err), object == "" || strings.Contains(f.Trace, object)
 	x.insert(f)
@@ -91,7 +93,7 @@ func (x *Exploration) insert(f Failure) {
 	f.length = strings.Count(f.Trace, "\n")
 	at, _ := slices.BinarySearchFunc(x.Failures, f, func(a, b Failure) int {
 		return cmp.Or(cmp.Compare(rankOf(a.Kind), rankOf(b.Kind)), cmp.Compare(len(a.Faults), len(b.Faults)),
-			cmp.Compare(orderOf(a.shown), orderOf(b.shown)), cmp.Compare(a.length, b.length), strings.Compare(plan.FormatFaults(a.Faults), plan.FormatFaults(b.Faults)))
+			cmp.Compare(orderOf(a.asked), orderOf(b.asked)), cmp.Compare(orderOf(a.shown), orderOf(b.shown)), cmp.Compare(a.length, b.length), strings.Compare(plan.FormatFaults(a.Faults), plan.FormatFaults(b.Faults)))
 	})
 	x.Failures = slices.Insert(x.Failures, at, f)
 	for i := 1; i < min(len(x.Failures), 3); i++ {
@@ -107,14 +109,16 @@ func orderOf(first bool) int {
 	return 1
 }
 
-// rankOf orders findings in a report: those that depend on timing come after those that are certain, and those that only break
-// a convention come last.
+// rankOf orders findings in a report: those that depend on timing come after those that are certain and after what is left
+// outside, and those that only break a convention come last.
 func rankOf(kind kinds.Finding) int {
 	switch kind {
-	case kinds.DependsOnTiming:
+	case kinds.LeavesOutside:
 		return 1
-	case kinds.BreaksConvention:
+	case kinds.DependsOnTiming:
 		return 2
+	case kinds.BreaksConvention:
+		return 3
 	}
 	return 0
 }

@@ -82,6 +82,7 @@ func (e *explorer) explore() {
 	}
 	e.found.Random = e.refs.RandomPlaces()
 	e.noteNoOps()
+	e.noteLeftOutside()
 	e.found.countSilenced(e.baseline)
 	switch {
 	case e.refs.Again.Err != nil:

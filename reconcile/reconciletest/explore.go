@@ -51,6 +51,7 @@ func explore(t *testing.T, s Scenario, progress *simulation.Progress, deadline t
 		report.Failures = []Failure{{Err: err}}
 	} else {
 		simulated := s.simulated()
+		report.asks = simulated.Asks()
 		simulated.Strict, simulated.Silent = settings.strict, settings.silent
 		o := settings.simulated()
 		o.Progress = progress

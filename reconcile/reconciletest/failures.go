@@ -141,6 +141,7 @@ var headlines = map[FindingKind]string{
 	kinds.DoesNotSurvive:   "It does not survive",
 	kinds.DoesNotRest:      "It does not come to rest after",
 	kinds.LeaksSecret:      "It leaks a secret after",
+	kinds.LeavesOutside:    "It leaves something outside of the cluster after",
 	kinds.DependsOnTiming:  "It depends on timing, as is shown by",
 	kinds.BreaksConvention: "It breaks a convention after",
 }
@@ -151,6 +152,8 @@ func (f *Failure) headline() string {
 		return "The scenario could not be run."
 	case len(f.Faults) == 0 && f.Kind == kinds.BreaksConvention:
 		return "It breaks a convention without any fault."
+	case len(f.Faults) == 0 && f.Kind == kinds.LeavesOutside:
+		return "It leaves something outside of the cluster, without any fault."
 	case len(f.Faults) == 0:
 		return "It fails without any fault."
 	case len(f.Faults) == 1:

@@ -4,7 +4,8 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
 
-// FindingKind is a kind of finding: "does not survive", "does not come to rest", "leaks a secret", "depends on timing" or "breaks a convention".
+// FindingKind is a kind of finding: "does not survive", "does not come to rest", "leaks a secret", "leaves something outside", "depends on
+// timing" or "breaks a convention".
 type FindingKind = kinds.Finding
 
 // SkipFindings leaves out findings of some kinds: a run goes on after one, and is not a failure because of it. The report counts

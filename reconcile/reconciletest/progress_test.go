@@ -34,7 +34,7 @@ func TestLimit(t *testing.T) {
 }
 
 func TestLimitFindsFailures(t *testing.T) {
-	report := reconciletest.ExploreQuietly(t, faultyEffects["EffectForADeletedObject"].scenario(false), reconciletest.Limit(40))
+	report := reconciletest.ExploreQuietly(t, faultyEffects["EffectForADeletedObject"].scenario(false), reconciletest.Limit(60))
 	assert.NotEmpty(t, report.Failures, "a sample that has every kind of fault finds this one")
 }
 

@@ -37,6 +37,7 @@ type Report struct {
 
 	test      string
 	done      int              // runs with one fault that were done
+	asks      bool             // the scenario says what must be true, beside the comparison with runs without faults
 	faultless bool             // the option [WithoutFaults] was set
 	budget    time.Duration    // the budget, if it was used up; 0: it was not
 	requestOf map[Right]string // a request that needed the right
@@ -96,6 +97,9 @@ func (r *Report) String() string {
 		return r.Unfinished.Error()
 	default:
 		b.WriteString("survived " + r.survived())
+		if !r.asks {
+			b.WriteString("\n" + notAsked)
+		}
 	}
 	r.writeLeftOut(&b)
 	if r.Unfinished != nil {
@@ -103,6 +107,9 @@ func (r *Report) String() string {
 	}
 	return b.String()
 }
+
+// notAsked says that what was survived was only compared.
+const notAsked = "the runs were only compared: what must be true in the end was not asked (Action.Then, Scenario.Finally)"
 
 // isComplete reports whether all single faults were tried that the scenario has.
 func (r *Report) isComplete() bool {

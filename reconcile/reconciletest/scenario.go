@@ -57,6 +57,11 @@ type Scenario struct {
 	// that you set has no such limit of three. An operator that waits for something by delays needs a horizon longer than
 	// the wait. One that acts at regular times needs a horizon shorter than its period, and the action [Wait].
 	Horizon time.Duration
+	// Latency is the virtual time that each request to the API server, effect and query of the operator takes before it is carried
+	// out; reads of the cache take none. The default is 0. With it, an operator that must not exceed a rate can be checked (by the fake
+	// of the external system, with [time.Now]), and the timeouts of contexts count: a request whose context ends in this time is not
+	// carried out, and returns the context's error. Passes that take more than ten seconds see a cache that is not behind.
+	Latency time.Duration
 }
 
 // External is a fake of something that the operator changes outside of the cluster, such as a database.
@@ -94,6 +99,9 @@ func (s *Scenario) validate() error {
 			return fmt.Errorf("the scenario's Objects[%d] is nil: give it an object", i)
 		}
 	}
+	if s.Latency < 0 {
+		return fmt.Errorf("the scenario's Latency is %s: give it zero or more", s.Latency)
+	}
 	for i := range s.Actions {
 		if err := s.Actions[i].validate(); err != nil {
 			return fmt.Errorf("the scenario's Actions[%d]: %w", i, err)
@@ -106,7 +114,7 @@ func (s *Scenario) validate() error {
 // simulated returns the scenario in the engine's types.
 func (s *Scenario) simulated() *run.Scenario {
 	to := &run.Scenario{
-		Scheme: s.Scheme, CRDs: s.CRDs, Objects: s.Objects, Ignore: s.Ignore, Horizon: s.Horizon,
+		Scheme: s.Scheme, CRDs: s.CRDs, Objects: s.Objects, Ignore: s.Ignore, Horizon: s.Horizon, Latency: s.Latency,
 		Start: func(p *operator.Process) error { return s.Start(&Process{p}) },
 	}
 	for i := range s.Actions {

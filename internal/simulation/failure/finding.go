@@ -15,6 +15,7 @@ type Finding struct {
 	Kind   kinds.Finding
 	Err    error
 	Cause  string // see CauseOf; "": it follows from the error
+	Asked  bool   // see IsAsked
 	Object string // the kind and name of the object that is wrong; "": none is known
 }
 
@@ -40,6 +41,12 @@ func CauseOf(err error) string {
 	}
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return numbers.ReplaceAllString(line, "N")
+}
+
+// IsAsked reports whether the error says that something is not true that the scenario asks for, so that it is certain which run is wrong.
+func IsAsked(err error) bool {
+	f, ok := errors.AsType[Finding](err)
+	return ok && f.Asked
 }
 
 // ObjectOf returns the object that is wrong after an error of a run, "" if none is known.

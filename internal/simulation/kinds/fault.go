@@ -25,6 +25,9 @@ const (
 	// Timeout: a write is stored, or an effect happens, and its answer is lost: the operator gets an error that wraps
 	// [context.DeadlineExceeded].
 	Timeout Fault = "timeout after"
+	// TimeoutBefore: a write does not reach the API server, or an effect does not happen, and the operator gets the same error as after
+	// Timeout, which does not say whether it was done.
+	TimeoutBefore Fault = "timeout before"
 	// Conflict: another writer adds an annotation, a label and, unless the object is being deleted, a finalizer to the
 	// object just before an update, patch or apply. Before a write of the status it writes a condition too, if the kind's
 	// conditions are of type metav1.Condition.
@@ -55,6 +58,9 @@ const (
 	// MissedEvent: the watch breaks at a change of an object. When the operator has nothing left to do but wait, or one
 	// object has had five passes, the kind is listed again. All changes of an object in between arrive as one event.
 	MissedEvent Fault = "missed event of"
+	// MissedDeletion: the watch breaks at the deletion of an object that the user's next action creates again, and that happens before
+	// the kind is listed again. So the two changes arrive as one update, to an object with another UID.
+	MissedDeletion Fault = "missed deletion of"
 	// TimeTravel: when the operator has nothing left to do but wait after a change of an object, another process takes over.
 	// Its cache shows that kind as it was before the change, until one pass of every object has run.
 	TimeTravel Fault = "time travel to before"
@@ -74,6 +80,6 @@ const (
 // each, in the same order.
 func Faults() []Fault {
 	return []Fault{
-		CrashBefore, CrashAfter, CrashDowntime, CrashUnseen, CrashDowntimeUnseen, ConcurrentAction, Timeout, Conflict, TooManyRequests, InternalError, ConnectionRefused, AlreadyExists, NotFound, LeaderChange, Stale, StaleLong, StaleObjects, StaleMetadata, MissedEvent, TimeTravel, ForeignFinalizer, Reversed,
+		CrashBefore, CrashAfter, CrashDowntime, CrashUnseen, CrashDowntimeUnseen, ConcurrentAction, Timeout, TimeoutBefore, Conflict, TooManyRequests, InternalError, ConnectionRefused, AlreadyExists, NotFound, LeaderChange, Stale, StaleLong, StaleObjects, StaleMetadata, MissedEvent, MissedDeletion, TimeTravel, ForeignFinalizer, Reversed,
 	}
 }

@@ -16,6 +16,9 @@ const (
 	DependsOnTiming Finding = "depends on timing"
 	// LeaksSecret: a value of a Secret appears in an object of another kind, in an event, or in a log line.
 	LeaksSecret Finding = "leaks a secret"
+	// LeavesOutside: in the run without faults everything that the user created is deleted, and outside of the cluster something is left
+	// that was not there before.
+	LeavesOutside Finding = "leaves something outside"
 	// BreaksConvention: a pass returns a delay beside an error, or one that has nothing to do sends a write that changes
 	// nothing.
 	BreaksConvention Finding = "breaks a convention"
@@ -23,5 +26,5 @@ const (
 
 // Findings returns all kinds of findings.
 func Findings() []Finding {
-	return []Finding{DoesNotSurvive, DoesNotRest, LeaksSecret, DependsOnTiming, BreaksConvention}
+	return []Finding{DoesNotSurvive, DoesNotRest, LeaksSecret, LeavesOutside, DependsOnTiming, BreaksConvention}
 }

@@ -95,13 +95,16 @@ func (c *recordingClient) Apply(ctx context.Context, obj runtime.ApplyConfigurat
 }
 
 func (c *recordingClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
-	return c.process.send(ctx, c.request("delete", obj), func(bool) error { return c.live.Delete(ctx, obj, opts...) })
+	r := c.request("delete", obj)
+	r.DryRun = isDryRun((&client.DeleteOptions{}).ApplyOptions(opts).DryRun)
+	return c.process.send(ctx, r, func(bool) error { return c.live.Delete(ctx, obj, opts...) })
 }
 
 func (c *recordingClient) DeleteAllOf(ctx context.Context, obj client.Object, opts ...client.DeleteAllOfOption) error {
 	r := c.request("deletecollection", obj)
 	var options client.DeleteAllOfOptions
-	r.Object = client.ObjectKey{Namespace: options.ApplyOptions(opts).Namespace}
+	options.ApplyOptions(opts)
+	r.Object, r.DryRun = client.ObjectKey{Namespace: options.Namespace}, isDryRun(options.DryRun)
 	return c.process.send(ctx, r, func(bool) error { return c.live.DeleteAllOf(ctx, obj, opts...) })
 }
 
@@ -129,25 +132,25 @@ func (s *subresourceClient) Get(ctx context.Context, obj, sub client.Object, opt
 
 func (s *subresourceClient) Create(ctx context.Context, obj, sub client.Object, opts ...client.SubResourceCreateOption) error {
 	r := s.request("create", obj)
-	r.Body = bodyOf(sub)
+	r.Body, r.DryRun = bodyOf(sub), isDryRun((&client.SubResourceCreateOptions{}).ApplyOptions(opts).DryRun)
 	return s.process.send(ctx, r, func(lost bool) error { return s.live.Create(ctx, obj, answerTarget(sub, lost), opts...) })
 }
 
 func (s *subresourceClient) Update(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 	r := s.request("update", obj)
-	r.Body = bodyOf(obj)
+	r.Body, r.DryRun = bodyOf(obj), isDryRun((&client.SubResourceUpdateOptions{}).ApplyOptions(opts).DryRun)
 	return s.process.send(ctx, r, func(lost bool) error { return s.live.Update(ctx, answerTarget(obj, lost), opts...) })
 }
 
 func (s *subresourceClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
 	r := s.patchRequest(obj, patch)
-	r.Subresource = s.name
+	r.Subresource, r.DryRun = s.name, isDryRun((&client.SubResourcePatchOptions{}).ApplyOptions(opts).DryRun)
 	return s.process.send(ctx, r, func(lost bool) error { return s.live.Patch(ctx, answerTarget(obj, lost), patch, opts...) })
 }
 
 func (s *subresourceClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
 	r := applyRequest(obj)
-	r.Subresource = s.name
+	r.Subresource, r.DryRun = s.name, isDryRun((&client.SubResourceApplyOptions{}).ApplyOpts(opts).DryRun)
 	return s.process.send(ctx, r, func(bool) error { return s.live.Apply(ctx, obj, opts...) })
 }
 

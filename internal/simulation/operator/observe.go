@@ -39,7 +39,7 @@ func (o *Operator) observeChange(c *memoryserver.Change) {
 		o.FailLocked(fmt.Errorf("%s is written in version %s and watched in %s: reconciletest does not convert; use one of them in the scenario and the operator",
 			c.GVK.Kind, c.GVK.Version, watched))
 	}
-	fault, at := o.Plan.Reach(plan.Point{Object: object, Name: o.References.NameAt(name, object), Watched: cache.Watches(c.GVK), Twice: cache.WatchesTwice(c.GVK)})
+	fault, at := o.Plan.Reach(plan.Point{Object: object, Name: o.References.NameAt(name, object), Watched: cache.Watches(c.GVK), Twice: cache.WatchesTwice(c.GVK), Gone: c.New == nil, Added: c.Old == nil, Action: o.Actions.Begun(), HasNext: o.Actions.HasNext()})
 	o.Trace.Add(trace.Row{Change: name, Changed: c})
 	switch fault {
 	case kinds.Stale:
@@ -48,6 +48,10 @@ func (o *Operator) observeChange(c *memoryserver.Change) {
 		o.freeze(c, fault, at, cache.FreezeForPasses(c, 2))
 	case kinds.MissedEvent:
 		o.freeze(c, fault, at, cache.FreezeUntilThaw(c))
+	case kinds.MissedDeletion:
+		if o.nextUnseen = at.Gone && at.HasNext && cache.FreezeUntilThaw(c); o.nextUnseen {
+			o.freeze(c, fault, at, true)
+		}
 	case kinds.StaleObjects:
 		o.freeze(c, fault, at, cache.FreezeWhole(c))
 	case kinds.StaleMetadata:
@@ -102,6 +106,14 @@ func (o *Operator) TravelToThePast() bool {
 		Answer: fmt.Sprintf("the next one sees %s as before: %s", was.GVK.Kind, was.change),
 	})
 	return true
+}
+
+// TakeNextUnseen reports whether the user's next action is to happen now, before the cache shows a deletion. It does so once. The
+// caller holds the lock.
+func (o *Operator) TakeNextUnseen() bool {
+	was := o.nextUnseen
+	o.nextUnseen = false
+	return was
 }
 
 // Observe waits until all goroutines of the run block, and observes what they changed.

@@ -31,11 +31,13 @@ type Operator struct {
 	Waiting     *WaitingPass // asks for a leader change; nil: none is asked for
 	plannedPast *past        // begins when the operator has nothing left to do but wait
 	nextPast    *past        // the process that starts next sees it
+	nextUnseen  bool         // the user's next action happens before the cache shows a deletion
 	Passes      Passes
 }
 
 // NextAction is the user's next action, which a fault can do in the middle of a pass. The caller of its methods holds the run's lock.
 type NextAction interface {
+	Begun() int    // how many actions have begun
 	HasNext() bool // the user has an action left, and it is not a Wait
 	DoNext() bool  // does it, and reports whether that succeeded
 }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -39,6 +40,7 @@ func (p *Process) read(ctx context.Context, c *request.Call, do func() error) er
 // true if its answer does not reach the caller.
 func (p *Process) send(ctx context.Context, c *request.Call, do func(lost bool) error) error {
 	to := p.operator
+	to.waitForLatency(ctx)
 	to.Mu.Lock()
 	defer to.Mu.Unlock()
 	if p.Dead {
@@ -57,6 +59,19 @@ func (p *Process) send(ctx context.Context, c *request.Call, do func(lost bool) 
 		return handlers[fault](o)
 	}
 	return o.answer(o.carryOut(false))
+}
+
+// waitForLatency lets the time pass that a request takes, unless its context ends before.
+func (o *Operator) waitForLatency(ctx context.Context) {
+	if o.Latency <= 0 || passcontext.IsWithoutFaults(ctx) {
+		return
+	}
+	timer := time.NewTimer(o.Latency)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // inject notes that the run has reached a request, and returns the kind of the fault to inject there, "" for none. The
@@ -94,6 +109,7 @@ var handlers = map[kinds.Fault]func(o *outgoing) error{
 	kinds.CrashDowntimeUnseen: (*outgoing).crashDowntimeUnseen,
 	kinds.ConcurrentAction:    (*outgoing).concurrentAction,
 	kinds.Timeout:             (*outgoing).timeout,
+	kinds.TimeoutBefore:       (*outgoing).timeoutBefore,
 	kinds.Conflict:            (*outgoing).conflict,
 	kinds.TooManyRequests:     (*outgoing).tooManyRequests,
 	kinds.InternalError:       (*outgoing).internalError,
@@ -155,6 +171,10 @@ func (o *outgoing) timeout() error {
 	if err := o.carryOut(true); err != nil {
 		return o.answer(err)
 	}
+	return o.answer(o.networkError(context.DeadlineExceeded))
+}
+
+func (o *outgoing) timeoutBefore() error {
 	return o.answer(o.networkError(context.DeadlineExceeded))
 }
 

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/internal/simulation/request"
 )
@@ -16,6 +18,11 @@ type Point struct {
 	HasNext  bool // the user has an action left that is not a Wait
 	Watched  bool // the process watches the kind
 	Twice    bool // the process watches the kind as whole objects and as metadata
+
+	Gone      bool // the change is a deletion
+	Added     bool // the change is a creation
+	Action    int  // how many actions of the user have begun before the change
+	Recreated bool // set by MarkRecreations
 }
 
 // Faults returns the kinds of faults that can be injected at the point.
@@ -27,6 +34,18 @@ func (p *Point) Faults() []kinds.Fault {
 		}
 	}
 	return kinds
+}
+
+// MarkRecreations notes at each deletion whether the next action, and nothing before it, creates an object of the same name.
+func MarkRecreations(points []Point) {
+	for i := range points {
+		p := &points[i]
+		if !p.Gone {
+			continue
+		}
+		next := slices.IndexFunc(points[i:], func(later Point) bool { return later.Added && later.Object == p.Object })
+		p.Recreated = next > 0 && points[i+next].Action == p.Action+1
+	}
 }
 
 // Plan holds the faults to inject in a run, and the points that the run has reached. The run's lock guards it.

@@ -13,6 +13,7 @@ type Rule struct {
 	needsNextAction bool                       // the user must have an action left that is not a Wait
 	needsWatch      bool                       // the process must watch the request's kind
 	needsTwo        bool                       // the process must watch the kind of a change as whole objects and as metadata
+	needsRecreation bool                       // the change must be a deletion after which the user's next action creates the object again
 	deletions       bool                       // it is injected at deletions by the user
 	batches         bool                       // it is injected where the operator sends several requests at once
 	Words           string                     // what happens, for the trace
@@ -49,6 +50,10 @@ var Rules = []Rule{
 		Words: "it is done, and the answer is lost",
 	},
 	{
+		Kind: kinds.TimeoutBefore, Requests: isWrite,
+		Words: "it does not reach the server, and its time is over",
+	},
+	{
 		Kind: kinds.Conflict, Requests: isModification,
 		Words: "another writer wrote the object just before",
 	},
@@ -81,6 +86,7 @@ var Rules = []Rule{
 	{Kind: kinds.StaleObjects, needsTwo: true, Words: "the cache of whole objects does not show it for one pass, and that of metadata does"},
 	{Kind: kinds.StaleMetadata, needsTwo: true, Words: "the cache of metadata does not show it for one pass, and that of whole objects does"},
 	{Kind: kinds.MissedEvent, Words: "the cache does not show it until the operator is quiet"},
+	{Kind: kinds.MissedDeletion, needsRecreation: true, Words: "the cache does not show it until the user's next action is done"},
 	{Kind: kinds.TimeTravel, Words: "the next cache shows it as it was before, for one pass"},
 	{Kind: kinds.ForeignFinalizer, deletions: true, Words: "it is removed only when the operator is quiet"},
 	{Kind: kinds.Reversed, batches: true, Words: "the last of them is done first"},
@@ -125,7 +131,8 @@ func (f *Rule) AppliesTo(p *Point) bool {
 	case p.Call != nil && p.Call.DryRun:
 		return false // it changes nothing
 	case p.Call == nil:
-		return f.Requests == nil && !f.deletions && !f.batches && p.Watched && (p.Twice || !f.needsTwo)
+		return f.Requests == nil && !f.deletions && !f.batches && p.Watched &&
+			(p.Twice || !f.needsTwo) && (p.Recreated || !f.needsRecreation)
 	}
 	return f.Requests != nil && f.Requests(p.Call) && (p.HasNext || !f.needsNextAction) && (p.Watched || !f.needsWatch)
 }

@@ -155,8 +155,9 @@ func (f *References) Writes() map[request.ObjectID]int {
 	return writes
 }
 
-// StateError returns an error if the state differs from all references. side returns a line that says which of two states is right.
-func StateError(action string, v state.Verdict, side func() string) error {
+// StateError returns an error if the state differs from all references. side returns a line that says which of two
+// states is right, and whether the present one is wrong.
+func StateError(action string, v state.Verdict, side func() (line string, wrong bool)) error {
 	switch {
 	case len(v.Wrong) > 0:
 		lines := make([]string, len(v.Wrong))
@@ -165,7 +166,8 @@ func StateError(action string, v state.Verdict, side func() string) error {
 		}
 		lines = append(firstLines(lines), v.Notes...)
 		main := v.Main()
-		return failure.Finding{Kind: kinds.DoesNotSurvive, Cause: main.Cause(), Object: main.Object, Err: fmt.Errorf("after %q the state is not the same as without faults:\n  %s\n%s", action, strings.Join(lines, "\n  "), side())}
+		line, asked := side()
+		return failure.Finding{Kind: kinds.DoesNotSurvive, Cause: main.Cause(), Object: main.Object, Asked: asked, Err: fmt.Errorf("after %q the state is not the same as without faults:\n  %s\n%s", action, strings.Join(lines, "\n  "), line)}
 	case len(v.Timing) > 0:
 		return failure.Finding{Kind: kinds.DependsOnTiming, Cause: v.TimingAt[0].Cause(), Object: v.TimingAt[0].Object, Err: fmt.Errorf("after %q the state depends on timing: either may be wrong\n  %s", action, strings.Join(firstLines(v.Timing), "\n  "))}
 	}

@@ -26,7 +26,7 @@ func (r *Run) checkEnd() {
 	}
 	if r.scenario.Finally != nil {
 		if err := failure.Recover("Finally", func() error { return r.scenario.Finally(r) }); err != nil {
-			r.Fail(fmt.Errorf("what must hold at the end does not: %w", err))
+			r.Fail(asked(fmt.Errorf("what must hold at the end does not: %w", err)))
 			return
 		}
 	}
@@ -41,6 +41,11 @@ func (r *Run) checkEnd() {
 	}
 }
 
+// asked marks an error about something that the scenario asks for.
+func asked(err error) error {
+	return failure.Finding{Kind: failure.KindOf(err), Err: err, Asked: true}
+}
+
 // checkThen calls the Then of the last action.
 func (s *script) checkThen() error {
 	if s.then == nil {
@@ -50,8 +55,8 @@ func (s *script) checkThen() error {
 }
 
 // side says which of two states the scenario asks for: the present one, or the one without faults, after which each check has
-// succeeded.
-func (s *script) side() string {
+// succeeded. wrong is true if the present one is not what the scenario asks for.
+func (s *script) side() (line string, wrong bool) {
 	asked, err := s.then != nil, s.checkThen()
 	if s.done == len(s.scenario.Actions) && s.scenario.Finally != nil {
 		asked = true
@@ -59,11 +64,11 @@ func (s *script) side() string {
 	}
 	switch {
 	case err != nil:
-		return fmt.Sprintf("This run is wrong: what the scenario asks for is true without faults, and not here: %s", err)
+		return fmt.Sprintf("This run is wrong: what the scenario asks for is true without faults, and not here: %s", err), true
 	case asked:
-		return "What the scenario asks for is true in both, so it does not say which of the two is right"
+		return "What the scenario asks for is true in both, so it does not say which of the two is right", false
 	}
-	return "Which of the two is right, the scenario does not say: see Action.Then"
+	return "Which of the two is right, the scenario does not say: see Action.Then", false
 }
 
 // state returns what exists now.

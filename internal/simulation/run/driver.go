@@ -40,6 +40,8 @@ func transitions() []transition {
 		{"request passes while the cache is behind", func(r *Run, _ *progress) bool { return r.requestPasses() }},
 		// One pass runs at a time, to its end, unless a leader change suspends it: then another process runs its own.
 		{"run a pass that is due", func(r *Run, p *progress) bool { return r.nextPass() && p.countPass() }},
+		// The user is faster than a broken watch, and than the rest of the cluster.
+		{"do the user's next action before the cache shows a deletion", func(r *Run, _ *progress) bool { return r.script.doNextUnseen() }},
 		// The operator has nothing to do. The simulated controllers, the other writer and the garbage collector work now.
 		{"let the cluster work", func(r *Run, p *progress) bool { return r.StepCluster() && p.countClusterStep() }},
 		// Nothing else can happen, so the cache catches up, one kind at a time.

@@ -59,7 +59,7 @@ func (s *script) checkPhase(name string) (result.Phase, error) {
 		}
 	}
 	if err := s.checkThen(); err != nil {
-		return quiet, fmt.Errorf("after %q what must be true is not: %w", name, err)
+		return quiet, asked(fmt.Errorf("after %q what must be true is not: %w", name, err))
 	}
 	if s.References != nil {
 		allowed := s.References.Allowed(index)

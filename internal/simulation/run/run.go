@@ -38,7 +38,7 @@ type Run struct {
 
 func newRun(s *Scenario, server *memoryserver.Server, faults []plan.Fault, refs *result.References) *Run {
 	o := world.Options{
-		Scheme: s.Scheme, Server: server, Controllers: s.Controllers, Ignore: s.Ignore, Silent: s.Silent, References: refs, Faults: faults, Seed: newSeed(refs),
+		Scheme: s.Scheme, Server: server, Controllers: s.Controllers, Ignore: s.Ignore, Silent: s.Silent, References: refs, Faults: faults, Seed: newSeed(refs), Latency: s.Latency,
 	}
 	if s.External != nil {
 		o.External = s.External()
@@ -86,6 +86,7 @@ func (s *Scenario) Run(t *testing.T, faults []plan.Fault, refs *result.Reference
 	if left != "" && !r.Died && r.Failure() == nil {
 		r.Fail(bubble.LeftError(left))
 	}
+	plan.MarkRecreations(r.Plan.Points)
 	return &result.Result{
 		Faults: faults, Injected: len(r.Plan.Injected), Err: r.Failure(), Trace: r.Trace,
 		Points: r.Plan.Points, Phases: r.script.phases, Operations: r.Counter.Operations, NoOps: r.noOps, Moments: r.script.moments, Rights: r.Rights.All(), Past: r.Log.InThePast(),

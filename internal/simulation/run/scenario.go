@@ -33,6 +33,7 @@ type Scenario struct {
 	Silent      []kinds.Finding                                    // findings of these kinds do not end a run
 	Strict      bool                                               // each action is held to its own result; see result.References
 	Horizon     time.Duration                                      // how long after the last change delays are followed; 0: defaultHorizon, with at most three attempts
+	Latency     time.Duration                                      // the virtual time that each request of the operator takes
 
 	Deadline Deadline // the deadline of the exploration
 }

@@ -28,6 +28,9 @@ func (s *script) HasNext() bool {
 	return s.done < len(s.scenario.Actions) && !s.isWait(s.done)
 }
 
+// Begun returns how many actions have begun. The caller holds the lock.
+func (s *script) Begun() int { return s.done }
+
 // isWait reports whether the action of that index exists, and the user only waits in it.
 func (s *script) isWait(action int) bool {
 	return action < len(s.scenario.Actions) && s.scenario.Actions[action].Wait > 0
@@ -148,16 +151,38 @@ func (s *script) carryOutAction(action Action, locked bool) error {
 // DoNext does the next action in the middle of a pass, and reports whether that succeeded. The caller holds the
 // lock.
 func (s *script) DoNext() bool {
+	name, done := s.doNext()
+	if done {
+		s.Trace.AddBefore(trace.Row{What: trace.UserPrefix + name})
+	}
+	return done
+}
+
+// doNext does the next action, and returns its name and whether it succeeded. The caller holds the lock.
+func (s *script) doNext() (name string, done bool) {
 	action := s.scenario.Actions[s.done]
 	s.Server.Advance(int64(len(s.phases)+1) * revisionsPerAction)
 	if err := s.carryOutAction(action, true); err != nil {
-		return false // the action may need something that the operator creates first
+		return "", false // the action may need something that the operator creates first
 	}
 	s.done++
 	s.then = action.Then
 	s.phases = append(s.phases, result.Phase{Name: action.Name})
-	s.Trace.AddBefore(trace.Row{What: trace.UserPrefix + action.Name})
-	return true
+	return action.Name, true
+}
+
+// doNextUnseen does the next action if that is to happen before the cache shows a deletion. It reports whether it did.
+func (s *script) doNextUnseen() bool {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if !s.TakeNextUnseen() || !s.HasNext() {
+		return false
+	}
+	name, done := s.doNext()
+	if done {
+		s.Trace.Add(trace.Row{What: trace.UserPrefix + name})
+	}
+	return done
 }
 
 // beginAction notes that the next action begins now. In a run with faults it first lets time pass until the action begins without

@@ -76,6 +76,19 @@ func Difference(want, got State) []string {
 	return lines
 }
 
+// AddedOutside returns a line for each place outside of the cluster that has more at the end, or something else, than at the beginning.
+func AddedOutside(begun, ended State) []string {
+	var lines []string
+	for _, c := range Compare(State{External: begun[External]}, State{External: ended[External]}) {
+		if isEmpty(c.Got) || c.direction() == "is shorter here" {
+			continue
+		}
+		values := c.describe(c.Want, c.Got)
+		lines = append(lines, fmt.Sprintf("%s: %s at the beginning, %s in the end", c.place(), values[0], values[1]))
+	}
+	return lines
+}
+
 // maxFields is the largest number of fields that ChangedFields returns.
 const maxFields = 6
 

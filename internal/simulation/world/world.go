@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -57,6 +58,7 @@ type Options struct {
 	References  *result.References                                 // nil: this is a run without faults
 	Faults      []plan.Fault
 	Seed        result.Seed
+	Latency     time.Duration // the virtual time that each request of the operator takes
 }
 
 // New returns a world in which nothing has happened.

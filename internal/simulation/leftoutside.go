@@ -1,0 +1,58 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/internal/simulation/result"
+	"github.com/opblocks/opblocks/internal/simulation/run"
+	"github.com/opblocks/opblocks/internal/simulation/state"
+)
+
+// noteLeftOutside inserts a finding if the run without faults leaves something outside of the cluster after the user has deleted
+// everything that he created. A comparison of runs cannot find that: nearly all of them leave the same, and the others, in which the
+// operator starts only after the deletion, have never had it.
+func (e *explorer) noteLeftOutside() {
+	if e.scenario.External == nil || slices.ContainsFunc(e.scenario.Actions, func(a run.Action) bool { return a.DoExternal != nil }) {
+		return
+	}
+	left := e.leftOutside()
+	switch {
+	case len(left) == 0:
+		return
+	case e.isSilent(kinds.LeavesOutside):
+		e.baseline.Silenced[kinds.LeavesOutside] = true
+		return
+	}
+	err := fmt.Errorf("everything that the user has created is deleted, and this is left outside after the deletion:\n  %s\n"+
+		"Remove it before the finalizer is removed. If it is meant to stay, leave it out of the State of the scenario's External, or say so: SkipFindings(%q)",
+		strings.Join(left, "\n  "), kinds.LeavesOutside)
+	cause := "is left outside after the deletion"
+	e.found.insert(Failure{Kind: kinds.LeavesOutside, Err: err, Cause: cause, shown: true, Trace: e.baseline.Trace.SinceFault(), trace: e.baseline.Trace})
+}
+
+// leftOutside returns what is outside of the cluster in the end and was not there at the beginning. It returns nothing if an object of
+// the user still exists.
+func (e *explorer) leftOutside() []string {
+	phases := e.baseline.Phases
+	begun, ended := phases[0].State, phases[len(phases)-1].State
+	byOperator := map[string]bool{}
+	for id := range e.baseline.Operations.Created {
+		byOperator[id.Kind.Kind+" "+state.NameOf(id.Name)] = true
+	}
+	isUsers := func(key string) bool { return key != state.External && begun[key] == nil && !byOperator[key] }
+	hasUsers := func(s state.State) bool {
+		for key := range s {
+			if isUsers(key) {
+				return true
+			}
+		}
+		return false
+	}
+	if hasUsers(ended) || !slices.ContainsFunc(phases, func(p result.Phase) bool { return hasUsers(p.State) }) {
+		return nil
+	}
+	return state.AddedOutside(begun, ended)
+}
