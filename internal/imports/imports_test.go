@@ -76,7 +76,7 @@ var rules = []rule{
 	{pkg: "internal/simulation/failure", ours: []string{"internal/simulation/kinds"}, helpsTests: true, reason: "the errors of a run"},
 	{pkg: "internal/simulation/bubble", helpsTests: true, reason: "knows nothing of operators"},
 	{pkg: "internal/simulation/text", ours: []string{"internal/simulation/state"}, helpsTests: true, reason: "words of messages"},
-	{pkg: "internal/simulation/fakemanager", ours: []string{"internal/memoryserver", "internal/passcontext"}, helpsTests: true, reason: "a manager whose cache reads the server in memory"},
+	{pkg: "internal/simulation/fakemanager", ours: []string{"internal/memoryserver", "internal/passcontext", "internal/simulation/failure"}, helpsTests: true, reason: "a manager whose cache reads the server in memory"},
 	{pkg: "internal/simulation/httpapi", ours: []string{"internal/memoryserver", "internal/memoryserver/kind"}, helpsTests: true, reason: "answers HTTP by the operator's own client; injects nothing"},
 	{pkg: "internal/simulation/controllers", helpsTests: true, reason: "simulated controllers of built-in kinds"},
 	{pkg: "internal/simulation/state", ours: []string{"internal/diff", "internal/record"}, helpsTests: true, reason: "compares the end states of two runs"},

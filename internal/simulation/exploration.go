@@ -33,6 +33,10 @@ type Exploration struct {
 	// ended. "": it ended none.
 	Unfinished string
 
+	Notes []string // what the run without faults shows beside its failure, or though it does not fail
+
+	Hung bool // a run hangs, so that no further one has begun
+
 	Silenced map[kinds.Finding]int // runs with findings of the kinds that the scenario leaves out
 
 	baseline *trace.Trace // the trace of the run without faults

@@ -60,7 +60,8 @@ func (e *explorer) explore() {
 	defer e.options.Progress.start(e.t.Name())()
 	inSlot(func() { e.baseline = e.run(nil) })
 	e.found.addRights(e.baseline)
-	e.found.baseline = e.baseline.Trace
+	e.found.baseline, e.found.Notes = e.baseline.Trace, e.baseline.Notes
+	e.options.Progress.say(e.baseline.Notes)
 	if e.baseline.Unfinished != "" {
 		e.found.Unfinished = "the run without faults was not finished: " + e.baseline.Unfinished
 		return
@@ -73,12 +74,22 @@ func (e *explorer) explore() {
 	e.refs = newReferences(e.t, e.scenario, e.baseline)
 	for _, r := range e.refs.Others() {
 		e.found.addRights(r)
+		if r.Hung && r != e.refs.Again {
+			e.found.fail(r)
+			return
+		}
 		if e.found.Unfinished == "" && r.Unfinished != "" {
 			e.found.Unfinished = "one of the runs without faults, with which the others are compared, was not finished: " + r.Unfinished
 		}
 	}
 	if e.found.Unfinished != "" {
 		return
+	}
+	if e.refs.Again.Err == nil {
+		if failed := e.checkLeftover(); failed != nil {
+			e.found.fail(failed)
+			return
+		}
 	}
 	e.found.Random = e.refs.RandomPlaces()
 	e.noteNoOps()
@@ -105,14 +116,14 @@ func (e *explorer) explore() {
 // varies returns the result of a run without faults that failed, though another one did not.
 func varies(r *result.Result) *result.Result {
 	r.Err = failure.Finding{Kind: failure.KindOf(r.Err), Err: fmt.Errorf("of two runs without faults one succeeds, and the other one fails: the operator is not deterministic, "+
-		"such as by a random value, or by the order of a Go map\n%w", r.Err)}
+		"such as by a random value, by the order of a Go map, or by a package variable that keeps what an earlier run has put there\n%w", r.Err)}
 	return r
 }
 
 // repeatFirst repeats the run of the first failure, and notes whether it ends otherwise. Runs are deterministic. A
 // different end means that the operator is not.
 func (e *explorer) repeatFirst() {
-	if len(e.found.Failures) == 0 || len(e.found.Failures[0].Faults) == 0 {
+	if len(e.found.Failures) == 0 || len(e.found.Failures[0].Faults) == 0 || e.found.Hung {
 		return
 	}
 	first := &e.found.Failures[0]
@@ -124,7 +135,7 @@ func (e *explorer) repeatFirst() {
 
 // run does a run with the faults. The caller has a slot for it.
 func (e *explorer) run(faults []plan.Fault) *result.Result {
-	r := e.scenario.Guarded(func() *result.Result { return e.scenario.Run(e.t, faults, e.refs) })
+	r := e.scenario.Guarded(func(s *run.Scenario) *result.Result { return s.Run(e.t, faults, e.refs) })
 	r.Faults = faults
 	return r
 }
@@ -172,14 +183,23 @@ func (e *explorer) runAll(all [][]plan.Fault) {
 // runOne does a run when there is a slot, unless it is too late then.
 func (e *explorer) runOne(faults []plan.Fault) {
 	defer acquireSlot()()
-	if end := e.options.End; !end.IsZero() && time.Now().After(end) {
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		e.addLate()
+	if e.isLate() {
 		return
 	}
 	defer e.options.Progress.begin(faults)()
 	e.add(e.run(faults))
+}
+
+// isLate reports whether no further run begins, and counts the run.
+func (e *explorer) isLate() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	end := e.options.End
+	late := e.found.Hung || !end.IsZero() && time.Now().After(end)
+	if late {
+		e.addLate()
+	}
+	return late
 }
 
 // noteUnfinished notes a run with faults that the deadline has ended. The caller holds the lock.
@@ -247,6 +267,7 @@ func (e *explorer) pairs() (sample [][]plan.Fault) {
 
 func (e *explorer) addResult(of *result.Result) {
 	x := e.found
+	x.Hung = x.Hung || of.Hung
 	x.addRights(of)
 	if len(of.Faults) == 1 {
 		x.Done++

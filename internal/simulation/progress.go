@@ -53,6 +53,16 @@ func (p *Progress) start(test string) (stop func()) {
 	}
 }
 
+// say prints notes at once.
+func (p *Progress) say(notes []string) {
+	if p == nil {
+		return
+	}
+	for _, note := range notes {
+		_, _ = fmt.Fprintf(p.Output, "reconciletest: %s: %s\n", p.test, note) // there is nobody to tell
+	}
+}
+
 // plan adds to the runs that will be done.
 func (p *Progress) plan(runs int) {
 	if p == nil {

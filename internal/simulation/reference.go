@@ -12,21 +12,29 @@ import (
 // newReferences does the other runs without faults.
 func newReferences(t *testing.T, s *run.Scenario, baseline *result.Result) *result.References {
 	refs := &result.References{Baseline: baseline, Late: make([]*result.Phase, len(baseline.Phases)), Random: make([]state.Places, len(baseline.Phases))}
-	leading := 0
-	inSlot(func() { leading = s.LeadingActions(t) })
-	refs.LateRuns = make([]*result.Result, leading)
 	refs.Again, refs.Patient = &result.Result{}, &result.Result{} // they stay so if the race detector ends the run
-	var runs sync.WaitGroup
-	start := func(of **result.Result, run func() *result.Result) {
-		runs.Go(func() { inSlot(func() { *of = s.Guarded(run) }) })
+	guarded := func(of **result.Result, run func(s *run.Scenario) *result.Result) {
+		inSlot(func() { *of = s.Guarded(run) })
 	}
-	start(&refs.Again, func() *result.Result { return s.Run(t, nil, nil) })
+	counted := &result.Result{}
+	guarded(&counted, func(s *run.Scenario) *result.Result { return &result.Result{Leading: s.LeadingActions(t)} })
+	if counted.Hung || counted.Unfinished != "" {
+		refs.LateRuns = []*result.Result{counted}
+		return refs
+	}
+	leading := counted.Leading
+	refs.LateRuns = make([]*result.Result, leading)
+	var runs sync.WaitGroup
+	start := func(of **result.Result, run func(s *run.Scenario) *result.Result) {
+		runs.Go(func() { guarded(of, run) })
+	}
+	start(&refs.Again, func(s *run.Scenario) *result.Result { return s.Run(t, nil, nil) })
 	if !s.Strict {
-		start(&refs.Patient, func() *result.Result { return s.RunPatiently(t) })
+		start(&refs.Patient, func(s *run.Scenario) *result.Result { return s.RunPatiently(t) })
 	}
 	for i := range leading {
 		refs.LateRuns[i] = &result.Result{}
-		start(&refs.LateRuns[i], func() *result.Result {
+		start(&refs.LateRuns[i], func(s *run.Scenario) *result.Result {
 			return s.RunLate(t, run.LateStart{Actions: i + 1, Stop: i+1 < leading}, baseline.Moments)
 		})
 	}

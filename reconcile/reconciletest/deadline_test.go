@@ -2,8 +2,6 @@ package reconciletest_test
 
 import (
 	"context"
-	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -62,7 +60,7 @@ func TestDeadlineEndsRuns(t *testing.T) {
 
 // A pass that does not return cannot be ended. The report says where it hangs.
 func TestDeadlineLeavesHangingRunsBehind(t *testing.T) {
-	hang, abandon := make(chan struct{}), make(chan struct{})
+	hang, abandon, before := make(chan struct{}), make(chan struct{}), bubbleGoroutines()
 	t.Run("Explore", func(t *testing.T) {
 		s := of(func(*reconciletest.Process) shopFunc {
 			return func(context.Context, client.Client, *Shop) (ctrl.Result, error) {
@@ -77,9 +75,7 @@ func TestDeadlineLeavesHangingRunsBehind(t *testing.T) {
 		assert.Zero(t, report.Runs)
 	})
 	close(hang)
-	for stacks := make([]byte, 1<<20); strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "synctest bubble"); {
-		runtime.Gosched() // the run ends after its test, which harms nothing
-	}
+	waitForBubbles(before) // the run ends after its test, which harms nothing
 }
 
 func TestEndRuns(t *testing.T) {

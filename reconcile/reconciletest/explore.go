@@ -56,13 +56,14 @@ func explore(t *testing.T, s Scenario, progress *simulation.Progress, deadline t
 		o := settings.simulated()
 		o.Progress = progress
 		var reason error
-		o.End, reason = endOf(start, settings.budget, deadline)
+		share := shareOf(start, deadline, settings.hasBudget() || isAlone(t.Name()))
+		o.End, reason = endOf(start, settings.budget, share)
 		var release func()
-		o.Deadline, release = ending(start, deadline)
+		o.Deadline, release = ending(start, share)
 		defer release()
 		explored := simulation.Explore(t, simulated, o)
 		report.add(explored)
-		report.leaveOut(settings, reason, explored.Unfinished)
+		report.leaveOut(settings, reason, explored.Unfinished, explored.Hung, share.Before(deadline))
 	}
 	report.Elapsed = time.Since(start)
 	return report

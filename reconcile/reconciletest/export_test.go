@@ -53,5 +53,19 @@ func ExploreUntil(t *testing.T, s Scenario, deadline time.Time, stop, abandon <-
 	}, nil)
 }
 
+// ExploreHung explores the scenario. A run that takes no step for a short time counts as hung.
+func ExploreHung(t *testing.T, s Scenario, hung time.Duration) *Report {
+	t.Helper()
+	return explore(t, s, nil, time.Time{}, func(time.Time, time.Time) (run.Deadline, func()) {
+		return run.Deadline{Hung: hung}, func() {}
+	}, nil)
+}
+
+// ShareOf returns the deadline of an exploration, and Only the pattern that selects a test alone.
+var (
+	ShareOf = shareOf
+	Only    = only
+)
+
 // EndRuns returns the channels that are closed before a deadline.
 var EndRuns = endRuns

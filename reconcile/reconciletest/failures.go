@@ -28,7 +28,7 @@ func (r *Report) writeFailures(b *strings.Builder) {
 		fmt.Fprintf(b, "\nreplay it: %s\n", r.replayCommand(first))
 	}
 	if len(r.Failures) == 1 {
-		if r.isSampled() {
+		if r.isSampled() || r.Pairs > 0 {
 			fmt.Fprintf(b, "\n%s\n", r.findings())
 		}
 		return
@@ -45,7 +45,16 @@ func (r *Report) findings() string {
 	if r.isSampled() {
 		line += fmt.Sprintf(", which tried %d of %s (seed %d)", r.done, text.Plural(r.Singles, "single fault"), r.Seed)
 	}
-	return line
+	if r.Pairs > 0 {
+		tried := r.Tried
+		for i := range r.Failures {
+			if len(r.Failures[i].Faults) > 1 {
+				tried++
+			}
+		}
+		line += fmt.Sprintf(", and %d of %s (seed %d)", tried, text.Plural(r.Pairs, "pair"), r.Seed)
+	}
+	return line + r.leftOut()
 }
 
 // writeOthers lists the failures of a kind by their causes, and the faults that lead to each.
@@ -111,7 +120,7 @@ func (r *Report) writeLeftOut(b *strings.Builder) {
 		fmt.Fprintf(b, "\nfindings left out by SkipFindings: %s", strings.Join(parts, ", "))
 	}
 	if len(r.Random) > 0 {
-		fmt.Fprintf(b, "\nnot compared, since two runs without faults differ there (a random value, or the order of a Go map): %s", firstOf(r.Random, maxPlaces))
+		fmt.Fprintf(b, "\nnot compared, since two runs without faults differ there (a random value, the order of a Go map, or a package variable): %s", firstOf(r.Random, maxPlaces))
 	}
 }
 

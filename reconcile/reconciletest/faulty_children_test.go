@@ -299,7 +299,7 @@ var faultyChildren = map[string]faulty{
 			}, reconciletest.Create(shop()))
 		},
 		fault: kinds.CrashAfter,
-		says:  []string{"create ConfigMap default/web-* #1", "absent without faults, present here", "not compared, since two runs without faults differ there (a random value, or the order of a Go map): ConfigMap default/web-*"},
+		says:  []string{"create ConfigMap default/web-* #1", "absent without faults, present here", "not compared, since two runs without faults differ there (a random value, the order of a Go map, or a package variable): ConfigMap default/web-*"},
 	},
 	"NameFromTheClock": {
 		reason: "after a crash the name is another one, so another object is created",

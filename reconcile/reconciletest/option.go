@@ -53,6 +53,9 @@ func newSettings(options []Option) *settings {
 	return s
 }
 
+// hasBudget reports whether the option [Budget] is set.
+func (s *settings) hasBudget() bool { return s.budget != math.MaxInt64 }
+
 func (s *settings) validate() error {
 	switch {
 	case s.depth < 1 || s.depth > 2:

@@ -30,6 +30,10 @@ type Report struct {
 	Rights   []Right           // what the operator asked the API server for in all runs, sorted; see [AssertRole]
 	Random   []string          // places that are not compared, since two runs without faults differ there: "Secret default/web: data.password"
 
+	// Notes are what the run without faults shows that is probably not meant, though it is not a failure, or that may be the reason of
+	// one: passes over an object that all fail until the object is deleted, or a time of the real clock. The report begins with them.
+	Notes []string
+
 	// Unfinished is not nil if the test's deadline came before all runs were done. The deadline is what go test -timeout sets,
 	// ten minutes by default; the exploration ends shortly before it, since at the deadline the test program ends without a
 	// report. It says where a run was that had begun; if a pass of that run does not return, where it hangs.
@@ -65,7 +69,7 @@ type Failure struct {
 func (r *Report) add(x *simulation.Exploration) {
 	r.Runs, r.Missed, r.Pairs, r.Tried, r.Seed, r.Replayed = x.Runs, x.Missed, x.Pairs, x.Tried, x.Seed, x.Replayed
 	r.addRights(x.Rights)
-	r.Random = x.Random
+	r.Random, r.Notes = x.Random, x.Notes
 	r.silenced = x.Silenced
 	for _, n := range x.Silenced {
 		r.Silenced += n
@@ -83,6 +87,9 @@ func (r *Report) add(x *simulation.Exploration) {
 // their kinds. It returns what was left out. After a replay it returns the trace of that too.
 func (r *Report) String() string {
 	var b strings.Builder
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "%s\n\n", note)
+	}
 	if r.Replayed != "" {
 		fmt.Fprintf(&b, "replayed:\n\n%s\n", r.Replayed)
 	}

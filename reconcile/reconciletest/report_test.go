@@ -143,7 +143,7 @@ func TestReportNamesRandomValues(t *testing.T) {
 	assert.Empty(t, report.Failures)
 	assert.Equal(t, []string{"Secret default/web: data.password"}, report.Random)
 	assert.True(t, strings.HasSuffix(report.String(),
-		"\nnot compared, since two runs without faults differ there (a random value, or the order of a Go map): Secret default/web: data.password"), report.String())
+		"\nnot compared, since two runs without faults differ there (a random value, the order of a Go map, or a package variable): Secret default/web: data.password"), report.String())
 }
 
 // A run that ends otherwise when it is repeated shows that the operator is not deterministic.

@@ -51,6 +51,15 @@ type Scenario struct {
 	// times are never compared.
 	Ignore func(obj *unstructured.Unstructured)
 
+	// Heartbeats removes from an object the fields that the operator writes again and again though nothing has changed, such as the
+	// time at which it was last seen, or a counter of its passes. [IgnoreFields] returns such a function:
+	//
+	//	Heartbeats: reconciletest.IgnoreFields("Shop", "status.lastSeen"),
+	//
+	// A write that changes nothing else does not keep the operator from being quiet, is not a finding, and is not counted. The fields
+	// are not compared either. Faults happen at these writes too.
+	Heartbeats func(obj *unstructured.Unstructured)
+
 	// Horizon is how long the clock may run after the last change or fault before the operator counts as quiet. The default is 15
 	// minutes, enough for 17 retries with controller-runtime's backoff. With the default, an object is not waited for any
 	// longer after three delayed passes in a row that change nothing, unless they are retries after an error. A horizon
@@ -116,6 +125,12 @@ func (s *Scenario) simulated() *run.Scenario {
 	to := &run.Scenario{
 		Scheme: s.Scheme, CRDs: s.CRDs, Objects: s.Objects, Ignore: s.Ignore, Horizon: s.Horizon, Latency: s.Latency,
 		Start: func(p *operator.Process) error { return s.Start(&Process{p}) },
+	}
+	if s.Heartbeats != nil {
+		to.Heartbeats, to.Ignore = s.Heartbeats, s.Heartbeats
+		if s.Ignore != nil {
+			to.Ignore = IgnoreAll(s.Ignore, s.Heartbeats)
+		}
 	}
 	for i := range s.Actions {
 		to.Actions = append(to.Actions, s.Actions[i].simulated())

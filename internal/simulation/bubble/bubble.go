@@ -1,5 +1,5 @@
 // Package bubble runs functions in bubbles of testing/synctest, and describes the goroutines in them: [Run] reports those that
-// are left, and [Blocked] those that keep the virtual clock from moving. connection.go finds real connections.
+// are left, and [Hang] those that keep the virtual clock from moving. connection.go finds real connections.
 package bubble
 
 import (
@@ -11,14 +11,33 @@ import (
 	"testing/synctest"
 )
 
-// Run calls f in a bubble of testing/synctest. If goroutines that wait for ever are left in the bubble, it returns the bubble's
-// name, else "". If a goroutine waits for the network, Run returns an error, and leaves the bubble behind: nothing can end that.
-func Run(t *testing.T, f func(t *testing.T)) (left string, hung error) {
+// Ending is how a bubble has ended.
+type Ending struct {
+	Left  string // the bubble's name if goroutines that wait for ever are left in it, else ""
+	Stuck bool   // the function itself is among them: everything in the bubble waits
+	Hung  error  // a goroutine waits for the network: the bubble is left behind, since nothing can end it
+}
+
+// Err returns an error about what is left in the bubble, nil if nothing is.
+func (e Ending) Err() error {
+	switch {
+	case e.Hung != nil:
+		return e.Hung
+	case e.Stuck:
+		return stuckError(e.Left)
+	case e.Left != "":
+		return leftError(e.Left)
+	}
+	return nil
+}
+
+// Run calls f in a bubble of testing/synctest.
+func Run(t *testing.T, f func(t *testing.T)) Ending {
 	warmUp()
 	b := &begun{ended: make(chan struct{})}
 	go b.run(t, f)
 	if hung := hangs(b.name, b.ended); hung != nil {
-		return "", hung
+		return Ending{Hung: hung}
 	}
 	switch {
 	case b.panicked != nil:
@@ -26,14 +45,14 @@ func Run(t *testing.T, f func(t *testing.T)) (left string, hung error) {
 	case !b.returned: // the test has failed in the bubble
 		runtime.Goexit()
 	}
-	return b.left, nil
+	return b.ending
 }
 
 // begun is a bubble whose function was called.
 type begun struct {
 	named    atomic.Pointer[string]
 	ended    chan struct{} // closed when the fields below are set
-	left     string
+	ending   Ending
 	panicked any
 	returned bool
 }
@@ -50,23 +69,25 @@ func (b *begun) run(t *testing.T, f func(t *testing.T)) {
 	defer close(b.ended)
 	defer func() {
 		reports.Delete(b.name())
-		switch r := recover(); {
+		r := recover()
+		switch reason := fmt.Sprint(r); {
 		case r == nil:
-		case strings.Contains(fmt.Sprint(r), "deadlock"):
-			b.left, b.returned = b.name(), true
+		case strings.Contains(reason, "deadlock"):
+			b.ending = Ending{Left: b.name(), Stuck: strings.Contains(reason, "all goroutines in bubble are blocked")}
+			b.returned = true
 		default:
 			b.panicked = r
 		}
 	}()
 	synctest.Test(t, func(t *testing.T) {
-		b.named.Store(new(bubbleName()))
+		b.named.Store(new(Name()))
 		f(t)
 	})
 	b.returned = true
 }
 
-// bubbleName returns the text that marks the bubble's goroutines in stack traces.
-func bubbleName() string {
+// Name returns the text that marks the goroutines of the caller's bubble in stack traces.
+func Name() string {
 	var header [100]byte
 	text := string(header[:runtime.Stack(header[:], false)])
 	_, after, _ := strings.Cut(text, "synctest bubble ")
@@ -74,9 +95,14 @@ func bubbleName() string {
 	return "synctest bubble " + number + "]"
 }
 
-// LeftError returns the error about the goroutines that are left in the bubble.
-func LeftError(bubble string) error {
+// leftError returns the error about the goroutines that are left in the bubble.
+func leftError(bubble string) error {
 	return fmt.Errorf("a goroutine is left when the process has ended: %s", goroutinesOf(bubble))
+}
+
+// stuckError returns the error about a bubble in which everything waits.
+func stuckError(bubble string) error {
+	return fmt.Errorf("the run does not go on, since everything in it waits: %s", goroutinesOf(bubble))
 }
 
 // goroutinesOf describes the bubble's goroutines: which function started each, and what it waits for.
@@ -91,11 +117,7 @@ func goroutinesOf(bubble string) string {
 		}
 		_, waits, _ := strings.Cut(header, "[")
 		waits, _, _ = strings.Cut(waits, " (durable)")
-		_, by, _ := strings.Cut(frames, "created by ")
-		by, at, _ := strings.Cut(by, "\n\t")
-		by, _, _ = strings.Cut(by, " in goroutine")
-		at, _, _ = strings.Cut(at, " +")
-		one := fmt.Sprintf("%s started it at %s, and it waits: %s", by, at[strings.LastIndex(at, "/")+1:], waits)
+		one := fmt.Sprintf("%s, and it waits: %s", startedBy(frames), waits)
 		if count[one]++; count[one] == 1 {
 			all = append(all, one)
 		}
@@ -106,29 +128,4 @@ func goroutinesOf(bubble string) string {
 		}
 	}
 	return strings.Join(all, "; ")
-}
-
-// What blocked shows.
-const (
-	maxBlocked = 2  // goroutines
-	maxFrames  = 24 // lines of the stack of each: two for each frame
-)
-
-// Blocked returns the stacks of goroutines in bubbles that keep the virtual clock from moving: they compute, or wait for something
-// outside of the bubble, such as the network or a mutex.
-func Blocked() string {
-	stacks := make([]byte, 1<<20)
-	var found []string
-	for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
-		header, _, _ := strings.Cut(stack, "\n")
-		if !strings.Contains(header, "synctest bubble") || strings.Contains(header, "(durable)") || strings.Contains(header, "[synctest.") {
-			continue
-		}
-		lines := strings.Split(strings.TrimSpace(stack), "\n")
-		found = append(found, strings.Join(lines[:min(len(lines), maxFrames)], "\n"))
-	}
-	if len(found) == 0 {
-		return "no goroutine of it computes or waits for something outside of the run"
-	}
-	return "it hangs here:\n" + strings.Join(found[:min(len(found), maxBlocked)], "\n\n")
 }

@@ -27,7 +27,7 @@ var reports sync.Map
 
 // OnConnection makes report get an error about each real connection that a goroutine of the current bubble is about to open, as far as
 // hooks find it. It is called on that goroutine.
-func OnConnection(report func(error)) { reports.Store(bubbleName(), report) }
+func OnConnection(report func(error)) { reports.Store(Name(), report) }
 
 // WithHooks returns a context that calls the hooks when a connection is opened with it.
 func WithHooks(ctx context.Context) context.Context {
@@ -58,7 +58,7 @@ func init() {
 
 // refuse reports a connection that the current goroutine is about to open. It returns nil outside of runs.
 func refuse() error {
-	report, inRun := reports.Load(bubbleName())
+	report, inRun := reports.Load(Name())
 	if !inRun {
 		return nil
 	}

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
+	"github.com/opblocks/opblocks/internal/simulation/failure"
 )
 
 // Options are the parts of a [Manager]. All fields are required.
@@ -159,7 +160,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	var errs []error
 	for _, runnable := range m.runnables {
 		group.Go(func() {
-			if err := runnable.Start(ctx); err != nil {
+			if err := failure.Recover("a runnable of the manager", func() error { return runnable.Start(ctx) }); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				errs = append(errs, err)

@@ -38,7 +38,7 @@ func (o *Operator) CheckOutcomes() error {
 	for _, target := range slices.SortedFunc(maps.Keys(o.Passes.Outcome), fakemanager.Target.Compare) {
 		if problem := o.Passes.Outcome[target].problem(o.Log); problem != "" {
 			return failure.Finding{Kind: kinds.DoesNotRest, Err: fmt.Errorf("after the last action passes over %s still end %s\n"+
-				"If that is what the last action is meant to cause, add an action that repairs it or deletes the object", DescribeTarget(target), problem)}
+				"If that is what the last action is meant to cause, add an action that repairs it or deletes the object\n%s", DescribeTarget(target), problem, hintOf(o.Passes.Outcome[target].cause(o.Log)))}
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"fmt"
+	"time"
 
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/internal/simulation/state"
 	"github.com/opblocks/opblocks/internal/simulation/trace"
+	"github.com/opblocks/opblocks/internal/simulation/world"
 )
 
 // Passes are the passes of a run. The run's lock guards them.
@@ -19,9 +21,12 @@ type Passes struct {
 	cause   string                         // why requests are enqueued now
 	Outcome map[fakemanager.Target]Outcome // how the last pass of each object ended
 	Before  map[fakemanager.Target]Outcome // the same before the check that the operator rests
+	failing failing                        // the objects over which passes fail
 }
 
-func newPasses() Passes { return Passes{Outcome: map[fakemanager.Target]Outcome{}} }
+func newPasses() Passes {
+	return Passes{Outcome: map[fakemanager.Target]Outcome{}, failing: newFailing()}
+}
 
 // pass is a running pass.
 type pass struct {
@@ -73,6 +78,10 @@ func (o *Operator) endPass(p *Process, ended *pass, result ctrl.Result, err erro
 	defer o.Mu.Unlock()
 	p.Pass = nil
 	o.Passes.Outcome[ended.target] = Outcome{ended.number, result, err}
+	o.Passes.failing.count(ended.target, err != nil)
+	if at := time.Now().Add(result.RequeueAfter); o.References == nil && o.RealTime == "" && world.IsRealTime(at) {
+		o.RealTime = fmt.Sprintf("%s asks for another one after %s", ended, result.RequeueAfter)
+	}
 	if p.Dead {
 		return
 	}

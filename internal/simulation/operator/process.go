@@ -178,9 +178,12 @@ func (p *Process) isDead() bool {
 	return p.Dead
 }
 
+// startRemedy says what to do if Start does not return.
+const startRemedy = "Start sets up the process and returns, as main does before it starts the manager; what waits or works on belongs in a runnable (Manager.Add)"
+
 // start calls the scenario's Start, and runs what it set up.
 func (p *Process) start() error {
-	if err := failure.Recover("Start", func() error { return p.operator.setUp(p) }); err != nil {
+	if err := failure.Call("Start", startRemedy, func() error { return p.operator.setUp(p) }); err != nil {
 		if p.isDead() { // Start failed since its requests were refused
 			return nil
 		}

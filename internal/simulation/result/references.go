@@ -34,9 +34,7 @@ func (f *References) Others() []*Result {
 func (f *References) RandomPlaces() []string {
 	all := state.Places{}
 	for _, places := range f.Random {
-		for object, paths := range places {
-			all[object] = append(all[object], paths...)
-		}
+		all.Add(places)
 	}
 	return append(f.Names.Describe(), all.Describe()...)
 }

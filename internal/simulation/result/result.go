@@ -23,12 +23,15 @@ type Result struct {
 	Phases     []Phase
 	Operations Operations
 	Rights     map[request.Right]string
+	Notes      []string // what is to be said first, of a run without faults
 	NoOps      []string // writes of passes that had nothing to do
 	Silenced   map[kinds.Finding]bool
 	Past       []string // writes by processes whose cache was behind, since they began with an old one
 	Moments    Moments
 	Seed       Seed
 	Server     *memoryserver.Server
+	Leading    int    // how many of the first actions need nothing that the operator does; see LeadingActions of package run
+	Hung       bool   // the run hangs, and its goroutines go on
 	Unfinished string // where the run was when the deadline ended it; "": it did not
 }
 

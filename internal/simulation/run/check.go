@@ -8,12 +8,15 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
+// checkRemedy says what to do if a check does not return.
+const checkRemedy = "a check is called when the operator is quiet; it reads what is there and returns, and waits for nothing"
+
 // checkAlways calls the scenario's Always.
 func (r *Run) checkAlways() {
 	if r.scenario.Always == nil {
 		return
 	}
-	if err := failure.Recover("Always", func() error { return r.scenario.Always(r) }); err != nil {
+	if err := failure.Call("Always", checkRemedy, func() error { return r.scenario.Always(r) }); err != nil {
 		r.Fail(fmt.Errorf("what must always hold does not: %w", err))
 	}
 }
@@ -25,7 +28,7 @@ func (r *Run) checkEnd() {
 		return
 	}
 	if r.scenario.Finally != nil {
-		if err := failure.Recover("Finally", func() error { return r.scenario.Finally(r) }); err != nil {
+		if err := failure.Call("Finally", checkRemedy, func() error { return r.scenario.Finally(r) }); err != nil {
 			r.Fail(asked(fmt.Errorf("what must hold at the end does not: %w", err)))
 			return
 		}
@@ -51,7 +54,7 @@ func (s *script) checkThen() error {
 	if s.then == nil {
 		return nil
 	}
-	return failure.Recover("Then", func() error { return s.then(s.Run) })
+	return failure.Call("Then", checkRemedy, func() error { return s.then(s.Run) })
 }
 
 // side says which of two states the scenario asks for: the present one, or the one without faults, after which each check has
@@ -60,7 +63,7 @@ func (s *script) side() (line string, wrong bool) {
 	asked, err := s.then != nil, s.checkThen()
 	if s.done == len(s.scenario.Actions) && s.scenario.Finally != nil {
 		asked = true
-		err = errors.Join(err, failure.Recover("Finally", func() error { return s.scenario.Finally(s.Run) }))
+		err = errors.Join(err, failure.Call("Finally", checkRemedy, func() error { return s.scenario.Finally(s.Run) }))
 	}
 	switch {
 	case err != nil:

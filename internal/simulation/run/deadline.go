@@ -3,18 +3,14 @@ package run
 import (
 	"errors"
 	"fmt"
-	"runtime"
-
-	"github.com/opblocks/opblocks/internal/simulation/bubble"
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
-	"github.com/opblocks/opblocks/internal/simulation/result"
-	"github.com/opblocks/opblocks/internal/simulation/trace"
+	"time"
 )
 
-// Deadline ends runs shortly before the test program is ended. A nil channel never ends any.
+// Deadline ends runs shortly before the test program is ended, and those that hang. A nil channel never ends any.
 type Deadline struct {
 	Stop    <-chan struct{} // when it is closed, runs end at their next step
 	Abandon <-chan struct{} // when it is closed, runs that have not ended are left behind: one of their passes does not return
+	Hung    time.Duration   // a run that takes no step for so long, in real time, hangs and is left behind; 0: 30 seconds
 }
 
 // errStopped is the error of a run that has not come to its end.
@@ -37,23 +33,4 @@ func (r *Run) stopIfDue() {
 		r.unfinished = fmt.Sprintf("it was at action %d of %d, %q", done, len(r.scenario.Actions), r.scenario.Actions[done-1].Name)
 	}
 	r.Failures = append(r.Failures, errStopped)
-}
-
-// Guarded does a run of the scenario. At the deadline it returns an unfinished result, although the run goes on: nothing can end
-// a goroutine that does not end by itself.
-func (s *Scenario) Guarded(run func() *result.Result) *result.Result {
-	ended := make(chan *result.Result, 1)
-	go func() {
-		defer close(ended)
-		ended <- run()
-	}()
-	select {
-	case r, ok := <-ended:
-		if !ok { // the race detector has failed the test in the bubble
-			runtime.Goexit()
-		}
-		return r
-	case <-s.Deadline.Abandon:
-		return &result.Result{Err: errStopped, Trace: &trace.Trace{}, Silenced: map[kinds.Finding]bool{}, Unfinished: "a pass does not return; " + bubble.Blocked()}
-	}
 }

@@ -80,7 +80,7 @@ func (r *Run) settle() { r.work(r.scenario.horizon()) }
 // work is settle with another horizon. With 0 no delays are followed.
 func (r *Run) work(horizon time.Duration) {
 	p := &progress{horizon: horizon, version: r.Version(), injected: r.InjectedSoFar(), quietSince: time.Now(), attempts: fakemanager.Attempts{}}
-	all := transitions()
+	all, begun := transitions(), time.Now()
 	for !p.stopped && r.Failure() == nil {
 		r.Observe()
 		r.stopIfDue()
@@ -92,7 +92,7 @@ func (r *Run) work(horizon time.Duration) {
 			r.checkAlways()
 		}
 		if p.passes >= maxPasses {
-			r.Abort(r.notQuietError())
+			r.Abort(r.notQuietError(begun))
 			return
 		}
 		if p.clusterSteps >= maxIdleSteps {
@@ -103,6 +103,12 @@ func (r *Run) work(horizon time.Duration) {
 			return
 		}
 	}
+}
+
+// Observe waits until all goroutines of the run block, and observes what they changed.
+func (r *Run) Observe() {
+	r.scenario.guard.step()
+	r.Operator.Observe()
 }
 
 // deliver delivers one event to the process.

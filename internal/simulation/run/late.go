@@ -36,7 +36,7 @@ func (s *Scenario) RunPatiently(t *testing.T) *result.Result {
 // runReference does a run without faults in a bubble of its own. It returns only what other runs are compared with.
 func (s *Scenario) runReference(t *testing.T, do func(of *script)) *result.Result {
 	var r *Run
-	_, hung := bubble.Run(t, func(*testing.T) {
+	ending := bubble.Run(t, func(*testing.T) {
 		server, err := s.newServer(nil)
 		if err != nil {
 			return
@@ -46,8 +46,8 @@ func (s *Scenario) runReference(t *testing.T, do func(of *script)) *result.Resul
 		time.Sleep(time.Minute) // for goroutines that end at their next tick
 	})
 	switch {
-	case hung != nil:
-		return &result.Result{Unfinished: hung.Error()}
+	case ending.Hung != nil:
+		return &result.Result{Unfinished: ending.Hung.Error()}
 	case r == nil:
 		return &result.Result{}
 	}
@@ -56,7 +56,7 @@ func (s *Scenario) runReference(t *testing.T, do func(of *script)) *result.Resul
 
 // LeadingActions returns how many of the first actions need nothing that the operator does.
 func (s *Scenario) LeadingActions(t *testing.T) (n int) {
-	_, _ = bubble.Run(t, func(*testing.T) {
+	_ = bubble.Run(t, func(*testing.T) {
 		server, err := s.newServer(nil)
 		if err != nil {
 			return

@@ -46,6 +46,9 @@ func (s *script) checkPhase(name string) (result.Phase, error) {
 	if err != nil {
 		return result.Phase{}, err
 	}
+	if s.References == nil {
+		s.NoteFailing(name)
+	}
 	index := len(s.phases)
 	quiet := result.Phase{Name: name, Revision: s.Server.Revision(), External: s.ExternalState(), Operations: s.Counter.Harmful()}
 	if same := s.unchangedPhase(index, &quiet); same != nil {

@@ -1,6 +1,7 @@
 // Package run runs a scenario once.
 //
 //   - run.go holds a [Run], and its bubble of testing/synctest. scenario.go has the [Scenario], and deadline.go ends runs.
+//   - guard.go watches a run from outside of its bubble, for one that hangs.
 //   - driver.go has the loop that lets the operator work until it is quiet, as a list of transitions. leader.go finishes a pass,
 //     and changes the leader in the middle of one. wait.go lets time pass.
 //   - script.go does the user's actions, and phase.go checks the state after each. user.go is the client of the actions, held.go
@@ -38,7 +39,8 @@ type Run struct {
 
 func newRun(s *Scenario, server *memoryserver.Server, faults []plan.Fault, refs *result.References) *Run {
 	o := world.Options{
-		Scheme: s.Scheme, Server: server, Controllers: s.Controllers, Ignore: s.Ignore, Silent: s.Silent, References: refs, Faults: faults, Seed: newSeed(refs), Latency: s.Latency,
+		Scheme: s.Scheme, Server: server, Controllers: s.Controllers, Ignore: s.Ignore, Heartbeats: s.Heartbeats, Silent: s.Silent, References: refs,
+		Faults: faults, Seed: newSeed(refs), Latency: s.Latency,
 	}
 	if s.External != nil {
 		o.External = s.External()
@@ -51,6 +53,7 @@ func newRun(s *Scenario, server *memoryserver.Server, faults []plan.Fault, refs 
 		r.script.clock = refs.Baseline.Moments
 	}
 	r.Actions = r.script
+	s.guard.begin(r)
 	return r
 }
 
@@ -67,7 +70,7 @@ func newSeed(refs *result.References) (made result.Seed) {
 func (s *Scenario) Run(t *testing.T, faults []plan.Fault, refs *result.References) *result.Result {
 	var r *Run
 	var unusable error
-	left, hung := bubble.Run(t, func(*testing.T) {
+	ending := bubble.Run(t, func(*testing.T) {
 		server, err := s.newServer(refs)
 		if err != nil {
 			unusable = err
@@ -78,26 +81,43 @@ func (s *Scenario) Run(t *testing.T, faults []plan.Fault, refs *result.Reference
 		time.Sleep(time.Minute) // for goroutines that end at their next tick
 	})
 	switch {
-	case hung != nil:
-		return result.Failed(hung)
+	case ending.Hung != nil:
+		return result.Failed(ending.Hung)
 	case unusable != nil:
 		return result.Failed(unusable)
 	}
-	if left != "" && !r.Died && r.Failure() == nil {
-		r.Fail(bubble.LeftError(left))
+	if err := ending.Err(); err != nil && r.Failure() == nil && (ending.Stuck || !r.Died) {
+		r.Fail(err)
 	}
 	plan.MarkRecreations(r.Plan.Points)
 	return &result.Result{
 		Faults: faults, Injected: len(r.Plan.Injected), Err: r.Failure(), Trace: r.Trace,
 		Points: r.Plan.Points, Phases: r.script.phases, Operations: r.Counter.Operations, NoOps: r.noOps, Moments: r.script.moments, Rights: r.Rights.All(), Past: r.Log.InThePast(),
-		Silenced: r.Silenced, Seed: r.Seed, Server: r.Server, Unfinished: r.unfinished,
+		Silenced: r.Silenced, Seed: r.Seed, Server: r.Server, Unfinished: r.unfinished, Notes: r.notes(),
 	}
+}
+
+// notes returns what a run without faults shows beside its failure, or though it does not fail.
+func (r *Run) notes() []string {
+	if r.References != nil {
+		return nil
+	}
+	action := "start"
+	if done := r.script.done; done > 0 {
+		action = r.scenario.Actions[done-1].Name
+	}
+	notes := r.FailingNotes(action)
+	if r.RealTime != "" {
+		notes = append(notes, "Without any fault, the operator works with a time of the real clock: "+r.RealTime+
+			"\nThe clock of a run is virtual, and begins in the year 2000. Call time.Now in the pass, or in Start, not in a package variable or in the test")
+	}
+	return notes
 }
 
 // Interactive runs the scenario without faults, and then calls the test, which may do further actions by [Run.Do].
 func Interactive(t *testing.T, s *Scenario, test func(t *testing.T, r *Run)) {
 	t.Helper()
-	left, hung := bubble.Run(t, func(t *testing.T) {
+	ending := bubble.Run(t, func(t *testing.T) {
 		server, err := s.newServer(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -110,11 +130,8 @@ func Interactive(t *testing.T, s *Scenario, test func(t *testing.T, r *Run)) {
 		r.Log.Reset()
 		test(t, r)
 	})
-	if hung != nil {
-		t.Fatal(hung)
-	}
-	if left != "" && !t.Failed() {
-		t.Error(bubble.LeftError(left))
+	if err := ending.Err(); err != nil && !t.Failed() {
+		t.Error(err)
 	}
 }
 

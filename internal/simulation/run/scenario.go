@@ -30,12 +30,14 @@ type Scenario struct {
 	Finally     func(r *Run) error                                 // is called at the end of each run; may be nil
 	Always      func(r *Run) error                                 // is called after changes, between passes; may be nil
 	Ignore      func(obj *unstructured.Unstructured)               // removes what may differ between runs; may be nil
+	Heartbeats  func(obj *unstructured.Unstructured)               // removes fields whose changes do not count; may be nil
 	Silent      []kinds.Finding                                    // findings of these kinds do not end a run
 	Strict      bool                                               // each action is held to its own result; see result.References
 	Horizon     time.Duration                                      // how long after the last change delays are followed; 0: defaultHorizon, with at most three attempts
 	Latency     time.Duration                                      // the virtual time that each request of the operator takes
 
 	Deadline Deadline // the deadline of the exploration
+	guard    *guarded // the guard of the run; nil: the run has none
 }
 
 // Action is one thing that the user does. Exactly one of Do, DoExternal and Wait is set.

@@ -92,6 +92,8 @@ func (s *script) do(action Action) {
 	if s.Failure() != nil {
 		return
 	}
+	s.scenario.guard.step()
+	s.BeginAction()
 	s.beginAction()
 	s.then = action.Then
 	s.Server.Advance(int64(len(s.phases)) * revisionsPerAction)
@@ -134,13 +136,16 @@ func (s *script) act(action Action) {
 	}
 }
 
+// actionRemedy says what to do if an action does not return.
+const actionRemedy = "the operator does nothing while an action runs; use Wait to let time pass, and Then to check what must be true afterwards"
+
 // carryOutAction does the action. locked is true if the caller holds the lock.
 func (s *script) carryOutAction(action Action, locked bool) error {
 	user := &userClient{WithWatch: s.User, run: s.Run, locked: locked}
 	var parts []world.OtherParts
 	user.withLock(func() { parts = s.Others.Parts() })
 	defer user.withLock(func() { s.Others.ForgetRemovedParts(parts) })
-	return failure.Recover("it", func() error {
+	return failure.Call("it", actionRemedy, func() error {
 		if action.DoExternal != nil {
 			return action.DoExternal(s.External)
 		}

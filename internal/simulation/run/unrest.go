@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/opblocks/opblocks/internal/memoryserver"
 	"github.com/opblocks/opblocks/internal/simulation/failure"
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/internal/simulation/request"
@@ -21,18 +22,18 @@ func (c *restCheck) explain() error {
 		}
 	}
 	if len(wrote) == 0 {
-		return fmt.Errorf("the operator does not rest: while one more pass ran, something outside of any pass changed %s", c.changed())
+		return fmt.Errorf("the operator does not rest: while one more pass ran, something outside of any pass changed %s%s", c.changed(), fieldsOf(c.firstChange())+c.heartbeatRemedy(c.firstChange()))
 	}
 	if request := c.swallowed(wrote); request != nil {
 		return fmt.Errorf("a refused write is not sent again: pass %d returned no error after %s (%w), and when the operator was quiet one more pass still had to send it\n"+
 			"Return the error, so that the pass is retried", request.Pass, request.String(), request.Err)
 	}
-	missed, changed := c.missedChanges(), c.lastChangeOf(wrote)
+	missed, last := c.missedChanges(), c.lastChangeOf(wrote)
 	if !missed.none() && !c.writesAgain(wrote) {
 		return missed.explain(wrote)
 	}
 	return fmt.Errorf("the operator does not rest: if nothing has changed a pass must write nothing, and one more pass still had to %s%s",
-		strings.Join(wrote, ", "), changed)
+		strings.Join(wrote, ", "), fieldsOf(last)+c.heartbeatRemedy(last))
 }
 
 // swallowed returns the last of the requests before the check, if it was refused, and its pass, the last one over its object, ended
@@ -83,7 +84,12 @@ func (c *restCheck) writesAgain(wrote []string) bool {
 // changed names the objects that changed on the server during the check; if there are none, what is outside of the cluster.
 func (c *restCheck) changed() string {
 	var names []string
-	for _, change := range c.Server.Changes(c.before.Revision) {
+	changes := c.Server.Changes(c.before.Revision)
+	for i := range changes {
+		change := &changes[i]
+		if c.IsHeartbeat(change) {
+			continue
+		}
 		names = append(names, change.GVK.Kind+" "+state.NameOf(change.Key))
 	}
 	if len(names) == 0 {
@@ -92,8 +98,8 @@ func (c *restCheck) changed() string {
 	return strings.Join(slices.Compact(names), ", ")
 }
 
-// notQuietError explains why the operator does not become quiet.
-func (r *Run) notQuietError() error {
+// notQuietError explains why the operator has not become quiet since a time.
+func (r *Run) notQuietError(since time.Time) error {
 	counts := map[string]int{}
 	most := ""
 	for _, request := range r.Log.All() {
@@ -106,26 +112,69 @@ func (r *Run) notQuietError() error {
 		}
 	}
 	if most == "" {
-		return failure.Finding{Kind: kinds.DoesNotRest, Err: fmt.Errorf("it does not become quiet in %d passes, and none of them changes anything", maxPasses)}
+		return failure.Finding{Kind: kinds.DoesNotRest, Err: fmt.Errorf("it does not become quiet in %d passes, and none of them changes anything: each asks for another one. Return a delay only while something is left to wait for", maxPasses)}
 	}
-	return failure.Finding{Kind: kinds.DoesNotRest, Err: fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s", maxPasses, most, counts[most], r.lastChangeOf([]string{most}))}
+	last := r.lastChangeOf([]string{most})
+	remedy := r.heartbeatRemedy(last)
+	if took := time.Since(since); took < maxPasses*time.Second/2 {
+		remedy = fmt.Sprintf("\nAll of them happen within %s: a pass runs again at once after its own write. Write only what has changed, and let a predicate leave out "+
+			"updates of the status (predicate.GenerationChangedPredicate)", took.Round(time.Millisecond))
+	}
+	return failure.Finding{Kind: kinds.DoesNotRest, Err: fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s%s", maxPasses, most, counts[most], fieldsOf(last), remedy)}
 }
 
-// lastChangeOf returns the fields that the last request with one of the names changed, as the end of an error message. It
-// returns "" if there are none.
-func (r *Run) lastChangeOf(names []string) string {
+// lastChangeOf returns the last change by a request with one of the names that changed fields. It returns nil if there is none.
+func (r *Run) lastChangeOf(names []string) *memoryserver.Change {
 	request := r.Log.LastChange(names)
 	if request == nil {
+		return nil
+	}
+	changes := r.Server.Changes(0)
+	for i := range slices.Backward(changes) {
+		if c := &changes[i]; c.GVK == request.Kind && c.Key == request.Object && c.Old != nil && c.New != nil && !r.IsHeartbeat(c) {
+			return c
+		}
+	}
+	return nil
+}
+
+// firstChange returns the first change during the check that is not a heartbeat, nil if there is none.
+func (c *restCheck) firstChange() *memoryserver.Change {
+	changes := c.Server.Changes(c.before.Revision)
+	for i := range changes {
+		if !c.IsHeartbeat(&changes[i]) {
+			return &changes[i]
+		}
+	}
+	return nil
+}
+
+// fieldsOf returns the fields that a change changed, as the end of an error message. It returns "" if there are none.
+func fieldsOf(c *memoryserver.Change) string {
+	if c == nil || c.Old == nil || c.New == nil {
 		return ""
 	}
-	for _, change := range slices.Backward(r.Server.Changes(0)) {
-		if change.GVK != request.Kind || change.Key != request.Object || change.Old == nil || change.New == nil {
-			continue
-		}
-		if lines := state.ChangedFields(change.Old, change.New); len(lines) > 0 {
-			return ":\n  " + strings.Join(lines, "\n  ")
-		}
+	lines := state.ChangedFields(c.Old, c.New)
+	if len(lines) == 0 {
 		return ""
 	}
-	return ""
+	return ":\n  " + strings.Join(lines, "\n  ")
+}
+
+// heartbeatRemedy returns how to leave out the fields that a change changed, as the end of an error message, if they may be a
+// heartbeat: few fields of a status or annotations. It returns "" otherwise.
+func (r *Run) heartbeatRemedy(c *memoryserver.Change) string {
+	if c == nil || c.Old == nil || c.New == nil {
+		return ""
+	}
+	paths := state.ChangedPaths(c.Old, c.New)
+	for _, path := range paths {
+		if !strings.HasPrefix(path, "status.") && !strings.HasPrefix(path, "metadata.annotations") && c.GVK.Kind != "Lease" {
+			return ""
+		}
+	}
+	if len(paths) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\nIf that is a heartbeat, name it in the scenario: Heartbeats: reconciletest.IgnoreFields(%q, \"%s\")", c.GVK.Kind, strings.Join(paths, `", "`))
 }

@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -139,6 +141,15 @@ func lasting(obj client.Object) map[string]any {
 		}
 	}
 	return content
+}
+
+// EqualWithout reports whether two versions of an object are equal without the fields that every write changes, and without what the
+// function removes.
+func EqualWithout(before, after client.Object, remove func(*unstructured.Unstructured)) bool {
+	was, is := &unstructured.Unstructured{Object: lasting(before)}, &unstructured.Unstructured{Object: lasting(after)}
+	remove(was)
+	remove(is)
+	return reflect.DeepEqual(nonempty(was.Object), nonempty(is.Object))
 }
 
 // FindString returns the path of a string in the object that matches, "" if there is none. It skips managed fields, since

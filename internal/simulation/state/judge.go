@@ -32,6 +32,26 @@ func PlacesOf(a, b State) Places {
 	return places
 }
 
+// Add adds other places.
+func (p Places) Add(other Places) {
+	for object, paths := range other {
+		p[object] = append(p[object], paths...)
+	}
+}
+
+// Without returns the places that are neither one of the others, nor within one, nor around one.
+func (p Places) Without(other Places) Places {
+	left := Places{}
+	for object, paths := range p {
+		for _, path := range paths {
+			if c := (Change{Object: object, Path: path}); !other.overlap(&c) {
+				left[object] = append(left[object], path)
+			}
+		}
+	}
+	return left
+}
+
 // overlap reports whether the change is at one of the places, within one, or around one.
 func (p Places) overlap(c *Change) bool {
 	return slices.ContainsFunc(p[c.Object], func(path string) bool { return isWithin(path, c.Path) || isWithin(c.Path, path) })

@@ -69,7 +69,14 @@ func (w *World) countChange(c *request.Call, change *memoryserver.Change) {
 	if change.New != nil && id.Kind.Kind == "Secret" {
 		w.History.put(id, change.New) // from now on its values must not appear elsewhere
 	}
-	w.Counter.Writes[id]++
+	if !w.IsHeartbeat(change) {
+		w.Counter.Writes[id]++
+	}
+	if w.References == nil && w.RealTime == "" {
+		if path := realTimeIn(change); path != "" {
+			w.RealTime = fmt.Sprintf("%s writes one to %s", c, path)
+		}
+	}
 	w.Rights.AddChange(c, change)
 	w.countGenerated(c, change)
 	if change.Type == watch.Added {

@@ -44,6 +44,9 @@ type World struct {
 	Failures      []error
 	Silenced      map[kinds.Finding]bool // kinds of findings that were left out
 	random        *rand.ChaCha8          // the random numbers that follow from the seed
+	changed       int64                  // see lastChange
+	beatsUntil    int64                  // the revision up to which lastChange has looked
+	RealTime      string                 // what the operator has made from a time of the real clock; "": nothing
 	externalSteps int                    // how often what is outside of the cluster has changed by itself
 }
 
@@ -54,6 +57,7 @@ type Options struct {
 	External    External                                           // nil: the scenario has none
 	Controllers []func(ctx context.Context, c client.Client) error // the rest of the cluster
 	Ignore      func(*unstructured.Unstructured)                   // removes from an object what may differ between runs; may be nil
+	Heartbeats  func(*unstructured.Unstructured)                   // removes fields whose changes do not count; may be nil
 	Silent      []kinds.Finding                                    // findings of these kinds do not end a run
 	References  *result.References                                 // nil: this is a run without faults
 	Faults      []plan.Fault
@@ -120,7 +124,7 @@ func (w *World) Failure() error {
 
 // Version is compared with a later one to find out whether something has changed.
 type Version struct {
-	Revision int64 // the server's revision
+	Revision int64 // the server's revision after the last change that is not a heartbeat
 	effects  int   // how many effects have changed something outside of the cluster
 	steps    int   // how often what is outside of the cluster has changed by itself
 }
@@ -129,7 +133,7 @@ type Version struct {
 func (w *World) Version() Version {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
-	return Version{w.Server.Revision(), w.Counter.Effects, w.externalSteps}
+	return Version{w.lastChange(), w.Counter.Effects, w.externalSteps}
 }
 
 // NoteSilenced is silence for a caller that does not hold the lock.

@@ -1,0 +1,112 @@
+package reconciletest
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/opblocks/opblocks/internal/simulation/run"
+	"github.com/opblocks/opblocks/internal/simulation/text"
+)
+
+// The time between the end of an exploration and its deadline: a tenth of what is left at the start, within these bounds. Runs
+// that have begun then, and the report, have to end in it.
+const (
+	minMargin = time.Second
+	maxMargin = 30 * time.Second
+)
+
+// deadlineOf returns the test's deadline, or the zero time if it has none. The Deadline of a new(testing.T), which an Example
+// has, panics.
+func deadlineOf(t *testing.T) (deadline time.Time) {
+	defer func() { _ = recover() }()
+	deadline, _ = t.Deadline()
+	return deadline
+}
+
+// isAlone reports whether the flag -test.run selects nothing but the test of that name.
+func isAlone(test string) bool {
+	selected := flag.Lookup("test.run")
+	return selected != nil && selected.Value.String() == only(test)
+}
+
+// only returns the pattern that selects nothing but the test of that name.
+func only(test string) string { return "^" + strings.ReplaceAll(test, "/", "$/^") + "$" }
+
+// shareOf returns the deadline of an exploration that begins now. It is halfway to the test's deadline, so that the tests after it
+// have time too, of which nobody can know how many there are. Explorations that begin at the same time have the same deadline. An
+// exploration has all the time if it is the only test, or if it has a budget. A zero deadline is none.
+func shareOf(start, deadline time.Time, all bool) time.Time {
+	if all || deadline.IsZero() {
+		return deadline
+	}
+	return start.Add(deadline.Sub(start) / 2)
+}
+
+// marginOf returns the time between the end of an exploration and the test's deadline.
+func marginOf(start, deadline time.Time) time.Duration {
+	return min(max(deadline.Sub(start)/10, minMargin), maxMargin)
+}
+
+// endRuns returns what ends the runs that have begun before the deadline: half of the margin before it. A run that does not
+// end then is left behind after another quarter. The rest is for the report. A zero deadline is none.
+func endRuns(start, deadline time.Time) (runs run.Deadline, release func()) {
+	if deadline.IsZero() {
+		return runs, func() {}
+	}
+	margin := marginOf(start, deadline)
+	closedAt := func(at time.Time) (<-chan struct{}, *time.Timer) {
+		reached := make(chan struct{})
+		return reached, time.AfterFunc(time.Until(at), func() { close(reached) })
+	}
+	stop, stopper := closedAt(deadline.Add(-margin / 2))
+	abandon, abandoner := closedAt(deadline.Add(-margin / 4))
+	return run.Deadline{Stop: stop, Abandon: abandon}, func() { stopper.Stop(); abandoner.Stop() }
+}
+
+// moreTime says how an exploration gets more time.
+const moreTime = "set a longer one with go test -timeout, or explore a sample with Limit or Budget"
+
+// endOf returns when no further run begins. If that is because of the exploration's deadline, it also returns the reason. A zero
+// deadline is none.
+func endOf(start time.Time, budget time.Duration, deadline time.Time) (end time.Time, reason error) {
+	const unlimited = 100 * 365 * 24 * time.Hour // beyond it the sum overflows
+	if budget < unlimited {
+		end = start.Add(budget)
+	}
+	if deadline.IsZero() {
+		return end, nil
+	}
+	margin := marginOf(start, deadline)
+	last := deadline.Add(-margin)
+	if !end.IsZero() && !last.Before(end) {
+		return end, nil
+	}
+	return last, fmt.Errorf("it ends %s before its deadline: %s", margin.Round(time.Second), moreTime)
+}
+
+// leaveOut notes why runs were left out. reason is what endOf returned. unfinished names a run that the deadline has ended, and hung
+// says that a run hangs. half is true if the exploration had only half of the time until the test's deadline.
+func (r *Report) leaveOut(s *settings, reason error, unfinished string, hung, half bool) {
+	switch {
+	case hung && r.Late > 0:
+		r.Unfinished = fmt.Errorf("not finished: %s left out, since a run hangs, and nothing but the end of the program can end it", text.Plural(r.Late, "run"))
+		return
+	case unfinished != "" && r.Late == 0: // the time ended before the first run with a fault
+		r.Unfinished = fmt.Errorf("not finished: its deadline came too early: set a longer one with go test -timeout, or divide the scenario: "+
+			"there is one run without faults for each of its first actions\n%s", unfinished)
+	case unfinished != "":
+		r.Unfinished = fmt.Errorf("not finished: %s left out: its deadline came: %s\n%s", text.Plural(r.Late, "run"), moreTime, unfinished)
+	case r.Late == 0:
+	case reason == nil:
+		r.budget = s.budget
+	default:
+		r.Unfinished = fmt.Errorf("not finished: %s left out: %w", text.Plural(r.Late, "run"), reason)
+	}
+	if r.Unfinished != nil && half {
+		r.Unfinished = fmt.Errorf("%w\nIt had half of the time until the deadline of the test: the other half is for the tests after it. With a Budget, or as the only test "+
+			"(go test -run '%s'), it has all the time", r.Unfinished, only(r.test))
+	}
+}

@@ -1,0 +1,72 @@
+package reconciletest_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+// A heartbeat that the scenario names is not a finding, and other writes are.
+func TestHeartbeats(t *testing.T) {
+	s := passing(func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+		s.Status.LastSeen = new(metav1.Now())
+		return ctrl.Result{RequeueAfter: 30 * time.Second}, client.IgnoreNotFound(c.Status().Update(ctx, s))
+	})
+	assert.NotEmpty(t, reconciletest.ExploreQuietly(t, s, reconciletest.WithoutFaults()).Failures)
+	s.Heartbeats = reconciletest.IgnoreFields("Shop", "status.slot")
+	assert.NotEmpty(t, reconciletest.ExploreQuietly(t, s, reconciletest.WithoutFaults()).Failures, "another field")
+	s.Heartbeats = reconciletest.IgnoreFields("Shop", "status.lastSeen")
+	report := reconciletest.ExploreQuietly(t, s)
+	assert.Empty(t, report.Failures, report.String())
+	assert.NotEmpty(t, report.Survived)
+}
+
+// Passes that fail until the object is deleted are named first. A later action that repairs the object shows that the error was meant.
+func TestReportBeginsWithFailingPasses(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		then   reconciletest.Action
+		noted  bool
+	}{
+		"Delete": {reason: "Nothing but the deletion ends it.", then: reconciletest.Delete(shop()), noted: true},
+		"Repair": {reason: "The error was meant.", then: reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" })},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := passing(func(_ context.Context, _ client.Client, s *Shop) (ctrl.Result, error) {
+				if s.Spec.Motto == "" {
+					return ctrl.Result{}, errors.New("no motto")
+				}
+				return ctrl.Result{}, nil
+			})
+			s.Actions = append(s.Actions, tc.then)
+			report := reconciletest.ExploreQuietly(t, s)
+			assert.Empty(t, report.Failures, tc.reason)
+			assert.Equal(t, tc.noted, len(report.Notes) > 0, tc.reason)
+			if tc.noted {
+				assert.Regexp(t, `^Without any fault, \d+ of \d+ passes over Shop default/web after "create Shop default/web" end in an error: no motto\n`+
+					"If a webhook fills in defaults in a cluster, give them to the scenario's objects: no webhook is called here\n"+
+					"Only the deletion of the object has ended that\n\nsurvived ", report.String())
+			}
+		})
+	}
+}
+
+// An exploration leaves half of the time to the tests after it, unless it is alone.
+func TestShareOf(t *testing.T) {
+	start := time.Date(2030, time.January, 1, 12, 0, 0, 0, time.UTC)
+	deadline := start.Add(10 * time.Minute)
+	assert.Equal(t, start.Add(5*time.Minute), reconciletest.ShareOf(start, deadline, false))
+	assert.Equal(t, deadline, reconciletest.ShareOf(start, deadline, true), "it is alone, or has a budget")
+	assert.Zero(t, reconciletest.ShareOf(start, time.Time{}, false), "there is no deadline")
+	assert.Equal(t, "^TestA$/^b$", reconciletest.Only(strings.Join([]string{"TestA", "b"}, "/")))
+}
