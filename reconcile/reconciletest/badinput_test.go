@@ -316,7 +316,7 @@ func TestRunHangs(t *testing.T) {
 				report := reconciletest.ExploreHung(t, passing(func(context.Context, client.Client, *Shop) (ctrl.Result, error) {
 					tc.hang(stop)
 					return ctrl.Result{}, nil
-				}), 100*time.Millisecond)
+				}), 3*time.Second)
 				require.Len(t, report.Failures, 1)
 				assert.Contains(t, report.String(), "It fails without any fault.\n\nthe run hangs: the virtual clock has stood still for ", tc.reason)
 				assert.Contains(t, report.String(), tc.says, tc.reason)
@@ -358,7 +358,7 @@ func TestRunHangsAfterAFault(t *testing.T) {
 				mu.Unlock()
 				return ctrl.Result{}, nil
 			}
-		}, reconciletest.Create(shop())), 100*time.Millisecond)
+		}, reconciletest.Create(shop())), 3*time.Second)
 		require.NotEmpty(t, report.Failures)
 		assert.Len(t, report.Failures[0].Faults, 1)
 		assert.Contains(t, report.String(), "the run hangs: ")

@@ -19,7 +19,7 @@ import (
 func TestHeartbeats(t *testing.T) {
 	s := passing(func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
 		s.Status.LastSeen = new(metav1.Now())
-		return ctrl.Result{RequeueAfter: 30 * time.Second}, client.IgnoreNotFound(c.Status().Update(ctx, s))
+		return resultOf(30*time.Second, client.IgnoreNotFound(c.Status().Update(ctx, s)))
 	})
 	assert.NotEmpty(t, reconciletest.ExploreQuietly(t, s, reconciletest.WithoutFaults()).Failures)
 	s.Heartbeats = reconciletest.IgnoreFields("Shop", "status.slot")

@@ -25,7 +25,7 @@ func Hang(bubble string) (remedy, stacks string) {
 		}
 		_, state, _ := strings.Cut(header, "[")
 		state, _, _ = strings.Cut(state, ",")
-		if remedy == "" {
+		if remedy == "" || strings.HasPrefix(state, "sync.") { // who waits for a lock shows most
 			remedy = remedyOf(state)
 		}
 		lines := strings.Split(strings.TrimSpace(stack), "\n")
