@@ -36,7 +36,7 @@ func isAlone(test string) bool {
 func only(test string) string { return "^" + strings.ReplaceAll(test, "/", "$/^") + "$" }
 
 // shareOf returns the deadline of an exploration that begins now. It is halfway to the test's deadline, so that the tests after it
-// have time too, of which nobody can know how many there are. Explorations that begin at the same time have the same deadline. An
+// have time too. Nobody can know how many tests there are. Explorations that begin at the same time have the same deadline. An
 // exploration has all the time if it is the only test, or if it has a budget. A zero deadline is none.
 func shareOf(start, deadline time.Time, all bool) time.Time {
 	if all || deadline.IsZero() {

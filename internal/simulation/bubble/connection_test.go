@@ -72,7 +72,7 @@ func TestRunEndsWhenAConnectionHangs(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is at once there
 	require.NoError(t, err)
 	t.Run("Run", func(t *testing.T) {
-		_, hung := Run(t, func(*testing.T) {
+		ending := Run(t, func(*testing.T) {
 			c, err := net.Dial("tcp", listener.Addr().String()) //nolint:noctx // operators do that
 			if err != nil {
 				return
@@ -80,7 +80,7 @@ func TestRunEndsWhenAConnectionHangs(t *testing.T) {
 			_, _ = c.Read(make([]byte, 1))
 			_ = c.Close()
 		})
-		require.ErrorContains(t, hung, "it calls net.(*conn).Read at connection_test.go:")
+		require.ErrorContains(t, ending.Hung, "it calls net.(*conn).Read at connection_test.go:")
 	})
 	require.NoError(t, listener.Close())
 	for stacks := make([]byte, 1<<20); strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "synctest bubble"); {
@@ -91,15 +91,15 @@ func TestRunEndsWhenAConnectionHangs(t *testing.T) {
 // What package net keeps for the program must not belong to the first bubble: the second one would crash the program.
 func TestLookupsOfTwoBubbles(t *testing.T) {
 	for range 2 {
-		_, hung := Run(t, func(*testing.T) { _, _ = net.LookupHost("localhost") }) //nolint:noctx // operators do that
-		require.NoError(t, hung)
+		ending := Run(t, func(*testing.T) { _, _ = net.LookupHost("localhost") }) //nolint:noctx // operators do that
+		require.NoError(t, ending.Hung)
 	}
 }
 
 // Each hook reports to the function of its own bubble, on the goroutine that opens the connection.
 func TestHooksReport(t *testing.T) {
 	var reported error
-	_, hung := Run(t, func(*testing.T) {
+	ending := Run(t, func(*testing.T) {
 		ctx, cancel := context.WithCancel(WithHooks(context.Background()))
 		OnConnection(func(err error) {
 			reported = err
@@ -108,7 +108,7 @@ func TestHooksReport(t *testing.T) {
 		_, err := (&net.Dialer{}).DialContext(ctx, "tcp", "127.0.0.1:1")
 		assert.Error(t, err)
 	})
-	require.NoError(t, hung)
+	require.NoError(t, ending.Hung)
 	require.ErrorContains(t, reported, "it calls net.(*Dialer).DialContext at connection_test.go:")
 }
 

@@ -47,16 +47,19 @@ func (f *failing) count(target fakemanager.Target, failed bool) {
 	}
 }
 
+// FailingPasses notes over which objects passes fail in a run without faults.
+type FailingPasses struct{ *Operator }
+
 // BeginAction notes that the next action begins.
-func (o *Operator) BeginAction() {
+func (o FailingPasses) BeginAction() {
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
 	clear(o.Passes.failing.passes)
 }
 
-// NoteFailing notes over which objects passes fail when the operator is quiet after an action. An object over which they no longer fail is
+// Note notes over which objects passes fail when the operator is quiet after an action. An object over which they no longer fail is
 // forgotten if it still exists, since then something has repaired it.
-func (o *Operator) NoteFailing(action string) {
+func (o FailingPasses) Note(action string) {
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
 	f := &o.Passes.failing
@@ -70,13 +73,13 @@ func (o *Operator) NoteFailing(action string) {
 				f.ended = append(f.ended, was.note)
 			}
 		case problem != "" && !failed:
-			f.now[target] = failingTarget{object: o.objectOf(outcome.Pass, target), note: o.failingNote(target, action, problem)}
+			f.now[target] = failingTarget{object: o.objectOf(outcome.Pass, target), note: o.describe(target, action, problem)}
 		}
 	}
 }
 
-// failingNote describes passes that fail.
-func (o *Operator) failingNote(target fakemanager.Target, action, problem string) string {
+// describe describes passes that fail.
+func (o FailingPasses) describe(target fakemanager.Target, action, problem string) string {
 	outcome := o.Passes.Outcome[target]
 	counted := ""
 	if n := o.Passes.failing.passes[target]; n != nil && n.failed > 0 {
@@ -86,7 +89,7 @@ func (o *Operator) failingNote(target fakemanager.Target, action, problem string
 }
 
 // objectOf returns the object of a pass: the one of the request's name that the pass reads first.
-func (o *Operator) objectOf(pass int, target fakemanager.Target) request.ObjectID {
+func (o FailingPasses) objectOf(pass int, target fakemanager.Target) request.ObjectID {
 	for _, r := range o.Log.All() {
 		if r.Pass == pass && r.Verb == "get" && r.Object == target.Request.NamespacedName {
 			return request.ObjectID{Kind: r.Kind, Name: r.Object}
@@ -95,11 +98,11 @@ func (o *Operator) objectOf(pass int, target fakemanager.Target) request.ObjectI
 	return request.ObjectID{}
 }
 
-// FailingNotes returns a note for each object over which passes failed until it was deleted. If the run has failed, it also returns one
+// Notes returns a note for each object over which passes failed until it was deleted. If the run has failed, it also returns one
 // for each object over which passes fail now, since that may be the reason.
-func (o *Operator) FailingNotes(action string) []string {
+func (o FailingPasses) Notes(action string) []string {
 	if failure := o.Failure(); failure != nil {
-		o.NoteFailing(action)
+		o.Note(action)
 	}
 	failure := o.Failure()
 	o.Mu.Lock()
@@ -120,7 +123,7 @@ func (o *Operator) FailingNotes(action string) []string {
 	return notes
 }
 
-// cause returns the error because of which a pass failed, nil if there is none.
+// cause returns the error with which a pass ended, or else the first error of its requests. It may be nil.
 func (o Outcome) cause(log *request.Log) error {
 	if o.Err != nil {
 		return o.Err

@@ -3,6 +3,7 @@ package run
 import (
 	"fmt"
 
+	"github.com/opblocks/opblocks/internal/simulation/operator"
 	"github.com/opblocks/opblocks/internal/simulation/result"
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
@@ -47,7 +48,7 @@ func (s *script) checkPhase(name string) (result.Phase, error) {
 		return result.Phase{}, err
 	}
 	if s.References == nil {
-		s.NoteFailing(name)
+		operator.FailingPasses{Operator: s.Operator}.Note(name)
 	}
 	index := len(s.phases)
 	quiet := result.Phase{Name: name, Revision: s.Server.Revision(), External: s.ExternalState(), Operations: s.Counter.Harmful()}

@@ -106,7 +106,7 @@ func (r *Run) notes() []string {
 	if done := r.script.done; done > 0 {
 		action = r.scenario.Actions[done-1].Name
 	}
-	notes := r.FailingNotes(action)
+	notes := operator.FailingPasses{Operator: r.Operator}.Notes(action)
 	if r.RealTime != "" {
 		notes = append(notes, "Without any fault, the operator works with a time of the real clock: "+r.RealTime+
 			"\nThe clock of a run is virtual, and begins in the year 2000. Call time.Now in the pass, or in Start, not in a package variable or in the test")

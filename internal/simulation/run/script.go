@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/opblocks/opblocks/internal/simulation/failure"
+	"github.com/opblocks/opblocks/internal/simulation/operator"
 	"github.com/opblocks/opblocks/internal/simulation/result"
 	"github.com/opblocks/opblocks/internal/simulation/trace"
 	"github.com/opblocks/opblocks/internal/simulation/world"
@@ -93,7 +94,7 @@ func (s *script) do(action Action) {
 		return
 	}
 	s.scenario.guard.step()
-	s.BeginAction()
+	operator.FailingPasses{Operator: s.Operator}.BeginAction()
 	s.beginAction()
 	s.then = action.Then
 	s.Server.Advance(int64(len(s.phases)) * revisionsPerAction)
