@@ -7,6 +7,7 @@ import (
 
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
@@ -110,4 +111,49 @@ var faultyOutside = map[string]faulty{
 		fault: kinds.CrashAfter,
 		says:  []string{"crash after: update Shop default/web #2", `external: null without faults, ["web"] here`},
 	},
+	"AccountOfAnOldName": {
+		reason: "the account of the old name stays when the field changes, also after the deletion; there is one alone, so no two runs mix",
+		scenario: func(sound bool) reconciletest.Scenario {
+			s := of(func(p *reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					if err := p.APIReader().Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
+						return ctrl.Result{}, client.IgnoreNotFound(err)
+					}
+					if s.DeletionTimestamp != nil {
+						return ctrl.Result{}, closeAccounts(ctx, p, c, s)
+					}
+					if err := ensureFinalizer(ctx, c, s); err != nil {
+						return ctrl.Result{}, err
+					}
+					if sound && !slices.Contains(s.Status.Nodes, s.Spec.Motto) {
+						s.Status.Nodes = append(s.Status.Nodes, s.Spec.Motto) // all names that it ever had
+						if err := c.Status().Update(ctx, s); err != nil {
+							return ctrl.Result{}, err
+						}
+					}
+					found, err := accountsOf(p).exists(ctx, s.Spec.Motto)
+					if err != nil || found {
+						return ctrl.Result{}, err
+					}
+					return ctrl.Result{}, accountsOf(p).keepFor(ctx, s.Spec.Motto)
+				}
+			}, append(painted("red", "blue"), reconciletest.Delete(shop()))...)
+			s.External = newAccounts
+			return s
+		},
+		says: []string{"red", "is left outside after the deletion"},
+	},
+}
+
+// closeAccounts drops the accounts of the present name and of all recorded names, and then removes the finalizer.
+func closeAccounts(ctx context.Context, p *reconciletest.Process, c client.Client, s *Shop) error {
+	if !controllerutil.ContainsFinalizer(s, finalizer) {
+		return nil
+	}
+	for _, name := range append([]string{s.Spec.Motto}, s.Status.Nodes...) {
+		if err := accountsOf(p).drop(ctx, name); err != nil && !errors.Is(err, errNoAccount) {
+			return err
+		}
+	}
+	return removeFinalizer(ctx, c, s)
 }
