@@ -269,7 +269,7 @@ func TestRunHangs(t *testing.T) {
 					select {
 					case <-stop:
 						return
-					default:
+					default: //nolint:staticcheck // it spins on purpose
 					}
 				}
 			},
