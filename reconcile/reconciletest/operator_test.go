@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -265,4 +266,12 @@ type faulty struct {
 	kind     kinds.Finding // the kind of all failures; "": any
 	says     []string      // what the report must contain, so that the author understands
 	never    []string      // what it must not contain, since it is not true of the mistake
+}
+
+// resultOf returns the delay, unless there is an error.
+func resultOf(delay time.Duration, err error) (ctrl.Result, error) {
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: delay}, nil
 }

@@ -325,14 +325,6 @@ func sinceSeen() reconciletest.Scenario {
 	}, reconciletest.Create(shop()), reconciletest.Wait(time.Hour), reconciletest.Wait(time.Minute), changeMotto)
 }
 
-// resultOf returns the delay, unless there is an error.
-func resultOf(delay time.Duration, err error) (ctrl.Result, error) {
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{RequeueAfter: delay}, nil
-}
-
 // EachAction holds each wait to its own result. Without it, a run that a fault moves into the next wait is tolerated.
 func TestEachAction(t *testing.T) {
 	s := sinceSeen()
