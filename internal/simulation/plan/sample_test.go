@@ -32,6 +32,15 @@ func TestShuffled(t *testing.T) {
 	assert.Equal(t, map[kinds.Fault]int{kinds.CrashBefore: 3, kinds.Timeout: 3, kinds.Stale: 3}, counts, "the kinds take turns")
 }
 
+// A rule beyond the bits of a place would never strike.
+func TestEachRuleHasABit(t *testing.T) {
+	all := kinds.Faults()
+	for _, kind := range all {
+		assert.Equal(t, kind, kindAt(kindSet([]kinds.Fault{kind}), 0))
+	}
+	assert.Len(t, Rules, len(all))
+}
+
 func TestPairs(t *testing.T) {
 	points := []Point{
 		{Name: "update Shop a", Nth: 1, Call: &request.Call{Request: request.Request{Verb: "update"}}},
