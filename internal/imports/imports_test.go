@@ -85,6 +85,7 @@ var rules = []rule{
 	{pkg: "internal/memoryserver/builtin", ours: []string{"internal/memoryserver/kind", "internal/applyschema"}, helpsTests: true, reason: "shares the parsed schemas of the built-in kinds"},
 	{pkg: "internal/memoryserver/crd", ours: []string{"internal/memoryserver/kind", "internal/applyschema"}, helpsTests: true, reason: "takes the schema of metadata from the built-in kinds"},
 	{pkg: "internal/memoryserver/kind", helpsTests: true, reason: "what the server needs of a kind, whoever makes it"},
+	{pkg: "cmd/explore", helpsTests: true, reason: "a program: reads other modules, and writes code that imports ours"},
 	{pkg: "cmd/controlplane", ours: []string{"internal/serviceaccount", "reconcile/reconciletest/controlplane"}, helpsTests: true, reason: "a program: the control plane for a shell"},
 	{pkg: "reconcile/reconciletest/controlplane", ours: []string{"internal/serviceaccount", "reconcile/reconciletest/controlplane/internal/programs", "reconcile/reconciletest/controlplane/supervisor"}, helpsTests: true, reason: "runs the programs under the supervisor"},
 	{pkg: "reconcile/reconciletest/controlplane/internal/build", ours: []string{"reconcile/reconciletest/controlplane/internal/programs", "reconcile/reconciletest/controlplane/supervisor"}, helpsTests: true, reason: "a program: builds the control plane's programs"},

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"fmt"
+	"go/format"
+	"go/token"
+	"maps"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// generator makes the test of a package.
+type generator struct {
+	m          *module
+	p          *pkg
+	found      *manifests
+	imports    map[string]string   // the name of each package, by its path
+	taken      map[string]bool     // names of packages and variables
+	statements []string            // the body of Start
+	declared   map[variable]string // variables of main that Start declares
+	tests      []string            // names of the tests
+	summary    []string            // what was found
+	missing    []string            // kinds without a definition
+}
+
+// generate makes the test of a package that has reconcilers.
+func (m *module) generate(p *pkg, found *manifests) *generator {
+	g := &generator{m: m, p: p, found: found, imports: map[string]string{}, taken: map[string]bool{}, declared: map[variable]string{}}
+	for _, name := range []string{"p", "mgr", "err", "t", "obj", "scheme", "actions", "manifest", "content"} {
+		g.taken[name] = true
+	}
+	return g
+}
+
+// use returns the name of an imported package.
+func (g *generator) use(imported, name string) string {
+	if g.imports[imported] == "" {
+		g.imports[imported] = g.unique(name)
+	}
+	return g.imports[imported]
+}
+
+// unique returns a name that nothing else has.
+func (g *generator) unique(name string) string {
+	own := name
+	for i := 2; g.taken[own] || token.IsKeyword(own); i++ {
+		own = fmt.Sprintf("%s%d", name, i)
+	}
+	g.taken[own] = true
+	return own
+}
+
+func lowerFirst(name string) string {
+	r := []rune(name)
+	r[0] = unicode.ToLower(r[0])
+	return string(r)
+}
+
+// alias returns the name by which a package of a kind is imported, such as corev1 or cachev1alpha1.
+func (t typeRef) alias() string {
+	base := path.Base(t.path)
+	if len(base) > 1 && base[0] == 'v' && unicode.IsDigit(rune(base[1])) {
+		base = path.Base(path.Dir(t.path)) + base
+	}
+	return regexp.MustCompile(`\W`).ReplaceAllString(base, "")
+}
+
+// primaries returns the kinds that the reconcilers reconcile, each once.
+func (g *generator) primaries() (kinds []typeRef) {
+	for _, r := range g.p.reconcilers {
+		for _, kind := range r.primary {
+			if !slices.Contains(kinds, kind) {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	return kinds
+}
+
+// kinds returns the kinds that the reconcilers reconcile or watch, each once.
+func (g *generator) kinds() []typeRef {
+	kinds := g.primaries()
+	for _, r := range g.p.reconcilers {
+		for _, kind := range r.watched {
+			if !slices.Contains(kinds, kind) {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	return kinds
+}
+
+const header = `package %s_test
+
+import (
+%s)
+
+// exploreScheme has the types of the operator.
+func exploreScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+%s	return scheme
+}
+
+// exploreStart sets up a process of the operator, as main does. It is called again after each crash.
+func exploreStart(p *reconciletest.Process) error {
+%s
+	return nil
+}
+
+// explore tries every fault at every point of a run. Run one test alone with -run, and add reconciletest.WithoutFaults() while you
+// write a scenario.
+func explore(t *testing.T, actions ...reconciletest.Action) {
+	t.Helper()
+	reconciletest.Explore(t, reconciletest.Scenario{
+		Scheme: exploreScheme(),
+%s		Start: exploreStart,
+		Actions: actions,
+	})
+}
+
+// exploreObject returns the object of a manifest.
+func exploreObject(t *testing.T, manifest string) *unstructured.Unstructured {
+	t.Helper()
+	content, err := yaml.ToJSON([]byte(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj := &unstructured.Unstructured{}
+	if err := obj.UnmarshalJSON(content); err != nil {
+		t.Fatal(err)
+	}
+	return obj
+}
+`
+
+// fixed are the packages that every test imports.
+const fixed = " testing.T reconciletest.P unstructured.U yaml.T"
+
+// file returns the test.
+func (g *generator) file() ([]byte, error) {
+	for imported, name := range map[string]string{
+		"testing": "testing", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "unstructured", "k8s.io/apimachinery/pkg/runtime": "runtime",
+		"k8s.io/apimachinery/pkg/util/yaml": "yaml", libraryPath + "/reconcile/reconciletest": "reconciletest",
+		"k8s.io/apimachinery/pkg/util/runtime": "utilruntime", "k8s.io/client-go/kubernetes/scheme": "clientgoscheme",
+	} {
+		g.use(imported, name)
+	}
+	g.use(g.p.path, g.p.name)
+	schemes := "utilruntime.Must(clientgoscheme.AddToScheme(scheme))\n"
+	for _, added := range g.schemes() {
+		schemes += "utilruntime.Must(" + g.use(added.path, added.alias()) + "." + added.name + "(scheme))\n"
+	}
+	for _, r := range g.p.reconcilers {
+		g.wire(r)
+	}
+	start := strings.TrimPrefix(strings.Join(g.statements, "\n"), "\n")
+	if usesPackage(start, "mgr") || strings.Contains(start, "(mgr") || strings.Contains(start, "mgr)") || strings.Contains(start, "mgr,") {
+		start = "mgr := p.Manager()\n\n" + start
+	}
+	var tests strings.Builder
+	for _, kind := range g.primaries() {
+		tests.WriteString(g.test(kind))
+	}
+	if len(g.tests) == 0 {
+		g.tests = append(g.tests, "TestExplore")
+		tests.WriteString("\nfunc TestExplore(t *testing.T) {\n" + fillIn("what a user does, such as reconciletest.Create(obj)") + "\nexplore(t)\n}\n")
+	}
+	body := fmt.Sprintf(header, g.p.name, "%s", schemes, start, g.found.field(g.p.dir)) + tests.String()
+	var imports strings.Builder
+	for _, standard := range []bool{true, false} {
+		for _, imported := range slices.Sorted(maps.Keys(g.imports)) {
+			first, _, _ := strings.Cut(imported, "/")
+			if name := g.imports[imported]; usesPackage(body[:strings.Index(body, "// explore tries")]+fixed, name) && standard != strings.Contains(first, ".") {
+				if name == path.Base(imported) {
+					name = ""
+				}
+				fmt.Fprintf(&imports, "%s %q\n", name, imported)
+			}
+		}
+		if standard {
+			imports.WriteString("\n")
+		}
+	}
+	return format.Source([]byte(strings.Replace(body, "%s", imports.String(), 1)))
+}
+
+// usesPackage reports whether code names something of a package or a variable.
+func usesPackage(code, name string) bool {
+	code = regexp.MustCompile(`//.*`).ReplaceAllString(code, "")
+	return regexp.MustCompile(`(^|[^\w.])` + regexp.QuoteMeta(name) + `\.[A-Z]`).MatchString(code)
+}
+
+// field returns the field CRDs of the scenario of a test in a folder.
+func (f *manifests) field(dir string) string {
+	if len(f.crdFiles) == 0 {
+		return fillIn("CRDs: the files of the custom resource definitions; write them with make manifests") + "\n"
+	}
+	var files []string
+	for _, file := range f.crdFiles {
+		if rel, err := filepath.Rel(dir, file); err == nil {
+			files = append(files, fmt.Sprintf("%q", filepath.ToSlash(rel)))
+		}
+	}
+	if len(files) > 1 {
+		return "CRDs: []string{\n" + strings.Join(files, ",\n") + ",\n},\n"
+	}
+	return "CRDs: []string{" + files[0] + "},\n"
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the expected files")
+
+// repository is the root of this repository.
+const repository = "../.."
+
+// project copies a project of testdata to a module of its own, with the dependencies of this repository, and returns its folder.
+func project(t *testing.T, name string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", name))); err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs(repository)
+	require.NoError(t, err)
+	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	require.NoError(t, err)
+	content := strings.Replace(string(mod), "module "+libraryPath, "module example.com/"+name, 1)
+	content += "\nrequire " + libraryPath + " v0.0.0\nreplace " + libraryPath + " => " + root + "\n"
+	write(t, filepath.Join(dir, "go.mod"), content)
+	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	require.NoError(t, err)
+	write(t, filepath.Join(dir, "go.sum"), string(sum))
+	return dir
+}
+
+func write(t *testing.T, file, content string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	require.NoError(t, os.WriteFile(file, []byte(content), 0o644))
+}
+
+// command runs the command, and returns what it prints and its exit code.
+func command(args ...string) (stdout, stderr string, code int) {
+	var out, errs bytes.Buffer
+	code = run(args, &out, &errs)
+	return out.String(), errs.String(), code
+}
+
+// goCommand runs the go command in a module without the network.
+func goCommand(t *testing.T, dir string, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GOPROXY=off")
+	output, err := cmd.CombinedOutput()
+	return string(output), err
+}
+
+// TestGenerated compares the test and the report with the files in testdata, and compiles or runs the test as it is written, with
+// nothing filled in.
+func TestGenerated(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		file   string
+		run    []string
+		output string
+	}{
+		"shop":     {"kubebuilder's layout with a sample: a literal in main, of which one value comes from a flag", "internal/controller/explore_test.go", []string{"test", "-vet=off", "-run", "TestExploreShop", "-v"}, `survived \d+ single faults`},
+		"accounts": {"a constructor, a function that sets up, a reconciler without a setup, one that cannot be reached; no sample", "controllers/explore_test.go", []string{"list", "-test", "-export"}, ``},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := project(t, name)
+			stdout, stderr, code := command(dir)
+			require.Zero(t, code, stderr)
+			content, err := os.ReadFile(filepath.Join(dir, test.file))
+			require.NoError(t, err)
+			report := regexp.MustCompile(`(?m)^  cd .*\n`).ReplaceAllString(stdout, "")
+			compare(t, test.reason, filepath.Join("testdata", name+".report"), report)
+			compare(t, test.reason, filepath.Join("testdata", name+".golden"), string(content))
+			output, err := goCommand(t, dir, append(test.run, "./"+filepath.Dir(test.file))...)
+			require.NoError(t, err, output)
+			assert.Regexp(t, test.output, output)
+		})
+	}
+}
+
+func compare(t *testing.T, reason, file, got string) {
+	t.Helper()
+	if *update {
+		write(t, file, got)
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s: %s (-want +got), write it with -update:\n%s", reason, file, diff)
+	}
+}
+
+// TestOutput prints the test, and overwrites it only with -f.
+func TestOutput(t *testing.T) {
+	dir := project(t, "shop")
+	stdout, stderr, code := command("-o", "-", dir)
+	require.Zero(t, code, stderr)
+	assert.Contains(t, stdout, "func TestExploreShop(")
+	assert.Contains(t, stderr, "Left to fill in")
+
+	file := filepath.Join(dir, "internal/controller/explore_test.go")
+	write(t, file, "package controller_test\n")
+	_, stderr, code = command(dir)
+	assert.Equal(t, 1, code)
+	assert.Contains(t, stderr, "internal/controller/explore_test.go exists: overwrite it with -f")
+	_, stderr, code = command("-f", dir)
+	assert.Zero(t, code, stderr)
+}
+
+// ofNoKind is a package with a reconciler of no kind.
+const ofNoKind = "package x\n\nimport (\n\"context\"\nctrl \"sigs.k8s.io/controller-runtime\"\n)\n\ntype R struct{}\n\n" +
+	"func (R) Reconcile(context.Context, ctrl.Request) (ctrl.Result, error) { return ctrl.Result{}, nil }\n"
+
+// TestCommands names the modules that an older operator has to raise.
+func TestCommands(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), "module x\n\nrequire (\nk8s.io/component-base v0.36.3\nk8s.io/metrics v0.37.2\nsigs.k8s.io/controller-runtime v0.24.1\n)\n")
+	write(t, filepath.Join(dir, "r.go"), ofNoKind)
+	write(t, filepath.Join(dir, "vendor/modules.txt"), "")
+	stdout, stderr, code := command(dir)
+	require.Zero(t, code, stderr)
+	assert.Contains(t, stdout, "note: go.mod has controller-runtime v0.24.1, and the library needs v0.25.x")
+	assert.Contains(t, stdout, "  go get -t "+libraryPath+"/reconcile/reconciletest sigs.k8s.io/controller-runtime@v0.25.2 k8s.io/component-base@v0.37.2\n"+
+		"  go mod vendor\n  go test -run TestExplore -v .\n")
+}
+
+func TestBadInput(t *testing.T) {
+	tests := map[string]struct {
+		reason string
+		files  map[string]string
+		args   []string // {} is the module's folder
+		code   int
+		want   string
+	}{
+		"NoFolder":      {"a mistyped name", nil, []string{"{}/nowhere"}, 1, "nowhere is not a folder: name the folder of the reconcilers"},
+		"NoModule":      {"not a Go module", nil, []string{"{}"}, 1, "no go.mod in"},
+		"BrokenGoMod":   {"go mod edit says why", map[string]string{"go.mod": "modul x\n"}, []string{"{}"}, 1, "could not be read"},
+		"NoGoFiles":     {"a folder of manifests", map[string]string{"go.mod": "module x\n", "a.yaml": ""}, []string{"{}"}, 1, "no Go files in"},
+		"NoReconciler":  {"a folder of API types", map[string]string{"go.mod": "module x\n", "a.go": "package x\n"}, []string{"{}"}, 1, "no reconciler in"},
+		"Syntax":        {"nothing else can be found", map[string]string{"go.mod": "module x\n", "a.go": "package\n"}, []string{"{}"}, 1, "cannot be parsed: correct them first"},
+		"UnknownFlag":   {"usage errors have code 2", nil, []string{"-x"}, 2, "flag provided but not defined: -x; see explore -h"},
+		"OutputNoTest":  {"go test would not find it", nil, []string{"-o", "explore.go", "."}, 2, "name a file that ends in _test.go"},
+		"OutputFolder":  {"each package has its own file", nil, []string{"-o", "a/b_test.go", "."}, 2, "without a folder"},
+		"NothingElse":   {"a reconciler without kinds, definitions and main", map[string]string{"go.mod": "module x\n", "r.go": ofNoKind}, []string{"{}"}, 0, ""},
+		"BrokenSamples": {"what cannot be read is left out", map[string]string{"go.mod": "module x\n", "r.go": ofNoKind, "config/samples/a.yaml": "{{ a }}", "config/crd/bases/a.yaml": ":\n-"}, []string{"{}"}, 0, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for file, content := range test.files {
+				write(t, filepath.Join(dir, file), content)
+			}
+			var args []string
+			for _, arg := range test.args {
+				args = append(args, strings.ReplaceAll(arg, "{}", dir))
+			}
+			_, stderr, code := command(args...)
+			assert.Equal(t, test.code, code, "%s: %s", test.reason, stderr)
+			assert.Contains(t, stderr, test.want, test.reason)
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	stdout, _, code := command("-h")
+	assert.Zero(t, code)
+	assert.Contains(t, stdout, "overwrite the file if it exists")
+}

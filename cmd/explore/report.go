@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// controllerRuntimeMinor is the version of controller-runtime with which the library works, and kubernetesMinor the version of the
+// modules of Kubernetes that it needs.
+const (
+	controllerRuntimeMinor = "v0.25."
+	kubernetesMinor        = "v0.37."
+)
+
+// besides are modules of Kubernetes that compile only with the same version of k8s.io/api, and that the library does not require: go
+// get does not raise them by itself.
+var besides = []string{"k8s.io/cli-runtime", "k8s.io/component-base", "k8s.io/component-helpers", "k8s.io/kubectl", "k8s.io/metrics"}
+
+// report prints what was found, what is left to fill in, and which commands come next.
+func (g *generator) report(w io.Writer, output string, content []byte) {
+	file := "standard output"
+	if output != "-" {
+		file = g.m.relative(filepath.Join(g.p.dir, output))
+	}
+	fmt.Fprintf(w, "%s: a test of package %s\n", file, g.p.path)
+	for _, r := range g.p.reconcilers {
+		fmt.Fprintf(w, "  reconciler %s, %s\n", r.name, g.m.position(r.at.Pos()))
+	}
+	for _, line := range g.summary {
+		fmt.Fprintf(w, "  %s\n", line)
+	}
+	for _, line := range g.warnings() {
+		fmt.Fprintf(w, "  note: %s\n", line)
+	}
+	fmt.Fprintln(w, "\nLeft to fill in; the test compiles without it:")
+	for i, line := range strings.Split(string(content), "\n") {
+		if _, what, ok := strings.Cut(line, "// FILL IN "); ok {
+			fmt.Fprintf(w, "  %s:%d: %s\n", file, i+1, what)
+		}
+	}
+	fmt.Fprintln(w, "\nNext:")
+	for _, command := range g.commands() {
+		fmt.Fprintf(w, "  %s\n", command)
+	}
+	fmt.Fprintln(w)
+}
+
+// warnings returns what the test cannot do by itself.
+func (g *generator) warnings() (lines []string) {
+	for _, name := range g.missing {
+		lines = append(lines, name+" has no custom resource definition in the module: write it with make manifests and call the command again, "+
+			"or add the file to CRDs and write a test")
+	}
+	for _, kind := range g.kinds() {
+		isForeign := !strings.HasPrefix(kind.path, "k8s.io/api/") && !slices.Contains(g.missing, kind.name)
+		if isForeign && strings.Contains(kind.path, ".") && !g.found.isDefined(kind) {
+			lines = append(lines, fmt.Sprintf("%s of %s is watched, and the module has no custom resource definition of it: add its file to CRDs", kind.name, kind.path))
+		}
+	}
+	if g.m.hasWebhooks() {
+		lines = append(lines, "no webhook is called: write into the object what its defaults would set")
+	}
+	for _, problem := range g.m.problems {
+		lines = append(lines, "left out, since it cannot be parsed: "+problem)
+	}
+	if version := g.m.required[controllerRuntime]; version != "" && !strings.HasPrefix(version, controllerRuntimeMinor) {
+		lines = append(lines, fmt.Sprintf("go.mod has controller-runtime %s, and the library needs %sx: go get raises it, and code that uses what was removed has to follow",
+			version, controllerRuntimeMinor))
+	}
+	return lines
+}
+
+// hasWebhooks reports whether the module registers webhooks.
+func (m *module) hasWebhooks() bool {
+	return slices.ContainsFunc(m.sources(), func(p *pkg) bool {
+		return slices.ContainsFunc(p.files, func(s *source) bool {
+			return mentions(s.File, "NewWebhookManagedBy") || mentions(s.File, "WebhookManagedBy")
+		})
+	})
+}
+
+// commands returns the commands that come next.
+func (g *generator) commands() (commands []string) {
+	if rel, err := filepath.Rel(".", g.m.root); err == nil && rel != "." {
+		commands = append(commands, "cd "+rel)
+	}
+	if g.m.required[libraryPath] == "" && g.m.path != libraryPath {
+		version := "v0.25.2"
+		if own := g.m.required[controllerRuntime]; strings.HasPrefix(own, controllerRuntimeMinor) {
+			version = own
+		}
+		get := "go get -t " + libraryPath + "/reconcile/reconciletest " + controllerRuntime + "@" + version
+		for _, module := range besides {
+			if own := g.m.required[module]; own != "" && own < kubernetesMinor {
+				get += " " + module + "@" + kubernetesMinor + "2"
+			}
+		}
+		commands = append(commands, get)
+	}
+	if g.m.vendored {
+		commands = append(commands, "go mod vendor")
+	}
+	run := "'^TestExplore'"
+	if len(g.tests) == 1 {
+		run = g.tests[0]
+	}
+	folder := "./" + g.m.relative(g.p.dir)
+	if g.p.dir == g.m.root {
+		folder = "."
+	}
+	return append(commands, "go test -run "+run+" -v "+folder)
+}

@@ -1,0 +1,307 @@
+package main
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// place is where an expression stands.
+type place struct {
+	*source
+	fn *ast.FuncDecl // nil at the top level
+}
+
+// variable is a local variable of main.
+type variable struct {
+	fn   *ast.FuncDecl
+	name string
+}
+
+// safe are packages outside of the module whose functions are called as main calls them.
+var safe = []string{"time", "k8s.io/utils/ptr", "k8s.io/utils/clock", "errors", "strings"}
+
+// value returns the code of an expression of main, where it means the same in the test. It may declare variables.
+func (g *generator) value(e ast.Expr, at place) (code string, ok bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		return e.Value, true
+	case *ast.ParenExpr:
+		return g.value(e.X, at)
+	case *ast.BinaryExpr:
+		x, ok := g.value(e.X, at)
+		if !ok {
+			return "", false
+		}
+		y, ok := g.value(e.Y, at)
+		return x + " " + e.Op.String() + " " + y, ok
+	case *ast.UnaryExpr:
+		x, ok := g.value(e.X, at)
+		return e.Op.String() + x, ok && e.Op != token.ARROW
+	case *ast.CompositeLit:
+		return g.literal(e, at)
+	case *ast.Ident:
+		return g.variable(e.Name, at)
+	case *ast.SelectorExpr:
+		return g.selected(e, at)
+	case *ast.CallExpr:
+		return g.call(e, at)
+	}
+	return "", false
+}
+
+func (g *generator) selected(e *ast.SelectorExpr, at place) (string, bool) {
+	x, ok := e.X.(*ast.Ident)
+	if !ok {
+		return "", false
+	}
+	imported := at.imported(x.Name)
+	switch {
+	case imported == "" || !g.canImport(imported):
+		return "", false
+	case imported == controllerRuntime+"/pkg/metrics": // a second process would register there again
+		return g.use("github.com/prometheus/client_golang/prometheus", "prometheus") + ".NewRegistry()", e.Sel.Name == "Registry"
+	case imported == "os" || imported == "flag":
+		return "", false
+	}
+	return g.use(imported, x.Name) + "." + e.Sel.Name, true
+}
+
+// literal returns the code of a composite literal. It leaves out what cannot be taken from main.
+func (g *generator) literal(e *ast.CompositeLit, at place) (string, bool) {
+	t, ok := g.typeCode(e.Type, at.source)
+	if !ok {
+		return "", false
+	}
+	var elements []string
+	for _, element := range e.Elts {
+		key, value := "", element
+		if kv, ok := element.(*ast.KeyValueExpr); ok {
+			name, isField := kv.Key.(*ast.Ident)
+			if !isField {
+				return "", false
+			}
+			key, value = name.Name+": ", kv.Value
+		}
+		code, ok := g.try(func() (string, bool) { return g.value(value, at) })
+		switch {
+		case ok:
+			elements = append(elements, key+code+",")
+		case key == "":
+			return "", false
+		default:
+			elements = append(elements, fillIn(key+g.m.from(value, at)))
+		}
+	}
+	if len(elements) == 0 {
+		return t + "{}", true
+	}
+	return t + "{\n" + strings.Join(elements, "\n") + "\n}", true
+}
+
+// variable returns a variable or a constant of main, which it declares in Start if main makes it from what Start has.
+func (g *generator) variable(name string, at place) (string, bool) {
+	if declared, ok := g.declared[variable{at.fn, name}]; ok {
+		return declared, true
+	}
+	if types.Universe.Lookup(name) != nil && !ast.IsExported(name) {
+		return name, true
+	}
+	if constant := at.pkg.constant(name); constant != "" {
+		return constant, true
+	}
+	define := assigned(at.fn, name)
+	if define == nil || len(define.Lhs) > 2 {
+		return "", false
+	}
+	code, ok := g.value(define.Rhs[0], at)
+	if !ok {
+		return "", false
+	}
+	own := g.unique(name)
+	g.declared[variable{at.fn, name}] = own
+	if len(define.Lhs) == 2 {
+		g.statements = append(g.statements, own+", err := "+code, "if err != nil {\nreturn err\n}")
+	} else {
+		g.statements = append(g.statements, own+" := "+code)
+	}
+	return own, true
+}
+
+// assigned returns the statement that declares a variable, nil if it is set more than once.
+func assigned(fn *ast.FuncDecl, name string) (found *ast.AssignStmt) {
+	if fn == nil {
+		return nil
+	}
+	count := 0
+	ast.Inspect(fn, func(n ast.Node) bool {
+		assign, ok := n.(*ast.AssignStmt)
+		if !ok {
+			return true
+		}
+		for i, left := range assign.Lhs {
+			if id, ok := left.(*ast.Ident); ok && id.Name == name {
+				count++
+				second, _ := assign.Lhs[len(assign.Lhs)-1].(*ast.Ident)
+				if i == 0 && len(assign.Rhs) == 1 && assign.Tok == token.DEFINE && (len(assign.Lhs) == 1 || second != nil && second.Name == "err") {
+					found = assign
+				}
+			}
+		}
+		return true
+	})
+	if count != 1 {
+		return nil
+	}
+	return found
+}
+
+// constant returns the literal value of a constant of the package, "" if there is none.
+func (p *pkg) constant(name string) (value string) {
+	for _, s := range p.files {
+		for _, decl := range s.Decls {
+			gen, ok := decl.(*ast.GenDecl)
+			if !ok || gen.Tok != token.CONST {
+				continue
+			}
+			for _, spec := range gen.Specs {
+				spec, ok := spec.(*ast.ValueSpec)
+				if !ok || len(spec.Names) != 1 || len(spec.Values) != 1 || spec.Names[0].Name != name {
+					continue
+				}
+				if literal, ok := spec.Values[0].(*ast.BasicLit); ok {
+					value = literal.Value
+				}
+			}
+		}
+	}
+	return value
+}
+
+// call returns the code of a call: of the manager, of a function of the module, or of a safe one.
+func (g *generator) call(e *ast.CallExpr, at place) (string, bool) {
+	fun, ok := e.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return "", false
+	}
+	x, ok := fun.X.(*ast.Ident)
+	if !ok {
+		return "", false
+	}
+	imported := at.imported(x.Name)
+	if imported == "" {
+		return g.managerCall(fun.Sel.Name, e.Args, at)
+	}
+	if !g.canImport(imported) {
+		return "", false
+	}
+	if fn, s := g.m.function(imported, fun.Sel.Name); fn != nil {
+		args, ok := g.arguments(fn.Type, s, e.Args, at)
+		return g.use(imported, x.Name) + "." + fun.Sel.Name + "(" + args + ")", ok
+	}
+	if !slices.Contains(safe, imported) {
+		return "", false
+	}
+	var args []string
+	for _, arg := range e.Args {
+		code, ok := g.value(arg, at)
+		if !ok {
+			return "", false
+		}
+		args = append(args, code)
+	}
+	return g.use(imported, x.Name) + "." + fun.Sel.Name + "(" + strings.Join(args, ", ") + ")", true
+}
+
+// managerCall returns the code of a call of one of the manager's getters.
+func (g *generator) managerCall(method string, args []ast.Expr, at place) (string, bool) {
+	switch method {
+	case "GetClient", "GetScheme", "GetAPIReader", "GetConfig", "GetCache", "GetFieldIndexer", "GetHTTPClient", "GetLogger", "GetRESTMapper":
+		return "mgr." + method + "()", len(args) == 0
+	case "GetEventRecorderFor", "GetEventRecorder":
+		if len(args) == 1 {
+			name, ok := g.value(args[0], at)
+			return "mgr." + method + "(" + name + ")", ok
+		}
+	}
+	return "", false
+}
+
+// function returns a function of a package of the module, nil if there is none.
+func (m *module) function(imported, name string) (found *ast.FuncDecl, in *source) {
+	p := m.parse(m.folderIn(imported))
+	if p == nil {
+		return nil, nil
+	}
+	p.functions(func(s *source, fn *ast.FuncDecl) {
+		if fn.Recv == nil && fn.Name.Name == name && fn.Type.TypeParams == nil {
+			found, in = fn, s
+		}
+	})
+	return found, in
+}
+
+// arguments returns the arguments of a call of a function of the module: as main has them, else by their types, else zero values
+// that are to be filled in.
+func (g *generator) arguments(fn *ast.FuncType, s *source, given []ast.Expr, at place) (string, bool) {
+	var args []string
+	params := slices.DeleteFunc(parameters(fn.Params), func(p parameter) bool { _, isVariadic := p.expr.(*ast.Ellipsis); return isVariadic })
+	for i, param := range params {
+		if code := g.filled(param.expr, s); code != "" {
+			args = append(args, code)
+			continue
+		}
+		comment := param.name + ": a " + strings.Join(strings.Fields(g.m.text(s, param.expr)), " ")
+		if len(given) >= len(params) {
+			code, ok := g.try(func() (string, bool) { return g.value(given[i], at) })
+			if ok {
+				args = append(args, code)
+				continue
+			}
+			comment = param.name + ": " + g.m.from(given[i], at)
+		}
+		t, ok := g.typeCode(param.expr, s)
+		if !ok {
+			return "", false
+		}
+		args = append(args, "\n"+fillIn(comment)+"\n*new("+t+")")
+	}
+	list := strings.Join(args, ", ")
+	if strings.Contains(list, "\n") {
+		list += ",\n"
+	}
+	return list, true
+}
+
+// try undoes the declarations of what cannot be rendered.
+func (g *generator) try(render func() (string, bool)) (string, bool) {
+	statements, declared := len(g.statements), maps.Clone(g.declared)
+	code, ok := render()
+	if !ok {
+		g.statements, g.declared = g.statements[:statements], declared
+	}
+	return code, ok
+}
+
+// canImport reports whether the test may import a package.
+func (g *generator) canImport(imported string) bool {
+	if p := g.m.parse(g.m.folderIn(imported)); p != nil && p.name == "main" && p != g.p {
+		return false
+	}
+	i := strings.LastIndex("/"+imported+"/", "/internal/")
+	return i < 1 || strings.HasPrefix(g.p.path+"/", imported[:i-1]+"/")
+}
+
+// from names an expression of main and where it stands.
+func (m *module) from(e ast.Expr, at place) string {
+	text := strings.Join(strings.Fields(m.text(at.source, e)), " ")
+	if len(text) > 60 {
+		text = text[:60] + "…"
+	}
+	return text + " in " + m.position(e.Pos())
+}
+
+func fillIn(text string) string { return "// FILL IN " + text }
