@@ -150,9 +150,9 @@ func (g *generator) file() ([]byte, error) {
 		g.use(imported, name)
 	}
 	g.use(g.p.path, g.p.name)
-	schemes := "utilruntime.Must(clientgoscheme.AddToScheme(scheme))\n"
+	schemes := []string{"utilruntime.Must(clientgoscheme.AddToScheme(scheme))\n"}
 	for _, added := range g.schemes() {
-		schemes += "utilruntime.Must(" + g.use(added.path, added.alias()) + "." + added.name + "(scheme))\n"
+		schemes = append(schemes, "utilruntime.Must("+g.use(added.path, added.alias())+"."+added.name+"(scheme))\n")
 	}
 	for _, r := range g.p.reconcilers {
 		g.wire(r)
@@ -169,12 +169,13 @@ func (g *generator) file() ([]byte, error) {
 		g.tests = append(g.tests, "TestExplore")
 		tests.WriteString("\nfunc TestExplore(t *testing.T) {\n" + fillIn("what a user does, such as reconciletest.Create(obj)") + "\nexplore(t)\n}\n")
 	}
-	body := fmt.Sprintf(header, g.p.name, "%s", schemes, start, g.found.field(g.p.dir)) + tests.String()
+	body := fmt.Sprintf(header, g.p.name, "%s", strings.Join(schemes, ""), start, g.found.field(g.p.dir)) + tests.String()
+	before, _, _ := strings.Cut(body, "// explore tries")
 	var imports strings.Builder
 	for _, standard := range []bool{true, false} {
 		for _, imported := range slices.Sorted(maps.Keys(g.imports)) {
 			first, _, _ := strings.Cut(imported, "/")
-			if name := g.imports[imported]; usesPackage(body[:strings.Index(body, "// explore tries")]+fixed, name) && standard != strings.Contains(first, ".") {
+			if name := g.imports[imported]; usesPackage(before+fixed, name) && standard != strings.Contains(first, ".") {
 				if name == path.Base(imported) {
 					name = ""
 				}

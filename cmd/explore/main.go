@@ -95,7 +95,7 @@ func explore(opts options, stdout, stderr io.Writer) error {
 		}
 		if opts.output == "-" {
 			fmt.Fprint(stderr, string(content))
-		} else if err := os.WriteFile(file, content, 0o644); err != nil { //nolint:gosec // source code that everybody may read
+		} else if err := os.WriteFile(file, content, 0o644); err != nil {
 			return err
 		}
 		generated.report(stdout, opts.output, content)

@@ -58,8 +58,7 @@ func (m *module) readGoMod() error {
 	cmd.Dir = m.root
 	output, err := cmd.Output()
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%s", strings.TrimSpace(string(exit.Stderr)))
 		}
 		return fmt.Errorf("go.mod in %s could not be read: %w", m.root, err)

@@ -92,13 +92,13 @@ func (g *generator) commands() (commands []string) {
 		if own := g.m.required[controllerRuntime]; strings.HasPrefix(own, controllerRuntimeMinor) {
 			version = own
 		}
-		get := "go get -t " + libraryPath + "/reconcile/reconciletest " + controllerRuntime + "@" + version
+		get := []string{"go get -t " + libraryPath + "/reconcile/reconciletest " + controllerRuntime + "@" + version}
 		for _, module := range besides {
 			if own := g.m.required[module]; own != "" && own < kubernetesMinor {
-				get += " " + module + "@" + kubernetesMinor + "2"
+				get = append(get, module+"@"+kubernetesMinor+"2")
 			}
 		}
-		commands = append(commands, get)
+		commands = append(commands, strings.Join(get, " "))
 	}
 	if g.m.vendored {
 		commands = append(commands, "go mod vendor")

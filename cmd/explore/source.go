@@ -99,16 +99,6 @@ func isVersion(name string) bool {
 	return strings.HasPrefix(name, "v") && err == nil
 }
 
-// imports reports whether a file imports a package.
-func (s *source) imports(imported string) bool {
-	for _, spec := range s.Imports {
-		if spec.Path.Value == strconv.Quote(imported) {
-			return true
-		}
-	}
-	return false
-}
-
 // typeOf returns the named type of a type expression or of a composite literal, without pointers.
 func (s *source) typeOf(e ast.Expr) typeRef {
 	switch e := e.(type) {

@@ -184,17 +184,8 @@ func (g *generator) schemes() (added []typeRef) {
 		if p.name != "main" {
 			continue
 		}
-		for _, s := range p.files {
-			ast.Inspect(s.File, func(n ast.Node) bool {
-				call, ok := n.(*ast.CallExpr)
-				if !ok || len(call.Args) != 1 {
-					return true
-				}
-				if fun := s.typeOf(call.Fun); fun.path != p.path && (fun.name == "AddToScheme" || fun.name == "Install") {
-					add(fun)
-				}
-				return true
-			})
+		for _, fun := range p.addedToScheme() {
+			add(fun)
 		}
 	}
 	for _, kind := range g.kinds() {
@@ -204,6 +195,21 @@ func (g *generator) schemes() (added []typeRef) {
 		if p := g.m.parse(g.m.folderOf(kind.path)); p != nil && p.declares("AddToScheme") {
 			add(typeRef{kind.path, "AddToScheme"})
 		}
+	}
+	return added
+}
+
+// addedToScheme returns the functions of other packages that a package calls to add types to its scheme.
+func (p *pkg) addedToScheme() (added []typeRef) {
+	for _, s := range p.files {
+		ast.Inspect(s.File, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && len(call.Args) == 1 {
+				if fun := s.typeOf(call.Fun); fun.path != p.path && (fun.name == "AddToScheme" || fun.name == "Install") {
+					added = append(added, fun)
+				}
+			}
+			return true
+		})
 	}
 	return added
 }
