@@ -45,12 +45,14 @@ func (g *guarded) step() {
 	}
 }
 
-// trace returns what has happened in the run.
+// trace returns what has happened in the run so far. It is empty if the run hangs while it holds its lock.
 func (g *guarded) trace() *trace.Trace {
-	if r := g.run.Load(); r != nil {
-		return r.Trace
+	r := g.run.Load()
+	if r == nil || !r.Mu.TryLock() {
+		return &trace.Trace{}
 	}
-	return &trace.Trace{}
+	defer r.Mu.Unlock()
+	return r.Trace.Snapshot()
 }
 
 // hang describes why the run does not go on.

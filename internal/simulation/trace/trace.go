@@ -46,6 +46,19 @@ func (t *Trace) Add(r Row) {
 	t.rows = append(t.rows, r)
 }
 
+// Snapshot returns a copy, for a reader that does not wait for the run to end.
+func (t *Trace) Snapshot() *Trace {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := &Trace{begun: t.begun, rows: slices.Clone(t.rows), phases: slices.Clone(t.phases)}
+	for i, row := range now.rows {
+		if row.Call != nil {
+			now.rows[i].Call = new(*row.Call)
+		}
+	}
+	return now
+}
+
 // Length returns how many rows there are.
 func (t *Trace) Length() int {
 	t.mu.Lock()
