@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"sync"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/memoryserver/crd"
@@ -78,24 +76,6 @@ func CRDs(paths ...string) Option {
 				return err
 			}
 			s.definitions = append(s.definitions, definitions...)
-		}
-		return nil
-	}
-}
-
-// CRD adds custom resource definitions that the test builds itself.
-func CRD(definitions ...*apiextensionsv1.CustomResourceDefinition) Option {
-	return func(s *settings) error {
-		for _, definition := range definitions {
-			content, err := json.Marshal(definition)
-			if err != nil {
-				return fmt.Errorf("custom resource definition %s: %w", definition.Name, err)
-			}
-			parsed, err := crd.Parse(content)
-			if err != nil {
-				return fmt.Errorf("custom resource definition %s: %w", definition.Name, err)
-			}
-			s.definitions = append(s.definitions, parsed...)
 		}
 		return nil
 	}
