@@ -47,7 +47,7 @@ func (c *call) jsonBody() ([]byte, error) {
 	return nil, unsupported(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, fmt.Sprintf("the body of the request was in an unknown format - accepted media types include: %s, %s", runtime.ContentTypeJSON, runtime.ContentTypeProtobuf))
 }
 
-// sentObject returns the object in the body of a request. As on the real server, the path gives a namespace that the body does not have.
+// sentObject returns the object in the body of a request. If the body has no namespace, the namespace of the path counts, as on the real server.
 func (c *call) sentObject() (*unstructured.Unstructured, error) {
 	content, err := c.jsonBody()
 	if err != nil {

@@ -78,7 +78,7 @@ func (r *BlogReconciler) reconcileConfigMap(ctx context.Context, blog *Blog) (ma
 	return settings, r.apply(ctx, blog, m, func() { m.Data = settings })
 }
 
-// reconcileServices applies a Service for clients, and one that gives each pod a name.
+// reconcileServices applies a Service for clients, and a headless one for the names of the pods.
 func (r *BlogReconciler) reconcileServices(ctx context.Context, blog *Blog) error {
 	ports := []corev1.ServicePort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString("http")}}
 	for _, name := range []string{blog.Name, blog.Name + "-pods"} {
