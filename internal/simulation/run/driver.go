@@ -7,6 +7,7 @@ import (
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
 	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
+	"github.com/opblocks/opblocks/internal/simulation/operator"
 	"github.com/opblocks/opblocks/internal/simulation/world"
 )
 
@@ -62,7 +63,8 @@ type progress struct {
 	clusterSteps int           // the steps of the rest of the cluster since the last pass
 	version      world.Version // the version after the last change
 	injected     int           // how many faults have been injected
-	quietSince   time.Time     // the time of the last change or fault
+	leader       *operator.Process
+	quietSince   time.Time // the time of the last change or fault, or of the last start of a process
 	attempts     fakemanager.Attempts
 	stopped      bool // the operator is down, and the rest of the cluster has nothing to do
 }
@@ -79,13 +81,13 @@ func (r *Run) settle() { r.work(r.scenario.horizon()) }
 
 // work is settle with another horizon. With 0 no delays are followed.
 func (r *Run) work(horizon time.Duration) {
-	p := &progress{horizon: horizon, version: r.Version(), injected: r.InjectedSoFar(), quietSince: time.Now(), attempts: fakemanager.Attempts{}}
+	p := &progress{horizon: horizon, version: r.Version(), injected: r.InjectedSoFar(), leader: r.Leader, quietSince: time.Now(), attempts: fakemanager.Attempts{}}
 	all, begun := transitions(), time.Now()
 	for !p.stopped && r.Failure() == nil {
 		r.Observe()
 		r.stopIfDue()
-		if injected := r.InjectedSoFar(); injected != p.injected { // time to recover from the fault
-			p.injected, p.quietSince, p.attempts = injected, time.Now(), fakemanager.Attempts{}
+		if injected := r.InjectedSoFar(); injected != p.injected || r.Leader != p.leader { // time to recover from the fault, or to start
+			p.injected, p.leader, p.quietSince, p.attempts = injected, r.Leader, time.Now(), fakemanager.Attempts{}
 		}
 		if now := r.Version(); now != p.version {
 			p.version, p.quietSince, p.attempts = now, time.Now(), fakemanager.Attempts{}
