@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,6 +44,16 @@ func (m *missedChanges) explain(wrote []string) error {
 	return fmt.Errorf("a pass over %s lists %s of other objects too: %s triggered no pass, and when the operator was quiet one more pass still had to %s\n"+
 		"List those of the object alone, by a label or by an index of the owner. If all are meant, enqueue the object for each",
 		object, kinds, strings.Join(m.others, ", "), had)
+}
+
+// explainDelay returns the error about a pass that was still to come when the operator counted as quiet.
+func (m *missedChanges) explainDelay(delay time.Duration, wrote []string) error {
+	remedy := "If that pass is meant to do it, set a Horizon in which it runs"
+	if all := slices.Concat(m.unwatched, m.elsewhere, m.others); len(all) > 0 {
+		remedy = fmt.Sprintf("Either a watch is missing: %s triggered no pass. Or that pass is meant to see it: then set a Horizon in which it runs", strings.Join(all, ", "))
+	}
+	return fmt.Errorf("the last pass over %s asked for another one after %s, for which the scenario does not wait, and when the operator was quiet one more pass still had to %s\n%s",
+		operator.DescribeTarget(m.over), delay, strings.Join(wrote, ", "), remedy)
 }
 
 // missedChanges returns the changes since the second to last pass over the object of the last pass, of the kinds that the last

@@ -8,6 +8,7 @@ import (
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
 	"github.com/opblocks/opblocks/internal/simulation/failure"
+	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/internal/simulation/request"
 	"github.com/opblocks/opblocks/internal/simulation/state"
@@ -29,11 +30,26 @@ func (c *restCheck) explain() error {
 			"Return the error, so that the pass is retried", request.Pass, request.String(), request.Err)
 	}
 	missed, last := c.missedChanges(), c.lastChangeOf(wrote)
-	if !missed.none() && !c.writesAgain(wrote) {
+	delay := c.delayBefore(missed.over)
+	switch {
+	case delay == 0 && missed.none(), c.writesAgain(wrote):
+	case delay > 0:
+		return missed.explainDelay(delay, wrote)
+	default:
 		return missed.explain(wrote)
 	}
 	return fmt.Errorf("the operator does not rest: if nothing has changed a pass must write nothing, and one more pass still had to %s%s",
 		strings.Join(wrote, ", "), fieldsOf(last)+c.heartbeatRemedy(last))
+}
+
+// delayBefore returns the delay for which the last pass over an object before the check has asked. It returns 0 if that pass asked for none.
+func (c *restCheck) delayBefore(over fakemanager.Target) time.Duration {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	if last := c.Passes.Before[over]; last.Err == nil {
+		return last.Result.RequeueAfter
+	}
+	return 0
 }
 
 // swallowed returns the last of the requests before the check, if it was refused, and its pass, the last one over its object, ended
