@@ -167,7 +167,11 @@ func StateError(action string, v state.Verdict, side func() (line string, wrong 
 		line, asked := side()
 		return failure.Finding{Kind: kinds.DoesNotSurvive, Cause: main.Cause(), Object: main.Object, Asked: asked, Err: fmt.Errorf("after %q the state is not the same as without faults:\n  %s\n%s", action, strings.Join(lines, "\n  "), line)}
 	case len(v.Timing) > 0:
-		return failure.Finding{Kind: kinds.DependsOnTiming, Cause: v.TimingAt[0].Cause(), Object: v.TimingAt[0].Object, Err: fmt.Errorf("after %q the state depends on timing: either may be wrong\n  %s", action, strings.Join(firstLines(v.Timing), "\n  "))}
+		lines := make([]string, len(v.Timing))
+		for i := range v.Timing {
+			lines[i] = v.Timing[i].Line
+		}
+		return failure.Finding{Kind: kinds.DependsOnTiming, Cause: v.Timing[0].Cause, Object: v.Timing[0].Object, Err: fmt.Errorf("after %q the state depends on timing: either may be wrong\n  %s", action, strings.Join(firstLines(lines), "\n  "))}
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (v *Verdict) takeAllocations() {
 		if !areExchanged(changes) {
 			continue
 		}
-		v.Timing, v.TimingAt = append(v.Timing, allocationLine(at, changes)), append(v.TimingAt, changes[0])
+		v.Timing = append(v.Timing, Timing{Line: allocationLine(at, changes), Object: changes[0].Object, Cause: changes[0].Cause()})
 		v.Wrong = slices.DeleteFunc(v.Wrong, func(c Change) bool {
 			return slices.ContainsFunc(changes, func(other Change) bool { return c.Object == other.Object && c.Path == other.Path })
 		})

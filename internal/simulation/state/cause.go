@@ -1,6 +1,7 @@
 package state
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,14 +26,13 @@ func (c *Change) rank() int {
 }
 
 // Cause returns what changes have in common that probably have the same cause: the kind of the object and the path, without names and
-// without the indices of lists.
+// without the indices of lists. It names the values if something is missing, or if they are of a few, such as Open.
 func (c *Change) Cause() string {
-	kind, _, _ := strings.Cut(c.Object, " ")
-	if c.isWhole() && c.Object != External {
+	if c.namesValues(c.Want, c.Got) {
 		values := c.describe(c.Want, c.Got)
-		return strings.TrimSuffix(kind+" "+indices.ReplaceAllString(c.Path, ""), " ") + ": " + values[0] + " without faults, " + values[1] + " here"
+		return fmt.Sprintf("%s: %s without faults, %s here", c.kindAndPath(), values[0], values[1])
 	}
-	return strings.TrimSuffix(kind+" "+indices.ReplaceAllString(c.Path, ""), " ") + " " + c.direction()
+	return c.kindAndPath() + " " + c.direction()
 }
 
 // direction says how the value of a field differs.
@@ -55,4 +55,7 @@ func (c *Change) direction() string {
 // isEmpty reports whether a value is absent, or nothing.
 func isEmpty(v any) bool { return isAbsent(v) || v == nil || v == "" }
 
-var indices = regexp.MustCompile(`\[\d+\]`)
+var (
+	indices    = regexp.MustCompile(`\[\d+\]`)
+	enumerated = regexp.MustCompile(`^[A-Z][A-Za-z]{0,29}$`) // a value as the API conventions ask for where there are few
+)

@@ -65,10 +65,9 @@ func isWithin(path, of string) bool {
 
 // Verdict is what a state is accused of. The zero value is an acquittal.
 type Verdict struct {
-	Wrong    []Change // differences from the nearer reference at places where the references agree
-	Timing   []string // lines about the other differences, which depend on when the operator starts
-	TimingAt []Change // the difference of each line, or one of several
-	Notes    []string // lines about what the wrong places have in common with the reference
+	Wrong  []Change // differences from the nearer reference at places where the references agree
+	Timing []Timing // the other differences
+	Notes  []string // lines about what the wrong places have in common with the reference
 }
 
 // Judge compares a state with the references. It is right if it equals one of them. Else it is judged against the nearer
@@ -97,7 +96,7 @@ func (r *References) Judge(got State) Verdict {
 		case !differ.overlap(&c) || r.isMissing(&c):
 			v.Wrong = append(v.Wrong, c)
 		case !r.rightlyDiffers(&c):
-			v.Timing, v.TimingAt = append(v.Timing, r.timingLine(&c)), append(v.TimingAt, c)
+			v.Timing = append(v.Timing, r.timings(&c)...)
 		}
 	}
 	v.takeAllocations()
@@ -183,12 +182,6 @@ func isFinished(job any) bool {
 		c, _ := item.(map[string]any)
 		return (c["type"] == "Complete" || c["type"] == "Failed") && c["status"] == "True"
 	})
-}
-
-// timingLine returns a line with the values of both references and of the state.
-func (r *References) timingLine(c *Change) string {
-	values := c.describe(r.Baseline.at(c), r.Late.at(c), c.Got)
-	return fmt.Sprintf("%s: %s without faults, %s if the operator starts late, %s here", c.place(), values[0], values[1], values[2])
 }
 
 // describe returns the values at the changed place. A whole object is only described as present, and so is an item of a list

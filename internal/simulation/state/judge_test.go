@@ -166,6 +166,34 @@ func TestJudge(t *testing.T) {
 			got:        State{"Shop a": conditions("Ready")},
 			wrong:      []string{"Shop a: status.conditions[Degraded]: present without faults, absent here"},
 		},
+		"EntryThatALateStartLacks": {
+			reason: "the values of an entry are named if a late start alone has none, and what they share is left out",
+			references: References{
+				Baseline: State{"Shop a": object{"status": object{"conditions": []any{object{"type": "Suspended", "status": "False", "reason": "Resumed"}}}}},
+				Late:     State{"Shop a": object{"status": object{}}},
+			},
+			got:    State{"Shop a": object{"status": object{"conditions": []any{object{"type": "Suspended", "status": "True", "reason": "Resumed"}}}}},
+			timing: []string{`Shop a: status.conditions[Suspended].status: "False" without faults, nothing if the operator starts late, "True" here`},
+		},
+		"ObjectThatALateStartLacks": {
+			reason: "the same of a whole object, without what is so at another moment of a wait",
+			references: References{
+				Baseline: State{"Shop a": object{"status": object{"colour": "red", "size": "1"}}},
+				Late:     State{},
+				Near:     []State{{"Shop a": object{"status": object{"size": "2"}}}},
+			},
+			got:    State{"Shop a": object{"status": object{"colour": "blue", "size": "2"}}},
+			timing: []string{`Shop a: status.colour: "red" without faults, nothing if the operator starts late, "blue" here`},
+		},
+		"ObjectOfALateStart": {
+			reason: "and if only the late start has one",
+			references: References{
+				Baseline: State{},
+				Late:     State{"Shop a": object{"status": object{"colour": "red", "size": "1"}}},
+			},
+			got:    State{"Shop a": object{"status": object{"colour": "blue", "size": "1"}}},
+			timing: []string{`Shop a: status.colour: nothing without faults, "red" if the operator starts late, "blue" here`},
+		},
 		"FinishedJob": {
 			reason: "a Job that has finished may be kept or not",
 			references: References{
@@ -205,7 +233,11 @@ func TestJudge(t *testing.T) {
 			for i := range verdict.Wrong {
 				wrong = append(wrong, verdict.Wrong[i].String())
 			}
-			if diff := cmp.Diff([][]string{tc.wrong, tc.timing, tc.notes}, [][]string{wrong, verdict.Timing, verdict.Notes}); diff != "" {
+			var timing []string
+			for _, t := range verdict.Timing {
+				timing = append(timing, t.Line)
+			}
+			if diff := cmp.Diff([][]string{tc.wrong, tc.timing, tc.notes}, [][]string{wrong, timing, verdict.Notes}); diff != "" {
 				t.Errorf("%s: wrong, timing and notes, -want +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -1,0 +1,85 @@
+package state
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/opblocks/opblocks/internal/diff"
+)
+
+// Timing is a difference that depends on when the operator starts: the references differ there too.
+type Timing struct {
+	Line   string // the values of both references and of the state
+	Object string
+	Cause  string // see [Change.Cause]
+}
+
+// timings returns the differences at the place of a change. If one reference has nothing there, the other one has something, and so has
+// the state, they are the fields in which these two differ.
+func (r *References) timings(c *Change) []Timing {
+	late := r.Late.at(c)
+	present := r.Baseline.at(c)
+	if isAbsent(present) {
+		present, late = late, present
+	}
+	if !isAbsent(late) || isAbsent(present) || isAbsent(c.Got) || reflect.DeepEqual(present, c.Got) {
+		return []Timing{r.timing(c)}
+	}
+	var all []Timing
+	for _, d := range differences(present, c.Got) {
+		field := &Change{Object: c.Object, Path: joined(c.Path, d.Path), Want: d.Before, Got: d.After}
+		if !r.isNear(field) {
+			all = append(all, r.timing(field))
+		}
+	}
+	return all
+}
+
+// joined returns the path of a field below another path.
+func joined(path string, below diff.Path) string {
+	rest := below.String()
+	if path == "" || rest == "" || rest[0] == '[' {
+		return path + rest
+	}
+	return path + "." + rest
+}
+
+func (r *References) timing(c *Change) Timing {
+	want, late := r.Baseline.at(c), r.Late.at(c)
+	of := Change{Object: c.Object, Path: c.Path, Want: want, Got: c.Got}
+	values := c.describe(want, late, c.Got)
+	sides := fmt.Sprintf("%s without faults, %s if the operator starts late, %s here", values[0], values[1], values[2])
+	cause := of.kindAndPath() + ": " + sides
+	if !c.namesValues(want, late, c.Got) {
+		if reflect.DeepEqual(want, c.Got) {
+			of.Want = late
+		}
+		cause = of.kindAndPath() + " " + of.direction()
+	}
+	return Timing{Line: c.place() + ": " + sides, Object: c.Object, Cause: cause}
+}
+
+// namesValues reports whether a cause names the values at the changed place: whether something is there, or one of a few values.
+func (c *Change) namesValues(values ...any) bool {
+	if c.Object == External {
+		return false
+	}
+	if entry := c.describe(values...)[0]; entry == "present" || entry == "absent" {
+		return true
+	}
+	for _, v := range values {
+		text, isText := v.(string)
+		_, isSwitch := v.(bool)
+		if !isAbsent(v) && !isSwitch && (!isText || !enumerated.MatchString(text)) {
+			return false
+		}
+	}
+	return true
+}
+
+// kindAndPath returns the kind of the object and the path, without names and without the indices of lists.
+func (c *Change) kindAndPath() string {
+	kind, _, _ := strings.Cut(c.Object, " ")
+	return strings.TrimSuffix(kind+" "+indices.ReplaceAllString(c.Path, ""), " ")
+}
