@@ -59,7 +59,7 @@ func TestFindsEveryFault(t *testing.T) {
 
 // faultyOperators has the operators by the name of their mistake.
 var faultyOperators = merged(faultyFinalizers, faultyStatus, faultyChildren, faultyEffects, faultyWiring, faultyTiming, faultyMemory,
-	faultyOutside, faultyOwners, faultyReported, faultyAnswers, faultyPolls)
+	faultyOutside, faultyOwners, faultyReported, faultyAnswers, faultyPolls, faultyRandom)
 
 func merged(all ...map[string]faulty) map[string]faulty {
 	made := map[string]faulty{}

@@ -4,10 +4,10 @@ package failure
 
 import (
 	"errors"
-	"regexp"
 	"strings"
 
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
 // Finding is an error with its kind.
@@ -34,13 +34,13 @@ func KindOf(err error) kinds.Finding {
 }
 
 // CauseOf returns what the errors of runs have in common that fail for the same reason, as far as that can be seen: the changed field
-// and the verb, and neither the names of objects nor numbers.
+// and the verb, and neither numbers nor names made by chance.
 func CauseOf(err error) string {
 	if f, ok := errors.AsType[Finding](err); ok && f.Cause != "" {
 		return f.Cause
 	}
 	line, _, _ := strings.Cut(err.Error(), "\n")
-	return numbers.ReplaceAllString(line, "N")
+	return state.Shape(line)
 }
 
 // IsAsked reports whether the error says that something is not true that the scenario asks for, so that it is certain which run is wrong.
@@ -54,5 +54,3 @@ func ObjectOf(err error) string {
 	f, _ := errors.AsType[Finding](err)
 	return f.Object
 }
-
-var numbers = regexp.MustCompile(`\b\d+\b`)

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/diff"
 )
 
 // RandomNames are the names to which the operator itself appends something random, such as web-x7k2p. Two runs have different
@@ -15,13 +18,14 @@ import (
 type RandomNames struct {
 	prefixes map[string]bool // as keys of a State without what is random, such as "Job default/web-"
 	stable   map[string]bool // keys that two runs have in common
+	outside  map[string]bool // paths outside of the cluster at which all of a name may be random
 }
 
 // Add adds the random names that two runs without faults have at the same moment: names that differ only behind their last dash, if
 // both runs have as many of them.
 func (n *RandomNames) Add(one, other State) {
 	if n.prefixes == nil {
-		n.prefixes, n.stable = map[string]bool{}, map[string]bool{}
+		n.prefixes, n.stable, n.outside = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	}
 	for key := range one {
 		if _, both := other[key]; both {
@@ -34,6 +38,7 @@ func (n *RandomNames) Add(one, other State) {
 			n.prefixes[prefix] = true
 		}
 	}
+	n.addOutside(one, other)
 }
 
 // onlyIn returns the keys that only the first state has, by their prefix.
@@ -69,23 +74,28 @@ func (n *RandomNames) Simplify(kind string, object client.ObjectKey) string {
 // Align returns a state with the random names of another state, as far as the other one has as many. The names that are
 // left are numbered, so that the same result has the same names.
 func (n *RandomNames) Align(got, want State) State {
-	if len(n.prefixes) == 0 {
+	if len(n.prefixes)+len(n.outside) == 0 {
 		return got
 	}
+	names := n.alignOutside(got, want)
 	missing, surplus := onlyIn(want, got), onlyIn(got, want)
-	var names []string // pairs for strings.NewReplacer
 	for prefix := range n.prefixes {
-		for from, to := range matched(byContent(surplus[prefix], got), byContent(missing[prefix], want), nameIn(prefix)) {
-			names = append(names, from, to)
-		}
+		maps.Copy(names, matched(byContent(surplus[prefix], got), byContent(missing[prefix], want), nameIn(prefix)))
 	}
 	if len(names) == 0 {
 		return got
 	}
-	rename := strings.NewReplacer(longestFirst(names)...).Replace
+	var pairs []string
+	for from, to := range names {
+		pairs = append(pairs, from, to)
+	}
+	rename := strings.NewReplacer(longestFirst(pairs)...).Replace
 	aligned := make(State, len(got))
 	for key, content := range got {
 		aligned[rename(key)] = replaced(content, rename)
+	}
+	if outside, found := aligned[External]; found {
+		aligned[External] = renamed(outside, names)
 	}
 	return aligned
 }
@@ -100,10 +110,12 @@ func byContent(keys []string, s State) []named {
 		content, _ := json.Marshal(s[key]) // it was made of JSON
 		objects[i] = named{nameIn(key), strings.ReplaceAll(string(content), nameIn(key), "")}
 	}
-	slices.SortFunc(objects, func(a, b named) int {
-		return cmp.Or(strings.Compare(a.content, b.content), strings.Compare(a.name, b.name))
-	})
+	slices.SortFunc(objects, named.compare)
 	return objects
+}
+
+func (n named) compare(other named) int {
+	return cmp.Or(strings.Compare(n.content, other.content), strings.Compare(n.name, other.name))
 }
 
 // matched returns names to replace, and what replaces them: the name of an object of the same content, or else of any. Those that
@@ -132,11 +144,15 @@ func matched(from, to []named, prefix string) map[string]string {
 // nameIn returns the name of the object of a key.
 func nameIn(key string) string { return key[strings.LastIndexAny(key, "/ ")+1:] }
 
-// Describe returns the names as text, sorted: "Job default/web-*".
+// Describe returns the names as text, sorted: "Job default/web-*", "external: users.*".
 func (n *RandomNames) Describe() []string {
 	var all []string
 	for prefix := range n.prefixes {
 		all = append(all, prefix+"*")
+	}
+	for path := range n.outside {
+		c := Change{Object: External, Path: joined(path, diff.Path{"*"})}
+		all = append(all, c.place())
 	}
 	slices.Sort(all)
 	return all

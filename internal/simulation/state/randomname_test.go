@@ -76,3 +76,48 @@ func TestRandomNames(t *testing.T) {
 		}
 	})
 }
+
+func TestRandomNamesOutside(t *testing.T) {
+	users := func(names ...string) object {
+		made := object{}
+		for i, name := range names {
+			made[name] = object{"role": []string{"admin", "guest"}[i]}
+		}
+		return made
+	}
+	item := func(name string) object { return object{"name": name, "size": "1"} }
+	one := State{
+		External:           object{"users": users("ann-x7k2p", "bob-q9d4m"), "hosts": []any{item("h-11111")}, "log": []any{"made h-11111", "made ann-x7k2p"}, "counts": object{"1": "a"}},
+		"Shop default/web": object{"status": object{"account": "ann-x7k2p"}},
+	}
+	other := State{
+		External:           object{"users": users("ann-a1b2c", "bob-z9y8x"), "hosts": []any{item("h-22222")}, "log": []any{"made h-22222", "made ann-a1b2c"}, "counts": object{"2": "a"}},
+		"Shop default/web": object{"status": object{"account": "ann-a1b2c"}},
+	}
+	var names RandomNames
+	names.Add(one, other)
+	if diff := cmp.Diff([]string{"external: hosts.*", "external: log.*", "external: users.*"}, names.Describe()); diff != "" {
+		t.Errorf("a short name may be a number: -want +got:\n%s", diff)
+	}
+	tests := map[string]struct {
+		reason string
+		users  object
+		want   []string
+	}{
+		"Same":    {"names are matched by what they name", users("ann-a1b2c", "bob-z9y8x"), nil},
+		"OneLess": {"one that is missing is found", users("ann-a1b2c"), []string{`external: users.bob-q9d4m.role: "guest" without faults, nothing here`}},
+		"OneMore": {
+			"and so is one that is left over", object{"ann-a1b2c": object{"role": "admin"}, "bob-z9y8x": object{"role": "guest"}, "bob-77777": object{"role": "guest"}},
+			[]string{`external: users.<random 1>.role: nothing without faults, "guest" here`},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := maps.Clone(other)
+			got[External] = object{"users": tc.users, "hosts": []any{item("h-22222")}, "log": []any{"made h-22222", "made ann-a1b2c"}, "counts": object{"1": "a"}}
+			if diff := cmp.Diff(tc.want, Difference(one, names.Align(got, one))); diff != "" {
+				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

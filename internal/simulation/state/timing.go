@@ -81,5 +81,9 @@ func (c *Change) namesValues(values ...any) bool {
 // kindAndPath returns the kind of the object and the path, without names and without the indices of lists.
 func (c *Change) kindAndPath() string {
 	kind, _, _ := strings.Cut(c.Object, " ")
-	return strings.TrimSuffix(kind+" "+indices.ReplaceAllString(c.Path, ""), " ")
+	path := indices.ReplaceAllString(c.Path, "")
+	if c.Object == External { // the keys of its maps are often names
+		path = Shape(path)
+	}
+	return strings.TrimSuffix(kind+" "+path, " ")
 }

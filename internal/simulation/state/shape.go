@@ -1,0 +1,28 @@
+package state
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	suffixes   = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5,}\b`) // of the letters of the API server's generated names
+	words      = regexp.MustCompile(`[A-Za-z0-9]+`)
+	apiVersion = regexp.MustCompile(`^v\d+(alpha|beta)\d+$`)
+	stars      = regexp.MustCompile(`\*(-[*N])+`)
+)
+
+// Shape returns a text with N in place of numbers, and a star in place of words with digits, since these are often names made by chance or
+// by counting: web-* for web-x7k2p. Texts of failures that have the same cause have the same shape.
+func Shape(text string) string {
+	text = words.ReplaceAllStringFunc(suffixes.ReplaceAllString(text, "-*"), func(word string) string {
+		switch {
+		case strings.Trim(word, "0123456789") == "":
+			return "N"
+		case len(word) < minRandom || !strings.ContainsAny(word, "0123456789") || apiVersion.MatchString(word):
+			return word
+		}
+		return "*"
+	})
+	return stars.ReplaceAllString(text, "*")
+}
