@@ -64,7 +64,7 @@ var rules = []rule{
 	{pkg: ".", reason: "the map of the packages; no code"},
 
 	// Packages that help tests.
-	{pkg: "reconcile/reconciletest", ours: []string{"internal/readiness", "internal/record", "internal/simulation", "internal/simulation/controllers", "internal/simulation/kinds", "internal/simulation/operator", "internal/simulation/plan", "internal/simulation/request", "internal/simulation/run", "internal/simulation/text", "internal/simulation/trace", "internal/simulation/world"}, helpsTests: true, reason: "the public face of the simulation"},
+	{pkg: "reconcile/reconciletest", ours: []string{"internal/readiness", "internal/record", "internal/simulation", "internal/simulation/console", "internal/simulation/controllers", "internal/simulation/kinds", "internal/simulation/operator", "internal/simulation/plan", "internal/simulation/request", "internal/simulation/run", "internal/simulation/text", "internal/simulation/trace", "internal/simulation/world"}, helpsTests: true, reason: "the public face of the simulation"},
 	{pkg: "internal/simulation", ours: []string{"internal/simulation/failure", "internal/simulation/kinds", "internal/simulation/plan", "internal/simulation/request", "internal/simulation/result", "internal/simulation/run", "internal/simulation/state", "internal/simulation/text", "internal/simulation/trace"}, helpsTests: true, reason: "explores: chooses the runs, and compares them"},
 	{pkg: "internal/simulation/run", ours: []string{"internal/memoryserver", "internal/simulation/bubble", "internal/simulation/failure", "internal/simulation/fakemanager", "internal/simulation/kinds", "internal/simulation/operator", "internal/simulation/plan", "internal/simulation/request", "internal/simulation/result", "internal/simulation/state", "internal/simulation/trace", "internal/simulation/world"}, helpsTests: true, reason: "one run: the loop, the user's actions and the checks"},
 	{pkg: "internal/simulation/operator", ours: []string{"internal/memoryserver", "internal/passcontext", "internal/simulation/bubble", "internal/simulation/failure", "internal/simulation/fakemanager", "internal/simulation/httpapi", "internal/simulation/kinds", "internal/simulation/plan", "internal/simulation/request", "internal/simulation/state", "internal/simulation/text", "internal/simulation/trace", "internal/simulation/world"}, helpsTests: true, reason: "the operator's processes in a run, and the faults that they meet"},
@@ -74,10 +74,11 @@ var rules = []rule{
 	{pkg: "internal/simulation/plan", ours: []string{"internal/simulation/kinds", "internal/simulation/request"}, helpsTests: true, reason: "which faults happen where; injects none"},
 	{pkg: "internal/simulation/request", ours: []string{"internal/memoryserver", "internal/simulation/state", "internal/simulation/text"}, helpsTests: true, reason: "the operator's requests, and the rights that they need"},
 	{pkg: "internal/simulation/bubble", helpsTests: true, reason: "knows nothing of operators"},
+	{pkg: "internal/simulation/console", helpsTests: true, reason: "keeps an operator's logs from the console; knows nothing of runs"},
 	{pkg: "internal/simulation/text", ours: []string{"internal/simulation/state"}, helpsTests: true, reason: "words of messages"},
 	{pkg: "internal/simulation/fakemanager", ours: []string{"internal/memoryserver", "internal/passcontext", "internal/simulation/failure"}, helpsTests: true, reason: "a manager whose cache reads the server in memory"},
 	{pkg: "internal/simulation/httpapi", ours: []string{"internal/memoryserver", "internal/memoryserver/kind"}, helpsTests: true, reason: "answers HTTP by the operator's own client; injects nothing"},
-	{pkg: "internal/simulation/failure", ours: []string{"internal/simulation/kinds"}, helpsTests: true, reason: "the errors of a run"},
+	{pkg: "internal/simulation/failure", ours: []string{"internal/simulation/kinds", "internal/simulation/state"}, helpsTests: true, reason: "the errors of a run"},
 	{pkg: "internal/simulation/controllers", helpsTests: true, reason: "simulated controllers of built-in kinds"},
 	{pkg: "internal/simulation/state", ours: []string{"internal/diff", "internal/record"}, helpsTests: true, reason: "compares the end states of two runs"},
 	{pkg: "internal/simulation/kinds", helpsTests: true, reason: "the kinds of faults and findings, for the simulation and its public face"},

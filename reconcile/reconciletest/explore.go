@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/opblocks/opblocks/internal/simulation"
+	"github.com/opblocks/opblocks/internal/simulation/console"
 	"github.com/opblocks/opblocks/internal/simulation/run"
 )
 
@@ -16,6 +17,8 @@ import (
 //
 // It prints its progress to the standard error: with go test -v from the start, else after ten seconds. When packages are
 // named, go test shows that only with -v, or if the test fails in the end; in the current directory it shows it at once.
+//
+// Without -v it drops what is logged by controller-runtime's global logger while it runs, also by tests that run at the same time.
 //
 // It also writes the failure as an HTML page, which needs no network, and logs its address in the last line of the test. The page
 // is in a folder of the user's below [os.TempDir], or in the folder that the environment variable RECONCILETEST_PAGES names. The
@@ -44,6 +47,9 @@ type ending func(start, deadline time.Time) (runs run.Deadline, release func())
 
 func explore(t *testing.T, s Scenario, progress *simulation.Progress, deadline time.Time, ending ending, options []Option) *Report {
 	t.Helper()
+	if !testing.Verbose() {
+		defer console.Quieten()()
+	}
 	settings := newSettings(options)
 	report := &Report{test: t.Name(), Skipped: settings.skip, Survived: map[FaultKind]int{}, faultless: settings.withoutFaults}
 	start := time.Now()
