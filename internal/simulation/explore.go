@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,6 +69,9 @@ func (e *explorer) explore() {
 	}
 	e.found.Runs++
 	if e.baseline.Err != nil {
+		if text := e.baseline.Err.Error(); strings.Contains(text, "duplicate metrics collector registration attempted") {
+			e.baseline.Err = fmt.Errorf("%w\n%s", e.baseline.Err, onceRemedy) // the earlier process is one of another exploration
+		}
 		e.found.fail(e.baseline)
 		return
 	}
@@ -113,8 +117,15 @@ func (e *explorer) explore() {
 	}
 }
 
+// onceRemedy says what to do if Start fails because an earlier process of the test program has done something that can be done once.
+const onceRemedy = "In a cluster each process begins a program. What a program does once, such as to register metrics in the global registry, belongs before Explore, or in a sync.Once"
+
 // varies returns the result of a run without faults that failed, though another one did not.
 func varies(r *result.Result) *result.Result {
+	if start, failed := errors.AsType[failure.StartError](r.Err); failed {
+		r.Err = fmt.Errorf("Start fails in the second process of this test program, and not in the first one: %w\n%s", start.Err, onceRemedy)
+		return r
+	}
 	r.Err = failure.Finding{Kind: failure.KindOf(r.Err), Err: fmt.Errorf("of two runs without faults one succeeds, and the other one fails: the operator is not deterministic, "+
 		"such as by a random value, by the order of a Go map, or by a package variable that keeps what an earlier run has put there\n%w", r.Err)}
 	return r

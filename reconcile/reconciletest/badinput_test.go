@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,6 +87,35 @@ func TestBadInput(t *testing.T) {
 			reason:   "A nil map in main.",
 			scenario: func() reconciletest.Scenario { return starting(func(*reconciletest.Process) error { panic("oh") }) },
 			says:     []string{`start: panic in Start at badinput_test\.go:\d+: oh`},
+		},
+		"MetricsInTheGlobalRegistry": {
+			reason: "The registry of the test program knows the metrics of the process before.",
+			scenario: func() reconciletest.Scenario {
+				registry := prometheus.NewRegistry() // each exploration of this test has its own
+				s := passing(func(context.Context, client.Client, *Shop) (ctrl.Result, error) { return ctrl.Result{}, nil })
+				register := s.Start
+				s.Start = func(p *reconciletest.Process) error {
+					registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "shops", Help: "shops"}))
+					return register(p)
+				}
+				return s
+			},
+			says: []string{
+				`^The scenario could not be run\.\n\nStart fails in the second process of this test program, and not in the first one: ` +
+					`panic in Start at badinput_test\.go:\d+: duplicate metrics collector registration attempted\n`,
+				"such as to register metrics in the global registry, belongs before Explore, or in a sync.Once\n",
+			},
+		},
+		"MetricsOfAnEarlierExploration": {
+			reason: "So does the first process of a second exploration.",
+			scenario: func() reconciletest.Scenario {
+				registry := prometheus.NewRegistry()
+				registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "shops", Help: "shops"}))
+				return starting(func(*reconciletest.Process) error {
+					return registry.Register(prometheus.NewGauge(prometheus.GaugeOpts{Name: "shops", Help: "shops"}))
+				})
+			},
+			says: []string{"start: duplicate metrics collector registration attempted\nIn a cluster each process begins a program"},
 		},
 		"RunnablePanics": {
 			reason: "A runnable has a goroutine of its own.",

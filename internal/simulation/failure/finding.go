@@ -25,6 +25,15 @@ func (f Finding) Error() string { return f.Err.Error() }
 // Unwrap returns the error without its kind.
 func (f Finding) Unwrap() error { return f.Err }
 
+// StartError is an error of the scenario's Start.
+type StartError struct{ Err error }
+
+// Error returns the text of the error.
+func (e StartError) Error() string { return "start: " + e.Err.Error() }
+
+// Unwrap returns the error of Start.
+func (e StartError) Unwrap() error { return e.Err }
+
 // KindOf returns the kind of an error of a run. Errors without a kind are of kind DoesNotSurvive.
 func KindOf(err error) kinds.Finding {
 	if f, ok := errors.AsType[Finding](err); ok {

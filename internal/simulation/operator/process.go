@@ -187,7 +187,7 @@ func (p *Process) start() error {
 		if p.isDead() { // Start failed since its requests were refused
 			return nil
 		}
-		return fmt.Errorf("start: %w%s", err, bubble.Hint(err))
+		return failure.StartError{Err: fmt.Errorf("%w%s", err, bubble.Hint(err))}
 	}
 	if !p.managed && len(p.Mgr.Controllers()) == 0 {
 		return errors.New("start: there is nothing to run: register a reconciler with Process.Reconcile, or a controller with Process.Manager")

@@ -6,7 +6,7 @@ import (
 )
 
 var (
-	suffixes   = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5,}\b`) // the letters are those of names that the API server generates
+	suffixes   = regexp.MustCompile(`-[bcdfghjklmnpqrstvwxz2456789]{5,}\b`) // the API server generates names with these letters
 	words      = regexp.MustCompile(`[A-Za-z0-9]+`)
 	apiVersion = regexp.MustCompile(`^v\d+(alpha|beta)\d+$`)
 	stars      = regexp.MustCompile(`\*(-[*N])+`)
