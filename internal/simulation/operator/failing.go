@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -147,8 +148,25 @@ func hintOf(err error) string {
 		return "Add the kind's types to the scenario's Scheme, as main does (AddToScheme)"
 	case strings.Contains(text, "Index with name"):
 		return "Register the index in Start, as main does (mgr.GetFieldIndexer().IndexField)"
+	case StatusHint(err) != "":
+		return StatusHint(err)
 	case apierrors.IsNotFound(err):
 		return "If something else creates that object in a cluster, create it in the scenario: in Objects, in an action or in a simulated controller"
 	}
 	return "If a webhook fills in defaults in a cluster, give them to the scenario's objects: no webhook is called here"
+}
+
+// StatusHint says what to do if the API server refuses a field of the status, "" if the error is another one.
+func StatusHint(err error) string {
+	refused, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || !apierrors.IsInvalid(err) || refused.Status().Details == nil {
+		return ""
+	}
+	for _, cause := range refused.Status().Details.Causes {
+		if strings.HasPrefix(cause.Field, "status.") {
+			return "If the kind has no status subresource, its Go type sends an empty status with each create and update, which the definition refuses: " +
+				"send an unstructured object without a status, or make the status a pointer or omitzero"
+		}
+	}
+	return ""
 }

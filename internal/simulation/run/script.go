@@ -70,7 +70,7 @@ func (s *script) begin() {
 func (s *script) createObjects() {
 	for _, obj := range s.scenario.Objects {
 		if err := createWithStatus(context.Background(), s.User, obj); err != nil {
-			s.Fail(fmt.Errorf("the scenario's objects: %w", err))
+			s.Fail(withStatusHint(fmt.Errorf("the scenario's objects: %w", err)))
 			return
 		}
 	}
@@ -133,8 +133,16 @@ func (s *script) act(action Action) {
 		err = s.carryOutAction(action, false)
 	}
 	if s.EndDowntime(); err != nil {
-		s.Fail(fmt.Errorf("the action %q: %w", action.Name, err))
+		s.Fail(withStatusHint(fmt.Errorf("the action %q: %w", action.Name, err)))
 	}
+}
+
+// withStatusHint adds what to do if a field of the status was refused.
+func withStatusHint(err error) error {
+	if hint := operator.StatusHint(err); hint != "" {
+		return fmt.Errorf("%w\n%s", err, hint)
+	}
+	return err
 }
 
 // actionRemedy says what to do if an action does not return.
