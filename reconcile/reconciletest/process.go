@@ -27,8 +27,12 @@ type Process struct {
 func (p *Process) Context() context.Context { return p.process.Context() }
 
 // Client returns the client of the process's manager. It writes to the API server. It reads objects from the cache, except
-// unstructured ones, which it reads from the API server.
+// unstructured ones, which it reads from the API server: see [Process.CacheUnstructured].
 func (p *Process) Client() client.Client { return p.process.Client() }
+
+// CacheUnstructured makes [Process.Client] and the manager's client read unstructured objects from the cache too. Call it first in Start if
+// main sets the option Client.Cache.Unstructured of [manager.Options].
+func (p *Process) CacheUnstructured() { p.process.CacheUnstructured() }
 
 // APIReader returns a reader that reads from the API server, not from the cache.
 func (p *Process) APIReader() client.Reader { return p.process.APIReader() }

@@ -19,11 +19,12 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/request"
 )
 
-// recordingClient is the operator's client. It reads from the cache, except unstructured objects, and writes to the
-// server. It records every call. Faults may be injected into the calls that go to the server.
+// recordingClient is the operator's client. It reads from the cache, except unstructured objects by default, and writes to
+// the server. It records every call. Faults may be injected into the calls that go to the server.
 type recordingClient struct {
-	process *Process
-	live    client.WithWatch
+	process      *Process
+	live         client.WithWatch
+	unstructured bool // unstructured objects are read from the cache too
 }
 
 var _ client.Client = &recordingClient{}
@@ -39,8 +40,14 @@ func (c *recordingClient) IsObjectNamespaced(obj runtime.Object) (bool, error) {
 	return c.live.IsObjectNamespaced(obj)
 }
 
+// readsLive reports whether an object or a list is read from the server.
+func (c *recordingClient) readsLive(obj runtime.Object) bool {
+	_, isUnstructured := obj.(runtime.Unstructured)
+	return isUnstructured && !c.unstructured
+}
+
 func (c *recordingClient) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	if _, live := obj.(runtime.Unstructured); live {
+	if c.readsLive(obj) {
 		return apiReader{c}.Get(ctx, key, obj, opts...)
 	}
 	r := c.request("get", obj)
@@ -49,7 +56,7 @@ func (c *recordingClient) Get(ctx context.Context, key client.ObjectKey, obj cli
 }
 
 func (c *recordingClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	if _, live := list.(runtime.Unstructured); live {
+	if c.readsLive(list) {
 		return apiReader{c}.List(ctx, list, opts...)
 	}
 	r := c.listRequest(list, opts)

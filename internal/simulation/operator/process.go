@@ -68,7 +68,10 @@ func newProcess(o *Operator, number int) *Process {
 // Context returns a context that is cancelled when the process dies.
 func (p *Process) Context() context.Context { return p.ctx }
 
-// Client returns the manager's client. It reads from the cache, except unstructured objects.
+// CacheUnstructured makes the manager's client read unstructured objects from the cache too.
+func (p *Process) CacheUnstructured() { p.client.unstructured = true }
+
+// Client returns the manager's client. It reads from the cache, except unstructured objects by default.
 func (p *Process) Client() client.Client { return p.client }
 
 // APIReader returns a reader of the API server.
