@@ -31,7 +31,7 @@ type soundScenario struct {
 }
 
 // allSoundScenarios has the scenarios in groups of one subject.
-var allSoundScenarios = []map[string]soundScenario{soundScenarios, soundRecords, soundConcurrency}
+var allSoundScenarios = []map[string]soundScenario{soundScenarios, soundRecords, soundSecrets, soundConcurrency}
 
 var soundScenarios = map[string]soundScenario{
 	"TimerThatMustBeOver": {
