@@ -210,7 +210,8 @@ func (s *script) beginAction() {
 	s.moments[len(s.phases)] = result.Moment{Begun: time.Now()}
 }
 
-// waitUntilOver lets time pass for a wait of the user: until its end without faults, or for d in the run without faults.
+// waitUntilOver lets time pass for a wait of the user: until its end without faults, or for d in the run without faults. If a fault
+// has made the run later than that, no time passes: a schedule has had all its times already, and another wait would add one.
 func (s *script) waitUntilOver(d time.Duration) {
 	index := len(s.phases)
 	if s.clock != nil && !s.clock[index].Over.IsZero() {
