@@ -123,7 +123,7 @@ const onceRemedy = "In a cluster each process begins a program. What a program d
 // varies returns the result of a run without faults that failed, though another one did not.
 func varies(r *result.Result) *result.Result {
 	if start, failed := errors.AsType[failure.StartError](r.Err); failed {
-		r.Err = fmt.Errorf("Start fails in the second process of this test program, and not in the first one: %w\n%s", start.Err, onceRemedy)
+		r.Err = fmt.Errorf("calling Start fails in the second process of this test program, and not in the first one: %w\n%s", start.Err, onceRemedy)
 		return r
 	}
 	r.Err = failure.Finding{Kind: failure.KindOf(r.Err), Err: fmt.Errorf("of two runs without faults one succeeds, and the other one fails: the operator is not deterministic, "+

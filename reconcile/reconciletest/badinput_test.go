@@ -101,7 +101,7 @@ func TestBadInput(t *testing.T) {
 				return s
 			},
 			says: []string{
-				`^The scenario could not be run\.\n\nStart fails in the second process of this test program, and not in the first one: ` +
+				`^The scenario could not be run\.\n\ncalling Start fails in the second process of this test program, and not in the first one: ` +
 					`panic in Start at badinput_test\.go:\d+: duplicate metrics collector registration attempted\n`,
 				"such as to register metrics in the global registry, belongs before Explore, or in a sync.Once\n",
 			},
