@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -96,7 +95,7 @@ func (e *explorer) explore() {
 		}
 	}
 	e.found.Random = e.refs.RandomPlaces()
-	e.noteNoOps()
+	e.noteConventions()
 	e.noteLeftOutside()
 	e.found.countSilenced(e.baseline)
 	switch {
@@ -299,20 +298,6 @@ func (e *explorer) addResult(of *result.Result) {
 	default:
 		x.Tried++
 	}
-}
-
-// noteNoOps inserts a finding if passes of the run without faults sent writes although they had nothing to do.
-func (e *explorer) noteNoOps() {
-	of := e.baseline
-	switch {
-	case len(of.NoOps) == 0:
-		return
-	case e.isSilent(kinds.BreaksConvention):
-		of.Silenced[kinds.BreaksConvention] = true
-		return
-	}
-	err := fmt.Errorf("a pass that has nothing to do sends %s, which changes nothing: compare first, with the defaults that the API server sets, and write only what differs", strings.Join(of.NoOps, ", "))
-	e.found.insert(Failure{Kind: kinds.BreaksConvention, Err: err, Cause: failure.CauseOf(err), shown: true, Trace: of.Trace.LastPassWith(of.NoOps[0]), trace: of.Trace})
 }
 
 func (e *explorer) isSilent(kind kinds.Finding) bool { return slices.Contains(e.scenario.Silent, kind) }

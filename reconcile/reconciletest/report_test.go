@@ -229,3 +229,11 @@ func TestSkipFindingsGoesOn(t *testing.T) {
 	assert.Less(t, strings.Count(report.String(), "\n"), 100, "a long trace is cut")
 	assert.Contains(t, report.String(), " lines are left out; the page has them all …\n")
 }
+
+// Passes that return a delay beside an error have one cause, whatever the error is.
+func TestDelayBesideErrorsIsOneCause(t *testing.T) {
+	report := reconciletest.ExploreQuietly(t, passing(func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+		return ctrl.Result{RequeueAfter: time.Minute}, ensure(ctx, c, s, owned(c, s, s.Name, nil))
+	}))
+	assert.Contains(t, report.String(), "breaks a convention: 10\n  10 runs: a pass returns RequeueAfter beside an error\n")
+}

@@ -5,6 +5,7 @@ package bubble
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -26,7 +27,7 @@ func (e Ending) Err() error {
 	case e.Stuck:
 		return stuckError(e.Left)
 	case e.Left != "":
-		return leftError(e.Left)
+		return LeftError(e.Goroutines())
 	}
 	return nil
 }
@@ -95,37 +96,67 @@ func Name() string {
 	return "synctest bubble " + number + "]"
 }
 
-// leftError returns the error about the goroutines that are left in the bubble.
-func leftError(bubble string) error {
-	return fmt.Errorf("a goroutine is left when the process has ended: %s", goroutinesOf(bubble))
+// LeftError returns the error about goroutines that are left.
+func LeftError(all []Goroutines) error {
+	return fmt.Errorf("a goroutine is left when the process has ended: %s", describe(all))
 }
 
 // stuckError returns the error about a bubble in which everything waits.
 func stuckError(bubble string) error {
-	return fmt.Errorf("the run does not go on, since everything in it waits: %s", goroutinesOf(bubble))
+	return fmt.Errorf("the run does not go on, since everything in it waits: %s", describe(goroutinesOf(bubble)))
 }
 
-// goroutinesOf describes the bubble's goroutines: which function started each, and what it waits for.
-func goroutinesOf(bubble string) string {
-	stacks := make([]byte, 1<<20)
-	var all []string
-	count := map[string]int{}
-	for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+// Goroutines are goroutines that one function started at one place, and that wait for the same.
+type Goroutines struct {
+	Where string // which function started them, at which line, and what they wait for
+	Count int
+}
+
+// Goroutines returns the goroutines that are left in the bubble.
+func (e Ending) Goroutines() []Goroutines {
+	if e.Left == "" {
+		return nil
+	}
+	return goroutinesOf(e.Left)
+}
+
+// goroutinesOf returns the bubble's goroutines, sorted.
+func goroutinesOf(bubble string) (all []Goroutines) {
+	for stack := range strings.SplitSeq(stacks(), "\n\n") {
 		header, frames, _ := strings.Cut(stack, "\n")
 		if !strings.Contains(header, bubble) {
 			continue
 		}
 		_, waits, _ := strings.Cut(header, "[")
 		waits, _, _ = strings.Cut(waits, " (durable)")
-		one := fmt.Sprintf("%s, and it waits: %s", startedBy(frames), waits)
-		if count[one]++; count[one] == 1 {
-			all = append(all, one)
+		where := fmt.Sprintf("%s, and it waits: %s", startedBy(frames), waits)
+		if i := slices.IndexFunc(all, func(g Goroutines) bool { return g.Where == where }); i >= 0 {
+			all[i].Count++
+			continue
+		}
+		all = append(all, Goroutines{where, 1})
+	}
+	slices.SortFunc(all, func(a, b Goroutines) int { return strings.Compare(a.Where, b.Where) })
+	return all
+}
+
+// stacks returns the stacks of all goroutines, also those that earlier runs have left.
+func stacks() string {
+	for size := 1 << 20; ; size *= 2 {
+		text := make([]byte, size)
+		if n := runtime.Stack(text, true); n < size {
+			return string(text[:n])
 		}
 	}
-	for i, one := range all {
-		if n := count[one]; n > 1 {
-			all[i] = fmt.Sprintf("%s (%d of them)", one, n)
+}
+
+func describe(all []Goroutines) string {
+	var texts []string
+	for _, g := range all {
+		if g.Count > 1 {
+			g.Where = fmt.Sprintf("%s (%d of them)", g.Where, g.Count)
 		}
+		texts = append(texts, g.Where)
 	}
-	return strings.Join(all, "; ")
+	return strings.Join(texts, "; ")
 }

@@ -19,8 +19,8 @@ const (
 	// LeavesOutside: in the run without faults everything that the user created is deleted, and outside of the cluster something is left
 	// that was not there before.
 	LeavesOutside Finding = "leaves something outside"
-	// BreaksConvention: a pass returns a delay beside an error, or one that has nothing to do sends a write that changes
-	// nothing.
+	// BreaksConvention: a pass returns a delay beside an error, one that has nothing to do sends a write that changes
+	// nothing, or the process leaves a goroutine that it has started once.
 	BreaksConvention Finding = "breaks a convention"
 )
 

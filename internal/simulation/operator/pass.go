@@ -89,7 +89,7 @@ func (o *Operator) endPass(p *Process, ended *pass, result ctrl.Result, err erro
 	case err != nil:
 		o.Trace.Add(trace.Row{Pass: ended.number, What: "  the pass ends", Answer: "error: " + err.Error()})
 		if result.RequeueAfter > 0 {
-			o.FailLocked(failure.Finding{Kind: kinds.BreaksConvention, Err: fmt.Errorf("pass %d returns RequeueAfter %s beside an error, and controller-runtime ignores the delay: %w", ended.number, result.RequeueAfter, err)})
+			o.FailLocked(failure.Finding{Kind: kinds.BreaksConvention, Cause: "a pass returns RequeueAfter beside an error", Err: fmt.Errorf("pass %d returns RequeueAfter %s beside an error, and controller-runtime ignores the delay: %w", ended.number, result.RequeueAfter, err)})
 		}
 	case result.RequeueAfter > 0:
 		o.Trace.Add(trace.Row{Pass: ended.number, What: "  the pass ends", Answer: "again after " + result.RequeueAfter.String()})

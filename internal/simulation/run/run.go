@@ -86,14 +86,13 @@ func (s *Scenario) Run(t *testing.T, faults []plan.Fault, refs *result.Reference
 	case unusable != nil:
 		return result.Failed(unusable)
 	}
-	if err := ending.Err(); err != nil && r.Failure() == nil && (ending.Stuck || !r.Died) {
-		r.Fail(err)
-	}
+	left := r.leftOf(ending)
 	plan.MarkRecreations(r.Plan.Points)
 	return &result.Result{
 		Faults: faults, Injected: len(r.Plan.Injected), Err: r.Failure(), Trace: r.Trace,
 		Points: r.Plan.Points, Phases: r.script.phases, Operations: r.Counter.Operations, NoOps: r.noOps, Moments: r.script.moments, Rights: r.Rights.All(), Past: r.Log.InThePast(),
 		Silenced: r.Silenced, Seed: r.Seed, Server: r.Server, Unfinished: r.unfinished, Notes: r.notes(),
+		Left: left,
 	}
 }
 

@@ -1,0 +1,62 @@
+package reconciletest_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+// A goroutine that the process starts once and does not end breaks a convention, and the faults are explored all the same. One that
+// only a fault leaves is a finding of its own.
+func TestGoroutineOfTheProcess(t *testing.T) {
+	tests := map[string]struct {
+		reason     string
+		afterError bool // a pass leaves another goroutine if its request fails
+		kinds      []reconciletest.FindingKind
+	}{
+		"Once": {
+			reason: "such as the scheduler of a cron library, which nothing stops",
+			kinds:  []reconciletest.FindingKind{"breaks a convention"},
+		},
+		"AfterError": {
+			reason: "a worker waits for what the pass was to create", afterError: true,
+			kinds: []reconciletest.FindingKind{"does not survive", "breaks a convention"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			scenario := of(func(*reconciletest.Process) shopFunc {
+				go func() { <-make(chan string) }()
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					err := ensure(ctx, c, s, owned(c, s, s.Name, nil))
+					if err != nil && tc.afterError {
+						go func() { <-make(chan int) }()
+					}
+					return ctrl.Result{}, err
+				}
+			}, reconciletest.Create(shop()))
+			report := reconciletest.ExploreQuietly(t, scenario, reconciletest.Limit(60))
+			var found []reconciletest.FindingKind
+			for _, f := range report.Failures {
+				if len(found) == 0 || found[len(found)-1] != f.Kind {
+					found = append(found, f.Kind)
+				}
+			}
+			assert.Equal(t, tc.kinds, found, tc.reason)
+			last := report.Failures[len(report.Failures)-1]
+			require.Empty(t, last.Faults)
+			assert.Regexp(t, `^a goroutine is left when the process has ended: .*TestGoroutineOfTheProcess.* started it at goroutines_test\.go:\d+, and it waits: chan receive\n`+
+				"It is started once, ", last.Err.Error())
+			assert.NotEmpty(t, report.Survived)
+
+			report = reconciletest.ExploreQuietly(t, scenario, reconciletest.Limit(60), reconciletest.SkipFindings("breaks a convention"))
+			assert.Equal(t, tc.afterError, len(report.Failures) > 0, tc.reason)
+		})
+	}
+}
