@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -83,25 +82,21 @@ func fill(list client.ObjectList, objects []client.Object, revision int64, keepK
 
 // selection is which objects of a kind a list or a watch returns.
 type selection struct {
+	kind      *kind.Kind
 	namespace string
 	labels    labels.Selector
 	fields    fields.Selector
 }
 
 func newSelection(k *kind.Kind, options *client.ListOptions) (selection, error) {
-	sel := selection{namespace: options.Namespace, labels: options.LabelSelector, fields: options.FieldSelector}
+	sel := selection{kind: k, namespace: options.Namespace, labels: options.LabelSelector, fields: options.FieldSelector}
 	if !k.Namespaced {
 		sel.namespace = ""
 	}
 	if sel.fields == nil {
 		return sel, nil
 	}
-	for _, r := range sel.fields.Requirements() {
-		if r.Field != "metadata.name" && r.Field != "metadata.namespace" {
-			return selection{}, apierrors.NewBadRequest(fmt.Sprintf("field label not supported: %s", r.Field))
-		}
-	}
-	return sel, nil
+	return sel, k.CheckFields(sel.fields)
 }
 
 func (sel selection) matches(object client.Object) bool {
@@ -115,5 +110,16 @@ func (sel selection) matches(object client.Object) bool {
 	case sel.fields == nil || sel.fields.Empty():
 		return true
 	}
-	return sel.fields.Matches(fields.Set{"metadata.name": object.GetName(), "metadata.namespace": object.GetNamespace()})
+	return sel.kind.HasFields(object, sel.fields)
+}
+
+// Selects reports whether the options of a list select the object, which may be nil. It returns an error if the kind is not served, or if
+// its objects cannot be selected by such a field.
+func (s *Server) Selects(gvk schema.GroupVersionKind, options *client.ListOptions, object client.Object) (bool, error) {
+	k, err := s.kind(gvk)
+	if err != nil {
+		return false, err
+	}
+	sel, err := newSelection(k, options)
+	return err == nil && sel.matches(object), err
 }

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
@@ -69,4 +71,25 @@ func TestShareOf(t *testing.T) {
 	assert.Equal(t, deadline, reconciletest.ShareOf(start, deadline, true), "it is alone, or has a budget")
 	assert.Zero(t, reconciletest.ShareOf(start, time.Time{}, false), "there is no deadline")
 	assert.Equal(t, "^TestA$/^b$", reconciletest.Only(strings.Join([]string{"TestA", "b"}, "/")))
+}
+
+// After one heartbeat is named, the report shows the other one, and not an earlier change of the first one's object.
+func TestReportNamesTheOtherHeartbeat(t *testing.T) {
+	s := passing(func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+		s.Status.Phase, s.Status.LastSeen = "Open", new(metav1.Now())
+		if err := c.Status().Update(ctx, s); err != nil {
+			return ctrl.Result{}, client.IgnoreNotFound(err)
+		}
+		seen := config("seen")
+		_, err := controllerutil.CreateOrUpdate(ctx, c, seen, func() error {
+			seen.Annotations = map[string]string{"example.com/seen": time.Now().Format(time.RFC3339)}
+			return nil
+		})
+		return ctrl.Result{}, err
+	})
+	s.Heartbeats = reconciletest.IgnoreFields("Shop", "status.lastSeen")
+	report := reconciletest.ExploreQuietly(t, s, reconciletest.WithoutFaults())
+	require.NotEmpty(t, report.Failures)
+	assert.Regexp(t, `(?s)one more pass still had to update ConfigMap default/seen:\n  metadata.annotations.*IgnoreFields\("ConfigMap"`, report.Failures[0].Err.Error())
+	assert.NotContains(t, report.Failures[0].Err.Error(), "status.phase")
 }

@@ -89,7 +89,7 @@ func (d description) kind(scheme *runtime.Scheme) *kind.Kind {
 		GVK: gvk, Resource: gvk.GroupVersion().WithResource(d.resource), Singular: strings.ToLower(gvk.Kind),
 		Namespaced: !d.clusterScoped, HasStatus: d.hasStatus, HasScale: d.hasScale,
 		RequireVersion: d.requireVersion, OrphanDependents: d.orphanDependents, CreateOnUpdate: d.createOnUpdate,
-		Allocates: d.behaviour.allocate != nil,
+		Allocates: d.behaviour.allocate != nil, Selectable: selectable[gvk],
 		Strategy: &strategy{
 			gvk: gvk, plural: d.resource, prototype: d.prototype,
 			namespaced: !d.clusterScoped, hasGeneration: d.hasGeneration, hasStatus: d.hasStatus, behaviour: d.behaviour,

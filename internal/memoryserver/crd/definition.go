@@ -86,6 +86,12 @@ func define(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) 
 			GVK: gvk, Resource: gvk.GroupVersion().WithResource(crd.Spec.Names.Plural), Singular: strings.ToLower(gvk.Kind),
 			Namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped, RequireVersion: true, Custom: true,
 		}
+		for _, field := range version.SelectableFields {
+			if k.Selectable == nil {
+				k.Selectable = map[string]string{}
+			}
+			k.Selectable[strings.TrimPrefix(field.JSONPath, ".")] = ""
+		}
 		var scale *apiextensionsv1.CustomResourceSubresourceScale
 		if sub := version.Subresources; sub != nil {
 			k.HasStatus, scale = sub.Status != nil, sub.Scale

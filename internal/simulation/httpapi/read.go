@@ -53,11 +53,6 @@ func listOptions(query url.Values, namespace string) (*client.ListOptions, error
 		if options.FieldSelector, err = fields.ParseSelector(selector); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
-		for _, one := range options.FieldSelector.Requirements() {
-			if one.Field != "metadata.name" && one.Field != "metadata.namespace" {
-				return nil, apierrors.NewBadRequest("field label not supported: " + one.Field)
-			}
-		}
 	}
 	return options, nil
 }

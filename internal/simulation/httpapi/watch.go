@@ -11,8 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +23,9 @@ func (c *call) watch() (*http.Response, error) {
 	query := c.request.URL.Query()
 	selected, err := listOptions(query, c.namespace)
 	if err != nil {
+		return respondError(c.request, err)
+	}
+	if _, err := c.Server.Selects(c.gvk, selected, nil); err != nil {
 		return respondError(c.request, err)
 	}
 	from, err := revisionOf(query.Get("resourceVersion"))
@@ -174,14 +175,8 @@ func (w *watcher) change(change *memoryserver.Change) error {
 }
 
 func (w *watcher) selects(obj client.Object) bool {
-	switch s := w.selected; {
-	case obj == nil, s.Namespace != "" && obj.GetNamespace() != s.Namespace:
-		return false
-	case s.LabelSelector != nil && !s.LabelSelector.Matches(labels.Set(obj.GetLabels())):
-		return false
-	default:
-		return s.FieldSelector == nil || s.FieldSelector.Matches(fields.Set{"metadata.name": obj.GetName(), "metadata.namespace": obj.GetNamespace()})
-	}
+	selected, _ := w.Server.Selects(w.gvk, w.selected, obj) // watch has asked for the error
+	return selected
 }
 
 // put adds an event to the stream. The caller holds the lock.

@@ -18,7 +18,7 @@ import (
 func (c *restCheck) explain() error {
 	var wrote []string
 	for _, request := range c.Log.All() {
-		if request.Pass > c.pass && request.Changed {
+		if request.Pass > c.pass && request.Changed && !c.isHeartbeat(&request) {
 			wrote = append(wrote, request.String())
 		}
 	}
@@ -50,6 +50,21 @@ func (c *restCheck) delayBefore(over fakemanager.Target) time.Duration {
 		return last.Result.RequeueAfter
 	}
 	return 0
+}
+
+// isHeartbeat reports whether the request during the check changed nothing but heartbeats.
+func (c *restCheck) isHeartbeat(r *request.Request) bool {
+	beats := false
+	changes := c.Server.Changes(c.before.Revision)
+	for i := range changes {
+		if change := &changes[i]; change.GVK == r.Kind && change.Key == r.Object {
+			if !c.IsHeartbeat(change) {
+				return false
+			}
+			beats = true
+		}
+	}
+	return beats
 }
 
 // swallowed returns the last of the requests before the check, if it was refused, and its pass, the last one over its object, ended
