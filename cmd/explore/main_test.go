@@ -125,6 +125,17 @@ func TestOutput(t *testing.T) {
 const ofNoKind = "package x\n\nimport (\n\"context\"\nctrl \"sigs.k8s.io/controller-runtime\"\n)\n\ntype R struct{}\n\n" +
 	"func (R) Reconcile(context.Context, ctrl.Request) (ctrl.Result, error) { return ctrl.Result{}, nil }\n"
 
+// TestNotesTestMain says that a TestMain, which may need a control plane, runs before the exploration.
+func TestNotesTestMain(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), "module x\n")
+	write(t, filepath.Join(dir, "r.go"), ofNoKind)
+	write(t, filepath.Join(dir, "suite_test.go"), "package x\n\nimport \"testing\"\n\nfunc TestMain(m *testing.M) { m.Run() }\n")
+	stdout, stderr, code := command(dir)
+	require.Zero(t, code, stderr)
+	assert.Contains(t, stdout, "note: TestMain in suite_test.go runs before the test: ")
+}
+
 // TestCommands names the modules that an older operator has to raise.
 func TestCommands(t *testing.T) {
 	dir := t.TempDir()

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,6 +64,9 @@ func (g *generator) warnings() (lines []string) {
 	if g.m.hasWebhooks() {
 		lines = append(lines, "no webhook is called: write into the object what its defaults would set")
 	}
+	if file := testMainIn(g.p.dir); file != "" {
+		lines = append(lines, "TestMain in "+g.m.relative(file)+" runs before the test: if it starts a control plane, move the test into another folder of the module")
+	}
 	for _, problem := range g.m.problems {
 		lines = append(lines, "left out, since it cannot be parsed: "+problem)
 	}
@@ -80,6 +84,17 @@ func (m *module) hasWebhooks() bool {
 			return mentions(s.File, "NewWebhookManagedBy") || mentions(s.File, "WebhookManagedBy")
 		})
 	})
+}
+
+// testMainIn returns the test file of the folder that has a TestMain, "" if none has.
+func testMainIn(dir string) string {
+	files, _ := filepath.Glob(filepath.Join(dir, "*_test.go")) // the pattern is valid
+	for _, file := range files {
+		if content, err := os.ReadFile(file); err == nil && strings.Contains(string(content), "\nfunc TestMain(") {
+			return file
+		}
+	}
+	return ""
 }
 
 // commands returns the commands that come next.

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -47,4 +48,21 @@ func TestFieldSelectors(t *testing.T) {
 		}}
 	}
 	runScenarios(t, scenarios)
+}
+
+// A definition names the fields by which objects of its kind can be selected.
+func TestSelectableFieldsOfDefinition(t *testing.T) {
+	c := newTestServer(t).Client()
+	for name, color := range map[string]string{"a": "red", "b": "blue"} {
+		widget := testWidget(map[string]any{"color": color})
+		widget.SetName(name)
+		require.NoError(t, c.Create(t.Context(), widget))
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetAPIVersion("example.com/v1")
+	list.SetKind("WidgetList")
+	require.NoError(t, c.List(t.Context(), list, client.MatchingFields{"spec.color": "blue"}))
+	require.Len(t, list.Items, 1)
+	require.Equal(t, "b", list.Items[0].GetName())
+	require.EqualError(t, c.List(t.Context(), list, client.MatchingFields{"spec.class": "small"}), "field label not supported: spec.class")
 }
