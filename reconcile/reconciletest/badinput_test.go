@@ -2,6 +2,7 @@ package reconciletest_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"strings"
 	"sync"
@@ -13,9 +14,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
@@ -82,6 +86,19 @@ func TestBadInput(t *testing.T) {
 				return s
 			},
 			says: []string{"in 300 passes, and none of them changes anything: each asks for another one. Return a delay only while something is left to wait for"},
+		},
+		"FailsAgainAndAgain": {
+			reason: "The longest delay between two attempts is a second, and the first pass writes something.",
+			scenario: func() reconciletest.Scenario {
+				limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](time.Millisecond, time.Second)
+				return managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
+					b.For(&Shop{}).WithOptions(controller.Options{RateLimiter: limiter})
+					return &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+						return ctrl.Result{}, errors.Join(ensureFinalizer(ctx, c, s), errors.New("the bank is closed"))
+					}}
+				}, reconciletest.Create(shop()))
+			},
+			says: []string{`in 300 passes, and no more than 1 of their requests change anything: each pass over shop default/web ends with an error, such as the last one: the bank is closed`},
 		},
 		"PanicsAtTheStart": {
 			reason:   "A nil map in main.",

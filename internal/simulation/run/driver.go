@@ -82,7 +82,7 @@ func (r *Run) settle() { r.work(r.scenario.horizon()) }
 // work is settle with another horizon. With 0 no delays are followed.
 func (r *Run) work(horizon time.Duration) {
 	p := &progress{horizon: horizon, version: r.Version(), injected: r.InjectedSoFar(), leader: r.Leader, quietSince: time.Now(), attempts: fakemanager.Attempts{}}
-	all, begun := transitions(), time.Now()
+	all, begun, pass := transitions(), time.Now(), r.Passes.Begun
 	for !p.stopped && r.Failure() == nil {
 		r.Observe()
 		r.stopIfDue()
@@ -94,7 +94,7 @@ func (r *Run) work(horizon time.Duration) {
 			r.checkAlways()
 		}
 		if p.passes >= maxPasses {
-			r.Abort(r.notQuietError(begun))
+			r.Abort(r.notQuietError(begun, pass))
 			return
 		}
 		if p.clusterSteps >= maxIdleSteps {

@@ -10,6 +10,7 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/failure"
 	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/internal/simulation/operator"
 	"github.com/opblocks/opblocks/internal/simulation/request"
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
@@ -129,21 +130,22 @@ func (c *restCheck) changed() string {
 	return strings.Join(slices.Compact(names), ", ")
 }
 
-// notQuietError explains why the operator has not become quiet since a time.
-func (r *Run) notQuietError(since time.Time) error {
-	counts := map[string]int{}
+// notQuietError explains why the operator has not become quiet since a time, in the passes after the given one.
+func (r *Run) notQuietError(since time.Time, pass int) error {
+	counts, changes := map[string]int{}, 0
 	most := ""
 	for _, request := range r.Log.All() {
-		if !request.Changed {
+		if !request.Changed || request.Pass != 0 && request.Pass <= pass {
 			continue
 		}
+		changes++
 		name := request.String()
 		if counts[name]++; most == "" || counts[name] > counts[most] {
 			most = name
 		}
 	}
-	if most == "" {
-		return failure.Finding{Kind: kinds.DoesNotRest, Err: fmt.Errorf("it does not become quiet in %d passes, and none of them changes anything: each asks for another one. Return a delay only while something is left to wait for", maxPasses)}
+	if changes < maxPasses/10 { // what they write is not the reason
+		return failure.Finding{Kind: kinds.DoesNotRest, Err: fmt.Errorf("it does not become quiet in %d passes, and %s: %s", maxPasses, fewChanges(changes), r.endOfLastPass())}
 	}
 	last := r.lastChangeOf([]string{most})
 	remedy := r.heartbeatRemedy(last)
@@ -152,6 +154,31 @@ func (r *Run) notQuietError(since time.Time) error {
 			"updates of the status (predicate.GenerationChangedPredicate)", took.Round(time.Millisecond))
 	}
 	return failure.Finding{Kind: kinds.DoesNotRest, Err: fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s%s", maxPasses, most, counts[most], fieldsOf(last), remedy)}
+}
+
+// fewChanges says how many requests of the passes change something.
+func fewChanges(n int) string {
+	if n == 0 {
+		return "none of them changes anything"
+	}
+	return fmt.Sprintf("no more than %d of their requests change anything", n)
+}
+
+// endOfLastPass says why another pass follows.
+func (r *Run) endOfLastPass() string {
+	var last operator.Outcome
+	var over fakemanager.Target
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	for target, o := range r.Passes.Outcome {
+		if o.Pass > last.Pass {
+			last, over = o, target
+		}
+	}
+	if last.Err != nil {
+		return fmt.Sprintf("each pass over %s ends with an error, such as the last one: %v", operator.DescribeTarget(over), last.Err)
+	}
+	return "each asks for another one. Return a delay only while something is left to wait for"
 }
 
 // lastChangeOf returns the last change by a request with one of the names that changed fields. It returns nil if there is none.
