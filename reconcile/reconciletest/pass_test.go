@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -110,6 +111,12 @@ func TestPanic(t *testing.T) {
 				controllerutil.AddFinalizer(none, "example.com/none")
 			}),
 			`panic in pass 1 over Shop default/web at (pass|shop)_test\.go:\d+: `,
+		},
+		"InAnotherModule": {
+			pass(func(*reconciletest.Process, context.Context, client.Client, *Shop) {
+				(*prometheus.GaugeVec)(nil).With(nil)
+			}),
+			`panic in pass 1 over Shop default/web at pass_test\.go:\d+: runtime error: invalid memory address`,
 		},
 		"Effect": {
 			pass(func(p *reconciletest.Process, ctx context.Context, _ client.Client, _ *Shop) {
