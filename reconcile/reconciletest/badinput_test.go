@@ -13,7 +13,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -133,6 +136,21 @@ func TestBadInput(t *testing.T) {
 				})
 			},
 			says: []string{"start: duplicate metrics collector registration attempted\nIn a cluster each process begins a program"},
+		},
+		"KindWithoutDefinition": {
+			reason: "One of two controllers watches a kind whose CRD the scenario lacks.",
+			scenario: func() reconciletest.Scenario {
+				nothing := ctrlreconcile.Func(func(context.Context, ctrl.Request) (ctrl.Result, error) { return ctrl.Result{}, nil })
+				return starting(func(p *reconciletest.Process) error {
+					gadget := &unstructured.Unstructured{}
+					gadget.SetGroupVersionKind(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"})
+					if err := ctrl.NewControllerManagedBy(p.Manager()).For(&corev1.ConfigMap{}).Complete(nothing); err != nil {
+						return err
+					}
+					return ctrl.NewControllerManagedBy(p.Manager()).For(&Shop{}).Owns(gadget).Complete(nothing)
+				})
+			},
+			says: []string{`the manager ended: failed to wait for shop caches to sync .*\n.*no matches for kind "Gadget".*: if the scenario lacks its custom resource definition, add`},
 		},
 		"RunnablePanics": {
 			reason: "A runnable has a goroutine of its own.",

@@ -22,6 +22,8 @@ type Cache struct {
 	mapper  meta.RESTMapper
 	readers map[form]client.Reader // read each kind at the revision that the cache shows in the form
 	indexes indexes
+
+	undefined error // why the last kind was refused that the server does not have
 }
 
 var _ cache.Cache = &Cache{}
@@ -115,6 +117,9 @@ func (c *Cache) GetInformerForKind(_ context.Context, gvk schema.GroupVersionKin
 
 func (c *Cache) informer(gvk schema.GroupVersionKind, f form) (cache.Informer, error) {
 	if _, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.undefined = err
 		return nil, err
 	}
 	k := c.kind(gvk, f)
@@ -124,6 +129,13 @@ func (c *Cache) informer(gvk schema.GroupVersionKind, f form) (cache.Informer, e
 		k.informer = &informer{cache: c, kind: k, shown: map[client.ObjectKey]shownObject{}}
 	}
 	return k.informer, nil
+}
+
+// lastUndefined returns why the last kind was refused that the server does not have, nil if none was.
+func (c *Cache) lastUndefined() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.undefined
 }
 
 // RemoveInformer removes the informer of obj's kind and form, with its handlers.

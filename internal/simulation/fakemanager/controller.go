@@ -94,6 +94,10 @@ func (m *Manager) Take() *Work {
 	return nil
 }
 
+// maxStart is how long a request waits for a worker. It is longer than the default of controller-runtime's CacheSyncTimeout, two minutes, after
+// which a controller ends that watches a kind without a definition.
+const maxStart = 5 * time.Minute
+
 // Begin starts the reconcile of the request, on another goroutine.
 func (w *Work) Begin() {
 	c := w.controller
@@ -107,8 +111,8 @@ func (w *Work) Begin() {
 	select {
 	case c.queue.toWorker <- w.item:
 	case <-c.queue.done:
-	case <-time.After(time.Minute):
-		c.manager.options.Fail(fmt.Errorf("controller %s has no free worker", c.name))
+	case <-time.After(maxStart):
+		c.manager.options.Fail(fmt.Errorf("controller %s has no free worker after %s: it does not start, or its worker is busy", c.name, maxStart))
 	}
 }
 

@@ -3,6 +3,7 @@ package fakemanager
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -153,22 +154,26 @@ func (m *Manager) Start(context.Context) error {
 	return errors.New("reconciletest starts the manager itself: do not call Start")
 }
 
-// Run starts all runnables and returns when they have ended.
+// Run starts all runnables and returns when they have ended. If one fails, the others are ended, as by the manager of controller-runtime,
+// and Run returns its error.
 func (m *Manager) Run(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	var group sync.WaitGroup
-	var mu sync.Mutex
-	var errs []error
+	var once sync.Once
+	var first error
 	for _, runnable := range m.runnables {
 		group.Go(func() {
 			if err := failure.Recover("a runnable of the manager", func() error { return runnable.Start(ctx) }); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				errs = append(errs, err)
+				once.Do(func() { first = err; end() })
 			}
 		})
 	}
 	group.Wait()
-	return errors.Join(errs...)
+	if undefined := m.cache.lastUndefined(); first != nil && undefined != nil {
+		return fmt.Errorf("%w\n%w: if the scenario lacks its custom resource definition, add the file to CRDs", first, undefined)
+	}
+	return first
 }
 
 // Elected returns a channel that is closed: the process always leads.
