@@ -24,12 +24,13 @@ func Diff(ctx context.Context, c client.Client, owner client.Object, desired ...
 		return nil, err
 	}
 	a := apply.New()
-	if _, err := a.Declare(&o, desired); err != nil {
+	declared, err := a.Declare(&o, desired)
+	if err != nil {
 		return nil, err
 	}
 	changes := make([]Change, len(desired))
-	for i, obj := range desired {
-		if changes[i], err = a.Diff(ctx, &o, obj); err != nil {
+	for i := range declared {
+		if changes[i], err = a.Diff(ctx, &o, declared[i]); err != nil {
 			return nil, err
 		}
 	}

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"context"
 	"errors"
 	"maps"
 
@@ -18,8 +19,10 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/internal/fieldmanager"
 	"github.com/opblocks/opblocks/internal/ownwrites"
+	"github.com/opblocks/opblocks/internal/preview"
 	"github.com/opblocks/opblocks/internal/references"
 	"github.com/opblocks/opblocks/internal/servedkinds"
+	"github.com/opblocks/opblocks/internal/step"
 )
 
 // For returns a reconciler of the manager for all objects of type T. [Reconciler.Complete] adds its controller. A pass is
@@ -181,8 +184,11 @@ func (r *Reconciler[T]) setup(mgr ctrl.Manager, b *ctrl.Builder) error {
 	if err := references.Watch(mgr, b, r.empty(), r, r.references(), r.stepClient.reader.Forms, served); err != nil {
 		return err
 	}
-	if m, ok := mgr.(*manager); ok {
+	switch m := mgr.(type) {
+	case *manager:
 		m.addKind(r.kind)
+	case step.Planner:
+		m.AddPlanned(r.planned())
 	}
 	r.stepClient.reader.Live = mgr.GetAPIReader()
 	if r.recorder == nil {
@@ -194,4 +200,29 @@ func (r *Reconciler[T]) setup(mgr ctrl.Manager, b *ctrl.Builder) error {
 	}
 	r.watching.Store(true)
 	return nil
+}
+
+// planned returns what package upgrade plans. A step of a user that cannot say what it would do is left out of a plan.
+func (r *Reconciler[T]) planned() step.Planned {
+	planned := step.Planned{Kind: r.kind, Client: r.stepClient, Finalizers: r.finalizers}
+	if r.filter != nil {
+		planned.Selects = func(obj client.Object) bool { typed, ok := obj.(T); return ok && r.filter(typed) }
+	}
+	for i := range r.steps {
+		s := step.PlannedStep{Name: r.steps[i].name}
+		if r.steps[i].canSettle() {
+			s.Preview = r.steps[i].hooks.Preview
+		} else if user, ok := r.steps[i].step.(previewer[T]); ok {
+			s.Preview = func(ctx context.Context, c client.Client, obj client.Object) ([]preview.Change, error) {
+				return user.Preview(ctx, c, obj.(T))
+			}
+		}
+		planned.Steps = append(planned.Steps, s)
+	}
+	return planned
+}
+
+// previewer is a step of a user that can say what it would do: see package upgrade.
+type previewer[T client.Object] interface {
+	Preview(ctx context.Context, c client.Client, obj T) ([]preview.Change, error)
 }

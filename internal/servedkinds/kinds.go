@@ -105,6 +105,9 @@ var _ manager.LeaderElectionRunnable = &runnable{}
 
 func (r *runnable) NeedLeaderElection() bool { return false }
 
+// ReadsOnly tells the manager of a plan that the runnable may run: see package upgrade.
+func (r *runnable) ReadsOnly() {}
+
 func (r *runnable) Start(ctx context.Context) error {
 	defer managers.Delete(r.manager)
 	return r.kinds.Start(ctx)

@@ -10,6 +10,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/preview"
 	"github.com/opblocks/opblocks/internal/references"
 	"github.com/opblocks/opblocks/internal/servedkinds"
 )
@@ -55,6 +56,30 @@ type Hooks struct {
 	Served func() map[schema.GroupVersionKind]*servedkinds.Watch
 	// ConditionTypes are the types of the conditions that the step sets itself, on which Ready does not depend.
 	ConditionTypes func() []string
+	// Preview returns what Reconcile of obj would do to children. c refuses all writes but dry runs.
+	Preview func(ctx context.Context, c client.Client, obj client.Object) ([]preview.Change, error)
+}
+
+// Planner is a manager that plans: it gets what a reconciler would reconcile, and never starts the reconciler.
+type Planner interface {
+	AddPlanned(Planned)
+}
+
+// Planned is what a reconciler would do for the objects of one kind.
+type Planned struct {
+	Kind   schema.GroupVersionKind
+	Client client.Client // what the steps get
+	// Selects reports whether the reconciler reconciles an object. It is nil if it reconciles all.
+	Selects    func(obj client.Object) bool
+	Finalizers []string // what the reconciler adds to an object before its steps run
+	Steps      []PlannedStep
+}
+
+// PlannedStep is one step of a reconciler.
+type PlannedStep struct {
+	Name string
+	// Preview is nil if the step cannot say what it would do.
+	Preview func(ctx context.Context, c client.Client, obj client.Object) ([]preview.Change, error)
 }
 
 // Reader is the client of a step: what an input of a set of children reads with.

@@ -2,17 +2,18 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/plan"
 	"github.com/opblocks/opblocks/internal/owned/write"
+	"github.com/opblocks/opblocks/internal/preview"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -21,77 +22,40 @@ type Change struct {
 	// Object is the desired object, as it was given.
 	Object client.Object
 	// Operation is what would be done: OperationResultNone, OperationResultCreated or OperationResultUpdated.
-	Operation controllerutil.OperationResult
+	Operation Operation
 	// Differences are the fields that an apply would change, in the order of their paths. Fields that the first apply
 	// after a POST would remove come last. The list is empty for an object that would be created.
 	Differences []Difference
 }
 
 // Difference is one field that an apply would change.
-type Difference struct {
-	// Path of the field, such as spec.template.spec.containers[0].image.
-	Path string
-	// Have is the live value and Want the value after the apply, as JSON. Each is empty if the value is absent. Values
-	// of Secrets and of environment variables are replaced by "(hidden)".
-	Have, Want string
-}
+type Difference = preview.Difference
 
-// String returns the difference in one line: the path, and what is added (+), removed (-) or changed (→).
-func (d Difference) String() string {
-	switch {
-	case d.Have == "":
-		return d.Path + ": + " + d.Want
-	case d.Want == "":
-		return d.Path + ": - " + d.Have
-	}
-	return d.Path + ": " + d.Have + " → " + d.Want
-}
-
-// Diff returns what would be done to an object: see [ownedresources.Diff].
-func (a *Applier) Diff(ctx context.Context, o *owned.Owner, obj client.Object) (Change, error) {
-	d, err := a.Desire(o, obj, &owned.Options{})
+// Diff returns what would be done to an object: see [ownedresources.Diff]. It is a preview of an object without options.
+func (a *Applier) Diff(ctx context.Context, o *owned.Owner, child owned.Declared) (Change, error) {
+	d, err := a.desireDeclared(o, child)
 	if err != nil {
 		return Change{}, err
 	}
 	if err := plan.CheckValues(d); err != nil {
 		return Change{}, err
 	}
-	change := Change{Object: obj, Operation: Unchanged}
-	live, err := d.ReadLive(ctx)
-	switch {
-	case client.IgnoreNotFound(err) != nil:
-		return Change{}, fmt.Errorf("read %s: %w", d, err)
-	case err != nil:
-		change.Operation = Created
-		_, err := write.PostDryRun(ctx, d, d.Object.GetName())
-		return change, err
+	p, err := a.previewLive(ctx, d)
+	if orphan, waits := errors.AsType[owned.OrphanError](err); waits {
+		return Change{}, orphan
 	}
-	p := plan.Decide([]plan.Stage{leaveAlone, plan.CompareLive}, &plan.State{Desired: d, Live: live})
-	if p.Verb == plan.DoReturn {
-		return Change{}, p.Err
+	if err != nil {
+		return Change{}, err
 	}
-	if err := plan.SilentRefusal(d, live); err != nil {
-		return Change{}, fmt.Errorf("apply %s: %w", d, err)
-	}
-	if p.Verb == plan.DoNothing {
-		return change, nil
-	}
-	change.Operation = Applied
-	change.Differences, err = differencesOfApply(ctx, d, live)
-	return change, err
+	return Change{Object: child.Object, Operation: operations[p.Action], Differences: p.Differences}, nil
 }
 
-// leaveAlone is the stage leaveOthers of a plan that is not executed.
-func leaveAlone(s *plan.State, p plan.Plan) plan.Plan {
-	if err := s.Owner.MayWrite(s.Desired, s.Live); err != nil {
-		return plan.Plan{Verb: plan.DoReturn, Err: err}
-	}
-	return p
-}
+// operations are the operations of the actions of an object without options.
+var operations = map[preview.Action]Operation{preview.None: Unchanged, preview.Create: Created, preview.Apply: Applied}
 
-// differencesOfApply finds out by dry runs which fields an apply would change.
-func differencesOfApply(ctx context.Context, d *owned.Desired, live client.Object) ([]Difference, error) {
-	answer, err := write.ServerSideApply(ctx, d, live, client.DryRunAll)
+// differencesOfApply finds out by dry runs which fields an apply would change. It also returns the object as it would be.
+func differencesOfApply(ctx context.Context, d *owned.Desired, live client.Object) (differences []Difference, answer client.Object, err error) {
+	answer, err = write.ServerSideApply(ctx, d, live, client.DryRunAll)
 	switch {
 	case plan.IsInvalid(err):
 		answer, err = resolvedAnswer(ctx, d, err)
@@ -99,38 +63,73 @@ func differencesOfApply(ctx context.Context, d *owned.Desired, live client.Objec
 		answer, err = write.ByPatch(ctx, d, record.LastAppliedOf(live), err, client.DryRunAll)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	found := differ{hidden: d.Kind.GVK.Kind == "Secret"}
+	found := differ{hidden: isSecret(d)}
 	if answer.GetResourceVersion() == "" { // controller-runtime's fake client answers a dry run with an empty object
-		for _, local := range d.Kind.Comparer.Differences(d.Object, live) {
-			found.add(local.Path, decoded(local.Have), decoded(local.Want))
-		}
-		return found.found, nil
+		found.addLocal(d, live)
+		return found.found, live, nil
+	}
+	kept, err := keptByHandOver(d, live)
+	if err != nil {
+		return nil, nil, err
 	}
 	before, after, err := authored(live, answer)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	found.addChanged(before, after)
+	found.addChanged(before, overlaid(after, kept))
 	removed, err := removedByTakeOver(d, live, answer)
 	if err != nil || len(removed) == 0 {
-		return found.found, err
+		return found.found, answer, err
 	}
 	// The apply removes what is not desired, unless the API server would default it again.
 	fresh, err := write.PostDryRun(ctx, d, "")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	before, after, err = authored(live, fresh)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	after = overlaid(after, kept)
 	for _, fields := range removed {
 		found.addRemoved(fields, before, after)
 	}
-	return found.found, nil
+	return found.found, answer, nil
 }
+
+// keptByHandOver returns the live fields that the operator does not send any more, and that it hands over before the apply, so that they
+// stay.
+func keptByHandOver(d *owned.Desired, live client.Object) (map[string]any, error) {
+	if _, releases := plan.TakeOverSteps(d, record.LastAppliedOf(live)); !releases {
+		return nil, nil
+	}
+	return plan.HandedOverFields(d, live)
+}
+
+// overlaid returns a tree with the fields of another one, which replace its own.
+func overlaid(tree, fields map[string]any) map[string]any {
+	if len(fields) == 0 {
+		return tree
+	}
+	tree = maps.Clone(tree)
+	if tree == nil {
+		tree = map[string]any{}
+	}
+	for name, value := range fields {
+		below, isMap := value.(map[string]any)
+		if isMap {
+			inner, _ := tree[name].(map[string]any)
+			value = overlaid(inner, below)
+		}
+		tree[name] = value
+	}
+	return tree
+}
+
+// isSecret reports whether the values of an object are hidden.
+func isSecret(d *owned.Desired) bool { return d.Kind.GVK.Kind == "Secret" }
 
 // resolvedAnswer returns what a refused apply would make of the object if the live fields that contradict it were
 // removed. If that does not help, the error is the refusal.

@@ -7,14 +7,23 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/diff"
+	"github.com/opblocks/opblocks/internal/owned"
 )
 
 // differ collects the fields that an apply would change.
 type differ struct {
 	hidden bool // values are hidden
 	found  []Difference
+}
+
+// addLocal adds the fields that differ by the comparison of this module, without the API server's answer.
+func (d *differ) addLocal(desired *owned.Desired, live client.Object) {
+	for _, local := range desired.Kind.Comparer.Differences(desired.Object, live) {
+		d.add(local.Path, decoded(local.Have), decoded(local.Want))
+	}
 }
 
 func (d *differ) addChanged(before, after any) {

@@ -35,6 +35,11 @@ func (a *Applier) Desire(o *owned.Owner, obj client.Object, options *owned.Optio
 	if err != nil {
 		return nil, err
 	}
+	return desire(o, k, obj, options)
+}
+
+// desire is Desire for an object of a known kind.
+func desire(o *owned.Owner, k *owned.Kind, obj client.Object, options *owned.Options) (*owned.Desired, error) {
 	object, full, err := k.Normalize(obj, options)
 	if err != nil {
 		return nil, err

@@ -51,21 +51,27 @@ func (r *Reconciliation) beginObject(d *owned.Declared, state *ChildState) (appl
 	if d.Err != nil {
 		return apply.Result{}, nil, d.Err
 	}
-	a := r.Set.Applier
-	if state.missing != nil {
-		live, _, err := a.Read(r.ctx, r.owner, d.Kind, d.Object)
-		if err == nil && live != nil {
-			d.Options.KeepWhileMissing(live, d.Object)
-		}
-		if err != nil {
-			return apply.Result{}, nil, err
-		}
+	if err := r.keepWhileMissing(d, state); err != nil {
+		return apply.Result{}, nil, err
 	}
+	a := r.Set.Applier
 	if d.Options.RunOnce {
 		result, err := apply.Runs{Applier: a}.RunOnce(r.ctx, r.owner, d)
 		return result, nil, err
 	}
 	return a.Begin(r.ctx, r.owner, *d)
+}
+
+// keepWhileMissing lets an object keep what its live object has, while an object that an input reads is missing.
+func (r *Reconciliation) keepWhileMissing(d *owned.Declared, state *ChildState) error {
+	if state.missing == nil {
+		return nil
+	}
+	live, _, err := r.Set.Applier.Read(r.ctx, r.owner, d.Kind, d.Object)
+	if err == nil && live != nil {
+		d.Options.KeepWhileMissing(live, d.Object)
+	}
+	return err
 }
 
 // conclude sends all creations at once, and then finds out for each object that was begun, in their order, whether it is ready.

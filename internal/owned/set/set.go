@@ -1,3 +1,6 @@
+// Package set reconciles the children of owners: it reads inputs, builds the children, applies them, prunes those that are
+// not desired any more, and watches what they depend on. A [Reconciliation] is one reconcile of one owner; its method run is
+// where to begin.
 package set
 
 import (
@@ -87,21 +90,29 @@ func (s *Set) Reconcile(ctx context.Context, c client.Client, obj client.Object)
 		return err
 	}
 	defer s.Applier.EmitEvents(&o)
-	kinds, err := s.KindsIn(c.Scheme())
+	r, err := s.reconciliationOf(ctx, c, &o)
 	if err != nil {
 		return err
 	}
-	r := Reconciliation{
-		Set: s, ctx: ctx, client: c, owner: &o, Object: o.Seen, Kinds: kinds,
-		States: make([]ChildState, len(s.Children)), objects: make([]owned.Declared, 0, len(s.Children)), ofReads: s.epochOfReads(c),
-	}
-	o.BuiltFrom = &owned.BuiltFrom{Owner: o.Seen}
 	var found settledOwner // stays zero if a function panics
 	epoch := s.Owners.begin(o.Reference.UID)
 	defer func() { s.Owners.end(o.Reference.UID, epoch, found) }()
 	err = r.run()
-	found = settledBy(&r)
+	found = settledBy(r)
 	return err
+}
+
+// reconciliationOf returns a reconcile of an owner in which nothing is done yet.
+func (s *Set) reconciliationOf(ctx context.Context, c client.Client, o *owned.Owner) (*Reconciliation, error) {
+	kinds, err := s.KindsIn(c.Scheme())
+	if err != nil {
+		return nil, err
+	}
+	o.BuiltFrom = &owned.BuiltFrom{Owner: o.Seen}
+	return &Reconciliation{
+		Set: s, ctx: ctx, client: c, owner: o, Object: o.Seen, Kinds: kinds,
+		States: make([]ChildState, len(s.Children)), objects: make([]owned.Declared, 0, len(s.Children)), ofReads: s.epochOfReads(c),
+	}, nil
 }
 
 // ownerOf returns an object as the owner of the children of this set.

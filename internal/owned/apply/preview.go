@@ -1,0 +1,247 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/feature"
+	"github.com/opblocks/opblocks/internal/owned/plan"
+	"github.com/opblocks/opblocks/internal/owned/write"
+	"github.com/opblocks/opblocks/internal/preview"
+)
+
+// Previewed is what would become of one object.
+type Previewed struct {
+	preview.Change
+	// Live is the object as it would be: the answer to a dry run, or the live object if nothing changes or the answer is not
+	// known. It is nil if there is none.
+	Live client.Object
+}
+
+// Preview returns what a reconcile would do to one object, and writes nothing. An object that the cache shows as desired costs no
+// request. Any other object costs at most three: a read past the cache and two dry runs.
+//
+// It plans with the stages of an update, and takes for granted what only time or other writers decide: the owner is current,
+// no write is delayed, and what the object comes after is ready.
+func (a *Applier) Preview(ctx context.Context, o *owned.Owner, child owned.Declared) (Previewed, error) {
+	if child.Options.RunOnce {
+		return Runs{a}.preview(ctx, o, &child)
+	}
+	d, err := a.desireDeclared(o, child)
+	if err != nil {
+		return Previewed{}, err
+	}
+	cached, _, err := a.Read(ctx, o, d.Kind, d.Object)
+	switch {
+	case err != nil:
+		return Previewed{}, err
+	case cached == nil:
+		p, err := a.previewCreation(ctx, d)
+		if apierrors.IsAlreadyExists(err) {
+			return a.previewLive(ctx, d)
+		}
+		return p, err
+	}
+	if p, err := a.foresee(ctx, d, cached); err == nil && p.Verb == plan.DoNothing {
+		return unchanged(d, cached), nil
+	}
+	return a.previewLive(ctx, d)
+}
+
+// desireDeclared makes an object ready to be compared and sent, with what is known of its child.
+func (a *Applier) desireDeclared(o *owned.Owner, child owned.Declared) (*owned.Desired, error) {
+	d, err := desire(o, child.Kind, child.Object, child.Options)
+	if err != nil {
+		return nil, err
+	}
+	d.Binding, d.Builder, d.Order, d.Reads = child.Binding, child.Builder, child.Order, child.Reads
+	return d, nil
+}
+
+// previewLive is Preview for an object as the API server has it.
+func (a *Applier) previewLive(ctx context.Context, d *owned.Desired) (Previewed, error) {
+	live, err := d.ReadLive(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return a.previewCreation(ctx, d)
+	case err != nil:
+		return Previewed{}, fmt.Errorf("read %s: %w", d, err)
+	}
+	p, err := a.foresee(ctx, d, live)
+	if err != nil {
+		return Previewed{}, err
+	}
+	switch p.Verb {
+	case plan.DoNothing:
+		return unchanged(d, live), nil
+	case plan.DoReturn:
+		return Previewed{Live: live}, p.Err
+	case plan.DoCollect, plan.DoRemove:
+		return a.previewRecreation(ctx, d, live, "it is left by a former owner of this name")
+	case plan.DoRefuse:
+		return a.previewRefused(ctx, d, live, fmt.Errorf("apply %s: %w", d, p.Err))
+	case plan.DoExpand:
+		if previewed, accepted, err := a.previewExpansion(ctx, d, live); accepted || err != nil {
+			return previewed, err
+		}
+	}
+	return a.previewApply(ctx, d, live, p)
+}
+
+// foresee returns what would be done to a live object.
+func (a *Applier) foresee(ctx context.Context, d *owned.Desired, live client.Object) (plan.Plan, error) {
+	s := &plan.State{Desired: d, Live: live, Known: map[plan.Fact]bool{plan.OwnerIsAlive: true}}
+	for range maxSteps {
+		p := plan.Decide(plan.Stages, s)
+		need, missing := s.Missing(p)
+		if !missing {
+			return p, nil
+		}
+		if need == plan.PaceOfWrites {
+			s.Paced, s.Known[need] = p.Paths, true
+			continue
+		}
+		if err := a.learn(ctx, s, need, p); err != nil {
+			return plan.Plan{}, err
+		}
+	}
+	return plan.Plan{}, fmt.Errorf("%s changes while it is planned", d)
+}
+
+func unchanged(d *owned.Desired, live client.Object) Previewed {
+	return Previewed{Change: changeOf(d, preview.None), Live: live}
+}
+
+func changeOf(d *owned.Desired, action preview.Action) preview.Change {
+	return preview.Change{Kind: d.Kind.GVK.GroupKind(), Name: d.Key(), Action: action}
+}
+
+// previewCreation creates an absent object by a dry run.
+func (a *Applier) previewCreation(ctx context.Context, d *owned.Desired) (Previewed, error) {
+	if err := plan.CheckValues(d); err != nil {
+		return Previewed{}, err
+	}
+	feature.SetGenerated(ctx, d, feature.PlanFill(d.Generate, nil))
+	p := Previewed{Change: changeOf(d, preview.Create)}
+	p.SetEffects(nil)
+	answer, err := write.PostDryRun(ctx, d, d.Object.GetName())
+	switch {
+	case err == nil:
+		p.Live, err = d.Kind.AsLive(answer)
+		return p, err
+	case isNamespaceMissing(err), meta.IsNoMatchError(err):
+		p.Note = "the API server could not be asked: " + write.WithoutValues(err).Error()
+		return p, nil
+	}
+	return Previewed{}, write.WithSizeRemedy(err)
+}
+
+// isNamespaceMissing reports whether the API server refuses a creation because the namespace does not exist. A child that is created
+// before it may be that namespace.
+func isNamespaceMissing(err error) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
+}
+
+// previewApply applies an object by a dry run.
+func (a *Applier) previewApply(ctx context.Context, d *owned.Desired, live client.Object, planned plan.Plan) (Previewed, error) {
+	feature.SetGenerated(ctx, d, feature.PlanFill(d.Generate, live))
+	differences, answer, err := differencesOfApply(ctx, d, live)
+	if plan.IsInvalid(err) {
+		return a.previewRefused(ctx, d, live, err)
+	}
+	if err != nil {
+		return Previewed{}, write.WithSizeRemedy(err)
+	}
+	if err := plan.SilentRefusal(d, answer); err != nil {
+		return a.previewRefused(ctx, d, live, fmt.Errorf("apply %s: %w", d, err))
+	}
+	p := Previewed{Change: changeOf(d, preview.Apply), Live: answer}
+	p.Differences = withLacking(d, live, differences)
+	if planned.Verb == plan.DoBind {
+		p.Effects = append(p.Effects, "its owner reference is taken off")
+	}
+	p.SetEffects(live)
+	return p, nil
+}
+
+// withLacking adds what writes beside the apply set: generated keys and the finalizer of a Job that runs once.
+func withLacking(d *owned.Desired, live client.Object, differences []Difference) []Difference {
+	lacks := feature.LacksGenerated(d, live)
+	if feature.LacksRunFinalizer(d, live) {
+		lacks = append(lacks, "metadata.finalizers")
+	}
+	for _, path := range lacks {
+		if !slices.ContainsFunc(differences, func(found Difference) bool { return found.Path == path }) {
+			differences = append(differences, Difference{Path: path, Want: "(added)"})
+		}
+	}
+	return differences
+}
+
+// previewRefused is for an object that the API server refuses to change.
+func (a *Applier) previewRefused(ctx context.Context, d *owned.Desired, live client.Object, refusal error) (Previewed, error) {
+	if !d.Options.Recreate {
+		return Previewed{Live: live}, refusal
+	}
+	p, err := a.previewRecreation(ctx, d, live, "")
+	if err != nil {
+		return p, errors.Join(refusal, fmt.Errorf("%s is not recreated, since that would be refused too: %w", d, err))
+	}
+	found := differ{hidden: isSecret(d)}
+	found.addLocal(d, live)
+	p.Differences = found.found
+	return p, nil
+}
+
+// previewRecreation is for an object that is deleted, and then created. A dry run creates it under another name.
+func (a *Applier) previewRecreation(ctx context.Context, d *owned.Desired, live client.Object, effect string) (Previewed, error) {
+	p := Previewed{Change: changeOf(d, preview.Recreate)}
+	if effect != "" {
+		p.Effects = []string{effect}
+	}
+	p.SetEffects(live)
+	answer, err := write.PostDryRun(ctx, d, "")
+	if err != nil {
+		return Previewed{Live: live}, err
+	}
+	answer.SetName(d.Object.GetName())
+	p.Live, err = d.Kind.AsLive(answer)
+	return p, err
+}
+
+// previewExpansion is for a StatefulSet whose claim templates have to grow. It returns accepted as false if the API server would
+// refuse other changes of the StatefulSet.
+func (a *Applier) previewExpansion(ctx context.Context, d *owned.Desired, live client.Object) (p Previewed, accepted bool, err error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	if err != nil {
+		return Previewed{}, false, err
+	}
+	grown, err := feature.Growth(d, live)
+	if err != nil {
+		return Previewed{}, false, err
+	}
+	if accepted, err := write.AcceptsRest(ctx, d, &unstructured.Unstructured{Object: content}, grown); err != nil || !accepted {
+		return Previewed{}, false, err
+	}
+	p, err = a.previewRecreation(ctx, d, live, "")
+	if err != nil {
+		return Previewed{}, false, fmt.Errorf("%s is not replaced by one with larger volumes, since that would be refused: %w", d, err)
+	}
+	found := differ{}
+	found.addLocal(d, live)
+	p.Action, p.Differences, p.Effects = preview.Replace, found.found, []string{"its pods run on"}
+	for _, g := range grown {
+		p.Effects = append(p.Effects, fmt.Sprintf("the claims of %s grow from %s to %s", g.Template, g.From.String(), g.To.String()))
+	}
+	return p, true, nil
+}

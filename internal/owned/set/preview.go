@@ -1,0 +1,166 @@
+package set
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/preview"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// Preview returns what the next [Set.Reconcile] would do to the children of obj, also for children that are as desired. c must refuse
+// all writes but dry runs. Preview builds the children as Reconcile does, and looks at all of them: what a child waits for is in its
+// change.
+//
+// The error is a mistake in the set. What fails for one child is in its change.
+func (s *Set) Preview(ctx context.Context, c client.Client, obj client.Object) ([]preview.Change, error) {
+	if err := s.err(); err != nil {
+		return nil, err
+	}
+	o, err := s.ownerOf(obj, c)
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.reconciliationOf(ctx, c, &o)
+	if err != nil {
+		return nil, err
+	}
+	r.readsAnew = true // nothing is remembered of an owner
+	if s.ifServed {
+		defer r.acquireServed()()
+	}
+	v := &previewer{Reconciliation: r}
+	v.takeFailures(0)
+	v.children()
+	v.pruned()
+	return v.changes, nil
+}
+
+// previewer looks at the children of one owner.
+type previewer struct {
+	*Reconciliation
+	changes []preview.Change
+	failed  bool // nothing is pruned
+}
+
+// children looks at what is desired, in the order of [Reconciliation.run].
+func (v *previewer) children() {
+	for _, i := range v.Set.order.Sequence {
+		if v.Set.Children[i].liveInput() == nil {
+			v.buildChild(i)
+		}
+	}
+	for _, i := range v.Set.order.Sequence {
+		if !v.States[i].built && v.Set.Children[i].liveInput() != nil {
+			v.buildChild(i)
+		}
+		state := &v.States[i]
+		after := v.holdFor(v.Set.Children[i])
+		for j := state.from; j < state.to; j++ {
+			v.object(i, &v.objects[j], after)
+		}
+	}
+}
+
+// buildChild builds a child, and notes why it cannot be built.
+func (v *previewer) buildChild(i int) {
+	v.build(i)
+	v.takeFailures(i)
+	if missing := v.States[i].missing; missing != nil { // with KeepWhileMissing it is built all the same
+		v.note(i, missing)
+	}
+}
+
+// takeFailures turns what failed for a child into changes.
+func (v *previewer) takeFailures(i int) {
+	for _, err := range v.failures {
+		v.note(i, err)
+	}
+	for _, wait := range v.waits {
+		v.note(i, wait)
+	}
+	v.failures, v.waits = nil, nil
+}
+
+// note adds an error of a child without an object.
+func (v *previewer) note(i int, err error) {
+	v.add(preview.Change{Kind: v.Kinds[i].GVK.GroupKind()}, err)
+}
+
+// add adds a change, and the error that keeps it from being made.
+func (v *previewer) add(c preview.Change, err error) {
+	if wait, ok := errors.AsType[*owned.WaitingError](err); ok {
+		c.Waits = wait.Error()
+	} else if err != nil {
+		c.Err, v.failed = err, true
+	}
+	v.changes = append(v.changes, c)
+}
+
+// object looks at one desired object. after names what it comes after and what is not ready, or is about to change.
+func (v *previewer) object(i int, d *owned.Declared, after string) {
+	p, err := v.previewObject(i, d)
+	if err != nil {
+		p.Change = preview.Change{Kind: d.Kind.GVK.GroupKind(), Name: client.ObjectKeyFromObject(d.Object)}
+	}
+	d.Live = p.Live
+	if p.Changes() {
+		p.After = after
+	}
+	if state := &v.States[i]; state.NotReady == "" && (err != nil || p.Changes() || !v.isReady(d)) {
+		state.NotReady = d.Kind.Describe(d.Object)
+	}
+	v.add(p.Change, err)
+}
+
+func (v *previewer) isReady(d *owned.Declared) bool {
+	return d.Live == nil || d.Options.RunOnce || d.Kind.Ready(d.Live, d.Options.ReadyCondition) == nil
+}
+
+func (v *previewer) previewObject(i int, d *owned.Declared) (apply.Previewed, error) {
+	if d.Err != nil {
+		return apply.Previewed{}, d.Err
+	}
+	if err := v.keepWhileMissing(d, &v.States[i]); err != nil {
+		return apply.Previewed{}, err
+	}
+	return v.Set.Applier.Preview(v.ctx, v.owner, *d)
+}
+
+// pruned looks at what is not desired any more. Reconcile prunes nothing after a failure.
+func (v *previewer) pruned() {
+	if v.failed {
+		return
+	}
+	s := Pruner{v.Set}
+	desired := DesiredNames{v.objects, v.unbuilt(), v.retains()}
+	found, _, err := s.listWritten(v.ctx, v.owner)
+	if err == nil {
+		var former []written
+		former, err = s.listFormer(v.ctx, v.owner)
+		found = append(found, former...)
+	}
+	if err != nil {
+		v.add(preview.Change{}, fmt.Errorf("find out what is not desired any more: %w", err))
+		return
+	}
+	for _, w := range desired.without(found) {
+		if w.object.GetDeletionTimestamp() != nil {
+			continue
+		}
+		c := preview.Change{Kind: w.kind.GVK.GroupKind(), Name: client.ObjectKeyFromObject(w.object), Action: preview.Delete}
+		if s.Known().keeps(v.owner, w) {
+			if m, marked := record.MarkOf(w.object, c.Kind); marked && m.Retained {
+				continue
+			}
+			c.Action = preview.Retain
+		}
+		c.SetEffects(w.object)
+		v.add(c, nil)
+	}
+}

@@ -1,0 +1,66 @@
+package preview
+
+// document is the JSON form of a report.
+type document struct {
+	Complete bool             `json:"complete"`
+	Ended    string           `json:"ended,omitempty"`
+	Kinds    []kindDocument   `json:"kinds"`
+	Changes  []changeDocument `json:"changes"`
+	// NotPlanned are changes that would not be made, or are not known.
+	NotPlanned []changeDocument `json:"notPlanned"`
+	Skipped    []changeDocument `json:"skipped"`
+	NotExact   []string         `json:"notExact"`
+}
+
+type kindDocument struct {
+	Kind      string `json:"kind"`
+	Objects   int    `json:"objects"`
+	Change    int    `json:"change"`
+	Unchanged int    `json:"unchanged"`
+	Wait      int    `json:"wait"`
+	Skipped   int    `json:"skipped"`
+	Failed    int    `json:"failed"`
+	NotSeen   int    `json:"notLookedAt"`
+}
+
+// changeDocument is a group of equal changes. The fields that name one object are of the first change.
+type changeDocument struct {
+	Action      Action       `json:"action,omitempty"`
+	Group       string       `json:"group,omitempty"`
+	Kind        string       `json:"kind,omitempty"`
+	Count       int          `json:"count"`
+	OwnerKind   string       `json:"ownerKind"`
+	Owners      []string     `json:"owners"`
+	Shown       string       `json:"shown,omitempty"` // the name of the child whose differences these are
+	Differences []Difference `json:"differences,omitempty"`
+	Vary        bool         `json:"valuesVary,omitempty"`
+	Effects     []string     `json:"effects,omitempty"`
+	LosesData   bool         `json:"losesData,omitempty"`
+	After       string       `json:"after,omitempty"`
+	Note        string       `json:"notExact,omitempty"`
+	Reason      string       `json:"reason,omitempty"` // why it is not done, or not known
+}
+
+func (r *Report) document() document {
+	d := document{Complete: r.Ended == "", Ended: r.Ended, Kinds: []kindDocument{}, NotExact: r.limits()}
+	for _, k := range r.kinds {
+		d.Kinds = append(d.Kinds, kindDocument{
+			Kind: k.kind, Objects: k.total, Change: k.changed, Unchanged: k.looked - k.changed - k.failed - k.waits - k.skipped,
+			Wait: k.waits, Skipped: k.skipped, Failed: k.failed, NotSeen: k.total - k.looked,
+		})
+	}
+	d.Changes, d.NotPlanned, d.Skipped = documents(r.changes()), documents(r.notMade()), documents(r.skipped())
+	return d
+}
+
+func documents(groups []*group) []changeDocument {
+	all := make([]changeDocument, 0, len(groups))
+	for _, g := range groups {
+		c := g.change
+		all = append(all, changeDocument{
+			Action: c.Action, Group: c.Kind.Group, Kind: c.Kind.Kind, Count: g.count, OwnerKind: g.owner, Owners: g.owners, Shown: NameOf(c.Name),
+			Differences: c.Differences, Vary: g.differs, Effects: c.Effects, LosesData: c.LosesData, After: c.After, Note: c.Note, Reason: g.failure,
+		})
+	}
+	return all
+}

@@ -1,0 +1,195 @@
+package preview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// notExact says in what no plan is exact. The texts are for every format.
+var notExact = []string{
+	"A change that depends on the answer to a write before it is planned with the answer to a dry run, which has no IP addresses, no status and no random values.",
+	"What an input reads can change until the operator runs.",
+	"Status, conditions, finalizers, events and annotations of the owners are not in the plan, and deletions are not sent to the API server, so a policy may still refuse them.",
+}
+
+// summary returns the sentences that come first.
+func (r *Report) summary() (lines []string) {
+	for _, k := range r.kinds {
+		lines = append(lines, k.String())
+	}
+	changes := r.changes()
+	if len(changes) == 0 {
+		return append(lines, r.quietLine())
+	}
+	if paths := r.commonPaths(changes); paths != "" {
+		lines = append(lines, "All changes are in the same field: "+paths+".")
+	}
+	counted := map[string]int{}
+	var order []string
+	for _, g := range changes {
+		line := fmt.Sprintf("%s %s", verbs[g.change.Action], g.change.Kind.Kind)
+		if len(g.change.Effects) > 0 {
+			line += ": " + strings.Join(g.change.Effects, "; ")
+		}
+		if counted[line] == 0 {
+			order = append(order, line)
+		}
+		counted[line] += g.count
+	}
+	for _, line := range order {
+		lines = append(lines, fmt.Sprintf("%d × %s", counted[line], line))
+	}
+	return append(lines, r.dangers(changes))
+}
+
+// verbs are the actions in sentences.
+var verbs = map[Action]string{
+	Create: "create", Apply: "apply", Recreate: "delete and create", Replace: "replace without its pods", Delete: "delete", Retain: "keep, without its owner reference,",
+}
+
+func (k *ofKind) String() string {
+	parts := []string{fmt.Sprintf("%d of %d change", k.changed, k.total)}
+	for _, part := range []struct {
+		n    int
+		text string
+	}{
+		{k.looked - k.changed - k.failed - k.waits - k.skipped, "%d are as desired"},
+		{k.waits, "%d wait"},
+		{k.skipped, "%d are skipped"},
+		{k.failed, "%d fail or are not known"},
+		{k.total - k.looked, "%d were not looked at"},
+	} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf(part.text, part.n))
+		}
+	}
+	return k.kind + ": " + strings.Join(parts, ", ") + "."
+}
+
+func (r *Report) quietLine() string {
+	if r.HasFailures() {
+		return "No change is known."
+	}
+	return "Nothing would be changed."
+}
+
+// commonPaths returns the path that all applied changes have, if there is exactly one.
+func (r *Report) commonPaths(changes []*group) string {
+	paths := map[string]bool{}
+	for _, g := range changes {
+		if g.change.Action != Apply {
+			return ""
+		}
+		for _, d := range g.change.Differences {
+			paths[d.Path] = true
+		}
+	}
+	if len(paths) != 1 {
+		return ""
+	}
+	for path := range paths {
+		return path
+	}
+	return ""
+}
+
+// dangers says what is deleted and what data is lost.
+func (r *Report) dangers(changes []*group) string {
+	n := func(is func(c *Change) bool) (n int) {
+		for _, g := range changes {
+			if is(&g.change) {
+				n += g.count
+			}
+		}
+		return n
+	}
+	recreated := n(func(c *Change) bool { return c.Action == Recreate || c.Action == Replace })
+	deleted := n(func(c *Change) bool { return c.Action == Delete })
+	lost := n(func(c *Change) bool { return c.LosesData })
+	if recreated+deleted+lost == 0 {
+		return "None is recreated, none is deleted."
+	}
+	line := fmt.Sprintf("%d are recreated, %d are deleted", recreated, deleted)
+	if lost > 0 {
+		line += fmt.Sprintf(", and DATA IS LOST in %d", lost)
+	}
+	return line + "."
+}
+
+// title returns the heading of a group.
+func (g *group) title() string {
+	title := fmt.Sprintf("%d × %s %s", g.count, verbs[g.change.Action], g.change.Kind.Kind)
+	if g.change.LosesData {
+		title += " (DATA IS LOST)"
+	}
+	return title
+}
+
+// details are the lines below a heading that are not fields.
+func (g *group) details() (lines []string) {
+	lines = append(lines, g.change.Effects...)
+	if g.change.After != "" {
+		lines = append(lines, "this comes after "+g.change.After+" is ready")
+	}
+	if g.change.Note != "" {
+		lines = append(lines, "not exact: "+g.change.Note)
+	}
+	return lines
+}
+
+// fields returns the differences as lines. A change of a whole object has none.
+func (g *group) fields() (lines []string) {
+	for _, d := range g.change.Differences {
+		lines = append(lines, Difference{d.Path, shortened(d.Have), shortened(d.Want)}.String())
+	}
+	return lines
+}
+
+// longest is how much of a value is shown where people read it.
+const longest = 200
+
+func shortened(value string) string {
+	runes := []rune(value)
+	if len(runes) <= longest {
+		return value
+	}
+	return fmt.Sprintf("%s… (%d characters)", string(runes[:longest]), len(runes))
+}
+
+// shown says which object the details are of.
+func (g *group) shown() string {
+	line := fmt.Sprintf("%s %s of %s %s", g.change.Kind.Kind, NameOf(g.change.Name), g.owner, g.owners[0])
+	if g.change.Name.Name == "" {
+		line = fmt.Sprintf("%s %s", g.owner, g.owners[0])
+	}
+	if g.count == 1 {
+		return line
+	}
+	line += " is shown; " + others(g)
+	if g.differs {
+		line += "; their values differ"
+	}
+	return line
+}
+
+// others names the other owners of a group.
+func others(g *group) string {
+	const most = 3
+	rest := g.owners[1:]
+	if len(rest) == 0 {
+		return fmt.Sprintf("and %d more of it", g.count-1)
+	}
+	if len(rest) <= most {
+		return "also " + strings.Join(rest, ", ")
+	}
+	return fmt.Sprintf("also %s and %d more", strings.Join(rest[:most], ", "), len(rest)-most)
+}
+
+// limits returns in what the plan is not exact or not complete.
+func (r *Report) limits() []string {
+	lines := slices.Clone(r.LeftOut)
+	slices.Sort(lines)
+	lines = slices.Compact(lines)
+	return append(lines, notExact...)
+}

@@ -1,0 +1,153 @@
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/opblocks/opblocks/internal/preview"
+	"github.com/opblocks/opblocks/internal/step"
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+// manager is the manager of a plan. It starts the watches of the controllers, so that caches and indexes are filled as in the operator,
+// and no reconciler.
+type manager struct {
+	ctrl.Manager
+	planned []step.Planned
+	leftOut []string
+	warming sync.WaitGroup // until the watches of all controllers have synced
+}
+
+var _ step.Planner = &manager{}
+
+func newManager(access *rest.Config, options ctrl.Options) (*manager, error) {
+	access = rest.CopyConfig(access)
+	access.Wrap(func(inner http.RoundTripper) http.RoundTripper { return readOnly{inner} })
+	options.LeaderElection = false
+	options.Metrics = metricsserver.Options{BindAddress: "0"}
+	options.HealthProbeBindAddress, options.PprofBindAddress = "0", "0"
+	options.Controller.EnableWarmup = new(true)
+	options.Controller.SkipNameValidation = new(true) // the operator itself may run in this process, as in a test
+	newClient := options.NewClient
+	if newClient == nil {
+		newClient = client.New
+	}
+	options.NewClient = func(config *rest.Config, o client.Options) (client.Client, error) {
+		c, err := newClient(config, o)
+		if err != nil {
+			return nil, err
+		}
+		return client.NewDryRunClient(c), nil
+	}
+	mgr, err := reconcile.NewManager(access, options)
+	if err != nil {
+		return nil, err
+	}
+	return &manager{Manager: mgr}, nil
+}
+
+// AddPlanned adds what a reconciler would do.
+func (m *manager) AddPlanned(p step.Planned) { m.planned = append(m.planned, p) }
+
+// controller has the methods of controller-runtime's controllers by which they are told from other runnables.
+type controller interface {
+	ctrlmanager.LeaderElectionRunnable
+	Warmup(ctx context.Context) error
+}
+
+// readsOnly is a runnable of this module that only reads.
+type readsOnly interface{ ReadsOnly() }
+
+// Add adds the watches of a controller. Other runnables do not run, unless they only read.
+func (m *manager) Add(runnable ctrlmanager.Runnable) error {
+	switch r := runnable.(type) {
+	case controller:
+		m.warming.Add(1)
+		return m.Manager.Add(everywhere(func(ctx context.Context) error {
+			defer m.warming.Done()
+			return r.Warmup(ctx)
+		}))
+	case readsOnly:
+		return m.Manager.Add(runnable)
+	}
+	m.leftOut = append(m.leftOut, fmt.Sprintf("%T, which the operator adds to its manager, did not run.", runnable))
+	return nil
+}
+
+// everywhere is a runnable that needs no leadership.
+type everywhere ctrlmanager.RunnableFunc
+
+func (f everywhere) Start(ctx context.Context) error { return f(ctx) }
+
+func (everywhere) NeedLeaderElection() bool { return false }
+
+// GetWebhookServer returns a server that is never started.
+func (*manager) GetWebhookServer() webhook.Server { return webhook.NewServer(webhook.Options{}) }
+
+// GetEventRecorder returns a recorder that drops events.
+func (*manager) GetEventRecorder(string) recorder.EventRecorder { return &events.FakeRecorder{} }
+
+// GetEventRecorderFor returns a recorder that drops events.
+func (*manager) GetEventRecorderFor(string) record.EventRecorder { return &record.FakeRecorder{} }
+
+// plan starts the caches, looks at all objects, and stops.
+func (m *manager) plan(ctx context.Context, s *settings) (*preview.Report, error) {
+	if len(m.planned) == 0 {
+		return nil, errors.New("there is nothing to plan: the set-up added no reconciler of package reconcile to the manager")
+	}
+	for _, p := range m.planned {
+		if _, err := m.GetRESTMapper().RESTMapping(p.Kind.GroupKind(), p.Kind.Version); meta.IsNoMatchError(err) {
+			return nil, fmt.Errorf("the API server does not serve %s, so there is nothing to plan: %w", p.Kind.Kind, err)
+		}
+	}
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	w := &walk{manager: m, settings: s, report: &preview.Report{LeftOut: m.leftOut}}
+	looked := false
+	if err := m.Manager.Add(everywhere(func(ctx context.Context) error {
+		defer stop()
+		if !waitFor(ctx, &m.warming) {
+			return nil
+		}
+		looked = true
+		return w.all(ctx)
+	})); err != nil {
+		return nil, err
+	}
+	if err := m.Start(running); err != nil {
+		return nil, err
+	}
+	if !looked {
+		return nil, fmt.Errorf("the plan was stopped before its caches were filled: %w", context.Cause(ctx))
+	}
+	return w.report, nil
+}
+
+// waitFor waits until the group is done. It returns false if the context ends before.
+func waitFor(ctx context.Context, group *sync.WaitGroup) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		group.Wait()
+	}()
+	select {
+	case <-done:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,184 @@
+package upgrade_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
+	"github.com/opblocks/opblocks/reconcile/upgrade"
+)
+
+// controlPlane runs no controllers: only the tests write.
+var controlPlane = controlplane.Shared()
+
+// budget is the kind of the owners: a built-in kind with a status.
+type budget = policyv1.PodDisruptionBudget
+
+type steps = []reconcile.NamedStep[*budget]
+
+// children returns the only step of an operator.
+func children(all ...ownedresources.AnyChild[*budget]) steps {
+	return steps{reconcile.Named("children", ownedresources.Ensure(all...))}
+}
+
+// env is a namespace of a real API server.
+type env struct {
+	access    *rest.Config
+	client    client.Client
+	namespace string
+	sent      sent
+}
+
+// sent are the requests that reach the API server, without discovery.
+type sent struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (s *sent) RoundTrip(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.all = append(s.all, strings.TrimSpace(r.Method+" "+r.URL.Path+" "+r.URL.Query().Get("dryRun")))
+		return next.RoundTrip(r)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// take returns the requests in the namespace since the last call, without lists and watches.
+func (s *sent) take(namespace string) (all []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, request := range s.all {
+		method, path, _ := strings.Cut(request, " ")
+		path, dryRun, _ := strings.Cut(path, " ")
+		parts := strings.Split(path, "/")
+		at := slices.Index(parts, namespace)
+		if at < 0 || method == http.MethodGet && len(parts) == at+2 {
+			continue
+		}
+		all = append(all, strings.TrimSpace(method+" "+parts[at+1]+" "+dryRun))
+	}
+	s.all = nil
+	return all
+}
+
+func newEnv(t *testing.T) *env {
+	t.Helper()
+	cp := controlPlane(t)
+	e := &env{access: cp.Config(), namespace: controlplane.Namespace(t, cp)}
+	var err error
+	e.client, err = client.New(e.access, client.Options{})
+	require.NoError(t, err)
+	return e
+}
+
+func (e *env) create(t *testing.T, objs ...client.Object) {
+	t.Helper()
+	for _, obj := range objs {
+		obj.SetNamespace(e.namespace)
+		require.NoError(t, e.client.Create(t.Context(), obj))
+	}
+}
+
+// run runs passes for an object until none of them writes.
+func (e *env) run(t *testing.T, name string, steps steps) {
+	t.Helper()
+	var counted sent
+	access := rest.CopyConfig(e.access)
+	access.Wrap(counted.RoundTrip)
+	c, err := client.New(access, client.Options{Mapper: e.client.RESTMapper()})
+	require.NoError(t, err)
+	r := reconcile.New(c, steps...).WithoutStatus()
+	for range 8 {
+		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: e.namespace, Name: name}})
+		require.NoError(t, err)
+		if !slices.ContainsFunc(counted.take(e.namespace), func(request string) bool { return !strings.HasPrefix(request, http.MethodGet) }) {
+			return
+		}
+	}
+	t.Fatal("the operator writes in each pass")
+}
+
+// plan returns the plan of an operator, in a format.
+func (e *env) plan(t *testing.T, ctx context.Context, format string, steps steps, options ...upgrade.Option) (string, error) { //nolint:revive // t comes first in a test
+	t.Helper()
+	access := rest.CopyConfig(e.access)
+	access.Wrap(e.sent.RoundTrip)
+	return planWith(ctx, access, e.namespace, format, steps, options...)
+}
+
+func planWith(ctx context.Context, access *rest.Config, namespace, format string, steps steps, options ...upgrade.Option) (string, error) {
+	var out strings.Builder
+	err := upgrade.Plan(ctx, access, ctrl.Options{
+		Scheme: scheme.Scheme, GracefulShutdownTimeout: new(controlplane.Patience),
+		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}, DefaultTransform: reconcile.TransformCompact()},
+	}, func(mgr ctrl.Manager) error {
+		return reconcile.For(mgr, steps...).WithoutStatus().Complete()
+	}, &out, append([]upgrade.Option{upgrade.Format(format), upgrade.ProgressTo(io.Discard)}, options...)...)
+	return out.String(), err
+}
+
+func newBudget(name string) *budget { return &budget{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+
+func settings(content string) func(*budget) *corev1.ConfigMap {
+	return func(o *budget) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: o.Name}, Data: map[string]string{"content": content}}
+	}
+}
+
+func TestPlanOfOneField(t *testing.T) {
+	e := newEnv(t)
+	before, after := children(ownedresources.Build(settings("one"))), children(ownedresources.Build(settings("two")))
+	for i := range 5 {
+		name := fmt.Sprintf("shop-%d", i)
+		e.create(t, newBudget(name))
+		e.run(t, name, before)
+	}
+
+	same, err := e.plan(t, t.Context(), "text", before)
+	require.NoError(t, err)
+	require.Contains(t, same, "PodDisruptionBudget: 0 of 5 change, 5 are as desired.\nNothing would be changed.\n")
+	require.Empty(t, e.sent.take(e.namespace), "a child that does not differ costs no request")
+
+	got, err := e.plan(t, t.Context(), "text", after)
+	require.ErrorIs(t, err, upgrade.ErrChanges)
+	require.Contains(t, got, `PodDisruptionBudget: 5 of 5 change.
+All changes are in the same field: data.content.
+5 × apply ConfigMap
+None is recreated, none is deleted.
+
+5 × apply ConfigMap
+    data.content: "one" → "two"
+  ConfigMap `+e.namespace+"/shop-0 of PodDisruptionBudget "+e.namespace+"/shop-0 is shown; also "+e.namespace+"/shop-1, "+e.namespace+"/shop-2, "+e.namespace+`/shop-3 and 1 more
+`)
+	requests := e.sent.take(e.namespace)
+	require.Len(t, requests, 15)
+	require.Equal(t, []string{"GET configmaps", "PATCH configmaps All", "POST configmaps All"}, requests[:3])
+
+	e.run(t, "shop-0", after)
+	got, err = e.plan(t, t.Context(), "text", after)
+	require.ErrorIs(t, err, upgrade.ErrChanges)
+	require.Contains(t, got, "PodDisruptionBudget: 4 of 5 change, 1 are as desired.\n")
+}
