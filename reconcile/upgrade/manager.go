@@ -124,7 +124,10 @@ func (m *manager) plan(ctx context.Context, s *settings) (*preview.Report, error
 			return nil
 		}
 		looked = true
-		return w.all(ctx)
+		walking, end := context.WithCancel(running) // ends at once with the caller's context, and with the manager
+		defer end()
+		defer context.AfterFunc(ctx, end)()
+		return w.all(walking)
 	})); err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -166,26 +165,15 @@ func (a *Applier) previewApply(ctx context.Context, d *owned.Desired, live clien
 		return a.previewRefused(ctx, d, live, fmt.Errorf("apply %s: %w", d, err))
 	}
 	p := Previewed{Change: changeOf(d, preview.Apply), Live: answer}
-	p.Differences = withLacking(d, live, differences)
+	p.Differences = differences
+	if feature.LacksRunFinalizer(d, live) {
+		p.Effects = append(p.Effects, "it gets the finalizer that keeps it until its end is recorded")
+	}
 	if planned.Verb == plan.DoBind {
 		p.Effects = append(p.Effects, "its owner reference is taken off")
 	}
 	p.SetEffects(live)
 	return p, nil
-}
-
-// withLacking adds what writes beside the apply set: generated keys and the finalizer of a Job that runs once.
-func withLacking(d *owned.Desired, live client.Object, differences []Difference) []Difference {
-	lacks := feature.LacksGenerated(d, live)
-	if feature.LacksRunFinalizer(d, live) {
-		lacks = append(lacks, "metadata.finalizers")
-	}
-	for _, path := range lacks {
-		if !slices.ContainsFunc(differences, func(found Difference) bool { return found.Path == path }) {
-			differences = append(differences, Difference{Path: path, Want: "(added)"})
-		}
-	}
-	return differences
 }
 
 // previewRefused is for an object that the API server refuses to change.

@@ -1,0 +1,406 @@
+package upgrade_test
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/diff"
+	"github.com/opblocks/opblocks/internal/record"
+	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/upgrade"
+)
+
+// planned is one change in the JSON form of a plan.
+type planned struct {
+	Action      string               `json:"action"`
+	Kind        string               `json:"kind"`
+	Shown       string               `json:"shown"`
+	Differences []upgrade.Difference `json:"differences"`
+	Effects     []string             `json:"effects"`
+	LosesData   bool                 `json:"losesData"`
+	After       string               `json:"after"`
+	NotExact    string               `json:"notExact"`
+	Reason      string               `json:"reason"`
+}
+
+// jsonPlan is the JSON form of a plan.
+type jsonPlan struct {
+	Changes    []planned `json:"changes"`
+	NotPlanned []planned `json:"notPlanned"`
+	Skipped    []planned `json:"skipped"`
+	NotExact   []string  `json:"notExact"`
+	Ended      string    `json:"ended"`
+}
+
+func (e *env) planJSON(t *testing.T, steps steps, options ...upgrade.Option) (found jsonPlan, err error) {
+	t.Helper()
+	out, err := e.plan(t, t.Context(), "json", steps, options...)
+	require.NoError(t, json.Unmarshal([]byte(out), &found), out)
+	return found, err
+}
+
+// snapshot returns the objects of the namespace that an operator writes, by kind and name.
+func (e *env) snapshot(t *testing.T) map[string]*unstructured.Unstructured {
+	t.Helper()
+	found := map[string]*unstructured.Unstructured{}
+	for _, kind := range []schema.GroupVersionKind{
+		appsv1.SchemeGroupVersion.WithKind("Deployment"), appsv1.SchemeGroupVersion.WithKind("StatefulSet"), batchv1.SchemeGroupVersion.WithKind("Job"),
+		corev1.SchemeGroupVersion.WithKind("Service"), corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+		corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
+	} {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind)
+		require.NoError(t, e.client.List(t.Context(), list, client.InNamespace(e.namespace)))
+		for i := range list.Items {
+			if item := &list.Items[i]; item.GetName() != "kube-root-ca.crt" && item.GetDeletionTimestamp() == nil {
+				found[kind.Kind+" "+item.GetName()] = item
+			}
+		}
+	}
+	return found
+}
+
+// authored returns the fields of an object that an author may set.
+func authored(obj *unstructured.Unstructured) map[string]any {
+	tree := obj.DeepCopy().Object
+	annotations := obj.GetAnnotations()
+	for _, key := range []string{record.Applied, record.BuiltFrom} {
+		delete(annotations, key)
+	}
+	metadata := map[string]any{}
+	for key, value := range annotations {
+		metadata["annotations["+key+"]"] = value
+	}
+	for key, value := range obj.GetLabels() {
+		metadata["labels["+key+"]"] = value
+	}
+	for _, key := range []string{"apiVersion", "kind", "status"} {
+		delete(tree, key)
+	}
+	tree["metadata"] = metadata
+	return tree
+}
+
+// happened is what really became of the objects: an action for each object, and the paths that differ.
+func happened(before, after map[string]*unstructured.Unstructured) map[string][]string {
+	found := map[string][]string{}
+	for name, was := range before {
+		is := after[name]
+		switch {
+		case is == nil:
+			found["delete "+name] = nil
+		case is.GetUID() != was.GetUID():
+			found["recreate "+name] = nil
+		default:
+			var paths []string
+			for _, d := range diff.Values(authored(was), authored(is), diff.Options{ExpandMaps: true}) {
+				paths = append(paths, comparable(d.Path.String()))
+			}
+			if len(paths) > 0 {
+				found["apply "+name] = paths
+			}
+		}
+	}
+	for name := range after {
+		if before[name] == nil {
+			found["create "+name] = nil
+		}
+	}
+	return found
+}
+
+var items = regexp.MustCompile(`\[(\d+|\{[^}]*\})\]`)
+
+// comparable returns a path without the items of lists, which are written in several ways.
+func comparable(path string) string {
+	return strings.NewReplacer("annotations.[", "annotations[", "labels.[", "labels[", "labels.new", "labels[new]").Replace(items.ReplaceAllString(path, "[]"))
+}
+
+// foretold is the same of a plan.
+func foretold(changes []planned) map[string][]string {
+	found := map[string][]string{}
+	for _, c := range changes {
+		action := c.Action
+		if action == "replace" {
+			action = "recreate"
+		}
+		var paths []string
+		if action == "apply" {
+			for _, d := range c.Differences {
+				paths = append(paths, comparable(d.Path))
+			}
+		}
+		slices.Sort(paths)
+		found[action+" "+c.Kind+" "+c.Shown[strings.Index(c.Shown, "/")+1:]] = paths
+	}
+	return found
+}
+
+type budgetDeployment = func(*budget) *appsv1.Deployment
+
+func deployment(change func(*appsv1.Deployment)) budgetDeployment {
+	return func(o *budget) *appsv1.Deployment {
+		d := ownedresources.NewDeployment(o, nil, corev1.Container{Name: "web", Image: "nginx:1.27", Env: []corev1.EnvVar{{Name: "MODE", Value: "one"}}})
+		d.Spec.Replicas = new(int32(2))
+		change(d)
+		return d
+	}
+}
+
+func statefulSet(size string, change func(*appsv1.StatefulSet)) func(*budget) *appsv1.StatefulSet {
+	return func(o *budget) *appsv1.StatefulSet {
+		s := ownedresources.NewStatefulSet(o, nil, corev1.Container{Name: "db", Image: "db:1"})
+		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{
+			ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: claimSpec(size),
+		}}
+		change(s)
+		return s
+	}
+}
+
+func claimSpec(size string) corev1.PersistentVolumeClaimSpec {
+	return corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}},
+	}
+}
+
+func claim(size string) func(*budget) *corev1.PersistentVolumeClaim {
+	return func(o *budget) *corev1.PersistentVolumeClaim {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: o.Name}, Spec: claimSpec(size)}
+	}
+}
+
+func migration(image string) func(*budget) *batchv1.Job {
+	return func(o *budget) *batchv1.Job {
+		return &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Name: o.Name},
+			Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "migrate", Image: image}},
+			}}},
+		}
+	}
+}
+
+func secret(data map[string]string) func(*budget) *corev1.Secret {
+	return func(o *budget) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: o.Name}, StringData: data}
+	}
+}
+
+func image(name string) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = name }
+}
+
+func TestPlanEqualsWhatHappens(t *testing.T) {
+	same := func(*appsv1.Deployment) {}
+	unset := func(d *appsv1.Deployment) { d.Spec.Replicas = nil }
+	for name, tc := range map[string]struct {
+		reason        string
+		before, after func() steps
+		between       func(t *testing.T, e *env)
+		want          []planned // without differences, which are compared with what happens
+	}{
+		"an image": {
+			reason: "the most common upgrade",
+			before: func() steps { return children(ownedresources.Build(deployment(same))) }, after: func() steps { return children(ownedresources.Build(deployment(image("nginx:1.28")))) },
+			want: []planned{{Action: "apply", Kind: "Deployment", Effects: []string{"its pods are replaced"}}},
+		},
+		"replicas that are handed over": {
+			reason: "they are not desired any more, and stay as they are: an autoscaler is to set them",
+			before: func() steps { return children(ownedresources.Build(deployment(same))) },
+			after: func() steps {
+				return children(ownedresources.Build(deployment(func(d *appsv1.Deployment) {
+					unset(d)
+					d.Labels["new"] = "label"
+				})))
+			},
+			want: []planned{{Action: "apply", Kind: "Deployment"}},
+		},
+		"a field that is not desired any more": {
+			reason: "the first apply after the POST takes over its fields, and removes it",
+			before: func() steps { return children(ownedresources.Build(deployment(same))) },
+			after: func() steps {
+				return children(ownedresources.Build(deployment(func(d *appsv1.Deployment) {
+					d.Spec.Template.Spec.Containers[0].Env = nil
+				})))
+			},
+			want: []planned{{Action: "apply", Kind: "Deployment", Effects: []string{"its pods are replaced"}}},
+		},
+		"a selector that changes": {
+			reason: "it is immutable, so the Deployment is recreated, which has the option Recreate",
+			before: func() steps { return children(ownedresources.Build(deployment(same), ownedresources.Recreate())) },
+			after: func() steps {
+				return children(ownedresources.Build(deployment(func(d *appsv1.Deployment) {
+					d.Spec.Selector.MatchLabels["new"], d.Spec.Template.Labels["new"] = "label", "label"
+				}), ownedresources.Recreate()))
+			},
+			want: []planned{{Action: "recreate", Kind: "Deployment", Effects: []string{"all its pods are deleted, and new ones start"}}},
+		},
+		"a claim that shrinks": {
+			reason: "with Recreate its data is lost",
+			before: func() steps { return children(ownedresources.Build(claim("2Gi"), ownedresources.Recreate())) }, after: func() steps { return children(ownedresources.Build(claim("1Gi"), ownedresources.Recreate())) },
+			want: []planned{{Action: "recreate", Kind: "PersistentVolumeClaim", LosesData: true, Effects: []string{"its data is deleted, unless the reclaim policy of its volume keeps it"}}},
+		},
+		"volumes that grow": {
+			reason: "the StatefulSet is replaced without its pods",
+			before: func() steps {
+				return growing(ownedresources.Build(statefulSet("1Gi", func(*appsv1.StatefulSet) {}), ownedresources.ExpandVolumes()))
+			},
+			after: func() steps {
+				return growing(ownedresources.Build(statefulSet("2Gi", func(*appsv1.StatefulSet) {}), ownedresources.ExpandVolumes()))
+			},
+			want: []planned{{Action: "replace", Kind: "StatefulSet", Effects: []string{"its pods run on", "the claims of data grow from 1Gi to 2Gi"}}},
+		},
+		"a StatefulSet that rolls out by hand": {
+			reason: "with OnDelete nothing restarts",
+			before: func() steps {
+				return children(ownedresources.Build(statefulSet("1Gi", func(s *appsv1.StatefulSet) { s.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType })))
+			},
+			after: func() steps {
+				return children(ownedresources.Build(statefulSet("1Gi", func(s *appsv1.StatefulSet) {
+					s.Spec.UpdateStrategy.Type = appsv1.OnDeleteStatefulSetStrategyType
+					s.Spec.Template.Spec.Containers[0].Image = "db:2"
+				})))
+			},
+			want: []planned{{Action: "apply", Kind: "StatefulSet", Effects: []string{"its pods stay as they are until somebody deletes them"}}},
+		},
+		"a child that is new, and one that goes": {
+			reason: "creation and pruning",
+			before: func() steps {
+				return children(ownedresources.Build(deployment(same)), ownedresources.Build(settings("one")))
+			},
+			after: func() steps {
+				return children(ownedresources.Build(deployment(same)), ownedresources.Build(secret(map[string]string{"password": "canary"})), noSettings())
+			},
+			want: []planned{{Action: "delete", Kind: "ConfigMap"}, {Action: "create", Kind: "Secret"}},
+		},
+		"a child that moves to another set": {
+			reason: "it is applied by its new set, and not deleted by the old one",
+			before: func() steps {
+				return steps{named("one", ownedresources.Build(settings("one")), ownedresources.Build(deployment(same))), named("two", noSettings())}
+			},
+			after: func() steps {
+				return steps{named("one", noSettings(), ownedresources.Build(deployment(same))), named("two", ownedresources.Build(settings("one")))}
+			},
+			want: []planned{{Action: "apply", Kind: "ConfigMap"}},
+		},
+		"a Secret": {
+			reason: "values are hidden",
+			before: func() steps { return children(ownedresources.Build(secret(map[string]string{"password": "canary-1"}))) }, after: func() steps { return children(ownedresources.Build(secret(map[string]string{"password": "canary-2"}))) },
+			want: []planned{{Action: "apply", Kind: "Secret"}},
+		},
+		"a generated key": {
+			reason: "a new key is added; the old one keeps its value, which the operator does not know",
+			before: func() steps { return children(ownedresources.Build(secret(nil)).Generate("password", 16)) },
+			after: func() steps {
+				return children(ownedresources.Build(secret(nil)).Generate("password", 16).Generate("token", 16))
+			},
+			want: []planned{{Action: "apply", Kind: "Secret"}},
+		},
+		"fields that are only for the creation": {
+			reason: "CreateOnly hands them over, so they stay",
+			before: func() steps { return children(ownedresources.Build(deployment(same))) },
+			after: func() steps {
+				return children(ownedresources.Build(deployment(func(d *appsv1.Deployment) {
+					image("nginx:1.28")(d)
+					d.Spec.Replicas = new(int32(5))
+				})).CreateOnly(unset))
+			},
+			want: []planned{{Action: "apply", Kind: "Deployment", Effects: []string{"its pods are replaced"}}},
+		},
+		"a Job that runs once": {
+			reason: "another content is another run",
+			before: func() steps { return children(ownedresources.Build(migration("v1"), ownedresources.RunOnce())) }, after: func() steps { return children(ownedresources.Build(migration("v2"), ownedresources.RunOnce())) },
+			between: func(t *testing.T, e *env) { e.finishJobs(t) },
+			want:    []planned{{Action: "recreate", Kind: "Job", Effects: []string{"its pods are deleted, and it runs again"}}},
+		},
+		"a field of another writer": {
+			reason: "an apply does not touch it",
+			before: func() steps { return children(ownedresources.Build(deployment(same))) }, after: func() steps { return children(ownedresources.Build(deployment(image("nginx:1.28")))) },
+			between: func(t *testing.T, e *env) {
+				d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "web"}}
+				patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"template":{"metadata":{"annotations":{"example.com/restarted":"now"}}}}}`))
+				require.NoError(t, e.client.Patch(t.Context(), d, patch))
+			},
+			want: []planned{{Action: "apply", Kind: "Deployment", Effects: []string{"its pods are replaced"}}},
+		},
+		"drift": {
+			reason: "what another writer has changed is repaired, also without an upgrade",
+			before: func() steps { return children(ownedresources.Build(settings("one"))) }, after: func() steps { return children(ownedresources.Build(settings("one"))) },
+			between: func(t *testing.T, e *env) {
+				m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "web"}}
+				require.NoError(t, e.client.Patch(t.Context(), m, client.RawPatch(types.MergePatchType, []byte(`{"data":{"content":"theirs"}}`))))
+			},
+			want: []planned{{Action: "apply", Kind: "ConfigMap"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEnv(t)
+			e.create(t, newBudget("web"))
+			e.run(t, "web", tc.before())
+			if tc.between != nil {
+				tc.between(t, e)
+			}
+			before := e.snapshot(t)
+
+			got, err := e.planJSON(t, tc.after())
+			require.ErrorIs(t, err, upgrade.ErrChanges, tc.reason)
+			require.Equal(t, before, e.snapshot(t), "a plan changes nothing")
+			writes := e.sent.take(e.namespace)
+			require.LessOrEqual(t, len(writes), 4*len(got.Changes))
+			for _, request := range writes {
+				require.True(t, strings.HasPrefix(request, "GET ") || strings.HasSuffix(request, " All"), request)
+			}
+
+			e.run(t, "web", tc.after())
+			if diff := cmp.Diff(happened(before, e.snapshot(t)), foretold(got.Changes), cmp.Comparer(func(a, b []string) bool { return slices.Equal(a, b) })); diff != "" {
+				t.Errorf("%s (-what happened +the plan)\n%s", tc.reason, diff)
+			}
+			for i := range got.Changes {
+				got.Changes[i].Shown, got.Changes[i].Differences = "", nil
+			}
+			if diff := cmp.Diff(tc.want, got.Changes); diff != "" {
+				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
+			}
+
+			again, err := e.planJSON(t, tc.after())
+			require.NoError(t, err, "a plan right after the upgrade is empty")
+			require.Empty(t, again.Changes)
+		})
+	}
+}
+
+// noSettings is a child without objects.
+func noSettings() ownedresources.AnyChild[*budget] {
+	return ownedresources.BuildEach(func(*budget) ([]*corev1.ConfigMap, error) { return nil, nil })
+}
+
+// growing returns the step of a StatefulSet whose volumes may grow. Without a manager the operator reads claims and pods by its client,
+// which reads only what a step watches.
+func growing(all ...ownedresources.AnyChild[*budget]) steps {
+	nothing := reconcile.Func(func(context.Context, client.Client, *budget) error { return nil })
+	nobody := func(context.Context, client.Reader, *corev1.PersistentVolumeClaim) []ctrl.Request { return nil }
+	nobodyOfPods := func(context.Context, client.Reader, *corev1.Pod) []ctrl.Request { return nil }
+	return append(children(all...), reconcile.Named("reads", nothing,
+		reconcile.Watching(&corev1.PersistentVolumeClaim{}, nobody), reconcile.Watching(&corev1.Pod{}, nobodyOfPods)))
+}
