@@ -2,6 +2,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"github.com/opblocks/opblocks/examples/cache/controller"
 	"github.com/opblocks/opblocks/examples/cache/registry"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
 var scheme = runtime.NewScheme()
@@ -48,12 +50,13 @@ func main() {
 	})
 	flag.DurationVar(&operator.MinBackupInterval, "min-backup-interval", time.Minute,
 		"Shortest interval that a schedule of backups may have, since each due time creates a Job; 0 means no limit.")
+	plan := flag.String("plan", "", "Print what this version would change in the cluster, as text, json or markdown, and exit: 0 nothing, 3 changes, 1 an error.")
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
 
-	if err := run(operator, ctrl.Options{
+	if err := run(*plan, operator, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         controller.Cache(namespaces...),
 		Client:                        controller.Client(),
@@ -64,16 +67,21 @@ func main() {
 		LeaderElectionID:              "cache.store.example.com",
 		LeaderElectionNamespace:       *leaseNamespace,
 		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
-	}); err != nil {
+	}); errors.Is(err, upgrade.ErrChanges) {
+		os.Exit(3)
+	} else if err != nil {
 		ctrl.Log.Error(err, "The operator cannot run")
 		os.Exit(1)
 	}
 }
 
-func run(operator *controller.Operator, options ctrl.Options) error {
+func run(plan string, operator *controller.Operator, options ctrl.Options) error {
 	access, err := ctrl.GetConfig()
 	if err != nil {
 		return err
+	}
+	if plan != "" {
+		return upgrade.Plan(ctrl.SetupSignalHandler(), access, options, operator.SetupWithManager, os.Stdout, upgrade.Format(plan))
 	}
 	mgr, err := reconcile.NewManager(access, options)
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/databaseuser/controller"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
 var scheme = runtime.NewScheme()
@@ -47,12 +48,13 @@ func main() {
 	flag.StringVar(&db.address, "database-address", "", "Host and port of the database; required.")
 	flag.StringVar(&db.credentials, "database-credentials", "/etc/database", `Folder with the files "username" and "password", such as a mounted Secret.`)
 	flag.StringVar(&db.authorities, "database-ca", "", "File with the CA certificates that the database's certificate is verified with. Without it the connection is not encrypted.")
+	plan := flag.String("plan", "", "Print what this version would change in the cluster, as text, json or markdown, and exit: 0 nothing, 3 changes, 1 an error.")
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
 
-	if err := run(&controller.Operator{Target: *target, Resync: *resync}, db, ctrl.Options{
+	if err := run(*plan, &controller.Operator{Target: *target, Resync: *resync}, db, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         controller.Cache(namespaces...),
 		Metrics:                       metricsOptions(*metricsAddress, *authorize),
@@ -62,13 +64,15 @@ func main() {
 		LeaderElectionID:              leaseName(*target),
 		LeaderElectionNamespace:       *leaseNamespace,
 		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
-	}); err != nil {
+	}); errors.Is(err, upgrade.ErrChanges) {
+		os.Exit(3)
+	} else if err != nil {
 		ctrl.Log.Error(err, "The operator cannot run")
 		os.Exit(1)
 	}
 }
 
-func run(operator *controller.Operator, db database, options ctrl.Options) error {
+func run(plan string, operator *controller.Operator, db database, options ctrl.Options) error {
 	if err := checkTarget(operator.Target); err != nil {
 		return err
 	}
@@ -84,6 +88,9 @@ func run(operator *controller.Operator, db database, options ctrl.Options) error
 	access, err := ctrl.GetConfig()
 	if err != nil {
 		return err
+	}
+	if plan != "" {
+		return upgrade.Plan(ctrl.SetupSignalHandler(), access, options, operator.SetupWithManager, os.Stdout, upgrade.Format(plan))
 	}
 	mgr, err := reconcile.NewManager(access, options)
 	if err != nil {

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"strings"
@@ -23,6 +24,7 @@ import (
 	"github.com/opblocks/opblocks/examples/eru/controller"
 	"github.com/opblocks/opblocks/examples/eru/restarts"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
 var scheme = runtime.NewScheme()
@@ -45,6 +47,7 @@ func main() {
 	})
 	maxConcurrent := flag.Int("max-concurrent-restarts", 0, "Maximum number of Deployments that roll out at a time because of this operator; 0 means no limit.")
 	minInterval := flag.Duration("min-interval", time.Minute, "Shortest interval that a schedule may have, and shortest time between two restarts of a Deployment, since each replaces all its pods; 0 means no limit.")
+	plan := flag.String("plan", "", "Print what this version would change in the cluster, as text, json or markdown, and exit: 0 nothing, 3 changes, 1 an error.")
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()
@@ -53,7 +56,7 @@ func main() {
 	lateness := restarts.NewLateness()
 	metrics.Registry.MustRegister(lateness)
 	settings := restarts.Restarts{Clock: clock.RealClock{}, MaxConcurrent: *maxConcurrent, MinInterval: *minInterval, Lateness: lateness}
-	if err := run(settings, ctrl.Options{
+	if err := run(*plan, settings, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         controller.Cache(namespaces...),
 		Metrics:                       metricsOptions(*metricsAddress, *authorize),
@@ -63,16 +66,21 @@ func main() {
 		LeaderElectionID:              "eru.mtsre.meitu.com",
 		LeaderElectionNamespace:       *leaseNamespace,
 		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
-	}); err != nil {
+	}); errors.Is(err, upgrade.ErrChanges) {
+		os.Exit(3)
+	} else if err != nil {
 		ctrl.Log.Error(err, "The operator cannot run")
 		os.Exit(1)
 	}
 }
 
-func run(r restarts.Restarts, options ctrl.Options) error {
+func run(plan string, r restarts.Restarts, options ctrl.Options) error {
 	access, err := ctrl.GetConfig()
 	if err != nil {
 		return err
+	}
+	if plan != "" {
+		return upgrade.Plan(ctrl.SetupSignalHandler(), access, options, func(mgr ctrl.Manager) error { return controller.SetupWithManager(mgr, r) }, os.Stdout, upgrade.Format(plan))
 	}
 	mgr, err := reconcile.NewManager(access, options)
 	if err != nil {

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/memcached/controller"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
 var scheme = runtime.NewScheme()
@@ -39,12 +41,13 @@ func main() {
 		namespaces = append(namespaces, strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })...)
 		return nil
 	})
+	plan := flag.String("plan", "", "Print what this version would change in the cluster, as text, json or markdown, and exit: 0 nothing, 3 changes, 1 an error.")
 	logging := zap.Options{}
 	logging.BindFlags(flag.CommandLine)
 	flag.Parse()
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&logging)))
 
-	if err := run(ctrl.Options{
+	if err := run(*plan, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         controller.Cache(namespaces...),
 		Metrics:                       metricsOptions(*metricsAddress, *authorize),
@@ -54,16 +57,21 @@ func main() {
 		LeaderElectionID:              "memcached.cache.example.com",
 		LeaderElectionNamespace:       *leaseNamespace,
 		LeaderElectionReleaseOnCancel: true, // the process ends with the manager
-	}); err != nil {
+	}); errors.Is(err, upgrade.ErrChanges) {
+		os.Exit(3)
+	} else if err != nil {
 		ctrl.Log.Error(err, "The operator cannot run")
 		os.Exit(1)
 	}
 }
 
-func run(options ctrl.Options) error {
+func run(plan string, options ctrl.Options) error {
 	access, err := ctrl.GetConfig()
 	if err != nil {
 		return err
+	}
+	if plan != "" {
+		return upgrade.Plan(ctrl.SetupSignalHandler(), access, options, controller.SetupWithManager, os.Stdout, upgrade.Format(plan))
 	}
 	mgr, err := reconcile.NewManager(access, options)
 	if err != nil {
