@@ -23,7 +23,7 @@ func Diff(ctx context.Context, c client.Client, owner client.Object, desired ...
 	if err != nil {
 		return nil, err
 	}
-	a := apply.New()
+	a := apply.Previews{Applier: apply.New()}
 	declared, err := a.Declare(&o, desired)
 	if err != nil {
 		return nil, err

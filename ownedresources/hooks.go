@@ -23,7 +23,7 @@ func (s *ChildSet[T]) Hooks() step.Hooks {
 		References:     s.set.References,
 		Served:         func() map[schema.GroupVersionKind]*servedkinds.Watch { return s.set.Served },
 		ConditionTypes: s.set.ConditionTypes,
-		Preview:        s.set.Preview,
+		Preview:        set.Previewer{Set: s.set}.Preview,
 	}
 }
 

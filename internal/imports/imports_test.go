@@ -113,8 +113,14 @@ var rules = []rule{
 		reason:   "joins schedule and reconcile: lists candidates and watches them, which schedule must not, and decides by their due times, which reconcile must not",
 	},
 	{
+		pkg:      "reconcile/upgrade",
+		ours:     []string{"reconcile", "internal/preview", "internal/record", "internal/step"},
+		external: slices.Concat(controllerRuntime, schemas),
+		reason:   "runs the set-up of an operator with a manager that plans; reconcile knows only the contract of package step",
+	},
+	{
 		pkg:      "reconcile",
-		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/writeloop", "reconcile/internal/compaction", "reconcile/internal/status"},
+		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/preview", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/writeloop", "reconcile/internal/compaction", "reconcile/internal/status"},
 		external: slices.Concat(controllerRuntime, schemas, tracing),
 		reason:   "stands on conditions and finalizers; the library's steps are no more to it than a user's",
 	},
@@ -166,8 +172,8 @@ var rules = []rule{
 	},
 
 	// What they share.
-	{pkg: "internal/owned/set", ours: []string{"internal/applyschema", "internal/owned", "internal/owned/apply", "internal/owned/childindex", "internal/owned/feature", "internal/owned/memory", "internal/owned/report", "internal/owned/write", "internal/passcontext", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/versions"}, reason: "the children of one owner: build, apply, prune, watch"},
-	{pkg: "internal/owned/apply", ours: []string{"internal/diff", "internal/heldjob", "internal/owned", "internal/owned/feature", "internal/owned/memory", "internal/owned/plan", "internal/owned/report", "internal/owned/write", "internal/ownwrites", "internal/passcontext", "internal/record", "internal/versions"}, reason: "one object: follows the plan, and remembers what was written"},
+	{pkg: "internal/owned/set", ours: []string{"internal/applyschema", "internal/owned", "internal/owned/apply", "internal/owned/childindex", "internal/owned/feature", "internal/owned/memory", "internal/owned/report", "internal/owned/write", "internal/passcontext", "internal/preview", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/versions"}, reason: "the children of one owner: build, apply, prune, watch"},
+	{pkg: "internal/owned/apply", ours: []string{"internal/diff", "internal/heldjob", "internal/owned", "internal/owned/feature", "internal/owned/memory", "internal/owned/plan", "internal/owned/report", "internal/owned/write", "internal/ownwrites", "internal/passcontext", "internal/preview", "internal/record", "internal/versions"}, reason: "one object: follows the plan, and remembers what was written"},
 	{pkg: "internal/owned/write", ours: []string{"internal/applyschema", "internal/fieldmanager", "internal/owned", "internal/owned/feature", "internal/owned/plan", "internal/record"}, reason: "the requests of one write; remembers nothing"},
 	{pkg: "internal/owned/plan", ours: []string{"internal/applyschema", "internal/compare", "internal/fieldmanager", "internal/owned", "internal/owned/feature", "internal/record"}, reason: "decides what is done next to one object; sends nothing"},
 	{pkg: "internal/owned/feature", ours: []string{"internal/heldjob", "internal/owned", "internal/passcontext", "internal/record"}, reason: "what single options decide; sends nothing"},
@@ -181,8 +187,9 @@ var rules = []rule{
 	{pkg: "internal/applyschema", ours: []string{"internal/diff"}, reason: "the API's schema, for ownedresources and compare; shares paths with diff"},
 	{pkg: "internal/ownwrites", reason: "a client around another one"},
 	{pkg: "internal/passcontext", reason: "what reconcile puts into a context and leaves read: it must know neither"},
-	{pkg: "internal/step", ours: []string{"internal/references", "internal/servedkinds"}, reason: "the contract between reconcile and the sets of ownedresources"},
+	{pkg: "internal/step", ours: []string{"internal/preview", "internal/references", "internal/servedkinds"}, reason: "the contract between reconcile and the sets of ownedresources"},
 	{pkg: "internal/references", ours: []string{"internal/servedkinds", "internal/versions"}, reason: "the watch of what objects refer to, and its reads, for reconcile and ownedresources, which must not import each other"},
+	{pkg: "internal/preview", reason: "what a reconcile would do, as data; prints it for reconcile/upgrade"},
 	{pkg: "internal/servedkinds", reason: "the watch of kinds that may not be served, for ownedresources, and their reads for reconcile"},
 	{pkg: "internal/versions", reason: "what ownedresources and references remember by version"},
 	{pkg: "internal/writeloop", reason: "how often a write is repeated that another writer undoes: of a child for ownedresources, of a status for reconcile"},

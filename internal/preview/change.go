@@ -48,8 +48,9 @@ func (d Difference) String() string {
 
 // Change is what would be done to one child.
 type Change struct {
-	// Kind and Name are those of the child. Name is empty if no object could be built.
+	// Kind is the kind of the child.
 	Kind schema.GroupKind
+	// Name is the name of the child. It is empty if no object could be built.
 	Name types.NamespacedName
 	// Action is what would be done. It is empty if Err or Waits says why nothing is.
 	Action Action

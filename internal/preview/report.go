@@ -171,5 +171,5 @@ func (r *Report) sorted(is func(*group) bool) (all []*group) {
 
 // oneLine returns a text without control characters, which a terminal would obey.
 func oneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f }), " ")
+	return strings.Join(strings.FieldsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f }), " ")
 }

@@ -285,3 +285,14 @@ func TestPlanOfNothing(t *testing.T) {
 	err = upgrade.Plan(t.Context(), e.access, ctrl.Options{}, nil, io.Discard, upgrade.Format("yaml"))
 	require.ErrorContains(t, err, `the format "yaml" of a plan is not known: use text, json or markdown`)
 }
+
+// A step of one's own that has the method Preview is in the plan.
+func TestPlanOfOwnStep(t *testing.T) {
+	e := newEnv(t)
+	e.create(t, newBudget("old"), newBudget("new"))
+	own := reconcile.Named("account", reconcile.Step[*budget](&account{exists: func(name string) bool { return name == "old" }}))
+	got, err := e.planJSON(t, steps{own})
+	require.ErrorIs(t, err, upgrade.ErrChanges)
+	require.Equal(t, []planned{{Action: "create", Kind: "account", Shown: "new", Effects: []string{"the database gets an account"}}}, got.Changes)
+	require.Len(t, got.NotExact, 3, "nothing is left out")
+}

@@ -24,13 +24,13 @@ type Action = preview.Action
 
 // The actions.
 const (
-	None     = preview.None
-	Create   = preview.Create
-	Apply    = preview.Apply
-	Recreate = preview.Recreate
-	Replace  = preview.Replace
-	Delete   = preview.Delete
-	Retain   = preview.Retain
+	None     = preview.None     // it is as desired
+	Create   = preview.Create   // it is absent
+	Apply    = preview.Apply    // it differs
+	Recreate = preview.Recreate // it is deleted and created, since a field that differs cannot change
+	Replace  = preview.Replace  // a StatefulSet is deleted without its pods, and created with larger volumes
+	Delete   = preview.Delete   // it is not desired any more
+	Retain   = preview.Retain   // it is not desired any more and stays, without its owner reference
 )
 
 // ErrChanges is the error of a plan that has changes.

@@ -32,8 +32,8 @@ type Change struct {
 type Difference = preview.Difference
 
 // Diff returns what would be done to an object: see [ownedresources.Diff]. It is a preview of an object without options.
-func (a *Applier) Diff(ctx context.Context, o *owned.Owner, child owned.Declared) (Change, error) {
-	d, err := a.desireDeclared(o, child)
+func (a Previews) Diff(ctx context.Context, o *owned.Owner, child owned.Declared) (Change, error) {
+	d, err := desireDeclared(o, child)
 	if err != nil {
 		return Change{}, err
 	}

@@ -18,6 +18,9 @@ import (
 	"github.com/opblocks/opblocks/internal/preview"
 )
 
+// Previews says what an Applier would do, and writes nothing. Its client must refuse all writes but dry runs.
+type Previews struct{ *Applier }
+
 // Previewed is what would become of one object.
 type Previewed struct {
 	preview.Change
@@ -31,11 +34,11 @@ type Previewed struct {
 //
 // It plans with the stages of an update, and takes for granted what only time or other writers decide: the owner is current,
 // no write is delayed, and what the object comes after is ready.
-func (a *Applier) Preview(ctx context.Context, o *owned.Owner, child owned.Declared) (Previewed, error) {
+func (a Previews) Preview(ctx context.Context, o *owned.Owner, child owned.Declared) (Previewed, error) {
 	if child.Options.RunOnce {
-		return Runs{a}.preview(ctx, o, &child)
+		return a.previewRun(ctx, o, &child)
 	}
-	d, err := a.desireDeclared(o, child)
+	d, err := desireDeclared(o, child)
 	if err != nil {
 		return Previewed{}, err
 	}
@@ -57,7 +60,7 @@ func (a *Applier) Preview(ctx context.Context, o *owned.Owner, child owned.Decla
 }
 
 // desireDeclared makes an object ready to be compared and sent, with what is known of its child.
-func (a *Applier) desireDeclared(o *owned.Owner, child owned.Declared) (*owned.Desired, error) {
+func desireDeclared(o *owned.Owner, child owned.Declared) (*owned.Desired, error) {
 	d, err := desire(o, child.Kind, child.Object, child.Options)
 	if err != nil {
 		return nil, err
@@ -67,7 +70,7 @@ func (a *Applier) desireDeclared(o *owned.Owner, child owned.Declared) (*owned.D
 }
 
 // previewLive is Preview for an object as the API server has it.
-func (a *Applier) previewLive(ctx context.Context, d *owned.Desired) (Previewed, error) {
+func (a Previews) previewLive(ctx context.Context, d *owned.Desired) (Previewed, error) {
 	live, err := d.ReadLive(ctx)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -97,7 +100,7 @@ func (a *Applier) previewLive(ctx context.Context, d *owned.Desired) (Previewed,
 }
 
 // foresee returns what would be done to a live object.
-func (a *Applier) foresee(ctx context.Context, d *owned.Desired, live client.Object) (plan.Plan, error) {
+func (a Previews) foresee(ctx context.Context, d *owned.Desired, live client.Object) (plan.Plan, error) {
 	s := &plan.State{Desired: d, Live: live, Known: map[plan.Fact]bool{plan.OwnerIsAlive: true}}
 	for range maxSteps {
 		p := plan.Decide(plan.Stages, s)
@@ -125,7 +128,7 @@ func changeOf(d *owned.Desired, action preview.Action) preview.Change {
 }
 
 // previewCreation creates an absent object by a dry run.
-func (a *Applier) previewCreation(ctx context.Context, d *owned.Desired) (Previewed, error) {
+func (a Previews) previewCreation(ctx context.Context, d *owned.Desired) (Previewed, error) {
 	if err := plan.CheckValues(d); err != nil {
 		return Previewed{}, err
 	}
@@ -152,7 +155,7 @@ func isNamespaceMissing(err error) bool {
 }
 
 // previewApply applies an object by a dry run.
-func (a *Applier) previewApply(ctx context.Context, d *owned.Desired, live client.Object, planned plan.Plan) (Previewed, error) {
+func (a Previews) previewApply(ctx context.Context, d *owned.Desired, live client.Object, planned plan.Plan) (Previewed, error) {
 	feature.SetGenerated(ctx, d, feature.PlanFill(d.Generate, live))
 	differences, answer, err := differencesOfApply(ctx, d, live)
 	if plan.IsInvalid(err) {
@@ -177,7 +180,7 @@ func (a *Applier) previewApply(ctx context.Context, d *owned.Desired, live clien
 }
 
 // previewRefused is for an object that the API server refuses to change.
-func (a *Applier) previewRefused(ctx context.Context, d *owned.Desired, live client.Object, refusal error) (Previewed, error) {
+func (a Previews) previewRefused(ctx context.Context, d *owned.Desired, live client.Object, refusal error) (Previewed, error) {
 	if !d.Options.Recreate {
 		return Previewed{Live: live}, refusal
 	}
@@ -192,7 +195,7 @@ func (a *Applier) previewRefused(ctx context.Context, d *owned.Desired, live cli
 }
 
 // previewRecreation is for an object that is deleted, and then created. A dry run creates it under another name.
-func (a *Applier) previewRecreation(ctx context.Context, d *owned.Desired, live client.Object, effect string) (Previewed, error) {
+func (a Previews) previewRecreation(ctx context.Context, d *owned.Desired, live client.Object, effect string) (Previewed, error) {
 	p := Previewed{Change: changeOf(d, preview.Recreate)}
 	if effect != "" {
 		p.Effects = []string{effect}
@@ -209,7 +212,7 @@ func (a *Applier) previewRecreation(ctx context.Context, d *owned.Desired, live 
 
 // previewExpansion is for a StatefulSet whose claim templates have to grow. It returns accepted as false if the API server would
 // refuse other changes of the StatefulSet.
-func (a *Applier) previewExpansion(ctx context.Context, d *owned.Desired, live client.Object) (p Previewed, accepted bool, err error) {
+func (a Previews) previewExpansion(ctx context.Context, d *owned.Desired, live client.Object) (p Previewed, accepted bool, err error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
 		return Previewed{}, false, err

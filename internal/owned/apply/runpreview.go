@@ -12,8 +12,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// preview is [Applier.Preview] for a Job of [ownedresources.RunOnce].
-func (a Runs) preview(ctx context.Context, o *owned.Owner, child *owned.Declared) (Previewed, error) {
+// previewRun is [Previews.Preview] for a Job of [ownedresources.RunOnce].
+func (a Previews) previewRun(ctx context.Context, o *owned.Owner, child *owned.Declared) (Previewed, error) {
 	d, err := desireRun(o, child)
 	if err != nil {
 		return Previewed{}, err

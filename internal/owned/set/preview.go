@@ -13,12 +13,15 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
+// Previewer says what a set would do.
+type Previewer struct{ *Set }
+
 // Preview returns what the next [Set.Reconcile] would do to the children of obj, also for children that are as desired. c must refuse
 // all writes but dry runs. Preview builds the children as Reconcile does, and looks at all of them: what a child waits for is in its
 // change.
 //
 // The error is a mistake in the set. What fails for one child is in its change.
-func (s *Set) Preview(ctx context.Context, c client.Client, obj client.Object) ([]preview.Change, error) {
+func (s Previewer) Preview(ctx context.Context, c client.Client, obj client.Object) ([]preview.Change, error) {
 	if err := s.err(); err != nil {
 		return nil, err
 	}
@@ -26,7 +29,7 @@ func (s *Set) Preview(ctx context.Context, c client.Client, obj client.Object) (
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.reconciliationOf(ctx, c, &o)
+	r, err := newReconciliation(ctx, s.Set, c, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -34,22 +37,22 @@ func (s *Set) Preview(ctx context.Context, c client.Client, obj client.Object) (
 	if s.ifServed {
 		defer r.acquireServed()()
 	}
-	v := &previewer{Reconciliation: r}
+	v := &walk{Reconciliation: r}
 	v.takeFailures(0)
 	v.children()
 	v.pruned()
 	return v.changes, nil
 }
 
-// previewer looks at the children of one owner.
-type previewer struct {
+// walk looks at the children of one owner.
+type walk struct {
 	*Reconciliation
 	changes []preview.Change
 	failed  bool // nothing is pruned
 }
 
 // children looks at what is desired, in the order of [Reconciliation.run].
-func (v *previewer) children() {
+func (v *walk) children() {
 	for _, i := range v.Set.order.Sequence {
 		if v.Set.Children[i].liveInput() == nil {
 			v.buildChild(i)
@@ -68,7 +71,7 @@ func (v *previewer) children() {
 }
 
 // buildChild builds a child, and notes why it cannot be built.
-func (v *previewer) buildChild(i int) {
+func (v *walk) buildChild(i int) {
 	v.build(i)
 	v.takeFailures(i)
 	if missing := v.States[i].missing; missing != nil { // with KeepWhileMissing it is built all the same
@@ -77,7 +80,7 @@ func (v *previewer) buildChild(i int) {
 }
 
 // takeFailures turns what failed for a child into changes.
-func (v *previewer) takeFailures(i int) {
+func (v *walk) takeFailures(i int) {
 	for _, err := range v.failures {
 		v.note(i, err)
 	}
@@ -88,12 +91,12 @@ func (v *previewer) takeFailures(i int) {
 }
 
 // note adds an error of a child without an object.
-func (v *previewer) note(i int, err error) {
+func (v *walk) note(i int, err error) {
 	v.add(preview.Change{Kind: v.Kinds[i].GVK.GroupKind()}, err)
 }
 
 // add adds a change, and the error that keeps it from being made.
-func (v *previewer) add(c preview.Change, err error) {
+func (v *walk) add(c preview.Change, err error) {
 	if wait, ok := errors.AsType[*owned.WaitingError](err); ok {
 		c.Waits = wait.Error()
 	} else if err != nil {
@@ -103,7 +106,7 @@ func (v *previewer) add(c preview.Change, err error) {
 }
 
 // object looks at one desired object. after names what it comes after and what is not ready, or is about to change.
-func (v *previewer) object(i int, d *owned.Declared, after string) {
+func (v *walk) object(i int, d *owned.Declared, after string) {
 	p, err := v.previewObject(i, d)
 	if err != nil {
 		p.Change = preview.Change{Kind: d.Kind.GVK.GroupKind(), Name: client.ObjectKeyFromObject(d.Object)}
@@ -118,22 +121,22 @@ func (v *previewer) object(i int, d *owned.Declared, after string) {
 	v.add(p.Change, err)
 }
 
-func (v *previewer) isReady(d *owned.Declared) bool {
+func (v *walk) isReady(d *owned.Declared) bool {
 	return d.Live == nil || d.Options.RunOnce || d.Kind.Ready(d.Live, d.Options.ReadyCondition) == nil
 }
 
-func (v *previewer) previewObject(i int, d *owned.Declared) (apply.Previewed, error) {
+func (v *walk) previewObject(i int, d *owned.Declared) (apply.Previewed, error) {
 	if d.Err != nil {
 		return apply.Previewed{}, d.Err
 	}
-	if err := v.keepWhileMissing(d, &v.States[i]); err != nil {
+	if err := keepWhileMissing(v.Reconciliation, d, &v.States[i]); err != nil {
 		return apply.Previewed{}, err
 	}
-	return v.Set.Applier.Preview(v.ctx, v.owner, *d)
+	return apply.Previews{Applier: v.Set.Applier}.Preview(v.ctx, v.owner, *d)
 }
 
 // pruned looks at what is not desired any more. Reconcile prunes nothing after a failure.
-func (v *previewer) pruned() {
+func (v *walk) pruned() {
 	if v.failed {
 		return
 	}

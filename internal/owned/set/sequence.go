@@ -51,7 +51,7 @@ func (r *Reconciliation) beginObject(d *owned.Declared, state *ChildState) (appl
 	if d.Err != nil {
 		return apply.Result{}, nil, d.Err
 	}
-	if err := r.keepWhileMissing(d, state); err != nil {
+	if err := keepWhileMissing(r, d, state); err != nil {
 		return apply.Result{}, nil, err
 	}
 	a := r.Set.Applier
@@ -63,7 +63,7 @@ func (r *Reconciliation) beginObject(d *owned.Declared, state *ChildState) (appl
 }
 
 // keepWhileMissing lets an object keep what its live object has, while an object that an input reads is missing.
-func (r *Reconciliation) keepWhileMissing(d *owned.Declared, state *ChildState) error {
+func keepWhileMissing(r *Reconciliation, d *owned.Declared, state *ChildState) error {
 	if state.missing == nil {
 		return nil
 	}

@@ -90,7 +90,7 @@ func (s *Set) Reconcile(ctx context.Context, c client.Client, obj client.Object)
 		return err
 	}
 	defer s.Applier.EmitEvents(&o)
-	r, err := s.reconciliationOf(ctx, c, &o)
+	r, err := newReconciliation(ctx, s, c, &o)
 	if err != nil {
 		return err
 	}
@@ -102,8 +102,8 @@ func (s *Set) Reconcile(ctx context.Context, c client.Client, obj client.Object)
 	return err
 }
 
-// reconciliationOf returns a reconcile of an owner in which nothing is done yet.
-func (s *Set) reconciliationOf(ctx context.Context, c client.Client, o *owned.Owner) (*Reconciliation, error) {
+// newReconciliation returns a reconcile of an owner in which nothing is done yet.
+func newReconciliation(ctx context.Context, s *Set, c client.Client, o *owned.Owner) (*Reconciliation, error) {
 	kinds, err := s.KindsIn(c.Scheme())
 	if err != nil {
 		return nil, err
