@@ -21,6 +21,10 @@ func (c *Change) SetEffects(live runtime.Object) {
 	switch c.Action {
 	case Apply:
 		c.Effects = append(c.Effects, effectsOfApply(c.Kind, c.Differences, tree)...)
+	case Replace:
+		if c.Effects = append(c.Effects, effectsOfApply(c.Kind, c.Differences, tree)...); len(c.Effects) == 0 {
+			c.Effects = []string{"its pods run on"}
+		}
 	case Recreate, Delete:
 		effect, losesData := effectOfDeletion(c.Kind, tree, c.Action == Recreate)
 		if effect != "" {

@@ -65,6 +65,13 @@ func TestEffects(t *testing.T) {
 			spec(map[string]any{"persistentVolumeClaimRetentionPolicy": map[string]any{"whenDeleted": "Delete"}}),
 			[]string{"all its pods are deleted, and its claims are deleted with their data"}, true,
 		},
+		"a StatefulSet that is replaced": {
+			"its pods are adopted, and its claims stay whatever its retention policy says", statefulSet, Replace, []Difference{{Path: "spec.volumeClaimTemplates"}},
+			spec(map[string]any{"persistentVolumeClaimRetentionPolicy": map[string]any{"whenDeleted": "Delete"}}), []string{"its pods run on"}, false,
+		},
+		"a StatefulSet that is replaced, with another image": {
+			"the new one rolls out", statefulSet, Replace, image, spec(nil), []string{"its pods are replaced"}, false,
+		},
 		"a Service that is recreated": {"clients that keep the address lose it", service, Recreate, nil, spec(nil), []string{"its cluster IP changes"}, false},
 		"a claim that is deleted":     {"data", claim, Delete, nil, spec(nil), []string{"its data is deleted, unless the reclaim policy of its volume keeps it"}, true},
 		"a Namespace that is deleted": {"all that is in it", namespace, Delete, nil, spec(nil), []string{"all that is in it is deleted"}, true},

@@ -80,7 +80,7 @@ Shop: 3 of 7 change, 1 wait, 1 are skipped, 1 fail or are not known, 1 were not 
 1 × delete and create PersistentVolumeClaim: its data is deleted, unless the reclaim policy of its volume keeps it
 2 × apply StatefulSet: its pods are replaced
 1 × create Service
-1 are recreated, 0 are deleted, and DATA IS LOST in 1.
+1 are recreated, DATA IS LOST in 1.
 
 1 × delete and create PersistentVolumeClaim (DATA IS LOST)
     its data is deleted, unless the reclaim policy of its volume keeps it

@@ -104,17 +104,24 @@ func (r *Report) dangers(changes []*group) string {
 		}
 		return n
 	}
-	recreated := n(func(c *Change) bool { return c.Action == Recreate || c.Action == Replace })
-	deleted := n(func(c *Change) bool { return c.Action == Delete })
-	lost := n(func(c *Change) bool { return c.LosesData })
-	if recreated+deleted+lost == 0 {
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		text string
+	}{
+		{n(func(c *Change) bool { return c.Action == Recreate }), "%d are recreated"},
+		{n(func(c *Change) bool { return c.Action == Replace }), "%d are replaced without their pods"},
+		{n(func(c *Change) bool { return c.Action == Delete }), "%d are deleted"},
+		{n(func(c *Change) bool { return c.LosesData }), "DATA IS LOST in %d"},
+	} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf(part.text, part.n))
+		}
+	}
+	if len(parts) == 0 {
 		return "None is recreated, none is deleted."
 	}
-	line := fmt.Sprintf("%d are recreated, %d are deleted", recreated, deleted)
-	if lost > 0 {
-		line += fmt.Sprintf(", and DATA IS LOST in %d", lost)
-	}
-	return line + "."
+	return strings.Join(parts, ", ") + "."
 }
 
 // title returns the heading of a group.

@@ -7,12 +7,14 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
@@ -42,6 +44,9 @@ func newManager(access *rest.Config, options ctrl.Options) (*manager, error) {
 	options.HealthProbeBindAddress, options.PprofBindAddress = "0", "0"
 	options.Controller.EnableWarmup = new(true)
 	options.Controller.SkipNameValidation = new(true) // the operator itself may run in this process, as in a test
+	if options.Logger.GetSink() == nil {
+		options.Logger = logr.New(log.NullLogSink{}) // the plan says what went wrong
+	}
 	newClient := options.NewClient
 	if newClient == nil {
 		newClient = client.New

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -47,10 +48,14 @@ func (w *walk) all(ctx context.Context) error {
 		}
 		objects[i] = all
 		w.report.Expect(p.Kind.Kind, len(all))
+		var without []string
 		for _, s := range p.Steps {
 			if s.Preview == nil {
-				w.report.LeftOut = append(w.report.LeftOut, fmt.Sprintf("Step %q of %s is left out, since it has no method Preview.", s.Name, p.Kind.Kind))
+				without = append(without, s.Name)
 			}
+		}
+		if len(without) > 0 {
+			w.report.LeftOut = append(w.report.LeftOut, fmt.Sprintf("Steps of %s without a method Preview are left out: %s.", p.Kind.Kind, strings.Join(without, ", ")))
 		}
 	}
 	for i, p := range w.planned {

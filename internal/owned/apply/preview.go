@@ -230,7 +230,9 @@ func (a Previews) previewExpansion(ctx context.Context, d *owned.Desired, live c
 	}
 	found := differ{}
 	found.addLocal(d, live)
-	p.Action, p.Differences, p.Effects = preview.Replace, found.found, []string{"its pods run on"}
+	p.Change = changeOf(d, preview.Replace)
+	p.Differences = found.found
+	p.SetEffects(live)
 	for _, g := range grown {
 		p.Effects = append(p.Effects, fmt.Sprintf("the claims of %s grow from %s to %s", g.Template, g.From.String(), g.To.String()))
 	}
