@@ -50,10 +50,10 @@ func TestReport(t *testing.T) {
 	require.False(t, r.HasFailures())
 	if diff := cmp.Diff(`Shop: 480 of 500 change, 20 are as desired.
 All changes are in the same field: spec.template.spec.containers[0].image.
-480 × apply StatefulSet: its pods are replaced
+480 × StatefulSet is applied: its pods are replaced
 None is recreated, none is deleted.
 
-480 × apply StatefulSet
+480 × StatefulSet is applied
     spec.template.spec.containers[0].image: "cache:1" → "cache:2"
     its pods are replaced
   StatefulSet default/shop-000 of Shop default/shop-000 is shown; also default/shop-001, default/shop-002, default/shop-003 and 476 more
@@ -77,22 +77,22 @@ func TestReportOfDangers(t *testing.T) {
 	require.True(t, r.HasFailures())
 	if diff := cmp.Diff(`THE PLAN IS NOT COMPLETE: it was interrupted
 Shop: 3 of 7 change, 1 wait, 1 are skipped, 1 fail or are not known, 1 were not looked at.
-1 × delete and create PersistentVolumeClaim: its data is deleted, unless the reclaim policy of its volume keeps it
-2 × apply StatefulSet: its pods are replaced
-1 × create Service
+1 × PersistentVolumeClaim is deleted and created again: its data is deleted, unless the reclaim policy of its volume keeps it
+2 × StatefulSet is applied: its pods are replaced
+1 × Service is created
 1 are recreated, DATA IS LOST in 1.
 
-1 × delete and create PersistentVolumeClaim (DATA IS LOST)
+1 × PersistentVolumeClaim is deleted and created again (DATA IS LOST)
     its data is deleted, unless the reclaim policy of its volume keeps it
     this comes after Job default/migrate is ready
   PersistentVolumeClaim default/a of Shop default/a
 
-2 × apply StatefulSet
+2 × StatefulSet is applied
     spec.template.spec.containers[0].image: "1" → "2"
     its pods are replaced
   StatefulSet default/b of Shop default/b is shown; also default/c; their values differ
 
-1 × create Service
+1 × Service is created
   Service default/a of Shop default/a
 
 Not planned:

@@ -28,7 +28,7 @@ func (r *Report) summary() (lines []string) {
 	counted := map[string]int{}
 	var order []string
 	for _, g := range changes {
-		line := fmt.Sprintf("%s %s", verbs[g.change.Action], g.change.Kind.Kind)
+		line := g.change.Kind.Kind + " " + verbs[g.change.Action]
 		if len(g.change.Effects) > 0 {
 			line += ": " + strings.Join(g.change.Effects, "; ")
 		}
@@ -45,7 +45,8 @@ func (r *Report) summary() (lines []string) {
 
 // verbs are the actions in sentences.
 var verbs = map[Action]string{
-	Create: "create", Apply: "apply", Recreate: "delete and create", Replace: "replace without its pods", Delete: "delete", Retain: "keep, without its owner reference,",
+	Create: "is created", Apply: "is applied", Recreate: "is deleted and created again", Replace: "is replaced by one with larger volumes",
+	Delete: "is deleted", Retain: "stays, without its owner reference",
 }
 
 func (k *ofKind) String() string {
@@ -110,7 +111,7 @@ func (r *Report) dangers(changes []*group) string {
 		text string
 	}{
 		{n(func(c *Change) bool { return c.Action == Recreate }), "%d are recreated"},
-		{n(func(c *Change) bool { return c.Action == Replace }), "%d are replaced without their pods"},
+		{n(func(c *Change) bool { return c.Action == Replace }), "%d are replaced by larger ones"},
 		{n(func(c *Change) bool { return c.Action == Delete }), "%d are deleted"},
 		{n(func(c *Change) bool { return c.LosesData }), "DATA IS LOST in %d"},
 	} {
@@ -126,7 +127,7 @@ func (r *Report) dangers(changes []*group) string {
 
 // title returns the heading of a group.
 func (g *group) title() string {
-	title := fmt.Sprintf("%d × %s %s", g.count, verbs[g.change.Action], g.change.Kind.Kind)
+	title := fmt.Sprintf("%d × %s %s", g.count, g.change.Kind.Kind, verbs[g.change.Action])
 	if g.change.LosesData {
 		title += " (DATA IS LOST)"
 	}

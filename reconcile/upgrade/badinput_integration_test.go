@@ -272,7 +272,7 @@ func TestPlanSendsNoWrites(t *testing.T) {
 	}
 	require.Contains(t, out.String(), "Steps of PodDisruptionBudget without a method Preview are left out: writes.")
 	require.Contains(t, out.String(), "manager.RunnableFunc, which the operator adds to its manager, did not run.")
-	require.Contains(t, out.String(), "1 × create Secret", "the finalizer that a pass would add first is taken for granted")
+	require.Contains(t, out.String(), "1 × Secret is created", "the finalizer that a pass would add first is taken for granted")
 	for _, request := range e.sent.take(e.namespace) {
 		require.True(t, strings.HasPrefix(request, "GET ") || strings.HasSuffix(request, " All"), request)
 	}
