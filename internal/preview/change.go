@@ -63,7 +63,7 @@ type Change struct {
 	LosesData bool
 	// After names what has to become ready before the change is made. It is empty if nothing has to.
 	After string
-	// Note is in what the change is not exact, such as that the API server was not asked. It is empty if it is exact.
+	// Note is a condition of the change, or in what it is not exact, such as that the API server was not asked. It may be empty.
 	Note string
 	// Waits is what the child waits for. Nothing is done before.
 	Waits string

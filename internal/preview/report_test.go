@@ -95,7 +95,7 @@ Shop: 3 of 7 change, 1 wait, 1 are skipped, 1 fail or are not known, 1 were not 
 1 × Service is created
   Service default/a of Shop default/a
 
-Not planned:
+What would fail or wait, or is not known:
   1 × waits for secrets "w"
       StatefulSet default/w of Shop default/w
   1 × create StatefulSet default/f: [31mforbidden now

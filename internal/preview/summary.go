@@ -141,7 +141,7 @@ func (g *group) details() (lines []string) {
 		lines = append(lines, "this comes after "+g.change.After+" is ready")
 	}
 	if g.change.Note != "" {
-		lines = append(lines, "not exact: "+g.change.Note)
+		lines = append(lines, g.change.Note)
 	}
 	return lines
 }

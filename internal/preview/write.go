@@ -70,7 +70,7 @@ func (r *Report) writeText(w *strings.Builder) {
 			fmt.Fprintf(w, "  %d × %s\n      %s\n", g.count, g.failure, g.shown())
 		}
 	}
-	section("Not planned:", r.notMade())
+	section("What would fail or wait, or is not known:", r.notMade())
 	section("Skipped:", r.skipped())
 	fmt.Fprint(w, "\nThis plan is not exact in this:\n")
 	for _, line := range r.limits() {
@@ -104,7 +104,7 @@ func (r *Report) writeMarkdown(w *strings.Builder) {
 			fmt.Fprintf(w, "- %d × %s (%s)\n", g.count, escaped(g.failure), escaped(g.shown()))
 		}
 	}
-	section("Not planned:", r.notMade())
+	section("What would fail or wait, or is not known:", r.notMade())
 	section("Skipped:", r.skipped())
 	fmt.Fprint(w, "\n<details><summary>In what this plan is not exact</summary>\n\n")
 	for _, line := range r.limits() {

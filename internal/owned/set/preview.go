@@ -135,10 +135,11 @@ func (v *walk) previewObject(i int, d *owned.Declared) (apply.Previewed, error) 
 	return apply.Previews{Applier: v.Set.Applier}.Preview(v.ctx, v.owner, *d)
 }
 
-// pruned looks at what is not desired any more. Reconcile prunes nothing after a failure.
+// pruned looks at what is not desired any more. Reconcile prunes nothing while a child fails.
 func (v *walk) pruned() {
+	note := ""
 	if v.failed {
-		return
+		note = "this is done only when no child of the object fails any more"
 	}
 	s := Pruner{v.Set}
 	desired := DesiredNames{v.objects, v.unbuilt(), v.retains()}
@@ -156,7 +157,7 @@ func (v *walk) pruned() {
 		if w.object.GetDeletionTimestamp() != nil {
 			continue
 		}
-		c := preview.Change{Kind: w.kind.GVK.GroupKind(), Name: client.ObjectKeyFromObject(w.object), Action: preview.Delete}
+		c := preview.Change{Kind: w.kind.GVK.GroupKind(), Name: client.ObjectKeyFromObject(w.object), Action: preview.Delete, Note: note}
 		if s.Known().keeps(v.owner, w) {
 			if m, marked := record.MarkOf(w.object, c.Kind); marked && m.Retained {
 				continue
