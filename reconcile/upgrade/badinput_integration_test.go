@@ -21,8 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
@@ -295,7 +297,7 @@ func TestPlanSendsNoWrites(t *testing.T) {
 func TestPlanOfNothing(t *testing.T) {
 	e := newEnv(t)
 	err := upgrade.Plan(t.Context(), e.access, ctrl.Options{}, func(ctrl.Manager) error { return nil }, io.Discard)
-	require.ErrorContains(t, err, "there is nothing to plan: the set-up added no reconciler")
+	require.ErrorContains(t, err, "there is nothing to plan: the set-up added neither")
 	err = upgrade.Plan(t.Context(), e.access, ctrl.Options{}, nil, io.Discard, upgrade.Format("yaml"))
 	require.ErrorContains(t, err, `the format "yaml" of a plan is not known: use text, json or markdown`)
 }
@@ -309,4 +311,21 @@ func TestPlanOfOwnStep(t *testing.T) {
 	require.ErrorIs(t, err, upgrade.ErrChanges)
 	require.Equal(t, []planned{{Action: "create", Kind: "account", Shown: "new", Effects: []string{"the database gets an account"}}}, got.Changes)
 	require.Len(t, got.NotExact, 3, "nothing is left out")
+}
+
+// A set in a reconciler of one's own, without package reconcile, is in the plan too.
+func TestPlanOfOwnReconciler(t *testing.T) {
+	e := newEnv(t)
+	e.create(t, newBudget("web"))
+	var out strings.Builder
+	err := upgrade.Plan(t.Context(), e.access, ctrl.Options{Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{e.namespace: {}}}}, func(mgr ctrl.Manager) error {
+		set := ownedresources.Ensure(ownedresources.Build(settings("one")))
+		b := ctrl.NewControllerManagedBy(mgr).For(&budget{})
+		if err := set.SetupWithBuilder(mgr, b); err != nil {
+			return err
+		}
+		return b.Complete(ctrlreconcile.Func(func(context.Context, ctrl.Request) (ctrl.Result, error) { panic("a plan starts no reconciler") }))
+	}, &out, upgrade.ProgressTo(io.Discard))
+	require.ErrorIs(t, err, upgrade.ErrChanges)
+	require.Contains(t, out.String(), "1 × ConfigMap is created")
 }

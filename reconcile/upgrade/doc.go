@@ -18,7 +18,7 @@
 //
 // # What is planned
 //
-// The children of sets, with all their options, inputs, order and pruning. A step of your own is left out, and the plan names it,
+// The children of sets, with all their options, inputs, order and pruning, also of a set in a reconciler of your own. A step of your own is left out, and the plan names it,
 // unless it has a method that says what it would do:
 //
 //	func (s *step) Preview(ctx context.Context, c client.Client, obj *v1.Shop) ([]upgrade.Change, error)

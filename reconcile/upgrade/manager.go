@@ -112,7 +112,7 @@ func (*manager) GetEventRecorderFor(string) record.EventRecorder { return &recor
 // plan starts the caches, looks at all objects, and stops.
 func (m *manager) plan(ctx context.Context, s *settings) (*preview.Report, error) {
 	if len(m.planned) == 0 {
-		return nil, errors.New("there is nothing to plan: the set-up added no reconciler of package reconcile to the manager")
+		return nil, errors.New("there is nothing to plan: the set-up added neither a reconciler of package reconcile nor a set to the manager")
 	}
 	for _, p := range m.planned {
 		if _, err := m.GetRESTMapper().RESTMapping(p.Kind.GroupKind(), p.Kind.Version); meta.IsNoMatchError(err) {

@@ -19,6 +19,7 @@ import (
 	"github.com/opblocks/opblocks/internal/applyschema"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/references"
+	"github.com/opblocks/opblocks/internal/step"
 )
 
 // Watcher watches for a set.
@@ -35,7 +36,28 @@ func (s Watcher) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 		return err
 	}
 	s.Forms = forms
+	if err := s.addPlanned(mgr, owner); err != nil {
+		return err
+	}
 	return references.Watch(mgr, b, owner, s, s.References(), forms, s.Served)
+}
+
+// addPlanned adds the set of a reconciler of the user's own to a manager that plans: see package upgrade.
+func (s Watcher) addPlanned(mgr ctrl.Manager, owner client.Object) error {
+	m, plans := mgr.(step.Planner)
+	if !plans {
+		return nil
+	}
+	gvk, err := kindOf(owner, mgr.GetScheme())
+	if err != nil {
+		return err
+	}
+	planned := step.Planned{Kind: gvk, Client: mgr.GetClient(), Steps: []step.PlannedStep{{Name: s.Name, Preview: Previewer{s.Set}.Preview}}}
+	if name := s.FinalizerName(); name != "" {
+		planned.Finalizers = []string{name}
+	}
+	m.AddPlanned(planned)
+	return nil
 }
 
 // References returns what the inputs read.
