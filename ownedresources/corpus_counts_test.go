@@ -25,17 +25,22 @@ type counts struct {
 	uncompared  atomic.Int64 // drops whose result was not compared with a new object
 
 	foreign atomic.Int64 // fields of others that survived
+
+	foreseen       atomic.Int64 // plans of one object
+	foreseenFields atomic.Int64 // fields that they said would change, and that did
 }
 
 func (n *counts) String() string {
 	return fmt.Sprintf(`%d manifests in two forms each, %d of them rewritten by the API server
 %d fields to be changed by hand: %d refused by the API server, %d noticed in a dry run, %d repaired by one write (%d writes left a foreign item), %d could not be repaired
 %d fields dropped, %d more refused by the API server, %d times not compared with a new object
-%d foreign fields left alone`,
+%d foreign fields left alone
+%d plans, in which %d fields were to change`,
 		n.subjects.Load()/2, n.settled.Load(),
 		n.fields.Load(), n.refused.Load(), n.noticed.Load(), n.repaired.Load(), n.leftovers.Load(), n.stuck.Load(),
 		n.dropped.Load(), n.dropRefused.Load(), n.uncompared.Load(),
-		n.foreign.Load())
+		n.foreign.Load(),
+		n.foreseen.Load(), n.foreseenFields.Load())
 }
 
 // requireEnough fails unless a run over all manifests checked about as much as it did when it was written.
@@ -46,6 +51,8 @@ func (n *counts) requireEnough(t *testing.T) {
 	require.GreaterOrEqual(t, n.noticed.Load(), int64(1650))
 	require.GreaterOrEqual(t, n.dropped.Load(), int64(1150))
 	require.GreaterOrEqual(t, n.foreign.Load(), int64(600))
+	require.GreaterOrEqual(t, n.foreseen.Load(), int64(1200))
+	require.GreaterOrEqual(t, n.foreseenFields.Load(), int64(400))
 	require.Less(t, n.refused.Load(), n.fields.Load()/2, "what the API server refuses proves nothing")
 	require.Less(t, n.stuck.Load(), n.repaired.Load()/20)
 }

@@ -47,9 +47,11 @@ func (s *subject) String() string { return s.manifest.name + "/" + s.form }
 type writeCounter struct {
 	next http.RoundTripper
 	n    atomic.Int64
+	all  atomic.Int64 // all requests, also reads, dry runs and what is refused
 }
 
 func (w *writeCounter) RoundTrip(r *http.Request) (*http.Response, error) {
+	w.all.Add(1)
 	answer, err := w.next.RoundTrip(r)
 	if r.Method != http.MethodGet && !r.URL.Query().Has("dryRun") && err == nil && answer.StatusCode < http.StatusMultipleChoices {
 		w.n.Add(1)
@@ -260,6 +262,13 @@ func (s *subject) migrationWrites() int64 {
 // recreate deletes the live object and applies it again.
 func (s *subject) recreate(t *testing.T) {
 	t.Helper()
+	s.recreateOnly(t)
+	s.migrate(t)
+	s.pause(t)
+}
+
+func (s *subject) recreateOnly(t *testing.T) {
+	t.Helper()
 	deleted := s.client.last
 	require.NoError(t, s.other.Delete(t.Context(), deleted, client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	require.Eventually(t, func() bool {
@@ -269,8 +278,6 @@ func (s *subject) recreate(t *testing.T) {
 	s.applier.Writes.Observe(deleted) // as its watch would
 	s.expect(t, s.want, apply.Created, 1, "deleted by hand")
 	s.refresh(t)
-	s.migrate(t)
-	s.pause(t)
 }
 
 // pause sets the field paused of a Deployment, as another field manager, so that its controller does not replace pods

@@ -22,6 +22,7 @@ import (
 //   - A field that somebody else changes is noticed and repaired by one write.
 //   - A field that is dropped is removed, as if the object had been created without it.
 //   - Fields and list items of others cause no write, and survive ours.
+//   - What the plan of a new version of the operator says of a change of one field is what then happens.
 //
 // Each manifest has a subtest in each group: -run 'TestCorpus//deployment-web' checks one.
 func TestCorpus(t *testing.T) {
@@ -41,6 +42,7 @@ func TestCorpus(t *testing.T) {
 	// The controllers are paused during most changes: they cannot restore a field, so only an apply can have repaired it.
 	t.Cleanup(func() { require.NoError(t, c.controlPlane.ResumeControllers()) })
 	require.NoError(t, c.controlPlane.PauseControllers())
+	checkEach(t, "planned", append(slices.Clone(alone), untyped...), func(t *testing.T, s *subject) { s.checkPlanned(t, &n) })
 	checkEach(t, "alone", alone, func(t *testing.T, s *subject) { s.checkChanges(t, &n) })
 	require.NoError(t, c.controlPlane.ResumeControllers())
 	checkEach(t, "beside-controllers", beside, func(t *testing.T, s *subject) { s.checkChanges(t, &n) })
@@ -95,8 +97,17 @@ func (s *subject) checkSettled(t *testing.T, n *counts) {
 	s.expect(t, s.want, apply.Unchanged, 0, "the second apply")
 	s.expect(t, s.want, apply.Unchanged, 0, "the third apply")
 	s.restartOperator(t, n)
+	s.dropAfterCreation(t, n)
 	s.migrate(t)
 	s.pause(t)
+}
+
+// checkPlanned changes a field of what is desired, as a new version of the operator does.
+func (s *subject) checkPlanned(t *testing.T, n *counts) {
+	if s.kind(t).GVK.Kind != "Namespace" && len(s.client.last.GetFinalizers()) == 0 { // it could not be created again while the controllers are paused
+		s.refresh(t)
+		s.changeDesired(t, n)
+	}
 }
 
 // checkChanges drops and changes the fields of a subject: one after the other if it is typed, all together if it is unstructured.

@@ -63,7 +63,7 @@ func TestReclaim(t *testing.T) {
 				paths = append(paths, d.Path)
 			}
 			require.Contains(t, paths, "metadata.labels[example.com/dropped]", "%v", changes[0].Differences)
-			require.Contains(t, paths, "spec.template.spec.containers[{\"name\":\"web\"}].env", "%v", changes[0].Differences)
+			require.Contains(t, paths, "spec.template.spec.containers[0].env", "%v", changes[0].Differences)
 			require.Len(t, paths, 2, "%v", changes[0].Differences)
 
 			_, err = env.apply(t, want)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,8 +22,8 @@ type Change struct {
 	Object client.Object
 	// Operation is what would be done: OperationResultNone, OperationResultCreated or OperationResultUpdated.
 	Operation Operation
-	// Differences are the fields that an apply would change, in the order of their paths. Fields that the first apply
-	// after a POST would remove come last. The list is empty for an object that would be created.
+	// Differences are the fields that an apply would change, in the order of their paths. The list is empty for an object that would
+	// be created.
 	Differences []Difference
 }
 
@@ -55,12 +54,27 @@ var operations = map[preview.Action]Operation{preview.None: Unchanged, preview.C
 
 // differencesOfApply finds out by dry runs which fields an apply would change. It also returns the object as it would be.
 func differencesOfApply(ctx context.Context, d *owned.Desired, live client.Object) (differences []Difference, answer client.Object, err error) {
-	answer, err = write.ServerSideApply(ctx, d, live, client.DryRunAll)
+	last := record.LastAppliedOf(live)
+	migrates, releases := plan.TakeOverSteps(d, last)
+	var kept map[string]any // live fields that are handed over before the apply, so that they stay
+	if releases {
+		if kept, err = plan.HandedOverFields(d, live); err != nil {
+			return nil, nil, err
+		}
+	}
+	if migrates && live.GetUID() != "" { // objects of controller-runtime's fake client have none
+		answer, err = write.TakeOverDryRun(ctx, d, live, kept)
+	}
+	if answer == nil && err == nil {
+		anyVersion := live.DeepCopyObject().(client.Object)
+		anyVersion.SetResourceVersion("") // a controller that writes the status does not matter
+		answer, err = write.ServerSideApply(ctx, d, anyVersion, client.DryRunAll)
+	}
 	switch {
 	case plan.IsInvalid(err):
 		answer, err = resolvedAnswer(ctx, d, err)
 	case plan.IsLiveUntypable(err):
-		answer, err = write.ByPatch(ctx, d, record.LastAppliedOf(live), err, client.DryRunAll)
+		answer, err = write.ByPatch(ctx, d, last, err, client.DryRunAll)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -70,62 +84,27 @@ func differencesOfApply(ctx context.Context, d *owned.Desired, live client.Objec
 		found.addLocal(d, live)
 		return found.found, live, nil
 	}
-	kept, err := keptByHandOver(d, live)
-	if err != nil {
+	if answer, err = reclaimedAnswer(ctx, d, live, answer); err != nil {
 		return nil, nil, err
 	}
 	before, after, err := authored(live, answer)
 	if err != nil {
 		return nil, nil, err
 	}
-	found.addChanged(before, overlaid(after, kept))
-	removed, err := removedByTakeOver(d, live, answer)
-	if err != nil || len(removed) == 0 {
-		return found.found, answer, err
-	}
-	// The apply removes what is not desired, unless the API server would default it again.
-	fresh, err := write.PostDryRun(ctx, d, "")
-	if err != nil {
-		return nil, nil, err
-	}
-	before, after, err = authored(live, fresh)
-	if err != nil {
-		return nil, nil, err
-	}
-	after = overlaid(after, kept)
-	for _, fields := range removed {
-		found.addRemoved(fields, before, after)
-	}
+	found.addChanged(before, plan.Overlaid(after, kept))
 	return found.found, answer, nil
 }
 
-// keptByHandOver returns the live fields that the operator does not send any more, and that it hands over before the apply, so that they
-// stay.
-func keptByHandOver(d *owned.Desired, live client.Object) (map[string]any, error) {
-	if _, releases := plan.TakeOverSteps(d, record.LastAppliedOf(live)); !releases {
-		return nil, nil
+// reclaimedAnswer returns what becomes of the answer to an apply if the managed fields of the object were cleared.
+func reclaimedAnswer(ctx context.Context, d *owned.Desired, live, answer client.Object) (client.Object, error) {
+	last := record.LastAppliedOf(live)
+	if plan.OurEntry(d, answer) < 0 || !plan.IsLost(d, last, live) && !plan.IsReclaimable(d, answer) {
+		return answer, nil
 	}
-	return plan.HandedOverFields(d, live)
-}
-
-// overlaid returns a tree with the fields of another one, which replace its own.
-func overlaid(tree, fields map[string]any) map[string]any {
-	if len(fields) == 0 {
-		return tree
+	if dropped, err := plan.HasDropped(d, last, answer); err != nil || !dropped {
+		return answer, err
 	}
-	tree = maps.Clone(tree)
-	if tree == nil {
-		tree = map[string]any{}
-	}
-	for name, value := range fields {
-		below, isMap := value.(map[string]any)
-		if isMap {
-			inner, _ := tree[name].(map[string]any)
-			value = overlaid(inner, below)
-		}
-		tree[name] = value
-	}
-	return tree
+	return write.ReclaimDryRun(ctx, d, live, answer)
 }
 
 // isSecret reports whether the values of an object are hidden.
@@ -138,37 +117,16 @@ func resolvedAnswer(ctx context.Context, d *owned.Desired, refusal error) (clien
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", d, err)
 	}
+	if migrates, _ := plan.TakeOverSteps(d, record.LastAppliedOf(live)); migrates {
+		if err := write.MoveOwnership(d, live); err != nil {
+			return nil, err
+		}
+	}
 	_, trial, err := write.Resolve(ctx, d, live, refusal)
 	if err == nil && trial == nil {
 		err = refusal
 	}
 	return trial, err
-}
-
-// removedByTakeOver returns the fields that the next apply takes over, and then removes if they are not desired. These
-// are the fields of the POST's managed fields entry. If the managed fields of the object were cleared, it also returns
-// the fields that package write removes.
-func removedByTakeOver(d *owned.Desired, live, answer client.Object) (removed []*metav1.FieldsV1, err error) {
-	last := record.LastAppliedOf(live)
-	if last.Method != record.ByApply {
-		for _, entry := range live.GetManagedFields() {
-			if entry.Manager == string(d.Owner.FieldManager) && entry.Subresource == "" && entry.FieldsV1 != nil {
-				removed = append(removed, entry.FieldsV1)
-			}
-		}
-	}
-	if plan.OurEntry(d, answer) < 0 || !plan.IsLost(d, last, live) && !plan.IsReclaimable(d, answer) {
-		return removed, nil
-	}
-	if dropped, err := plan.HasDropped(d, last, answer); err != nil || !dropped {
-		return removed, err
-	}
-	taken, err := plan.Reclaimable(d, answer)
-	if err != nil {
-		return nil, err
-	}
-	fields, err := plan.FieldsV1Of(taken)
-	return append(removed, fields), err
 }
 
 // authored returns two objects as trees of the fields that an author may set.

@@ -2,11 +2,9 @@ package apply
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/diff"
@@ -30,64 +28,6 @@ func (d *differ) addChanged(before, after any) {
 	for _, found := range diff.Values(before, after, diff.Options{Field: fieldName}) {
 		d.add(found.Path.String(), found.Before, found.After)
 	}
-}
-
-// addRemoved adds the fields of a managed fields entry that before has and after lacks.
-func (d *differ) addRemoved(entry *metav1.FieldsV1, before, after any) {
-	var fields map[string]any
-	if json.Unmarshal(entry.GetRawBytes(), &fields) == nil {
-		d.addRemovedFields(nil, fields, before, after)
-	}
-}
-
-func (d *differ) addRemovedFields(path diff.Path, fields map[string]any, before, after any) {
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		below, _ := fields[name].(map[string]any)
-		kind, value, _ := strings.Cut(name, ":")
-		var at diff.Path
-		var b, a any
-		switch kind {
-		case "f":
-			at = path.Field(fieldName(value))
-			b, a = fieldOf(before, value), fieldOf(after, value)
-		case "k":
-			at = path.Item(value)
-			b, a = item(before, value), item(after, value)
-		default:
-			continue
-		}
-		switch {
-		case b == nil:
-		case a == nil:
-			d.add(at.String(), b, nil)
-		case len(below) > 0:
-			d.addRemovedFields(at, below, b, a)
-		}
-	}
-}
-
-func fieldOf(tree any, name string) any {
-	m, _ := tree.(map[string]any)
-	return m[name]
-}
-
-// item returns the item of a list that has these keys, which are JSON, or nil.
-func item(tree any, keys string) any {
-	var want map[string]any
-	list, _ := tree.([]any)
-	if json.Unmarshal([]byte(keys), &want) != nil {
-		return nil
-	}
-next:
-	for _, candidate := range list {
-		for k, v := range want {
-			if encoded(fieldOf(candidate, k)) != encoded(v) {
-				continue next
-			}
-		}
-		return candidate
-	}
-	return nil
 }
 
 // fieldName returns how a field is written in paths: in brackets if its name has dots or slashes, as keys of

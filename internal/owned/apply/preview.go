@@ -30,7 +30,8 @@ type Previewed struct {
 }
 
 // Preview returns what a reconcile would do to one object, and writes nothing. An object that the cache shows as desired costs no
-// request. Any other object costs at most three: a read past the cache and two dry runs.
+// request. Any other object costs at most three: a read past the cache and two dry runs. If the API server refuses the change, a read
+// and a few dry runs more look for a way around the refusal, as an apply does.
 //
 // It plans with the stages of an update, and takes for granted what only time or other writers decide: the owner is current,
 // no write is delayed, and what the object comes after is ready.
@@ -71,6 +72,15 @@ func desireDeclared(o *owned.Owner, child owned.Declared) (*owned.Desired, error
 
 // previewLive is Preview for an object as the API server has it.
 func (a Previews) previewLive(ctx context.Context, d *owned.Desired) (Previewed, error) {
+	p, err := a.previewVersion(ctx, d)
+	if apierrors.IsConflict(err) { // another writer was faster
+		p, err = a.previewVersion(ctx, d)
+	}
+	return p, err
+}
+
+// previewVersion is Preview for the version of an object that the API server has now.
+func (a Previews) previewVersion(ctx context.Context, d *owned.Desired) (Previewed, error) {
 	live, err := d.ReadLive(ctx)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -169,6 +179,9 @@ func (a Previews) previewApply(ctx context.Context, d *owned.Desired, live clien
 	}
 	p := Previewed{Change: changeOf(d, preview.Apply), Live: answer}
 	p.Differences = differences
+	if feature.ChoosesPort(d, live, answer) {
+		p.Note = "the API server chooses another node port when it is written"
+	}
 	if feature.LacksRunFinalizer(d, live) {
 		p.Effects = append(p.Effects, "it gets the finalizer that keeps it until its end is recorded")
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -70,19 +68,6 @@ func HasDropped(d *owned.Desired, last record.LastApplied, answer client.Object)
 }
 
 var recordPath = fieldpath.MakePathOrDie("metadata", "annotations", record.Applied)
-
-// Reclaimable returns the fields that package write removes after an apply with this answer.
-func Reclaimable(d *owned.Desired, answer client.Object) (*fieldpath.Set, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(answer)
-	if err != nil {
-		return nil, fmt.Errorf("fields of %s: %w", d, err)
-	}
-	former, owned, err := FormerFields(d, &unstructured.Unstructured{Object: content})
-	if err != nil {
-		return nil, err
-	}
-	return Removable(d, former, owned, true)
-}
 
 // Removable returns the fields that may be removed, because they do not surely belong to others. It leaves out a field
 // that contains a field of others, or a field that is owned.

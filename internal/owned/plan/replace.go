@@ -112,10 +112,13 @@ type JSONPatchOperation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// ReplacePatch returns a JSON patch that turns the live object into a tree. It has the live resource version as
+// ReplacePatch returns a JSON patch that turns the live object into a tree. It has the live resource version, if there is one, as
 // precondition. If the patch adds values, pass record.ByCreate, so that the fields are migrated before the next apply.
 func ReplacePatch(d *owned.Desired, live *unstructured.Unstructured, tree map[string]any, entries []metav1.ManagedFieldsEntry, method record.Method) ([]byte, error) {
-	patch := []JSONPatchOperation{{"replace", "/metadata/resourceVersion", live.GetResourceVersion()}}
+	var patch []JSONPatchOperation
+	if version := live.GetResourceVersion(); version != "" {
+		patch = append(patch, JSONPatchOperation{"replace", "/metadata/resourceVersion", version})
+	}
 	if entries != nil && OurEntry(d, live) >= 0 {
 		patch = append(patch, JSONPatchOperation{"replace", "/metadata/managedFields", entries})
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -46,6 +47,26 @@ func HandedOverFields(d *owned.Desired, live client.Object) (map[string]any, err
 		fields["spec"] = released
 	}
 	return fields, nil
+}
+
+// Overlaid returns a tree with the fields of another one, which replace its own.
+func Overlaid(tree, fields map[string]any) map[string]any {
+	if len(fields) == 0 {
+		return tree
+	}
+	tree = maps.Clone(tree)
+	if tree == nil {
+		tree = map[string]any{}
+	}
+	for name, value := range fields {
+		below, isMap := value.(map[string]any)
+		if isMap {
+			inner, _ := tree[name].(map[string]any)
+			value = Overlaid(inner, below)
+		}
+		tree[name] = value
+	}
+	return tree
 }
 
 // onlyIn returns live's values of the fields in which full and part differ, nil if there are none.

@@ -1,0 +1,276 @@
+//go:build !race
+
+package ownedresources
+
+import (
+	"cmp"
+	"encoding/json"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/write"
+	"github.com/opblocks/opblocks/internal/preview"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// foreseen is what a plan says of one object before a new version of the operator writes it.
+type foreseen struct {
+	apply.Previewed
+	err    error
+	before client.Object
+}
+
+// foresee asks what an apply of want would do, as a plan does: in a process that remembers nothing, and by a client that sends only
+// reads and dry runs. It costs at most three requests, and none if nothing would be done.
+func (s *subject) foresee(t *testing.T, want client.Object, n *counts) foreseen {
+	t.Helper()
+	o, err := owned.NewOwner(s.owner, client.NewDryRunClient(s.client), s.apiReader)
+	require.NoError(t, err)
+	a := apply.New()
+	a.Kinds = s.applier.Kinds
+	children, err := a.Declare(&o, []client.Object{want})
+	require.NoError(t, err)
+	s.writes.n.Store(0)
+	s.writes.all.Store(0)
+	f := foreseen{before: s.client.last}
+	f.Previewed, f.err = apply.Previews{Applier: a}.Preview(t.Context(), &o, children[0])
+	require.Zero(t, s.writes.n.Load(), "a plan writes nothing")
+	most := int64(3)
+	if f.err == nil && !f.Changes() {
+		most = 0
+	}
+	if isRefusal(f.err) {
+		most += 1 + write.MaxAttempts // reads the whole object, and looks for a way around the refusal
+	}
+	if sent := s.writes.all.Load(); sent > most {
+		t.Errorf("%d requests to plan %s %v: %v", sent, f.Action, f.Differences, f.err)
+	}
+	n.foreseen.Add(1)
+	return f
+}
+
+// check compares what was foreseen of an apply with what it has done. A plan right after it is empty.
+func (f *foreseen) check(t *testing.T, s *subject, want client.Object, op apply.Operation, err error, n *counts) {
+	t.Helper()
+	switch {
+	case f.err != nil || err != nil:
+		if (!isRefusal(f.err) || !isRefusal(err)) && !isUnforeseeable(err) {
+			t.Errorf("foreseen: %v\nhappened: %v", f.err, err)
+		}
+		return
+	case f.Action == preview.None != (op == apply.Unchanged), f.Action != preview.None && f.Action != preview.Apply:
+		t.Errorf("foreseen: %s %v\nhappened: %s", f.Action, f.Differences, op)
+		return
+	}
+	before, after := contentOf(t, f.before), contentOf(t, s.client.last)
+	replayed := any(before)
+	for _, d := range f.Differences {
+		n.foreseenFields.Add(1)
+		at := pathOf(t, d.Path)
+		was, is := at.resolved(before), at.resolved(after)
+		if have, _ := was.in(before); d.Have != "(hidden)" && !same(d.Have, have) {
+			t.Errorf("%s: it was %v", d, have)
+		}
+		value, there := is.in(after)
+		if matches(undroppable, at) {
+			return // the API server restores it
+		}
+		if d.Want != "(hidden)" && !same(d.Want, value) && (f.Note == "" || !strings.Contains(d.Path+d.Want, "odePort")) {
+			t.Errorf("%s: it is %v", d, value)
+		}
+		switch in := at.resolved(replayed); {
+		case there:
+			replayed = withValue(replayed, in, value)
+		default:
+			if _, has := in.in(replayed); has {
+				replayed = withoutPath(replayed, in)
+			}
+		}
+	}
+	tree, _ := replayed.(map[string]any)
+	if d := gocmp.Diff(s.normalized(t, tree, recorded), s.normalized(t, after, recorded)); d != "" {
+		t.Errorf("foreseen %s %v: (-foreseen, +happened)\n%s", f.Action, f.Differences, d)
+	}
+	if again := s.foresee(t, want, n); again.err != nil || again.Action != preview.None {
+		t.Errorf("right after it: %s %v: %v", again.Action, again.Differences, again.err)
+	}
+}
+
+// recorded are fields that an apply or a controller changes beside the desired ones.
+var recorded = map[string]bool{
+	record.Applied: true, record.BuiltFrom: true, "deployment.kubernetes.io/revision": true,
+	"deprecated.daemonset.template.generation": true, "autoscaling.alpha.kubernetes.io/conditions": true,
+}
+
+// isUnforeseeable reports whether the API server refuses a request and not its dry run.
+func isUnforeseeable(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "provided port is not in the valid range") // nothing is reserved in a dry run
+}
+
+// same reports whether a value is as the plan writes it.
+func same(text string, value any) bool {
+	if text == "" {
+		return value == nil
+	}
+	var planned any
+	encoded, err := json.Marshal(value)
+	return err == nil && utiljson.Unmarshal([]byte(text), &planned) == nil && text == string(encoded)
+}
+
+// pathOf parses the path of a difference. An item of a list is an index, or its keys as JSON.
+func pathOf(t *testing.T, text string) (at path) {
+	t.Helper()
+	for text != "" {
+		var step string
+		switch text[0] {
+		case '.':
+			text = text[1:]
+		case '[':
+			end := strings.Index(text, "]")
+			if strings.HasPrefix(text, "[{") {
+				end = strings.Index(text, "}]") + 1
+			}
+			require.Positive(t, end, text)
+			step, text = text[1:end], text[end+1:]
+			if i, err := strconv.Atoi(step); err == nil {
+				at = append(at, i)
+			} else if keys := map[string]any{}; utiljson.Unmarshal([]byte(step), &keys) == nil {
+				at = append(at, keys)
+			} else {
+				at = append(at, step)
+			}
+		default:
+			step, text = text, ""
+			if end := strings.IndexAny(step, ".["); end >= 0 {
+				step, text = step[:end], step[end:]
+			}
+			at = append(at, step)
+		}
+	}
+	return at
+}
+
+// resolved returns the path with the indices of the items whose keys it has. An item that is not there has an index beyond the list.
+func (p path) resolved(v any) path {
+	found := path{}
+	for _, step := range p {
+		keys, isItem := step.(map[string]any)
+		if !isItem {
+			found = found.with(step)
+			continue
+		}
+		list, _ := found.in(v)
+		items, _ := list.([]any)
+		i := slices.IndexFunc(items, func(item any) bool {
+			fields, _ := item.(map[string]any)
+			for k, key := range keys {
+				if !gocmp.Equal(fields[k], key) {
+					return false
+				}
+			}
+			return true
+		})
+		if i < 0 {
+			i = len(items)
+		}
+		found = found.with(i)
+	}
+	return found
+}
+
+// withValue returns a copy of v with a value at p.
+func withValue(v any, p path, value any) any {
+	if len(p) == 0 {
+		return value
+	}
+	switch step := p[0].(type) {
+	case int:
+		items, _ := v.([]any)
+		items = slices.Clone(items)
+		if step == len(items) {
+			items = append(items, nil)
+		}
+		items[step] = withValue(items[step], p[1:], value)
+		return items
+	case string:
+		fields, _ := v.(map[string]any)
+		fields = maps.Clone(fields)
+		if fields == nil {
+			fields = map[string]any{}
+		}
+		fields[step] = withValue(fields[step], p[1:], value)
+		return fields
+	}
+	return v
+}
+
+// changeDesired gives single fields of the desired object another value, as a new version of the operator does, and the old one again.
+// Both must be as foreseen. It stops after a change that the API server accepts.
+func (s *subject) changeDesired(t *testing.T, n *counts) {
+	t.Helper()
+	full := s.sent(t)
+	s.tryFields(t, n, func(at path) client.Object {
+		old, _ := at.in(full)
+		if !isLeaf(old) {
+			return nil
+		}
+		return s.decoded(t, withValue(full, at, otherValues(at, old)[0]).(map[string]any))
+	})
+	if isRefusal(s.applyForeseen(t, s.want, n)) {
+		s.recreate(t)
+	}
+}
+
+// dropAfterCreation drops a field of an object that was only created: its first apply takes over the fields of the POST.
+func (s *subject) dropAfterCreation(t *testing.T, n *counts) {
+	t.Helper()
+	full := s.sent(t)
+	s.tryFields(t, n, func(at path) client.Object {
+		return s.decoded(t, withoutPath(full, at).(map[string]any))
+	})
+	_, _, err := s.apply(t.Context(), s.want)
+	if isRefusal(err) {
+		s.recreate(t)
+		return
+	}
+	require.NoError(t, err)
+}
+
+// tryFields applies an object with a change of one field, which must be as foreseen. It tries some fields, others for each manifest, and
+// stops after a change that the API server accepts.
+func (s *subject) tryFields(t *testing.T, n *counts, changed func(path) client.Object) {
+	t.Helper()
+	fields := fieldsOf(s.sent(t))
+	hash := func(at path) uint32 {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(s.String() + at.String()))
+		return h.Sum32()
+	}
+	slices.SortFunc(fields, func(a, b path) int { return cmp.Compare(hash(a), hash(b)) })
+	for _, at := range fields[:min(3, len(fields))] {
+		want := changed(at)
+		if want != nil && s.applyForeseen(t, want, n) == nil {
+			return
+		}
+	}
+}
+
+// applyForeseen applies want and compares that with what was foreseen.
+func (s *subject) applyForeseen(t *testing.T, want client.Object, n *counts) error {
+	t.Helper()
+	f := s.foresee(t, want, n)
+	op, _, err := s.apply(t.Context(), want)
+	f.check(t, s, want, op, err, n)
+	return err
+}
