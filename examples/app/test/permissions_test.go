@@ -60,6 +60,17 @@ func TestPermissionsSuffice(t *testing.T) {
 	assert.Empty(t, o.Requests.Denied())
 }
 
+// TestPlan runs the program of the operator, and its plan, with the operator's permissions.
+func TestPlan(t *testing.T) {
+	u := newUser(t, cluster(t))
+	operatortest.Install(t, u.User, "app").AssertPlans(t, func() {
+		u.create(t, "web")
+		u.settled(t, "web", corev1.ConditionTrue)
+	}, func() {
+		operatortest.Change(t, u, u.Deployment("web"), func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "theirs" })
+	})
+}
+
 // TestPermissionsAreMinimal compares the generated roles with the specified list.
 func TestPermissionsAreMinimal(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,8 @@ package test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -64,6 +66,20 @@ func TestPermissionsSuffice(t *testing.T) {
 		s.access, s.cache = installed.Access(t), nil
 		s.options = installed.LeaderElection("databaseuser")
 	}))
+}
+
+// TestPlan runs the plan of the program with the operator's permissions. The operator has steps of its own alone, which the plan names,
+// and the database is not asked.
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	n, credentials := newTenant(t), t.TempDir()
+	for _, file := range []string{"username", "password"} {
+		require.NoError(t, os.WriteFile(filepath.Join(credentials, file), []byte("admin"), 0o600))
+	}
+	exit, out := operatortest.Install(t, n.User, "databaseuser").Build(t).Plan(t, "text", "-namespaces="+n.Namespace,
+		"-target=test", "-database-address=127.0.0.1:1", "-database-credentials="+credentials)
+	assert.Zero(t, exit)
+	assert.Contains(t, out, "without a method Preview are left out")
 }
 
 // TestPermissionsInNamespaces runs the operator in some namespaces only: it needs the same rules there, and none elsewhere.

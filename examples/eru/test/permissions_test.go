@@ -46,6 +46,14 @@ func TestPermissionsSuffice(t *testing.T) {
 	}
 }
 
+// TestPlan runs the plan of the program with the operator's permissions. The operator has steps of its own alone, which the plan names.
+func TestPlan(t *testing.T) {
+	u := newUser(t, cluster(t))
+	exit, out := operatortest.Install(t, u.User, "eru").Build(t).Plan(t, "text", "-namespaces="+u.Namespace)
+	assert.Zero(t, exit)
+	assert.Contains(t, out, "without a method Preview are left out")
+}
+
 // TestPermissionsAreMinimal compares the generated roles with the specified list.
 func TestPermissionsAreMinimal(t *testing.T) {
 	u := newUser(t, cluster(t))

@@ -44,6 +44,17 @@ func TestPermissionsSuffice(t *testing.T) {
 	assert.Empty(t, o.Requests.Denied())
 }
 
+// TestPlan runs the program of the operator, and its plan, with the operator's permissions.
+func TestPlan(t *testing.T) {
+	u := newUser(t, cluster(t))
+	operatortest.Install(t, u.User, "memcached").AssertPlans(t, func() {
+		u.create(t, "cache", 1)
+		u.settled(t, "cache", metav1.ConditionTrue)
+	}, func() {
+		require.NoError(t, u.Delete(t.Context(), u.Service("cache")))
+	})
+}
+
 // TestPermissionsAreMinimal compares the generated roles with the specified list.
 func TestPermissionsAreMinimal(t *testing.T) {
 	t.Parallel()

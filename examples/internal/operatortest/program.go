@@ -1,0 +1,103 @@
+package operatortest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
+)
+
+// Program is the program of an example. It runs with the permissions of the operator's ServiceAccount.
+type Program struct{ path, kubeconfig string }
+
+// SourceEdit is a change of a source file, for a program of another version.
+type SourceEdit struct{ File, Old, New string }
+
+// Build compiles the program of the example whose folder is the parent of the working directory.
+func (i *Installation) Build(t testing.TB, edits ...SourceEdit) *Program {
+	t.Helper()
+	folder := t.TempDir()
+	p := &Program{path: filepath.Join(folder, "operator"), kubeconfig: filepath.Join(folder, "kubeconfig")}
+	content, err := controlplane.MarshalKubeconfig(i.Access(t))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(p.kubeconfig, content, 0o600))
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	for _, e := range edits {
+		file, err := filepath.Abs(e.File)
+		require.NoError(t, err)
+		source, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, 1, strings.Count(string(source), e.Old), e.File)
+		overlay.Replace[file] = filepath.Join(folder, filepath.Base(file))
+		require.NoError(t, os.WriteFile(overlay.Replace[file], []byte(strings.Replace(string(source), e.Old, e.New, 1)), 0o600))
+	}
+	encoded, err := json.Marshal(overlay)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "overlay.json"), encoded, 0o600))
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-overlay", filepath.Join(folder, "overlay.json"), "-o", p.path, "..")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return p
+}
+
+// Plan runs the program with -plan, and returns its exit code and what it prints.
+func (p *Program) Plan(t testing.TB, format string, args ...string) (exit int, output string) {
+	t.Helper()
+	var printed, log bytes.Buffer
+	c := p.command(t.Context(), append(args, "-plan="+format)...)
+	c.Stdout, c.Stderr = &printed, &log
+	err := c.Run()
+	if _, ended := errors.AsType[*exec.ExitError](err); !ended {
+		require.NoError(t, err)
+	}
+	t.Logf("%s\n%s", &log, &printed)
+	return c.ProcessState.ExitCode(), printed.String()
+}
+
+// Start starts the operator. The returned function ends it, as the end of the test does.
+func (p *Program) Start(t testing.TB, args ...string) (stop func()) {
+	t.Helper()
+	c := p.command(context.Background(), append(args, "-metrics-bind-address=0", "-health-probe-bind-address=0")...)
+	require.NoError(t, c.Start())
+	ended := false
+	stop = func() {
+		if !ended {
+			ended = true
+			require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+			require.NoError(t, c.Wait())
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+func (p *Program) command(ctx context.Context, args ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, p.path, args...)
+	c.Env = append(os.Environ(), "KUBECONFIG="+p.kubeconfig)
+	return c
+}
+
+// AssertPlans runs the operator while act creates objects and waits until they are settled. Then a plan of the same version has no changes,
+// and after drift it has some. The exit codes of the program say so.
+func (i *Installation) AssertPlans(t testing.TB, act, drift func()) {
+	t.Helper()
+	p, namespace := i.Build(t), "-namespaces="+i.Namespace
+	stop := p.Start(t, namespace)
+	act()
+	stop()
+	exit, out := p.Plan(t, "text", namespace)
+	require.Zero(t, exit, out)
+	drift()
+	exit, out = p.Plan(t, "markdown", namespace)
+	require.Equal(t, 3, exit, out)
+}
