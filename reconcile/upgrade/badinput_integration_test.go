@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -89,16 +90,16 @@ func TestPlanOfObjectsThatCannotBePlanned(t *testing.T) {
 		"a webhook that is down": {
 			reason: "its configuration says Fail",
 			before: func(t *testing.T, e *env) {
-				hook := &admissionv1.ValidatingWebhookConfiguration{
+				hook := &admissionregistrationv1.ValidatingWebhookConfiguration{
 					ObjectMeta: metav1.ObjectMeta{Name: e.namespace},
-					Webhooks: []admissionv1.ValidatingWebhook{{
-						Name: "down.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionv1.SideEffectClassNone), FailurePolicy: new(admissionv1.Fail),
-						ClientConfig:      admissionv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
+					Webhooks: []admissionregistrationv1.ValidatingWebhook{{
+						Name: "down.example.com", AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionregistrationv1.SideEffectClassNone), FailurePolicy: new(admissionregistrationv1.Fail),
+						ClientConfig:      admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
 						NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: e.namespace}},
-						MatchConditions:   []admissionv1.MatchCondition{{Name: "bad", Expression: "object.metadata.name == 'bad'"}},
-						Rules: []admissionv1.RuleWithOperations{{
-							Operations: []admissionv1.OperationType{admissionv1.Create},
-							Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+						MatchConditions:   []admissionregistrationv1.MatchCondition{{Name: "bad", Expression: "object.metadata.name == 'bad'"}},
+						Rules: []admissionregistrationv1.RuleWithOperations{{
+							Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+							Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
 						}},
 					}},
 				}
@@ -187,7 +188,7 @@ func TestPlanOfObjectsThatCannotBePlanned(t *testing.T) {
 			require.NotEmpty(t, got.Changes, "the other object is planned")
 			require.Contains(t, fmt.Sprint(got.Changes), e.namespace+"/a-good")
 			require.Contains(t, fmt.Sprint(got.Changes), tc.also)
-			others := append(got.NotPlanned, got.Skipped...)
+			others := slices.Concat(got.NotPlanned, got.Skipped)
 			require.Len(t, others, 1)
 			require.Contains(t, strings.ReplaceAll(others[0].Reason, e.namespace, "NS"), tc.says)
 			require.NotContains(t, fmt.Sprint(got), "canary")

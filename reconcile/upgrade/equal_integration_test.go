@@ -112,7 +112,7 @@ func happened(before, after map[string]*unstructured.Unstructured) map[string][]
 		default:
 			var paths []string
 			for _, d := range diff.Values(authored(was), authored(is), diff.Options{ExpandMaps: true}) {
-				paths = append(paths, comparable(d.Path.String()))
+				paths = append(paths, withoutItems(d.Path.String()))
 			}
 			if len(paths) > 0 {
 				found["apply "+name] = paths
@@ -129,8 +129,8 @@ func happened(before, after map[string]*unstructured.Unstructured) map[string][]
 
 var items = regexp.MustCompile(`\[(\d+|\{[^}]*\})\]`)
 
-// comparable returns a path without the items of lists, which are written in several ways.
-func comparable(path string) string {
+// withoutItems returns a path without the items of lists, which are written in several ways.
+func withoutItems(path string) string {
 	return strings.NewReplacer("annotations.[", "annotations[", "labels.[", "labels[", "labels.new", "labels[new]").Replace(items.ReplaceAllString(path, "[]"))
 }
 
@@ -145,7 +145,7 @@ func foretold(changes []planned) map[string][]string {
 		var paths []string
 		if action == "apply" {
 			for _, d := range c.Differences {
-				paths = append(paths, comparable(d.Path))
+				paths = append(paths, withoutItems(d.Path))
 			}
 		}
 		slices.Sort(paths)
@@ -373,7 +373,7 @@ func TestPlanEqualsWhatHappens(t *testing.T) {
 			}
 
 			e.run(t, "web", tc.after())
-			if diff := cmp.Diff(happened(before, e.snapshot(t)), foretold(got.Changes), cmp.Comparer(func(a, b []string) bool { return slices.Equal(a, b) })); diff != "" {
+			if diff := cmp.Diff(happened(before, e.snapshot(t)), foretold(got.Changes), cmp.Comparer(slices.Equal[[]string])); diff != "" {
 				t.Errorf("%s (-what happened +the plan)\n%s", tc.reason, diff)
 			}
 			for i := range got.Changes {

@@ -34,11 +34,11 @@ func TestPolicyOfDryRuns(t *testing.T) {
 	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
 	for {
 		obj := &unstructured.Unstructured{}
-		if err := documents.Decode(obj); errors.Is(err, io.EOF) {
+		err := documents.Decode(obj)
+		if errors.Is(err, io.EOF) {
 			break
-		} else {
-			require.NoError(t, err)
 		}
+		require.NoError(t, err)
 		require.NoError(t, e.client.Create(t.Context(), obj))
 		t.Cleanup(func() { require.NoError(t, e.client.Delete(context.Background(), obj)) })
 	}

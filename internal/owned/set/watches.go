@@ -52,7 +52,7 @@ func (s Watcher) addPlanned(mgr ctrl.Manager, owner client.Object) error {
 	if err != nil {
 		return err
 	}
-	planned := step.Planned{Kind: gvk, Client: mgr.GetClient(), Steps: []step.PlannedStep{{Name: s.Name, Preview: Previewer{s.Set}.Preview}}}
+	planned := step.Planned{Kind: gvk, Client: mgr.GetClient(), Steps: []step.PlannedStep{{Name: s.Name, Preview: Previewer(s).Preview}}}
 	if name := s.FinalizerName(); name != "" {
 		planned.Finalizers = []string{name}
 	}
