@@ -28,11 +28,10 @@ const (
 // Difference is one field that an apply would change.
 type Difference struct {
 	// Path of the field, such as spec.template.spec.containers[0].image.
-	Path string `json:"path"`
+	Path string
 	// Have is the live value and Want the value after the apply, as JSON. Each is empty if the value is absent. Values
 	// of Secrets and of environment variables are replaced by "(hidden)".
-	Have string `json:"have,omitempty"`
-	Want string `json:"want,omitempty"`
+	Have, Want string
 }
 
 // String returns the difference in one line: the path, and what is added (+), removed (-) or changed (→).

@@ -25,20 +25,27 @@ type kindDocument struct {
 
 // changeDocument is a group of equal changes. The fields that name one object are of the first change.
 type changeDocument struct {
-	Action      Action       `json:"action,omitempty"`
-	Group       string       `json:"group,omitempty"`
-	Kind        string       `json:"kind,omitempty"`
-	Count       int          `json:"count"`
-	OwnerKind   string       `json:"ownerKind"`
-	Owners      []string     `json:"owners"`
-	Shown       string       `json:"shown,omitempty"` // the name of the child whose differences these are
-	Differences []Difference `json:"differences,omitempty"`
-	Vary        bool         `json:"valuesVary,omitempty"`
-	Effects     []string     `json:"effects,omitempty"`
-	LosesData   bool         `json:"losesData,omitempty"`
-	After       string       `json:"after,omitempty"`
-	Note        string       `json:"notExact,omitempty"`
-	Reason      string       `json:"reason,omitempty"` // why it is not done, or not known
+	Action      Action               `json:"action,omitempty"`
+	Group       string               `json:"group,omitempty"`
+	Kind        string               `json:"kind,omitempty"`
+	Count       int                  `json:"count"`
+	OwnerKind   string               `json:"ownerKind"`
+	Owners      []string             `json:"owners"`
+	Shown       string               `json:"shown,omitempty"` // the name of the child whose differences these are
+	Differences []differenceDocument `json:"differences,omitempty"`
+	Vary        bool                 `json:"valuesVary,omitempty"`
+	Effects     []string             `json:"effects,omitempty"`
+	LosesData   bool                 `json:"losesData,omitempty"`
+	After       string               `json:"after,omitempty"`
+	Note        string               `json:"notExact,omitempty"`
+	Reason      string               `json:"reason,omitempty"` // why it is not done, or not known
+}
+
+// differenceDocument is a [Difference].
+type differenceDocument struct {
+	Path string `json:"path"`
+	Have string `json:"have,omitempty"`
+	Want string `json:"want,omitempty"`
 }
 
 func (r *Report) document() document {
@@ -57,9 +64,13 @@ func documents(groups []*group) []changeDocument {
 	all := make([]changeDocument, 0, len(groups))
 	for _, g := range groups {
 		c := g.change
+		var differences []differenceDocument
+		for _, d := range c.Differences {
+			differences = append(differences, differenceDocument(d))
+		}
 		all = append(all, changeDocument{
 			Action: c.Action, Group: c.Kind.Group, Kind: c.Kind.Kind, Count: g.count, OwnerKind: g.owner, Owners: g.owners, Shown: NameOf(c.Name),
-			Differences: c.Differences, Vary: g.differs, Effects: c.Effects, LosesData: c.LosesData, After: c.After, Note: c.Note, Reason: g.failure,
+			Differences: differences, Vary: g.differs, Effects: c.Effects, LosesData: c.LosesData, After: c.After, Note: c.Note, Reason: g.failure,
 		})
 	}
 	return all

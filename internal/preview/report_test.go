@@ -135,7 +135,7 @@ func TestReportAsJSON(t *testing.T) {
 	require.Equal(t, []kindDocument{{Kind: "Shop", Objects: 3, Change: 2, NotSeen: 1}}, found.Kinds)
 	require.Equal(t, []changeDocument{{
 		Action: Apply, Group: "apps", Kind: "StatefulSet", Count: 2, OwnerKind: "Shop", Owners: []string{"default/a", "default/b"}, Shown: "default/a",
-		Differences: []Difference{{"spec.template.spec.containers[0].image", `"1"`, long}}, Effects: []string{"its pods are replaced"},
+		Differences: []differenceDocument{{"spec.template.spec.containers[0].image", `"1"`, long}}, Effects: []string{"its pods are replaced"},
 	}}, found.Changes, "values are whole")
 	require.Equal(t, []changeDocument{}, found.Skipped, "lists are never null")
 	require.EqualError(t, r.Write(&out, "yaml"), `the format "yaml" of a plan is not known: use text, json or markdown`)
