@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/opblocks/opblocks/examples/internal/launch"
 )
 
 const (
@@ -46,6 +48,11 @@ func memcached(t *tour) {
 	t.kubectl("delete", "deployment", "memcached-sample")
 	t.until("the operator has created the Deployment again, at 5/5", contains("5/5"), "get", "deploy")
 	t.until("5 of 5 pods are ready", ready("5/5"), "get", "memcached")
+
+	t.title("memcached: what the next version would change")
+	t.say("This builds an operator with another default image. With -plan it says by reads and dry runs what it would change, and changes nothing.")
+	t.planNext("memcached", launch.SourceEdit{File: "examples/memcached/controller/deployment.go", Old: "memcached:1.6-alpine", New: "memcached:1.7-alpine"},
+		containsAll("Memcached: 1 of 1 change.", `"memcached:1.6-alpine" → "memcached:1.7-alpine"`, "its pods are replaced"))
 
 	t.title("memcached: an image that cannot be pulled")
 	t.kubectl("patch", "memcached", "memcached-sample", "--type=merge", "--patch", `{"spec":{"image":"registry.invalid/memcached:1.6"}}`)

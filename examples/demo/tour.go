@@ -144,6 +144,39 @@ func (t *tour) runOperator(example, namespace, account string, flags ...string) 
 	t.printer.Succeeded("the operator runs", began)
 }
 
+// planNext builds an operator of another version, and prints what it would change. check accepts the plan.
+func (t *tour) planNext(example string, edit launch.SourceEdit, check func(output string) error) {
+	if t.err != nil {
+		return
+	}
+	began := time.Now()
+	overlay, err := launch.Overlay(filepath.Dir(t.cp.Kubeconfig()), edit)
+	if err != nil {
+		t.err = err
+		return
+	}
+	next := t.file(example + "-operator-next")
+	if t.err = launch.Build(t.ctx, example, next, "-overlay="+overlay); t.err != nil {
+		return
+	}
+	args := []string{"--kubeconfig=" + t.cp.Kubeconfig(), "-plan=text"}
+	t.printer.Command(filepath.Base(next), args...)
+	plan := exec.CommandContext(t.ctx, next, args...)
+	plan.Stderr = os.Stderr
+	out, err := plan.Output()
+	t.printer.Output(string(out))
+	exit, _ := errors.AsType[*exec.ExitError](err)
+	switch {
+	case exit == nil || exit.ExitCode() != 3:
+		t.err = fmt.Errorf("a plan with changes should end with exit code 3: %w", cmp.Or(err, errors.New("it ended with 0")))
+	default:
+		t.err = check(string(out))
+	}
+	if t.err == nil {
+		t.printer.Succeeded("the exit code is 3: there are changes", began)
+	}
+}
+
 func (t *tour) showLogs() {
 	for _, o := range t.operators {
 		if o.Err() != nil {

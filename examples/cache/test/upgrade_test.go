@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/examples/internal/launch"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
 	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
@@ -26,7 +27,7 @@ func TestPlanOfAnUpgrade(t *testing.T) {
 	u := newUser(t, apiServer(t))
 	installed := operatortest.Install(t, u.User, "cache")
 	flag := "-namespaces=" + u.Namespace
-	next := installed.Build(t, operatortest.SourceEdit{File: "../controller/statefulset.go", Old: image, New: nextImage})
+	next := installed.Build(t, launch.SourceEdit{File: "../controller/statefulset.go", Old: image, New: nextImage})
 	stop := installed.Build(t).Start(t, flag)
 	for i := range objects {
 		u.create(t, fmt.Sprintf("cache-%03d", i))

@@ -8,15 +8,16 @@ import (
 	"path/filepath"
 )
 
-// Build compiles the operator of an example to a file. The working directory must be the root of the repository.
-func Build(ctx context.Context, example, file string) error {
+// Build compiles the operator of an example to a file. flags are more flags of go build. The working directory must be the root of the
+// repository.
+func Build(ctx context.Context, example, file string, flags ...string) error {
 	workspace, err := filepath.Abs("go.work") // which has the working copy of the library
 	if err != nil {
 		return err
 	}
 	// It has no compiler flags: the packages that it shares with the programs of the control plane are compiled once. Compilers that collect
 	// no garbage take a fifth less time.
-	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", file, "./"+example)
+	build := exec.CommandContext(ctx, "go", append(append([]string{"build", "-buildvcs=false", "-ldflags=-s -w"}, flags...), "-o", file, "./"+example)...)
 	build.Dir = "examples"
 	build.Env = append(os.Environ(), "GOWORK="+workspace, "GOGC=off", "GOMEMLIMIT=1GiB")
 	build.Stderr = os.Stderr

@@ -3,48 +3,33 @@ package operatortest
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/opblocks/opblocks/examples/internal/launch"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // Program is the program of an example. It runs with the permissions of the operator's ServiceAccount.
 type Program struct{ path, kubeconfig string }
 
-// SourceEdit is a change of a source file, for a program of another version.
-type SourceEdit struct{ File, Old, New string }
-
 // Build compiles the program of the example whose folder is the parent of the working directory.
-func (i *Installation) Build(t testing.TB, edits ...SourceEdit) *Program {
+func (i *Installation) Build(t testing.TB, edits ...launch.SourceEdit) *Program {
 	t.Helper()
 	folder := t.TempDir()
 	p := &Program{path: filepath.Join(folder, "operator"), kubeconfig: filepath.Join(folder, "kubeconfig")}
 	content, err := controlplane.MarshalKubeconfig(i.Access(t))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(p.kubeconfig, content, 0o600))
-	overlay := struct{ Replace map[string]string }{map[string]string{}}
-	for _, e := range edits {
-		file, err := filepath.Abs(e.File)
-		require.NoError(t, err)
-		source, err := os.ReadFile(file)
-		require.NoError(t, err)
-		require.Equal(t, 1, strings.Count(string(source), e.Old), e.File)
-		overlay.Replace[file] = filepath.Join(folder, filepath.Base(file))
-		require.NoError(t, os.WriteFile(overlay.Replace[file], []byte(strings.Replace(string(source), e.Old, e.New, 1)), 0o600))
-	}
-	encoded, err := json.Marshal(overlay)
+	overlay, err := launch.Overlay(folder, edits...)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(folder, "overlay.json"), encoded, 0o600))
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-overlay", filepath.Join(folder, "overlay.json"), "-o", p.path, "..")
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-overlay", overlay, "-o", p.path, "..")
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return p
