@@ -143,7 +143,7 @@ images: requirements ## Build the images of all examples; without docker, run th
 		$(MAKE) --no-print-directory control-plane mariadb && cd examples && $(workspace) go test -count=1 ./deployed; fi
 
 deploy: example image kustomization bin/kustomize ## Run the operator in the cluster, from the image that IMG= names. OVERLAY=namespaced NAMESPACE= is for one namespace; PLAN=1 first prints what it would change, with its flags in ARGS=.
-	$(if $(PLAN),$(call build-example,$(EXAMPLE)); bin/$(EXAMPLE) -plan=text $(ARGS); case $$? in 0|3) ;; *) exit 1; esac)
+	$(if $(PLAN),$(call build-example,$(EXAMPLE)) && { bin/$(EXAMPLE) -plan=text $(ARGS); exit=$$?; test $$exit -eq 0 || test $$exit -eq 3; })
 	@cd bin/deploy/$(EXAMPLE) && ../../kustomize edit set image controller=$(IMG)
 	$(kubectl) apply --server-side -k bin/deploy/$(EXAMPLE)
 undeploy: kustomization ## Remove what deploy created, with OVERLAY=default first the objects of its CRDs; WAIT= seconds for these.
