@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +27,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
@@ -343,6 +346,12 @@ func TestPlanEqualsWhatHappens(t *testing.T) {
 			},
 			want: []planned{{Action: "apply", Kind: "Deployment", Effects: []string{"its pods are replaced"}}},
 		},
+		"a mutating policy": {
+			reason: "what it adds to an object that is applied is in the plan",
+			before: func() steps { return children(ownedresources.Build(settings("one"))) }, after: func() steps { return children(ownedresources.Build(settings("two"))) },
+			between: func(t *testing.T, e *env) { e.mutate(t) },
+			want:    []planned{{Action: "apply", Kind: "ConfigMap"}},
+		},
 		"drift": {
 			reason: "what another writer has changed is repaired, also without an upgrade",
 			before: func() steps { return children(ownedresources.Build(settings("one"))) }, after: func() steps { return children(ownedresources.Build(settings("one"))) },
@@ -403,4 +412,37 @@ func growing(all ...ownedresources.AnyChild[*budget]) steps {
 	nobodyOfPods := func(context.Context, client.Reader, *corev1.Pod) []ctrl.Request { return nil }
 	return append(children(all...), reconcile.Named("reads", nothing,
 		reconcile.Watching(&corev1.PersistentVolumeClaim{}, nobody), reconcile.Watching(&corev1.Pod{}, nobodyOfPods)))
+}
+
+// mutate adds a policy that sets an annotation on each ConfigMap of the namespace that is written.
+func (e *env) mutate(t *testing.T) {
+	t.Helper()
+	policy := &admissionregistrationv1.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: e.namespace},
+		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			FailurePolicy: new(admissionregistrationv1.Fail), ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: e.namespace}},
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+				}}},
+			},
+			Mutations: []admissionregistrationv1.Mutation{{
+				PatchType:          admissionregistrationv1.PatchTypeApplyConfiguration,
+				ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: `Object{metadata: Object.metadata{annotations: {"example.com/policy": "seen"}}}`},
+			}},
+		},
+	}
+	binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: e.namespace}, Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: e.namespace},
+	}
+	for _, obj := range []client.Object{policy, binding} {
+		require.NoError(t, e.client.Create(t.Context(), obj))
+		t.Cleanup(func() { require.NoError(t, e.client.Delete(context.Background(), obj)) })
+	}
+	require.Eventually(t, func() bool { // the API server reads policies in the background
+		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "probe"}}
+		return e.client.Create(t.Context(), probe, client.DryRunAll) == nil && probe.Annotations["example.com/policy"] != ""
+	}, controlplane.Patience, 50*time.Millisecond)
 }
