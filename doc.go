@@ -21,6 +21,8 @@
 //   - [github.com/opblocks/opblocks/reconcile/scheduledjobs] is a step that runs a Job at each due time of a schedule.
 //   - [github.com/opblocks/opblocks/reconcile/startqueue] limits how many objects of a kind run at once, as a step's watch and
 //     a question that the step asks.
+//   - [github.com/opblocks/opblocks/reconcile/upgrade] says what a new version of an operator would change in a cluster, before
+//     it runs there.
 //   - [github.com/opblocks/opblocks/reconcile/reconciletest] tests an operator: it runs a scenario on an API server in
 //     memory, once for each fault at each point where that can strike. For ordinary tests it records the requests.
 //   - [github.com/opblocks/opblocks/reconcile/reconciletest/controlplane] starts a real control plane for tests, with or without
