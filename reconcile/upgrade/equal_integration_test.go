@@ -3,6 +3,7 @@ package upgrade_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -306,6 +307,31 @@ func TestPlanEqualsWhatHappens(t *testing.T) {
 			},
 			want: []planned{{Action: "apply", Kind: "ConfigMap"}},
 		},
+		"a child that is built from a live one": {
+			reason: "it is built from the live object, or from the answer to its dry run",
+			before: func() steps { return children(ownedresources.Build(settings("one"))) },
+			after: func() steps {
+				config := ownedresources.Build(settings("two"))
+				return children(config, ownedresources.BuildFrom(config.Live(), func(o *budget, live *corev1.ConfigMap) (*corev1.Secret, error) {
+					return secret(map[string]string{"content": live.Data["content"]})(o), nil
+				}))
+			},
+			want: []planned{{Action: "apply", Kind: "ConfigMap"}, {Action: "create", Kind: "Secret"}},
+		},
+		"a set that is renamed": {
+			reason: "each child is applied once, to store the name, and none is deleted",
+			before: func() steps { return steps{named("one", ownedresources.Build(settings("one")))} },
+			after: func() steps {
+				return steps{reconcile.Named("two", ownedresources.Ensure(ownedresources.Build(settings("one"))), reconcile.FormerNames("one"))}
+			},
+			want: []planned{{Action: "apply", Kind: "ConfigMap"}},
+		},
+		"children of a list": {
+			reason: "one is new, one goes, one stays",
+			before: func() steps { return children(ownedresources.BuildEach(numbered(1, 2))) },
+			after:  func() steps { return children(ownedresources.BuildEach(numbered(2, 3))) },
+			want:   []planned{{Action: "delete", Kind: "ConfigMap"}, {Action: "create", Kind: "ConfigMap"}},
+		},
 		"a Secret": {
 			reason: "values are hidden",
 			before: func() steps { return children(ownedresources.Build(secret(map[string]string{"password": "canary-1"}))) }, after: func() steps { return children(ownedresources.Build(secret(map[string]string{"password": "canary-2"}))) },
@@ -375,6 +401,7 @@ func TestPlanEqualsWhatHappens(t *testing.T) {
 			got, err := e.planJSON(t, tc.after())
 			require.ErrorIs(t, err, upgrade.ErrChanges, tc.reason)
 			require.Equal(t, before, e.snapshot(t), "a plan changes nothing")
+			require.NotContains(t, fmt.Sprint(got), "canary", "values of Secrets are hidden")
 			writes := e.sent.take(e.namespace)
 			require.LessOrEqual(t, len(writes), 4*len(got.Changes))
 			for _, request := range writes {
@@ -396,6 +423,16 @@ func TestPlanEqualsWhatHappens(t *testing.T) {
 			require.NoError(t, err, "a plan right after the upgrade is empty")
 			require.Empty(t, again.Changes)
 		})
+	}
+}
+
+// numbered returns ConfigMaps with these numbers.
+func numbered(numbers ...int) func(*budget) ([]*corev1.ConfigMap, error) {
+	return func(o *budget) (all []*corev1.ConfigMap, err error) {
+		for _, n := range numbers {
+			all = append(all, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", o.Name, n)}})
+		}
+		return all, nil
 	}
 }
 
