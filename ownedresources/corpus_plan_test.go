@@ -215,8 +215,8 @@ func withValue(v any, p path, value any) any {
 	return v
 }
 
-// changeDesired gives single fields of the desired object another value, as a new version of the operator does, and the old one again.
-// Both must be as foreseen. It stops after a change that the API server accepts.
+// changeDesired gives single fields of the desired object another value, as a new version of the operator does. Then it gives them the old
+// value again. Both changes must be as foreseen. It stops after a change that the API server accepts.
 func (s *subject) changeDesired(t *testing.T, n *counts) {
 	t.Helper()
 	full := s.sent(t)

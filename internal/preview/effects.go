@@ -136,8 +136,13 @@ func effectOfDeletion(kind schema.GroupKind, live map[string]any, created bool) 
 			return "its cluster IP changes", false
 		}
 		return "nothing reaches its pods by its name any more", false
-	case claim, volume:
-		return "its data is deleted, unless the reclaim policy of its volume keeps it", true
+	case claim:
+		if created {
+			return "the new claim is empty; the old volume is kept only if its reclaim policy is Retain", true
+		}
+		return "its volume is deleted, unless the reclaim policy of the volume is Retain", true
+	case volume:
+		return "what has a claim for it has its data no more", true
 	case namespace:
 		return "all that is in it is deleted", true
 	case definition:

@@ -73,7 +73,12 @@ func TestEffects(t *testing.T) {
 			"the new one rolls out", statefulSet, Replace, image, spec(nil), []string{"its pods are replaced"}, false,
 		},
 		"a Service that is recreated": {"clients that keep the address lose it", service, Recreate, nil, spec(nil), []string{"its cluster IP changes"}, false},
-		"a claim that is deleted":     {"data", claim, Delete, nil, spec(nil), []string{"its data is deleted, unless the reclaim policy of its volume keeps it"}, true},
+		"a claim that is deleted":     {"data", claim, Delete, nil, spec(nil), []string{"its volume is deleted, unless the reclaim policy of the volume is Retain"}, true},
+		"a claim that is recreated": {
+			"a volume that is kept is not bound again", claim, Recreate, nil, spec(nil),
+			[]string{"the new claim is empty; the old volume is kept only if its reclaim policy is Retain"}, true,
+		},
+		"a volume that is deleted":    {"data", volume, Delete, nil, spec(nil), []string{"what has a claim for it has its data no more"}, true},
 		"a Namespace that is deleted": {"all that is in it", namespace, Delete, nil, spec(nil), []string{"all that is in it is deleted"}, true},
 		"a definition that is recreated": {
 			"the API server deletes the objects first", definition, Recreate, nil, spec(nil), []string{"all objects of its kind are deleted"}, true,

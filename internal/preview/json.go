@@ -20,6 +20,7 @@ type kindDocument struct {
 	Wait      int    `json:"wait"`
 	Skipped   int    `json:"skipped"`
 	Failed    int    `json:"failed"`
+	Unknown   int    `json:"notKnown"`
 	NotSeen   int    `json:"notLookedAt"`
 }
 
@@ -37,7 +38,7 @@ type changeDocument struct {
 	Effects     []string             `json:"effects,omitempty"`
 	LosesData   bool                 `json:"losesData,omitempty"`
 	After       string               `json:"after,omitempty"`
-	Note        string               `json:"notExact,omitempty"`
+	Note        string               `json:"note,omitempty"`
 	Reason      string               `json:"reason,omitempty"` // why it is not done, or not known
 }
 
@@ -52,8 +53,8 @@ func (r *Report) document() document {
 	d := document{Complete: r.Ended == "", Ended: r.Ended, Kinds: []kindDocument{}, NotExact: r.limits()}
 	for _, k := range r.kinds {
 		d.Kinds = append(d.Kinds, kindDocument{
-			Kind: k.kind, Objects: k.total, Change: k.changed, Unchanged: k.looked - k.changed - k.failed - k.waits - k.skipped,
-			Wait: k.waits, Skipped: k.skipped, Failed: k.failed, NotSeen: k.total - k.looked,
+			Kind: k.kind, Objects: k.total, Change: k.changed, Unchanged: k.unchanged,
+			Wait: k.waits, Skipped: k.skipped, Failed: k.failed, Unknown: k.unknown, NotSeen: k.total - k.looked,
 		})
 	}
 	d.Changes, d.NotPlanned, d.Skipped = documents(r.changes()), documents(r.notMade()), documents(r.skipped())

@@ -21,8 +21,8 @@ type Report struct {
 
 // ofKind counts the owners of one kind.
 type ofKind struct {
-	kind                                           string
-	total, looked, changed, failed, waits, skipped int
+	kind                                                               string
+	total, looked, changed, unchanged, failed, unknown, waits, skipped int
 }
 
 // group are equal changes: the same action on the same fields of the same kind, with the same effects.
@@ -56,7 +56,7 @@ func (r *Report) Add(o Object) {
 	k.looked++
 	switch {
 	case o.Err != nil:
-		k.failed++
+		k.unknown++
 		r.add(o, group{failure: oneLine(o.Err.Error())})
 		return
 	case o.Skipped != "":
@@ -81,6 +81,7 @@ func (r *Report) Add(o Object) {
 	k.changed += count(changed)
 	k.failed += count(failed)
 	k.waits += count(waits && !failed)
+	k.unchanged += count(!changed && !failed && !waits)
 }
 
 func count(is bool) int {
@@ -134,7 +135,7 @@ func (r *Report) HasChanges() bool {
 
 // HasFailures reports whether it is not known what would be done for an owner, or a reconcile would fail.
 func (r *Report) HasFailures() bool {
-	return r.Ended != "" || slices.ContainsFunc(r.kinds, func(k *ofKind) bool { return k.failed > 0 })
+	return r.Ended != "" || slices.ContainsFunc(r.kinds, func(k *ofKind) bool { return k.failed+k.unknown > 0 })
 }
 
 // changes returns the groups of what would be done: the loss of data first, then by action, the largest first.

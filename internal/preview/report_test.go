@@ -50,10 +50,10 @@ func TestReport(t *testing.T) {
 	require.False(t, r.HasFailures())
 	if diff := cmp.Diff(`Shop: 480 of 500 change, 20 are as desired.
 All changes are in the same field: spec.template.spec.containers[0].image.
-480 × StatefulSet is applied: its pods are replaced
-None is recreated, none is deleted.
+480 × StatefulSet is changed: its pods are replaced
+No child is deleted.
 
-480 × StatefulSet is applied
+480 × StatefulSet is changed
     spec.template.spec.containers[0].image: "cache:1" → "cache:2"
     its pods are replaced
   StatefulSet default/shop-000 of Shop default/shop-000 is shown; also default/shop-001, default/shop-002, default/shop-003 and 476 more
@@ -64,42 +64,54 @@ None is recreated, none is deleted.
 
 func TestReportOfDangers(t *testing.T) {
 	r := &Report{LeftOut: []string{`Step "b" is left out.`, `Step "a" is left out.`, `Step "a" is left out.`}}
-	r.Expect("Shop", 7)
-	lost := Change{Kind: claim, Action: Recreate, After: "Job default/migrate"}
+	r.Expect("Shop", 8)
+	lost := Change{Kind: claim, Action: Recreate, After: "Job default/migrate is ready"}
 	lost.SetEffects(nil)
 	r.Add(object("a", Change{Kind: service, Action: Create}, lost))
 	r.Add(object("b", applied(`"1"`, `"2"`)))
 	r.Add(object("c", applied(`"1"`, `"3"`)))
 	r.Add(Object{Kind: shop, Name: types.NamespacedName{Namespace: "default", Name: "paused"}, Skipped: "it is paused"})
 	r.Add(object("w", Change{Kind: statefulSet, Waits: "waits for secrets \"w\""}))
-	r.Add(object("f", Change{Kind: statefulSet, Err: errors.New("create StatefulSet default/f: \x1b[31mforbidden\n now")}))
+	r.Add(object("f", Change{Kind: statefulSet, Err: errors.New("create StatefulSet default/f: \x1b[31mforbidden\n now")},
+		Change{Kind: schema.GroupKind{Kind: "ConfigMap"}, Action: Delete, After: "no child of Shop f fails"}))
+	r.Add(Object{Kind: shop, Name: types.NamespacedName{Namespace: "default", Name: "u"}, Err: errors.New("no answer")})
 	r.Ended = "it was interrupted"
 	require.True(t, r.HasFailures())
 	if diff := cmp.Diff(`THE PLAN IS NOT COMPLETE: it was interrupted
-Shop: 3 of 7 change, 1 wait, 1 are skipped, 1 fail or are not known, 1 were not looked at.
-1 × PersistentVolumeClaim is deleted and created again: its data is deleted, unless the reclaim policy of its volume keeps it
-2 × StatefulSet is applied: its pods are replaced
+Shop: 4 of 8 change, 1 have a child that waits, 1 are skipped, 1 have a child that fails, 1 are not known, 1 were not looked at.
+1 × PersistentVolumeClaim is deleted and created again, later: the new claim is empty; the old volume is kept only if its reclaim policy is Retain
+1 × ConfigMap is deleted, later
+2 × StatefulSet is changed: its pods are replaced
 1 × Service is created
-1 are recreated, DATA IS LOST in 1.
+Of the children, DATA IS LOST in 1, 1 are deleted and created again, 1 are deleted later.
+1 × StatefulSet waits: see below
+1 × StatefulSet fails: see below
+1 × Shop is not known: see below
 
 1 × PersistentVolumeClaim is deleted and created again (DATA IS LOST)
-    its data is deleted, unless the reclaim policy of its volume keeps it
-    this comes after Job default/migrate is ready
+    the new claim is empty; the old volume is kept only if its reclaim policy is Retain
+    this waits until Job default/migrate is ready
   PersistentVolumeClaim default/a of Shop default/a
 
-2 × StatefulSet is applied
+1 × ConfigMap is deleted
+    this waits until no child of Shop f fails
+  ConfigMap default/f of Shop default/f
+
+2 × StatefulSet is changed
     spec.template.spec.containers[0].image: "1" → "2"
     its pods are replaced
-  StatefulSet default/b of Shop default/b is shown; also default/c; their values differ
+  StatefulSet default/b of Shop default/b is shown; also default/c; values differ from object to object
 
 1 × Service is created
   Service default/a of Shop default/a
 
-What would fail or wait, or is not known:
+What fails or waits, or is not known. It does not hold up the other children, but nothing is deleted that is not desired any more:
   1 × waits for secrets "w"
       StatefulSet default/w of Shop default/w
   1 × create StatefulSet default/f: [31mforbidden now
       StatefulSet default/f of Shop default/f
+  1 × no answer
+      Shop default/u
 
 Skipped:
   1 × it is paused

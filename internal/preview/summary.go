@@ -8,9 +8,10 @@ import (
 
 // notExact says in what no plan is exact. The texts are for every format.
 var notExact = []string{
-	"A change that depends on the answer to a write before it is planned with the answer to a dry run, which has no IP addresses, no status and no random values.",
-	"What an input reads can change until the operator runs.",
-	"Status, conditions, finalizers, events and annotations of the owners are not in the plan, and deletions are not sent to the API server, so a policy may still refuse them.",
+	"Deletions are not sent to the API server, so a policy may still refuse them.",
+	"A child that is built from another child is planned with the answer to a dry run of that one, which has neither a status nor an IP address. Random values will be others.",
+	"The objects that children are built from can change until the operator runs.",
+	"Status, conditions, finalizers, events and annotations of the owners are not in the plan.",
 }
 
 // summary returns the sentences that come first.
@@ -29,6 +30,9 @@ func (r *Report) summary() (lines []string) {
 	var order []string
 	for _, g := range changes {
 		line := g.change.Kind.Kind + " " + verbs[g.change.Action]
+		if g.change.After != "" {
+			line += ", later"
+		}
 		if len(g.change.Effects) > 0 {
 			line += ": " + strings.Join(g.change.Effects, "; ")
 		}
@@ -40,12 +44,27 @@ func (r *Report) summary() (lines []string) {
 	for _, line := range order {
 		lines = append(lines, fmt.Sprintf("%d × %s", counted[line], line))
 	}
-	return append(lines, r.dangers(changes))
+	lines = append(lines, r.dangers(changes))
+	for _, g := range r.notMade() {
+		lines = append(lines, fmt.Sprintf("%d × %s: see below", g.count, g.subject()))
+	}
+	return lines
+}
+
+// subject says what fails, waits or is not known.
+func (g *group) subject() string {
+	switch {
+	case g.change.Kind.Kind == "":
+		return g.owner + " is not known"
+	case g.change.Waits != "":
+		return g.change.Kind.Kind + " waits"
+	}
+	return g.change.Kind.Kind + " fails"
 }
 
 // verbs are the actions in sentences.
 var verbs = map[Action]string{
-	Create: "is created", Apply: "is applied", Recreate: "is deleted and created again", Replace: "is replaced by one with larger volumes",
+	Create: "is created", Apply: "is changed", Recreate: "is deleted and created again", Replace: "is replaced by one with larger volumes",
 	Delete: "is deleted", Retain: "stays, without its owner reference",
 }
 
@@ -55,10 +74,11 @@ func (k *ofKind) String() string {
 		n    int
 		text string
 	}{
-		{k.looked - k.changed - k.failed - k.waits - k.skipped, "%d are as desired"},
-		{k.waits, "%d wait"},
+		{k.unchanged, "%d are as desired"},
+		{k.waits, "%d have a child that waits"},
 		{k.skipped, "%d are skipped"},
-		{k.failed, "%d fail or are not known"},
+		{k.failed, "%d have a child that fails"},
+		{k.unknown, "%d are not known"},
 		{k.total - k.looked, "%d were not looked at"},
 	} {
 		if part.n > 0 {
@@ -110,19 +130,20 @@ func (r *Report) dangers(changes []*group) string {
 		n    int
 		text string
 	}{
-		{n(func(c *Change) bool { return c.Action == Recreate }), "%d are recreated"},
-		{n(func(c *Change) bool { return c.Action == Replace }), "%d are replaced by larger ones"},
-		{n(func(c *Change) bool { return c.Action == Delete }), "%d are deleted"},
 		{n(func(c *Change) bool { return c.LosesData }), "DATA IS LOST in %d"},
+		{n(func(c *Change) bool { return c.Action == Recreate }), "%d are deleted and created again"},
+		{n(func(c *Change) bool { return c.Action == Replace }), "%d are replaced by larger ones"},
+		{n(func(c *Change) bool { return c.Action == Delete && c.After == "" }), "%d are deleted"},
+		{n(func(c *Change) bool { return c.Action == Delete && c.After != "" }), "%d are deleted later"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf(part.text, part.n))
 		}
 	}
 	if len(parts) == 0 {
-		return "None is recreated, none is deleted."
+		return "No child is deleted."
 	}
-	return strings.Join(parts, ", ") + "."
+	return "Of the children, " + strings.Join(parts, ", ") + "."
 }
 
 // title returns the heading of a group.
@@ -138,7 +159,7 @@ func (g *group) title() string {
 func (g *group) details() (lines []string) {
 	lines = append(lines, g.change.Effects...)
 	if g.change.After != "" {
-		lines = append(lines, "this comes after "+g.change.After+" is ready")
+		lines = append(lines, "this waits until "+g.change.After)
 	}
 	if g.change.Note != "" {
 		lines = append(lines, g.change.Note)
@@ -176,7 +197,7 @@ func (g *group) shown() string {
 	}
 	line += " is shown; " + others(g)
 	if g.differs {
-		line += "; their values differ"
+		line += "; values differ from object to object"
 	}
 	return line
 }

@@ -48,6 +48,8 @@ func (r *Report) Write(w io.Writer, f Format) error {
 	return err
 }
 
+const notMadeTitle = "What fails or waits, or is not known. It does not hold up the other children, but nothing is deleted that is not desired any more:"
+
 func (r *Report) writeText(w *strings.Builder) {
 	if r.Ended != "" {
 		fmt.Fprintf(w, "THE PLAN IS NOT COMPLETE: %s\n", oneLine(r.Ended))
@@ -70,7 +72,7 @@ func (r *Report) writeText(w *strings.Builder) {
 			fmt.Fprintf(w, "  %d × %s\n      %s\n", g.count, g.failure, g.shown())
 		}
 	}
-	section("What would fail or wait, or is not known:", r.notMade())
+	section(notMadeTitle, r.notMade())
 	section("Skipped:", r.skipped())
 	fmt.Fprint(w, "\nThis plan is not exact in this:\n")
 	for _, line := range r.limits() {
@@ -104,7 +106,7 @@ func (r *Report) writeMarkdown(w *strings.Builder) {
 			fmt.Fprintf(w, "- %d × %s (%s)\n", g.count, escaped(g.failure), escaped(g.shown()))
 		}
 	}
-	section("What would fail or wait, or is not known:", r.notMade())
+	section(notMadeTitle, r.notMade())
 	section("Skipped:", r.skipped())
 	fmt.Fprint(w, "\n<details><summary>In what this plan is not exact</summary>\n\n")
 	for _, line := range r.limits() {

@@ -41,7 +41,7 @@ type planned struct {
 	Effects     []string             `json:"effects"`
 	LosesData   bool                 `json:"losesData"`
 	After       string               `json:"after"`
-	NotExact    string               `json:"notExact"`
+	Note        string               `json:"note"`
 	Reason      string               `json:"reason"`
 }
 
@@ -262,7 +262,7 @@ func TestPlanEqualsWhatHappens(t *testing.T) {
 		"a claim that shrinks": {
 			reason: "with Recreate its data is lost",
 			before: func() steps { return children(ownedresources.Build(claim("2Gi"), ownedresources.Recreate())) }, after: func() steps { return children(ownedresources.Build(claim("1Gi"), ownedresources.Recreate())) },
-			want: []planned{{Action: "recreate", Kind: "PersistentVolumeClaim", LosesData: true, Effects: []string{"its data is deleted, unless the reclaim policy of its volume keeps it"}}},
+			want: []planned{{Action: "recreate", Kind: "PersistentVolumeClaim", LosesData: true, Effects: []string{"the new claim is empty; the old volume is kept only if its reclaim policy is Retain"}}},
 		},
 		"volumes that grow": {
 			reason: "the StatefulSet is replaced without its pods",

@@ -181,10 +181,10 @@ func TestPlanOfOneField(t *testing.T) {
 	require.ErrorIs(t, err, upgrade.ErrChanges)
 	require.Contains(t, got, `PodDisruptionBudget: 5 of 5 change.
 All changes are in the same field: data.content.
-5 × ConfigMap is applied
-None is recreated, none is deleted.
+5 × ConfigMap is changed
+No child is deleted.
 
-5 × ConfigMap is applied
+5 × ConfigMap is changed
     data.content: "one" → "two"
   ConfigMap `+e.namespace+"/shop-0 of PodDisruptionBudget "+e.namespace+"/shop-0 is shown; also "+e.namespace+"/shop-1, "+e.namespace+"/shop-2, "+e.namespace+`/shop-3 and 1 more
 `)

@@ -25,7 +25,7 @@ import (
 const (
 	// objectTimeout limits the requests for one object.
 	objectTimeout = 30 * time.Second
-	// mostUnanswered is the number of objects in a row for which the API server gives no answer, after which the plan ends.
+	// mostUnanswered is a number of objects. If the API server gives no answer for so many in a row, the plan ends.
 	mostUnanswered = 5
 	// progressEvery is the time between two lines that say how far the plan is.
 	progressEvery = 2 * time.Second
@@ -165,17 +165,19 @@ func call(ctx context.Context, p step.Planned, s step.PlannedStep, obj client.Ob
 	return s.Preview(ctx, p.Client, obj)
 }
 
-// countAnswers counts the objects in a row for which the API server gave no answer.
+// countAnswers counts the objects in a row for which the API server gave no answer. What would be done for such an object is not known.
 func (w *walk) countAnswers(o *preview.Object) {
 	failures := []error{o.Err}
 	for i := range o.Changes {
 		failures = append(failures, o.Changes[i].Err)
 	}
-	if slices.ContainsFunc(failures, isUnanswered) {
-		w.unanswered++
+	i := slices.IndexFunc(failures, isUnanswered)
+	if i < 0 {
+		w.unanswered = 0
 		return
 	}
-	w.unanswered = 0
+	o.Err = failures[i]
+	w.unanswered++
 }
 
 func isUnanswered(err error) bool {

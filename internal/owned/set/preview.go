@@ -112,8 +112,8 @@ func (v *walk) object(i int, d *owned.Declared, after string) {
 		p.Change = preview.Change{Kind: d.Kind.GVK.GroupKind(), Name: client.ObjectKeyFromObject(d.Object)}
 	}
 	d.Live = p.Live
-	if p.Changes() {
-		p.After = after
+	if p.Changes() && after != "" {
+		p.After = after + " is ready"
 	}
 	if state := &v.States[i]; state.NotReady == "" && (err != nil || p.Changes() || !v.isReady(d)) {
 		state.NotReady = d.Kind.Describe(d.Object)
@@ -137,9 +137,9 @@ func (v *walk) previewObject(i int, d *owned.Declared) (apply.Previewed, error) 
 
 // pruned looks at what is not desired any more. Reconcile prunes nothing while a child fails.
 func (v *walk) pruned() {
-	note := ""
+	after := ""
 	if v.failed {
-		note = "this is done only when no child of the object fails any more"
+		after = "no child of " + v.owner.Reference.Kind + " " + v.owner.Reference.Name + " fails"
 	}
 	s := Pruner{v.Set}
 	desired := DesiredNames{v.objects, v.unbuilt(), v.retains()}
@@ -157,7 +157,7 @@ func (v *walk) pruned() {
 		if w.object.GetDeletionTimestamp() != nil {
 			continue
 		}
-		c := preview.Change{Kind: w.kind.GVK.GroupKind(), Name: client.ObjectKeyFromObject(w.object), Action: preview.Delete, Note: note}
+		c := preview.Change{Kind: w.kind.GVK.GroupKind(), Name: client.ObjectKeyFromObject(w.object), Action: preview.Delete, After: after}
 		if s.Known().keeps(v.owner, w) {
 			if m, marked := record.MarkOf(w.object, c.Kind); marked && m.Retained {
 				continue
