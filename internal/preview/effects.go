@@ -49,7 +49,11 @@ var (
 	claim       = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 	volume      = schema.GroupKind{Kind: "PersistentVolume"}
 	namespace   = schema.GroupKind{Kind: "Namespace"}
-	definition  = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+
+	networkPolicy = schema.GroupKind{Group: "networking.k8s.io", Kind: "NetworkPolicy"}
+	budget        = schema.GroupKind{Group: "policy", Kind: "PodDisruptionBudget"}
+
+	definition = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 )
 
 func effectsOfApply(kind schema.GroupKind, differences []Difference, live map[string]any) (effects []string) {
@@ -143,6 +147,14 @@ func effectOfDeletion(kind schema.GroupKind, live map[string]any, created bool) 
 		return "its volume is deleted, unless the reclaim policy of the volume is Retain", true
 	case volume:
 		return "what has a claim for it has its data no more", true
+	case networkPolicy:
+		if !created {
+			return "what it refused to let through is let through, unless another NetworkPolicy selects the pods", false
+		}
+	case budget:
+		if !created {
+			return "nothing limits evictions of its pods any more", false
+		}
 	case namespace:
 		return "all that is in it is deleted", true
 	case definition:

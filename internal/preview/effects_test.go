@@ -78,8 +78,14 @@ func TestEffects(t *testing.T) {
 			"a volume that is kept is not bound again", claim, Recreate, nil, spec(nil),
 			[]string{"the new claim is empty; the old volume is kept only if its reclaim policy is Retain"}, true,
 		},
-		"a volume that is deleted":    {"data", volume, Delete, nil, spec(nil), []string{"what has a claim for it has its data no more"}, true},
-		"a Namespace that is deleted": {"all that is in it", namespace, Delete, nil, spec(nil), []string{"all that is in it is deleted"}, true},
+		"a volume that is deleted": {"data", volume, Delete, nil, spec(nil), []string{"what has a claim for it has its data no more"}, true},
+		"a NetworkPolicy that is deleted": {
+			"pods that no policy selects accept all connections", networkPolicy, Delete, nil, spec(nil),
+			[]string{"what it refused to let through is let through, unless another NetworkPolicy selects the pods"}, false,
+		},
+		"a NetworkPolicy that is recreated": {"the gap is short", networkPolicy, Recreate, nil, spec(nil), nil, false},
+		"a budget that is deleted":          {"a drain is not held up", budget, Delete, nil, spec(nil), []string{"nothing limits evictions of its pods any more"}, false},
+		"a Namespace that is deleted":       {"all that is in it", namespace, Delete, nil, spec(nil), []string{"all that is in it is deleted"}, true},
 		"a definition that is recreated": {
 			"the API server deletes the objects first", definition, Recreate, nil, spec(nil), []string{"all objects of its kind are deleted"}, true,
 		},
