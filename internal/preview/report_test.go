@@ -83,17 +83,17 @@ Shop: 4 of 8 change, 1 have a child that waits, 1 are skipped, 1 have a child th
 1 × ConfigMap is deleted, later
 2 × StatefulSet is changed: its pods are replaced
 1 × Service is created
-Of the children, DATA IS LOST in 1, 1 are deleted and created again, 1 are deleted later.
+Of all children, 1 are deleted and created again, 1 are deleted later: DATA IS LOST in 1 of these. What is not listed stays as it is.
 1 × StatefulSet waits: see below
 1 × StatefulSet fails: see below
 1 × Shop is not known: see below
 
-1 × PersistentVolumeClaim is deleted and created again (DATA IS LOST)
+1 × PersistentVolumeClaim is deleted and created again, later (DATA IS LOST)
     the new claim is empty; the old volume is kept only if its reclaim policy is Retain
     this waits until Job default/migrate is ready
   PersistentVolumeClaim default/a of Shop default/a
 
-1 × ConfigMap is deleted
+1 × ConfigMap is deleted, later
     this waits until no child of Shop f fails
   ConfigMap default/f of Shop default/f
 
@@ -105,13 +105,14 @@ Of the children, DATA IS LOST in 1, 1 are deleted and created again, 1 are delet
 1 × Service is created
   Service default/a of Shop default/a
 
-What fails or waits, or is not known. It does not hold up the other children, but nothing is deleted that is not desired any more:
+What fails, waits or is not known:
   1 × waits for secrets "w"
       StatefulSet default/w of Shop default/w
   1 × create StatefulSet default/f: [31mforbidden now
       StatefulSet default/f of Shop default/f
   1 × no answer
       Shop default/u
+  A child that fails or waits holds up only the children that come after it. The others of its object are changed, and also deleted and created again. But while one fails, what the object does not want any more is not deleted.
 
 Skipped:
   1 × it is paused

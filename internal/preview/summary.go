@@ -8,7 +8,7 @@ import (
 
 // notExact says in what no plan is exact. The texts are for every format.
 var notExact = []string{
-	"Deletions are not sent to the API server, so a policy may still refuse them.",
+	"The plan does not try deletions, so a policy may still refuse one.",
 	"A child that is built from another child is planned with the answer to a dry run of that one, which has neither a status nor an IP address. Random values will be others.",
 	"The objects that children are built from can change until the operator runs.",
 	"Status, conditions, finalizers, events and annotations of the owners are not in the plan.",
@@ -130,7 +130,6 @@ func (r *Report) dangers(changes []*group) string {
 		n    int
 		text string
 	}{
-		{n(func(c *Change) bool { return c.LosesData }), "DATA IS LOST in %d"},
 		{n(func(c *Change) bool { return c.Action == Recreate }), "%d are deleted and created again"},
 		{n(func(c *Change) bool { return c.Action == Replace }), "%d are replaced by larger ones"},
 		{n(func(c *Change) bool { return c.Action == Delete && c.After == "" }), "%d are deleted"},
@@ -143,12 +142,19 @@ func (r *Report) dangers(changes []*group) string {
 	if len(parts) == 0 {
 		return "No child is deleted."
 	}
-	return "Of the children, " + strings.Join(parts, ", ") + "."
+	line := "Of all children, " + strings.Join(parts, ", ")
+	if lost := n(func(c *Change) bool { return c.LosesData }); lost > 0 {
+		line += fmt.Sprintf(": DATA IS LOST in %d of these", lost)
+	}
+	return line + ". What is not listed stays as it is."
 }
 
 // title returns the heading of a group.
 func (g *group) title() string {
 	title := fmt.Sprintf("%d × %s %s", g.count, g.change.Kind.Kind, verbs[g.change.Action])
+	if g.change.After != "" {
+		title += ", later"
+	}
 	if g.change.LosesData {
 		title += " (DATA IS LOST)"
 	}
@@ -202,9 +208,12 @@ func (g *group) shown() string {
 	return line
 }
 
-// others names the other owners of a group.
+// others names the other owners of a group. If something is deleted, it names more of them.
 func others(g *group) string {
-	const most = 3
+	most := 10
+	if a := g.change.Action; a == Recreate || a == Delete {
+		most = 100
+	}
 	rest := g.owners[1:]
 	if len(rest) == 0 {
 		return fmt.Sprintf("and %d more of it", g.count-1)
@@ -212,6 +221,7 @@ func others(g *group) string {
 	if len(rest) <= most {
 		return "also " + strings.Join(rest, ", ")
 	}
+	most = min(most, 3)
 	return fmt.Sprintf("also %s and %d more", strings.Join(rest[:most], ", "), len(rest)-most)
 }
 

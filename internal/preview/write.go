@@ -48,7 +48,11 @@ func (r *Report) Write(w io.Writer, f Format) error {
 	return err
 }
 
-const notMadeTitle = "What fails or waits, or is not known. It does not hold up the other children, but nothing is deleted that is not desired any more:"
+const (
+	notMadeTitle = "What fails, waits or is not known:"
+	notMadeNote  = "A child that fails or waits holds up only the children that come after it. The others of its object are changed, and also deleted and created again. " +
+		"But while one fails, what the object does not want any more is not deleted."
+)
 
 func (r *Report) writeText(w *strings.Builder) {
 	if r.Ended != "" {
@@ -73,6 +77,9 @@ func (r *Report) writeText(w *strings.Builder) {
 		}
 	}
 	section(notMadeTitle, r.notMade())
+	if len(r.notMade()) > 0 {
+		fmt.Fprintf(w, "  %s\n", notMadeNote)
+	}
 	section("Skipped:", r.skipped())
 	fmt.Fprint(w, "\nThis plan is not exact in this:\n")
 	for _, line := range r.limits() {
@@ -107,6 +114,9 @@ func (r *Report) writeMarkdown(w *strings.Builder) {
 		}
 	}
 	section(notMadeTitle, r.notMade())
+	if len(r.notMade()) > 0 {
+		fmt.Fprintf(w, "\n%s\n", notMadeNote)
+	}
 	section("Skipped:", r.skipped())
 	fmt.Fprint(w, "\n<details><summary>In what this plan is not exact</summary>\n\n")
 	for _, line := range r.limits() {

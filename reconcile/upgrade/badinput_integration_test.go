@@ -287,7 +287,7 @@ func TestPlanSendsNoWrites(t *testing.T) {
 	for _, err := range refused {
 		require.ErrorContains(t, err, "it was not sent: a plan sends only reads and dry runs")
 	}
-	require.Contains(t, out.String(), "Steps of PodDisruptionBudget without a method Preview are left out: writes.")
+	require.Contains(t, out.String(), "What these steps of PodDisruptionBudget would do is not in the plan, since they have no method Preview: writes.")
 	require.Contains(t, out.String(), "manager.RunnableFunc, which the operator adds to its manager, did not run.")
 	require.Contains(t, out.String(), "1 × Secret is created", "the finalizer that a pass would add first is taken for granted")
 	for _, request := range e.sent.take(e.namespace) {

@@ -186,7 +186,7 @@ No child is deleted.
 
 5 × ConfigMap is changed
     data.content: "one" → "two"
-  ConfigMap `+e.namespace+"/shop-0 of PodDisruptionBudget "+e.namespace+"/shop-0 is shown; also "+e.namespace+"/shop-1, "+e.namespace+"/shop-2, "+e.namespace+`/shop-3 and 1 more
+  ConfigMap `+e.namespace+"/shop-0 of PodDisruptionBudget "+e.namespace+"/shop-0 is shown; also "+e.namespace+"/shop-1, "+e.namespace+"/shop-2, "+e.namespace+"/shop-3, "+e.namespace+`/shop-4
 `)
 	requests := e.sent.take(e.namespace)
 	require.Len(t, requests, 10)

@@ -55,7 +55,7 @@ func (w *walk) all(ctx context.Context) error {
 			}
 		}
 		if len(without) > 0 {
-			w.report.LeftOut = append(w.report.LeftOut, fmt.Sprintf("Steps of %s without a method Preview are left out: %s.", p.Kind.Kind, strings.Join(without, ", ")))
+			w.report.LeftOut = append(w.report.LeftOut, fmt.Sprintf("What these steps of %s would do is not in the plan, since they have no method Preview: %s.", p.Kind.Kind, strings.Join(without, ", ")))
 		}
 	}
 	for i, p := range w.planned {

@@ -79,7 +79,7 @@ func TestPlan(t *testing.T) {
 	exit, out := operatortest.Install(t, n.User, "databaseuser").Build(t).Plan(t, "text", "-namespaces="+n.Namespace,
 		"-target=test", "-database-address=127.0.0.1:1", "-database-credentials="+credentials)
 	assert.Zero(t, exit)
-	assert.Contains(t, out, "without a method Preview are left out")
+	assert.Contains(t, out, "is not in the plan, since they have no method Preview")
 }
 
 // TestPermissionsInNamespaces runs the operator in some namespaces only: it needs the same rules there, and none elsewhere.

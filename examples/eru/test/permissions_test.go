@@ -51,7 +51,7 @@ func TestPlan(t *testing.T) {
 	u := newUser(t, cluster(t))
 	exit, out := operatortest.Install(t, u.User, "eru").Build(t).Plan(t, "text", "-namespaces="+u.Namespace)
 	assert.Zero(t, exit)
-	assert.Contains(t, out, "without a method Preview are left out")
+	assert.Contains(t, out, "is not in the plan, since they have no method Preview")
 }
 
 // TestPermissionsAreMinimal compares the generated roles with the specified list.
