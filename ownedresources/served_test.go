@@ -176,7 +176,7 @@ func TestCheckRefusal(t *testing.T) {
 			reason, after := wait.Waiting()
 			require.Equal(t, "KindNotServed", reason)
 			require.Equal(t, 5*time.Second, after)
-			require.True(t, strings.HasPrefix(wait.Error(), "Monitor /a: its kind is not served any more: "), wait.Error())
+			require.True(t, strings.HasPrefix(wait.Error(), "Monitor a: its kind is not served any more: "), wait.Error())
 		})
 	}
 }

@@ -3,6 +3,7 @@ package owned
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -104,9 +105,9 @@ func RankOf(kind string) int {
 	return rankOfOthers
 }
 
-// Describe names an object in messages: its kind, namespace and name.
+// Describe names an object in messages: its kind, its namespace if it has one, and its name.
 func (k *Kind) Describe(obj client.Object) string {
-	return k.GVK.Kind + " " + client.ObjectKeyFromObject(obj).String()
+	return k.GVK.Kind + " " + strings.TrimPrefix(client.ObjectKeyFromObject(obj).String(), "/")
 }
 
 // LikeDesired returns a live object in the type of the desired one.

@@ -2,15 +2,10 @@ package upgrade_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"regexp"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,145 +13,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/diff"
-	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
-	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
-
-// planned is one change in the JSON form of a plan.
-type planned struct {
-	Action      string               `json:"action"`
-	Kind        string               `json:"kind"`
-	Shown       string               `json:"shown"`
-	Differences []upgrade.Difference `json:"differences"`
-	Effects     []string             `json:"effects"`
-	LosesData   bool                 `json:"losesData"`
-	After       string               `json:"after"`
-	Note        string               `json:"note"`
-	Reason      string               `json:"reason"`
-}
-
-// jsonPlan is the JSON form of a plan.
-type jsonPlan struct {
-	Changes    []planned `json:"changes"`
-	NotPlanned []planned `json:"notPlanned"`
-	Skipped    []planned `json:"skipped"`
-	NotExact   []string  `json:"notExact"`
-	Ended      string    `json:"ended"`
-}
-
-func (e *env) planJSON(t *testing.T, steps steps, options ...upgrade.Option) (found jsonPlan, err error) {
-	t.Helper()
-	out, err := e.plan(t, t.Context(), "json", steps, options...)
-	require.NoError(t, json.Unmarshal([]byte(out), &found), out)
-	return found, err
-}
-
-// snapshot returns the objects of the namespace that an operator writes, by kind and name.
-func (e *env) snapshot(t *testing.T) map[string]*unstructured.Unstructured {
-	t.Helper()
-	found := map[string]*unstructured.Unstructured{}
-	for _, kind := range []schema.GroupVersionKind{
-		appsv1.SchemeGroupVersion.WithKind("Deployment"), appsv1.SchemeGroupVersion.WithKind("StatefulSet"), batchv1.SchemeGroupVersion.WithKind("Job"),
-		corev1.SchemeGroupVersion.WithKind("Service"), corev1.SchemeGroupVersion.WithKind("Secret"), corev1.SchemeGroupVersion.WithKind("ConfigMap"),
-		corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
-	} {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(kind)
-		require.NoError(t, e.client.List(t.Context(), list, client.InNamespace(e.namespace)))
-		for i := range list.Items {
-			if item := &list.Items[i]; item.GetName() != "kube-root-ca.crt" && item.GetDeletionTimestamp() == nil {
-				found[kind.Kind+" "+item.GetName()] = item
-			}
-		}
-	}
-	return found
-}
-
-// authored returns the fields of an object that an author may set.
-func authored(obj *unstructured.Unstructured) map[string]any {
-	tree := obj.DeepCopy().Object
-	annotations := obj.GetAnnotations()
-	for _, key := range []string{record.Applied, record.BuiltFrom} {
-		delete(annotations, key)
-	}
-	metadata := map[string]any{}
-	for key, value := range annotations {
-		metadata["annotations["+key+"]"] = value
-	}
-	for key, value := range obj.GetLabels() {
-		metadata["labels["+key+"]"] = value
-	}
-	for _, key := range []string{"apiVersion", "kind", "status"} {
-		delete(tree, key)
-	}
-	tree["metadata"] = metadata
-	return tree
-}
-
-// happened is what really became of the objects: an action for each object, and the paths that differ.
-func happened(before, after map[string]*unstructured.Unstructured) map[string][]string {
-	found := map[string][]string{}
-	for name, was := range before {
-		is := after[name]
-		switch {
-		case is == nil:
-			found["delete "+name] = nil
-		case is.GetUID() != was.GetUID():
-			found["recreate "+name] = nil
-		default:
-			var paths []string
-			for _, d := range diff.Values(authored(was), authored(is), diff.Options{ExpandMaps: true}) {
-				paths = append(paths, withoutItems(d.Path.String()))
-			}
-			if len(paths) > 0 {
-				found["apply "+name] = paths
-			}
-		}
-	}
-	for name := range after {
-		if before[name] == nil {
-			found["create "+name] = nil
-		}
-	}
-	return found
-}
-
-var items = regexp.MustCompile(`\[(\d+|\{[^}]*\})\]`)
-
-// withoutItems returns a path without the items of lists, which are written in several ways.
-func withoutItems(path string) string {
-	return strings.NewReplacer("annotations.[", "annotations[", "labels.[", "labels[", "labels.new", "labels[new]").Replace(items.ReplaceAllString(path, "[]"))
-}
-
-// foretold is the same of a plan.
-func foretold(changes []planned) map[string][]string {
-	found := map[string][]string{}
-	for _, c := range changes {
-		action := c.Action
-		if action == "replace" {
-			action = "recreate"
-		}
-		var paths []string
-		if action == "apply" {
-			for _, d := range c.Differences {
-				paths = append(paths, withoutItems(d.Path))
-			}
-		}
-		slices.Sort(paths)
-		found[action+" "+c.Kind+" "+c.Shown[strings.Index(c.Shown, "/")+1:]] = paths
-	}
-	return found
-}
 
 type budgetDeployment = func(*budget) *appsv1.Deployment
 
@@ -217,12 +81,7 @@ func image(name string) func(*appsv1.Deployment) {
 func TestPlanEqualsWhatHappens(t *testing.T) {
 	same := func(*appsv1.Deployment) {}
 	unset := func(d *appsv1.Deployment) { d.Spec.Replicas = nil }
-	for name, tc := range map[string]struct {
-		reason        string
-		before, after func() steps
-		between       func(t *testing.T, e *env)
-		want          []planned // without differences, which are compared with what happens
-	}{
+	for name, tc := range map[string]upgradeCase{
 		"an image": {
 			reason: "the most common upgrade",
 			before: func() steps { return children(ownedresources.Build(deployment(same))) }, after: func() steps { return children(ownedresources.Build(deployment(image("nginx:1.28")))) },
@@ -390,38 +249,7 @@ func TestPlanEqualsWhatHappens(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := newEnv(t)
-			e.create(t, newBudget("web"))
-			e.run(t, "web", tc.before())
-			if tc.between != nil {
-				tc.between(t, e)
-			}
-			before := e.snapshot(t)
-
-			got, err := e.planJSON(t, tc.after())
-			require.ErrorIs(t, err, upgrade.ErrChanges, tc.reason)
-			require.Equal(t, before, e.snapshot(t), "a plan changes nothing")
-			require.NotContains(t, fmt.Sprint(got), "canary", "values of Secrets are hidden")
-			writes := e.sent.take(e.namespace)
-			require.LessOrEqual(t, len(writes), 4*len(got.Changes))
-			for _, request := range writes {
-				require.True(t, strings.HasPrefix(request, "GET ") || strings.HasSuffix(request, " All"), request)
-			}
-
-			e.run(t, "web", tc.after())
-			if diff := cmp.Diff(happened(before, e.snapshot(t)), foretold(got.Changes), cmp.Comparer(slices.Equal[[]string])); diff != "" {
-				t.Errorf("%s (-what happened +the plan)\n%s", tc.reason, diff)
-			}
-			for i := range got.Changes {
-				got.Changes[i].Shown, got.Changes[i].Differences = "", nil
-			}
-			if diff := cmp.Diff(tc.want, got.Changes); diff != "" {
-				t.Errorf("%s (-want +got)\n%s", tc.reason, diff)
-			}
-
-			again, err := e.planJSON(t, tc.after())
-			require.NoError(t, err, "a plan right after the upgrade is empty")
-			require.Empty(t, again.Changes)
+			tc.compare(t)
 		})
 	}
 }

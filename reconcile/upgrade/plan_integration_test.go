@@ -50,6 +50,7 @@ type env struct {
 	access    *rest.Config
 	client    client.Client
 	namespace string
+	beside    func() steps // a second controller in plans
 	sent      sent
 }
 
@@ -72,7 +73,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// take returns the requests in the namespace since the last call, without lists and watches.
+// take returns the requests since the last call, without lists and watches, and without reads outside of the namespace.
 func (s *sent) take(namespace string) (all []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +82,11 @@ func (s *sent) take(namespace string) (all []string) {
 		path, dryRun, _ := strings.Cut(path, " ")
 		parts := strings.Split(path, "/")
 		at := slices.Index(parts, namespace)
-		if at < 0 || method == http.MethodGet && len(parts) == at+2 {
+		if method == http.MethodGet && (at < 0 || len(parts) == at+2) {
+			continue
+		}
+		if at < 0 { // outside of the namespace
+			all = append(all, strings.TrimSpace(method+" "+path+" "+dryRun))
 			continue
 		}
 		all = append(all, strings.TrimSpace(method+" "+parts[at+1]+" "+dryRun))
@@ -109,19 +114,26 @@ func (e *env) create(t *testing.T, objs ...client.Object) {
 }
 
 // run runs passes for an object until two in a row write nothing: the first one of a process may only find out that it has to read anew.
-func (e *env) run(t *testing.T, name string, steps steps) {
+func (e *env) run(t *testing.T, name string, controllers ...steps) {
 	t.Helper()
 	var counted sent
 	access := rest.CopyConfig(e.access)
 	access.Wrap(counted.RoundTrip)
 	c, err := client.New(access, client.Options{Mapper: e.client.RESTMapper()})
 	require.NoError(t, err)
-	r := reconcile.New(c, steps...).WithoutStatus()
+	var all []*reconcile.Reconciler[*budget]
+	for _, steps := range controllers {
+		if len(steps) > 0 {
+			all = append(all, reconcile.New(c, steps...).WithoutStatus())
+		}
+	}
 	var last []string
 	quiet, passes := 0, 0
 	for quiet < 2 {
-		_, err := r.Reconcile(log.IntoContext(t.Context(), testr.New(t)), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: e.namespace, Name: name}})
-		require.NoError(t, err)
+		for _, r := range all {
+			_, err := r.Reconcile(log.IntoContext(t.Context(), testr.New(t)), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: e.namespace, Name: name}})
+			require.NoError(t, err)
+		}
 		last = counted.take(e.namespace)
 		if !slices.ContainsFunc(last, func(request string) bool {
 			return !strings.HasPrefix(request, http.MethodGet) && !strings.HasSuffix(request, " All")
@@ -141,17 +153,32 @@ func (e *env) plan(t *testing.T, ctx context.Context, format string, steps steps
 	t.Helper()
 	access := rest.CopyConfig(e.access)
 	access.Wrap(e.sent.RoundTrip)
-	return planWith(ctx, access, e.namespace, format, steps, options...)
+	return planOf(ctx, access, []string{e.namespace, e.elsewhere()}, format, func(mgr ctrl.Manager) error {
+		if e.beside != nil && len(e.beside()) > 0 {
+			if err := reconcile.For(mgr, e.beside()...).WithoutStatus().Complete(); err != nil {
+				return err
+			}
+		}
+		return reconcile.For(mgr, steps...).WithoutStatus().Complete()
+	}, options...)
 }
 
 func planWith(ctx context.Context, access *rest.Config, namespace, format string, steps steps, options ...upgrade.Option) (string, error) {
+	return planOf(ctx, access, []string{namespace}, format, func(mgr ctrl.Manager) error {
+		return reconcile.For(mgr, steps...).WithoutStatus().Complete()
+	}, options...)
+}
+
+func planOf(ctx context.Context, access *rest.Config, namespaces []string, format string, setup func(ctrl.Manager) error, options ...upgrade.Option) (string, error) {
 	var out strings.Builder
+	covered := map[string]cache.Config{}
+	for _, namespace := range namespaces {
+		covered[namespace] = cache.Config{}
+	}
 	err := upgrade.Plan(ctx, access, ctrl.Options{
 		Scheme: scheme.Scheme, GracefulShutdownTimeout: new(controlplane.Patience),
-		Cache: cache.Options{DefaultNamespaces: map[string]cache.Config{namespace: {}}, DefaultTransform: reconcile.TransformCompact()},
-	}, func(mgr ctrl.Manager) error {
-		return reconcile.For(mgr, steps...).WithoutStatus().Complete()
-	}, &out, append([]upgrade.Option{upgrade.Format(format), upgrade.ProgressTo(io.Discard)}, options...)...)
+		Cache: cache.Options{DefaultNamespaces: covered, DefaultTransform: reconcile.TransformCompact()},
+	}, setup, &out, append([]upgrade.Option{upgrade.Format(format), upgrade.ProgressTo(io.Discard)}, options...)...)
 	return out.String(), err
 }
 
