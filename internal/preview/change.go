@@ -5,6 +5,7 @@
 package preview
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -88,24 +89,40 @@ type Object struct {
 // NameOf returns a name without the slash of an empty namespace.
 func NameOf(name types.NamespacedName) string { return strings.TrimPrefix(name.String(), "/") }
 
-// WithoutMoved drops the deletions of objects that another set of the same owner desires: an object that moves from one set to
-// another is not deleted. changes has the changes of all sets of the owner.
-func WithoutMoved(changes []Change) []Change {
-	type child struct {
-		kind schema.GroupKind
-		name types.NamespacedName
-	}
+// child is the kind and the name of a child.
+type child struct {
+	kind schema.GroupKind
+	name types.NamespacedName
+}
+
+// goes reports whether the child is not desired any more by the set of the change.
+func (c *Change) goes() bool { return c.Action == Delete || c.Action == Retain }
+
+// desiredIn returns the children that a set desires.
+func desiredIn(changes []Change) map[child]bool {
 	desired := map[child]bool{}
-	for _, c := range changes {
-		if c.Action != Delete && c.Action != Retain {
+	for i := range changes {
+		if c := &changes[i]; !c.goes() {
 			desired[child{c.Kind, c.Name}] = true
 		}
 	}
-	kept := changes[:0:0]
-	for _, c := range changes {
-		if c.Action != Delete && c.Action != Retain || !desired[child{c.Kind, c.Name}] {
-			kept = append(kept, c)
+	return desired
+}
+
+// WithoutMoved drops the deletions of objects that another set of the same owner desires: an object that moves from one set to
+// another is not deleted. changes has the changes of all sets of the owner in one controller.
+func WithoutMoved(changes []Change) []Change {
+	desired := desiredIn(changes)
+	return slices.DeleteFunc(changes, func(c Change) bool { return c.goes() && desired[child{c.Kind, c.Name}] })
+}
+
+// NoteMoved notes which deletions depend on the order of controllers. changes has the changes of all controllers, each without what
+// moves between its own sets.
+func NoteMoved(changes []Change) {
+	desired := desiredIn(changes)
+	for i := range changes {
+		if c := &changes[i]; c.goes() && desired[child{c.Kind, c.Name}] {
+			c.Note = "another controller desires it: if that one is first, it is changed, and nothing else happens to it"
 		}
 	}
-	return kept
 }

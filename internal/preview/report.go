@@ -65,7 +65,7 @@ func (r *Report) Add(o Object) {
 		return
 	}
 	var changed, failed, waits bool
-	for _, c := range WithoutMoved(o.Changes) {
+	for _, c := range o.Changes {
 		switch {
 		case c.Err != nil:
 			failed = true

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -40,39 +41,59 @@ type walk struct {
 }
 
 func (w *walk) all(ctx context.Context) error {
-	objects := make([][]client.Object, len(w.planned))
-	for i, p := range w.planned {
-		all, err := w.list(ctx, p)
+	kinds := byKind(w.planned)
+	objects := make([][]client.Object, len(kinds))
+	for i, controllers := range kinds {
+		all, err := w.list(ctx, controllers[0].Kind)
 		if err != nil {
 			return err
 		}
 		objects[i] = all
-		w.report.Expect(p.Kind.Kind, len(all))
-		var without []string
-		for _, s := range p.Steps {
-			if s.Preview == nil {
-				without = append(without, s.Name)
-			}
-		}
-		if len(without) > 0 {
-			w.report.LeftOut = append(w.report.LeftOut, fmt.Sprintf("What these steps of %s would do is not in the plan, since they have no method Preview: %s.", p.Kind.Kind, strings.Join(without, ", ")))
+		w.report.Expect(controllers[0].Kind.Kind, len(all))
+		for _, p := range controllers {
+			w.noteLeftOut(p)
 		}
 	}
-	for i, p := range w.planned {
+	for i, controllers := range kinds {
 		last := time.Now()
 		for n, obj := range objects[i] {
 			if w.ends(ctx) {
 				return nil
 			}
 			if now := time.Now(); now.Sub(last) >= progressEvery {
-				_, _ = fmt.Fprintf(w.progress, "planned %d of %d %s\n", n, len(objects[i]), p.Kind.Kind)
+				_, _ = fmt.Fprintf(w.progress, "planned %d of %d %s\n", n, len(objects[i]), controllers[0].Kind.Kind)
 				last = now
 			}
-			w.object(ctx, p, obj)
+			w.object(ctx, controllers, obj)
 		}
 	}
 	w.ends(ctx)
 	return nil
+}
+
+// byKind returns the controllers of each kind. An object is looked at once, for all controllers of its kind.
+func byKind(planned []step.Planned) (kinds [][]step.Planned) {
+	for _, p := range planned {
+		i := slices.IndexFunc(kinds, func(others []step.Planned) bool { return others[0].Kind == p.Kind })
+		if i < 0 {
+			i, kinds = len(kinds), append(kinds, nil)
+		}
+		kinds[i] = append(kinds[i], p)
+	}
+	return kinds
+}
+
+// noteLeftOut notes the steps of a controller that cannot say what they would do.
+func (w *walk) noteLeftOut(p step.Planned) {
+	var without []string
+	for _, s := range p.Steps {
+		if s.Preview == nil {
+			without = append(without, s.Name)
+		}
+	}
+	if len(without) > 0 {
+		w.report.LeftOut = append(w.report.LeftOut, fmt.Sprintf("What these steps of %s would do is not in the plan, since they have no method Preview: %s.", p.Kind.Kind, strings.Join(without, ", ")))
+	}
 }
 
 // ends notes why the plan ends before its end.
@@ -87,8 +108,8 @@ func (w *walk) ends(ctx context.Context) bool {
 }
 
 // list returns the objects of a kind in the cache, by namespace and name. They are the cache's own.
-func (w *walk) list(ctx context.Context, p step.Planned) (all []client.Object, err error) {
-	obj, err := w.GetScheme().New(p.Kind.GroupVersion().WithKind(p.Kind.Kind + "List"))
+func (w *walk) list(ctx context.Context, kind schema.GroupVersionKind) (all []client.Object, err error) {
+	obj, err := w.GetScheme().New(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +118,7 @@ func (w *walk) list(ctx context.Context, p step.Planned) (all []client.Object, e
 		return nil, fmt.Errorf("%T is not a list of objects", obj)
 	}
 	if err := w.GetCache().List(ctx, list, client.UnsafeDisableDeepCopy, client.InNamespace(w.namespace), client.MatchingLabelsSelector{Selector: w.selector}); err != nil {
-		return nil, fmt.Errorf("list %s: %w", p.Kind.Kind, err)
+		return nil, fmt.Errorf("list %s: %w", kind.Kind, err)
 	}
 	err = meta.EachListItem(list, func(item runtime.Object) error {
 		if obj, ok := item.(client.Object); ok {
@@ -111,34 +132,53 @@ func (w *walk) list(ctx context.Context, p step.Planned) (all []client.Object, e
 	return all, err
 }
 
-// object adds what would be done for one object to the report.
-func (w *walk) object(ctx context.Context, p step.Planned, obj client.Object) {
-	found := preview.Object{Kind: p.Kind, Name: client.ObjectKeyFromObject(obj)}
-	if found.Skipped = skipped(p, obj); found.Skipped == "" {
-		ctx, cancel := context.WithTimeout(ctx, objectTimeout)
-		defer cancel()
-		obj = obj.DeepCopyObject().(client.Object)
-		obj.SetManagedFields(nil)
-		obj.GetObjectKind().SetGroupVersionKind(p.Kind)
-		for _, name := range p.Finalizers {
-			controllerutil.AddFinalizer(obj, name) // the pass does before its steps
+// object adds to the report what the controllers of its kind would do for one object.
+func (w *walk) object(ctx context.Context, controllers []step.Planned, obj client.Object) {
+	found := preview.Object{Kind: controllers[0].Kind, Name: client.ObjectKeyFromObject(obj)}
+	reasons := make([]string, len(controllers))
+	for i, p := range controllers {
+		reasons[i] = skipped(p, obj)
+	}
+	if !slices.Contains(reasons, "") {
+		found.Skipped = reasons[0]
+	}
+	limited, cancel := context.WithTimeout(ctx, objectTimeout)
+	defer cancel()
+	for i, p := range controllers {
+		if reasons[i] != "" {
+			continue
 		}
-		for _, s := range p.Steps {
-			if s.Preview == nil {
-				continue
-			}
-			changes, err := call(ctx, p, s, obj)
-			found.Changes = append(found.Changes, changes...)
-			if err != nil {
-				found.Err = errors.Join(found.Err, fmt.Errorf("step %q: %w", s.Name, err))
-			}
-		}
+		changes, err := callSteps(limited, p, obj)
+		found.Changes = append(found.Changes, preview.WithoutMoved(changes)...)
+		found.Err = errors.Join(found.Err, err)
 	}
 	if ctx.Err() != nil { // interrupted: nothing is known of this object
 		return
 	}
+	preview.NoteMoved(found.Changes)
 	w.countAnswers(&found)
 	w.report.Add(found)
+}
+
+// callSteps returns what the steps of a controller would do for an object.
+func callSteps(ctx context.Context, p step.Planned, obj client.Object) (all []preview.Change, failure error) {
+	obj = obj.DeepCopyObject().(client.Object)
+	obj.SetManagedFields(nil)
+	obj.GetObjectKind().SetGroupVersionKind(p.Kind)
+	for _, name := range p.Finalizers {
+		controllerutil.AddFinalizer(obj, name) // the pass does before its steps
+	}
+	for _, s := range p.Steps {
+		if s.Preview == nil {
+			continue
+		}
+		changes, err := call(ctx, p, s, obj)
+		all = append(all, changes...)
+		if err != nil {
+			failure = errors.Join(failure, fmt.Errorf("step %q: %w", s.Name, err))
+		}
+	}
+	return all, failure
 }
 
 // skipped returns why a pass would do nothing for an object, or nothing.
