@@ -391,7 +391,7 @@ func gadget(kind schema.GroupVersionKind, size int64) ownedresources.AnyChild[*b
 	}, ownedresources.IfServed()).Kind(kind)
 }
 
-// install creates the CustomResourceDefinition of a kind, and waits until the API server serves its schema.
+// install creates the CustomResourceDefinition of a kind, unless it exists, and waits until the API server serves its schema.
 func (e *env) install(t *testing.T, kind schema.GroupVersionKind) {
 	t.Helper()
 	text := map[string]any{"type": "string"}
@@ -406,14 +406,14 @@ func (e *env) install(t *testing.T, kind schema.GroupVersionKind) {
 					"spec": map[string]any{"type": "object", "properties": map[string]any{
 						"size": map[string]any{"type": "integer", "maximum": int64(100)},
 						"env": map[string]any{"type": "array", "items": map[string]any{"type": "object", "properties": map[string]any{
-							"name": text, "value": map[string]any{"type": "string", "maxLength": int64(20)},
+							"name": text, "value": map[string]any{"type": "string", "pattern": "^[a-z-]*$"},
 						}}},
 					}},
 				}}},
 			}},
 		},
 	}}
-	require.NoError(t, e.client.Create(t.Context(), definition))
+	require.NoError(t, client.IgnoreAlreadyExists(e.client.Create(t.Context(), definition)))
 	schemas := discovery.NewDiscoveryClientForConfigOrDie(e.access).OpenAPIV3()
 	require.Eventually(t, func() bool {
 		paths, err := schemas.Paths()

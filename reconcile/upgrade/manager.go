@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -37,8 +38,14 @@ type manager struct {
 var _ step.Planner = &manager{}
 
 func newManager(access *rest.Config, options ctrl.Options) (*manager, error) {
+	server, _, err := rest.DefaultServerUrlFor(access)
+	if err != nil {
+		return nil, err
+	}
 	access = rest.CopyConfig(access)
-	access.Wrap(func(inner http.RoundTripper) http.RoundTripper { return readOnly{inner} })
+	access.Wrap(func(inner http.RoundTripper) http.RoundTripper {
+		return readOnly{inner, strings.TrimSuffix(server.Path, "/")}
+	})
 	options.LeaderElection = false
 	options.Metrics = metricsserver.Options{BindAddress: "0"}
 	options.HealthProbeBindAddress, options.PprofBindAddress = "0", "0"

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path"
 	"regexp"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -14,10 +16,13 @@ import (
 var errNotSent = errors.New("it was not sent: a plan sends only reads and dry runs")
 
 // readOnly sends reads and dry runs, and refuses all other requests. A deletion has its dry run in the body, so it is refused too.
-type readOnly struct{ http.RoundTripper }
+type readOnly struct {
+	http.RoundTripper
+	prefix string // what comes before /api and /apis in paths, for an API server behind a proxy
+}
 
 func (r readOnly) RoundTrip(request *http.Request) (*http.Response, error) {
-	if isHarmless(request) {
+	if r.isHarmless(request) {
 		return r.RoundTripper.RoundTrip(request)
 	}
 	if request.Body != nil {
@@ -29,16 +34,22 @@ func (r readOnly) RoundTrip(request *http.Request) (*http.Response, error) {
 // connection are the paths by which a request reaches a pod, a service or a node, whatever its method is. They know no dry run.
 var connection = regexp.MustCompile(`/(pods|services|nodes)/[^/]+/(attach|exec|portforward|proxy)(/|$)`)
 
+// object are the paths of objects, and of the subresources whose dry run stores nothing for certain. Others have no object, or do more
+// than to store it: the dry run of a token of a service account returns a token that is valid.
+var object = regexp.MustCompile(`^/(api/[^/]+|apis/[^/]+/[^/]+)/(namespaces/[^/]+/)?[^/]+(/[^/]+(/(status|scale))?)?$`)
+
 // isHarmless reports whether a request is a read or a dry run.
-func isHarmless(request *http.Request) bool {
-	if request.Header.Get("Upgrade") != "" || connection.MatchString(request.URL.Path) {
+func (r readOnly) isHarmless(request *http.Request) bool {
+	clean := path.Clean(request.URL.Path) // as a proxy before the API server may do
+	if request.Header.Get("Upgrade") != "" || connection.MatchString(clean) {
 		return false
 	}
 	switch request.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return true
 	case http.MethodPost, http.MethodPut, http.MethodPatch:
-		return slices.Equal(request.URL.Query()["dryRun"], []string{metav1.DryRunAll})
+		written, isOurs := strings.CutPrefix(clean, r.prefix)
+		return isOurs && object.MatchString(written) && slices.Equal(request.URL.Query()["dryRun"], []string{metav1.DryRunAll})
 	}
 	return false
 }

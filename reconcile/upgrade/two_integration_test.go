@@ -18,7 +18,9 @@ func TestPlanOfTwoControllers(t *testing.T) {
 	e := newEnv(t)
 	e.create(t, newBudget("blue"), newBudget("green"), newBudget("red"))
 	secretOf := func(o *budget) *corev1.Secret { return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: o.Name}} }
-	except := func(name string) func(*budget) bool { return func(o *budget) bool { return o.Name != name && o.Name != "red" } }
+	except := func(name string) func(*budget) bool {
+		return func(o *budget) bool { return o.Name != name && o.Name != "red" }
+	}
 	got, err := planOf(t.Context(), e.access, []string{e.namespace}, "text", func(mgr ctrl.Manager) error {
 		if err := reconcile.For(mgr, named("settings", ownedresources.Build(settings("one")))).WithFilter(except("green")).WithoutStatus().Complete(); err != nil {
 			return err

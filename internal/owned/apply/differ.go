@@ -2,6 +2,7 @@ package apply
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -61,18 +62,22 @@ func (d *differ) show(path string, v any) string {
 	return encoded(v)
 }
 
+// environment is a field that holds environment variables by its name, as a list or a map: env, extraEnv, envVars or environment.
+var environment = regexp.MustCompile(`(^|\.)([a-zA-Z]*E|[eE])nv(s|Vars?|ironment|ironmentVariables)?([.[]|$)`)
+
 // holdsEnvironment reports whether a value belongs to an environment variable, or contains some.
 func holdsEnvironment(path string, v any) bool {
-	if strings.Contains(path, ".env[") || strings.HasSuffix(path, ".env") {
+	if environment.MatchString(path) {
 		return true
 	}
 	switch v := v.(type) {
 	case map[string]any:
-		_, ok := v["env"]
-		for _, e := range v {
-			ok = ok || holdsEnvironment("", e)
+		for name, e := range v {
+			if environment.MatchString(name) || holdsEnvironment("", e) {
+				return true
+			}
 		}
-		return ok
+		return false
 	case []any:
 		return slices.ContainsFunc(v, func(e any) bool { return holdsEnvironment("", e) })
 	}

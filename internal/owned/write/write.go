@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -145,14 +146,19 @@ type refusalError struct {
 func (r *refusalError) Error() string { return r.message }
 func (r *refusalError) Unwrap() error { return r.error }
 
-// WithoutValues returns an error of the API server without the objects that it quotes.
+// environmentValue is a value of an environment variable that the API server quotes.
+var environmentValue = regexp.MustCompile(`([eE]nv[a-zA-Z]*[.[][^\s:]*: (?:Invalid|Unsupported|Duplicate) value: )("(?:[^"\\]|\\.)*"|[^\s:,"{[]+)`)
+
+// WithoutValues returns an error of the API server without the objects and the environment variables that it quotes.
 func WithoutValues(err error) error {
-	message := err.Error()
-	from, to := strings.Index(message, "{"), strings.LastIndex(message, "}")
-	if from < 0 || to < from {
+	message := environmentValue.ReplaceAllString(err.Error(), `$1"(hidden)"`)
+	if from, to := strings.Index(message, "{"), strings.LastIndex(message, "}"); from >= 0 && to > from {
+		message = message[:from] + "{…}" + message[to+1:]
+	}
+	if message == err.Error() {
 		return err
 	}
-	return &refusalError{error: err, message: message[:from] + "{…}" + message[to+1:]}
+	return &refusalError{error: err, message: message}
 }
 
 // WithSizeRemedy says what to do about an object that is too large for etcd. A managed fields entry has the name of each field and

@@ -18,9 +18,28 @@ func TestUnknownFieldAsInvalid(t *testing.T) {
 }
 
 func TestWithoutValues(t *testing.T) {
-	err := WithoutValues(apierrors.NewBadRequest(`spec.template: Invalid value: {"env":[{"value":"canary"}]}: field is immutable`))
-	require.Equal(t, "spec.template: Invalid value: {…}: field is immutable", err.Error())
-	require.True(t, apierrors.IsBadRequest(err), "it still is the API server's error")
+	for name, tc := range map[string]struct{ reason, message, want string }{
+		"an object": {
+			"its values may be secret", `spec.template: Invalid value: {"env":[{"value":"canary"}]}: field is immutable`, `spec.template: Invalid value: {…}: field is immutable`,
+		},
+		"an environment variable": {
+			"its value may be secret", `spec.env[0].value: Invalid value: "canary \"1\"": spec.env[0].value in body should match '^a$'`,
+			`spec.env[0].value: Invalid value: "(hidden)": spec.env[0].value in body should match '^a$'`,
+		},
+		"one that is an object": {"it is quoted as JSON", `spec.env[0]: Invalid value: {"name":"a","value":"canary"}: wrong`, `spec.env[0]: Invalid value: {…}: wrong`},
+		"one with a brace":      {"the brace belongs to the value", `spec.env[0].value: Invalid value: "canary{1": wrong {1}`, `spec.env[0].value: Invalid value: "(hidden)": wrong {…}`},
+		"one of a map":          {"its name is the key", `spec.extraEnv.PASSWORD: Unsupported value: "canary": supported values: "a"`, `spec.extraEnv.PASSWORD: Unsupported value: "(hidden)": supported values: "a"`},
+		"a number":              {"it has no quotes", `spec.env[0].value: Invalid value: 4711: wrong`, `spec.env[0].value: Invalid value: "(hidden)": wrong`},
+		"another field":         {"it is needed to find the mistake", `spec.type: Invalid value: "One": wrong`, `spec.type: Invalid value: "One": wrong`},
+		"a brace that is alone": {"nothing is quoted", `a } and a {`, `a } and a {`},
+		"no value":              {"nothing is taken out", `not found`, `not found`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := WithoutValues(apierrors.NewBadRequest(tc.message))
+			require.Equal(t, tc.want, err.Error(), tc.reason)
+			require.True(t, apierrors.IsBadRequest(err))
+		})
+	}
 }
 
 func TestWithSizeRemedy(t *testing.T) {
