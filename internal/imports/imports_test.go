@@ -107,6 +107,12 @@ var rules = []rule{
 		reason:   "joins schedule and reconcile: a step that records each run in the status, with the pass, before it starts",
 	},
 	{
+		pkg:      "reconcile/external",
+		ours:     []string{"reconcile"},
+		external: slices.Concat(controllerRuntime, schemas),
+		reason:   "a step that anybody could write on reconcile: it knows nothing of passes but Checkpoint and Requested",
+	},
+	{
 		pkg:      "reconcile/startqueue",
 		ours:     []string{"reconcile", "schedule", "internal/record"},
 		external: slices.Concat(controllerRuntime, schemas, cron),

@@ -1,0 +1,71 @@
+package external
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+// firstLook is the delay after which the step looks again at what the API has yet to show, or to remove.
+const firstLook = 5 * time.Second
+
+// dropFormer deletes what the object had under former keys, one after the other. The status stops recording each one as soon as it is
+// gone.
+func (p *pass[T, S]) dropFormer(ctx context.Context) error {
+	for len(p.record.Former) > 0 {
+		if !p.retains() {
+			if err := p.drop(ctx, p.record.Former[0]); err != nil {
+				return err
+			}
+		}
+		p.record.Former = p.record.Former[1:]
+		if err := reconcile.Checkpoint(ctx); err != nil {
+			return err
+		}
+	}
+	p.record.Former = nil
+	return nil
+}
+
+// drop deletes one thing, if it is ours, and returns a wait until the API does not show it any more.
+func (p *pass[T, S]) drop(ctx context.Context, ref Reference) error {
+	if ref.Pending {
+		if ref.ID == "" && p.Identity == ByID {
+			return p.unknown(ref)
+		}
+		switch observed, err := p.observe(ctx, ref); {
+		case errors.Is(err, ErrNotFound):
+			return p.awaitGrace(ref)
+		case err != nil:
+			return err
+		case p.IsOurs != nil && !p.IsOurs(p.obj, ref, observed):
+			return nil
+		}
+	}
+	if err := reconcile.Checkpoint(ctx); err != nil {
+		return err
+	}
+	if err := p.call(ctx, func(ctx context.Context) error { return p.Delete(ctx, p.obj, ref) }); err != nil {
+		return err
+	}
+	switch _, err := p.observe(ctx, ref); {
+	case errors.Is(err, ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	return reconcile.Wait(ReasonDeleting, firstLook, "%s is being deleted, and the API still shows it", ref)
+}
+
+// awaitGrace returns a wait while the API may not show yet what was created.
+func (p *pass[T, S]) awaitGrace(ref Reference) error {
+	if p.record.Since == nil || p.Grace == 0 {
+		return nil
+	}
+	if left := p.record.Since.Add(p.Grace).Sub(p.Clock.Now()); left > 0 {
+		return reconcile.Wait(ReasonDeleting, left, "%s may have been created, and the API does not show it yet", ref)
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package external
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+var (
+	// ErrNotFound is returned by [Resource.Observe] if the thing does not exist outside of the cluster. Any other error leaves open whether it does.
+	ErrNotFound = errors.New("it does not exist")
+
+	// ErrExists is returned by [Resource.Create] if the API refuses the creation because the key is taken. Nothing was created then.
+	ErrExists = errors.New("it exists already")
+)
+
+// Throttled returns the error for an API that asks to wait, such as by status 429 and a header Retry-After. The object waits for that time,
+// with the reason RateLimited. If after is zero, it waits for a minute.
+func Throttled(after time.Duration, err error) error {
+	if after <= 0 {
+		after = time.Minute
+	}
+	return &throttledError{after, err}
+}
+
+type throttledError struct {
+	after time.Duration
+	err   error
+}
+
+func (e *throttledError) Error() string {
+	return fmt.Sprintf("the API asks to wait: %v", e.err)
+}
+func (e *throttledError) Unwrap() error { return e.err }
+
+// Waiting implements [reconcile.Waiter].
+func (e *throttledError) Waiting() (reason string, after time.Duration) {
+	return ReasonRateLimited, e.after
+}
+
+// Refused returns the error for a request that the API has refused for good, such as by status 400 or 403: it had no effect, and the
+// same request would be refused again. It is stalled ([reconcile.Stalled]) with the reason, in CamelCase. An error of
+// [Resource.Create] that is made neither by Refused nor by [Throttled] leaves open whether the creation had an effect.
+func Refused(reason string, err error) error {
+	return &refusedError{reconcile.Stalled(reason, err)}
+}
+
+type refusedError struct{ stalled error }
+
+func (e *refusedError) Error() string { return e.stalled.Error() }
+func (e *refusedError) Unwrap() error { return e.stalled }
+
+// isRefused reports whether an error says that the request had no effect.
+func isRefused(err error) bool {
+	if _, refused := errors.AsType[*refusedError](err); refused {
+		return true
+	}
+	_, throttled := errors.AsType[*throttledError](err)
+	return throttled
+}
+
+// The reasons of the conditions that the step sets.
+const (
+	ReasonRateLimited = "RateLimited"     // the API asks to wait
+	ReasonExists      = "AlreadyExists"   // the key belongs to somebody else
+	ReasonCreating    = "Creating"        // it was created, and the API does not show it yet
+	ReasonUnknown     = "CreationUnknown" // the answer to a creation was lost, and nothing tells what became of it
+	ReasonDeleting    = "Deleting"        // it is being deleted, and the API still shows it
+	ReasonInvalidKey  = "InvalidKey"      // the object has an empty key
+	ReasonNotFound    = "NotFound"        // it does not exist, and is not to be created
+)

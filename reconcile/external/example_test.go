@@ -1,0 +1,69 @@
+package external_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/external"
+)
+
+// An account in an API whose names the operator chooses.
+func ExampleNew() {
+	accounts := map[string]int{} // in place of the client of an API
+	step := external.New(external.Resource[*Account, int]{
+		Record: func(a *Account) *external.Record { return &a.Status.Account },
+		Key:    func(a *Account) string { return a.Namespace + "/" + a.Name },
+		Observe: func(_ context.Context, _ client.Client, _ *Account, ref external.Reference) (int, error) {
+			quota, exists := accounts[ref.Key]
+			if !exists {
+				return 0, external.ErrNotFound
+			}
+			return quota, nil
+		},
+		Desired: func(_ context.Context, _ client.Client, a *Account) (int, error) { return a.Spec.Quota, nil },
+		Differs: func(observed, desired int) bool { return observed != desired },
+		Create: func(_ context.Context, _ *Account, ref external.Reference, quota int) (string, error) {
+			accounts[ref.Key] = quota
+			return "", nil
+		},
+		Update: func(_ context.Context, _ *Account, ref external.Reference, _, quota int) error {
+			accounts[ref.Key] = quota
+			return nil
+		},
+		Delete: func(_ context.Context, _ *Account, ref external.Reference) error {
+			delete(accounts, ref.Key)
+			return nil
+		},
+		Every: 10 * time.Minute,
+	})
+	_ = func(mgr ctrl.Manager) error {
+		return reconcile.For(mgr, reconcile.Named("account", step, reconcile.Finalizer("shop.example.com/account"))).Complete()
+	}
+	fmt.Println(step.Every)
+	// Output: 10m0s
+}
+
+// The answers of an HTTP API.
+func ExampleRefused() {
+	explain := func(status int) error { return fmt.Errorf("the API answers %d", status) }
+	err := external.Refused("InvalidLogin", explain(http.StatusBadRequest))
+	fmt.Println(err)
+	// Output: the API answers 400
+}
+
+// An API that says how many seconds to wait.
+func ExampleThrottled() {
+	header := http.Header{"Retry-After": {"30"}}
+	seconds, _ := strconv.Atoi(header.Get("Retry-After"))
+	err := external.Throttled(time.Duration(seconds)*time.Second, errors.New("the API answers 429"))
+	fmt.Println(err)
+	// Output: the API asks to wait: the API answers 429
+}

@@ -1,0 +1,72 @@
+package external
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Reference names one thing outside of the cluster.
+type Reference struct {
+	// Key is the answer of [Resource.Key] when it was created.
+	// +optional
+	Key string `json:"key,omitempty"`
+
+	// ID is what the API has named it, as [Resource.Create] returned it. It is empty if the API has no names of its own.
+	// +optional
+	ID string `json:"id,omitempty"`
+
+	// Token is a random text that belongs to this creation alone: for an idempotency key, or a tag of the API by which the creation is
+	// found again.
+	// +optional
+	Token string `json:"token,omitempty"`
+
+	// Pending is true while it is not known whether the creation had an effect.
+	// +optional
+	Pending bool `json:"pending,omitempty"`
+}
+
+// String returns the ID, or else the key.
+func (r Reference) String() string {
+	if r.ID != "" {
+		return r.ID
+	}
+	return r.Key
+}
+
+// Record says what belongs to an object outside of the cluster. Make it a field of the status. The zero value says that nothing does.
+type Record struct {
+	Reference `json:",inline"`
+
+	// Since is when the creation was begun.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+
+	// Version is the answer of [Resource.Version] at the last update or creation.
+	// +optional
+	Version string `json:"version,omitempty"`
+
+	// Former is what the object had under other keys and is to be deleted.
+	// +optional
+	Former []Reference `json:"former,omitempty"`
+}
+
+// isEmpty reports whether nothing was created under the present key.
+func (r *Record) isEmpty() bool { return r.Reference == Reference{} }
+
+// DeepCopy returns a copy of the record, and nil for nil. The code that controller-gen generates for a pointer calls it.
+func (r *Record) DeepCopy() *Record {
+	if r == nil {
+		return nil
+	}
+	out := new(Record)
+	r.DeepCopyInto(out)
+	return out
+}
+
+// DeepCopyInto copies the record into out. The code that controller-gen generates calls it.
+func (r *Record) DeepCopyInto(out *Record) {
+	*out = *r
+	out.Since = r.Since.DeepCopy()
+	out.Former = slices.Clone(r.Former)
+}

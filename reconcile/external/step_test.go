@@ -1,0 +1,315 @@
+package external_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/external"
+)
+
+// recorder is an API in memory that notes the calls and fails when the test says so.
+type recorder struct {
+	entries map[string]entry
+	calls   []string
+	fail    func(call string) (before, after error)
+	given   bool // the API gives IDs
+	hidden  bool // the API does not show what exists
+}
+
+func (r *recorder) call(name string, do func() error) error {
+	r.calls = append(r.calls, name)
+	var before, after error
+	if r.fail != nil {
+		before, after = r.fail(name)
+	}
+	if before != nil {
+		return before
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	return after
+}
+
+func (r *recorder) get(_ context.Context, ref external.Reference) (e entry, err error) {
+	err = r.call("get "+ref.String(), func() error {
+		var exists bool
+		if e, exists = r.entries[ref.String()]; !exists || r.hidden {
+			return external.ErrNotFound
+		}
+		return nil
+	})
+	return e, err
+}
+
+func (r *recorder) create(_ context.Context, owner string, ref external.Reference, quota int) (id string, err error) {
+	err = r.call("create "+ref.Key, func() error {
+		key := ref.Key
+		if r.given {
+			id = fmt.Sprintf("id-%d", len(r.entries)+1)
+			key = id
+		}
+		if _, exists := r.entries[key]; exists {
+			return external.ErrExists
+		}
+		r.entries[key] = entry{Login: ref.Key, Owner: owner, Quota: quota}
+		return nil
+	})
+	return id, err
+}
+
+func (r *recorder) update(_ context.Context, ref external.Reference, quota int) error {
+	return r.call("update "+ref.String(), func() error {
+		e := r.entries[ref.String()]
+		e.Quota = quota
+		r.entries[ref.String()] = e
+		return nil
+	})
+}
+
+func (r *recorder) remove(_ context.Context, ref external.Reference) error {
+	return r.call("remove "+ref.String(), func() error { delete(r.entries, ref.String()); return nil })
+}
+
+// env is an object with a reconciler whose clock the test sets.
+type env struct {
+	client.Client
+	t          *testing.T
+	api        *recorder
+	clock      *clocktesting.FakePassiveClock
+	reconciler *reconcile.Reconciler[*Account]
+	object     *Account
+}
+
+func newEnv(t *testing.T, identity external.Identity, edit func(*external.Resource[*Account, entry])) *env {
+	t.Helper()
+	e := &env{t: t, api: &recorder{entries: map[string]entry{}, given: identity != external.ByKey}, object: newAccount()}
+	e.object.UID, e.object.Generation = "6d1f", 1
+	e.clock = clocktesting.NewFakePassiveClock(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	e.Client = fake.NewClientBuilder().WithScheme(scheme).WithObjects(e.object).WithStatusSubresource(e.object).Build()
+	r := resource(e.api, identity)
+	r.Clock = e.clock
+	if edit != nil {
+		edit(&r)
+	}
+	e.reconciler = reconcile.New(e.Client, reconcile.Named("account", external.New(r), reconcile.Finalizer("test.opblocks.dev/account"))).WithClock(e.clock)
+	return e
+}
+
+// pass reconciles the object until it is quiet, and returns the calls and the reason of Ready.
+func (e *env) pass() (calls []string, reason string, after time.Duration) {
+	e.t.Helper()
+	e.api.calls = nil
+	result, err := e.reconciler.Reconcile(e.t.Context(), ctrl.Request{NamespacedName: e.name()})
+	require.NoError(e.t, err)
+	if err := e.Get(e.t.Context(), e.name(), e.object); err == nil {
+		ready, _ := conditions.Get(e.object.Status.Conditions, conditions.Ready)
+		reason = ready.Reason
+	}
+	return e.api.calls, reason, result.RequeueAfter
+}
+
+func (e *env) name() types.NamespacedName { return client.ObjectKeyFromObject(e.object) }
+
+func (e *env) edit(change func(*Account)) {
+	e.t.Helper()
+	require.NoError(e.t, e.Get(e.t.Context(), e.name(), e.object))
+	change(e.object)
+	e.object.Generation++
+	require.NoError(e.t, e.Update(e.t.Context(), e.object))
+}
+
+func TestQuietPass(t *testing.T) {
+	e := newEnv(t, external.ByKey, nil)
+	calls, reason, _ := e.pass()
+	require.Equal(t, []string{"get alice", "create alice"}, calls)
+	require.Equal(t, "Succeeded", reason)
+	calls, _, after := e.pass()
+	require.Empty(t, calls, "nothing has changed")
+	require.InDelta(t, 10*time.Minute, after, float64(time.Minute+time.Second))
+
+	e.clock.SetTime(e.clock.Now().Add(10 * time.Minute))
+	calls, _, _ = e.pass()
+	require.Equal(t, []string{"get alice"}, calls, "it is due")
+	e.api.entries["alice"] = entry{Quota: 9}
+	e.edit(func(a *Account) {
+		a.Annotations = map[string]string{reconcile.RequestedAnnotation: "now"}
+		a.Generation--
+	})
+	calls, _, _ = e.pass()
+	require.Equal(t, []string{"get alice", "update alice"}, calls, "a person has requested it, and somebody has changed it")
+	require.Equal(t, 1, e.api.entries["alice"].Quota)
+}
+
+func TestVersionLeadsToUpdate(t *testing.T) {
+	version := "one"
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
+		r.Version = func(context.Context, client.Client, *Account) (string, error) { return version, nil }
+	})
+	e.pass()
+	require.Equal(t, "one", e.object.Status.Account.Version)
+	version = "two"
+	calls, _, _ := e.pass()
+	require.Equal(t, []string{"get alice", "update alice"}, calls, "a password cannot be compared")
+	require.Equal(t, "two", e.object.Status.Account.Version)
+	calls, _, _ = e.pass()
+	require.Empty(t, calls)
+}
+
+func TestAnswersOfTheAPI(t *testing.T) {
+	lost := errors.New("connection reset")
+	for name, tc := range map[string]struct {
+		reason      string
+		identity    external.Identity
+		before      error // Create returns it, and has no effect
+		after       error // Create returns it after its effect
+		want        string
+		pending     bool
+		second      []string // the calls of the next pass
+		secondState string
+	}{
+		"refused": {
+			"nothing was created, so nothing is recorded", external.ByKey, external.Refused("TooLarge", errors.New("quota is too large")), nil,
+			"TooLarge", false, []string{"get alice", "create alice"}, "Succeeded",
+		},
+		"throttled": {
+			"the API says when", external.ByKey, external.Throttled(time.Hour, errors.New("429")), nil,
+			external.ReasonRateLimited, false, []string{"get alice", "create alice"}, "Succeeded",
+		},
+		"not sent": {
+			"it may have had an effect", external.ByKey, lost, nil, "Failed", true, []string{"get alice", "create alice"}, "Succeeded",
+		},
+		"lost, by key": {
+			"it is found by its name, and is ours", external.ByKey, nil, lost, "Failed", true, []string{"get alice"}, "Succeeded",
+		},
+		"lost, by ID": {
+			"nothing tells whether it exists, so it is not created again", external.ByID, nil, lost, "Failed", true, nil, external.ReasonUnknown,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t, tc.identity, nil)
+			e.api.fail = func(call string) (before, after error) {
+				if call == "create alice" {
+					return tc.before, tc.after
+				}
+				return nil, nil
+			}
+			_, state, _ := e.pass()
+			require.Equal(t, tc.want, state, tc.reason)
+			require.Equal(t, tc.pending, e.object.Status.Account.Pending, tc.reason)
+			e.api.fail = nil
+			calls, state, _ := e.pass()
+			require.Equal(t, tc.second, calls, tc.reason)
+			require.Equal(t, tc.secondState, state, tc.reason)
+			require.LessOrEqual(t, len(e.api.entries), 1)
+		})
+	}
+}
+
+func TestGrace(t *testing.T) {
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) { r.Grace = time.Minute })
+	e.api.hidden = true
+	_, reason, after := e.pass()
+	require.Equal(t, external.ReasonCreating, reason)
+	require.Equal(t, 5*time.Second, after)
+	e.clock.SetTime(e.clock.Now().Add(5 * time.Second))
+	calls, reason, _ := e.pass()
+	require.Equal(t, []string{"get alice"}, calls, "it is not created again")
+	require.Equal(t, external.ReasonCreating, reason)
+	e.api.hidden = false
+	calls, reason, _ = e.pass()
+	require.Equal(t, []string{"get alice"}, calls)
+	require.Equal(t, "Succeeded", reason)
+	require.False(t, e.object.Status.Account.Pending)
+}
+
+func TestObserveOnly(t *testing.T) {
+	seen := 0
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
+		r.ObserveOnly = func(*Account) bool { return true }
+		r.Observed = func(_ *Account, e entry) { seen = e.Quota }
+	})
+	_, reason, _ := e.pass()
+	require.Equal(t, external.ReasonNotFound, reason)
+	e.api.entries["alice"] = entry{Quota: 7}
+	calls, reason, _ := e.pass()
+	require.Equal(t, []string{"get alice"}, calls)
+	require.Equal(t, "Succeeded", reason)
+	require.Equal(t, 7, seen)
+	require.Equal(t, external.Record{}, e.object.Status.Account)
+	require.NoError(t, e.Delete(t.Context(), e.object))
+	calls, _, _ = e.pass()
+	require.Empty(t, calls)
+	require.Len(t, e.api.entries, 1)
+}
+
+func TestDeletionWaitsForTheAPI(t *testing.T) {
+	e := newEnv(t, external.ByKey, nil)
+	e.pass()
+	slow := e.api.entries["alice"]
+	e.api.fail = func(call string) (before, after error) {
+		if call == "get alice" {
+			e.api.entries["alice"] = slow
+		}
+		return nil, nil
+	}
+	require.NoError(t, e.Delete(t.Context(), e.object))
+	_, reason, after := e.pass()
+	require.Equal(t, external.ReasonDeleting, reason)
+	require.Equal(t, 5*time.Second, after)
+	e.api.fail = nil
+	calls, _, _ := e.pass()
+	require.Equal(t, []string{"remove alice", "get alice"}, calls)
+	require.Error(t, e.Get(t.Context(), e.name(), e.object), "the object is gone")
+}
+
+func TestSetupErrors(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		edit   func(*external.Resource[*Account, entry])
+		want   string
+	}{
+		"a function":        {"it is called later", func(r *external.Resource[*Account, entry]) { r.Observe = nil }, "set Observe"},
+		"a key":             {"ByKey finds by it", func(r *external.Resource[*Account, entry]) { r.Key = nil }, "set Key"},
+		"a negative time":   {"it has no meaning", func(r *external.Resource[*Account, entry]) { r.Every = -1 }, "less than 0"},
+		"another Identity":  {"it is unknown", func(r *external.Resource[*Account, entry]) { r.Identity = 7 }, "Identity is 7"},
+		"nothing is needed": {"ByID needs no key", func(r *external.Resource[*Account, entry]) { r.Key, r.Identity = nil, external.ByID }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := resource(nil, external.ByKey)
+			tc.edit(&r)
+			err := external.New(r).SetupWithBuilder(nil, nil)
+			if tc.want == "" {
+				require.NoError(t, err, tc.reason)
+				return
+			}
+			require.ErrorContains(t, err, tc.want, tc.reason)
+		})
+	}
+}
+
+func TestCallEndsAfterTimeout(t *testing.T) {
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
+		r.Timeout = time.Millisecond
+		r.Observe = func(ctx context.Context, _ client.Client, _ *Account, _ external.Reference) (entry, error) {
+			<-ctx.Done()
+			return entry{}, ctx.Err()
+		}
+	})
+	_, reason, _ := e.pass()
+	require.Equal(t, "Failed", reason)
+	ready, _ := conditions.Get(e.object.Status.Conditions, conditions.Ready)
+	require.Contains(t, ready.Message, "no answer within 1ms")
+}
