@@ -109,7 +109,7 @@ var rules = []rule{
 	{
 		pkg:      "reconcile/external",
 		ours:     []string{"reconcile"},
-		external: slices.Concat(controllerRuntime, schemas),
+		external: slices.Concat(controllerRuntime, schemas, []string{"golang.org/x/time/rate"}),
 		reason:   "a step that anybody could write on reconcile: it knows nothing of passes but Checkpoint and Requested",
 	},
 	{

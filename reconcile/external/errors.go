@@ -16,8 +16,8 @@ var (
 	ErrExists = errors.New("it exists already")
 )
 
-// Throttled returns the error for an API that asks to wait, such as by status 429 and a header Retry-After. The object waits for that time,
-// with the reason RateLimited. If after is zero, it waits for a minute.
+// Throttled returns the error for an API that asks to wait, such as by status 429 and a header Retry-After. All objects of the server wait for that
+// time, with the reason RateLimited. If after is zero, it waits for a minute.
 func Throttled(after time.Duration, err error) error {
 	if after <= 0 {
 		after = time.Minute
@@ -52,6 +52,15 @@ type refusedError struct{ stalled error }
 func (e *refusedError) Error() string { return e.stalled.Error() }
 func (e *refusedError) Unwrap() error { return e.stalled }
 
+// Unreachable returns the error for a server that gives no answer, or one such as status 503 that says nothing of the request. The step
+// spares the server for a while: see [Resource.Server]. Errors of the network and calls that end by [Resource.Timeout] need no such mark.
+func Unreachable(err error) error { return &unreachableError{err} }
+
+type unreachableError struct{ err error }
+
+func (e *unreachableError) Error() string { return "the server cannot be reached: " + e.err.Error() }
+func (e *unreachableError) Unwrap() error { return e.err }
+
 // isRefused reports whether an error says that the request had no effect.
 func isRefused(err error) bool {
 	if _, refused := errors.AsType[*refusedError](err); refused {
@@ -64,6 +73,8 @@ func isRefused(err error) bool {
 // The reasons of the conditions that the step sets.
 const (
 	ReasonRateLimited = "RateLimited"     // the API asks to wait
+	ReasonUnreachable = "Unreachable"     // the server gives no answer
+	ReasonBusy        = "Busy"            // the server handles as many objects as it may
 	ReasonExists      = "AlreadyExists"   // the key belongs to somebody else
 	ReasonCreating    = "Creating"        // it was created, and the API does not show it yet
 	ReasonUnknown     = "CreationUnknown" // the answer to a creation was lost, and nothing tells what became of it

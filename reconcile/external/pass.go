@@ -20,12 +20,43 @@ type pass[T client.Object, S any] struct {
 	obj          T
 	record       *Record // in the status of obj
 	key, version string  // what is desired
+	visit        visit
 }
 
 // isAsAfter reports whether the object is as it was after a pass that succeeded.
 func (p *pass[T, S]) isAsAfter(last synced) bool {
 	confirmed := !p.record.isEmpty() && !p.record.Pending && len(p.record.Former) == 0 && p.record.Key == p.key
 	return last.generation == p.obj.GetGeneration() && last.version == p.version && (confirmed || p.observesOnly())
+}
+
+// isChanged reports whether a person has changed what is desired, or the thing has yet to be created. All other passes are polls.
+func (p *pass[T, S]) isChanged() bool {
+	r := p.record
+	return r.Generation != p.obj.GetGeneration() || !p.observesOnly() && (r.isEmpty() || r.Pending || r.Version != p.version)
+}
+
+// atServer does what calls the API, if that is possible now.
+func (p *pass[T, S]) atServer(ctx context.Context, do func(ctx context.Context) error) error {
+	if err := p.visit.enter(); err != nil {
+		return err
+	}
+	defer p.visit.leave()
+	return do(ctx)
+}
+
+// call makes a call to the API, which ends after the timeout.
+func (p *pass[T, S]) call(ctx context.Context, do func(ctx context.Context) error) error {
+	if err := p.visit.take(ctx); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	err := do(limited)
+	late := err != nil && limited.Err() != nil && ctx.Err() == nil
+	if late {
+		err = fmt.Errorf("no answer within %v: %w", p.Timeout, err)
+	}
+	return p.visit.note(err, late)
 }
 
 // success returns the message of the condition.
@@ -89,7 +120,7 @@ func (p *pass[T, S]) changeKey() {
 		return
 	}
 	former := slices.Concat(r.Former, []Reference{r.Reference})
-	*r = Record{}
+	*r = Record{Generation: r.Generation}
 	for _, f := range former {
 		if f.Key == p.key {
 			r.Reference = f
@@ -139,7 +170,9 @@ func (p *pass[T, S]) acquire(observed S) error {
 }
 
 // unrecord removes what is not ours from the record.
-func (p *pass[T, S]) unrecord() { *p.record = Record{Former: p.record.Former} }
+func (p *pass[T, S]) unrecord() {
+	*p.record = Record{Former: p.record.Former, Generation: p.record.Generation}
+}
 
 func (p *pass[T, S]) exists() error {
 	return reconcile.Stalled(ReasonExists, fmt.Errorf("%s exists and was not created for this object: it is left alone; choose another name, or delete it if nobody needs it", p.key))

@@ -46,6 +46,10 @@ type Record struct {
 	// +optional
 	Version string `json:"version,omitempty"`
 
+	// Generation is the generation of the object at the last pass that succeeded.
+	// +optional
+	Generation int64 `json:"observedGeneration,omitempty"`
+
 	// Former is what the object had under other keys and is to be deleted.
 	// +optional
 	Former []Reference `json:"former,omitempty"`

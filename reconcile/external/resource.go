@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -83,6 +84,18 @@ type Resource[T client.Object, S any] struct {
 	// default that the API chose. Optional.
 	Observed func(obj T, state S)
 
+	// Server returns the server that has the thing, if there are several. A server that gives no answer is spared: for a second at first, and
+	// at most for 15 seconds, no object calls it. Then one tries, while the others wait. Objects of other servers go on. Optional.
+	Server func(obj T) string
+
+	// Concurrency limits how many objects of one server are handled at a time, so that a server that hangs does not hold up the others. It
+	// should be less than MaxConcurrentReconciles of the controller. Default: no limit.
+	Concurrency int
+
+	// Quota limits the calls of this process. Give the same limiter to all resources that share a quota. Polls leave a quarter of the burst
+	// to objects that a person has changed. If the quota is for more replicas than one, give each its share. Default: no limit.
+	Quota *rate.Limiter
+
 	// Every is the interval at which the thing is observed and repaired. Up to a tenth is added. Default: 10 minutes.
 	Every time.Duration
 
@@ -121,6 +134,9 @@ func (r *Resource[T, S]) validate() error {
 		if field.missing {
 			errs = append(errs, fmt.Errorf("set %s", field.name))
 		}
+	}
+	if r.Concurrency < 0 {
+		errs = append(errs, fmt.Errorf("set Concurrency to 0 for no limit, or to more; it is %d", r.Concurrency))
 	}
 	if least := min(r.Every, r.Grace, r.Timeout); least < 0 {
 		errs = append(errs, fmt.Errorf("set none of Every, Grace and Timeout to less than 0, as %v is", least))

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,6 +18,7 @@ type Step[T client.Object, S any] struct {
 
 	invalid error
 	synced  memory
+	gate    gate
 }
 
 // New returns a step for a resource. If a field is missing or impossible, the setup of the reconciler returns an error that names it.
@@ -28,7 +28,7 @@ func New[T client.Object, S any](r Resource[T, S]) *Step[T, S] {
 	if r.Clock == nil {
 		r.Clock = clock.RealClock{}
 	}
-	return &Step[T, S]{Resource: r, invalid: invalid}
+	return &Step[T, S]{Resource: r, invalid: invalid, gate: gate{quota: r.Quota, concurrency: r.Concurrency}}
 }
 
 // Watched implements [reconcile.Watcher]. The step itself watches nothing.
@@ -43,7 +43,7 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) erro
 	if s.invalid != nil {
 		return s.invalid
 	}
-	p := &pass[T, S]{Step: s, client: c, obj: obj, record: s.Record(obj)}
+	p := s.pass(c, obj)
 	if s.Key != nil {
 		p.key = s.Key(obj)
 	}
@@ -60,9 +60,11 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) erro
 	if p.isAsAfter(last) && now.Before(last.due) && !reconcile.Requested(ctx) {
 		return reconcile.Success("", last.due.Sub(now), "%s", p.success())
 	}
-	if err := p.sync(ctx); err != nil {
+	p.visit.urgent = reconcile.Requested(ctx) || p.isChanged()
+	if err := p.atServer(ctx, p.sync); err != nil {
 		return err
 	}
+	p.record.Generation = obj.GetGeneration()
 	s.synced.set(obj.GetUID(), synced{generation: obj.GetGeneration(), version: p.version, due: s.Clock.Now().Add(s.Every)})
 	return reconcile.Success("", s.Every, "%s", p.success())
 }
@@ -72,13 +74,14 @@ func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) error
 	if s.invalid != nil {
 		return s.invalid
 	}
-	p := &pass[T, S]{Step: s, client: c, obj: obj, record: s.Record(obj)}
+	p := s.pass(c, obj)
+	p.visit.urgent = true
 	if !p.retains() {
 		if !p.record.isEmpty() {
 			p.record.Former = append(p.record.Former, p.record.Reference)
 			p.record.Reference = Reference{}
 		}
-		if err := p.dropFormer(ctx); err != nil {
+		if err := p.atServer(ctx, p.dropFormer); err != nil {
 			return err
 		}
 	}
@@ -86,13 +89,11 @@ func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) error
 	return nil
 }
 
-// call makes a call to the API, which ends after the timeout.
-func (s *Step[T, S]) call(ctx context.Context, do func(ctx context.Context) error) error {
-	limited, cancel := context.WithTimeout(ctx, s.Timeout)
-	defer cancel()
-	err := do(limited)
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("no answer within %v: %w", s.Timeout, err)
+func (s *Step[T, S]) pass(c client.Client, obj T) *pass[T, S] {
+	p := &pass[T, S]{Step: s, client: c, obj: obj, record: s.Record(obj)}
+	p.visit.gate, p.visit.now = &s.gate, s.Clock.Now
+	if s.Server != nil {
+		p.visit.server = s.Server(obj)
 	}
-	return err
+	return p
 }

@@ -210,6 +210,7 @@ func TestAnswersOfTheAPI(t *testing.T) {
 			require.Equal(t, tc.want, state, tc.reason)
 			require.Equal(t, tc.pending, e.object.Status.Account.Pending, tc.reason)
 			e.api.fail = nil
+			e.clock.SetTime(e.clock.Now().Add(time.Hour))
 			calls, state, _ := e.pass()
 			require.Equal(t, tc.second, calls, tc.reason)
 			require.Equal(t, tc.secondState, state, tc.reason)
@@ -248,7 +249,7 @@ func TestObserveOnly(t *testing.T) {
 	require.Equal(t, []string{"get alice"}, calls)
 	require.Equal(t, "Succeeded", reason)
 	require.Equal(t, 7, seen)
-	require.Equal(t, external.Record{}, e.object.Status.Account)
+	require.Equal(t, external.Record{Generation: 1}, e.object.Status.Account, "nothing is recorded as ours")
 	require.NoError(t, e.Delete(t.Context(), e.object))
 	calls, _, _ = e.pass()
 	require.Empty(t, calls)
@@ -309,7 +310,7 @@ func TestCallEndsAfterTimeout(t *testing.T) {
 		}
 	})
 	_, reason, _ := e.pass()
-	require.Equal(t, "Failed", reason)
+	require.Equal(t, external.ReasonUnreachable, reason)
 	ready, _ := conditions.Get(e.object.Status.Conditions, conditions.Ready)
 	require.Contains(t, ready.Message, "no answer within 1ms")
 }

@@ -1,0 +1,225 @@
+package external
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+// The pause after a server could not be reached doubles from the first to the longest.
+const (
+	firstPause   = time.Second
+	longestPause = 15 * time.Second
+)
+
+const (
+	// longestBlock is how long a pass waits for the quota. A pass that would have to wait longer ends, and comes again.
+	longestBlock = time.Second
+	// busyDelay is the delay after which a pass comes again that met too many others at its server.
+	busyDelay = time.Second
+)
+
+// gate decides which passes may call the API now. It holds the state of the servers that are called, cannot be reached or have asked to
+// wait, and forgets each one when it is none of these.
+type gate struct {
+	quota       *rate.Limiter // nil: no limit
+	concurrency int           // for each server; 0: no limit
+
+	mu       sync.Mutex
+	servers  map[string]*server
+	nextPoll time.Time // when the last poll that was put off comes again
+}
+
+// server is the state of a server.
+type server struct {
+	passes  int           // that call it now
+	until   time.Time     // it has asked to wait until then
+	failure error         // why it cannot be reached; nil if it can
+	pause   time.Duration // the last one
+	opens   time.Time     // when the pause ends
+	probing bool          // a pass looks whether it can be reached again
+}
+
+// denial says why a pass may not call the API now, and when it should come again.
+type denial struct {
+	reason, message string
+	after           time.Duration
+}
+
+// enter admits a pass to a server. An admitted pass has to call leave. While the server cannot be reached, one pass after each pause is
+// admitted, and all others are denied.
+func (g *gate) enter(now time.Time, name string) (isProbe bool, denied *denial) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.servers[name]
+	if s == nil {
+		s = &server{}
+		if g.servers == nil {
+			g.servers = map[string]*server{}
+		}
+		g.servers[name] = s
+	}
+	switch {
+	case now.Before(s.until):
+		return false, &denial{ReasonRateLimited, "the API asks to wait", s.until.Sub(now)}
+	case s.failure != nil && (s.probing || now.Before(s.opens)):
+		return false, &denial{ReasonUnreachable, s.failure.Error(), max(s.opens.Sub(now), firstPause)}
+	case g.concurrency > 0 && s.passes >= g.concurrency:
+		return false, &denial{ReasonBusy, "other objects are being handled at the same server", busyDelay}
+	}
+	s.passes++
+	s.probing = s.failure != nil
+	return s.probing, nil
+}
+
+// leave ends a pass. trouble is the error that says that the server could not be reached, or nil. answered is whether it gave any answer.
+func (g *gate) leave(now time.Time, name string, isProbe, answered bool, trouble error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s := g.servers[name]
+	s.passes--
+	if isProbe {
+		s.probing = false
+	}
+	switch {
+	case trouble != nil && (isProbe || s.failure == nil):
+		s.failure, s.pause = trouble, min(max(2*s.pause, firstPause), longestPause)
+		s.opens = now.Add(s.pause)
+	case trouble == nil && answered:
+		s.failure, s.pause = nil, 0
+	}
+	if s.passes == 0 && s.failure == nil && !now.Before(s.until) {
+		delete(g.servers, name)
+	}
+}
+
+// throttle closes a server for all, since it asks to wait. The caller has entered.
+func (g *gate) throttle(now time.Time, name string, after time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if s := g.servers[name]; now.Add(after).After(s.until) {
+		s.until = now.Add(after)
+	}
+}
+
+// take takes a token of the quota for the first call of a pass. A poll leaves a part of the tokens, so that a pass that is urgent finds
+// one. Polls that are put off come again one after the other, as fast as the quota allows.
+func (g *gate) take(ctx context.Context, now time.Time, urgent bool) (denied *denial, err error) {
+	switch {
+	case g.quota == nil:
+		return nil, nil
+	case urgent:
+		return g.block(ctx, now)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if reserve := float64(g.quota.Burst() / 4); g.quota.TokensAt(now) >= reserve+1 && g.quota.AllowN(now, 1) {
+		return nil, nil
+	}
+	if g.nextPoll.Before(now) {
+		g.nextPoll = now
+	}
+	g.nextPoll = g.nextPoll.Add(interval(g.quota))
+	return &denial{ReasonRateLimited, outOfQuota, g.nextPoll.Sub(now)}, nil
+}
+
+const outOfQuota = "the quota of calls is used up"
+
+// block takes a token, and waits for it if that is short.
+func (g *gate) block(ctx context.Context, now time.Time) (*denial, error) {
+	r := g.quota.ReserveN(now, 1)
+	delay := r.DelayFrom(now)
+	if !r.OK() || delay > longestBlock {
+		r.CancelAt(now)
+		return &denial{ReasonRateLimited, outOfQuota, min(delay, time.Minute)}, nil
+	}
+	if delay == 0 {
+		return nil, nil
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// interval returns the time between two tokens.
+func interval(l *rate.Limiter) time.Duration {
+	if l.Limit() == rate.Inf || l.Limit() <= 0 {
+		return time.Second
+	}
+	return time.Duration(float64(time.Second) / float64(l.Limit()))
+}
+
+// visit is what one pass does at a server.
+type visit struct {
+	*gate
+	server   string
+	isProbe  bool
+	urgent   bool
+	now      func() time.Time
+	calls    int
+	answered bool
+	trouble  error
+}
+
+// enter begins the visit, or returns the wait of a pass that is denied.
+func (v *visit) enter() error {
+	isProbe, denied := v.gate.enter(v.now(), v.server)
+	v.isProbe = isProbe
+	return v.wait(denied)
+}
+
+func (v *visit) leave() { v.gate.leave(v.now(), v.server, v.isProbe, v.answered, v.trouble) }
+
+// wait returns the wait of a pass that is denied. A poll keeps the conditions: what they say still holds, unless the server cannot be
+// reached.
+func (v *visit) wait(d *denial) error {
+	if d == nil {
+		return nil
+	}
+	err := reconcile.Wait(d.reason, d.after, "%s", d.message)
+	if v.urgent || d.reason == ReasonUnreachable {
+		return err
+	}
+	return reconcile.KeepConditions(err)
+}
+
+// take takes a token for the next call. Only before the first call of a pass it may be denied to a poll.
+func (v *visit) take(ctx context.Context) error {
+	denied, err := v.gate.take(ctx, v.now(), v.urgent || v.calls > 0)
+	if v.calls++; err != nil {
+		return err
+	}
+	return v.wait(denied)
+}
+
+// note notes what the answer to a call says of the server, and returns the error of the pass. late is whether the timeout of the call
+// has passed.
+func (v *visit) note(err error, late bool) error {
+	if throttled, ok := errors.AsType[*throttledError](err); ok {
+		v.throttle(v.now(), v.server, throttled.after)
+	}
+	if _, ours := errors.AsType[*unreachableError](err); !ours && !late && !isNetwork(err) {
+		v.answered = true
+		return err
+	}
+	v.trouble = cmp.Or(v.trouble, err)
+	return reconcile.WithReason(ReasonUnreachable, err)
+}
+
+// isNetwork reports whether an error is of the network: the client of net/http and the connections of package net return such.
+func isNetwork(err error) bool {
+	_, ok := errors.AsType[net.Error](err)
+	return ok && !errors.Is(err, context.Canceled)
+}

@@ -1,0 +1,143 @@
+package external
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+var errLost = &net.OpError{Op: "read", Err: errors.New("connection reset")}
+
+func TestGateSparesAServer(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	g := &gate{}
+	enter := func(server string, answer error) string {
+		v := &visit{gate: g, server: server, now: func() time.Time { return now }, urgent: true}
+		if err := v.enter(); err != nil {
+			reason, _ := err.(reconcile.Waiter).Waiting()
+			return reason
+		}
+		defer v.leave()
+		_ = v.note(answer, false)
+		return ""
+	}
+	require.Empty(t, enter("a", errLost))
+	require.Equal(t, ReasonUnreachable, enter("a", nil))
+	require.Empty(t, enter("b", nil), "another server is not spared")
+	for _, pause := range []time.Duration{1, 2, 4, 8, 15, 15} {
+		now = now.Add(pause*time.Second - 1)
+		require.Equal(t, ReasonUnreachable, enter("a", nil), "the pause is %d s", pause)
+		now = now.Add(1)
+		require.Empty(t, enter("a", errLost), "one pass looks")
+	}
+	now = now.Add(longestPause)
+	require.Empty(t, enter("a", ErrNotFound), "that is an answer")
+	require.Empty(t, enter("a", Throttled(time.Minute, errors.New("429"))))
+	require.Equal(t, ReasonRateLimited, enter("a", nil), "all obey it")
+	require.Empty(t, enter("b", nil))
+	now = now.Add(time.Minute)
+	require.Empty(t, enter("a", nil))
+	require.Empty(t, g.servers, "nothing is remembered of servers that answer")
+}
+
+func TestGateLetsOneProbeIn(t *testing.T) {
+	now := time.Now()
+	g := &gate{concurrency: 2}
+	_, denied := g.enter(now, "a")
+	require.Nil(t, denied)
+	_, denied = g.enter(now, "a")
+	require.Nil(t, denied)
+	_, denied = g.enter(now, "a")
+	require.Equal(t, ReasonBusy, denied.reason)
+	g.leave(now, "a", false, false, errLost)
+	g.leave(now, "a", false, false, errLost)
+	now = now.Add(firstPause)
+	isProbe, denied := g.enter(now, "a")
+	require.Nil(t, denied)
+	require.True(t, isProbe, "failures of passes that began before did not make the pause longer")
+	_, denied = g.enter(now, "a")
+	require.Equal(t, ReasonUnreachable, denied.reason, "one pass is enough to look")
+	g.leave(now, "a", isProbe, false, nil)
+	isProbe, _ = g.enter(now, "a")
+	require.True(t, isProbe, "a probe that ended without any answer, such as by a panic, is followed by another one")
+}
+
+// TestQuota polls 10,000 objects for ten minutes with a quota of 50 calls a second. Every 7 seconds a person changes one.
+func TestQuota(t *testing.T) {
+	const objects, limit, burst, changed = 10_000, 50, 50, -1
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{quota: rate.NewLimiter(limit, burst)}
+		queue := workqueue.NewTypedDelayingQueue[int]()
+		var mu sync.Mutex
+		polls, calls := make([]int, objects), make([]int, 610) // calls by second
+		var changedAt time.Time
+		begin, served := time.Now(), 0
+		pass := func(ctx context.Context, object int) {
+			v := &visit{gate: g, now: time.Now, urgent: object == changed}
+			require.NoError(t, v.enter())
+			defer v.leave()
+			if err := v.take(ctx); err != nil {
+				waiter, ok := errors.AsType[reconcile.Waiter](err)
+				require.True(t, ok)
+				_, after := waiter.Waiting()
+				queue.AddAfter(object, after)
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			calls[int(time.Since(begin)/time.Second)]++
+			if object == changed {
+				served++
+				require.Less(t, time.Since(changedAt), time.Second, "what a person has changed comes first")
+				return
+			}
+			polls[object]++
+			queue.AddAfter(object, 5*time.Minute)
+		}
+		for range 4 {
+			go func() {
+				for {
+					object, stopped := queue.Get()
+					if stopped {
+						return
+					}
+					pass(t.Context(), object)
+					queue.Done(object)
+				}
+			}()
+		}
+		for object := range objects {
+			queue.Add(object)
+		}
+		for time.Since(begin) < 10*time.Minute-time.Second {
+			time.Sleep(7 * time.Second)
+			mu.Lock()
+			changedAt = time.Now()
+			mu.Unlock()
+			queue.Add(changed)
+		}
+		synctest.Wait()
+		queue.ShutDown()
+		synctest.Wait()
+		total := 0
+		for second, n := range calls {
+			require.LessOrEqual(t, n, limit+burst, "second %d", second)
+			total += n
+		}
+		require.LessOrEqual(t, total, limit*602+burst)
+		require.Equal(t, 86, served)
+		for object, n := range polls {
+			require.GreaterOrEqual(t, n, 2, "object %d is not starved", object)
+		}
+	})
+}
