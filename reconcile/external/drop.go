@@ -11,8 +11,7 @@ import (
 // firstLook is the delay after which the step looks again at what the API has yet to show, or to remove.
 const firstLook = 5 * time.Second
 
-// dropFormer deletes what the object had under former keys, one after the other. The status stops recording each one as soon as it is
-// gone.
+// dropFormer deletes what the object had under former keys, one after the other.
 func (p *pass[T, S]) dropFormer(ctx context.Context) error {
 	for len(p.record.Former) > 0 {
 		if !p.retains() {
@@ -21,9 +20,6 @@ func (p *pass[T, S]) dropFormer(ctx context.Context) error {
 			}
 		}
 		p.record.Former = p.record.Former[1:]
-		if err := reconcile.Checkpoint(ctx); err != nil {
-			return err
-		}
 	}
 	p.record.Former = nil
 	return nil

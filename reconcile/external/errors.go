@@ -75,6 +75,7 @@ const (
 	ReasonRateLimited = "RateLimited"     // the API asks to wait
 	ReasonUnreachable = "Unreachable"     // the server gives no answer
 	ReasonBusy        = "Busy"            // the server handles as many objects as it may
+	ReasonClaimed     = "Claimed"         // the key belongs to another object
 	ReasonExists      = "AlreadyExists"   // the key belongs to somebody else
 	ReasonCreating    = "Creating"        // it was created, and the API does not show it yet
 	ReasonUnknown     = "CreationUnknown" // the answer to a creation was lost, and nothing tells what became of it

@@ -129,9 +129,24 @@ func scenario(identity external.Identity, exists map[string]entry, actions ...re
 	}
 }
 
+// has returns a check of what is there outside of the cluster: login, owner and quota of each entry.
+func has(want ...string) func(*reconciletest.Env) error {
+	return func(env *reconciletest.Env) error {
+		var got []string
+		for _, e := range env.External.(*directory).entries {
+			got = append(got, fmt.Sprintf("%s %s %d", e.Login, e.Owner, e.Quota))
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			return fmt.Errorf("there is %q, and not %q", got, want)
+		}
+		return nil
+	}
+}
+
 // TestSurvivesEveryFault runs scenarios that cover everything that the step reacts to, once for every fault at every point.
 func TestSurvivesEveryFault(t *testing.T) {
-	alice := newAccount()
+	alice, bob := newAccount(), newAccount(func(s *AccountSpec) { s.Login = "bob" })
+	bob.Name = "bob"
 	edit := func(change func(*AccountSpec)) reconciletest.Action {
 		return reconciletest.Change(alice, func(a *Account) { change(&a.Spec) })
 	}
@@ -147,19 +162,26 @@ func TestSurvivesEveryFault(t *testing.T) {
 	}{
 		"key": {
 			"a name is created, changed and deleted", external.ByKey, nil,
-			[]reconciletest.Action{reconciletest.Create(alice), quota, reconciletest.Delete(alice)},
+			[]reconciletest.Action{reconciletest.Create(alice), quota.Then(has("alice default/alice 2")), reconciletest.Delete(alice).Then(has())},
 		},
 		"renamed": {
 			"the new one is created before the former one is deleted", external.ByKey, nil,
-			[]reconciletest.Action{reconciletest.Create(alice), renamed, back, reconciletest.Delete(alice)},
+			[]reconciletest.Action{reconciletest.Create(alice), renamed.Then(has("bob default/alice 1")), back.Then(has("alice default/alice 1")), reconciletest.Delete(alice)},
+		},
+		"swapped": {
+			"one of the two drops its key first", external.ByKey, nil,
+			[]reconciletest.Action{
+				reconciletest.Create(alice), reconciletest.Create(bob), renamed,
+				reconciletest.Change(bob, func(a *Account) { a.Spec.Login = "alice" }).Then(has("alice default/bob 1", "bob default/alice 1")), reconciletest.Delete(alice), reconciletest.Delete(bob),
+			},
 		},
 		"theirs": {
 			"what is somebody else's is left alone, also by the deletion", external.ByKey, theirs,
-			[]reconciletest.Action{reconciletest.Create(alice), quota, reconciletest.Delete(alice)},
+			[]reconciletest.Action{reconciletest.Create(alice), quota, reconciletest.Delete(alice).Then(has("alice somebody else 7"))},
 		},
 		"adopted": {
 			"on request it is taken over", external.ByKey, theirs,
-			[]reconciletest.Action{reconciletest.Create(newAccount(func(s *AccountSpec) { s.Adopt = true })), quota},
+			[]reconciletest.Action{reconciletest.Create(newAccount(func(s *AccountSpec) { s.Adopt = true })), quota.Then(has("alice somebody else 2"))},
 		},
 		"retained": {
 			"it is left when the object goes", external.ByKey, nil,
@@ -167,7 +189,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 		},
 		"token": {
 			"the API gives the ID, and finds what was created by a token", external.ByToken, nil,
-			[]reconciletest.Action{reconciletest.Create(alice), quota, renamed, reconciletest.Delete(alice)},
+			[]reconciletest.Action{reconciletest.Create(alice), quota, renamed.Then(has("bob default/alice 2")), reconciletest.Delete(alice).Then(has())},
 		},
 		"waits": {
 			"polls change nothing", external.ByKey, nil,

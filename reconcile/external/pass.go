@@ -82,6 +82,9 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 	}
 	if !p.observesOnly() {
 		p.changeKey()
+		if err := p.await(ctx); err != nil {
+			return err
+		}
 	}
 	observed, err := p.observe(ctx, p.reference())
 	switch isFound := err == nil; {

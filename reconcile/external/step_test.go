@@ -90,6 +90,7 @@ type env struct {
 	api        *recorder
 	clock      *clocktesting.FakePassiveClock
 	reconciler *reconcile.Reconciler[*Account]
+	step       *external.Step[*Account, entry]
 	object     *Account
 }
 
@@ -104,7 +105,8 @@ func newEnv(t *testing.T, identity external.Identity, edit func(*external.Resour
 	if edit != nil {
 		edit(&r)
 	}
-	e.reconciler = reconcile.New(e.Client, reconcile.Named("account", external.New(r), reconcile.Finalizer("test.opblocks.dev/account"))).WithClock(e.clock)
+	e.step = external.New(r)
+	e.reconciler = reconcile.New(e.Client, reconcile.Named("account", e.step, reconcile.Finalizer("test.opblocks.dev/account"))).WithClock(e.clock)
 	return e
 }
 
@@ -219,6 +221,37 @@ func TestAnswersOfTheAPI(t *testing.T) {
 	}
 }
 
+// TestNothingIsDoneWithoutACheckpoint calls the step outside of a pass, where a checkpoint is an error.
+func TestNothingIsDoneWithoutACheckpoint(t *testing.T) {
+	ours := external.Record{Reference: external.Reference{Key: "alice"}}
+	for name, tc := range map[string]struct {
+		reason string
+		record external.Record
+		call   func(ctx context.Context, s *external.Step[*Account, entry], c client.Client, a *Account) error
+	}{
+		"creation": {"a crash would leak it", external.Record{}, func(ctx context.Context, s *external.Step[*Account, entry], c client.Client, a *Account) error {
+			return s.Reconcile(ctx, c, a)
+		}},
+		"update": {"the object may have been changed since", ours, func(ctx context.Context, s *external.Step[*Account, entry], c client.Client, a *Account) error {
+			return s.Reconcile(ctx, c, a)
+		}},
+		"deletion": {"the object may be another one by now", ours, func(ctx context.Context, s *external.Step[*Account, entry], c client.Client, a *Account) error {
+			return s.Finalize(ctx, c, a)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t, external.ByKey, nil)
+			if tc.record.Key != "" {
+				e.api.entries["alice"] = entry{Quota: 9}
+			}
+			e.object.Status.Account = tc.record
+			err := tc.call(t.Context(), external.New(resource(e.api, external.ByKey)), e.Client, e.object)
+			require.ErrorContains(t, err, "checkpoint", tc.reason)
+			require.Subset(t, []string{"get alice"}, e.api.calls, "only reads are allowed")
+		})
+	}
+}
+
 func TestGrace(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) { r.Grace = time.Minute })
 	e.api.hidden = true
@@ -273,6 +306,7 @@ func TestDeletionWaitsForTheAPI(t *testing.T) {
 	e.api.fail = nil
 	calls, _, _ := e.pass()
 	require.Equal(t, []string{"remove alice", "get alice"}, calls)
+	require.Zero(t, e.step.Remembered(), "nothing is remembered of an object that is gone")
 	require.Error(t, e.Get(t.Context(), e.name(), e.object), "the object is gone")
 }
 
@@ -313,4 +347,51 @@ func TestCallEndsAfterTimeout(t *testing.T) {
 	require.Equal(t, external.ReasonUnreachable, reason)
 	ready, _ := conditions.Get(e.object.Status.Conditions, conditions.Ready)
 	require.Contains(t, ready.Message, "no answer within 1ms")
+}
+
+// TestSomebodyElseWasFaster is about a creation that was recorded and had no effect, before somebody else created the same.
+func TestSomebodyElseWasFaster(t *testing.T) {
+	theirs := entry{Login: "alice", Owner: "somebody else", Quota: 7}
+	begin := func(t *testing.T) *env {
+		t.Helper()
+		e := newEnv(t, external.ByKey, nil)
+		e.api.fail = func(call string) (before, after error) {
+			if call == "create alice" {
+				return errors.New("connection reset"), nil
+			}
+			return nil, nil
+		}
+		e.pass()
+		require.True(t, e.object.Status.Account.Pending)
+		e.api.entries["alice"] = theirs
+		return e
+	}
+	t.Run("next pass", func(t *testing.T) {
+		e := begin(t)
+		calls, reason, _ := e.pass()
+		require.Equal(t, []string{"get alice"}, calls)
+		require.Equal(t, external.ReasonExists, reason)
+		require.Empty(t, e.object.Status.Account.Key, "it is not recorded any more")
+	})
+	t.Run("deletion", func(t *testing.T) {
+		e := begin(t)
+		require.NoError(t, e.Delete(t.Context(), e.object))
+		calls, _, _ := e.pass()
+		require.Equal(t, []string{"get alice"}, calls)
+		require.Equal(t, theirs, e.api.entries["alice"])
+	})
+	t.Run("between observation and creation", func(t *testing.T) {
+		e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) { r.IsOurs = nil })
+		e.api.fail = func(call string) (before, after error) {
+			if call == "create alice" {
+				e.api.entries["alice"] = theirs
+			}
+			return nil, nil
+		}
+		calls, reason, _ := e.pass()
+		require.Equal(t, []string{"get alice", "create alice", "get alice"}, calls)
+		require.Equal(t, external.ReasonExists, reason)
+		require.Empty(t, e.object.Status.Account.Key)
+		require.Equal(t, theirs, e.api.entries["alice"])
+	})
 }
