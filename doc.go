@@ -19,6 +19,7 @@
 //   - [github.com/opblocks/opblocks/schedule] decides when a periodic task is due: by cron schedule, time zone, missed runs,
 //     starting deadline and blackout windows. It also spreads the runs of many objects, and limits how many run at once.
 //   - [github.com/opblocks/opblocks/reconcile/scheduledjobs] is a step that runs a Job at each due time of a schedule.
+//   - [github.com/opblocks/opblocks/reconcile/external] is a step for what Kubernetes does not know, such as an account in an API.
 //   - [github.com/opblocks/opblocks/reconcile/startqueue] limits how many objects of a kind run at once, as a step's watch and
 //     a question that the step asks.
 //   - [github.com/opblocks/opblocks/reconcile/upgrade] says what a new version of an operator would change in a cluster, before

@@ -24,7 +24,8 @@ func TestGateSparesAServer(t *testing.T) {
 	enter := func(server string, answer error) string {
 		v := &visit{gate: g, server: server, now: func() time.Time { return now }, urgent: true}
 		if err := v.enter(); err != nil {
-			reason, _ := err.(reconcile.Waiter).Waiting()
+			waiter, _ := errors.AsType[reconcile.Waiter](err)
+			reason, _ := waiter.Waiting()
 			return reason
 		}
 		defer v.leave()

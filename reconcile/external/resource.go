@@ -74,7 +74,7 @@ type Resource[T client.Object, S any] struct {
 	// in the observed state. Optional: without it nothing is taken over.
 	Adopt func(obj T, observed S) bool
 
-	// Others returns the objects whose key is this one, or whose record has it, of which obj may be one; a field index finds them. Optional:
+	// Others returns the objects whose key is this one, and those whose record has it; a field index finds them. obj may be among them. Optional:
 	// with it, an object waits until another one has dropped a key, and two objects can swap their keys. Without it, the later one reports
 	// AlreadyExists.
 	Others func(ctx context.Context, c client.Reader, obj T, key string) ([]T, error)

@@ -127,8 +127,8 @@ func (e *env) planJSON(t *testing.T, steps steps, options ...upgrade.Option) (fo
 	return found, err
 }
 
-// snapshot returns the objects that an operator writes, by kind and name: those of its namespace, and those elsewhere whose name or
-// namespace begins with it.
+// snapshot returns the objects that an operator writes, by kind and name. They are in its namespace, or their name or namespace
+// begins with the name of its namespace.
 func (e *env) snapshot(t *testing.T) map[string]*unstructured.Unstructured {
 	t.Helper()
 	found := map[string]*unstructured.Unstructured{}
