@@ -70,6 +70,8 @@ func buildImage(t *testing.T, example string, args map[string]string) *image {
 		}
 	}
 	last := d.stages[len(d.stages)-1]
+	require.Contains(t, d.stages[0].env, "CGO_ENABLED=0", "the base image has no C library")
+	copyLibraries(t, last.path(last.entrypoint[0]), last.root)
 	return &last.image
 }
 
