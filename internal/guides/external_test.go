@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,77 +22,69 @@ import (
 
 	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/external"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
 // SetupAccounts adds the controller of the guide "I call an API outside" to a manager.
 func SetupAccounts(mgr ctrl.Manager, api accounts) error {
+	step := external.New(external.Resource[*Shop, account]{
+		Record: func(s *Shop) *external.Record { return &s.Status.Account },
+		Key:    ownerOf,
+		Observe: func(ctx context.Context, _ client.Client, _ *Shop, ref external.Reference) (account, error) {
+			found, err := api.Get(ctx, ref.Key)
+			return found, explain(err)
+		},
+		Desired: func(ctx context.Context, c client.Client, s *Shop) (account, error) {
+			token, _, err := reconcile.ReadSecret(ctx, c, s.Namespace, s.Spec.Token)
+			return account{Owner: ownerOf(s), Token: token}, err // a wait, if the Secret or its key is missing
+		},
+		Version: func(ctx context.Context, c client.Client, s *Shop) (string, error) {
+			return reconcile.SecretVersion(ctx, c, s.Namespace, s.Spec.Token) // from the cache
+		},
+		Differs: func(observed, desired account) bool { return observed.Owner != desired.Owner },
+		Create: func(ctx context.Context, _ *Shop, ref external.Reference, desired account) (string, error) {
+			return "", explain(api.Create(ctx, ref.Key, desired))
+		},
+		Update: func(ctx context.Context, _ *Shop, ref external.Reference, _, desired account) error {
+			return explain(api.Update(ctx, ref.Key, desired))
+		},
+		Delete: func(ctx context.Context, _ *Shop, ref external.Reference) error {
+			return explain(api.Delete(ctx, ref.Key))
+		},
+		IsOurs: func(s *Shop, _ external.Reference, observed account) bool { return observed.Owner == ownerOf(s) },
+	})
 	return reconcile.For(mgr,
-		reconcile.Named("account", accountStep{api},
+		reconcile.Named("account", step,
 			reconcile.Finalizer("shop.example.com/account"),
 			reconcile.Reads(&corev1.Secret{}, tokenSecret),
 			reconcile.Reporting("AccountReady")),
 	).Complete()
 }
 
+// ownerOf returns the name of the account, which is also its mark.
+func ownerOf(s *Shop) string { return s.Namespace + "/" + s.Name }
+
 // tokenSecret returns the Secret that a Shop names. Its changes trigger a reconcile of that Shop.
 func tokenSecret(s *Shop) []types.NamespacedName {
 	return []types.NamespacedName{{Name: s.Spec.Token.Name}}
 }
 
+// account is what the API stores. The token can only be written.
+type account struct {
+	Owner string
+	Token reconcile.Sensitive
+}
+
 // accounts is your client of the API.
 type accounts interface {
-	Exists(ctx context.Context, name string) (bool, error)
-	Put(ctx context.Context, name, token string) error // creates or changes it
-	Delete(ctx context.Context, name string) error     // succeeds if it is gone already
+	Get(ctx context.Context, name string) (account, error)    // external.ErrNotFound
+	Create(ctx context.Context, name string, a account) error // external.ErrExists
+	Update(ctx context.Context, name string, a account) error
+	Delete(ctx context.Context, name string) error // succeeds if it is gone already
 }
 
-type accountStep struct{ api accounts }
-
-func (a accountStep) Reconcile(ctx context.Context, c client.Client, s *Shop) error {
-	version, err := reconcile.SecretVersion(ctx, c, s.Namespace, s.Spec.Token) // from the cache
-	if err != nil {
-		return err
-	}
-	if version == s.Status.TokenVersion {
-		return nil // the API has this token: no request at all
-	}
-	token, version, err := reconcile.ReadSecret(ctx, c, s.Namespace, s.Spec.Token)
-	if err != nil {
-		return err // a wait, if the Secret or its key is missing
-	}
-	if s.Status.Account == "" {
-		name := s.Namespace + "/" + s.Name
-		taken, err := a.api.Exists(ctx, name)
-		switch {
-		case err != nil:
-			return explain(err)
-		case taken:
-			return reconcile.Stalled("AccountExists", fmt.Errorf("account %s exists and was not created for this Shop: delete it", name))
-		}
-		s.Status.Account = name
-	}
-	if err := reconcile.Checkpoint(ctx); err != nil { // the status has the account before it exists
-		return err
-	}
-	if err := a.api.Put(ctx, s.Status.Account, string(token)); err != nil {
-		return explain(err)
-	}
-	s.Status.TokenVersion = version
-	return nil
-}
-
-func (a accountStep) Finalize(ctx context.Context, _ client.Client, s *Shop) error {
-	if s.Status.Account == "" {
-		return nil
-	}
-	if err := reconcile.Checkpoint(ctx); err != nil {
-		return err
-	}
-	return explain(a.api.Delete(ctx, s.Status.Account))
-}
-
-// apiError is how your client returns what the API answers.
+// apiError is an answer of the API that is an error.
 type apiError struct {
 	Status     int
 	RetryAfter time.Duration
@@ -104,17 +97,27 @@ func explain(err error) error {
 	answer, ok := errors.AsType[*apiError](err)
 	switch {
 	case ok && answer.Status == http.StatusTooManyRequests:
-		return reconcile.Wait("RateLimited", answer.RetryAfter, "the API asks to wait")
-	case ok && answer.Status >= 400 && answer.Status < 500:
-		return reconcile.Stalled("Refused", err) // the same request would be refused again
+		return external.Throttled(answer.RetryAfter, err)
+	case ok && answer.Status >= 500:
+		return external.Unreachable(err) // the server is spared for a while
+	case ok && answer.Status >= 400:
+		return external.Refused("Refused", err) // the same request would be refused again
 	}
 	return err // tried again with backoff
 }
 
 // directory is a fake of the API for explorations. It survives the operator's process.
-type directory struct{ Tokens map[string]string }
+type directory struct{ Accounts map[string]account }
 
-func (d *directory) State() any { return d.Tokens }
+func (d *directory) State() any { return fmt.Sprintf("%q", d.tokens()) }
+
+func (d *directory) tokens() (all []string) {
+	for name, a := range d.Accounts {
+		all = append(all, name+" "+string(a.Token))
+	}
+	slices.Sort(all)
+	return all
+}
 
 // directoryClient is the client of a directory in one process: faults happen at its calls.
 type directoryClient struct {
@@ -122,17 +125,33 @@ type directoryClient struct {
 	process *reconciletest.Process
 }
 
-func (c directoryClient) Exists(ctx context.Context, name string) (exists bool, err error) {
-	err = c.process.Query(ctx, "look for "+name, func() error { _, exists = c.Tokens[name]; return nil })
-	return exists, err
+func (c directoryClient) Get(ctx context.Context, name string) (found account, err error) {
+	err = c.process.Query(ctx, "get "+name, func() error {
+		var exists bool
+		if found, exists = c.Accounts[name]; !exists {
+			return external.ErrNotFound
+		}
+		return nil
+	})
+	return account{Owner: found.Owner}, err
 }
 
-func (c directoryClient) Put(ctx context.Context, name, token string) error {
-	return c.process.Effect(ctx, "put "+name, func() error { c.Tokens[name] = token; return nil })
+func (c directoryClient) Create(ctx context.Context, name string, a account) error {
+	return c.process.Effect(ctx, "create "+name, func() error {
+		if _, exists := c.Accounts[name]; exists {
+			return external.ErrExists
+		}
+		c.Accounts[name] = a
+		return nil
+	})
+}
+
+func (c directoryClient) Update(ctx context.Context, name string, a account) error {
+	return c.process.Effect(ctx, "update "+name, func() error { c.Accounts[name] = a; return nil })
 }
 
 func (c directoryClient) Delete(ctx context.Context, name string) error {
-	return c.process.Effect(ctx, "delete "+name, func() error { delete(c.Tokens, name); return nil })
+	return c.process.Effect(ctx, "delete "+name, func() error { delete(c.Accounts, name); return nil })
 }
 
 func TestAccountsSurviveEveryFault(t *testing.T) {
@@ -140,20 +159,20 @@ func TestAccountsSurviveEveryFault(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "token"},
 		Data:       map[string][]byte{"token": []byte("first-token")},
 	}
-	account := shop(func(s *ShopSpec) {
+	shop := shop(func(s *ShopSpec) {
 		s.Token = corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "token"}, Key: "token"}
 	})
 	reconciletest.Explore(t, reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"testdata"},
-		External: func() reconciletest.External { return &directory{Tokens: map[string]string{}} },
+		External: func() reconciletest.External { return &directory{Accounts: map[string]account{}} },
 		Start: func(p *reconciletest.Process) error {
 			return SetupAccounts(p.Manager(), directoryClient{p.External().(*directory), p})
 		},
 		Actions: []reconciletest.Action{
-			reconciletest.Create(account),
+			reconciletest.Create(shop),
 			reconciletest.Create(token),
 			reconciletest.Change(token, func(s *corev1.Secret) { s.Data["token"] = []byte("second-token") }),
-			reconciletest.Delete(account),
+			reconciletest.Delete(shop),
 		},
 	})
 }

@@ -16,6 +16,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/opblocks/opblocks/reconcile/external"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 	"github.com/opblocks/opblocks/reconcile/scheduledjobs"
 	"github.com/opblocks/opblocks/schedule"
@@ -47,8 +48,7 @@ type ShopSpec struct {
 
 type ShopStatus struct {
 	ReadyReplicas int32                `json:"readyReplicas,omitempty"`
-	Account       string               `json:"account,omitempty"`
-	TokenVersion  string               `json:"tokenVersion,omitempty"`
+	Account       external.Record      `json:"account,omitzero"`
 	Backup        scheduledjobs.Status `json:"backup,omitzero"`
 	Report        schedule.Status      `json:"report,omitzero"`
 
@@ -77,6 +77,7 @@ func (s *Shop) DeepCopyObject() runtime.Object {
 		s.Spec.Backup.DeepCopyInto(out.Spec.Backup)
 	}
 	s.Spec.ReportOptions.DeepCopyInto(&out.Spec.ReportOptions)
+	s.Status.Account.DeepCopyInto(&out.Status.Account)
 	s.Status.Backup.DeepCopyInto(&out.Status.Backup)
 	s.Status.Report.DeepCopyInto(&out.Status.Report)
 	out.Status.Conditions = slices.Clone(s.Status.Conditions)
