@@ -146,12 +146,21 @@ type refusalError struct {
 func (r *refusalError) Error() string { return r.message }
 func (r *refusalError) Unwrap() error { return r.error }
 
-// environmentValue is a value of an environment variable that the API server quotes.
-var environmentValue = regexp.MustCompile(`([eE]nv[a-zA-Z]*[.[][^\s:]*: (?:Invalid|Unsupported|Duplicate) value: )("(?:[^"\\]|\\.)*"|[^\s:,"{[]+)`)
+// environmentValue is a value of an environment variable that the API server quotes, after its path.
+var environmentValue = regexp.MustCompile(`([eE]nv[a-zA-Z]*[.[][^\s:]*)(: (?:Invalid|Unsupported|Duplicate) value: )("(?:[^"\\]|\\.)*"|[^\s:,"{[]+)`)
+
+// withoutEnvironment hides a value that the API server quotes. The name of a variable, and what it refers to, are shown.
+func withoutEnvironment(quoted string) string {
+	part := environmentValue.FindStringSubmatch(quoted)
+	if path := part[1]; strings.HasSuffix(path, "].name") || strings.Contains(path, ".valueFrom.") {
+		return quoted
+	}
+	return part[1] + part[2] + `"(hidden)"`
+}
 
 // WithoutValues returns an error of the API server without the objects and the environment variables that it quotes.
 func WithoutValues(err error) error {
-	message := environmentValue.ReplaceAllString(err.Error(), `$1"(hidden)"`)
+	message := environmentValue.ReplaceAllStringFunc(err.Error(), withoutEnvironment)
 	if from, to := strings.Index(message, "{"), strings.LastIndex(message, "}"); from >= 0 && to > from {
 		message = message[:from] + "{…}" + message[to+1:]
 	}

@@ -26,13 +26,16 @@ func TestWithoutValues(t *testing.T) {
 			"its value may be secret", `spec.env[0].value: Invalid value: "canary \"1\"": spec.env[0].value in body should match '^a$'`,
 			`spec.env[0].value: Invalid value: "(hidden)": spec.env[0].value in body should match '^a$'`,
 		},
-		"one that is an object": {"it is quoted as JSON", `spec.env[0]: Invalid value: {"name":"a","value":"canary"}: wrong`, `spec.env[0]: Invalid value: {…}: wrong`},
-		"one with a brace":      {"the brace belongs to the value", `spec.env[0].value: Invalid value: "canary{1": wrong {1}`, `spec.env[0].value: Invalid value: "(hidden)": wrong {…}`},
-		"one of a map":          {"its name is the key", `spec.extraEnv.PASSWORD: Unsupported value: "canary": supported values: "a"`, `spec.extraEnv.PASSWORD: Unsupported value: "(hidden)": supported values: "a"`},
-		"a number":              {"it has no quotes", `spec.env[0].value: Invalid value: 4711: wrong`, `spec.env[0].value: Invalid value: "(hidden)": wrong`},
-		"another field":         {"it is needed to find the mistake", `spec.type: Invalid value: "One": wrong`, `spec.type: Invalid value: "One": wrong`},
-		"a brace that is alone": {"nothing is quoted", `a } and a {`, `a } and a {`},
-		"no value":              {"nothing is taken out", `not found`, `not found`},
+		"one that is an object":  {"it is quoted as JSON", `spec.env[0]: Invalid value: {"name":"a","value":"canary"}: wrong`, `spec.env[0]: Invalid value: {…}: wrong`},
+		"one with a brace":       {"the brace belongs to the value", `spec.env[0].value: Invalid value: "canary{1": wrong {1}`, `spec.env[0].value: Invalid value: "(hidden)": wrong {…}`},
+		"one of a map":           {"its name is the key", `spec.extraEnv.PASSWORD: Unsupported value: "canary": supported values: "a"`, `spec.extraEnv.PASSWORD: Unsupported value: "(hidden)": supported values: "a"`},
+		"a name":                 {"a name is not secret, and says what to mend", `spec.env[0].name: Invalid value: "A=B": wrong`, `spec.env[0].name: Invalid value: "A=B": wrong`},
+		"a reference":            {"the same", `spec.env[0].valueFrom.secretKeyRef.key: Invalid value: "a b": wrong`, `spec.env[0].valueFrom.secretKeyRef.key: Invalid value: "a b": wrong`},
+		"a variable called name": {"its value is hidden", `spec.env.name: Invalid value: "canary": wrong`, `spec.env.name: Invalid value: "(hidden)": wrong`},
+		"a number":               {"it has no quotes", `spec.env[0].value: Invalid value: 4711: wrong`, `spec.env[0].value: Invalid value: "(hidden)": wrong`},
+		"another field":          {"it is needed to find the mistake", `spec.type: Invalid value: "One": wrong`, `spec.type: Invalid value: "One": wrong`},
+		"a brace that is alone":  {"nothing is quoted", `a } and a {`, `a } and a {`},
+		"no value":               {"nothing is taken out", `not found`, `not found`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := WithoutValues(apierrors.NewBadRequest(tc.message))
