@@ -190,9 +190,19 @@ func (p *pass[T, S]) update(ctx context.Context, observed, desired S) error {
 		return err
 	}
 	err := p.call(ctx, func(ctx context.Context) error { return p.Update(ctx, p.obj, p.record.Reference, observed, desired) })
-	if err == nil {
-		p.record.Version = p.version
+	if err != nil {
+		return err
 	}
+	p.record.Version = p.version
+	return p.look(ctx)
+}
+
+// look observes what was changed just now, if somebody wants to know of what the API has made of it.
+func (p *pass[T, S]) look(ctx context.Context) error {
+	if p.Observed == nil {
+		return nil
+	}
+	_, err := p.observe(ctx, p.record.Reference)
 	return err
 }
 
@@ -234,7 +244,7 @@ func (p *pass[T, S]) create(ctx context.Context, desired S) error {
 		return reconcile.Wait(ReasonCreating, min(p.Grace, firstLook), "%s was created, and the API does not show it yet", r)
 	}
 	r.Pending = false
-	return nil
+	return p.look(ctx)
 }
 
 // existsAlready is for a key that was taken between the observation and the creation: by an earlier creation of ours, whose record was

@@ -85,7 +85,7 @@ type Resource[T client.Object, S any] struct {
 	// ObserveOnly reports whether the thing is only observed: it is neither created, updated nor deleted. Optional.
 	ObserveOnly func(obj T) bool
 
-	// Observed is told of the state after each observation and update. It may change the status of obj, for example with an address or a
+	// Observed is told of the state after each observation, and after each creation and update, for which it is observed once more. It may change the status of obj, for example with an address or a
 	// default that the API chose. Optional.
 	Observed func(obj T, state S)
 

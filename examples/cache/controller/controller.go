@@ -59,7 +59,7 @@ func (o *Operator) Steps() []reconcile.NamedStep[*storev1alpha1.Cache] {
 			reconcile.Reporting(conditionBackupVolume), reconcile.Optional()),
 		reconcile.Named("backup", scheduledjobs.New(backupSchedule, backupJob, scheduledjobs.WithClock(o.clock()),
 			scheduledjobs.WithMinInterval(o.MinBackupInterval))),
-		reconcile.Named("registration", &registration{o.Registry}, o.registrationOptions()...),
+		reconcile.Named("registration", registration(o.Registry), registrationOptions(o.Registry)...),
 	}
 }
 

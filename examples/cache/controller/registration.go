@@ -10,6 +10,7 @@ import (
 	storev1alpha1 "github.com/opblocks/opblocks/examples/cache/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/cache/registry"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/external"
 )
 
 const (
@@ -19,44 +20,54 @@ const (
 	giveUpAfter = 10 * time.Minute
 )
 
-// registration is the step that registers the address of a Cache. Its cleanup removes the entry.
-type registration struct {
-	registry *registry.Client // nil if there is none
+// registration returns the step that registers the address of a Cache.
+func registration(r *registry.Client) reconcile.Step[*storev1alpha1.Cache] {
+	if r == nil {
+		return noRegistry{}
+	}
+	return external.New(external.Resource[*storev1alpha1.Cache, string]{
+		Record: func(c *storev1alpha1.Cache) *external.Record { return &c.Status.Registration },
+		Key:    func(c *storev1alpha1.Cache) string { return client.ObjectKeyFromObject(c).String() },
+		Observe: func(ctx context.Context, _ client.Client, c *storev1alpha1.Cache, _ external.Reference) (string, error) {
+			address, err := r.Get(ctx, client.ObjectKeyFromObject(c))
+			if err == nil && address == "" {
+				err = external.ErrNotFound
+			}
+			return address, err
+		},
+		Desired: func(_ context.Context, _ client.Client, c *storev1alpha1.Cache) (string, error) {
+			return fmt.Sprintf("%s:%d", primary(c), serverPortNumber), nil
+		},
+		Differs: func(observed, desired string) bool { return observed != desired },
+		Create: func(ctx context.Context, c *storev1alpha1.Cache, _ external.Reference, address string) (id string, err error) {
+			return "", r.Put(ctx, client.ObjectKeyFromObject(c), address)
+		},
+		Update: func(ctx context.Context, c *storev1alpha1.Cache, _ external.Reference, _, address string) error {
+			return r.Put(ctx, client.ObjectKeyFromObject(c), address)
+		},
+		Delete: func(ctx context.Context, c *storev1alpha1.Cache, _ external.Reference) error {
+			return r.Delete(ctx, client.ObjectKeyFromObject(c))
+		},
+		Adopt:    func(*storev1alpha1.Cache, string) bool { return true }, // nobody else uses the names of Caches
+		Observed: func(c *storev1alpha1.Cache, address string) { c.Status.RegisteredAddress = address },
+	})
 }
 
-var _ reconcile.FinalizingStep[*storev1alpha1.Cache] = &registration{}
-
-func (o *Operator) registrationOptions() []reconcile.StepOption {
+func registrationOptions(r *registry.Client) []reconcile.StepOption {
 	options := []reconcile.StepOption{reconcile.Finalizer(Finalizer), reconcile.GiveUpCleanupAfter(giveUpAfter), reconcile.Optional()}
-	if o.Registry != nil {
+	if r != nil {
 		options = append(options, reconcile.Reporting("Registered"))
 	}
 	return options
 }
 
-// Reconcile sends a request only if the registry was not told of this address yet.
-func (r *registration) Reconcile(ctx context.Context, _ client.Client, c *storev1alpha1.Cache) error {
-	address := fmt.Sprintf("%s:%d", primary(c), serverPortNumber)
-	if r.registry == nil || c.Status.RegisteredAddress == address {
-		return nil
-	}
-	if err := reconcile.Checkpoint(ctx); err != nil { // a Cache that is gone would never be taken back
-		return err
-	}
-	if err := r.registry.Put(ctx, client.ObjectKeyFromObject(c), address); err != nil {
-		return err
-	}
-	c.Status.RegisteredAddress = address
-	return nil
-}
+// noRegistry is the step of an operator without a registry. Its finalizer is the same, so that it comes off.
+type noRegistry struct{}
 
-// Finalize sends a request even if the status does not say that the registry was told: a crash may have lost that.
-func (r *registration) Finalize(ctx context.Context, _ client.Client, c *storev1alpha1.Cache) error {
-	if r.registry == nil {
-		return nil
-	}
-	if err := reconcile.Checkpoint(ctx); err != nil { // another Cache of this name may have been registered since
-		return err
-	}
-	return r.registry.Delete(ctx, client.ObjectKeyFromObject(c))
-}
+var _ reconcile.FinalizingStep[*storev1alpha1.Cache] = noRegistry{}
+
+// Reconcile does nothing.
+func (noRegistry) Reconcile(context.Context, client.Client, *storev1alpha1.Cache) error { return nil }
+
+// Finalize does nothing.
+func (noRegistry) Finalize(context.Context, client.Client, *storev1alpha1.Cache) error { return nil }

@@ -1,7 +1,7 @@
 // Package registry is the client of an HTTP service that lists where servers are.
 //
-// The service has one entry for each name: PUT /caches/NAMESPACE/NAME with {"address": "…"} creates or replaces it, DELETE of the
-// same path removes it. Both may be repeated.
+// The service has one entry for each name: PUT /caches/NAMESPACE/NAME with {"address": "…"} creates or replaces it, GET of the
+// same path returns it, DELETE removes it. All may be repeated.
 package registry
 
 import (
@@ -43,43 +43,63 @@ type entry struct {
 	Address string `json:"address"`
 }
 
+// Get returns the address in the entry of a name, and nothing if there is none.
+func (c *Client) Get(ctx context.Context, name types.NamespacedName) (address string, err error) {
+	status, body, err := c.send(ctx, http.MethodGet, name, nil)
+	switch {
+	case status == http.StatusNotFound:
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	var found entry
+	if err := json.Unmarshal(body, &found); err != nil {
+		return "", fmt.Errorf("the entry of %s: %w", name, err)
+	}
+	return found.Address, nil
+}
+
 // Put creates or replaces the entry of a name.
 func (c *Client) Put(ctx context.Context, name types.NamespacedName, address string) error {
 	body, err := json.Marshal(entry{address})
 	if err != nil {
 		return err
 	}
-	_, err = c.send(ctx, http.MethodPut, name, body)
+	_, _, err = c.send(ctx, http.MethodPut, name, body)
 	return err
 }
 
 // Delete removes the entry of a name. It returns nil if there is none.
 func (c *Client) Delete(ctx context.Context, name types.NamespacedName) error {
-	status, err := c.send(ctx, http.MethodDelete, name, nil)
+	status, _, err := c.send(ctx, http.MethodDelete, name, nil)
 	if status == http.StatusNotFound {
 		return nil
 	}
 	return err
 }
 
-// send sends a request and returns the status of the answer. Any status but 2xx is an error.
-func (c *Client) send(ctx context.Context, method string, name types.NamespacedName, body []byte) (status int, err error) {
+// maxAnswer is the largest answer that is read, in bytes.
+const maxAnswer = 64 << 10
+
+// send sends a request and returns the status and the body of the answer. Any status but 2xx is an error.
+func (c *Client) send(ctx context.Context, method string, name types.NamespacedName, content []byte) (status int, body []byte, err error) {
 	target := c.base.JoinPath("caches", name.Namespace, name.Name).String()
-	request, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(content))
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	answer, err := c.http.Do(request)
 	if err != nil {
-		return 0, err // which names method and URL, without a password
+		return 0, nil, err // which names method and URL, without a password
 	}
 	defer answer.Body.Close()
-	if _, err := io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)); err != nil { // so that the connection is used again
-		return 0, fmt.Errorf("%s %s: %w", method, request.URL.Redacted(), err)
+	body, err = io.ReadAll(io.LimitReader(answer.Body, maxAnswer)) // to its end, so that the connection is used again
+	if err != nil {
+		return 0, nil, fmt.Errorf("%s %s: %w", method, request.URL.Redacted(), err)
 	}
 	if answer.StatusCode/100 != 2 {
-		return answer.StatusCode, fmt.Errorf("%s %s: %s", method, request.URL.Redacted(), answer.Status)
+		return answer.StatusCode, nil, fmt.Errorf("%s %s: %s", method, request.URL.Redacted(), answer.Status)
 	}
-	return answer.StatusCode, nil
+	return answer.StatusCode, body, nil
 }

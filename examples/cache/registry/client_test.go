@@ -25,10 +25,16 @@ func TestClient(t *testing.T) {
 	for range 2 {
 		require.NoError(t, c.Put(t.Context(), web, "web.shop.svc:6379"))
 		assert.Equal(t, map[string]string{"shop/web": "web.shop.svc:6379"}, fake.Entries())
+		address, err := c.Get(t.Context(), web)
+		require.NoError(t, err)
+		assert.Equal(t, "web.shop.svc:6379", address)
 	}
 	for range 2 {
 		require.NoError(t, c.Delete(t.Context(), web), "it may be gone already")
 		assert.Empty(t, fake.Entries())
+		address, err := c.Get(t.Context(), web)
+		require.NoError(t, err)
+		assert.Empty(t, address)
 	}
 }
 

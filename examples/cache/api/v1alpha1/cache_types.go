@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/opblocks/opblocks/ownedresources/overlay"
+	"github.com/opblocks/opblocks/reconcile/external"
 	"github.com/opblocks/opblocks/reconcile/scheduledjobs"
 )
 
@@ -85,9 +86,13 @@ type CacheStatus struct {
 	// +optional
 	PasswordSecret string `json:"passwordSecret,omitempty"`
 
-	// RegisteredAddress is the address that the registry was told.
+	// RegisteredAddress is the address that the registry has.
 	// +optional
 	RegisteredAddress string `json:"registeredAddress,omitempty"`
+
+	// Registration is the entry in the registry.
+	// +optional
+	Registration external.Record `json:"registration,omitzero"`
 
 	// Backup is the state of the backups.
 	// +kubebuilder:validation:XValidation:rule="(!has(self.lastScheduleTime) || type(self.lastScheduleTime) == google.protobuf.Timestamp) && (!has(self.lastSuccessfulTime) || type(self.lastSuccessfulTime) == google.protobuf.Timestamp) && (!has(self.nextScheduleTime) || type(self.nextScheduleTime) == google.protobuf.Timestamp) && (!has(self.scheduleSince) || type(self.scheduleSince) == google.protobuf.Timestamp)",message="every time must be one of RFC 3339"

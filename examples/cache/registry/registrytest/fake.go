@@ -21,6 +21,7 @@ type Registry struct {
 func New() *Registry {
 	r := &Registry{entries: map[string]string{}}
 	r.HandleFunc("PUT /caches/{namespace}/{name}", r.put)
+	r.HandleFunc("GET /caches/{namespace}/{name}", r.get)
 	r.HandleFunc("DELETE /caches/{namespace}/{name}", r.delete)
 	return r
 }
@@ -45,6 +46,17 @@ func (r *Registry) put(w http.ResponseWriter, request *http.Request) {
 	defer r.mu.Unlock()
 	r.entries[nameIn(request)] = entry.Address
 	w.WriteHeader(http.StatusNoContent)
+}
+
+func (r *Registry) get(w http.ResponseWriter, request *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	address, ok := r.entries[nameIn(request)]
+	if !ok {
+		http.NotFound(w, request)
+		return
+	}
+	_ = json.NewEncoder(w).Encode(map[string]string{"address": address}) // a client that has gone needs no answer
 }
 
 func (r *Registry) delete(w http.ResponseWriter, request *http.Request) {
