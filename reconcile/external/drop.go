@@ -25,6 +25,14 @@ func (p *pass[T, S]) dropFormer(ctx context.Context) error {
 	return nil
 }
 
+// dropAll deletes what belongs to the object. The record stays as it is: the object goes with it.
+func (p *pass[T, S]) dropAll(ctx context.Context) error {
+	if err := p.dropFormer(ctx); err != nil || p.record.isEmpty() {
+		return err
+	}
+	return p.drop(ctx, p.record.Reference)
+}
+
 // drop deletes one thing, if it is ours, and returns a wait until the API does not show it any more.
 func (p *pass[T, S]) drop(ctx context.Context, ref Reference) error {
 	if ref.Pending {
@@ -57,10 +65,10 @@ func (p *pass[T, S]) drop(ctx context.Context, ref Reference) error {
 
 // awaitGrace returns a wait while the API may not show yet what was created.
 func (p *pass[T, S]) awaitGrace(ref Reference) error {
-	if p.record.Since == nil || p.Grace == 0 {
+	if ref.Since == nil {
 		return nil
 	}
-	if left := p.record.Since.Add(p.Grace).Sub(p.Clock.Now()); left > 0 {
+	if left := ref.Since.Add(p.Grace).Sub(p.Clock.Now()); left > 0 {
 		return reconcile.Wait(ReasonDeleting, left, "%s may have been created, and the API does not show it yet", ref)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,23 +25,18 @@ type Reference struct {
 	// Pending is true while it is not known whether the creation had an effect.
 	// +optional
 	Pending bool `json:"pending,omitempty"`
-}
-
-// String returns the ID, or else the key.
-func (r Reference) String() string {
-	if r.ID != "" {
-		return r.ID
-	}
-	return r.Key
-}
-
-// Record says what belongs to an object outside of the cluster. Make it a field of the status. The zero value says that nothing does.
-type Record struct {
-	Reference `json:",inline"`
 
 	// Since is when the creation was begun.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
+}
+
+// String returns the ID, or else the key, or "it" if there is neither.
+func (r Reference) String() string { return cmp.Or(r.ID, r.Key, "it") }
+
+// Record says what belongs to an object outside of the cluster. Make it a field of the status. The zero value says that nothing does.
+type Record struct {
+	Reference `json:",inline"`
 
 	// Version is the answer of [Resource.Version] at the last update or creation.
 	// +optional
@@ -73,4 +69,7 @@ func (r *Record) DeepCopyInto(out *Record) {
 	*out = *r
 	out.Since = r.Since.DeepCopy()
 	out.Former = slices.Clone(r.Former)
+	for i := range out.Former {
+		out.Former[i].Since = out.Former[i].Since.DeepCopy()
+	}
 }

@@ -85,8 +85,8 @@ type Resource[T client.Object, S any] struct {
 	// ObserveOnly reports whether the thing is only observed: it is neither created, updated nor deleted. Optional.
 	ObserveOnly func(obj T) bool
 
-	// Observed is told of the state after each observation, and after each creation and update, for which it is observed once more. It may change the status of obj, for example with an address or a
-	// default that the API chose. Optional.
+	// Observed is told of the state after each observation. With it, the thing is observed once more after each creation and update. It may
+	// change the status of obj, for example by an address or a default that the API chose. Optional.
 	Observed func(obj T, state S)
 
 	// Server returns the server that has the thing, if there are several. A server that gives no answer is spared: for a second at first, and

@@ -77,11 +77,7 @@ func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) error
 	p := s.pass(c, obj)
 	p.visit.urgent = true
 	if !p.retains() {
-		if !p.record.isEmpty() {
-			p.record.Former = append(p.record.Former, p.record.Reference)
-			p.record.Reference = Reference{}
-		}
-		if err := p.atServer(ctx, p.dropFormer); err != nil {
+		if err := p.atServer(ctx, p.dropAll); err != nil {
 			return err
 		}
 	}

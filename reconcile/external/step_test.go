@@ -269,6 +269,30 @@ func TestGrace(t *testing.T) {
 	require.False(t, e.object.Status.Account.Pending)
 }
 
+// TestGraceOfFormerKey changes the key while the API does not show yet what was created under the former one.
+func TestGraceOfFormerKey(t *testing.T) {
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) { r.Grace, r.Others = time.Minute, nil })
+	e.api.hidden = true
+	e.pass()
+	e.edit(func(a *Account) { a.Spec.Login = "bob" })
+	e.pass()
+	e.clock.SetTime(e.clock.Now().Add(30 * time.Second))
+	e.api.fail = func(call string) (before, after error) {
+		if call == "get alice" { // the API shows the new one before the former one
+			return external.ErrNotFound, nil
+		}
+		return nil, nil
+	}
+	e.api.hidden = false
+	_, reason, after := e.pass()
+	require.Equal(t, external.ReasonDeleting, reason)
+	require.Equal(t, 30*time.Second, after)
+	e.api.fail = nil
+	_, reason, _ = e.pass()
+	require.Equal(t, "Succeeded", reason)
+	require.NotContains(t, e.api.entries, "alice", "it is not left behind")
+}
+
 func TestObserveOnly(t *testing.T) {
 	seen := 0
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
