@@ -115,7 +115,12 @@ func resource(api api, identity external.Identity) external.Resource[*Account, e
 		IsOurs: func(a *Account, _ external.Reference, observed entry) bool {
 			return observed.Owner == a.Namespace+"/"+a.Name
 		},
-		Adopt: func(a *Account, _ entry) bool { return a.Spec.Adopt },
+		Adopt: func(a *Account, _ entry) error {
+			if !a.Spec.Adopt {
+				return external.ErrExists
+			}
+			return nil
+		},
 		Others: func(ctx context.Context, c client.Reader, _ *Account, key string) (found []*Account, err error) {
 			var all AccountList
 			if err := c.List(ctx, &all); err != nil {

@@ -2,77 +2,175 @@ package external
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/opblocks/opblocks/reconcile"
 )
 
-// maxCircle is the largest number of objects that wait for each other in a circle and are looked at.
-const maxCircle = 16
+// ClaimedError is the wait of an object for another one that has the better claim to a key.
+type ClaimedError struct {
+	Group string               // the answer of [Resource.Group]
+	By    types.NamespacedName // the other object
+	// Endless reports that more than [MaxCircle] objects wait for each other, perhaps in a circle.
+	Endless bool
+}
 
-// await returns a wait while another object has the key, also if it is about to drop it. If objects wait for each other in a circle, as
-// after two keys were swapped, the oldest one first drops what it does not want any more.
-func (p *pass[T, S]) await(ctx context.Context) error {
-	if p.Others == nil || p.Key == nil || !p.record.isEmpty() {
+// Error implements error.
+func (e *ClaimedError) Error() string {
+	message := fmt.Sprintf("%s belongs to %s", e.Group, e.By)
+	if e.Endless {
+		message += fmt.Sprintf("; more than %d objects wait for each other: if they do so in a circle, give one of them a name that nobody has", MaxCircle)
+	}
+	return message
+}
+
+// Waiting implements [reconcile.Waiter].
+func (e *ClaimedError) Waiting() (reason string, after time.Duration) {
+	return ReasonClaimed, firstLook
+}
+
+// claim makes the object hold its keys in the memory of this process, or returns a wait for the object that precedes it.
+func (p *pass[T, S]) claim(ctx context.Context) error {
+	if p.Others == nil {
 		return nil
 	}
-	holder, err := p.holder(ctx, p.obj)
-	if err != nil || holder == nil {
-		return err
-	}
-	first, err := p.isFirstOfCircle(ctx, *holder)
-	if err != nil {
-		return err
-	}
-	if first {
-		if err := p.dropFormer(ctx); err != nil {
+	acquires := slices.ContainsFunc(p.keys, p.isMissing)
+	for _, group := range p.groups(p.obj) {
+		others, err := p.others(ctx, p.obj, group)
+		if err != nil {
 			return err
 		}
-	}
-	return reconcile.Wait(ReasonClaimed, firstLook, "%s belongs to %s", p.key, client.ObjectKeyFromObject(*holder))
-}
-
-// holder returns the object that has what obj wants, or nil. If several do, it returns the oldest.
-func (p *pass[T, S]) holder(ctx context.Context, obj T) (*T, error) {
-	key := p.Key(obj)
-	others, err := p.Others(ctx, p.client, obj, key)
-	if err != nil {
-		return nil, err
-	}
-	var oldest *T
-	for _, other := range others {
-		if other.GetUID() != obj.GetUID() && holds(p.Record(other), key) && (oldest == nil || isOlder(other, *oldest)) {
-			oldest = &other
+		if other := p.betterClaim(others, group, acquires); other != nil {
+			return p.yield(ctx, &ClaimedError{Group: group, By: client.ObjectKeyFromObject(*other)})
+		}
+		isRival := func(key string, h holder) bool {
+			return (acquires || slices.Contains(p.keys, key)) &&
+				slices.ContainsFunc(others, func(other T) bool { return other.GetUID() == h.uid }) // else it is gone
+		}
+		keys := slices.DeleteFunc(slices.Clone(p.keys), func(key string) bool { return p.group(key) != group })
+		if h := p.claims.take(p.obj, group, keys, isRival); h != nil {
+			return &ClaimedError{Group: group, By: h.NamespacedName}
 		}
 	}
-	return oldest, nil
+	return nil
 }
 
-func holds(r *Record, key string) bool {
-	return !r.isEmpty() && r.Key == key || slices.ContainsFunc(r.Former, func(f Reference) bool { return f.Key == key })
+// unclaim lets others have the keys that are neither recorded nor among these.
+func (p *pass[T, S]) unclaim(keys ...string) {
+	if p.Others != nil {
+		p.claims.keep(p.obj.GetUID(), append(keys, keysOf(p.all)...))
+	}
 }
 
-// isFirstOfCircle follows the objects that wait for each other. It reports whether they lead back to the object of the pass, and none of them
-// is older.
-func (p *pass[T, S]) isFirstOfCircle(ctx context.Context, next T) (bool, error) {
-	for range maxCircle {
+// letGo writes the record if others may wait for a key that it does not have any more.
+func (p *pass[T, S]) letGo(ctx context.Context) error {
+	if p.Others == nil {
+		return nil
+	}
+	return p.checkpoint(ctx)
+}
+
+func (p *pass[T, S]) group(key string) string {
+	if p.Group == nil {
+		return key
+	}
+	return p.Group(key)
+}
+
+// groups returns the groups of the keys that are desired of an object.
+func (p *pass[T, S]) groups(obj T) (groups []string) {
+	for _, key := range p.keysOf(obj) {
+		groups = append(groups, p.group(key))
+	}
+	slices.Sort(groups)
+	return slices.Compact(groups)
+}
+
+// others returns the other objects that have something of a group, or want it.
+func (p *pass[T, S]) others(ctx context.Context, obj T, group string) ([]T, error) {
+	all, err := p.Others(ctx, p.client, obj, group)
+	return slices.DeleteFunc(all, func(other T) bool { return other.GetUID() == obj.GetUID() }), err
+}
+
+// claimed is what the record of an object says of a key or a group.
+type claimed int
+
+const (
+	nothing   claimed = iota
+	pending           // it is perhaps not the object's
+	confirmed         // it is the object's
+)
+
+// has returns the most that the record of an object says of the keys for which is returns true.
+func (p *pass[T, S]) has(obj T, is func(key string) bool) claimed {
+	most := nothing
+	for _, ref := range p.Record(obj).all() {
 		switch {
-		case next.GetUID() == p.obj.GetUID():
-			return true, nil
-		case isOlder(next, p.obj), next.GetDeletionTimestamp() != nil:
-			return false, nil
-		case holds(&Record{Reference: p.Record(next).Reference}, p.Key(next)): // it waits for nobody
-			return false, nil
+		case !is(ref.Key):
+		case ref.Pending:
+			most = max(most, pending)
+		default:
+			most = confirmed
 		}
-		holder, err := p.holder(ctx, next)
-		if err != nil || holder == nil {
-			return false, err
-		}
-		next = *holder
 	}
-	return false, nil
+	return most
+}
+
+func (p *pass[T, S]) hasOf(obj T, group string) claimed {
+	return p.has(obj, func(key string) bool { return p.group(key) == group })
+}
+
+// wants reports whether an object asks for a key of a group.
+func (p *pass[T, S]) wants(obj T, group string) bool {
+	return obj.GetDeletionTimestamp() == nil && slices.Contains(p.groups(obj), group)
+}
+
+// betterClaim returns the object that precedes the object of the pass, or nil. If several do, it returns the one that precedes the others,
+// so that the condition does not change from pass to pass.
+func (p *pass[T, S]) betterClaim(others []T, group string, acquires bool) (first *T) {
+	for _, other := range others {
+		if p.precedes(other, group, acquires) && (first == nil || p.isBefore(other, *first, group)) {
+			first = &other
+		}
+	}
+	return first
+}
+
+// precedes reports whether the object of the pass waits for another one. A group belongs to the object that has a confirmed key of it, then to
+// the one that has a pending key, then to the older one, then to the first by name. If all keys of an object are confirmed, it acquires none,
+// and waits only for an older one that has the same key.
+func (p *pass[T, S]) precedes(other T, group string, acquires bool) bool {
+	if !acquires {
+		return isOlder(other, p.obj) && slices.ContainsFunc(p.keys, func(key string) bool { return p.keeps(other, key) })
+	}
+	own, theirs := p.hasOf(p.obj, group), p.hasOf(other, group)
+	return theirs == confirmed || theirs > own || theirs == own && p.wants(other, group) && isOlder(other, p.obj)
+}
+
+// keeps reports whether an object has a key and wants it.
+func (p *pass[T, S]) keeps(obj T, key string) bool {
+	return p.wants(obj, p.group(key)) && slices.Contains(p.keysOf(obj), key) &&
+		p.has(obj, func(other string) bool { return other == key }) == confirmed
+}
+
+// isBefore orders by what the objects have of a group, then by age.
+func (p *pass[T, S]) isBefore(one, other T, group string) bool {
+	if has, otherHas := p.hasOf(one, group), p.hasOf(other, group); has != otherHas {
+		return has > otherHas
+	}
+	return isOlder(one, other)
+}
+
+// isShared reports whether another object has a key too, and wants it. Such a thing is not deleted.
+func (p *pass[T, S]) isShared(ctx context.Context, key string) (bool, error) {
+	if p.Others == nil {
+		return false, nil
+	}
+	others, err := p.others(ctx, p.obj, p.group(key))
+	return slices.ContainsFunc(others, func(other T) bool { return p.keeps(other, key) }), err
 }
 
 // isOlder orders by creation time, then by namespace and name.

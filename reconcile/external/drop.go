@@ -13,28 +13,42 @@ const firstLook = 5 * time.Second
 
 // dropFormer deletes what the object had under former keys, one after the other.
 func (p *pass[T, S]) dropFormer(ctx context.Context) error {
-	for len(p.record.Former) > 0 {
+	for _, ref := range p.former() {
 		if !p.retains() {
-			if err := p.drop(ctx, p.record.Former[0]); err != nil {
+			if err := p.drop(ctx, ref); err != nil {
 				return err
 			}
 		}
-		p.record.Former = p.record.Former[1:]
+		p.remove(ref.Key)
 	}
-	p.record.Former = nil
 	return nil
 }
 
-// dropAll deletes what belongs to the object. The record stays as it is: the object goes with it.
-func (p *pass[T, S]) dropAll(ctx context.Context) error {
-	if err := p.dropFormer(ctx); err != nil || p.record.isEmpty() {
-		return err
+// dropAll deletes what belongs to the object. While all of it goes, the record stays as it is: the object goes with it.
+func (p *pass[T, S]) dropAll(ctx context.Context) (err error) {
+	var dropped []string
+	defer func() {
+		if err != nil {
+			for _, key := range dropped {
+				p.remove(key)
+			}
+		}
+	}()
+	for _, ref := range p.all {
+		if err := p.drop(ctx, ref); err != nil {
+			return err
+		}
+		dropped = append(dropped, ref.Key)
 	}
-	return p.drop(ctx, p.record.Reference)
+	return nil
 }
 
 // drop deletes one thing, if it is ours, and returns a wait until the API does not show it any more.
 func (p *pass[T, S]) drop(ctx context.Context, ref Reference) error {
+	isShared, err := p.isShared(ctx, ref.Key)
+	if err != nil || isShared {
+		return err
+	}
 	if ref.Pending {
 		if ref.ID == "" && p.Identity == ByID {
 			return p.unknown(ref)
@@ -44,11 +58,11 @@ func (p *pass[T, S]) drop(ctx context.Context, ref Reference) error {
 			return p.awaitGrace(ref)
 		case err != nil:
 			return err
-		case p.IsOurs != nil && !p.IsOurs(p.obj, ref, observed):
+		case !p.isOurs(ref, observed):
 			return nil
 		}
 	}
-	if err := reconcile.Checkpoint(ctx); err != nil {
+	if err := p.checkpoint(ctx); err != nil {
 		return err
 	}
 	if err := p.call(ctx, func(ctx context.Context) error { return p.Delete(ctx, p.obj, ref) }); err != nil {

@@ -36,7 +36,12 @@ func (r Reference) String() string { return cmp.Or(r.ID, r.Key, "it") }
 
 // Record says what belongs to an object outside of the cluster. Make it a field of the status. The zero value says that nothing does.
 type Record struct {
+	// Reference is the thing, with [Resource.Key].
 	Reference `json:",inline"`
+
+	// Things has one entry for each key that has one, with [Resource.Keys].
+	// +optional
+	Things []Reference `json:"things,omitempty"`
 
 	// Version is the answer of [Resource.Version] at the last update or creation.
 	// +optional
@@ -51,8 +56,16 @@ type Record struct {
 	Former []Reference `json:"former,omitempty"`
 }
 
-// isEmpty reports whether nothing was created under the present key.
-func (r *Record) isEmpty() bool { return r.Reference == Reference{} }
+// present returns what is recorded without the former things.
+func (r *Record) present() []Reference {
+	if r.Reference == (Reference{}) {
+		return r.Things
+	}
+	return append([]Reference{r.Reference}, r.Things...)
+}
+
+// all returns everything that is recorded.
+func (r *Record) all() []Reference { return slices.Concat(r.present(), r.Former) }
 
 // DeepCopy returns a copy of the record, and nil for nil. The code that controller-gen generates for a pointer calls it.
 func (r *Record) DeepCopy() *Record {
@@ -68,8 +81,13 @@ func (r *Record) DeepCopy() *Record {
 func (r *Record) DeepCopyInto(out *Record) {
 	*out = *r
 	out.Since = r.Since.DeepCopy()
-	out.Former = slices.Clone(r.Former)
-	for i := range out.Former {
-		out.Former[i].Since = out.Former[i].Since.DeepCopy()
+	out.Things, out.Former = copyOf(r.Things), copyOf(r.Former)
+}
+
+func copyOf(references []Reference) []Reference {
+	out := slices.Clone(references)
+	for i := range out {
+		out[i].Since = out[i].Since.DeepCopy()
 	}
+	return out
 }

@@ -37,8 +37,16 @@ type Resource[T client.Object, S any] struct {
 	Record func(obj T) *Record
 
 	// Key returns the name of the thing, in the terms of its API. If it changes, the step creates the new thing before it deletes the
-	// former one. With [ByKey] it must not be empty, and the keys of two objects must differ. It is optional with [ByID] and [ByToken].
+	// former one, unless Recreate is set. With [ByKey] it must not be empty, and the keys of two objects must differ. It is optional with [ByID] and [ByToken].
 	Key func(obj T) string
+
+	// Keys takes the place of Key if an object has several things, one for each key, such as an account on several hosts. All of them
+	// have the same desired state, or [Resource.Create] and [Resource.Update] choose from it by the key of the reference. Optional.
+	Keys func(obj T) []string
+
+	// Save writes the record into the status, if the status keeps it in fields of its own: Record then returns a record that is made from
+	// these fields. Save is called when the record has changed, before the status is written. Optional.
+	Save func(obj T, record *Record)
 
 	// Identity says how a creation is found again whose answer was lost. Default: [ByKey].
 	Identity Identity
@@ -70,14 +78,26 @@ type Resource[T client.Object, S any] struct {
 	// the token. Optional: without it, what is found is taken to be ours, since nothing was there right before.
 	IsOurs func(obj T, ref Reference, observed S) bool
 
-	// Adopt reports whether obj may take over what exists and is not recorded. It should ask for a request in the object, and for a proof
-	// in the observed state. Optional: without it nothing is taken over.
-	Adopt func(obj T, observed S) bool
+	// Adopt returns nil if obj may take over what exists and is not recorded, and else an error, such as [ErrExists]. It should ask for a
+	// request in the object, and for a proof in the observed state. Optional: without it nothing is taken over.
+	Adopt func(obj T, observed S) error
 
-	// Others returns the objects whose key is this one, and those whose record has it; a field index finds them. obj may be among them. Optional:
-	// with it, an object waits until another one has dropped a key, and two objects can swap their keys. Without it, the later one reports
-	// AlreadyExists.
-	Others func(ctx context.Context, c client.Reader, obj T, key string) ([]T, error)
+	// Admit returns an error if a thing must not become obj's: it is asked before the thing is created, with observed nil, and before it is
+	// taken over. It may call the API. If the error is made by [reconcile.Wait] or [Refused], the thing is not recorded. Optional.
+	Admit func(ctx context.Context, c client.Client, obj T, ref Reference, observed *S) error
+
+	// Others returns the objects that want a group, and those whose record has a key of it; a field index finds them. obj may be among
+	// them. Optional: with it, an object waits for the one that has the better claim, also while another one has yet to drop the key, with
+	// a [ClaimedError]. Two objects can swap their keys. Without it, the later one reports AlreadyExists. Watch the kind with
+	// [reconcile.Watching], so that an object goes on as soon as it can.
+	Others func(ctx context.Context, c client.Reader, obj T, group string) ([]T, error)
+
+	// Group returns what can belong to one object only, if that is more than one key, such as the user name of accounts on several hosts.
+	// Default: the key.
+	Group func(key string) string
+
+	// Recreate deletes what obj has under former keys before it creates the new one. Default: the new one is created first.
+	Recreate bool
 
 	// Retain reports whether the thing is left as it is when obj is deleted, or when its key changes. Optional.
 	Retain func(obj T) bool
@@ -88,6 +108,13 @@ type Resource[T client.Object, S any] struct {
 	// Observed is told of the state after each observation. With it, the thing is observed once more after each creation and update. It may
 	// change the status of obj, for example by an address or a default that the API chose. Optional.
 	Observed func(obj T, state S)
+
+	// Ready returns an error while a thing that is as desired cannot be used yet, such as [reconcile.Wait] while the API still prepares
+	// it. With it, the thing is observed once more after each creation and update. Optional.
+	Ready func(obj T, observed S) error
+
+	// Succeeded returns the reason and the message of the condition of an object whose things are as desired. Optional.
+	Succeeded func(obj T) (reason, message string)
 
 	// Server returns the server that has the thing, if there are several. A server that gives no answer is spared: for a second at first, and
 	// at most for 15 seconds, no object calls it. Then one tries, while the others wait. Objects of other servers go on. Optional.
@@ -128,7 +155,7 @@ func (r *Resource[T, S]) validate() error {
 		missing bool
 	}{
 		{"Record", r.Record == nil},
-		{"Key", r.Key == nil && r.Identity == ByKey},
+		{"Key", r.Key == nil && r.Keys == nil && r.Identity == ByKey},
 		{"Observe", r.Observe == nil},
 		{"Desired", r.Desired == nil},
 		{"Differs", r.Differs == nil},
@@ -139,6 +166,9 @@ func (r *Resource[T, S]) validate() error {
 		if field.missing {
 			errs = append(errs, fmt.Errorf("set %s", field.name))
 		}
+	}
+	if r.Key != nil && r.Keys != nil {
+		errs = append(errs, errors.New("set Key or Keys, and not both"))
 	}
 	if r.Concurrency < 0 {
 		errs = append(errs, fmt.Errorf("set Concurrency to 0 for no limit, or to more; it is %d", r.Concurrency))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -18,6 +19,7 @@ type Step[T client.Object, S any] struct {
 
 	invalid error
 	synced  memory
+	claims  claims
 	gate    gate
 }
 
@@ -37,17 +39,13 @@ func (s *Step[T, S]) Watched() []client.Object { return nil }
 // SetupWithBuilder implements [reconcile.Watcher]. It returns an error if a field of the resource is missing or impossible.
 func (s *Step[T, S]) SetupWithBuilder(ctrl.Manager, *ctrl.Builder) error { return s.invalid }
 
-// Reconcile creates or updates the thing of obj, and deletes what it had under former keys. If nothing has changed, it does not call the
-// API.
+// Reconcile creates or updates what is desired, and deletes what obj had under former keys. If nothing has changed, it does not call the API.
 func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 	if s.invalid != nil {
 		return s.invalid
 	}
 	p := s.pass(c, obj)
-	if s.Key != nil {
-		p.key = s.Key(obj)
-	}
-	if p.key == "" && s.Identity == ByKey {
+	if p.keys = s.keysOf(obj); slices.Contains(p.keys, "") && s.Identity == ByKey {
 		return reconcile.Stalled(ReasonInvalidKey, errors.New("the key is empty"))
 	}
 	if s.Version != nil {
@@ -57,16 +55,24 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) erro
 		}
 	}
 	last, now := s.synced.get(obj.GetUID()), s.Clock.Now()
+	reason, message := p.success()
 	if p.isAsAfter(last) && now.Before(last.due) && !reconcile.Requested(ctx) {
-		return reconcile.Success("", last.due.Sub(now), "%s", p.success())
+		return reconcile.Success(reason, last.due.Sub(now), "%s", message)
 	}
 	p.visit.urgent = reconcile.Requested(ctx) || p.isChanged()
-	if err := p.atServer(ctx, p.sync); err != nil {
+	before := keysOf(p.all)
+	err := p.atServer(ctx, p.sync)
+	if err == nil {
+		p.record.Generation = obj.GetGeneration()
+	}
+	p.store()
+	p.unclaim(before...) // the status is not yet written
+	if err != nil {
 		return err
 	}
-	p.record.Generation = obj.GetGeneration()
 	s.synced.set(obj.GetUID(), synced{generation: obj.GetGeneration(), version: p.version, due: s.Clock.Now().Add(s.Every)})
-	return reconcile.Success("", s.Every, "%s", p.success())
+	reason, message = p.success()
+	return reconcile.Success(reason, s.Every, "%s", message)
 }
 
 // Finalize deletes what belongs to obj, unless it is retained. It succeeds when the API does not show it any more.
@@ -77,16 +83,35 @@ func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) error
 	p := s.pass(c, obj)
 	p.visit.urgent = true
 	if !p.retains() {
-		if err := p.atServer(ctx, p.dropAll); err != nil {
+		err := p.atServer(ctx, p.dropAll)
+		p.store()
+		if err != nil {
 			return err
 		}
 	}
 	s.synced.forget(obj.GetUID())
+	s.claims.keep(obj.GetUID(), nil)
 	return nil
 }
 
+// keysOf returns the keys of what is desired.
+func (s *Step[T, S]) keysOf(obj T) []string {
+	switch {
+	case s.Keys != nil:
+		return s.Keys(obj)
+	case s.Key != nil:
+		return []string{s.Key(obj)}
+	}
+	return []string{""} // with ByID and ByToken
+}
+
+// pass returns a pass whose desired keys are the recorded ones.
 func (s *Step[T, S]) pass(c client.Client, obj T) *pass[T, S] {
 	p := &pass[T, S]{Step: s, client: c, obj: obj, record: s.Record(obj)}
+	p.keys, p.all = keysOf(p.record.present()), p.record.all()
+	if s.Save != nil {
+		p.saved = *p.record.DeepCopy()
+	}
 	p.visit.gate, p.visit.now = &s.gate, s.Clock.Now
 	if s.Server != nil {
 		p.visit.server = s.Server(obj)

@@ -48,7 +48,7 @@ func registration(r *registry.Client) reconcile.Step[*storev1alpha1.Cache] {
 		Delete: func(ctx context.Context, c *storev1alpha1.Cache, _ external.Reference) error {
 			return r.Delete(ctx, client.ObjectKeyFromObject(c))
 		},
-		Adopt:    func(*storev1alpha1.Cache, string) bool { return true }, // nobody else uses the names of Caches
+		Adopt:    func(*storev1alpha1.Cache, string) error { return nil }, // nobody else uses the names of Caches
 		Observed: func(c *storev1alpha1.Cache, address string) { c.Status.RegisteredAddress = address },
 	})
 }

@@ -1,0 +1,100 @@
+package external
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+// candidate is what was found under a desired key.
+type candidate[S any] struct {
+	key       string
+	observed  *S   // nil if it does not exist, or was created and not observed since
+	missing   bool // it is to be created
+	foreign   bool // it is not known to be ours: it is to be created or taken over
+	wasFaster bool // it was created by an earlier pass, whose version is unknown
+}
+
+// find observes the desired things. It returns an error if one of them must not become ours. It changes nothing, neither outside nor in
+// the record, but for what is recorded and turns out to belong to somebody else.
+func (p *pass[T, S]) find(ctx context.Context) ([]*candidate[S], error) {
+	var found []*candidate[S]
+	for _, key := range p.keys {
+		ref, recorded := p.get(key)
+		observed, err := p.observe(ctx, ref)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			found = append(found, &candidate[S]{key: key, missing: true, foreign: true})
+			continue
+		case err != nil:
+			return nil, err
+		}
+		f := &candidate[S]{key: key, observed: &observed, foreign: !recorded || ref.Pending && !p.isOurs(ref, observed)}
+		if f.foreign {
+			if err := p.adopt(f); err != nil {
+				return nil, err
+			}
+		}
+		found = append(found, f)
+	}
+	return found, p.admit(ctx, found)
+}
+
+func (p *pass[T, S]) isOurs(ref Reference, observed S) bool {
+	return p.IsOurs == nil || p.IsOurs(p.obj, ref, observed)
+}
+
+// wasFormer reports whether the key was not desired by the last pass.
+func (p *pass[T, S]) wasFormer(key string) bool {
+	return slices.ContainsFunc(p.record.Former, func(ref Reference) bool { return ref.Key == key })
+}
+
+// adopt returns an error if a thing that is not ours must not be taken over. Then it is not recorded any more.
+func (p *pass[T, S]) adopt(f *candidate[S]) error {
+	err := ErrExists
+	if p.Adopt != nil {
+		err = p.Adopt(p.obj, *f.observed)
+	}
+	if err != nil {
+		p.remove(f.key)
+	}
+	if errors.Is(err, ErrExists) {
+		return reconcile.Stalled(ReasonExists,
+			fmt.Errorf("%s exists and was not created for this object: it is left alone; choose another name, or delete it if nobody needs it", f.key))
+	}
+	return err
+}
+
+// admit returns an error if one of the things must not be created or taken over. Then none of them is recorded any more.
+func (p *pass[T, S]) admit(ctx context.Context, found []*candidate[S]) error {
+	if p.Admit == nil {
+		return nil
+	}
+	for _, f := range found {
+		if !f.foreign {
+			continue
+		}
+		ref, _ := p.get(f.key)
+		err := p.call(ctx, func(ctx context.Context) error { return p.Admit(ctx, p.client, p.obj, ref, f.observed) })
+		if err == nil {
+			continue
+		}
+		if _, waits := errors.AsType[reconcile.Waiter](err); waits || isRefused(err) {
+			p.unrecord(found)
+		}
+		return err
+	}
+	return nil
+}
+
+// unrecord removes what is not ours from the record.
+func (p *pass[T, S]) unrecord(found []*candidate[S]) {
+	for _, f := range found {
+		if f.foreign {
+			p.remove(f.key)
+		}
+	}
+}
