@@ -32,6 +32,7 @@ type AccountSpec struct {
 
 type AccountStatus struct {
 	Account    external.Record    `json:"account,omitzero"`
+	Login      string             `json:"login,omitempty"`
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 

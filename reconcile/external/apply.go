@@ -178,6 +178,8 @@ func (p *pass[T, S]) existsAlready(ctx context.Context, f *candidate[S], wasPend
 		if err := p.adopt(f); err != nil {
 			return err
 		}
+		p.remove(f.key)
+		return reconcile.Wait(ReasonExists, firstLook, "%s was created by somebody else just now", f.key) // it has yet to be admitted
 	}
 	ref.Pending = false
 	p.set(ref)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -39,7 +40,7 @@ func (p *pass[T, S]) claim(ctx context.Context) error {
 	}
 	acquires := slices.ContainsFunc(p.keys, p.isMissing)
 	for _, group := range p.groups(p.obj) {
-		others, err := p.others(ctx, p.obj, group)
+		others, err := p.others(ctx, p.client, p.obj, group)
 		if err != nil {
 			return err
 		}
@@ -90,8 +91,8 @@ func (p *pass[T, S]) groups(obj T) (groups []string) {
 }
 
 // others returns the other objects that have something of a group, or want it.
-func (p *pass[T, S]) others(ctx context.Context, obj T, group string) ([]T, error) {
-	all, err := p.Others(ctx, p.client, obj, group)
+func (p *pass[T, S]) others(ctx context.Context, c client.Reader, obj T, group string) ([]T, error) {
+	all, err := p.Others(ctx, c, obj, group)
 	return slices.DeleteFunc(all, func(other T) bool { return other.GetUID() == obj.GetUID() }), err
 }
 
@@ -164,12 +165,43 @@ func (p *pass[T, S]) isBefore(one, other T, group string) bool {
 	return isOlder(one, other)
 }
 
+// Waiting returns the objects that may go on because obj has changed or is gone: those that have a key of its groups, and the oldest one that
+// wants each group. The others that want it would only wait for that one, however many there are. Give it to [reconcile.Watching].
+func (s *Step[T, S]) Waiting(ctx context.Context, c client.Reader, obj T) []ctrl.Request {
+	p := &pass[T, S]{Step: s, obj: obj}
+	groups := p.groups(obj)
+	for _, ref := range s.Record(obj).all() {
+		groups = append(groups, p.group(ref.Key))
+	}
+	slices.Sort(groups)
+	var requests []ctrl.Request
+	for _, group := range slices.Compact(groups) {
+		others, err := p.others(ctx, c, obj, group)
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot list the objects that may wait")
+		}
+		var next client.Object
+		for _, other := range others {
+			switch {
+			case p.hasOf(other, group) != nothing:
+				requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(other)})
+			case p.wants(other, group) && (next == nil || isOlder(other, next)):
+				next = other
+			}
+		}
+		if next != nil {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(next)})
+		}
+	}
+	return requests
+}
+
 // isShared reports whether another object has a key too, and wants it. Such a thing is not deleted.
 func (p *pass[T, S]) isShared(ctx context.Context, key string) (bool, error) {
 	if p.Others == nil {
 		return false, nil
 	}
-	others, err := p.others(ctx, p.obj, p.group(key))
+	others, err := p.others(ctx, p.client, p.obj, p.group(key))
 	return slices.ContainsFunc(others, func(other T) bool { return p.keeps(other, key) }), err
 }
 

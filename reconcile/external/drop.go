@@ -68,11 +68,13 @@ func (p *pass[T, S]) drop(ctx context.Context, ref Reference) error {
 	if err := p.call(ctx, func(ctx context.Context) error { return p.Delete(ctx, p.obj, ref) }); err != nil {
 		return err
 	}
-	switch _, err := p.observe(ctx, ref); {
+	switch observed, err := p.observe(ctx, ref); {
 	case errors.Is(err, ErrNotFound):
 		return nil
 	case err != nil:
 		return err
+	case p.Identity == ByKey && !p.isOurs(ref, observed): // somebody else has created it since
+		return nil
 	}
 	return reconcile.Wait(ReasonDeleting, firstLook, "%s is being deleted, and the API still shows it", ref)
 }

@@ -104,7 +104,7 @@ func (c directoryClient) remove(ctx context.Context, ref external.Reference) err
 	return c.process.Effect(ctx, "remove "+ref.Key, func() error { delete(c.entries, c.key(ref)); return nil })
 }
 
-func scenario(identity external.Identity, exists map[string]entry, actions ...reconciletest.Action) reconciletest.Scenario {
+func scenario(identity external.Identity, exists map[string]entry, actions []reconciletest.Action, edits ...func(*external.Resource[*Account, entry])) reconciletest.Scenario {
 	return reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"testdata"},
 		External: func() reconciletest.External {
@@ -115,7 +115,11 @@ func scenario(identity external.Identity, exists map[string]entry, actions ...re
 			return d
 		},
 		Start: func(p *reconciletest.Process) error {
-			return setUp(p.Manager(), resource(directoryClient{p.External().(*directory), p}, identity))
+			r := resource(directoryClient{p.External().(*directory), p}, identity)
+			for _, e := range edits {
+				e(&r)
+			}
+			return setUp(p.Manager(), r)
 		},
 		Actions: actions,
 		Ignore: func(obj *unstructured.Unstructured) { // tokens and IDs differ between two runs
@@ -191,6 +195,14 @@ func TestSurvivesEveryFault(t *testing.T) {
 			"the API gives the ID, and finds what was created by a token", external.ByToken, nil,
 			[]reconciletest.Action{reconciletest.Create(alice), quota, renamed.Then(has("bob default/alice 2")), reconciletest.Delete(alice).Then(has())},
 		},
+		"several": {
+			"an object has two things, and one of them is exchanged", external.ByKey, nil,
+			[]reconciletest.Action{
+				reconciletest.Create(newAccount(func(s *AccountSpec) { s.Login = "alice@a,alice@b" })).Then(has("alice@a default/alice 1", "alice@b default/alice 1")),
+				edit(func(s *AccountSpec) { s.Login = "alice@b,alice@c" }).Then(has("alice@b default/alice 1", "alice@c default/alice 1")), quota,
+				reconciletest.Delete(alice).Then(has()),
+			},
+		},
 		"waits": {
 			"polls change nothing", external.ByKey, nil,
 			[]reconciletest.Action{reconciletest.Create(alice), reconciletest.Wait(25 * time.Minute), quota},
@@ -202,7 +214,12 @@ func TestSurvivesEveryFault(t *testing.T) {
 			if name == "retained" {
 				options = append(options, reconciletest.SkipFindings("leaves something outside"))
 			}
-			reconciletest.Explore(t, scenario(tc.identity, tc.exists, tc.actions...), options...)
+			edits := map[string]func(*external.Resource[*Account, entry]){"several": several}
+			if edit, isEdited := edits[name]; isEdited {
+				reconciletest.Explore(t, scenario(tc.identity, tc.exists, tc.actions, edit), options...)
+				return
+			}
+			reconciletest.Explore(t, scenario(tc.identity, tc.exists, tc.actions), options...)
 		})
 	}
 }

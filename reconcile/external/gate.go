@@ -70,7 +70,7 @@ func (g *gate) enter(now time.Time, name string) (isProbe bool, denied *denial) 
 	case now.Before(s.until):
 		return false, &denial{ReasonRateLimited, "the API asks to wait", s.until.Sub(now)}
 	case s.failure != nil && (s.probing || now.Before(s.opens)):
-		return false, &denial{ReasonUnreachable, s.failure.Error(), max(s.opens.Sub(now), firstPause)}
+		return false, &denial{reasonOf(s.failure), s.failure.Error(), max(s.opens.Sub(now), firstPause)}
 	case g.concurrency > 0 && s.passes >= g.concurrency:
 		return false, &denial{ReasonBusy, "other objects are being handled at the same server", busyDelay}
 	}
@@ -182,6 +182,9 @@ func (v *visit) enter() error {
 
 func (v *visit) leave() { v.gate.leave(v.now(), v.server, v.isProbe, v.answered, v.trouble) }
 
+// isAboutCalls reports whether the denial is about the number of calls.
+func (d *denial) isAboutCalls() bool { return d.reason == ReasonRateLimited || d.reason == ReasonBusy }
+
 // wait returns the wait of a pass that is denied. A poll keeps the conditions: what they say still holds, unless the server cannot be
 // reached.
 func (v *visit) wait(d *denial) error {
@@ -189,10 +192,10 @@ func (v *visit) wait(d *denial) error {
 		return nil
 	}
 	err := reconcile.Wait(d.reason, d.after, "%s", d.message)
-	if v.urgent || d.reason == ReasonUnreachable {
-		return err
+	if !v.urgent && d.isAboutCalls() {
+		return reconcile.KeepConditions(err)
 	}
-	return reconcile.KeepConditions(err)
+	return err
 }
 
 // take takes a token for the next call. Only before the first call of a pass it may be denied to a poll.
@@ -214,8 +217,17 @@ func (v *visit) note(err error, late bool) error {
 		v.answered = true
 		return err
 	}
+	err = reconcile.WithReason(reasonOf(err), err)
 	v.trouble = cmp.Or(v.trouble, err)
-	return reconcile.WithReason(ReasonUnreachable, err)
+	return err
+}
+
+// reasonOf returns the reason that the author has given the error of a server that cannot be reached, or else Unreachable.
+func reasonOf(err error) string {
+	if given, ok := errors.AsType[reconcile.Reasoner](err); ok {
+		return given.Reason()
+	}
+	return ReasonUnreachable
 }
 
 // isNetwork reports whether an error is of the network: the client of net/http and the connections of package net return such.

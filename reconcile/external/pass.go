@@ -121,7 +121,7 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 			return err
 		}
 	}
-	return p.ready(found)
+	return p.ready(found, desired)
 }
 
 // look observes the things, and does nothing else.
@@ -138,20 +138,21 @@ func (p *pass[T, S]) look(ctx context.Context) error {
 		}
 		found = append(found, &candidate[S]{key: key, observed: &observed})
 	}
-	return p.ready(found)
+	var none S
+	return p.ready(found, none)
 }
 
-// ready returns the error of the first thing that is not ready.
-func (p *pass[T, S]) ready(found []*candidate[S]) error {
+// ready asks whether the things are ready, and returns the error of the first that is not.
+func (p *pass[T, S]) ready(found []*candidate[S], desired S) (first error) {
 	for _, f := range found {
 		if p.Ready == nil || f.observed == nil {
 			continue
 		}
-		if err := p.Ready(p.obj, *f.observed); err != nil {
-			return err
+		if err := p.Ready(p.obj, *f.observed, desired); first == nil {
+			first = err
 		}
 	}
-	return nil
+	return first
 }
 
 // observe returns the state of a thing. If the API could not find it by what is recorded, it does not exist.

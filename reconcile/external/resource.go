@@ -74,8 +74,9 @@ type Resource[T client.Object, S any] struct {
 	// reports nothing. Optional.
 	Version func(ctx context.Context, c client.Client, obj T) (string, error)
 
-	// IsOurs reports whether what was found for a pending record was created for obj, such as by a tag with the UID of obj or with
-	// the token. Optional: without it, what is found is taken to be ours, since nothing was there right before.
+	// IsOurs reports whether what was found was created for obj, such as by a tag with the UID of obj or with the token. It is asked of what was
+	// found for a pending record, and of what the API shows under a key after it was deleted. Optional: without it, what is found is
+	// taken to be ours, since nothing was there right before.
 	IsOurs func(obj T, ref Reference, observed S) bool
 
 	// Adopt returns nil if obj may take over what exists and is not recorded, and else an error, such as [ErrExists]. It should ask for a
@@ -110,8 +111,8 @@ type Resource[T client.Object, S any] struct {
 	Observed func(obj T, state S)
 
 	// Ready returns an error while a thing that is as desired cannot be used yet, such as [reconcile.Wait] while the API still prepares
-	// it. With it, the thing is observed once more after each creation and update. Optional.
-	Ready func(obj T, observed S) error
+	// it. With it, the thing is observed once more after each creation and update. If ObserveOnly is true, desired is the zero value. Optional.
+	Ready func(obj T, observed, desired S) error
 
 	// Succeeded returns the reason and the message of the condition of an object whose things are as desired. Optional.
 	Succeeded func(obj T) (reason, message string)

@@ -20,7 +20,6 @@ func abandoned(u *userv1alpha1.DatabaseUser) bool { return u.Annotations[Abandon
 
 // abandon reports which account may be left, by an event and by the condition, which stays while there are other finalizers.
 func (a *account) abandon(ctx context.Context, u *userv1alpha1.DatabaseUser) error {
-	a.syncs.forget(u)
 	message := fmt.Sprintf("the annotation %s was set: account %s on hosts %s may still be there", AbandonAnnotation, u.Status.User, strings.Join(u.Status.Hosts, ", "))
 	condition := metav1.Condition{Type: conditions.Ready, Status: metav1.ConditionFalse, Reason: reasonAbandoned, Message: message}
 	if _, _, err := Conditions.Set(&u.Status.Conditions, condition); err != nil {

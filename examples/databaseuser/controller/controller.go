@@ -19,6 +19,7 @@ import (
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/predicates"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/external"
 )
 
 // The operator's permissions, from which `make manifests` generates the roles. It gets Secrets to read passwords, and lists and
@@ -49,9 +50,8 @@ type Operator struct {
 	// Clock is the real clock, unless a test sets it.
 	Clock clock.PassiveClock
 
-	recorder events.EventRecorder
-	syncs    syncRecords
-	claims   claims
+	recorder     events.EventRecorder
+	fingerprints fingerprints
 }
 
 // workers is the number of passes at a time. A pass that waits for the database does not keep those waiting that do not need
@@ -64,7 +64,7 @@ func (o *Operator) Steps() []reconcile.NamedStep[*userv1alpha1.DatabaseUser] {
 		o.Clock = clock.RealClock{}
 	}
 	return []reconcile.NamedStep[*userv1alpha1.DatabaseUser]{
-		reconcile.Named("account", &account{Operator: o, database: checkpointed{o.Database}},
+		reconcile.Named("account", &account{external.New(o.resource()), o},
 			reconcile.Finalizer(Finalizer),
 			reconcile.Reads(&corev1.Secret{}, secretOf),
 			reconcile.Watching(&userv1alpha1.DatabaseUser{}, o.enqueueSameUser)),

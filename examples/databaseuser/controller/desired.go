@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,8 +15,23 @@ type desired struct {
 	accounts []accounts.Account // sorted by host
 	grants   []accounts.Grant   // normalized
 	settings accounts.Settings
-	Password accounts.Password
-	version  string // the version of the password
+	password accounts.Password
+	version  string           // the version of the password
+	granted  []accounts.Grant // by earlier passes
+
+	refused []error          // the errors of the statements that the server has refused
+	kept    []accounts.Grant // that could not be revoked
+}
+
+// refuse keeps an error that is of one statement only, and returns any other one.
+func (d *desired) refuse(field string, err error) error {
+	_, isStatement := errors.AsType[*accounts.StatementError](err)
+	_, isInvalid := errors.AsType[*accounts.InvalidError](err)
+	if isStatement || isInvalid {
+		d.refused = append(d.refused, inField(field, err))
+		return nil
+	}
+	return inField(field, err)
 }
 
 func hosts(u *userv1alpha1.DatabaseUser) []string {
@@ -29,7 +45,7 @@ func hosts(u *userv1alpha1.DatabaseUser) []string {
 // [accounts.InvalidError] for each.
 func desiredFrom(u *userv1alpha1.DatabaseUser) (desired, error) {
 	d := desired{settings: accounts.Settings{
-		Require: accounts.Require(u.Spec.Require),
+		Require: accounts.Require(cmp.Or(u.Spec.Require, userv1alpha1.RequireNone)),
 		Limits: accounts.Limits{
 			MaxUserConnections:    int64(u.Spec.Limits.MaxUserConnections),
 			MaxConnectionsPerHour: int64(u.Spec.Limits.MaxConnectionsPerHour),

@@ -10,105 +10,111 @@ import (
 
 	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	"github.com/opblocks/opblocks/reconcile/external"
 )
 
 // maxShown limits the length of a message.
 const maxShown = 3
 
-// judge returns an error if one of the accounts must not be created or adopted: whoever may write DatabaseUsers would get what
-// it can do. The user name is what belongs to somebody. The server lets a connection in as the account with the most specific
-// host, and lets this account use the privileges that others of its name have in databases. So a new account takes logins from
-// the others of its name, and gets their privileges.
-func (a *account) judge(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser, want []accounts.Account, acquired []found) error {
-	if len(acquired) == 0 {
-		return nil
-	}
-	strangers, err := a.strangers(ctx, c, u, want)
-	if err == nil && len(strangers) > 0 {
-		err = a.refuseNamesakes(ctx, c, u, acquired, strangers)
-	}
-	if err != nil {
-		return err
-	}
-	for _, f := range acquired {
-		powers, err := a.database.Powers(ctx, f.Account, strangers...)
-		switch {
-		case err != nil:
-			return err
-		case len(powers) > 0:
-			unrecord(u, f.Account)
-			return a.tooPowerful(f.Account, f.state == nil, powers)
-		}
+// adopt returns a wait unless an account that exists may be taken over.
+func (o *Operator) adopt(u *userv1alpha1.DatabaseUser, s state) error {
+	switch {
+	case !u.Spec.Adopt:
+		return o.wait(reasonExists, "account %s exists and was not made for this DatabaseUser: it is left alone; choose another name, or set spec.adopt to take it over", s.account)
+	case s.Locked:
+		return o.wait(reasonExists, "account %s is locked: it is not taken over, not even by spec.adopt; choose another name, or ask an administrator of the database to unlock it", s.account)
 	}
 	return nil
 }
 
+// cannotCreate returns a wait for an account that does not exist, although the server answers that it does: it refuses CREATE
+// USER if its tables have privileges for the account, or, on MariaDB, an account of this name for the empty host.
+func (o *Operator) cannotCreate(w accounts.Account) error {
+	return o.wait(reasonExists, "account %s cannot be created: the server still has privileges for it, which DROP USER removes, or an account of this name for the empty host; "+
+		"choose another name, or ask an administrator of the database", w)
+}
+
+// admit returns an error if an account must not be created or adopted: whoever may write DatabaseUsers would get what it can do. The
+// user name is what belongs to somebody. The server lets a connection in as the account with the most specific host, and lets
+// this account use the privileges that others of its name have in databases. So a new account takes logins from the others of
+// its name, and gets their privileges.
+func (o *Operator) admit(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser, ref external.Reference, found *state) error {
+	w := accountOf(ref.Key)
+	strangers, err := o.strangers(ctx, c, u)
+	if err == nil && len(strangers) > 0 {
+		err = o.refuseNamesakes(ctx, c, u, w, strangers)
+	}
+	if err != nil {
+		return provisionError(err)
+	}
+	powers, err := o.Database.Powers(ctx, w, strangers...)
+	if err == nil && len(powers) > 0 {
+		return o.tooPowerful(w, found == nil, powers)
+	}
+	return provisionError(err)
+}
+
 // strangers returns the accounts on the server that have the specified user name, and are neither specified nor ours.
-func (a *account) strangers(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser, want []accounts.Account) ([]accounts.Account, error) {
-	all, err := a.database.AccountsOf(ctx, u.Spec.User)
+func (o *Operator) strangers(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser) ([]accounts.Account, error) {
+	all, err := o.Database.AccountsOf(ctx, u.Spec.User)
 	if err != nil {
 		return nil, err
 	}
+	specified, recorded := keys(u), o.record(u).Things
 	var strangers []accounts.Account
-	for _, n := range all {
-		owned := a.ownershipOf(u, n)
-		if owned == confirmed || slices.Contains(want, n) {
+	for _, a := range all {
+		at := slices.IndexFunc(recorded, func(ref external.Reference) bool { return ref.Key == keyOf(a) })
+		switch {
+		case slices.Contains(specified, keyOf(a)), at >= 0 && !recorded[at].Pending:
 			continue
-		}
-		if owned == pending {
-			state, err := a.database.Lookup(ctx, n)
+		case at >= 0:
+			found, err := o.Database.Lookup(ctx, a)
 			if err != nil {
 				return nil, err
 			}
-			switch ours, err := a.isOurs(ctx, c, u, n, state); {
-			case err != nil:
+			ours, err := isMarked(ctx, c, u, found)
+			if err != nil {
 				return nil, err
-			case ours:
+			}
+			if ours {
 				continue
 			}
 		}
-		strangers = append(strangers, n)
+		strangers = append(strangers, a)
 	}
 	return strangers, nil
 }
 
 // refuseNamesakes returns a wait if accounts of the same name belong to another DatabaseUser, or to somebody else and spec.adopt
-// is not set. The accounts that were about to be acquired are not recorded any more.
-func (a *account) refuseNamesakes(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser, acquired []found, strangers []accounts.Account) error {
-	others, err := a.others(ctx, c, u, u.Spec.User)
+// is not set.
+func (o *Operator) refuseNamesakes(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser, w accounts.Account, strangers []accounts.Account) error {
+	others, err := o.others(ctx, c, u, u.Spec.User)
 	if err != nil {
 		return err
 	}
-	refusal := a.nameExists(acquired[0].Account, strangers)
-	owner := slices.IndexFunc(others, func(other *userv1alpha1.DatabaseUser) bool {
-		return slices.ContainsFunc(strangers, func(s accounts.Account) bool { return a.ownershipOf(other, s) != unrecorded })
-	})
-	switch {
-	case owner >= 0:
-		refusal = a.wait(reasonClaimed, claimed, client.ObjectKeyFromObject(others[owner]))
-	case u.Spec.Adopt:
+	for _, other := range others {
+		for _, ref := range o.record(other).Things {
+			if other.UID != u.UID && slices.Contains(strangers, accountOf(ref.Key)) {
+				return o.wait(reasonClaimed, betterClaim, client.ObjectKeyFromObject(other))
+			}
+		}
+	}
+	if u.Spec.Adopt {
 		return nil
 	}
-	for _, f := range acquired {
-		unrecord(u, f.Account)
-	}
-	return refusal
-}
-
-func (a *account) nameExists(w accounts.Account, strangers []accounts.Account) error {
 	var names []string
 	for _, s := range strangers {
 		names = append(names, s.String())
 	}
-	return a.wait(reasonExists, "account %s would take the logins and get the privileges of %s, of the same user name, which was not made for this DatabaseUser: "+
+	return o.wait(reasonExists, "account %s would take the logins and get the privileges of %s, of the same user name, which was not made for this DatabaseUser: "+
 		"it is not created; choose another name, or set spec.adopt to create it all the same", w, some(names))
 }
 
-func (a *account) tooPowerful(w accounts.Account, isAbsent bool, powers []string) error {
+func (o *Operator) tooPowerful(w accounts.Account, isAbsent bool, powers []string) error {
 	if isAbsent {
-		return a.wait(reasonExists, "account %s would have privileges of others, beyond the use of databases: %s; it is not created; choose another name", w, some(powers))
+		return o.wait(reasonExists, "account %s would have privileges of others, beyond the use of databases: %s; it is not created; choose another name", w, some(powers))
 	}
-	return a.wait(reasonExists, "account %s has privileges beyond the use of databases: %s; it is not taken over, not even by spec.adopt; choose another name", w, some(powers))
+	return o.wait(reasonExists, "account %s has privileges beyond the use of databases: %s; it is not taken over, not even by spec.adopt; choose another name", w, some(powers))
 }
 
 // some returns the first of the words, and how many more there are.

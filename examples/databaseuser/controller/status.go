@@ -27,11 +27,6 @@ const (
 	reasonLeft        = "AccountLeft" // the reason of an event, never of a condition
 )
 
-// succeeded returns the result of a pass after which the accounts are as specified, with the time until the next resync.
-func succeeded(resync time.Duration) error {
-	return reconcile.Success(reasonSucceeded, resync, "The user provisioning has succeeded.")
-}
-
 // provisionError returns err with the reason and the words of the API. It returns waits and nil unchanged.
 func provisionError(err error) error {
 	if err == nil {
@@ -82,15 +77,6 @@ func (adapter) Write(c userv1alpha1.Condition, to metav1.Condition, at metav1.Ti
 
 func (adapter) Validate(metav1.Condition) error { return nil } // its schema has no patterns
 
-// recordedAccounts returns the accounts in the status.
-func recordedAccounts(u *userv1alpha1.DatabaseUser) []accounts.Account {
-	var all []accounts.Account
-	for _, host := range u.Status.Hosts {
-		all = append(all, accounts.Account{User: u.Status.User, Host: host})
-	}
-	return all
-}
-
 // recordedGrants returns the grants in the status.
 func recordedGrants(u *userv1alpha1.DatabaseUser) []accounts.Grant {
 	var all []accounts.Grant
@@ -102,7 +88,7 @@ func recordedGrants(u *userv1alpha1.DatabaseUser) []accounts.Grant {
 
 func setRecordedGrants(u *userv1alpha1.DatabaseUser, grants []accounts.Grant) {
 	u.Status.Grants = nil
-	for _, g := range grants {
+	for _, g := range accounts.Normalize(grants) {
 		u.Status.Grants = append(u.Status.Grants, userv1alpha1.AppliedGrant{Privileges: g.Privileges, Database: g.Database, Table: g.Table})
 	}
 }

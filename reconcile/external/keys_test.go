@@ -1,0 +1,190 @@
+package external_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/external"
+)
+
+// several makes a resource keep an account for each login in a list that is separated by commas. What is before the @ belongs to one object.
+func several(r *external.Resource[*Account, entry]) {
+	r.Key, r.Keys = nil, func(a *Account) []string { return strings.Split(a.Spec.Login, ",") }
+	r.Group = func(key string) string {
+		name, _, _ := strings.Cut(key, "@")
+		return name
+	}
+}
+
+// keysIn returns the keys of references, with a question mark if they are pending.
+func keysIn(references []external.Reference) (keys []string) {
+	for _, ref := range references {
+		if ref.Pending {
+			ref.Key += "?"
+		}
+		keys = append(keys, ref.Key)
+	}
+	return keys
+}
+
+func TestKeys(t *testing.T) {
+	e := newEnv(t, external.ByKey, several)
+	e.edit(func(a *Account) { a.Spec.Login = "alice@a,alice@b" })
+	var recorded []string
+	e.api.fail = func(call string) (before, after error) {
+		if strings.HasPrefix(call, "create ") && recorded == nil {
+			require.NoError(t, e.Get(t.Context(), e.name(), e.object))
+			recorded = keysIn(e.object.Status.Account.Things)
+		}
+		return nil, nil
+	}
+	for _, step := range []struct {
+		reason, logins string
+		calls          []string
+	}{
+		{"all are looked up before one is created", "alice@a,alice@b", []string{"get alice@a", "get alice@b", "create alice@a", "create alice@b"}},
+		{"nothing has changed", "alice@a,alice@b", nil},
+		{"the new one comes before the former one goes", "alice@b,alice@c", []string{"get alice@b", "get alice@c", "create alice@c", "remove alice@a", "get alice@a"}},
+		{"a former one is wanted again", "alice@a,alice@b,alice@c", []string{"get alice@a", "get alice@b", "get alice@c", "create alice@a"}},
+	} {
+		if e.object.Spec.Login != step.logins {
+			e.edit(func(a *Account) { a.Spec.Login = step.logins })
+		}
+		calls, reason, _ := e.pass()
+		require.Equal(t, step.calls, calls, step.reason)
+		require.Equal(t, "Succeeded", reason)
+		require.Equal(t, strings.Split(step.logins, ","), keysIn(e.object.Status.Account.Things), step.reason)
+	}
+	require.Equal(t, []string{"alice@a?", "alice@b?"}, recorded, "all are recorded before the first is created")
+
+	delete(e.api.entries, "alice@b")
+	e.clock.SetTime(e.clock.Now().Add(10 * time.Minute))
+	calls, _, _ := e.pass()
+	require.Equal(t, []string{"get alice@a", "get alice@b", "get alice@c", "create alice@b"}, calls, "somebody has removed it")
+	require.NoError(t, e.Delete(t.Context(), e.object))
+	e.pass()
+	require.Empty(t, e.api.entries)
+}
+
+// TestOneOfSeveralIsTheirs checks that nothing is changed if one of the things cannot become ours.
+func TestOneOfSeveralIsTheirs(t *testing.T) {
+	e := newEnv(t, external.ByKey, several)
+	e.pass()
+	e.api.entries["alice@b"] = entry{Owner: "somebody else"}
+	e.edit(func(a *Account) { a.Spec.Login = "alice@a,alice@b" })
+	calls, reason, _ := e.pass()
+	require.Equal(t, []string{"get alice@a", "get alice@b"}, calls)
+	require.Equal(t, external.ReasonExists, reason)
+	require.Equal(t, []string{"alice"}, keysIn(e.object.Status.Account.Former), "what it had stays, and stays recorded")
+	require.NoError(t, e.Delete(t.Context(), e.object))
+	e.pass()
+	require.Equal(t, map[string]entry{"alice@b": {Owner: "somebody else"}}, e.api.entries)
+}
+
+func TestRecreate(t *testing.T) {
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) { r.Recreate = true })
+	e.pass()
+	e.api.entries["bob"] = entry{Owner: "somebody else"}
+	e.edit(func(a *Account) { a.Spec.Login = "bob" })
+	calls, _, _ := e.pass()
+	require.Equal(t, []string{"get bob"}, calls, "nothing is deleted if the new one cannot become ours")
+	delete(e.api.entries, "bob")
+	calls, _, _ = e.pass()
+	require.Equal(t, []string{"get bob", "remove alice", "get alice", "create bob"}, calls)
+}
+
+func TestAdmit(t *testing.T) {
+	refusal, asked := error(nil), 0
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
+		r.Admit = func(_ context.Context, _ client.Client, _ *Account, _ external.Reference, observed *entry) error {
+			asked++
+			require.Nil(t, observed)
+			return refusal
+		}
+	})
+	for _, tc := range []struct {
+		reason, want string
+		refusal      error
+	}{
+		{"the answer may be another one later", "OutOfCredit", reconcile.Wait("OutOfCredit", time.Minute, "there is no credit")},
+		{"it would be refused again", "NotAllowed", external.Refused("NotAllowed", errors.New("not in this region"))},
+		{"it could not be asked", "Failed", errors.New("connection reset")},
+	} {
+		refusal = tc.refusal
+		calls, reason, _ := e.pass()
+		require.Equal(t, []string{"get alice"}, calls, tc.reason)
+		require.Equal(t, tc.want, reason, tc.reason)
+		require.Empty(t, e.object.Status.Account.Key, "nothing is recorded: %s", tc.reason)
+	}
+	refusal, asked = nil, 0
+	e.pass()
+	e.clock.SetTime(e.clock.Now().Add(time.Hour))
+	calls, _, _ := e.pass()
+	require.Equal(t, []string{"get alice"}, calls)
+	require.Equal(t, 1, asked, "it is not asked of what is ours")
+}
+
+func TestReady(t *testing.T) {
+	isReady := false
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
+		r.Ready = func(_ *Account, observed, desired entry) error {
+			if isReady && observed.Quota == desired.Quota {
+				return nil
+			}
+			return reconcile.Wait("Preparing", 10*time.Second, "the API prepares it")
+		}
+	})
+	calls, reason, after := e.pass()
+	require.Equal(t, []string{"get alice", "create alice", "get alice"}, calls)
+	require.Equal(t, "Preparing", reason)
+	require.Equal(t, 10*time.Second, after)
+	require.False(t, e.object.Status.Account.Pending, "it is there, so it is not created again")
+	isReady = true
+	calls, reason, _ = e.pass()
+	require.Equal(t, []string{"get alice"}, calls)
+	require.Equal(t, "Succeeded", reason)
+	calls, _, _ = e.pass()
+	require.Empty(t, calls)
+}
+
+// TestSave keeps the record in a field of the status that is not a record.
+func TestSave(t *testing.T) {
+	saved := 0
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
+		r.Record = func(a *Account) *external.Record {
+			var record external.Record
+			if login, isPending := strings.CutSuffix(a.Status.Login, "?"); login != "" {
+				record.Reference = external.Reference{Key: login, Pending: isPending}
+			}
+			return &record
+		}
+		r.Save = func(a *Account, record *external.Record) {
+			saved++
+			if a.Status.Login = record.Key; record.Pending {
+				a.Status.Login += "?"
+			}
+		}
+	})
+	e.api.fail = func(call string) (before, after error) {
+		if call == "create alice" {
+			return nil, errors.New("connection reset")
+		}
+		return nil, nil
+	}
+	e.pass()
+	require.Equal(t, "alice?", e.object.Status.Login)
+	e.api.fail = nil
+	_, reason, _ := e.pass()
+	require.Equal(t, "Succeeded", reason)
+	require.Equal(t, "alice", e.object.Status.Login)
+	saved = 0
+	e.pass()
+	require.Zero(t, saved, "nothing has changed")
+}
