@@ -68,6 +68,9 @@ func (p *pass[T, S]) drop(ctx context.Context, ref Reference) error {
 	if err := p.call(ctx, func(ctx context.Context) error { return p.Delete(ctx, p.obj, ref) }); err != nil {
 		return err
 	}
+	if p.DeletesAtOnce {
+		return nil
+	}
 	switch observed, err := p.observe(ctx, ref); {
 	case errors.Is(err, ErrNotFound):
 		return nil

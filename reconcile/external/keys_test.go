@@ -188,3 +188,39 @@ func TestSave(t *testing.T) {
 	e.pass()
 	require.Zero(t, saved, "nothing has changed")
 }
+
+// TestDeletion has an API that shows something under the key after the deletion.
+func TestDeletion(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		shows  entry
+		atOnce bool
+		calls  []string // of two passes
+		want   string
+	}{
+		"slow":      {"it is going to be gone", entry{Owner: "default/alice"}, false, []string{"remove alice", "get alice", "remove alice", "get alice"}, external.ReasonDeleting},
+		"successor": {"somebody else was fast, and keeps it", entry{Owner: "somebody else"}, false, []string{"remove alice", "get alice"}, ""},
+		"at once":   {"the answer says that it is gone", entry{Owner: "default/alice"}, true, []string{"remove alice"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) { r.DeletesAtOnce = tc.atOnce })
+			e.pass()
+			e.api.fail = func(call string) (before, after error) {
+				if call == "get alice" {
+					e.api.entries["alice"] = tc.shows
+				}
+				return nil, nil
+			}
+			require.NoError(t, e.Delete(t.Context(), e.object))
+			first, reason, _ := e.pass()
+			if tc.want == "" {
+				require.Error(t, e.Get(t.Context(), e.name(), e.object), "the object is gone: %s", tc.reason)
+				require.Equal(t, tc.calls, first, tc.reason)
+				return
+			}
+			second, _, _ := e.pass()
+			require.Equal(t, tc.calls, append(first, second...), tc.reason)
+			require.Equal(t, tc.want, reason, tc.reason)
+		})
+	}
+}

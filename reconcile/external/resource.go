@@ -69,6 +69,10 @@ type Resource[T client.Object, S any] struct {
 	// Delete deletes the thing. It succeeds if there is none.
 	Delete func(ctx context.Context, obj T, ref Reference) error
 
+	// DeletesAtOnce is for an API in which the thing is gone when Delete returns, such as a statement of SQL. Default: after Delete the
+	// thing is observed until it is gone.
+	DeletesAtOnce bool
+
 	// Version returns a text that changes with everything of the desired state that is not in the object, such as
 	// [reconcile.SecretVersion] of the password. It must not call the API. A version that changes leads to an update, also if Differs
 	// reports nothing. Optional.

@@ -60,9 +60,6 @@ const workers = 4
 
 // Steps returns the steps of a pass over a DatabaseUser.
 func (o *Operator) Steps() []reconcile.NamedStep[*userv1alpha1.DatabaseUser] {
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
 	return []reconcile.NamedStep[*userv1alpha1.DatabaseUser]{
 		reconcile.Named("account", &account{external.New(o.resource()), o},
 			reconcile.Finalizer(Finalizer),

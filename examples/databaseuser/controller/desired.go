@@ -34,13 +34,6 @@ func (d *desired) refuse(field string, err error) error {
 	return inField(field, err)
 }
 
-func hosts(u *userv1alpha1.DatabaseUser) []string {
-	if len(u.Spec.Hosts) == 0 {
-		return []string{"%"}
-	}
-	return u.Spec.Hosts
-}
-
 // desiredFrom returns the desired state of a spec. All that is wrong with it is in the error, which wraps an
 // [accounts.InvalidError] for each.
 func desiredFrom(u *userv1alpha1.DatabaseUser) (desired, error) {
@@ -54,8 +47,11 @@ func desiredFrom(u *userv1alpha1.DatabaseUser) (desired, error) {
 		},
 	}}
 	errs := []error{inField("spec", d.settings.Validate())}
-	var names []string
-	for i, given := range hosts(u) {
+	names, all := []string(nil), u.Spec.Hosts
+	if len(all) == 0 {
+		all = []string{"%"}
+	}
+	for i, given := range all {
 		host, err := accounts.CanonicalHost(given)
 		if err != nil {
 			errs = append(errs, inField(fmt.Sprintf("spec.hosts[%d]", i), err))

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,15 +69,11 @@ func (o *Operator) strangers(ctx context.Context, c client.Client, u *userv1alph
 		case slices.Contains(specified, keyOf(a)), at >= 0 && !recorded[at].Pending:
 			continue
 		case at >= 0:
-			found, err := o.Database.Lookup(ctx, a)
-			if err != nil {
+			s, err := o.observe(ctx, c, u, recorded[at])
+			if err != nil && !errors.Is(err, external.ErrNotFound) {
 				return nil, err
 			}
-			ours, err := isMarked(ctx, c, u, found)
-			if err != nil {
-				return nil, err
-			}
-			if ours {
+			if s.isMarked {
 				continue
 			}
 		}

@@ -31,7 +31,7 @@ func (o *Operator) resource() external.Resource[*userv1alpha1.DatabaseUser, stat
 	return external.Resource[*userv1alpha1.DatabaseUser, state]{
 		Record: o.record, Save: o.save, Keys: keys, Group: userOf, Others: o.others,
 		Observe: o.observe, Desired: o.desired, Differs: differs,
-		Create: o.create, Update: o.update, Delete: o.drop,
+		Create: o.create, Update: o.update, Delete: o.drop, DeletesAtOnce: true,
 		Version: passwordVersion, IsOurs: o.isOurs, Adopt: o.adopt, Admit: o.admit, Ready: o.ready,
 		Retain: func(u *userv1alpha1.DatabaseUser) bool {
 			return u.Spec.DeletionPolicy == userv1alpha1.DeletionRetain && !o.isWanted(u)
@@ -63,10 +63,8 @@ func readPassword(ctx context.Context, c client.Client, u *userv1alpha1.Database
 }
 
 func (o *Operator) desired(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser) (state, error) {
-	want, err := desiredFrom(u)
-	if err != nil {
-		return state{}, provisionError(err)
-	}
+	want, _ := desiredFrom(u) // the step has looked at the error
+	var err error
 	want.password, want.version, err = readPassword(ctx, c, u)
 	if u.Status.User == u.Spec.User {
 		want.granted = recordedGrants(u)

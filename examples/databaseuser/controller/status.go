@@ -36,8 +36,9 @@ func provisionError(err error) error {
 		return err
 	}
 	reason := reasonFailed
-	if _, ok := errors.AsType[*accounts.UnreachableError](err); ok {
-		reason = reasonUnreachable
+	if unreachable, ok := errors.AsType[*accounts.UnreachableError](err); ok {
+		// Without the error of the network: the client of the database spares a server itself.
+		reason, err = reasonUnreachable, &accounts.UnreachableError{Address: unreachable.Address, Reason: unreachable.Reason}
 	}
 	shown := &failure{reason, err}
 	if _, ok := errors.AsType[*accounts.InvalidError](err); ok {
@@ -81,7 +82,7 @@ func (adapter) Validate(metav1.Condition) error { return nil } // its schema has
 func recordedGrants(u *userv1alpha1.DatabaseUser) []accounts.Grant {
 	var all []accounts.Grant
 	for _, g := range u.Status.Grants {
-		all = append(all, accounts.Grant{Database: g.Database, Table: g.Table, Privileges: g.Privileges})
+		all = append(all, accounts.Grant(g))
 	}
 	return all
 }
@@ -89,6 +90,6 @@ func recordedGrants(u *userv1alpha1.DatabaseUser) []accounts.Grant {
 func setRecordedGrants(u *userv1alpha1.DatabaseUser, grants []accounts.Grant) {
 	u.Status.Grants = nil
 	for _, g := range accounts.Normalize(grants) {
-		u.Status.Grants = append(u.Status.Grants, userv1alpha1.AppliedGrant{Privileges: g.Privileges, Database: g.Database, Table: g.Table})
+		u.Status.Grants = append(u.Status.Grants, userv1alpha1.AppliedGrant(g))
 	}
 }

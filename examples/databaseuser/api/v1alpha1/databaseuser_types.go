@@ -187,11 +187,11 @@ type DatabaseUserStatus struct {
 
 // AppliedGrant is a grant that was applied. A later version may know other privileges, so there is no enumeration of them.
 type AppliedGrant struct {
-	// +listType=atomic
-	Privileges []string `json:"privileges"`
-	Database   string   `json:"database"`
+	Database string `json:"database"`
 	// +optional
 	Table string `json:"table,omitempty"`
+	// +listType=atomic
+	Privileges []string `json:"privileges"`
 }
 
 // Condition is an observation.
