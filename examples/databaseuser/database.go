@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
+	"github.com/opblocks/opblocks/examples/internal/accounts"
 )
 
 // database is the connection to the database as the flags describe it.

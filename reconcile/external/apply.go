@@ -9,72 +9,80 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile"
 )
 
+// applier makes what was found as desired.
+type applier[T client.Object, S any] struct {
+	*pass[T, S]
+	found   []*candidate[S]
+	desired S
+}
+
 // apply creates what is missing, and updates what differs.
-func (p *pass[T, S]) apply(ctx context.Context, found []*candidate[S], desired S) error {
-	p.confirm(found)
-	version := p.record.Version // of what was found
-	if !slices.ContainsFunc(found, func(f *candidate[S]) bool { return !f.missing }) {
-		version = p.version
+func (a *applier[T, S]) apply(ctx context.Context) error {
+	a.confirm()
+	version := a.record.Version // the version of what was found
+	if !slices.ContainsFunc(a.found, func(f *candidate[S]) bool { return !f.missing }) {
+		version = a.version
 	}
-	later, err := p.createAll(ctx, found, desired)
+	later, err := a.createAll(ctx)
 	if err != nil {
 		return err
 	}
-	if p.record.Version = version; later != nil {
+	if a.record.Version = version; later != nil {
 		return later
 	}
-	for _, f := range found {
-		isOutdated := f.wasFaster || version != p.version && !f.missing
-		if f.observed == nil || !isOutdated && !p.Differs(*f.observed, desired) {
+	for _, f := range a.found {
+		isOutdated := f.wasFaster || version != a.version && !f.missing
+		if f.observed == nil || !isOutdated && !a.Differs(*f.observed, a.desired) {
 			continue
 		}
-		if err := p.update(ctx, f, desired); err != nil {
+		if err := a.update(ctx, f); err != nil {
 			return err
 		}
 	}
-	p.record.Version = p.version
+	a.record.Version = a.version
 	return nil
 }
 
 // confirm records what was found. If it is not known which version it has, no version is recorded until all is updated.
-func (p *pass[T, S]) confirm(found []*candidate[S]) {
-	for _, f := range found {
+func (a *applier[T, S]) confirm() {
+	for _, f := range a.found {
 		if f.missing {
 			continue
 		}
-		if f.foreign || p.wasFormer(f.key) {
-			p.record.Version = ""
+		if f.foreign || a.wasFormer(f.key) {
+			a.record.Version = ""
 		}
-		ref, _ := p.get(f.key)
+		ref, _ := a.get(f.key)
 		ref.Pending = false
-		p.set(ref)
+		a.set(ref)
 	}
 }
 
 // update changes a thing.
-func (p *pass[T, S]) update(ctx context.Context, f *candidate[S], desired S) error {
-	if err := p.checkpoint(ctx); err != nil {
+func (a *applier[T, S]) update(ctx context.Context, f *candidate[S]) error {
+	if err := a.checkpoint(ctx); err != nil {
 		return err
 	}
-	ref, _ := p.get(f.key)
-	err := p.call(ctx, func(ctx context.Context) error { return p.Update(ctx, p.obj, ref, *f.observed, desired) })
+	ref, _ := a.get(f.key)
+	err := a.visit.call(ctx, func(ctx context.Context) error { return a.Update(ctx, a.obj, ref, *f.observed, a.desired) })
 	if err != nil {
 		return err
 	}
-	return p.lookAgain(ctx, f)
+	return a.lookAgain(ctx, f)
 }
 
 // lookAgain observes what was changed just now, if somebody wants to know what the API has made of it.
-func (p *pass[T, S]) lookAgain(ctx context.Context, f *candidate[S]) error {
-	if p.Observed == nil && p.Ready == nil {
+func (a *applier[T, S]) lookAgain(ctx context.Context, f *candidate[S]) error {
+	if a.Observed == nil && a.Ready == nil {
 		return nil
 	}
-	ref, _ := p.get(f.key)
-	observed, err := p.observe(ctx, ref)
+	ref, _ := a.get(f.key)
+	observed, err := a.observe(ctx, ref)
 	if err == nil {
 		f.observed = &observed
 	}
@@ -83,13 +91,13 @@ func (p *pass[T, S]) lookAgain(ctx context.Context, f *candidate[S]) error {
 
 // createAll creates what is missing. The status records all of it before the first creation. later is the wait for the API to show what was
 // created.
-func (p *pass[T, S]) createAll(ctx context.Context, found []*candidate[S], desired S) (later, err error) {
+func (a *applier[T, S]) createAll(ctx context.Context) (later, err error) {
 	wasPending := map[string]bool{} // by the keys that are to be created
-	for _, f := range found {
+	for _, f := range a.found {
 		if !f.missing {
 			continue
 		}
-		pending, err := p.prepare(f.key)
+		pending, err := a.prepare(f.key)
 		switch _, isLate := errors.AsType[*creatingError](err); {
 		case isLate:
 			later = err
@@ -99,12 +107,12 @@ func (p *pass[T, S]) createAll(ctx context.Context, found []*candidate[S], desir
 			wasPending[f.key] = pending
 		}
 	}
-	for _, f := range found {
+	for _, f := range a.found {
 		pending, isPrepared := wasPending[f.key]
 		if !isPrepared {
 			continue
 		}
-		err := p.create(ctx, f, pending, desired)
+		err := a.create(ctx, f, pending)
 		if _, isLate := errors.AsType[*creatingError](err); isLate {
 			later = err
 		} else if err != nil {
@@ -116,73 +124,73 @@ func (p *pass[T, S]) createAll(ctx context.Context, found []*candidate[S], desir
 
 // prepare records a thing that is about to be created. It returns an error if a creation may have had an effect that the API does not show
 // yet.
-func (p *pass[T, S]) prepare(key string) (wasPending bool, err error) {
-	ref, recorded := p.get(key)
+func (a *applier[T, S]) prepare(key string) (wasPending bool, err error) {
+	ref, recorded := a.get(key)
 	wasPending = recorded && ref.Pending
-	switch now := p.Clock.Now(); {
-	case wasPending && ref.ID == "" && p.Identity == ByID:
-		return wasPending, p.unknown(ref)
-	case ref.Since != nil && now.Before(ref.Since.Add(p.Grace)):
-		return wasPending, &creatingError{ref, ref.Since.Add(p.Grace).Sub(now)}
+	switch now := a.Clock.Now(); {
+	case wasPending && ref.ID == "" && a.Identity == ByID:
+		return wasPending, a.unknown(ref)
+	case ref.Since != nil && now.Before(ref.Since.Add(a.Grace)):
+		return wasPending, &creatingError{ref, ref.Since.Add(a.Grace).Sub(now)}
 	case !wasPending || ref.ID != "": // the one before is gone
 		ref = Reference{Key: key, Pending: true, Since: new(metav1.NewTime(now))}
-		if p.Identity == ByToken {
+		if a.Identity == ByToken {
 			ref.Token = rand.Text()
 		}
-		p.set(ref)
+		a.set(ref)
 	}
-	p.record.Version = "" // until the API has answered
+	a.record.Version = "" // until the API has answered
 	return wasPending, nil
 }
 
 // create creates a thing that the status records.
-func (p *pass[T, S]) create(ctx context.Context, f *candidate[S], wasPending bool, desired S) error {
-	if err := p.checkpoint(ctx); err != nil {
+func (a *applier[T, S]) create(ctx context.Context, f *candidate[S], wasPending bool) error {
+	if err := a.checkpoint(ctx); err != nil {
 		return err
 	}
-	ref, _ := p.get(f.key)
+	ref, _ := a.get(f.key)
 	var id string
-	err := p.call(ctx, func(ctx context.Context) (err error) {
-		id, err = p.Create(ctx, p.obj, ref, desired)
+	err := a.visit.call(ctx, func(ctx context.Context) (err error) {
+		id, err = a.Create(ctx, a.obj, ref, a.desired)
 		return err
 	})
 	switch {
 	case errors.Is(err, ErrExists):
-		return p.existsAlready(ctx, f, wasPending)
+		return a.existsAlready(ctx, f, wasPending)
 	case err != nil:
 		if isRefused(err) && !wasPending {
-			p.remove(f.key)
+			a.remove(f.key)
 		}
 		return err
 	}
-	ref.ID, ref.Pending = id, p.Grace > 0
-	if p.set(ref); ref.Pending {
-		return &creatingError{ref, min(p.Grace, firstLook)}
+	ref.ID, ref.Pending = id, a.Grace > 0
+	if a.set(ref); ref.Pending {
+		return &creatingError{ref, min(a.Grace, firstLook)}
 	}
-	return p.lookAgain(ctx, f)
+	return a.lookAgain(ctx, f)
 }
 
 // existsAlready is for a key that was taken between the observation and the creation: by an earlier creation of ours, whose record was
 // pending, or by somebody else.
-func (p *pass[T, S]) existsAlready(ctx context.Context, f *candidate[S], wasPending bool) error {
-	ref, _ := p.get(f.key)
-	observed, err := p.observe(ctx, ref)
+func (a *applier[T, S]) existsAlready(ctx context.Context, f *candidate[S], wasPending bool) error {
+	ref, _ := a.get(f.key)
+	observed, err := a.observe(ctx, ref)
 	if errors.Is(err, ErrNotFound) {
 		return reconcile.Wait(ReasonCreating, firstLook, "the API answers that %s exists, and does not show it", ref)
 	}
 	if err != nil {
 		return err
 	}
-	f.observed, f.wasFaster = &observed, p.version != ""
-	if !wasPending && p.IsOurs == nil || !p.isOurs(ref, observed) {
-		if err := p.adopt(f); err != nil {
+	f.observed, f.wasFaster = &observed, a.version != ""
+	if !wasPending && a.IsOurs == nil || !a.isOurs(ref, observed) {
+		if err := a.adopt(f); err != nil {
 			return err
 		}
-		p.remove(f.key)
+		a.remove(f.key)
 		return reconcile.Wait(ReasonExists, firstLook, "%s was created by somebody else just now", f.key) // it has yet to be admitted
 	}
 	ref.Pending = false
-	p.set(ref)
+	a.set(ref)
 	return nil
 }
 

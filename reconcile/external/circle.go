@@ -54,7 +54,7 @@ func (c *circle[T, S]) place(ctx context.Context) (place, error) {
 	for c.waiting = []T{c.obj}; len(c.waiting) > 0; c.waiting = c.waiting[1:] {
 		next := c.waiting[0]
 		for _, group := range c.groups(next) {
-			others, err := c.others(ctx, c.client, next, group)
+			others, err := c.others(ctx, next, group)
 			if err != nil {
 				return notFirst, err
 			}

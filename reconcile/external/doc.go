@@ -19,8 +19,17 @@
 //   - It is pending: the creation may or may not have had an effect. [Resource.Identity] says how what it created is found.
 //   - It is confirmed: what is outside belongs to the object.
 //
+// An object may have several things, one for each key ([Resource.Keys]). All are looked up before the first is changed, and all are recorded
+// before the first is created.
+//
 // What is found without a record belongs to somebody else. It is left alone, unless [Resource.Adopt] accepts it. What is found for a pending
 // record is changed or deleted only if [Resource.IsOurs] accepts it.
+//
+// # Who gets a key
+//
+// With [Resource.Others], a key, or the [Resource.Group] of a key, belongs to the object that has a confirmed thing of it, then to the one that has
+// a pending one, then to the older one. The others wait with a [ClaimedError]. After keys were exchanged, the oldest object of the
+// circle deletes what it does not want any more, so that the others can go on.
 //
 // # When the API is called
 //

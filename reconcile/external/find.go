@@ -78,7 +78,7 @@ func (p *pass[T, S]) admit(ctx context.Context, found []*candidate[S]) error {
 			continue
 		}
 		ref, _ := p.get(f.key)
-		err := p.call(ctx, func(ctx context.Context) error { return p.Admit(ctx, p.client, p.obj, ref, f.observed) })
+		err := p.visit.call(ctx, func(ctx context.Context) error { return p.Admit(ctx, p.client, p.obj, ref, f.observed) })
 		if err == nil {
 			continue
 		}

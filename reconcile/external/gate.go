@@ -1,16 +1,11 @@
 package external
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"net"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
-
-	"github.com/opblocks/opblocks/reconcile"
 )
 
 // The pause after a server could not be reached doubles from the first to the longest.
@@ -159,79 +154,4 @@ func interval(l *rate.Limiter) time.Duration {
 		return time.Second
 	}
 	return time.Duration(float64(time.Second) / float64(l.Limit()))
-}
-
-// visit is what one pass does at a server.
-type visit struct {
-	*gate
-	server   string
-	isProbe  bool
-	urgent   bool
-	now      func() time.Time
-	calls    int
-	answered bool
-	trouble  error
-}
-
-// enter begins the visit, or returns the wait of a pass that is denied.
-func (v *visit) enter() error {
-	isProbe, denied := v.gate.enter(v.now(), v.server)
-	v.isProbe = isProbe
-	return v.wait(denied)
-}
-
-func (v *visit) leave() { v.gate.leave(v.now(), v.server, v.isProbe, v.answered, v.trouble) }
-
-// isAboutCalls reports whether the denial is about the number of calls.
-func (d *denial) isAboutCalls() bool { return d.reason == ReasonRateLimited || d.reason == ReasonBusy }
-
-// wait returns the wait of a pass that is denied. A poll keeps the conditions: what they say still holds, unless the server cannot be
-// reached.
-func (v *visit) wait(d *denial) error {
-	if d == nil {
-		return nil
-	}
-	err := reconcile.Wait(d.reason, d.after, "%s", d.message)
-	if !v.urgent && d.isAboutCalls() {
-		return reconcile.KeepConditions(err)
-	}
-	return err
-}
-
-// take takes a token for the next call. Only before the first call of a pass it may be denied to a poll.
-func (v *visit) take(ctx context.Context) error {
-	denied, err := v.gate.take(ctx, v.now(), v.urgent || v.calls > 0)
-	if v.calls++; err != nil {
-		return err
-	}
-	return v.wait(denied)
-}
-
-// note notes what the answer to a call says of the server, and returns the error of the pass. late is whether the timeout of the call
-// has passed.
-func (v *visit) note(err error, late bool) error {
-	if throttled, ok := errors.AsType[*throttledError](err); ok {
-		v.throttle(v.now(), v.server, throttled.after)
-	}
-	if _, ours := errors.AsType[*unreachableError](err); !ours && !late && !isNetwork(err) {
-		v.answered = true
-		return err
-	}
-	err = reconcile.WithReason(reasonOf(err), err)
-	v.trouble = cmp.Or(v.trouble, err)
-	return err
-}
-
-// reasonOf returns the reason that the author has given the error of a server that cannot be reached, or else Unreachable.
-func reasonOf(err error) string {
-	if given, ok := errors.AsType[reconcile.Reasoner](err); ok {
-		return given.Reason()
-	}
-	return ReasonUnreachable
-}
-
-// isNetwork reports whether an error is of the network: the client of net/http and the connections of package net return such.
-func isNetwork(err error) bool {
-	_, ok := errors.AsType[net.Error](err)
-	return ok && !errors.Is(err, context.Canceled)
 }

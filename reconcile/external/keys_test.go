@@ -195,7 +195,7 @@ func TestDeletion(t *testing.T) {
 		reason string
 		shows  entry
 		atOnce bool
-		calls  []string // of two passes
+		calls  []string // the calls of two passes
 		want   string
 	}{
 		"slow":      {"it is going to be gone", entry{Owner: "default/alice"}, false, []string{"remove alice", "get alice", "remove alice", "get alice"}, external.ReasonDeleting},

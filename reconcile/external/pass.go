@@ -13,10 +13,9 @@ import (
 
 // pass is one pass over an object.
 type pass[T client.Object, S any] struct {
-	*Step[T, S]
+	claimant[T, S]
 	things
 	client  client.Client
-	obj     T
 	record  *Record
 	saved   Record // as Save has got it
 	version string // what is desired
@@ -33,30 +32,6 @@ func (p *pass[T, S]) isAsAfter(last synced) bool {
 func (p *pass[T, S]) isChanged() bool {
 	return p.record.Generation != p.obj.GetGeneration() ||
 		!p.observesOnly() && (p.record.Version != p.version || slices.ContainsFunc(p.keys, p.isMissing))
-}
-
-// atServer does what calls the API, if that is possible now.
-func (p *pass[T, S]) atServer(ctx context.Context, do func(ctx context.Context) error) error {
-	if err := p.visit.enter(); err != nil {
-		return err
-	}
-	defer p.visit.leave()
-	return do(ctx)
-}
-
-// call makes a call to the API, which ends after the timeout.
-func (p *pass[T, S]) call(ctx context.Context, do func(ctx context.Context) error) error {
-	if err := p.visit.take(ctx); err != nil {
-		return err
-	}
-	limited, cancel := context.WithTimeout(ctx, p.Timeout)
-	defer cancel()
-	err := do(limited)
-	late := err != nil && limited.Err() != nil && ctx.Err() == nil
-	if late {
-		err = fmt.Errorf("no answer within %v: %w", p.Timeout, err)
-	}
-	return p.visit.note(err, late)
 }
 
 // success returns the result of a pass after which all is as desired.
@@ -110,7 +85,8 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := p.apply(ctx, found, desired); err != nil {
+	a := applier[T, S]{pass: p, found: found, desired: desired}
+	if err := a.apply(ctx); err != nil {
 		return err
 	}
 	if len(p.former()) > 0 {
@@ -160,7 +136,7 @@ func (p *pass[T, S]) observe(ctx context.Context, ref Reference) (observed S, er
 	if ref.ID == "" && (p.Identity == ByID || p.Identity == ByToken && ref.Token == "") {
 		return observed, ErrNotFound
 	}
-	err = p.call(ctx, func(ctx context.Context) (err error) {
+	err = p.visit.call(ctx, func(ctx context.Context) (err error) {
 		observed, err = p.Observe(ctx, p.client, p.obj, ref)
 		return err
 	})

@@ -61,7 +61,7 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) erro
 	}
 	p.visit.urgent = reconcile.Requested(ctx) || p.isChanged()
 	before := keysOf(p.all)
-	err := p.atServer(ctx, p.sync)
+	err := p.visit.during(ctx, p.sync)
 	if err == nil {
 		p.record.Generation = obj.GetGeneration()
 	}
@@ -83,7 +83,7 @@ func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) error
 	p := s.pass(c, obj)
 	p.visit.urgent = true
 	if !p.retains() {
-		err := p.atServer(ctx, p.dropAll)
+		err := p.visit.during(ctx, p.dropAll)
 		p.store()
 		if err != nil {
 			return err
@@ -107,12 +107,12 @@ func (s *Step[T, S]) keysOf(obj T) []string {
 
 // pass returns a pass whose desired keys are the recorded ones.
 func (s *Step[T, S]) pass(c client.Client, obj T) *pass[T, S] {
-	p := &pass[T, S]{Step: s, client: c, obj: obj, record: s.Record(obj)}
+	p := &pass[T, S]{claimant: claimant[T, S]{Step: s, reader: c, obj: obj}, client: c, record: s.Record(obj)}
 	p.keys, p.all = keysOf(p.record.present()), p.record.all()
 	if s.Save != nil {
 		p.saved = *p.record.DeepCopy()
 	}
-	p.visit.gate, p.visit.now = &s.gate, s.Clock.Now
+	p.visit.gate, p.visit.now, p.visit.timeout = &s.gate, s.Clock.Now, s.Timeout
 	if s.Server != nil {
 		p.visit.server = s.Server(obj)
 	}

@@ -18,10 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/opblocks/opblocks/conditions"
-	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
-	"github.com/opblocks/opblocks/examples/databaseuser/accounts/accountstest"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/databaseuser/controller"
+	"github.com/opblocks/opblocks/examples/internal/accounts"
+	"github.com/opblocks/opblocks/examples/internal/accounts/accountstest"
 	"github.com/opblocks/opblocks/reconcile"
 )
 

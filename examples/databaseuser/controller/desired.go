@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	"github.com/opblocks/opblocks/examples/internal/accounts"
 )
 
 // desired is the validated content of a spec, and the password that it refers to.

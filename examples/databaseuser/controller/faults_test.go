@@ -15,10 +15,10 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
-	"github.com/opblocks/opblocks/examples/databaseuser/accounts/accountstest"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/databaseuser/controller"
+	"github.com/opblocks/opblocks/examples/internal/accounts"
+	"github.com/opblocks/opblocks/examples/internal/accounts/accountstest"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	"github.com/opblocks/opblocks/examples/internal/accounts"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/external"
 )
@@ -23,7 +23,7 @@ type state struct {
 	isMarked        bool // it was created for the DatabaseUser
 	passwordChanged bool // somebody has changed the password since the last pass
 
-	*desired // of a desired state only
+	*desired // for a desired state only
 }
 
 // resource returns how the accounts of a DatabaseUser are kept as specified.
@@ -45,7 +45,9 @@ func (o *Operator) resource() external.Resource[*userv1alpha1.DatabaseUser, stat
 }
 
 // isWanted reports whether this operator is to keep accounts for u.
-func (o *Operator) isWanted(u *userv1alpha1.DatabaseUser) bool { return u.DeletionTimestamp == nil && o.isTarget(u) }
+func (o *Operator) isWanted(u *userv1alpha1.DatabaseUser) bool {
+	return u.DeletionTimestamp == nil && o.isTarget(u)
+}
 
 func passwordVersion(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser) (string, error) {
 	version, err := reconcile.SecretVersion(ctx, c, u.Namespace, *u.Spec.Password)

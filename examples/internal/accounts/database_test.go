@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
-	"github.com/opblocks/opblocks/examples/databaseuser/accounts/accountstest"
+	"github.com/opblocks/opblocks/examples/internal/accounts"
+	"github.com/opblocks/opblocks/examples/internal/accounts/accountstest"
 	"github.com/opblocks/opblocks/examples/internal/mariadb"
 )
 

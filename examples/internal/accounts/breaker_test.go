@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
+	"github.com/opblocks/opblocks/examples/internal/accounts"
 )
 
 // dialled is a client that counts the connections that it tries to open. Each fails, or does what the test has set.

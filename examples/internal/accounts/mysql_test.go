@@ -7,7 +7,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/assert"
 
-	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
+	"github.com/opblocks/opblocks/examples/internal/accounts"
 )
 
 // TestFingerprintOfOtherPlugins checks that a fingerprint claims nothing about a password whose plugin it does not know.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/opblocks/opblocks/examples/databaseuser/accounts"
+	"github.com/opblocks/opblocks/examples/internal/accounts"
 )
 
 // Database is an [accounts.Database] in memory. It refuses what a server's client refuses. The zero value has no accounts.

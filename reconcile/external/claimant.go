@@ -1,0 +1,124 @@
+package external
+
+import (
+	"context"
+	"slices"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// claimant compares an object with the others that have the same keys, or want them.
+type claimant[T client.Object, S any] struct {
+	*Step[T, S]
+	reader client.Reader
+	obj    T
+}
+
+func (c *claimant[T, S]) group(key string) string {
+	if c.Group == nil {
+		return key
+	}
+	return c.Group(key)
+}
+
+// groups returns the groups of the keys that are desired of an object.
+func (c *claimant[T, S]) groups(obj T) (groups []string) {
+	for _, key := range c.keysOf(obj) {
+		groups = append(groups, c.group(key))
+	}
+	slices.Sort(groups)
+	return slices.Compact(groups)
+}
+
+// others returns the other objects that have something of a group, or want it.
+func (c *claimant[T, S]) others(ctx context.Context, obj T, group string) ([]T, error) {
+	all, err := c.Others(ctx, c.reader, obj, group)
+	return slices.DeleteFunc(all, func(other T) bool { return other.GetUID() == obj.GetUID() }), err
+}
+
+// claimed is what the record of an object says of a key or a group.
+type claimed int
+
+const (
+	nothing   claimed = iota
+	pending           // it is perhaps not the object's
+	confirmed         // it is the object's
+)
+
+// has returns the most that the record of an object says of the keys for which is returns true.
+func (c *claimant[T, S]) has(obj T, is func(key string) bool) claimed {
+	most := nothing
+	for _, ref := range c.Record(obj).all() {
+		switch {
+		case !is(ref.Key):
+		case ref.Pending:
+			most = max(most, pending)
+		default:
+			most = confirmed
+		}
+	}
+	return most
+}
+
+func (c *claimant[T, S]) hasOf(obj T, group string) claimed {
+	return c.has(obj, func(key string) bool { return c.group(key) == group })
+}
+
+// wants reports whether an object asks for a key of a group.
+func (c *claimant[T, S]) wants(obj T, group string) bool {
+	return obj.GetDeletionTimestamp() == nil && slices.Contains(c.groups(obj), group)
+}
+
+// betterClaim returns the object that precedes the object of the pass, or nil. If several do, it returns the one that precedes the others,
+// so that the condition does not change from pass to pass.
+func (c *claimant[T, S]) betterClaim(others []T, group string, acquires bool) (first *T) {
+	for _, other := range others {
+		if c.precedes(other, group, acquires) && (first == nil || c.isBefore(other, *first, group)) {
+			first = &other
+		}
+	}
+	return first
+}
+
+// precedes reports whether the object of the pass waits for another one. A group belongs to the object that has a confirmed key of it, then to
+// the one that has a pending key, then to the older one, then to the first by name. If all keys of an object are confirmed, it acquires none,
+// and waits only for an older one that has the same key.
+func (c *claimant[T, S]) precedes(other T, group string, acquires bool) bool {
+	if !acquires {
+		return isOlder(other, c.obj) && slices.ContainsFunc(c.keysOf(c.obj), func(key string) bool { return c.keeps(other, key) })
+	}
+	own, theirs := c.hasOf(c.obj, group), c.hasOf(other, group)
+	return theirs == confirmed || theirs > own || theirs == own && c.wants(other, group) && isOlder(other, c.obj)
+}
+
+// keeps reports whether an object has a key and wants it.
+func (c *claimant[T, S]) keeps(obj T, key string) bool {
+	return c.wants(obj, c.group(key)) && slices.Contains(c.keysOf(obj), key) &&
+		c.has(obj, func(other string) bool { return other == key }) == confirmed
+}
+
+// isBefore orders by what the objects have of a group, then by age.
+func (c *claimant[T, S]) isBefore(one, other T, group string) bool {
+	if has, otherHas := c.hasOf(one, group), c.hasOf(other, group); has != otherHas {
+		return has > otherHas
+	}
+	return isOlder(one, other)
+}
+
+// isShared reports whether another object has a key too, and wants it. Such a thing is not deleted.
+func (c *claimant[T, S]) isShared(ctx context.Context, key string) (bool, error) {
+	if c.Others == nil {
+		return false, nil
+	}
+	others, err := c.others(ctx, c.obj, c.group(key))
+	return slices.ContainsFunc(others, func(other T) bool { return c.keeps(other, key) }), err
+}
+
+// isOlder orders by creation time, then by namespace and name.
+func isOlder(a, b client.Object) bool {
+	at, bt := a.GetCreationTimestamp(), b.GetCreationTimestamp()
+	if !at.Equal(&bt) {
+		return at.Before(&bt)
+	}
+	return client.ObjectKeyFromObject(a).String() < client.ObjectKeyFromObject(b).String()
+}
