@@ -227,3 +227,21 @@ func TestCircleIsTooLong(t *testing.T) {
 	require.Contains(t, c.pass("o0"), "more than 16 objects wait for each other")
 	require.Len(t, c.api.entries, n)
 }
+
+// TestSharedKey has two objects with one thing, as an earlier version of an operator may have left them.
+func TestSharedKey(t *testing.T) {
+	c := newCommunity(t, nil)
+	c.create("z", "alice")
+	c.create("a", "zoe")
+	c.pass("z")
+	c.pass("a")
+	c.rename("a", "alice")
+	a := c.get("a")
+	a.Status.Account = c.get("z").Status.Account
+	require.NoError(t, c.Status().Update(t.Context(), a))
+	require.Equal(t, "Claimed: alice belongs to default/z", c.pass("a"), "the older one keeps it")
+	require.NoError(t, c.Delete(t.Context(), c.get("a")))
+	_, err := c.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: "a"}})
+	require.NoError(t, err)
+	require.Contains(t, c.api.entries, "alice", "it is not deleted with the other one")
+}

@@ -224,3 +224,95 @@ func TestDeletion(t *testing.T) {
 		})
 	}
 }
+
+// TestUnknownVersion has something that can only be written, and that this pass does not know to be as desired. It is written again.
+func TestUnknownVersion(t *testing.T) {
+	ours := entry{Login: "alice", Owner: "default/alice", Quota: 1}
+	for name, tc := range map[string]struct {
+		reason string
+		status external.Record
+		exists entry
+		calls  []string
+	}{
+		"confirmed":  {"it is as it was", external.Record{Reference: external.Reference{Key: "alice"}, Version: "one"}, ours, []string{"get alice"}},
+		"pending":    {"the answer was lost", external.Record{Reference: external.Reference{Key: "alice", Pending: true}}, ours, []string{"get alice", "update alice"}},
+		"taken over": {"somebody else has created it", external.Record{}, entry{Quota: 1}, []string{"get alice", "update alice"}},
+		"former": {
+			"it was not updated while it was not wanted", external.Record{Former: []external.Reference{{Key: "alice"}}, Version: "one"}, ours,
+			[]string{"get alice", "update alice"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
+				r.Version = func(context.Context, client.Client, *Account) (string, error) { return "one", nil }
+				r.Adopt = func(*Account, entry) error { return nil }
+			})
+			e.api.entries["alice"] = tc.exists
+			e.object.Status.Account = tc.status
+			require.NoError(t, e.Status().Update(t.Context(), e.object))
+			calls, reason, _ := e.pass()
+			require.Equal(t, tc.calls, calls, tc.reason)
+			require.Equal(t, "Succeeded", reason)
+			require.Equal(t, "one", e.object.Status.Account.Version)
+		})
+	}
+}
+
+// TestAdmitForgetsWhatIsTheirs has a record of a creation that had no effect, before somebody else created the same.
+func TestAdmitForgetsWhatIsTheirs(t *testing.T) {
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
+		r.Adopt = func(*Account, entry) error { return nil }
+		r.Admit = func(context.Context, client.Client, *Account, external.Reference, *entry) error {
+			return reconcile.Wait("TooPowerful", time.Minute, "it may do too much")
+		}
+	})
+	e.object.Status.Account.Reference = external.Reference{Key: "alice", Pending: true}
+	require.NoError(t, e.Status().Update(t.Context(), e.object))
+	e.api.entries["alice"] = entry{Owner: "somebody else"}
+	_, reason, _ := e.pass()
+	require.Equal(t, "TooPowerful", reason)
+	require.Empty(t, e.object.Status.Account.Key, "no deletion deletes it")
+}
+
+// TestUnknownVersionOfOne has one of two things of which it is not known what was written to it. The record has one version for both, so
+// both are written again.
+func TestUnknownVersionOfOne(t *testing.T) {
+	both := []string{"get alice@a", "get alice@b", "update alice@a", "update alice@b"}
+	for name, tc := range map[string]struct {
+		reason string
+		theirs bool     // somebody else has created the second one
+		calls  []string // the calls of the pass that succeeds
+	}{
+		"taken over":      {"it has what somebody else has written", true, both},
+		"lost answer":     {"an earlier pass may have written something else", false, both},
+		"answer received": {"this pass has written it", false, []string{"get alice@a", "get alice@b", "create alice@b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
+				several(r)
+				r.Version = func(context.Context, client.Client, *Account) (string, error) { return "one", nil }
+				r.Adopt = func(*Account, entry) error { return nil }
+			})
+			e.edit(func(a *Account) { a.Spec.Login = "alice@a" })
+			e.pass()
+			e.edit(func(a *Account) { a.Spec.Login = "alice@a,alice@b" })
+			if tc.theirs {
+				e.api.entries["alice@b"] = entry{Quota: 1}
+			}
+			if name == "lost answer" {
+				e.api.fail = func(call string) (before, after error) {
+					if call == "create alice@b" {
+						return nil, errors.New("connection reset")
+					}
+					return nil, nil
+				}
+				e.pass()
+				e.api.fail = nil
+			}
+			calls, reason, _ := e.pass()
+			require.Equal(t, tc.calls, calls, tc.reason)
+			require.Equal(t, "Succeeded", reason)
+			require.Equal(t, "one", e.object.Status.Account.Version)
+		})
+	}
+}
