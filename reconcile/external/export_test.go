@@ -1,4 +1,4 @@
 package external
 
 // Remembered returns the number of objects in memory.
-func (s *Step[T, S]) Remembered() int { return len(s.synced.byUID) }
+func (s *Step[T, S]) Remembered() int { return len(s.synced.byName) }

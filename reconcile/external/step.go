@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -56,16 +57,17 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) erro
 			return err
 		}
 	}
-	last, now := s.synced.get(obj.GetUID()), s.Clock.Now()
-	if p.isAsAfter(last) && now.Before(last.due) && !reconcile.Requested(ctx) {
-		return reconcile.Success("", last.due.Sub(now), "%s", p.success())
+	name := client.ObjectKeyFromObject(obj)
+	last, now := s.synced.get(name, obj.GetUID()), s.Clock.Now()
+	if due := last.at.Add(s.Every); p.isAsAfter(last) && now.Before(due) && !reconcile.Requested(ctx) {
+		return reconcile.Success("", due.Sub(now), "%s", p.success())
 	}
 	p.visit.urgent = reconcile.Requested(ctx) || p.isChanged()
 	if err := p.atServer(ctx, p.sync); err != nil {
 		return err
 	}
 	p.record.Generation = obj.GetGeneration()
-	s.synced.set(obj.GetUID(), synced{generation: obj.GetGeneration(), version: p.version, due: s.Clock.Now().Add(s.Every)})
+	s.synced.set(name, synced{uid: obj.GetUID(), generation: obj.GetGeneration(), version: p.version, at: s.Clock.Now()})
 	return reconcile.Success("", s.Every, "%s", p.success())
 }
 
@@ -81,9 +83,12 @@ func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) error
 			return err
 		}
 	}
-	s.synced.forget(obj.GetUID())
+	s.Forget(client.ObjectKeyFromObject(obj))
 	return nil
 }
+
+// Forget drops what the step remembers of an object. The reconciler calls it when the object is gone, also if its cleanup was given up.
+func (s *Step[T, S]) Forget(name types.NamespacedName) { s.synced.forget(name) }
 
 func (s *Step[T, S]) pass(c client.Client, obj T) *pass[T, S] {
 	p := &pass[T, S]{Step: s, client: c, obj: obj, record: s.Record(obj)}

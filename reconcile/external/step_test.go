@@ -94,7 +94,7 @@ type env struct {
 	object     *Account
 }
 
-func newEnv(t *testing.T, identity external.Identity, edit func(*external.Resource[*Account, entry])) *env {
+func newEnv(t *testing.T, identity external.Identity, edit func(*external.Resource[*Account, entry]), options ...reconcile.StepOption) *env {
 	t.Helper()
 	e := &env{t: t, api: &recorder{entries: map[string]entry{}, given: identity != external.ByKey}, object: newAccount()}
 	e.object.UID, e.object.Generation = "6d1f", 1
@@ -106,7 +106,8 @@ func newEnv(t *testing.T, identity external.Identity, edit func(*external.Resour
 		edit(&r)
 	}
 	e.step = external.New(r)
-	e.reconciler = reconcile.New(e.Client, reconcile.Named("account", e.step, reconcile.Finalizer("test.opblocks.dev/account"))).WithClock(e.clock)
+	options = append(options, reconcile.Finalizer("test.opblocks.dev/account"))
+	e.reconciler = reconcile.New(e.Client, reconcile.Named("account", e.step, options...)).WithClock(e.clock)
 	return e
 }
 
