@@ -51,7 +51,7 @@ func (p *pass[T, S]) drop(ctx context.Context, ref Reference) error {
 	if err := reconcile.Checkpoint(ctx); err != nil {
 		return err
 	}
-	if err := p.call(ctx, func(ctx context.Context) error { return p.Delete(ctx, p.obj, ref) }); err != nil {
+	if err := p.call(ctx, deletes, func(ctx context.Context) error { return p.Delete(ctx, p.obj, ref) }); err != nil {
 		return err
 	}
 	switch _, err := p.observe(ctx, ref); {

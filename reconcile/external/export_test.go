@@ -2,3 +2,6 @@ package external
 
 // Remembered returns the number of objects in memory.
 func (s *Step[T, S]) Remembered() int { return len(s.synced.byName) }
+
+// Abandoned returns the number of calls that have not returned.
+func (s *Step[T, S]) Abandoned() int { return s.abandoned.count() }

@@ -210,7 +210,12 @@ func (v *visit) note(err error, late bool) error {
 	if throttled, ok := errors.AsType[*throttledError](err); ok {
 		v.throttle(v.now(), v.server, throttled.after)
 	}
-	if _, ours := errors.AsType[*unreachableError](err); !ours && !late && !isNetwork(err) {
+	_, panicked := errors.AsType[*panicError](err)
+	_, ours := errors.AsType[*unreachableError](err)
+	switch {
+	case panicked, !late && errors.Is(err, context.Canceled): // that says nothing of the server
+		return err
+	case !ours && !late && !isNetwork(err):
 		v.answered = true
 		return err
 	}

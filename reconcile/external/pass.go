@@ -37,26 +37,14 @@ func (p *pass[T, S]) isChanged() bool {
 
 // atServer does what calls the API, if that is possible now.
 func (p *pass[T, S]) atServer(ctx context.Context, do func(ctx context.Context) error) error {
+	if err := p.abandoned.err(p.obj.GetUID()); err != nil {
+		return err
+	}
 	if err := p.visit.enter(); err != nil {
 		return err
 	}
 	defer p.visit.leave()
 	return do(ctx)
-}
-
-// call makes a call to the API, which ends after the timeout.
-func (p *pass[T, S]) call(ctx context.Context, do func(ctx context.Context) error) error {
-	if err := p.visit.take(ctx); err != nil {
-		return err
-	}
-	limited, cancel := context.WithTimeout(ctx, p.Timeout)
-	defer cancel()
-	err := do(limited)
-	late := err != nil && limited.Err() != nil && ctx.Err() == nil
-	if late {
-		err = fmt.Errorf("no answer within %v: %w", p.Timeout, err)
-	}
-	return p.visit.note(err, late)
 }
 
 // success returns the message of the condition.
@@ -146,10 +134,7 @@ func (p *pass[T, S]) observe(ctx context.Context, ref Reference) (observed S, er
 	if ref.ID == "" && (p.Identity == ByID || p.Identity == ByToken && ref.Token == "") {
 		return observed, ErrNotFound
 	}
-	err = p.call(ctx, func(ctx context.Context) (err error) {
-		observed, err = p.Observe(ctx, p.client, p.obj, ref)
-		return err
-	})
+	observed, err = ask(ctx, p, observes, func(ctx context.Context) (S, error) { return p.Observe(ctx, p.client, p.obj, ref) })
 	if err == nil && p.Observed != nil {
 		p.Observed(p.obj, observed)
 	}
@@ -189,7 +174,8 @@ func (p *pass[T, S]) update(ctx context.Context, observed, desired S) error {
 	if err := reconcile.Checkpoint(ctx); err != nil {
 		return err
 	}
-	err := p.call(ctx, func(ctx context.Context) error { return p.Update(ctx, p.obj, p.record.Reference, observed, desired) })
+	ref := p.record.Reference
+	err := p.call(ctx, updates, func(ctx context.Context) error { return p.Update(ctx, p.obj, ref, observed, desired) })
 	if err != nil {
 		return err
 	}
@@ -225,11 +211,8 @@ func (p *pass[T, S]) create(ctx context.Context, desired S) error {
 	if err := reconcile.Checkpoint(ctx); err != nil {
 		return err
 	}
-	var id string
-	err := p.call(ctx, func(ctx context.Context) (err error) {
-		id, err = p.Create(ctx, p.obj, r.Reference, desired)
-		return err
-	})
+	ref := r.Reference
+	id, err := ask(ctx, p, creates, func(ctx context.Context) (string, error) { return p.Create(ctx, p.obj, ref, desired) })
 	switch {
 	case errors.Is(err, ErrExists):
 		return p.existsAlready(ctx, wasPending, desired)

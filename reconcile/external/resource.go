@@ -31,6 +31,8 @@ const (
 // the state of the thing. The fields without "optional" are required. All functions are called in a pass of [reconcile.Reconciler], and may
 // return its errors, such as [reconcile.Wait] and [reconcile.Stalled]. c reads the kinds that the steps watch or reference.
 //
+// A function that panics is an error of its object, with the reason Panicked. A creation that panics is taken to have had an effect.
+//
 // No function may put a sensitive value into an error.
 type Resource[T client.Object, S any] struct {
 	// Record returns where the record is in the status of obj.
@@ -108,7 +110,10 @@ type Resource[T client.Object, S any] struct {
 	// Default: 0, for an API that shows it at once.
 	Grace time.Duration
 
-	// Timeout limits each call, by its context. Default: 10 seconds.
+	// Timeout limits each call, by its context. A function that goes on for a second after the end of its context is left alone: its pass
+	// ends with the reason Unreachable, and nothing that the function does then reaches the pass or the object. Until it returns, the passes
+	// of its object end with the reason NotReturned and call nothing, so at most one goroutine for each object is lost to such a function.
+	// Default: 10 seconds.
 	Timeout time.Duration
 
 	// Clock is the real clock, unless a test sets it.

@@ -20,6 +20,8 @@ type Step[T client.Object, S any] struct {
 	invalid error
 	synced  memory
 	gate    gate
+
+	abandoned abandoned
 }
 
 // New returns a step for a resource. If a field is missing or impossible, the setup of the reconciler returns an error that names it.
@@ -40,7 +42,8 @@ func (s *Step[T, S]) SetupWithBuilder(ctrl.Manager, *ctrl.Builder) error { retur
 
 // Reconcile creates or updates the thing of obj, and deletes what it had under former keys. If nothing has changed, it does not call the
 // API.
-func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) error {
+func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err error) {
+	defer recoverPanic(ctx, "a function of the resource", &err)
 	if s.invalid != nil {
 		return s.invalid
 	}
@@ -52,7 +55,6 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) erro
 		return reconcile.Stalled(ReasonInvalidKey, errors.New("the key is empty"))
 	}
 	if s.Version != nil {
-		var err error
 		if p.version, err = s.Version(ctx, c, obj); err != nil {
 			return err
 		}
@@ -72,7 +74,8 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) erro
 }
 
 // Finalize deletes what belongs to obj, unless it is retained. It succeeds when the API does not show it any more.
-func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) error {
+func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) (err error) {
+	defer recoverPanic(ctx, "a function of the resource", &err)
 	if s.invalid != nil {
 		return s.invalid
 	}
