@@ -47,7 +47,7 @@ func ask[T client.Object, S, A any](ctx context.Context, p *pass[T, S], f functi
 	if late {
 		err = fmt.Errorf("no answer within %v: %w", p.Timeout, err)
 	}
-	return answer, p.visit.note(err, late)
+	return answer, p.visit.note(withoutQueries(err), late)
 }
 
 // await calls a function in a goroutine of its own, and returns what it returns. If the function goes on for longer than the margin after
