@@ -40,6 +40,7 @@ func ask[T client.Object, S, A any](ctx context.Context, p *pass[T, S], f functi
 	if err := p.visit.take(ctx); err != nil {
 		return answer, err
 	}
+	begin := time.Now()
 	limited, cancel := context.WithTimeout(ctx, p.Timeout)
 	defer cancel()
 	answer, err = await(limited, &p.abandoned, p.obj.GetUID(), f, do)
@@ -47,6 +48,7 @@ func ask[T client.Object, S, A any](ctx context.Context, p *pass[T, S], f functi
 	if late {
 		err = fmt.Errorf("no answer within %v: %w", p.Timeout, err)
 	}
+	p.metrics.call(ctx, p.state, f, resultOf(err, late), begin)
 	return answer, p.visit.note(withoutQueries(err), late)
 }
 

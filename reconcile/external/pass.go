@@ -36,8 +36,16 @@ func (p *pass[T, S]) isChanged() bool {
 }
 
 // atServer does what calls the API, if that is possible now.
-func (p *pass[T, S]) atServer(ctx context.Context, do func(ctx context.Context) error) error {
+func (p *pass[T, S]) atServer(ctx context.Context, do func(ctx context.Context) error) (err error) {
+	name := client.ObjectKeyFromObject(p.obj)
+	defer func() {
+		if err == nil {
+			p.visit.waitsFor = ""
+		}
+		p.waits.set(name, p.visit.waitsFor)
+	}()
 	if err := p.abandoned.err(p.obj.GetUID()); err != nil {
+		p.visit.waitsFor = waitsForReturn
 		return err
 	}
 	if err := p.visit.enter(); err != nil {

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/opblocks/opblocks/reconcile"
 )
@@ -19,9 +21,8 @@ type Step[T client.Object, S any] struct {
 
 	invalid error
 	synced  memory
-	gate    gate
-
-	abandoned abandoned
+	metrics *metrics // nil without a manager
+	*state
 }
 
 // New returns a step for a resource. If a field is missing or impossible, the setup of the reconciler returns an error that names it.
@@ -31,14 +32,33 @@ func New[T client.Object, S any](r Resource[T, S]) *Step[T, S] {
 	if r.Clock == nil {
 		r.Clock = clock.RealClock{}
 	}
-	return &Step[T, S]{Resource: r, invalid: invalid, gate: gate{quota: r.Quota, concurrency: r.Concurrency}}
+	return &Step[T, S]{
+		Resource: r, invalid: invalid,
+		state: &state{gate: gate{quota: r.Quota, concurrency: r.Concurrency}, now: r.Clock.Now},
+	}
 }
+
+// SetName sets the name of the step in the metrics. [reconcile.Named] calls it.
+func (s *Step[T, S]) SetName(name string) { s.name = name }
 
 // Watched implements [reconcile.Watcher]. The step itself watches nothing.
 func (s *Step[T, S]) Watched() []client.Object { return nil }
 
-// SetupWithBuilder implements [reconcile.Watcher]. It returns an error if a field of the resource is missing or impossible.
-func (s *Step[T, S]) SetupWithBuilder(ctrl.Manager, *ctrl.Builder) error { return s.invalid }
+// SetupWithBuilder implements [reconcile.Watcher]. It registers the metrics, and returns an error if a field of the resource is missing or
+// impossible.
+func (s *Step[T, S]) SetupWithBuilder(ctrl.Manager, *ctrl.Builder) error {
+	if s.invalid != nil {
+		return s.invalid
+	}
+	return s.measure(ctrlmetrics.Registry)
+}
+
+func (s *Step[T, S]) measure(registry prometheus.Registerer) (err error) {
+	if s.metrics, err = newMetrics(registry); err == nil {
+		s.metrics.states.add(s.state)
+	}
+	return err
+}
 
 // Reconcile creates or updates the thing of obj, and deletes what it had under former keys. If nothing has changed, it does not call the
 // API.
@@ -91,11 +111,17 @@ func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) (err 
 }
 
 // Forget drops what the step remembers of an object. The reconciler calls it when the object is gone, also if its cleanup was given up.
-func (s *Step[T, S]) Forget(name types.NamespacedName) { s.synced.forget(name) }
+func (s *Step[T, S]) Forget(name types.NamespacedName) {
+	s.synced.forget(name)
+	s.waits.set(name, "")
+}
 
 func (s *Step[T, S]) pass(c client.Client, obj T) *pass[T, S] {
 	p := &pass[T, S]{Step: s, client: c, obj: obj, record: s.Record(obj)}
 	p.visit.gate, p.visit.now = &s.gate, s.Clock.Now
+	if kind := obj.GetObjectKind().GroupVersionKind().Kind; kind != "" && s.kind.Load() == nil {
+		s.kind.Store(&kind)
+	}
 	if s.Server != nil {
 		p.visit.server = s.Server(obj)
 	}
