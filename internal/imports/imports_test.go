@@ -108,7 +108,7 @@ var rules = []rule{
 	},
 	{
 		pkg:      "reconcile/external",
-		ours:     []string{"reconcile", "internal/passcontext"},
+		ours:     []string{"reconcile", "internal/passcontext", "internal/record"},
 		external: slices.Concat(controllerRuntime, schemas, []string{"golang.org/x/time/rate"}),
 		reason:   "a step that anybody could write on reconcile, but for calls that never return: they have to be taken out of the pass",
 	},

@@ -84,4 +84,6 @@ const (
 	ReasonNotFound    = "NotFound"        // it does not exist, and is not to be created
 	ReasonPanicked    = "Panicked"        // a function of the resource panicked
 	ReasonNotReturned = "NotReturned"     // a call has not returned although its context has ended
+
+	ReasonInvalidInterval = "InvalidInterval" // a success, but [IntervalAnnotation] is not a duration
 )

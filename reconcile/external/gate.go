@@ -220,18 +220,21 @@ func (v *visit) enter() error {
 
 func (v *visit) leave() { v.gate.leave(v.now(), v.server, v.isProbe, v.answered, v.trouble) }
 
-// wait returns the wait of a pass that is denied. A poll keeps the conditions: what they say still holds, unless the server cannot be
-// reached.
+// wait returns the wait of a pass that is denied. A poll comes after what a person has changed, and keeps the conditions: what they say
+// still holds, unless the server cannot be reached.
 func (v *visit) wait(d *denial) error {
 	if d == nil {
 		return nil
 	}
 	v.waitsFor = d.waitsFor
 	err := reconcile.Wait(d.reason, d.after, "%s", d.message)
-	if v.urgent || d.reason == ReasonUnreachable {
+	switch {
+	case v.urgent:
 		return err
+	case d.reason == ReasonUnreachable:
+		return reconcile.LowPriority(err)
 	}
-	return reconcile.KeepConditions(err)
+	return reconcile.LowPriority(reconcile.KeepConditions(err))
 }
 
 // take takes a token for the next call. Only before the first call of a pass it may be denied to a poll.

@@ -3,7 +3,6 @@ package external_test
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -172,17 +171,4 @@ func TestMetricsAreRegisteredOnce(t *testing.T) {
 	taken := prometheus.NewRegistry()
 	taken.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "opblocks_external_calls_total", Help: "somebody else's"}))
 	require.Error(t, two.step.Measure(taken))
-}
-
-// A step that nobody has any more, such as of a manager that has ended, has no state in the metrics.
-func TestMetricsForgetSteps(t *testing.T) {
-	r := prometheus.NewRegistry()
-	func() {
-		e := newEnv(t, external.ByKey, nil)
-		require.NoError(t, e.step.Measure(r))
-		e.pass()
-		require.Len(t, series(t, r, "spared_servers"), 1)
-	}()
-	runtime.GC()
-	require.Empty(t, series(t, r, "spared_servers"))
 }

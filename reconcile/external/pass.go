@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +22,8 @@ type pass[T client.Object, S any] struct {
 	record       *Record // in the status of obj
 	key, version string  // what is desired
 	visit        visit
+	every        time.Duration // the interval of obj
+	invalidEvery bool          // the annotation has no interval
 }
 
 // isAsAfter reports whether the object is as it was after a pass that succeeded.
@@ -55,12 +58,18 @@ func (p *pass[T, S]) atServer(ctx context.Context, do func(ctx context.Context) 
 	return do(ctx)
 }
 
-// success returns the message of the condition.
-func (p *pass[T, S]) success() string {
+// success returns the outcome of a pass that has succeeded. The next one is a poll.
+func (p *pass[T, S]) success(after time.Duration) error {
+	message := p.record.String() + " is as desired"
 	if p.observesOnly() {
-		return Reference{Key: p.key, ID: p.record.ID}.String() + " is observed, and not changed"
+		message = Reference{Key: p.key, ID: p.record.ID}.String() + " is observed, and not changed"
 	}
-	return p.record.String() + " is as desired"
+	reason := ""
+	if p.invalidEvery {
+		reason = ReasonInvalidInterval
+		message += fmt.Sprintf("; the annotation %s is not a duration such as 30m or 2h, so it is observed every %v", IntervalAnnotation, p.every)
+	}
+	return reconcile.LowPriority(reconcile.Success(reason, after, "%s", message))
 }
 
 func (p *pass[T, S]) observesOnly() bool { return p.ObserveOnly != nil && p.ObserveOnly(p.obj) }
@@ -96,7 +105,7 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 	case !errors.Is(err, ErrNotFound):
 		return err
 	case p.observesOnly():
-		return reconcile.Wait(ReasonNotFound, p.Every, "%s does not exist, and is only observed", p.reference())
+		return reconcile.LowPriority(reconcile.Wait(ReasonNotFound, p.every, "%s does not exist, and is only observed", p.reference()))
 	default:
 		if err := p.create(ctx, desired); err != nil {
 			return err

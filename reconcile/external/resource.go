@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,6 +107,10 @@ type Resource[T client.Object, S any] struct {
 	// Every is the interval at which the thing is observed and repaired. Up to a tenth is added. Default: 10 minutes.
 	Every time.Duration
 
+	// EveryAtLeast is the shortest interval that [IntervalAnnotation] may set for an object. It must not be more than Every. Default: a
+	// minute, or Every if that is less.
+	EveryAtLeast time.Duration
+
 	// Grace is how long the API may take to show what was created. While it lasts, a thing that is not found is not created again.
 	// Default: 0, for an API that shows it at once.
 	Grace time.Duration
@@ -121,8 +126,9 @@ type Resource[T client.Object, S any] struct {
 }
 
 const (
-	defaultEvery   = 10 * time.Minute
-	defaultTimeout = 10 * time.Second
+	defaultEvery        = 10 * time.Minute
+	defaultEveryAtLeast = time.Minute
+	defaultTimeout      = 10 * time.Second
 )
 
 // validate returns an error for each field that is missing or impossible.
@@ -148,8 +154,11 @@ func (r *Resource[T, S]) validate() error {
 	if r.Concurrency < 0 {
 		errs = append(errs, fmt.Errorf("set Concurrency to 0 for no limit, or to more; it is %d", r.Concurrency))
 	}
-	if least := min(r.Every, r.Grace, r.Timeout); least < 0 {
-		errs = append(errs, fmt.Errorf("set none of Every, Grace and Timeout to less than 0, as %v is", least))
+	if least := min(r.Every, r.EveryAtLeast, r.Grace, r.Timeout); least < 0 {
+		errs = append(errs, fmt.Errorf("set none of Every, EveryAtLeast, Grace and Timeout to less than 0, as %v is", least))
+	}
+	if every := cmp.Or(r.Every, defaultEvery); r.EveryAtLeast > every {
+		errs = append(errs, fmt.Errorf("set EveryAtLeast to at most Every, which is %v; it is %v", every, r.EveryAtLeast))
 	}
 	if r.Identity < ByKey || r.Identity > ByID {
 		errs = append(errs, fmt.Errorf("Identity is %d; set ByKey, ByToken or ByID", r.Identity))

@@ -29,6 +29,7 @@ type Step[T client.Object, S any] struct {
 func New[T client.Object, S any](r Resource[T, S]) *Step[T, S] {
 	invalid := r.validate()
 	r.Every, r.Timeout = cmp.Or(r.Every, defaultEvery), cmp.Or(r.Timeout, defaultTimeout)
+	r.EveryAtLeast = cmp.Or(r.EveryAtLeast, min(r.Every, defaultEveryAtLeast))
 	if r.Clock == nil {
 		r.Clock = clock.RealClock{}
 	}
@@ -81,8 +82,8 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 	}
 	name := client.ObjectKeyFromObject(obj)
 	last, now := s.synced.get(name, obj.GetUID()), s.Clock.Now()
-	if due := last.at.Add(s.Every); p.isAsAfter(last) && now.Before(due) && !reconcile.Requested(ctx) {
-		return reconcile.Success("", due.Sub(now), "%s", p.success())
+	if due := last.at.Add(p.every); p.isAsAfter(last) && now.Before(due) && !reconcile.Requested(ctx) {
+		return p.success(due.Sub(now))
 	}
 	p.visit.urgent = reconcile.Requested(ctx) || p.isChanged()
 	if err := p.atServer(ctx, p.sync); err != nil {
@@ -90,7 +91,7 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 	}
 	p.record.Generation = obj.GetGeneration()
 	s.synced.set(name, synced{uid: obj.GetUID(), generation: obj.GetGeneration(), version: p.version, at: s.Clock.Now()})
-	return reconcile.Success("", s.Every, "%s", p.success())
+	return p.success(p.every)
 }
 
 // Finalize deletes what belongs to obj, unless it is retained. It succeeds when the API does not show it any more.
@@ -118,6 +119,7 @@ func (s *Step[T, S]) Forget(name types.NamespacedName) {
 
 func (s *Step[T, S]) pass(c client.Client, obj T) *pass[T, S] {
 	p := &pass[T, S]{Step: s, client: c, obj: obj, record: s.Record(obj)}
+	p.every, p.invalidEvery = s.interval(obj)
 	p.visit.gate, p.visit.now = &s.gate, s.Clock.Now
 	if kind := obj.GetObjectKind().GroupVersionKind().Kind; kind != "" && s.kind.Load() == nil {
 		s.kind.Store(&kind)

@@ -344,6 +344,7 @@ func TestSetupErrors(t *testing.T) {
 		"a function":        {"it is called later", func(r *external.Resource[*Account, entry]) { r.Observe = nil }, "set Observe"},
 		"a key":             {"ByKey finds by it", func(r *external.Resource[*Account, entry]) { r.Key = nil }, "set Key"},
 		"a negative time":   {"it has no meaning", func(r *external.Resource[*Account, entry]) { r.Every = -1 }, "less than 0"},
+		"a floor above":     {"no interval would be allowed", func(r *external.Resource[*Account, entry]) { r.EveryAtLeast = time.Hour }, "EveryAtLeast"},
 		"another Identity":  {"it is unknown", func(r *external.Resource[*Account, entry]) { r.Identity = 7 }, "Identity is 7"},
 		"nothing is needed": {"ByID needs no key", func(r *external.Resource[*Account, entry]) { r.Key, r.Identity = nil, external.ByID }, ""},
 	} {
