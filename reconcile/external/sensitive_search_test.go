@@ -69,7 +69,7 @@ func (w *web) send(ctx context.Context, method string, l login) error {
 	if err != nil {
 		return fmt.Errorf("%s of %v %+v: %w", method, l, l, err)
 	}
-	defer response.Body.Close() //nolint:errcheck // it was only read
+	defer response.Body.Close()
 	cause := fmt.Errorf("%s of %v: the API answers %s", method, l, response.Status)
 	switch response.StatusCode {
 	case http.StatusOK:

@@ -83,6 +83,7 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 	name := client.ObjectKeyFromObject(obj)
 	last, now := s.synced.get(name, obj.GetUID()), s.Clock.Now()
 	if due := last.at.Add(p.every); p.isAsAfter(last) && now.Before(due) && !reconcile.Requested(ctx) {
+		s.waits.set(name, "") // a poll that was put off may not be due any more
 		return p.success(due.Sub(now))
 	}
 	p.visit.urgent = reconcile.Requested(ctx) || p.isChanged()
