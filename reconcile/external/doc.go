@@ -25,8 +25,15 @@
 // # When the API is called
 //
 // A pass calls the API if the generation of the object, the key, or the answer of [Resource.Version] has changed since the last pass that
-// succeeded, if [Resource.Every] has passed since, or if a person has requested the pass ([reconcile.RequestedAnnotation]). It calls it
-// for each object once after the start of a process. Every other pass calls only Key and Version.
+// succeeded, if [Resource.Every] or the interval of [IntervalAnnotation] has passed since, or if a person has requested the pass
+// ([reconcile.RequestedAnnotation]). It calls it for each object once after the start of a process. Every other pass calls only Key and
+// Version.
+//
+// # Metrics
+//
+// With a manager, the step counts its calls, the objects that wait and the servers that cannot be reached: opblocks_external_calls_total,
+// opblocks_external_call_duration_seconds, opblocks_external_waiting_objects, opblocks_external_spared_servers and
+// opblocks_external_calls_not_returned. The page docs/monitoring.md describes them. No label has the name of a server or an object.
 //
 // # What is sensitive
 //
