@@ -106,9 +106,9 @@ func (r *Reconciler[T]) WithOptions(options controller.Options) *Reconciler[T] {
 // Deletions must pass, and so must the update with which an object stops matching: see package predicates. It needs a
 // reconciler made by [For]. With a builder of your own, pass builder.WithPredicates to its For method.
 //
-// An update that changes [RequestedAnnotation] or the pause also passes if the predicates would pass the creation of
-// the object, as predicates.GenerationChanged does. For a builder of your own, combine the predicates by predicate.Or
-// with predicates.AnnotationChanged and predicates.PauseChanged.
+// An update that changes [RequestedAnnotation], the annotation opblocks.dev/observe-interval or the pause also passes if the
+// predicates would pass the creation of the object, as predicates.GenerationChanged does. For a builder of your own, combine
+// the predicates by predicate.Or with predicates.AnnotationChanged and predicates.PauseChanged.
 func (r *Reconciler[T]) WithPredicates(predicates ...predicate.Predicate) *Reconciler[T] {
 	r.predicates, r.needsFor = append(r.predicates, predicates...), "WithPredicates"
 	return r

@@ -42,6 +42,7 @@ type outcome struct {
 	explained       bool          // Success gave a reason: Ready shows it and the message
 	halts           bool          // the later steps are skipped
 	keepsConditions bool          // another writer sets them
+	lowPriority     bool          // the pass that the delay asks for comes after those that events have triggered
 }
 
 const (
@@ -88,6 +89,10 @@ func classifyChain(err error) outcome {
 			o := classifyChain(e.err).withReason(reason)
 			o.keepsConditions = true
 			return o
+		case *lowPriorityError:
+			o := classifyChain(e.err).withReason(reason)
+			o.lowPriority = true
+			return o
 		case *successError:
 			o := outcome{reason: cmp.Or(e.reason, reasonSucceeded), message: e.message, explained: e.reason != ""}
 			if e.exact {
@@ -131,6 +136,7 @@ func merge(a, b outcome) outcome {
 	o.forbidden = a.forbidden || b.forbidden
 	o.halts = a.halts || b.halts
 	o.keepsConditions = a.keepsConditions || b.keepsConditions
+	o.lowPriority = false // one of them may be urgent
 	return o
 }
 

@@ -27,6 +27,14 @@ func ExampleSuccessUntil() {
 	// Ready True Scheduled "waits for its time"
 }
 
+// A step that polls something outside of the cluster lets the changes of people come first.
+func ExampleLowPriority() {
+	run(reconcile.Named("account", step(reconcile.LowPriority(reconcile.Success("Provisioned", 10*time.Minute, "the account exists")))))
+	// Output:
+	// again after 10m0s <nil>
+	// Ready True Provisioned "the account exists"
+}
+
 // The error keeps its meaning. Here that is a failure, which is retried with backoff.
 func ExampleWithReason() {
 	run(reconcile.Named("account", step(reconcile.WithReason("NoAnswer", errors.New("the directory does not answer")))))

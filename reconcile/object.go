@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -173,4 +175,109 @@ func (o *passObject[T]) readLive(ctx context.Context) (client.Object, error) {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(o.kind)
 	return m, o.stepClient.reader.Live.Get(ctx, o.name, m)
+}
+
+// Detach implements [passcontext.Pass].
+func (p *pass[T]) Detach(ctx context.Context) (ofFunction context.Context, end func()) {
+	d := &detached{pass: p}
+	return passcontext.NewContext(ctx, d), func() {
+		d.end()
+		p.obj = p.copyOf(p.before)
+		p.obj.GetObjectKind().SetGroupVersionKind(p.kind)
+	}
+}
+
+// detached is the pass as a function sees it that may never return. After the end it does nothing.
+type detached struct {
+	mu   sync.Mutex
+	pass currentPass // nil after the end
+}
+
+var _ currentPass = &detached{}
+
+var errDetached = errors.New("the pass has ended before the function returned")
+
+// end takes the pass away. If the function uses it right now, end waits for that.
+func (d *detached) end() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pass = nil
+}
+
+// use calls do with the pass, unless it was taken away. It reports whether it did.
+func (d *detached) use(do func(p currentPass)) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.pass == nil {
+		return false
+	}
+	do(d.pass)
+	return true
+}
+
+func (d *detached) checkpoint(ctx context.Context) (err error) {
+	// What a client does with the context must not find the lock.
+	if !d.use(func(p currentPass) { err = p.checkpoint(passcontext.NewContext(ctx, p)) }) {
+		return errDetached
+	}
+	return err
+}
+
+// ConfirmCurrent implements [passcontext.Pass].
+func (d *detached) ConfirmCurrent(ctx context.Context, obj client.Object) (known bool, err error) {
+	if !d.use(func(p currentPass) { known, err = p.ConfirmCurrent(passcontext.NewContext(ctx, p), obj) }) {
+		return true, errDetached
+	}
+	return known, err
+}
+
+func (d *detached) requested() (is bool) {
+	d.use(func(p currentPass) { is = p.requested() })
+	return is
+}
+
+func (d *detached) owns(obj client.Object) (is bool) {
+	d.use(func(p currentPass) { is = p.owns(obj) })
+	return is
+}
+
+// AsCached implements [passcontext.Pass].
+func (d *detached) AsCached(obj client.Object) (is bool) {
+	d.use(func(p currentPass) { is = p.AsCached(obj) })
+	return is
+}
+
+// AnnotationKeptBy implements [passcontext.Pass].
+func (d *detached) AnnotationKeptBy(key string) (step string, kept bool) {
+	d.use(func(p currentPass) { step, kept = p.AnnotationKeptBy(key) })
+	return step, kept
+}
+
+// Detach implements [passcontext.Pass].
+func (d *detached) Detach(ctx context.Context) (ofFunction context.Context, end func()) {
+	return passcontext.NewContext(ctx, d), d.end
+}
+
+// AfterSteps implements [passcontext.Pass].
+func (d *detached) AfterSteps(do func(ctx context.Context) error) {
+	d.use(func(p currentPass) { p.AfterSteps(do) })
+}
+
+// KeepAnnotation implements [passcontext.Pass].
+func (d *detached) KeepAnnotation(key, step string) {
+	d.use(func(p currentPass) { p.KeepAnnotation(key, step) })
+}
+
+// SetCondition implements [passcontext.Pass].
+func (d *detached) SetCondition(condition metav1.Condition) {
+	d.use(func(p currentPass) { p.SetCondition(condition) })
+}
+
+// Rebase implements [passcontext.Pass].
+func (d *detached) Rebase(obj client.Object) { d.use(func(p currentPass) { p.Rebase(obj) }) }
+
+func (d *detached) rebase() { d.use(func(p currentPass) { p.rebase() }) }
+
+func (d *detached) emit(regarding client.Object, eventType, reason, note string) {
+	d.use(func(p currentPass) { p.emit(regarding, eventType, reason, note) })
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/opblocks/opblocks/internal/fieldmanager"
 	"github.com/opblocks/opblocks/internal/ownwrites"
 	"github.com/opblocks/opblocks/internal/references"
+	"github.com/opblocks/opblocks/internal/step"
 	"github.com/opblocks/opblocks/reconcile/internal/status"
 )
 
@@ -201,4 +202,9 @@ func (r *Reconciler[T]) forget(name types.NamespacedName) {
 	r.memory.forget(name)
 	r.writes.Forget(r.empty(), name)
 	r.metrics.forget(name)
+	for i := range r.steps {
+		if s, ok := r.steps[i].step.(step.Forgetful); ok {
+			s.Forget(name)
+		}
+	}
 }

@@ -146,3 +146,22 @@ func (e *keepConditionsError) Error() string {
 }
 
 func (e *keepConditionsError) Unwrap() error { return e.err }
+
+// LowPriority returns an error that gives the next pass a low priority, if nothing but the delay of err asks for it: passes that an event
+// has triggered come first. It is for a step that polls: a person who has changed an object does not wait for thousands of polls. Otherwise
+// err decides the outcome of the step. [Success] and [Wait] are common; after a failure the next pass keeps the priority of this one. If
+// err is nil, LowPriority returns nil. If err joins errors, LowPriority has to be the outermost.
+//
+// The priority is -100, as controller-runtime gives it to the objects that exist when the operator starts. It needs controller-runtime's
+// priority queue, which is the default (UsePriorityQueue).
+func LowPriority(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &lowPriorityError{err}
+}
+
+type lowPriorityError struct{ err error }
+
+func (e *lowPriorityError) Error() string { return e.err.Error() }
+func (e *lowPriorityError) Unwrap() error { return e.err }

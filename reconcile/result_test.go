@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 )
 
 var errDatabaseDown = errors.New("the database is down")
@@ -43,10 +46,68 @@ func TestSuccessUntil(t *testing.T) {
 	}
 }
 
+// TestLowPriority proves which passes come after those that events have triggered.
+func TestLowPriority(t *testing.T) {
+	poll, boom := LowPriority(Success("", 10*time.Minute, "")), errors.New("boom")
+	tests := map[string]struct {
+		reason string
+		errs   []error // one error for each step
+		low    bool
+	}{
+		"Alone":                {reason: "nothing else asks for the pass", errs: []error{poll}, low: true},
+		"OfAWait":              {reason: "a poll that was put off is a poll", errs: []error{LowPriority(KeepConditions(Wait("Quota", time.Second, "")))}, low: true},
+		"Inside":               {reason: "the order of the wrappers does not count", errs: []error{KeepConditions(LowPriority(Wait("Quota", time.Second, "")))}, low: true},
+		"BesideASuccess":       {reason: "that asks for nothing", errs: []error{nil, poll, Success("Done", 0, "")}, low: true},
+		"BesideALaterDelay":    {reason: "that is asked for again by then", errs: []error{Wait("Slow", time.Hour, ""), poll}, low: true},
+		"BesideTheSameDelay":   {reason: "it may be urgent", errs: []error{LowPriority(Wait("A", time.Minute, "")), Wait("B", time.Minute, "")}},
+		"BesideAnEarlierDelay": {reason: "it is not a poll", errs: []error{poll, Wait("Slow", time.Second, "")}},
+		"BesideAFailure":       {reason: "it is not a poll", errs: []error{poll, boom}},
+		"OfAFailure":           {reason: "a retry keeps its priority", errs: []error{LowPriority(boom)}},
+		"Joined":               {reason: "another part may be urgent", errs: []error{errors.Join(poll, Wait("Slow", time.Hour, ""))}},
+		"AroundJoined":         {reason: "it holds for all", errs: []error{LowPriority(errors.Join(Success("", time.Minute, ""), Wait("Slow", time.Hour, "")))}, low: true},
+		"WithoutADelay":        {reason: "an event triggers the next pass", errs: []error{LowPriority(Success("", 0, ""))}},
+		"Without":              {reason: "nobody has asked for it", errs: []error{Success("", time.Minute, "")}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			var steps []NamedStep[*budget]
+			for i, err := range tc.errs {
+				steps = append(steps, Named(fmt.Sprint("step ", i), returning(err)))
+			}
+			result := newHarness(t, interceptor.Funcs{}, steps...).pass(t)
+			if !tc.low {
+				require.Nil(t, result.Priority, tc.reason)
+				return
+			}
+			require.NotNil(t, result.Priority, tc.reason)
+			require.Equal(t, handler.LowPriority, *result.Priority)
+		})
+	}
+}
+
+// TestLowPriorityInTheQueue has an object that a person changes while a thousand polls are due. controller-runtime adds an object again
+// with the priority of the result.
+func TestLowPriorityInTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		queue := priorityqueue.New[int]("test")
+		poll := newHarness(t, interceptor.Funcs{}, Named("one", returning(LowPriority(Success("", 10*time.Minute, ""))))).pass(t)
+		for object := range 1000 {
+			queue.AddWithOpts(priorityqueue.AddOpts{After: poll.RequeueAfter, Priority: poll.Priority}, object)
+		}
+		time.Sleep(time.Hour)
+		queue.AddWithOpts(priorityqueue.AddOpts{}, 700) // as the handler of an event
+		synctest.Wait()
+		object, _, _ := queue.GetWithPriority()
+		require.Equal(t, 700, object)
+		queue.ShutDown()
+	})
+}
+
 func TestNilErrors(t *testing.T) {
 	require.NoError(t, WithReason("Wrong", nil))
 	require.NoError(t, WithReason("X", nil))
 	require.NoError(t, Stalled("X", nil))
+	require.NoError(t, LowPriority(nil))
 }
 
 func TestSuccess(t *testing.T) {

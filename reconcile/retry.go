@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 )
 
 // This file decides when the next pass of an object runs: Retries.of after the outcome of a step, retryFailure after an error
@@ -82,6 +83,7 @@ type retry struct {
 	notBefore    time.Duration // the longest delay that the API server asks for (Retry-After); 0 for none
 	backoff      bool          // the pass counts as a failure of the object, and is repeated after a backoff
 	keepFailures bool          // a pass without backoff does not reset the number of failures
+	lowPriority  bool          // nothing but a poll asks for the shortest delay
 }
 
 // attempt is what the next pass depends on beside the outcomes of the steps.
@@ -108,6 +110,7 @@ func (r Retries) of(o *outcome, a attempt) retry {
 	if soon {
 		next.after = earlier(next.after, jitter(longestForbidden, a.name, a.failures))
 	}
+	next.lowPriority = o.lowPriority && next.after > 0 && !next.backoff
 	return next
 }
 
@@ -144,18 +147,29 @@ func (p *pass[T]) end() ctrl.Result {
 	case !p.retry.keepFailures:
 		p.memory.resetFailures(p.name)
 	}
-	return ctrl.Result{RequeueAfter: p.retry.delay()}
+	result := ctrl.Result{RequeueAfter: p.retry.delay()}
+	if p.retry.lowPriority && !p.retry.backoff {
+		result.Priority = new(handler.LowPriority)
+	}
+	return result
 }
 
 // merge returns when the next pass is due if both ask for it: after the shorter of the delays that steps ask for, but
 // not before the longer of the delays that the API server asks for.
 func (r retry) merge(other retry) retry {
+	after := earlier(r.after, other.after)
 	return retry{
-		after:        earlier(r.after, other.after),
+		after:        after,
 		notBefore:    max(r.notBefore, other.notBefore),
 		backoff:      r.backoff || other.backoff,
 		keepFailures: r.keepFailures || other.keepFailures,
+		lowPriority:  after > 0 && r.allowsLow(other) && other.allowsLow(r),
 	}
+}
+
+// allowsLow reports whether the next pass may have a low priority: nothing but a poll asks for the delay of r, or the other one is earlier.
+func (r retry) allowsLow(other retry) bool {
+	return r.lowPriority || r.after <= 0 || 0 < other.after && other.after < r.after
 }
 
 // delay returns the shortest delay that was asked for, but not less than what the API server asks for. It is 0 if only an

@@ -104,6 +104,10 @@ type stepOptions struct {
 // name on its children, to prune those that it no longer builds, and in the name of its finalizer. So give a step that you
 // rename the option [FormerNames].
 //
+// If the step has a method Forget(types.NamespacedName), it is called when an object is gone, whether or not a cleanup has
+// succeeded, and when [Reconciler.WithFilter] leaves the object to another operator: the step should drop what it
+// remembers of the object.
+//
 // If the step has a method FinalizerName() string, it brings its own finalizer of that name, and needs no option
 // [Finalizer]. An empty name means that the step, as it was set up, has nothing to clean up.
 func Named[T client.Object](name string, do Step[T], options ...StepOption) NamedStep[T] {

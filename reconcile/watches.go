@@ -153,11 +153,16 @@ func (p *pass[T]) answer(outcomes []outcome) {
 }
 
 // orAsked returns a predicate that also passes updates by which a person asks for something: updates that change
-// [RequestedAnnotation] or the pause. p still selects the objects: it has to pass the creation of the new object. A
+// [RequestedAnnotation], the interval of observations of package external, or the pause. p still selects the objects: it has to pass the creation of the new object. A
 // predicate that looks for changes passes every creation.
 func orAsked(p predicate.Predicate) predicate.Predicate {
 	asks := func(before, after client.Object) bool {
-		return before.GetAnnotations()[RequestedAnnotation] != after.GetAnnotations()[RequestedAnnotation] || record.PauseOf(before) != record.PauseOf(after)
+		for _, key := range []string{RequestedAnnotation, record.ObserveInterval} {
+			if before.GetAnnotations()[key] != after.GetAnnotations()[key] {
+				return true
+			}
+		}
+		return record.PauseOf(before) != record.PauseOf(after)
 	}
 	return predicate.Funcs{
 		CreateFunc: p.Create,

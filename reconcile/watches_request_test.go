@@ -18,6 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // Relay is a kind whose status acknowledges requests; testdata has its definition.
@@ -306,6 +308,7 @@ func TestOrAsked(t *testing.T) {
 		return b
 	}
 	paused := func(b *budget) *budget { b.Annotations[PausedAnnotation] = "true"; return b }
+	interval := func(b *budget) *budget { b.Annotations = map[string]string{record.ObserveInterval: "1h"}; return b }
 	generation := predicate.GenerationChangedPredicate{}
 	ours := predicate.NewPredicateFuncs(func(obj client.Object) bool { return labelled("ours")(obj.(*budget)) })
 	tests := map[string]struct {
@@ -318,6 +321,7 @@ func TestOrAsked(t *testing.T) {
 		"Added":      {"the first request", generation, newBudget(), with("", "one"), true},
 		"Unchanged":  {"nothing is requested", generation, with("a", "one"), with("b", "one"), false},
 		"Paused":     {"the pause is shown in the status", generation, with("", "one"), paused(with("", "one")), true},
+		"Interval":   {"it takes effect at once", generation, newBudget(), interval(newBudget()), true},
 		"Selected":   {"the object is selected", predicate.And(generation, ours), with("ours", "one"), with("ours", "two"), true},
 		"Unselected": {"another operator reconciles the object", predicate.And(generation, ours), with("theirs", "one"), with("theirs", "two"), false},
 	}

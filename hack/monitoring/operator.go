@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	storev1alpha1 "github.com/opblocks/opblocks/examples/cache/api/v1alpha1"
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/memcached/controller"
 	"github.com/opblocks/opblocks/reconcile"
@@ -34,15 +35,18 @@ var scheme = runtime.NewScheme()
 func init() {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(cachev1alpha1.AddToScheme(scheme))
+	utilruntime.Must(storev1alpha1.AddToScheme(scheme))
 	ctrl.SetLogger(logr.Discard())
 }
 
-// operator is the operator of the example memcached in this process, with tracing if asked for. Its metrics are scraped.
+// operator is the operator of the example memcached in this process, with tracing if asked for, and with a second reconciler that calls
+// an API outside of the cluster. Its metrics are scraped.
 type operator struct {
-	end  context.CancelFunc
-	done sync.WaitGroup
-	mu   sync.Mutex
-	errs []error
+	end     context.CancelFunc
+	done    sync.WaitGroup
+	outside *outside
+	mu      sync.Mutex
+	errs    []error
 }
 
 // tracing is where the spans of an operator go.
@@ -88,8 +92,12 @@ func startOperator(access *rest.Config, faults *faults, tracing *tracing, metric
 	if err := r.Complete(); err != nil {
 		return nil, err
 	}
+	o := &operator{outside: newOutside()}
+	if err := o.outside.setUp(mgr); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	o := &operator{end: cancel}
+	o.end = cancel
 	o.done.Go(func() { o.add(mgr.Start(ctx)) })
 	o.done.Go(func() { o.add(scrapeUntil(ctx, newTarget("http://"+address+"/metrics"), metrics)) })
 	return o, nil

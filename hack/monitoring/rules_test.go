@@ -136,6 +136,24 @@ func TestAlerts(t *testing.T) {
 			},
 			want: []string{"A pass of controller site has been running for 2h 0m 0s"},
 		},
+		"OpblocksServerUnreachable": {
+			reason: "A server that is reached again within the time is not spared any more. Standbys have no series.",
+			series: []string{
+				`opblocks_external_spared_servers{job="o", kind="Site", step="dns"} 1x120`,
+				`opblocks_external_spared_servers{job="o", kind="Site", step="bucket"} 1x50 0 1x60 0x8`,
+				`opblocks_external_spared_servers{job="o", kind="Site", step="recent"} 0x110 1x9`,
+				`opblocks_external_spared_servers{job="o", kind="Site", step="sound"} 0x120`,
+			},
+			want: []string{"A server that step dns of Site calls has not been reached for 15 minutes"},
+		},
+		"OpblocksCallsNotReturning": {
+			reason: "One call is enough: its object has no other. One that returns within the time is only slow.",
+			series: []string{
+				`opblocks_external_calls_not_returned{job="o", kind="Site", step="dns"} 0x60 2x59`,
+				`opblocks_external_calls_not_returned{job="o", kind="Site", step="slow"} 0x60 1x10 0x49`,
+			},
+			want: []string{"2 calls of step dns of Site do not return"},
+		},
 		"OpblocksRequestsFailing": {
 			reason: "Conflicts and missing objects are answers like others.",
 			series: []string{

@@ -47,7 +47,7 @@ func startScenario(ctx context.Context, tracing *tracing) (s *scenario, err erro
 			err = errors.Join(err, s.stop())
 		}
 	}()
-	crds := controlplane.WithCRDs("../../examples/memcached/config/crd/bases")
+	crds := controlplane.WithCRDs("../../examples/memcached/config/crd/bases", "../../examples/cache/config/crd/bases")
 	if s.cp, err = controlplane.Start(ctx, controlplane.WithControllers(), crds); err != nil {
 		return s, err
 	}
@@ -77,7 +77,7 @@ func (s *scenario) stop() error {
 }
 
 // play lets everything happen, with a pause after each event. At its end these objects are stalled: shop/limits; not ready:
-// shop/large and failing/reports; paused: blog/drafts; in a write loop: the Service blog/contested. All others are ready.
+// shop/large, failing/reports and the Caches; paused: blog/drafts; in a write loop: the Service blog/contested. All others are ready.
 func (s *scenario) play(ctx context.Context, pause time.Duration) error {
 	events := []struct {
 		what string
@@ -111,6 +111,8 @@ func (s *scenario) play(ctx context.Context, pause time.Duration) error {
 		{"many objects come", func(ctx context.Context) error {
 			return errors.Join(s.create(ctx, shop, many...), s.ready(ctx, shop, many...))
 		}},
+		{"an API outside of the cluster", s.createCaches},
+		{"the API outside gives no answer", s.changeCaches},
 		{"the API server fails", func(ctx context.Context) error {
 			s.faults.failing.Store(true)
 			return errors.Join(s.create(ctx, failing, "reports"), s.shows(ctx, `opblocks_step_results_total{result="failed"} > 3`),

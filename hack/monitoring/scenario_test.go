@@ -47,7 +47,10 @@ func TestRealRun(t *testing.T) {
 	t.Run("Page", func(t *testing.T) { assertPageHasMetrics(t, s.metrics) })
 	t.Run("Alerts", func(t *testing.T) {
 		want := []string{
+			"A server that step registration of Cache calls has not been reached for 15 minutes",
 			"Another writer changes Service blog/contested back again and again",
+			"Cache shop/catalog has not been ready for 30 minutes",
+			"Cache shop/search has not been ready for 30 minutes",
 			"Memcached failing/reports has not been ready for 30 minutes",
 			"Memcached shop/large has not been ready for 30 minutes",
 			"Memcached shop/limits is stalled",

@@ -42,6 +42,11 @@ type Pass interface {
 	// has. It does nothing if the pass is over another object.
 	Rebase(obj client.Object)
 
+	// Detach is for a function that may never return. It returns the context to call the function with, and what to call when nobody
+	// waits for the function any more. From then on the function is outside of the pass, and the object that it has is its own: the pass
+	// goes on with a copy of the object as it was last read or written.
+	Detach(ctx context.Context) (ofFunction context.Context, end func())
+
 	// AsCached reports whether obj is the object of the pass as the cache shows it: it was not read from the memory of our own
 	// writes, was not written since, and no step had it to write to before, except sets of children, which do not change it.
 	AsCached(obj client.Object) bool
@@ -107,6 +112,9 @@ type concurrencyKey struct{}
 func WithConcurrency(ctx context.Context, run func(n int, do func(i int))) context.Context {
 	return context.WithValue(ctx, concurrencyKey{}, run)
 }
+
+// IsExplored reports whether the context was made by [WithConcurrency]: an exploration must know of everything that runs at once.
+func IsExplored(ctx context.Context) bool { return ctx.Value(concurrencyKey{}) != nil }
 
 // maxConcurrent is the largest number of goroutines of [Concurrently] in the process. More requests would wait in the API
 // server's queue.

@@ -53,6 +53,9 @@ const (
 const (
 	Paused    = "opblocks.dev/paused"       // annotation: see [Pause]
 	Requested = "opblocks.dev/requested-at" // annotation: any text, such as the time; each new value requests a pass
+
+	// ObserveInterval is an annotation: a duration, how often something outside of the cluster is observed.
+	ObserveInterval = "opblocks.dev/observe-interval"
 )
 
 // Method is how an object was last written. It begins the value of [Applied].

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,6 +35,12 @@ type Finalized interface {
 // FormerlyFinalized is a step that also cleans up for the finalizers that it had under former names.
 type FormerlyFinalized interface {
 	FormerFinalizerNames() []string
+}
+
+// Forgetful is a step that remembers something of each object. Any step may implement it.
+type Forgetful interface {
+	// Forget is called when an object is gone, and when it is left to another operator.
+	Forget(name types.NamespacedName)
 }
 
 // Hooked is a step of this module.

@@ -69,7 +69,8 @@ func (a *applier[T, S]) update(ctx context.Context, f *candidate[S]) error {
 		return err
 	}
 	ref, _ := a.get(f.key)
-	err := a.visit.call(ctx, func(ctx context.Context) error { return a.Update(ctx, a.obj, ref, *f.observed, a.desired) })
+	observed := *f.observed
+	err := a.call(ctx, updates, func(ctx context.Context) error { return a.Update(ctx, a.obj, ref, observed, a.desired) })
 	if err != nil {
 		return err
 	}
@@ -149,11 +150,7 @@ func (a *applier[T, S]) create(ctx context.Context, f *candidate[S], wasPending 
 		return err
 	}
 	ref, _ := a.get(f.key)
-	var id string
-	err := a.visit.call(ctx, func(ctx context.Context) (err error) {
-		id, err = a.Create(ctx, a.obj, ref, a.desired)
-		return err
-	})
+	id, err := ask(ctx, a.pass, creates, func(ctx context.Context) (string, error) { return a.Create(ctx, a.obj, ref, a.desired) })
 	switch {
 	case errors.Is(err, ErrExists):
 		return a.existsAlready(ctx, f, wasPending)

@@ -57,3 +57,15 @@ func (c *claims) keep(uid types.UID, keys []string) {
 		}
 	}
 }
+
+// forget removes what the object of a name holds.
+func (c *claims) forget(name types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for group, held := range c.holders {
+		maps.DeleteFunc(held, func(_ string, h holder) bool { return h.NamespacedName == name })
+		if len(held) == 0 {
+			delete(c.holders, group)
+		}
+	}
+}

@@ -34,6 +34,26 @@
 // # When the API is called
 //
 // A pass calls the API if the generation of the object, the key, or the answer of [Resource.Version] has changed since the last pass that
-// succeeded, if [Resource.Every] has passed since, or if a person has requested the pass ([reconcile.RequestedAnnotation]). It calls it
-// for each object once after the start of a process. Every other pass calls only Key and Version.
+// succeeded, if [Resource.Every] or the interval of [IntervalAnnotation] has passed since, or if a person has requested the pass
+// ([reconcile.RequestedAnnotation]). It calls it for each object once after the start of a process. Every other pass calls only Key and
+// Version.
+//
+// # Metrics
+//
+// With a manager, the step counts its calls, the objects that wait and the servers that cannot be reached: opblocks_external_calls_total,
+// opblocks_external_call_duration_seconds, opblocks_external_waiting_objects, opblocks_external_spared_servers and
+// opblocks_external_calls_not_returned. The page docs/monitoring.md describes them. No label has the name of a server or an object.
+//
+// # What is sensitive
+//
+// The message of an error that a function returns is shown in the conditions, the events and the log. Whoever may read the object reads
+// it, and if a server cannot be reached, the other objects of that server show it too. The step hides two things: the value of a panic, and
+// the query, the fragment and the user of a URL that an error of net/http quotes. Everything else is up to the functions:
+//
+//   - Hold passwords and tokens in a [reconcile.Sensitive], which prints as (hidden), also within a struct. That does not help if an
+//     error is made of a string of its bytes.
+//   - Send tokens in a header, and not in the path of a URL, which errors show.
+//   - Wrap errors by %w. In a text that was made by %v the step finds no URL.
+//   - Do not put the body of an answer into an error: many APIs repeat the request in it.
+//   - What Key, Version and Create return is stored in the status.
 package external

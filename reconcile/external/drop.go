@@ -65,7 +65,7 @@ func (p *pass[T, S]) drop(ctx context.Context, ref Reference) error {
 	if err := p.checkpoint(ctx); err != nil {
 		return err
 	}
-	if err := p.visit.call(ctx, func(ctx context.Context) error { return p.Delete(ctx, p.obj, ref) }); err != nil {
+	if err := p.call(ctx, deletes, func(ctx context.Context) error { return p.Delete(ctx, p.obj, ref) }); err != nil {
 		return err
 	}
 	if p.DeletesAtOnce {

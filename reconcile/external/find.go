@@ -78,7 +78,8 @@ func (p *pass[T, S]) admit(ctx context.Context, found []*candidate[S]) error {
 			continue
 		}
 		ref, _ := p.get(f.key)
-		err := p.visit.call(ctx, func(ctx context.Context) error { return p.Admit(ctx, p.client, p.obj, ref, f.observed) })
+		observed := f.observed
+		err := p.call(ctx, admits, func(ctx context.Context) error { return p.Admit(ctx, p.client, p.obj, ref, observed) })
 		if err == nil {
 			continue
 		}

@@ -17,18 +17,23 @@ const (
 const (
 	// longestBlock is how long a pass waits for the quota. A pass that would have to wait longer ends, and comes again.
 	longestBlock = time.Second
+	// forgottenAfter is how long after the end of its pause a server is forgotten that nobody calls any more.
+	forgottenAfter = 5 * time.Minute
+	// sweepEvery is the time between two searches for servers that nobody calls any more.
+	sweepEvery = time.Minute
 	// busyDelay is the delay after which a pass comes again that met too many others at its server.
 	busyDelay = time.Second
 )
 
 // gate decides which passes may call the API now. It holds the state of the servers that are called, cannot be reached or have asked to
-// wait, and forgets each one when it is none of these.
+// wait, and forgets each one when it is none of these, or when nobody has called it for a while.
 type gate struct {
 	quota       *rate.Limiter // nil: no limit
 	concurrency int           // for each server; 0: no limit
 
 	mu       sync.Mutex
 	servers  map[string]*server
+	swept    time.Time // when servers that nobody calls were last looked for
 	nextPoll time.Time // when the last poll that was put off comes again
 }
 
@@ -45,6 +50,7 @@ type server struct {
 // denial says why a pass may not call the API now, and when it should come again.
 type denial struct {
 	reason, message string
+	waitsFor        string // the label of the metric
 	after           time.Duration
 }
 
@@ -53,6 +59,7 @@ type denial struct {
 func (g *gate) enter(now time.Time, name string) (isProbe bool, denied *denial) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.sweep(now)
 	s := g.servers[name]
 	if s == nil {
 		s = &server{}
@@ -63,11 +70,11 @@ func (g *gate) enter(now time.Time, name string) (isProbe bool, denied *denial) 
 	}
 	switch {
 	case now.Before(s.until):
-		return false, &denial{ReasonRateLimited, "the API asks to wait", s.until.Sub(now)}
+		return false, &denial{ReasonRateLimited, "the API asks to wait", waitsForThrottling, s.until.Sub(now)}
 	case s.failure != nil && (s.probing || now.Before(s.opens)):
-		return false, &denial{reasonOf(s.failure), s.failure.Error(), max(s.opens.Sub(now), firstPause)}
+		return false, &denial{reasonOf(s.failure), s.failure.Error(), waitsForServer, max(s.opens.Sub(now), firstPause)}
 	case g.concurrency > 0 && s.passes >= g.concurrency:
-		return false, &denial{ReasonBusy, "other objects are being handled at the same server", busyDelay}
+		return false, &denial{ReasonBusy, "other objects are being handled at the same server", waitsForConcurrency, busyDelay}
 	}
 	s.passes++
 	s.probing = s.failure != nil
@@ -93,6 +100,36 @@ func (g *gate) leave(now time.Time, name string, isProbe, answered bool, trouble
 	if s.passes == 0 && s.failure == nil && !now.Before(s.until) {
 		delete(g.servers, name)
 	}
+}
+
+// isSpared reports whether the server could not be reached, and objects still call it.
+func (s *server) isSpared(now time.Time) bool {
+	return s.failure != nil && (s.passes > 0 || now.Before(s.opens.Add(forgottenAfter)))
+}
+
+// sweep forgets the servers that nobody calls any more, such as after the deletion of their last object.
+func (g *gate) sweep(now time.Time) {
+	if now.Before(g.swept.Add(sweepEvery)) {
+		return
+	}
+	g.swept = now
+	for name, s := range g.servers {
+		if s.passes == 0 && !s.isSpared(now) && !now.Before(s.until) {
+			delete(g.servers, name)
+		}
+	}
+}
+
+// spared returns the number of servers that are spared since they could not be reached.
+func (g *gate) spared(now time.Time) (count int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, s := range g.servers {
+		if s.isSpared(now) {
+			count++
+		}
+	}
+	return count
 }
 
 // throttle closes a server for all, since it asks to wait. The caller has entered.
@@ -122,7 +159,7 @@ func (g *gate) take(ctx context.Context, now time.Time, urgent bool) (denied *de
 		g.nextPoll = now
 	}
 	g.nextPoll = g.nextPoll.Add(interval(g.quota))
-	return &denial{ReasonRateLimited, outOfQuota, g.nextPoll.Sub(now)}, nil
+	return &denial{ReasonRateLimited, outOfQuota, waitsForQuota, g.nextPoll.Sub(now)}, nil
 }
 
 const outOfQuota = "the quota of calls is used up"
@@ -133,7 +170,7 @@ func (g *gate) block(ctx context.Context, now time.Time) (*denial, error) {
 	delay := r.DelayFrom(now)
 	if !r.OK() || delay > longestBlock {
 		r.CancelAt(now)
-		return &denial{ReasonRateLimited, outOfQuota, min(delay, time.Minute)}, nil
+		return &denial{ReasonRateLimited, outOfQuota, waitsForQuota, min(delay, time.Minute)}, nil
 	}
 	if delay == 0 {
 		return nil, nil

@@ -142,3 +142,43 @@ func TestQuota(t *testing.T) {
 		}
 	})
 }
+
+// TestGateForgetsServers has servers whose last objects were deleted while they could not be reached.
+func TestGateForgetsServers(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	g := &gate{}
+	fail := func(server string, answer error) {
+		v := &visit{gate: g, server: server, now: func() time.Time { return now }, urgent: true}
+		require.NoError(t, v.enter())
+		_ = v.note(answer, false)
+		v.leave()
+	}
+	fail("a", errLost)
+	fail("b", Throttled(time.Hour, errors.New("429")))
+	now = now.Add(firstPause + forgottenAfter)
+	fail("c", errLost)
+	require.Len(t, g.servers, 2, "a is forgotten, and b has asked to wait for longer")
+	now = now.Add(time.Hour)
+	fail("d", nil)
+	require.Empty(t, g.servers)
+}
+
+// TestGateLearnsNothing has a probe that ends without saying anything of the server, which is still spared.
+func TestGateLearnsNothing(t *testing.T) {
+	for name, err := range map[string]error{"a panic": &panicError{errors.New("boom")}, "the end of the operator": context.Canceled} {
+		now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+		g := &gate{}
+		visit := func(answer error) {
+			v := &visit{gate: g, server: "a", now: func() time.Time { return now }, urgent: true}
+			require.NoError(t, v.enter())
+			_ = v.note(answer, false)
+			v.leave()
+		}
+		visit(errLost)
+		now = now.Add(firstPause)
+		visit(err)
+		require.Equal(t, 1, g.spared(now), name)
+		visit(ErrNotFound)
+		require.Zero(t, g.spared(now), name)
+	}
+}

@@ -9,34 +9,39 @@ import (
 
 // synced is what the last pass over an object that succeeded has seen.
 type synced struct {
+	uid        types.UID
 	generation int64
 	version    string
-	due        time.Time // when the thing is to be observed again
+	at         time.Time // when the thing was observed
 }
 
 // memory holds, in this process, what was seen of each object. It is empty after the start: then each object is observed once.
 type memory struct {
-	mu    sync.Mutex
-	byUID map[types.UID]synced
+	mu     sync.Mutex
+	byName map[types.NamespacedName]synced
 }
 
-func (m *memory) get(uid types.UID) synced {
+// get returns what was seen of an object. It returns the zero value if the object of this name was another one.
+func (m *memory) get(name types.NamespacedName, uid types.UID) synced {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.byUID[uid]
-}
-
-func (m *memory) set(uid types.UID, s synced) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.byUID == nil {
-		m.byUID = map[types.UID]synced{}
+	if s := m.byName[name]; s.uid == uid {
+		return s
 	}
-	m.byUID[uid] = s
+	return synced{}
 }
 
-func (m *memory) forget(uid types.UID) {
+func (m *memory) set(name types.NamespacedName, s synced) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.byUID, uid)
+	if m.byName == nil {
+		m.byName = map[types.NamespacedName]synced{}
+	}
+	m.byName[name] = s
+}
+
+func (m *memory) forget(name types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.byName, name)
 }

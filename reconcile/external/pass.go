@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,6 +21,11 @@ type pass[T client.Object, S any] struct {
 	saved   Record // as Save has got it
 	version string // what is desired
 	visit   visit
+
+	detached bool // a function goes on that has the object
+
+	every        time.Duration // the interval of the object
+	invalidEvery bool          // the annotation has no interval
 }
 
 // isAsAfter reports whether the object is as it was after a pass that succeeded.
@@ -34,15 +40,40 @@ func (p *pass[T, S]) isChanged() bool {
 		!p.observesOnly() && (p.record.Version != p.version || slices.ContainsFunc(p.keys, p.isMissing))
 }
 
-// success returns the result of a pass after which all is as desired.
-func (p *pass[T, S]) success() (reason, message string) {
+// atServer does what calls the API, if that is possible now.
+func (p *pass[T, S]) atServer(ctx context.Context, do func(ctx context.Context) error) (err error) {
+	name := client.ObjectKeyFromObject(p.obj)
+	defer func() {
+		if err == nil {
+			p.visit.waitsFor = ""
+		}
+		p.waits.set(name, p.visit.waitsFor)
+	}()
+	if err := p.abandoned.err(p.obj.GetUID()); err != nil {
+		p.visit.waitsFor = waitsForReturn
+		return err
+	}
+	if err := p.visit.enter(); err != nil {
+		return err
+	}
+	defer p.visit.leave()
+	return do(ctx)
+}
+
+// success returns the outcome of a pass after which all is as desired. The next one is a poll.
+func (p *pass[T, S]) success(after time.Duration) error {
+	reason, message := "", p.names(p.keys)+" is as desired"
 	switch {
 	case p.Succeeded != nil:
-		return p.Succeeded(p.obj)
+		reason, message = p.Succeeded(p.obj)
 	case p.observesOnly():
-		return "", p.names(p.keys) + " is observed, and not changed"
+		message = p.names(p.keys) + " is observed, and not changed"
 	}
-	return "", p.names(p.keys) + " is as desired"
+	if p.invalidEvery {
+		reason = ReasonInvalidInterval
+		message += fmt.Sprintf("; the annotation %s is not a duration such as 30m or 2h, so it is observed every %v", IntervalAnnotation, p.every)
+	}
+	return reconcile.LowPriority(reconcile.Success(reason, after, "%s", message))
 }
 
 // names returns the name of what is recorded under some keys.
@@ -108,7 +139,7 @@ func (p *pass[T, S]) look(ctx context.Context) error {
 		observed, err := p.observe(ctx, ref)
 		switch {
 		case errors.Is(err, ErrNotFound):
-			return reconcile.Wait(ReasonNotFound, p.Every, "%s does not exist, and is only observed", ref)
+			return reconcile.LowPriority(reconcile.Wait(ReasonNotFound, p.every, "%s does not exist, and is only observed", ref))
 		case err != nil:
 			return err
 		}
@@ -136,10 +167,7 @@ func (p *pass[T, S]) observe(ctx context.Context, ref Reference) (observed S, er
 	if ref.ID == "" && (p.Identity == ByID || p.Identity == ByToken && ref.Token == "") {
 		return observed, ErrNotFound
 	}
-	err = p.visit.call(ctx, func(ctx context.Context) (err error) {
-		observed, err = p.Observe(ctx, p.client, p.obj, ref)
-		return err
-	})
+	observed, err = ask(ctx, p, observes, func(ctx context.Context) (S, error) { return p.Observe(ctx, p.client, p.obj, ref) })
 	if err == nil && p.Observed != nil {
 		p.Observed(p.obj, observed)
 	}

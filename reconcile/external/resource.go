@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,8 @@ const (
 // Resource is one thing outside of the cluster for each object of a kind: how its API is called, and what is desired. T is the kind, and S is
 // the state of the thing. The fields without "optional" are required. All functions are called in a pass of [reconcile.Reconciler], and may
 // return its errors, such as [reconcile.Wait] and [reconcile.Stalled]. c reads the kinds that the steps watch or reference.
+//
+// A function that panics is an error of its object, with the reason Panicked. A creation that panics is taken to have had an effect.
 //
 // No function may put a sensitive value into an error.
 type Resource[T client.Object, S any] struct {
@@ -136,11 +139,18 @@ type Resource[T client.Object, S any] struct {
 	// Every is the interval at which the thing is observed and repaired. Up to a tenth is added. Default: 10 minutes.
 	Every time.Duration
 
+	// EveryAtLeast is the shortest interval that [IntervalAnnotation] may set for an object. It must not be more than Every. Default: a
+	// minute, or Every if that is less.
+	EveryAtLeast time.Duration
+
 	// Grace is how long the API may take to show what was created. While it lasts, a thing that is not found is not created again.
 	// Default: 0, for an API that shows it at once.
 	Grace time.Duration
 
-	// Timeout limits each call, by its context. Default: 10 seconds.
+	// Timeout limits each call, by its context. A function that goes on for a second after the end of its context is left alone: its pass
+	// ends with the reason Unreachable, and nothing that the function does then reaches the pass or the object. Until it returns, the passes
+	// of its object end with the reason NotReturned and call nothing, so at most one goroutine for each object is lost to such a function.
+	// Default: 10 seconds.
 	Timeout time.Duration
 
 	// Clock is the real clock, unless a test sets it.
@@ -148,8 +158,9 @@ type Resource[T client.Object, S any] struct {
 }
 
 const (
-	defaultEvery   = 10 * time.Minute
-	defaultTimeout = 10 * time.Second
+	defaultEvery        = 10 * time.Minute
+	defaultEveryAtLeast = time.Minute
+	defaultTimeout      = 10 * time.Second
 )
 
 // validate returns an error for each field that is missing or impossible.
@@ -178,8 +189,11 @@ func (r *Resource[T, S]) validate() error {
 	if r.Concurrency < 0 {
 		errs = append(errs, fmt.Errorf("set Concurrency to 0 for no limit, or to more; it is %d", r.Concurrency))
 	}
-	if least := min(r.Every, r.Grace, r.Timeout); least < 0 {
-		errs = append(errs, fmt.Errorf("set none of Every, Grace and Timeout to less than 0, as %v is", least))
+	if least := min(r.Every, r.EveryAtLeast, r.Grace, r.Timeout); least < 0 {
+		errs = append(errs, fmt.Errorf("set none of Every, EveryAtLeast, Grace and Timeout to less than 0, as %v is", least))
+	}
+	if every := cmp.Or(r.Every, defaultEvery); r.EveryAtLeast > every {
+		errs = append(errs, fmt.Errorf("set EveryAtLeast to at most Every, which is %v; it is %v", every, r.EveryAtLeast))
 	}
 	if r.Identity < ByKey || r.Identity > ByID {
 		errs = append(errs, fmt.Errorf("Identity is %d; set ByKey, ByToken or ByID", r.Identity))

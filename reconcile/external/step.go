@@ -6,9 +6,12 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/opblocks/opblocks/reconcile"
 )
@@ -20,27 +23,49 @@ type Step[T client.Object, S any] struct {
 	invalid error
 	synced  memory
 	claims  claims
-	gate    gate
+	metrics *metrics // nil without a manager
+	*state
 }
 
 // New returns a step for a resource. If a field is missing or impossible, the setup of the reconciler returns an error that names it.
 func New[T client.Object, S any](r Resource[T, S]) *Step[T, S] {
 	invalid := r.validate()
 	r.Every, r.Timeout = cmp.Or(r.Every, defaultEvery), cmp.Or(r.Timeout, defaultTimeout)
+	r.EveryAtLeast = cmp.Or(r.EveryAtLeast, min(r.Every, defaultEveryAtLeast))
 	if r.Clock == nil {
 		r.Clock = clock.RealClock{}
 	}
-	return &Step[T, S]{Resource: r, invalid: invalid, gate: gate{quota: r.Quota, concurrency: r.Concurrency}}
+	return &Step[T, S]{
+		Resource: r, invalid: invalid,
+		state: &state{gate: gate{quota: r.Quota, concurrency: r.Concurrency}, now: r.Clock.Now},
+	}
 }
+
+// SetName sets the name of the step in the metrics. [reconcile.Named] calls it.
+func (s *Step[T, S]) SetName(name string) { s.name = name }
 
 // Watched implements [reconcile.Watcher]. The step itself watches nothing.
 func (s *Step[T, S]) Watched() []client.Object { return nil }
 
-// SetupWithBuilder implements [reconcile.Watcher]. It returns an error if a field of the resource is missing or impossible.
-func (s *Step[T, S]) SetupWithBuilder(ctrl.Manager, *ctrl.Builder) error { return s.invalid }
+// SetupWithBuilder implements [reconcile.Watcher]. It registers the metrics, and returns an error if a field of the resource is missing or
+// impossible.
+func (s *Step[T, S]) SetupWithBuilder(ctrl.Manager, *ctrl.Builder) error {
+	if s.invalid != nil {
+		return s.invalid
+	}
+	return s.measure(ctrlmetrics.Registry)
+}
+
+func (s *Step[T, S]) measure(registry prometheus.Registerer) (err error) {
+	if s.metrics, err = newMetrics(registry); err == nil {
+		s.metrics.states.add(s.state)
+	}
+	return err
+}
 
 // Reconcile creates or updates what is desired, and deletes what obj had under former keys. If nothing has changed, it does not call the API.
-func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) error {
+func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err error) {
+	defer recoverPanic(ctx, "a function of the resource", &err)
 	if s.invalid != nil {
 		return s.invalid
 	}
@@ -49,19 +74,19 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) erro
 		return reconcile.Stalled(ReasonInvalidKey, errors.New("the key is empty"))
 	}
 	if s.Version != nil {
-		var err error
 		if p.version, err = s.Version(ctx, c, obj); err != nil {
 			return err
 		}
 	}
-	last, now := s.synced.get(obj.GetUID()), s.Clock.Now()
-	reason, message := p.success()
-	if p.isAsAfter(last) && now.Before(last.due) && !reconcile.Requested(ctx) {
-		return reconcile.Success(reason, last.due.Sub(now), "%s", message)
+	name := client.ObjectKeyFromObject(obj)
+	last, now := s.synced.get(name, obj.GetUID()), s.Clock.Now()
+	if due := last.at.Add(p.every); p.isAsAfter(last) && now.Before(due) && !reconcile.Requested(ctx) {
+		s.waits.set(name, "") // a poll that was put off may not be due any more
+		return p.success(due.Sub(now))
 	}
 	p.visit.urgent = reconcile.Requested(ctx) || p.isChanged()
 	before := keysOf(p.all)
-	err := p.visit.during(ctx, p.sync)
+	err = p.atServer(ctx, p.sync)
 	if err == nil {
 		p.record.Generation = obj.GetGeneration()
 	}
@@ -70,28 +95,34 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) erro
 	if err != nil {
 		return err
 	}
-	s.synced.set(obj.GetUID(), synced{generation: obj.GetGeneration(), version: p.version, due: s.Clock.Now().Add(s.Every)})
-	reason, message = p.success()
-	return reconcile.Success(reason, s.Every, "%s", message)
+	s.synced.set(name, synced{uid: obj.GetUID(), generation: obj.GetGeneration(), version: p.version, at: s.Clock.Now()})
+	return p.success(p.every)
 }
 
 // Finalize deletes what belongs to obj, unless it is retained. It succeeds when the API does not show it any more.
-func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) error {
+func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) (err error) {
+	defer recoverPanic(ctx, "a function of the resource", &err)
 	if s.invalid != nil {
 		return s.invalid
 	}
 	p := s.pass(c, obj)
 	p.visit.urgent = true
 	if !p.retains() {
-		err := p.visit.during(ctx, p.dropAll)
+		err := p.atServer(ctx, p.dropAll)
 		p.store()
 		if err != nil {
 			return err
 		}
 	}
-	s.synced.forget(obj.GetUID())
-	s.claims.keep(obj.GetUID(), nil)
+	s.Forget(client.ObjectKeyFromObject(obj))
 	return nil
+}
+
+// Forget drops what the step remembers of an object. The reconciler calls it when the object is gone, also if its cleanup was given up.
+func (s *Step[T, S]) Forget(name types.NamespacedName) {
+	s.synced.forget(name)
+	s.claims.forget(name)
+	s.waits.set(name, "")
 }
 
 // keysOf returns the keys of what is desired.
@@ -112,7 +143,11 @@ func (s *Step[T, S]) pass(c client.Client, obj T) *pass[T, S] {
 	if s.Save != nil {
 		p.saved = *p.record.DeepCopy()
 	}
-	p.visit.gate, p.visit.now, p.visit.timeout = &s.gate, s.Clock.Now, s.Timeout
+	p.every, p.invalidEvery = s.interval(obj)
+	p.visit.gate, p.visit.now = &s.gate, s.Clock.Now
+	if kind := obj.GetObjectKind().GroupVersionKind().Kind; kind != "" && s.kind.Load() == nil {
+		s.kind.Store(&kind)
+	}
 	if s.Server != nil {
 		p.visit.server = s.Server(obj)
 	}

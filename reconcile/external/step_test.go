@@ -94,7 +94,7 @@ type env struct {
 	object     *Account
 }
 
-func newEnv(t *testing.T, identity external.Identity, edit func(*external.Resource[*Account, entry])) *env {
+func newEnv(t *testing.T, identity external.Identity, edit func(*external.Resource[*Account, entry]), options ...reconcile.StepOption) *env {
 	t.Helper()
 	e := &env{t: t, api: &recorder{entries: map[string]entry{}, given: identity != external.ByKey}, object: newAccount()}
 	e.object.UID, e.object.Generation = "6d1f", 1
@@ -106,7 +106,8 @@ func newEnv(t *testing.T, identity external.Identity, edit func(*external.Resour
 		edit(&r)
 	}
 	e.step = external.New(r)
-	e.reconciler = reconcile.New(e.Client, reconcile.Named("account", e.step, reconcile.Finalizer("test.opblocks.dev/account"))).WithClock(e.clock)
+	options = append(options, reconcile.Finalizer("test.opblocks.dev/account"))
+	e.reconciler = reconcile.New(e.Client, reconcile.Named("account", e.step, options...)).WithClock(e.clock)
 	return e
 }
 
@@ -343,6 +344,7 @@ func TestSetupErrors(t *testing.T) {
 		"a function":        {"it is called later", func(r *external.Resource[*Account, entry]) { r.Observe = nil }, "set Observe"},
 		"a key":             {"ByKey finds by it", func(r *external.Resource[*Account, entry]) { r.Key = nil }, "set Key"},
 		"a negative time":   {"it has no meaning", func(r *external.Resource[*Account, entry]) { r.Every = -1 }, "less than 0"},
+		"a floor above":     {"no interval would be allowed", func(r *external.Resource[*Account, entry]) { r.EveryAtLeast = time.Hour }, "EveryAtLeast"},
 		"another Identity":  {"it is unknown", func(r *external.Resource[*Account, entry]) { r.Identity = 7 }, "Identity is 7"},
 		"nothing is needed": {"ByID needs no key", func(r *external.Resource[*Account, entry]) { r.Key, r.Identity = nil, external.ByID }, ""},
 	} {

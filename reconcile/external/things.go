@@ -69,8 +69,11 @@ func (t *things) isMissing(key string) bool {
 	return !recorded || ref.Pending
 }
 
-// store writes the things into the record in memory.
+// store writes the things into the record in memory, unless a function goes on that has the object: then the pass has another copy of it.
 func (p *pass[T, S]) store() {
+	if p.detached {
+		return
+	}
 	r := p.record
 	r.Reference, r.Things, r.Former = Reference{}, nil, p.former()
 	for _, key := range p.keys {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"time"
 
@@ -18,34 +17,10 @@ type visit struct {
 	isProbe  bool
 	urgent   bool
 	now      func() time.Time
-	timeout  time.Duration // for each call
 	calls    int
 	answered bool
 	trouble  error
-}
-
-// during does what calls the API, if that is possible now.
-func (v *visit) during(ctx context.Context, do func(ctx context.Context) error) error {
-	if err := v.enter(); err != nil {
-		return err
-	}
-	defer v.leave()
-	return do(ctx)
-}
-
-// call makes a call to the API, which ends after the timeout.
-func (v *visit) call(ctx context.Context, do func(ctx context.Context) error) error {
-	if err := v.take(ctx); err != nil {
-		return err
-	}
-	limited, cancel := context.WithTimeout(ctx, v.timeout)
-	defer cancel()
-	err := do(limited)
-	late := err != nil && limited.Err() != nil && ctx.Err() == nil
-	if late {
-		err = fmt.Errorf("no answer within %v: %w", v.timeout, err)
-	}
-	return v.note(err, late)
+	waitsFor string // what the pass could not be done for, as the label of the metric; empty if nothing
 }
 
 // enter begins the visit, or returns the wait of a pass that is denied.
@@ -57,20 +32,21 @@ func (v *visit) enter() error {
 
 func (v *visit) leave() { v.gate.leave(v.now(), v.server, v.isProbe, v.answered, v.trouble) }
 
-// isAboutCalls reports whether the denial is about the number of calls.
-func (d *denial) isAboutCalls() bool { return d.reason == ReasonRateLimited || d.reason == ReasonBusy }
-
-// wait returns the wait of a pass that is denied. A poll keeps the conditions: what they say still holds, unless the server cannot be
-// reached.
+// wait returns the wait of a pass that is denied. A poll comes after what a person has changed, and keeps the conditions: what they say
+// still holds, unless the server cannot be reached.
 func (v *visit) wait(d *denial) error {
 	if d == nil {
 		return nil
 	}
+	v.waitsFor = d.waitsFor
 	err := reconcile.Wait(d.reason, d.after, "%s", d.message)
-	if !v.urgent && d.isAboutCalls() {
-		return reconcile.KeepConditions(err)
+	switch {
+	case v.urgent:
+		return err
+	case d.waitsFor == waitsForServer:
+		return reconcile.LowPriority(err)
 	}
-	return err
+	return reconcile.LowPriority(reconcile.KeepConditions(err))
 }
 
 // take takes a token for the next call. Only before the first call of a pass it may be denied to a poll.
@@ -88,7 +64,12 @@ func (v *visit) note(err error, late bool) error {
 	if throttled, ok := errors.AsType[*throttledError](err); ok {
 		v.throttle(v.now(), v.server, throttled.after)
 	}
-	if _, ours := errors.AsType[*unreachableError](err); !ours && !late && !isNetwork(err) {
+	r := resultOf(err, late)
+	v.waitsFor = map[result]string{resultThrottled: waitsForThrottling, resultUnreachable: waitsForServer}[r]
+	switch {
+	case is[*panicError](err), !late && errors.Is(err, context.Canceled): // that says nothing of the server
+		return err
+	case r != resultUnreachable:
 		v.answered = true
 		return err
 	}

@@ -1,0 +1,32 @@
+package external
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A step that nobody has any more, such as of a manager that has ended, has no state in the metrics.
+func TestMetricsForgetSteps(t *testing.T) {
+	c := newStateCollector()
+	kept := &state{now: time.Now, name: "kept"}
+	c.add(kept)
+	added := make(chan int)
+	go func() { // so that no stack has the step afterwards
+		gone := &state{now: time.Now, name: "gone"}
+		gone.kind.Store(new("Account"))
+		c.add(gone)
+		added <- len(c.all())
+	}()
+	require.Equal(t, 1, <-added, "a step without a pass has no series")
+	kept.kind.Store(new("Account"))
+	for range 3 {
+		runtime.GC()
+	}
+	all := c.all()
+	require.Len(t, all, 1)
+	require.Contains(t, all, [2]string{"Account", "kept"})
+	runtime.KeepAlive(kept)
+}
