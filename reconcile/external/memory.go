@@ -11,6 +11,7 @@ import (
 type synced struct {
 	generation int64
 	version    string
+	policy     policy
 	due        time.Time // when the thing is to be observed again
 }
 

@@ -26,13 +26,13 @@ type pass[T client.Object, S any] struct {
 // isAsAfter reports whether the object is as it was after a pass that succeeded.
 func (p *pass[T, S]) isAsAfter(last synced) bool {
 	confirmed := !p.record.isEmpty() && !p.record.Pending && len(p.record.Former) == 0 && p.record.Key == p.key
-	return last.generation == p.obj.GetGeneration() && last.version == p.version && (confirmed || p.observesOnly())
+	return last.generation == p.obj.GetGeneration() && last.version == p.version && last.policy == p.policy() && (confirmed || p.observesOnly())
 }
 
 // isChanged reports whether a person has changed what is desired, or the thing has yet to be created. All other passes are polls.
 func (p *pass[T, S]) isChanged() bool {
 	r := p.record
-	return r.Generation != p.obj.GetGeneration() || !p.observesOnly() && (r.isEmpty() || r.Pending || r.Version != p.version)
+	return r.Generation != p.obj.GetGeneration() || p.mayCreate() && (r.isEmpty() || r.Pending) || p.mayUpdate() && r.Version != p.version
 }
 
 // atServer does what calls the API, if that is possible now.
@@ -64,14 +64,10 @@ func (p *pass[T, S]) success() string {
 	if p.observesOnly() {
 		return Reference{Key: p.key, ID: p.record.ID}.String() + " is observed, and not changed"
 	}
+	if !p.mayUpdate() {
+		return p.record.String() + " exists, and is not changed"
+	}
 	return p.record.String() + " is as desired"
-}
-
-func (p *pass[T, S]) observesOnly() bool { return p.ObserveOnly != nil && p.ObserveOnly(p.obj) }
-
-// retains reports whether nothing is deleted.
-func (p *pass[T, S]) retains() bool {
-	return p.observesOnly() || p.Retain != nil && p.Retain(p.obj)
 }
 
 // sync makes the thing as desired.
@@ -99,8 +95,8 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 		}
 	case !errors.Is(err, ErrNotFound):
 		return err
-	case p.observesOnly():
-		return reconcile.Wait(ReasonNotFound, p.Every, "%s does not exist, and is only observed", p.reference())
+	case !p.mayCreate():
+		return reconcile.Wait(ReasonNotFound, p.Every, "%s does not exist, and is not to be created", p.reference())
 	default:
 		if err := p.create(ctx, desired); err != nil {
 			return err
@@ -135,7 +131,7 @@ func (p *pass[T, S]) changeKey() {
 
 // reference returns what to observe.
 func (p *pass[T, S]) reference() Reference {
-	if p.record.isEmpty() {
+	if p.record.isEmpty() || p.observesOnly() && p.record.Key != p.key {
 		return Reference{Key: p.key}
 	}
 	return p.record.Reference
@@ -183,7 +179,7 @@ func (p *pass[T, S]) exists() error {
 
 // update changes the thing if it differs.
 func (p *pass[T, S]) update(ctx context.Context, observed, desired S) error {
-	if p.record.Version == p.version && !p.Differs(observed, desired) {
+	if !p.mayUpdate() || p.record.Version == p.version && !p.Differs(observed, desired) {
 		return nil
 	}
 	if err := reconcile.Checkpoint(ctx); err != nil {

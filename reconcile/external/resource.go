@@ -85,6 +85,13 @@ type Resource[T client.Object, S any] struct {
 	// ObserveOnly reports whether the thing is only observed: it is neither created, updated nor deleted. Optional.
 	ObserveOnly func(obj T) bool
 
+	// CreateOnly reports whether the thing is left as it is once it exists: Update is not called. Deletion is as usual. Optional.
+	CreateOnly func(obj T) bool
+
+	// MustExist reports whether somebody else creates the thing: Create is not called, and while it does not exist, the object waits. What
+	// exists is taken over by Adopt, and is then updated and deleted as usual. Optional.
+	MustExist func(obj T) bool
+
 	// Observed is told of the state after each observation. With it, the thing is observed once more after each creation and update. It may
 	// change the status of obj, for example by an address or a default that the API chose. Optional.
 	Observed func(obj T, state S)

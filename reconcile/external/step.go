@@ -65,7 +65,7 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) erro
 		return err
 	}
 	p.record.Generation = obj.GetGeneration()
-	s.synced.set(obj.GetUID(), synced{generation: obj.GetGeneration(), version: p.version, due: s.Clock.Now().Add(s.Every)})
+	s.synced.set(obj.GetUID(), synced{generation: obj.GetGeneration(), version: p.version, policy: p.policy(), due: s.Clock.Now().Add(s.Every)})
 	return reconcile.Success("", s.Every, "%s", p.success())
 }
 
