@@ -82,4 +82,5 @@ const (
 	ReasonDeleting    = "Deleting"        // it is being deleted, and the API still shows it
 	ReasonInvalidKey  = "InvalidKey"      // the object has an empty key
 	ReasonNotFound    = "NotFound"        // it does not exist, and is not to be created
+	ReasonPublishing  = "Publishing"      // the Secret lacks a value
 )

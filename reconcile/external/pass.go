@@ -16,17 +16,19 @@ import (
 // pass is one pass over an object.
 type pass[T client.Object, S any] struct {
 	*Step[T, S]
+	policy
 	client       client.Client
 	obj          T
 	record       *Record // in the status of obj
 	key, version string  // what is desired
+	state        S       // what was observed last
 	visit        visit
 }
 
 // isAsAfter reports whether the object is as it was after a pass that succeeded.
 func (p *pass[T, S]) isAsAfter(last synced) bool {
-	confirmed := !p.record.isEmpty() && !p.record.Pending && len(p.record.Former) == 0 && p.record.Key == p.key
-	return last.generation == p.obj.GetGeneration() && last.version == p.version && last.policy == p.policy() && (confirmed || p.observesOnly())
+	confirmed := !p.record.isEmpty() && !p.record.Pending && !p.record.isIssuing() && len(p.record.Former) == 0 && p.record.Key == p.key
+	return last.generation == p.obj.GetGeneration() && last.version == p.version && last.policy == p.policy && (confirmed || p.observesOnly())
 }
 
 // isChanged reports whether a person has changed what is desired, or the thing has yet to be created. All other passes are polls.
@@ -85,7 +87,7 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 	observed, err := p.observe(ctx, p.reference())
 	switch isFound := err == nil; {
 	case isFound && p.observesOnly():
-		return nil
+		return publishing[T, S]{p}.publish(ctx)
 	case isFound:
 		if err := p.acquire(observed); err != nil {
 			return err
@@ -101,6 +103,9 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 		if err := p.create(ctx, desired); err != nil {
 			return err
 		}
+	}
+	if err := (publishing[T, S]{p}).publish(ctx); err != nil {
+		return err
 	}
 	return p.dropFormer(ctx)
 }
@@ -146,10 +151,14 @@ func (p *pass[T, S]) observe(ctx context.Context, ref Reference) (observed S, er
 		observed, err = p.Observe(ctx, p.client, p.obj, ref)
 		return err
 	})
-	if err == nil && p.Observed != nil {
+	if err != nil {
+		return observed, err
+	}
+	p.state = observed
+	if p.Observed != nil {
 		p.Observed(p.obj, observed)
 	}
-	return observed, err
+	return observed, nil
 }
 
 // acquire makes what was found ours, or returns an error if it belongs to somebody else.
@@ -195,7 +204,7 @@ func (p *pass[T, S]) update(ctx context.Context, observed, desired S) error {
 
 // look observes what was changed just now, if somebody wants to know of what the API has made of it.
 func (p *pass[T, S]) look(ctx context.Context) error {
-	if p.Observed == nil {
+	if p.Observed == nil && p.Publish == nil {
 		return nil
 	}
 	_, err := p.observe(ctx, p.record.Reference)
@@ -216,7 +225,7 @@ func (p *pass[T, S]) create(ctx context.Context, desired S) error {
 		if p.Identity == ByToken {
 			r.Token = rand.Text()
 		}
-		r.Since, r.Version = new(metav1.NewTime(now)), ""
+		r.Since, r.Version, r.Issued, r.Published = new(metav1.NewTime(now)), "", "", ""
 	}
 	if err := reconcile.Checkpoint(ctx); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -96,6 +97,18 @@ type Resource[T client.Object, S any] struct {
 	// change the status of obj, for example by an address or a default that the API chose. Optional.
 	Observed func(obj T, state S)
 
+	// Publish returns the Secret in which what the API has made of the thing is published, such as its address and credentials, or nil for none.
+	// It belongs to obj: it is written if it differs, repaired after an observation if somebody changes or deletes it, and deleted with obj, or
+	// when Publish returns another name. A Secret of somebody else is left alone, with the reason OwnedByAnother. The thing is observed once
+	// more after each creation and update. The operator needs the verbs get, list, watch, create, patch and delete on secrets. Optional.
+	Publish func(obj T, state S) *corev1.Secret
+
+	// Issue issues a credential that the API shows only once, such as by a new password, and returns the values of the keys that Publish has
+	// left empty. It is called after the creation, and whenever the Secret does not have what it returned last: if the process has died
+	// before the Secret was written, or if somebody has changed or deleted it. So it must make invalid what it issued before, and the answer
+	// to a creation is not needed. Optional.
+	Issue func(ctx context.Context, obj T, ref Reference, observed S) (map[string][]byte, error)
+
 	// Server returns the server that has the thing, if there are several. A server that gives no answer is spared: for a second at first, and
 	// at most for 15 seconds, no object calls it. Then one tries, while the others wait. Objects of other servers go on. Optional.
 	Server func(obj T) string
@@ -146,6 +159,9 @@ func (r *Resource[T, S]) validate() error {
 		if field.missing {
 			errs = append(errs, fmt.Errorf("set %s", field.name))
 		}
+	}
+	if r.Issue != nil && r.Publish == nil {
+		errs = append(errs, errors.New("set Publish, which says where the values of Issue are published"))
 	}
 	if r.Concurrency < 0 {
 		errs = append(errs, fmt.Errorf("set Concurrency to 0 for no limit, or to more; it is %d", r.Concurrency))

@@ -16,9 +16,11 @@ import (
 type Step[T client.Object, S any] struct {
 	Resource[T, S]
 
+	name    string
 	invalid error
 	synced  memory
 	gate    gate
+	secrets publisher[T]
 }
 
 // New returns a step for a resource. If a field is missing or impossible, the setup of the reconciler returns an error that names it.
@@ -28,14 +30,39 @@ func New[T client.Object, S any](r Resource[T, S]) *Step[T, S] {
 	if r.Clock == nil {
 		r.Clock = clock.RealClock{}
 	}
-	return &Step[T, S]{Resource: r, invalid: invalid, gate: gate{quota: r.Quota, concurrency: r.Concurrency}}
+	s := &Step[T, S]{Resource: r, invalid: invalid, gate: gate{quota: r.Quota, concurrency: r.Concurrency}}
+	if r.Publish != nil {
+		s.secrets.enable()
+	}
+	return s
 }
 
-// Watched implements [reconcile.Watcher]. The step itself watches nothing.
-func (s *Step[T, S]) Watched() []client.Object { return nil }
+// SetName names the step. Package reconcile calls it with the name of the step, before the first use. The Secrets of [Resource.Publish] carry the
+// name.
+func (s *Step[T, S]) SetName(name string) {
+	s.name = name
+	if s.secrets.set != nil {
+		s.secrets.set.SetName(name)
+	}
+}
+
+// SetFormerNames tells the step which names it had in earlier releases. Package reconcile calls it with the names of the option FormerNames.
+func (s *Step[T, S]) SetFormerNames(names ...string) {
+	if s.secrets.set != nil {
+		s.secrets.set.SetFormerNames(names...)
+	}
+}
+
+// Watched implements [reconcile.Watcher]. The step watches Secrets, if it publishes some, and else nothing.
+func (s *Step[T, S]) Watched() []client.Object { return s.secrets.watched() }
 
 // SetupWithBuilder implements [reconcile.Watcher]. It returns an error if a field of the resource is missing or impossible.
-func (s *Step[T, S]) SetupWithBuilder(ctrl.Manager, *ctrl.Builder) error { return s.invalid }
+func (s *Step[T, S]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
+	if s.invalid != nil {
+		return s.invalid
+	}
+	return s.secrets.setUp(mgr, b)
+}
 
 // Reconcile creates or updates the thing of obj, and deletes what it had under former keys. If nothing has changed, it does not call the
 // API.
@@ -56,16 +83,16 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) erro
 			return err
 		}
 	}
-	last, now := s.synced.get(obj.GetUID()), s.Clock.Now()
-	if p.isAsAfter(last) && now.Before(last.due) && !reconcile.Requested(ctx) {
+	last, now, published := s.synced.get(obj.GetUID()), s.Clock.Now(), publishing[T, S]{p}.isPublished(ctx)
+	if p.isAsAfter(last) && now.Before(last.due) && published && !reconcile.Requested(ctx) {
 		return reconcile.Success("", last.due.Sub(now), "%s", p.success())
 	}
-	p.visit.urgent = reconcile.Requested(ctx) || p.isChanged()
+	p.visit.urgent = reconcile.Requested(ctx) || p.isChanged() || !published
 	if err := p.atServer(ctx, p.sync); err != nil {
 		return err
 	}
 	p.record.Generation = obj.GetGeneration()
-	s.synced.set(obj.GetUID(), synced{generation: obj.GetGeneration(), version: p.version, policy: p.policy(), due: s.Clock.Now().Add(s.Every)})
+	s.synced.set(obj.GetUID(), synced{generation: obj.GetGeneration(), version: p.version, policy: p.policy, due: s.Clock.Now().Add(s.Every)})
 	return reconcile.Success("", s.Every, "%s", p.success())
 }
 
@@ -82,11 +109,12 @@ func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) error
 		}
 	}
 	s.synced.forget(obj.GetUID())
+	s.secrets.forget(obj.GetUID())
 	return nil
 }
 
 func (s *Step[T, S]) pass(c client.Client, obj T) *pass[T, S] {
-	p := &pass[T, S]{Step: s, client: c, obj: obj, record: s.Record(obj)}
+	p := &pass[T, S]{Step: s, policy: s.policyOf(obj), client: c, obj: obj, record: s.Record(obj)}
 	p.visit.gate, p.visit.now = &s.gate, s.Clock.Now
 	if s.Server != nil {
 		p.visit.server = s.Server(obj)
