@@ -121,6 +121,10 @@ type Resource[T client.Object, S any] struct {
 	// to objects that a person has changed. If the quota is for more replicas than one, give each its share. Default: no limit.
 	Quota *rate.Limiter
 
+	// ObserveInPlans makes the plan of an upgrade (package upgrade) observe each thing, within Quota, so that it knows what would be updated. By
+	// default a plan does not call the API: it decides by what is recorded, and says for the rest that it was not compared.
+	ObserveInPlans bool
+
 	// Every is the interval at which the thing is observed and repaired. Up to a tenth is added. Default: 10 minutes.
 	Every time.Duration
 

@@ -20,6 +20,7 @@ type Step[T client.Object, S any] struct {
 	invalid error
 	synced  memory
 	gate    gate
+	plans   gate // the servers, as plans see them; plans wait for the quota as long as it takes
 	secrets publisher[T]
 }
 
@@ -71,17 +72,8 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) erro
 		return s.invalid
 	}
 	p := s.pass(c, obj)
-	if s.Key != nil {
-		p.key = s.Key(obj)
-	}
-	if p.key == "" && s.Identity == ByKey {
-		return reconcile.Stalled(ReasonInvalidKey, errors.New("the key is empty"))
-	}
-	if s.Version != nil {
-		var err error
-		if p.version, err = s.Version(ctx, c, obj); err != nil {
-			return err
-		}
+	if err := p.setWanted(ctx); err != nil {
+		return err
 	}
 	last, now, published := s.synced.get(obj.GetUID()), s.Clock.Now(), publishing[T, S]{p}.isPublished(ctx)
 	if p.isAsAfter(last) && now.Before(last.due) && published && !reconcile.Requested(ctx) {
@@ -94,6 +86,20 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) erro
 	p.record.Generation = obj.GetGeneration()
 	s.synced.set(obj.GetUID(), synced{generation: obj.GetGeneration(), version: p.version, policy: p.policy, due: s.Clock.Now().Add(s.Every)})
 	return reconcile.Success("", s.Every, "%s", p.success())
+}
+
+// setWanted sets the key and the version.
+func (p *pass[T, S]) setWanted(ctx context.Context) (err error) {
+	if p.Key != nil {
+		p.key = p.Key(p.obj)
+	}
+	if p.key == "" && p.Identity == ByKey {
+		return reconcile.Stalled(ReasonInvalidKey, errors.New("the key is empty"))
+	}
+	if p.Version != nil {
+		p.version, err = p.Version(ctx, p.client, p.obj)
+	}
+	return err
 }
 
 // Finalize deletes what belongs to obj, unless it is retained. It succeeds when the API does not show it any more.
