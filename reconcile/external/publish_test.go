@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/conditions"
-	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
@@ -47,7 +47,7 @@ func newPublishEnv(t *testing.T) *publishEnv {
 			return p.write(obj, func() error { return c.Patch(ctx, obj, patch, options...) })
 		},
 	})
-	p.restart()
+	p.begin()
 	return p
 }
 
@@ -68,8 +68,8 @@ func (p *publishEnv) write(obj client.Object, do func() error) error {
 	return p.after
 }
 
-// restart begins a process that remembers nothing.
-func (p *publishEnv) restart() {
+// begin begins the first process.
+func (p *publishEnv) begin() {
 	r := resource(p.api, external.ByKey)
 	r.Clock, r.Others = p.clock, nil
 	r.Publish = func(a *Account, state entry) *corev1.Secret {
@@ -87,7 +87,7 @@ func (p *publishEnv) restart() {
 		return values, err
 	}
 	p.step = external.New(r)
-	p.reconciler = reconcile.New(p.Client, reconcile.Named("account", p.step, reconcile.Finalizer("test.opblocks.dev/account"))).WithClock(p.clock)
+	p.restart()
 }
 
 func (p *publishEnv) secret() *corev1.Secret {
@@ -233,6 +233,19 @@ func TestSecretOfSomebodyElse(t *testing.T) {
 	calls, reason, _ = p.pass()
 	require.Equal(t, []string{"get alice", "issue alice"}, calls)
 	require.Equal(t, "Succeeded", reason)
+}
+
+// TestRepairIsUrgent changes a Secret when polls have to leave the rest of the quota to what is urgent.
+func TestRepairIsUrgent(t *testing.T) {
+	p := newPublishEnv(t)
+	p.step.Quota = rate.NewLimiter(rate.Every(time.Hour), 5) // the first pass takes 4
+	p.restart()
+	p.pass()
+	p.change(func(s *corev1.Secret) { s.Data["login"] = []byte("other") })
+	calls, reason, _ := p.pass()
+	require.Equal(t, []string{"get alice"}, calls)
+	require.Equal(t, "Succeeded", reason)
+	require.Equal(t, "alice", string(p.secret().Data["login"]))
 }
 
 // TestNothingSecretIsShown looks for a password in what people read: the status, the log and the error of a write.

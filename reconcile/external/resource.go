@@ -47,16 +47,18 @@ type Resource[T client.Object, S any] struct {
 	// Observe returns the state, or [ErrNotFound].
 	Observe func(ctx context.Context, c client.Client, obj T, ref Reference) (S, error)
 
-	// Desired returns the desired state, from the object and from what it refers to.
+	// Desired returns the desired state, from the object and from what it refers to. It leaves unset what the object leaves to the API. The
+	// step never writes the spec: it is its author's, and a tool that applies it from a repository would take the value away again.
 	Desired func(ctx context.Context, c client.Client, obj T) (S, error)
 
-	// Differs reports whether the observed state has to be updated. Leave out what can only be written, such as a password: see Version.
+	// Differs reports whether the observed state has to be updated. It ignores what is unset in desired, since the API has chosen it: what it
+	// chose can be in the status (Observed). Leave out what can only be written, such as a password: see Version.
 	Differs func(observed, desired S) bool
 
 	// Create creates the thing, and returns its ID, if the API gives one. It returns [ErrExists] if the key is taken.
 	Create func(ctx context.Context, obj T, ref Reference, desired S) (id string, err error)
 
-	// Update changes the observed state into the desired one.
+	// Update changes the observed state into the desired one. If the API takes only whole states, fill what is unset from the observed one.
 	Update func(ctx context.Context, obj T, ref Reference, observed, desired S) error
 
 	// Delete deletes the thing. It succeeds if there is none.

@@ -106,8 +106,14 @@ func newEnv(t *testing.T, identity external.Identity, edit func(*external.Resour
 		edit(&r)
 	}
 	e.step = external.New(r)
-	e.reconciler = reconcile.New(e.Client, reconcile.Named("account", e.step, reconcile.Finalizer("test.opblocks.dev/account"))).WithClock(e.clock)
+	e.restart()
 	return e
+}
+
+// restart begins a process that remembers nothing.
+func (e *env) restart() {
+	e.step = external.New(e.step.Resource)
+	e.reconciler = reconcile.New(e.Client, reconcile.Named("account", e.step, reconcile.Finalizer("test.opblocks.dev/account"))).WithClock(e.clock)
 }
 
 // pass reconciles the object until it is quiet, and returns the calls and the reason of Ready.
