@@ -22,9 +22,14 @@
 // What is found without a record belongs to somebody else. It is left alone, unless [Resource.Adopt] accepts it. What is found for a pending
 // record is changed or deleted only if [Resource.IsOurs] accepts it.
 //
+// What an object forbids is left out: [Resource.ObserveOnly], [Resource.CreateOnly], [Resource.MustExist] and [Resource.Retain]. What the API gives is
+// published in a Secret: [Resource.Publish] and [Resource.Issue].
+//
 // # When the API is called
 //
 // A pass calls the API if the generation of the object, the key, or the answer of [Resource.Version] has changed since the last pass that
-// succeeded, if [Resource.Every] has passed since, or if a person has requested the pass ([reconcile.RequestedAnnotation]). It calls it
-// for each object once after the start of a process. Every other pass calls only Key and Version.
+// succeeded, if [Resource.Every] has passed since, if somebody has changed the Secret of [Resource.Publish], or if a person has requested the pass
+// ([reconcile.RequestedAnnotation]). It calls it for each object once after the start of a process. Every other pass calls only Key and Version.
+//
+// docs/external.md has a picture of the states, what is done in each of them, and what the step cannot do.
 package external
