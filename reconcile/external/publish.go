@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -26,6 +27,14 @@ type publisher[T client.Object] struct {
 	set  *ownedresources.ChildSet[T] // applies, prunes and watches the Secret that the context carries; nil if nothing is published
 	live client.Reader               // reads past the cache; nil without a manager
 	last sync.Map                    // types.UID → publication
+
+	unwritten sync.Map // types.UID → issue: what was issued and is in no Secret yet
+}
+
+// issue is what Issue has returned.
+type issue struct {
+	name   string // see [Record.Issued]
+	values map[string][]byte
 }
 
 // publication is what was published last for an object. The zero value says that nothing was.
@@ -70,7 +79,10 @@ func (s *publisher[T]) lastOf(uid types.UID) publication {
 	return p
 }
 
-func (s *publisher[T]) forget(uid types.UID) { s.last.Delete(uid) }
+func (s *publisher[T]) forget(uid types.UID) {
+	s.last.Delete(uid)
+	s.unwritten.Delete(uid)
+}
 
 // publishing is the part of a pass that publishes.
 type publishing[T client.Object, S any] struct{ *pass[T, S] }
@@ -94,7 +106,7 @@ func (p publishing[T, S]) publish(ctx context.Context) error {
 	var m mark
 	secret := withoutStringData(p.Publish(p.obj, p.state))
 	if secret != nil {
-		now.name = client.ObjectKey{Namespace: p.obj.GetNamespace(), Name: secret.Name}
+		now.name = client.ObjectKey{Namespace: cmp.Or(secret.Namespace, p.obj.GetNamespace()), Name: secret.Name}
 		var err error
 		if m, err = p.fill(ctx, secret, now.name); err != nil {
 			return err
@@ -106,6 +118,7 @@ func (p publishing[T, S]) publish(ctx context.Context) error {
 	if err := p.applySecret(ctx, secret); err != nil {
 		return err
 	}
+	p.secrets.unwritten.Delete(p.obj.GetUID())
 	if p.record.Published = m.published; m.published == "" { // nothing is left that was issued
 		p.record.Issued = ""
 	}
@@ -137,7 +150,7 @@ func (p publishing[T, S]) fill(ctx context.Context, secret *corev1.Secret, name 
 	switch {
 	case isKept:
 		values, m = live.Data, markOf(live)
-	case live != nil && !metav1.IsControlledBy(live, p.obj): // nothing is issued for a Secret of somebody else
+	case live != nil && (!metav1.IsControlledBy(live, p.obj) || live.DeletionTimestamp != nil): // what is issued could not be published
 		if err := p.applySecret(ctx, withoutKeys(secret, keys)); err != nil {
 			return m, err
 		}
@@ -154,6 +167,9 @@ func (p publishing[T, S]) fill(ctx context.Context, secret *corev1.Secret, name 
 		if secret.Data[key] = values[key]; len(values[key]) == 0 {
 			return m, reconcile.Stalled(ReasonPublishing, fmt.Errorf("nothing was issued for key %s of Secret %s: return it in Issue, or leave the key out in Publish", key, name.Name))
 		}
+	}
+	if !isKept {
+		p.secrets.unwritten.Store(p.obj.GetUID(), issue{p.record.Issued, values})
 	}
 	m.sum = p.record.sumOf(secret, keys)
 	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, record.Issued, m.String())
@@ -181,15 +197,20 @@ func (p publishing[T, S]) readIssued(ctx context.Context, name client.ObjectKey,
 }
 
 // issue issues new values. The record names them before, and until a Secret has them, a repetition has the same name: it writes no status.
+// What could not be written is in memory.
 func (p publishing[T, S]) issue(ctx context.Context) (values map[string][]byte, err error) {
-	if r := p.record; !r.isIssuing() {
+	r := p.record
+	if !r.isIssuing() {
 		r.Issued, r.Published = rand.Text(), ""
+	}
+	if last, _ := p.secrets.unwritten.Load(p.obj.GetUID()); last != nil && last.(issue).name == r.Issued {
+		return last.(issue).values, nil
 	}
 	if err := reconcile.Checkpoint(ctx); err != nil {
 		return nil, err
 	}
 	err = p.call(ctx, func(ctx context.Context) (err error) {
-		values, err = p.Issue(ctx, p.obj, p.record.Reference, p.state)
+		values, err = p.Issue(ctx, p.obj, r.Reference, p.state)
 		return err
 	})
 	return values, err
