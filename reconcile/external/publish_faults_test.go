@@ -124,7 +124,7 @@ func TestSecretSurvivesEveryFault(t *testing.T) {
 			[]reconciletest.Action{reconciletest.Create(alice).Then(hasPassword("first", "alice")), reconciletest.Delete(alice).Then(hasNoSecret)},
 		},
 		"forgetful": {
-			"the API takes no name of an issue; the leader has lost its lease only in pairs", external.ByKey, false,
+			"the API takes no idempotency key: each single fault, and no pairs, since a former leader may issue last", external.ByKey, false,
 			[]reconciletest.Action{
 				reconciletest.Create(alice).Then(hasPassword("first", "alice")), reconciletest.Delete(first).Then(hasPassword("first", "alice")),
 			},
