@@ -156,6 +156,7 @@ func TestPreviewSparesTheAPI(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.ObserveInPlans, r.Quota = true, rate.NewLimiter(rate.Every(time.Hour), 1)
 	})
+	e.clock.SetTime(time.Now()) // the limiter waits by the real clock
 	e.api.fail = func(string) (before, after error) { return external.Unreachable(errors.New("no route")), nil }
 	plan := func(ctx context.Context) string {
 		changes, err := e.step.Preview(ctx, e.Client, e.object)
