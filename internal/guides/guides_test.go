@@ -21,7 +21,7 @@ import (
 // A block in a list is indented.
 var goBlock = regexp.MustCompile("(?ms)^( *)```go\n(.*?)^ *```")
 
-// TestPages checks that each block of Go code in a guide is code of this package, which compiles and is tested. A line of a
+// TestPages checks that each block of Go code in a guide, and in the page external, is code of this package, which compiles and is tested. A line of a
 // block that is only an ellipsis stands for code that the guide leaves out.
 func TestPages(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/guides/*.md")
@@ -32,6 +32,7 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	pages = append(pages, "../../docs/external.md")
 	var code []string
 	for _, file := range sources {
 		code = append(code, read(t, file))

@@ -24,6 +24,7 @@ const (
 	Replace  Action = "replace"  // a StatefulSet is deleted without its pods, and created with larger volumes
 	Delete   Action = "delete"   // it is not desired any more
 	Retain   Action = "retain"   // it is not desired any more and stays: its owner reference is taken off
+	Compare  Action = "compare"  // it is outside of the cluster: only the operator compares it, and changes it if it differs
 )
 
 // Difference is one field that an apply would change.
@@ -72,7 +73,9 @@ type Change struct {
 }
 
 // Changes reports whether something would be done.
-func (c *Change) Changes() bool { return c.Action != None && c.Err == nil && c.Waits == "" }
+func (c *Change) Changes() bool {
+	return c.Action != None && c.Action != Compare && c.Err == nil && c.Waits == ""
+}
 
 // Object is what would be done for one owner.
 type Object struct {

@@ -17,6 +17,7 @@ type kindDocument struct {
 	Objects   int    `json:"objects"`
 	Change    int    `json:"change"`
 	Unchanged int    `json:"unchanged"`
+	Compare   int    `json:"compare"`
 	Wait      int    `json:"wait"`
 	Skipped   int    `json:"skipped"`
 	Failed    int    `json:"failed"`
@@ -53,7 +54,7 @@ func (r *Report) document() document {
 	d := document{Complete: r.Ended == "", Ended: r.Ended, Kinds: []kindDocument{}, NotExact: r.limits()}
 	for _, k := range r.kinds {
 		d.Kinds = append(d.Kinds, kindDocument{
-			Kind: k.kind, Objects: k.total, Change: k.changed, Unchanged: k.unchanged,
+			Kind: k.kind, Objects: k.total, Change: k.changed, Unchanged: k.unchanged, Compare: k.compared,
 			Wait: k.waits, Skipped: k.skipped, Failed: k.failed, Unknown: k.unknown, NotSeen: k.total - k.looked,
 		})
 	}

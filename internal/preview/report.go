@@ -21,8 +21,8 @@ type Report struct {
 
 // ofKind counts the owners of one kind.
 type ofKind struct {
-	kind                                                               string
-	total, looked, changed, unchanged, failed, unknown, waits, skipped int
+	kind                                                                         string
+	total, looked, changed, unchanged, failed, unknown, waits, skipped, compared int
 }
 
 // group are equal changes: the same action on the same fields of the same kind, with the same effects.
@@ -64,7 +64,7 @@ func (r *Report) Add(o Object) {
 		r.add(o, group{failure: o.Skipped, skipped: true})
 		return
 	}
-	var changed, failed, waits bool
+	var changed, failed, waits, compared bool
 	for _, c := range o.Changes {
 		switch {
 		case c.Err != nil:
@@ -73,6 +73,8 @@ func (r *Report) Add(o Object) {
 		case c.Waits != "":
 			waits = true
 			r.add(o, group{change: c, failure: oneLine(c.Waits)})
+		case c.Action == Compare:
+			compared = true
 		case c.Changes():
 			changed = true
 			r.add(o, group{change: c})
@@ -81,7 +83,8 @@ func (r *Report) Add(o Object) {
 	k.changed += count(changed)
 	k.failed += count(failed)
 	k.waits += count(waits && !failed)
-	k.unchanged += count(!changed && !failed && !waits)
+	k.compared += count(compared && !changed && !failed && !waits)
+	k.unchanged += count(!changed && !failed && !waits && !compared)
 }
 
 func count(is bool) int {
@@ -136,6 +139,11 @@ func (r *Report) HasChanges() bool {
 // HasFailures reports whether it is not known what would be done for an owner, or a reconcile would fail.
 func (r *Report) HasFailures() bool {
 	return r.Ended != "" || slices.ContainsFunc(r.kinds, func(k *ofKind) bool { return k.failed+k.unknown > 0 })
+}
+
+// HasCompared reports whether something is compared only when the operator runs.
+func (r *Report) HasCompared() bool {
+	return slices.ContainsFunc(r.kinds, func(k *ofKind) bool { return k.compared > 0 })
 }
 
 // changes returns the groups of what would be done: the loss of data first, then by action, the largest first.

@@ -14,6 +14,9 @@ var notExact = []string{
 	"Status, conditions, finalizers, events and annotations of the owners are not in the plan.",
 }
 
+// notCompared says why a change outside of the cluster may be missing.
+const notCompared = "What is outside of the cluster was not asked: a step with ObserveInPlans asks it, and says what it would change."
+
 // summary returns the sentences that come first.
 func (r *Report) summary() (lines []string) {
 	for _, k := range r.kinds {
@@ -75,6 +78,7 @@ func (k *ofKind) String() string {
 		text string
 	}{
 		{k.unchanged, "%d are as desired"},
+		{k.compared, "%d have something outside of the cluster that the plan did not compare"},
 		{k.waits, "%d have a child that waits"},
 		{k.skipped, "%d are skipped"},
 		{k.failed, "%d have a child that fails"},
@@ -91,6 +95,9 @@ func (k *ofKind) String() string {
 func (r *Report) quietLine() string {
 	if r.HasFailures() {
 		return "No change is known."
+	}
+	if r.HasCompared() {
+		return "Nothing in the cluster would be changed."
 	}
 	return "Nothing would be changed."
 }
@@ -230,5 +237,8 @@ func (r *Report) limits() []string {
 	lines := slices.Clone(r.LeftOut)
 	slices.Sort(lines)
 	lines = slices.Compact(lines)
+	if r.HasCompared() {
+		lines = append(lines, notCompared)
+	}
 	return append(lines, notExact...)
 }

@@ -35,6 +35,7 @@ const (
 	BuiltFrom = "opblocks.dev/built-from"     // annotation: a hash of what the builders saw of the owner and of what they read
 	Builder   = "opblocks.dev/builder"        // annotation: which child of the set built a retained object, see [BuilderOf]
 	Rotated   = "opblocks.dev/rotated"        // annotation of a Secret with generated keys: see [Triggers]
+	Issued    = "opblocks.dev/issued"         // annotation of a Secret with credentials that an API shows once: a keyed hash of them
 	Content   = "opblocks.dev/content"        // annotation of a Job that runs once: a hash of what has to run only once
 	RunOwner  = "opblocks.dev/run-owner"      // annotation of a Job that runs once: the UID of the owner
 	RunOnce   = "opblocks.dev/run-once"       // finalizer of a Job that runs once, until the owner has the record of its end

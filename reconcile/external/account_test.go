@@ -28,6 +28,7 @@ type AccountSpec struct {
 	Quota  int    `json:"quota"`
 	Adopt  bool   `json:"adopt,omitempty"`
 	Retain bool   `json:"retain,omitempty"`
+	Secret string `json:"secret,omitempty"`
 }
 
 type AccountStatus struct {

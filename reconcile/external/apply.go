@@ -35,6 +35,9 @@ func (a *applier[T, S]) apply(ctx context.Context) error {
 	if a.record.Version = version; later != nil {
 		return later
 	}
+	if !a.mayUpdate() {
+		return nil
+	}
 	for _, f := range a.found {
 		isOutdated := f.wasFaster || version != a.version && !f.missing
 		if f.observed == nil || !isOutdated && !a.Differs(*f.observed, a.desired) {
@@ -55,7 +58,7 @@ func (a *applier[T, S]) confirm() {
 			continue
 		}
 		if f.foreign || a.wasFormer(f.key) {
-			a.record.Version = ""
+			a.record.Version, a.record.Issued, a.record.Published = "", "", ""
 		}
 		ref, _ := a.get(f.key)
 		ref.Pending = false
@@ -79,7 +82,7 @@ func (a *applier[T, S]) update(ctx context.Context, f *candidate[S]) error {
 
 // lookAgain observes what was changed just now, if somebody wants to know what the API has made of it.
 func (a *applier[T, S]) lookAgain(ctx context.Context, f *candidate[S]) error {
-	if a.Observed == nil && a.Ready == nil {
+	if a.Observed == nil && a.Ready == nil && a.Publish == nil {
 		return nil
 	}
 	ref, _ := a.get(f.key)
@@ -139,6 +142,7 @@ func (a *applier[T, S]) prepare(key string) (wasPending bool, err error) {
 			ref.Token = rand.Text()
 		}
 		a.set(ref)
+		a.record.Issued, a.record.Published = "", ""
 	}
 	a.record.Version = "" // until the API has answered
 	return wasPending, nil

@@ -25,6 +25,7 @@ const (
 	updates  function = "Update"
 	deletes  function = "Delete"
 	admits   function = "Admit"
+	issues   function = "Issue"
 )
 
 // callMargin is how long a call may still run after its context has ended. Then the pass goes on without it.

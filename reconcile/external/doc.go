@@ -31,11 +31,16 @@
 // a pending one, then to the older one. The others wait with a [ClaimedError]. After keys were exchanged, the oldest object of the
 // circle deletes what it does not want any more, so that the others can go on.
 //
+// # What an object forbids
+//
+// Some calls are left out on request: [Resource.ObserveOnly], [Resource.CreateOnly], [Resource.MustExist] and [Resource.Retain]. What the API gives is
+// published in a Secret: [Resource.Publish] and [Resource.Issue].
+//
 // # When the API is called
 //
 // A pass calls the API if the generation of the object, the key, or the answer of [Resource.Version] has changed since the last pass that
-// succeeded, if [Resource.Every] or the interval of [IntervalAnnotation] has passed since, or if a person has requested the pass
-// ([reconcile.RequestedAnnotation]). It calls it for each object once after the start of a process. Every other pass calls only Key and
+// succeeded, if [Resource.Every] or the interval of [IntervalAnnotation] has passed since, if somebody has changed the Secret of [Resource.Publish],
+// or if a person has requested the pass ([reconcile.RequestedAnnotation]). It calls it for each object once after the start of a process. Every other pass calls only Key and
 // Version.
 //
 // # Metrics
@@ -56,4 +61,6 @@
 //   - Wrap errors by %w. In a text that was made by %v the step finds no URL.
 //   - Do not put the body of an answer into an error: many APIs repeat the request in it.
 //   - What Key, Version and Create return is stored in the status.
+//
+// docs/external.md has a picture of the states, what is done in each of them, and what the step cannot do.
 package external

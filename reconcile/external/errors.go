@@ -82,6 +82,7 @@ const (
 	ReasonDeleting    = "Deleting"        // it is being deleted, and the API still shows it
 	ReasonInvalidKey  = "InvalidKey"      // the object has an empty key
 	ReasonNotFound    = "NotFound"        // it does not exist, and is not to be created
+	ReasonPublishing  = "Publishing"      // the Secret lacks a value
 	ReasonPanicked    = "Panicked"        // a function of the resource panicked
 	ReasonNotReturned = "NotReturned"     // a call has not returned although its context has ended
 

@@ -23,24 +23,31 @@ type candidate[S any] struct {
 func (p *pass[T, S]) find(ctx context.Context) ([]*candidate[S], error) {
 	var found []*candidate[S]
 	for _, key := range p.keys {
-		ref, recorded := p.get(key)
-		observed, err := p.observe(ctx, ref)
-		switch {
-		case errors.Is(err, ErrNotFound):
-			found = append(found, &candidate[S]{key: key, missing: true, foreign: true})
-			continue
-		case err != nil:
+		f, err := p.findOne(ctx, key)
+		if err != nil {
 			return nil, err
-		}
-		f := &candidate[S]{key: key, observed: &observed, foreign: !recorded || ref.Pending && !p.isOurs(ref, observed)}
-		if f.foreign {
-			if err := p.adopt(f); err != nil {
-				return nil, err
-			}
 		}
 		found = append(found, f)
 	}
 	return found, p.admit(ctx, found)
+}
+
+func (p *pass[T, S]) findOne(ctx context.Context, key string) (*candidate[S], error) {
+	ref, recorded := p.get(key)
+	observed, err := p.observe(ctx, ref)
+	switch isMissing := errors.Is(err, ErrNotFound); {
+	case isMissing && !p.mayCreate():
+		return nil, p.notFound(ref)
+	case isMissing:
+		return &candidate[S]{key: key, missing: true, foreign: true}, nil
+	case err != nil:
+		return nil, err
+	}
+	f := &candidate[S]{key: key, observed: &observed, foreign: !recorded || ref.Pending && !p.isOurs(ref, observed)}
+	if f.foreign {
+		err = p.adopt(f)
+	}
+	return f, err
 }
 
 func (p *pass[T, S]) isOurs(ref Reference, observed S) bool {

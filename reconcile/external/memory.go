@@ -12,6 +12,7 @@ type synced struct {
 	uid        types.UID
 	generation int64
 	version    string
+	policy     policy
 	at         time.Time // when the thing was observed
 }
 

@@ -16,10 +16,12 @@ import (
 type pass[T client.Object, S any] struct {
 	claimant[T, S]
 	things
+	policy
 	client  client.Client
 	record  *Record
 	saved   Record // as Save has got it
 	version string // what is desired
+	seen    S      // what was observed last under a desired key
 	visit   visit
 
 	detached bool // a function goes on that has the object
@@ -30,14 +32,14 @@ type pass[T client.Object, S any] struct {
 
 // isAsAfter reports whether the object is as it was after a pass that succeeded.
 func (p *pass[T, S]) isAsAfter(last synced) bool {
-	return last.generation == p.obj.GetGeneration() && last.version == p.version &&
-		(p.observesOnly() || p.areConfirmed() && p.record.Version == p.version)
+	isCurrent := p.areConfirmed() && !p.record.isIssuing() && (p.record.Version == p.version || !p.mayUpdate())
+	return last.generation == p.obj.GetGeneration() && last.version == p.version && last.policy == p.policy && (isCurrent || p.observesOnly())
 }
 
 // isChanged reports whether a person has changed what is desired, or a thing has yet to be created. All other passes are polls.
 func (p *pass[T, S]) isChanged() bool {
-	return p.record.Generation != p.obj.GetGeneration() ||
-		!p.observesOnly() && (p.record.Version != p.version || slices.ContainsFunc(p.keys, p.isMissing))
+	return p.record.Generation != p.obj.GetGeneration() || p.mayCreate() && slices.ContainsFunc(p.keys, p.isMissing) ||
+		p.mayUpdate() && p.record.Version != p.version
 }
 
 // atServer does what calls the API, if that is possible now.
@@ -68,6 +70,8 @@ func (p *pass[T, S]) success(after time.Duration) error {
 		reason, message = p.Succeeded(p.obj)
 	case p.observesOnly():
 		message = p.names(p.keys) + " is observed, and not changed"
+	case !p.mayUpdate():
+		message = p.names(p.keys) + " exists, and is not changed"
 	}
 	if p.invalidEvery {
 		reason = ReasonInvalidInterval
@@ -86,13 +90,6 @@ func (p *pass[T, S]) names(keys []string) string {
 		return first.String()
 	}
 	return fmt.Sprintf("%s, with %d more,", first, len(keys)-1)
-}
-
-func (p *pass[T, S]) observesOnly() bool { return p.ObserveOnly != nil && p.ObserveOnly(p.obj) }
-
-// retains reports whether nothing is deleted.
-func (p *pass[T, S]) retains() bool {
-	return p.observesOnly() || p.Retain != nil && p.Retain(p.obj)
 }
 
 // sync makes the things as desired.
@@ -120,6 +117,9 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 	if err := a.apply(ctx); err != nil {
 		return err
 	}
+	if err := (publishing[T, S]{p}).publish(ctx); err != nil {
+		return err
+	}
 	if len(p.former()) > 0 {
 		if err := p.dropFormer(ctx); err != nil {
 			return err
@@ -139,14 +139,22 @@ func (p *pass[T, S]) look(ctx context.Context) error {
 		observed, err := p.observe(ctx, ref)
 		switch {
 		case errors.Is(err, ErrNotFound):
-			return reconcile.LowPriority(reconcile.Wait(ReasonNotFound, p.every, "%s does not exist, and is only observed", ref))
+			return p.notFound(ref)
 		case err != nil:
 			return err
 		}
 		found = append(found, &candidate[S]{key: key, observed: &observed})
 	}
+	if err := (publishing[T, S]{p}).publish(ctx); err != nil {
+		return err
+	}
 	var none S
 	return p.ready(found, none)
+}
+
+// notFound returns the wait for a thing that somebody else is to create.
+func (p *pass[T, S]) notFound(ref Reference) error {
+	return reconcile.LowPriority(reconcile.Wait(ReasonNotFound, p.every, "%s does not exist, and is not to be created", ref))
 }
 
 // ready asks whether the things are ready, and returns the error of the first that is not.
@@ -168,8 +176,12 @@ func (p *pass[T, S]) observe(ctx context.Context, ref Reference) (observed S, er
 		return observed, ErrNotFound
 	}
 	observed, err = ask(ctx, p, observes, func(ctx context.Context) (S, error) { return p.Observe(ctx, p.client, p.obj, ref) })
-	if err == nil && p.Observed != nil {
+	if err != nil || !slices.Contains(p.keys, ref.Key) {
+		return observed, err
+	}
+	p.seen = observed
+	if p.Observed != nil {
 		p.Observed(p.obj, observed)
 	}
-	return observed, err
+	return observed, nil
 }

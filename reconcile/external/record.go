@@ -51,6 +51,16 @@ type Record struct {
 	// +optional
 	Generation int64 `json:"observedGeneration,omitempty"`
 
+	// Issued is a random name of what [Resource.Issue] has issued last. A repetition after a crash has the same name, so that an API may take it
+	// as an idempotency key.
+	// +optional
+	Issued string `json:"issued,omitempty"`
+
+	// Published is a random name of the write that has published it. It is empty from before the call of [Resource.Issue] until the Secret is
+	// written.
+	// +optional
+	Published string `json:"published,omitempty"`
+
 	// Former is what the object had under other keys and is to be deleted.
 	// +optional
 	Former []Reference `json:"former,omitempty"`

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -57,16 +58,18 @@ type Resource[T client.Object, S any] struct {
 	// Observe returns the state, or [ErrNotFound].
 	Observe func(ctx context.Context, c client.Client, obj T, ref Reference) (S, error)
 
-	// Desired returns the desired state, from the object and from what it refers to.
+	// Desired returns the desired state, from the object and from what it refers to. It leaves unset what the object leaves to the API. The
+	// step never writes the spec: it is its author's, and a tool that applies it from a repository would take the value away again.
 	Desired func(ctx context.Context, c client.Client, obj T) (S, error)
 
-	// Differs reports whether the observed state has to be updated. Leave out what can only be written, such as a password: see Version.
+	// Differs reports whether the observed state has to be updated. It ignores what is unset in desired, since the API has chosen it: what it
+	// chose can be in the status (Observed). Leave out what can only be written, such as a password: see Version.
 	Differs func(observed, desired S) bool
 
 	// Create creates the thing, and returns its ID, if the API gives one. It returns [ErrExists] if the key is taken.
 	Create func(ctx context.Context, obj T, ref Reference, desired S) (id string, err error)
 
-	// Update changes the observed state into the desired one.
+	// Update changes the observed state into the desired one. If the API takes only whole states, fill what is unset from the observed one.
 	Update func(ctx context.Context, obj T, ref Reference, observed, desired S) error
 
 	// Delete deletes the thing. It succeeds if there is none.
@@ -113,6 +116,13 @@ type Resource[T client.Object, S any] struct {
 	// ObserveOnly reports whether the thing is only observed: it is neither created, updated nor deleted. Optional.
 	ObserveOnly func(obj T) bool
 
+	// CreateOnly reports whether the thing is left as it is once it exists: Update is not called. Deletion is as usual. Optional.
+	CreateOnly func(obj T) bool
+
+	// MustExist reports whether somebody else creates the thing: Create is not called, and while it does not exist, the object waits. What
+	// exists is taken over by Adopt, and is then updated and deleted as usual. Optional.
+	MustExist func(obj T) bool
+
 	// Observed is told of the state after each observation. With it, the thing is observed once more after each creation and update. It may
 	// change the status of obj, for example by an address or a default that the API chose. Optional.
 	Observed func(obj T, state S)
@@ -123,6 +133,18 @@ type Resource[T client.Object, S any] struct {
 
 	// Succeeded returns the reason and the message of the condition of an object whose things are as desired. Optional.
 	Succeeded func(obj T) (reason, message string)
+
+	// Publish returns the Secret in which what the API has made of the thing is published, such as its address and credentials, or nil for none.
+	// It belongs to obj: it is written if it differs, repaired after an observation if somebody changes or deletes it, and deleted with obj, or
+	// when Publish returns another name. A Secret of somebody else is left alone, with the reason OwnedByAnother. The thing is observed once
+	// more after each creation and update. The operator needs the verbs get, list, watch, create, patch and delete on secrets. Optional.
+	Publish func(obj T, state S) *corev1.Secret
+
+	// Issue issues a credential that the API shows only once, such as by a new password, and returns the values of the keys that Publish has
+	// left empty. It is called after the creation, and whenever the Secret does not have what it returned last: if the process has died
+	// before the Secret was written, or if somebody has changed or deleted it. So it must make invalid what it issued before, and the answer
+	// to a creation is not needed. Optional.
+	Issue func(ctx context.Context, obj T, ref Reference, observed S) (map[string][]byte, error)
 
 	// Server returns the server that has the thing, if there are several. A server that gives no answer is spared: for a second at first, and
 	// at most for 15 seconds, no object calls it. Then one tries, while the others wait. Objects of other servers go on. Optional.
@@ -135,6 +157,10 @@ type Resource[T client.Object, S any] struct {
 	// Quota limits the calls of this process. Give the same limiter to all resources that share a quota. Polls leave a quarter of the burst
 	// to objects that a person has changed. If the quota is for more replicas than one, give each its share. Default: no limit.
 	Quota *rate.Limiter
+
+	// ObserveInPlans makes the plan of an upgrade (package upgrade) observe each thing, within Quota, so that it knows what would be updated. By
+	// default a plan does not call the API: it decides by what is recorded, and says for the rest that it was not compared.
+	ObserveInPlans bool
 
 	// Every is the interval at which the thing is observed and repaired. Up to a tenth is added. Default: 10 minutes.
 	Every time.Duration
@@ -185,6 +211,12 @@ func (r *Resource[T, S]) validate() error {
 	}
 	if r.Key != nil && r.Keys != nil {
 		errs = append(errs, errors.New("set Key or Keys, and not both"))
+	}
+	if r.Publish != nil && r.Keys != nil {
+		errs = append(errs, errors.New("set Publish only with Key: it is for one thing"))
+	}
+	if r.Issue != nil && r.Publish == nil {
+		errs = append(errs, errors.New("set Publish, which says where the values of Issue are published"))
 	}
 	if r.Concurrency < 0 {
 		errs = append(errs, fmt.Errorf("set Concurrency to 0 for no limit, or to more; it is %d", r.Concurrency))

@@ -24,6 +24,8 @@ type Step[T client.Object, S any] struct {
 	synced  memory
 	claims  claims
 	metrics *metrics // nil without a manager
+	plans   gate     // the servers, as plans see them; plans wait for the quota as long as it takes
+	secrets publisher[T]
 	*state
 }
 
@@ -35,25 +37,44 @@ func New[T client.Object, S any](r Resource[T, S]) *Step[T, S] {
 	if r.Clock == nil {
 		r.Clock = clock.RealClock{}
 	}
-	return &Step[T, S]{
+	s := &Step[T, S]{
 		Resource: r, invalid: invalid,
 		state: &state{gate: gate{quota: r.Quota, concurrency: r.Concurrency}, now: r.Clock.Now},
 	}
+	if r.Publish != nil {
+		s.secrets.enable()
+	}
+	return s
 }
 
-// SetName sets the name of the step in the metrics. [reconcile.Named] calls it.
-func (s *Step[T, S]) SetName(name string) { s.name = name }
+// SetName sets the name of the step in the metrics and in the Secrets of [Resource.Publish]. [reconcile.Named] calls it.
+func (s *Step[T, S]) SetName(name string) {
+	s.name = name
+	if s.secrets.set != nil {
+		s.secrets.set.SetName(name)
+	}
+}
 
-// Watched implements [reconcile.Watcher]. The step itself watches nothing.
-func (s *Step[T, S]) Watched() []client.Object { return nil }
+// SetFormerNames tells the step which names it had in earlier releases. Package reconcile calls it with the names of the option FormerNames.
+func (s *Step[T, S]) SetFormerNames(names ...string) {
+	if s.secrets.set != nil {
+		s.secrets.set.SetFormerNames(names...)
+	}
+}
+
+// Watched implements [reconcile.Watcher]. The step watches Secrets, if it publishes some, and else nothing.
+func (s *Step[T, S]) Watched() []client.Object { return s.secrets.watched() }
 
 // SetupWithBuilder implements [reconcile.Watcher]. It registers the metrics, and returns an error if a field of the resource is missing or
 // impossible.
-func (s *Step[T, S]) SetupWithBuilder(ctrl.Manager, *ctrl.Builder) error {
+func (s *Step[T, S]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	if s.invalid != nil {
 		return s.invalid
 	}
-	return s.measure(ctrlmetrics.Registry)
+	if err := s.measure(ctrlmetrics.Registry); err != nil {
+		return err
+	}
+	return s.secrets.setUp(mgr, b)
 }
 
 func (s *Step[T, S]) measure(registry prometheus.Registerer) (err error) {
@@ -70,21 +91,16 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 		return s.invalid
 	}
 	p := s.pass(c, obj)
-	if p.keys = s.keysOf(obj); slices.Contains(p.keys, "") && s.Identity == ByKey {
-		return reconcile.Stalled(ReasonInvalidKey, errors.New("the key is empty"))
-	}
-	if s.Version != nil {
-		if p.version, err = s.Version(ctx, c, obj); err != nil {
-			return err
-		}
+	if err := p.setWanted(ctx); err != nil {
+		return err
 	}
 	name := client.ObjectKeyFromObject(obj)
-	last, now := s.synced.get(name, obj.GetUID()), s.Clock.Now()
-	if due := last.at.Add(p.every); p.isAsAfter(last) && now.Before(due) && !reconcile.Requested(ctx) {
+	last, now, published := s.synced.get(name, obj.GetUID()), s.Clock.Now(), publishing[T, S]{p}.isPublished(ctx)
+	if due := last.at.Add(p.every); p.isAsAfter(last) && now.Before(due) && published && !reconcile.Requested(ctx) {
 		s.waits.set(name, "") // a poll that was put off may not be due any more
 		return p.success(due.Sub(now))
 	}
-	p.visit.urgent = reconcile.Requested(ctx) || p.isChanged()
+	p.visit.urgent = reconcile.Requested(ctx) || p.isChanged() || !published
 	before := keysOf(p.all)
 	err = p.atServer(ctx, p.sync)
 	if err == nil {
@@ -95,8 +111,19 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 	if err != nil {
 		return err
 	}
-	s.synced.set(name, synced{uid: obj.GetUID(), generation: obj.GetGeneration(), version: p.version, at: s.Clock.Now()})
+	s.synced.set(name, synced{uid: obj.GetUID(), generation: obj.GetGeneration(), version: p.version, policy: p.policy, at: s.Clock.Now()})
 	return p.success(p.every)
+}
+
+// setWanted sets the keys and the version.
+func (p *pass[T, S]) setWanted(ctx context.Context) (err error) {
+	if p.keys = p.keysOf(p.obj); slices.Contains(p.keys, "") && p.Identity == ByKey {
+		return reconcile.Stalled(ReasonInvalidKey, errors.New("the key is empty"))
+	}
+	if p.Version != nil {
+		p.version, err = p.Version(ctx, p.client, p.obj)
+	}
+	return err
 }
 
 // Finalize deletes what belongs to obj, unless it is retained. It succeeds when the API does not show it any more.
@@ -122,6 +149,7 @@ func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) (err 
 func (s *Step[T, S]) Forget(name types.NamespacedName) {
 	s.synced.forget(name)
 	s.claims.forget(name)
+	s.secrets.forget(name)
 	s.waits.set(name, "")
 }
 
@@ -138,7 +166,7 @@ func (s *Step[T, S]) keysOf(obj T) []string {
 
 // pass returns a pass whose desired keys are the recorded ones.
 func (s *Step[T, S]) pass(c client.Client, obj T) *pass[T, S] {
-	p := &pass[T, S]{claimant: claimant[T, S]{Step: s, reader: c, obj: obj}, client: c, record: s.Record(obj)}
+	p := &pass[T, S]{claimant: claimant[T, S]{Step: s, reader: c, obj: obj}, policy: s.policyOf(obj), client: c, record: s.Record(obj)}
 	p.keys, p.all = keysOf(p.record.present()), p.record.all()
 	if s.Save != nil {
 		p.saved = *p.record.DeepCopy()

@@ -91,6 +91,7 @@ type env struct {
 	clock      *clocktesting.FakePassiveClock
 	reconciler *reconcile.Reconciler[*Account]
 	step       *external.Step[*Account, entry]
+	options    []reconcile.StepOption
 	object     *Account
 }
 
@@ -105,10 +106,15 @@ func newEnv(t *testing.T, identity external.Identity, edit func(*external.Resour
 	if edit != nil {
 		edit(&r)
 	}
-	e.step = external.New(r)
-	options = append(options, reconcile.Finalizer("test.opblocks.dev/account"))
-	e.reconciler = reconcile.New(e.Client, reconcile.Named("account", e.step, options...)).WithClock(e.clock)
+	e.step, e.options = external.New(r), append(options, reconcile.Finalizer("test.opblocks.dev/account"))
+	e.restart()
 	return e
+}
+
+// restart begins a process that remembers nothing.
+func (e *env) restart() {
+	e.step = external.New(e.step.Resource)
+	e.reconciler = reconcile.New(e.Client, reconcile.Named("account", e.step, e.options...)).WithClock(e.clock)
 }
 
 // pass reconciles the object until it is quiet, and returns the calls and the reason of Ready.

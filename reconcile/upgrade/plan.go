@@ -31,6 +31,7 @@ const (
 	Replace  = preview.Replace  // a StatefulSet is deleted without its pods, and created with larger volumes
 	Delete   = preview.Delete   // it is not desired any more
 	Retain   = preview.Retain   // it is not desired any more and stays, without its owner reference
+	Compare  = preview.Compare  // it is outside of the cluster: only the operator compares it, and changes it if it differs
 )
 
 // ErrChanges is the error of a plan that has changes.

@@ -1,0 +1,37 @@
+package external_test
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/opblocks/opblocks/reconcile/external"
+)
+
+// An account whose key the API shows only when it makes one. Observe, Create and the others are left out.
+func ExampleResource_publish() {
+	r := external.Resource[*Account, entry]{
+		Publish: func(a *Account, state entry) *corev1.Secret {
+			return &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Name: a.Name + "-account"},
+				Data:       map[string][]byte{"login": []byte(state.Login), "key": nil}, // Issue returns the key
+			}
+		},
+		Issue: func(_ context.Context, _ *Account, ref external.Reference, _ entry) (map[string][]byte, error) {
+			return map[string][]byte{"key": []byte("the new key of " + ref.Key)}, nil // the former one is not valid any more
+		},
+	}
+	fmt.Println(r.Publish(newAccount(), entry{Login: "alice"}).Name)
+	// Output: alice-account
+}
+
+// A field that an object may leave to the API.
+func ExampleResource_unsetFields() {
+	r := external.Resource[*Account, entry]{
+		Differs: func(observed, desired entry) bool { return desired.Quota != 0 && observed.Quota != desired.Quota },
+	}
+	fmt.Println(r.Differs(entry{Quota: 5}, entry{}), r.Differs(entry{Quota: 5}, entry{Quota: 2}))
+	// Output: false true
+}

@@ -1,0 +1,255 @@
+package external
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/record"
+	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+// publisher publishes a Secret for each object.
+type publisher[T client.Object] struct {
+	set  *ownedresources.ChildSet[T] // applies, prunes and watches the Secret that the context carries; nil if nothing is published
+	live client.Reader               // reads past the cache; nil without a manager
+	last sync.Map                    // client.ObjectKey of the object → publication
+
+	unwritten sync.Map // client.ObjectKey of the object → issue: what was issued and is in no Secret yet
+}
+
+// issue is what Issue has returned.
+type issue struct {
+	name   string // see [Record.Issued]
+	values map[string][]byte
+}
+
+// publication is what was published last for an object. The zero value says that nothing was.
+type publication struct {
+	name client.ObjectKey
+	keys []string
+	sum  uint64 // the hash of the values of these keys; valid in this process only
+}
+
+// desiredSecret is the key of the Secret in a context.
+type desiredSecret struct{}
+
+// enable makes the set. Its only input reads nothing from the cluster, so it is asked in each reconcile, and nothing of it is remembered.
+func (s *publisher[T]) enable() {
+	desired := ownedresources.From(func(ctx context.Context, _ client.Reader, _ T) (*corev1.Secret, error) {
+		secret, _ := ctx.Value(desiredSecret{}).(*corev1.Secret)
+		return secret, nil
+	})
+	s.set = ownedresources.Ensure(ownedresources.BuildFrom(desired, func(_ T, secret *corev1.Secret) (*corev1.Secret, error) {
+		return secret, nil
+	}))
+}
+
+func (s *publisher[T]) watched() []client.Object {
+	if s.set == nil {
+		return nil
+	}
+	return s.set.Watched()
+}
+
+func (s *publisher[T]) setUp(mgr ctrl.Manager, b *ctrl.Builder) error {
+	if s.set == nil {
+		return nil
+	}
+	s.live = mgr.GetAPIReader()
+	return s.set.Hooks().Watch(mgr, b)
+}
+
+func (s *publisher[T]) lastOf(name client.ObjectKey) publication {
+	last, _ := s.last.Load(name)
+	p, _ := last.(publication)
+	return p
+}
+
+func (s *publisher[T]) forget(name client.ObjectKey) {
+	s.last.Delete(name)
+	s.unwritten.Delete(name)
+}
+
+// publishing is the part of a pass that publishes.
+type publishing[T client.Object, S any] struct{ *pass[T, S] }
+
+// isPublished reports whether the cache shows what was published last.
+func (p publishing[T, S]) isPublished(ctx context.Context) bool {
+	last := p.secrets.lastOf(client.ObjectKeyFromObject(p.obj))
+	if last.name.Name == "" {
+		return true
+	}
+	secret, err := readSecret(ctx, p.client, last.name)
+	return err == nil && metav1.IsControlledBy(secret, p.obj) && sumOf(secret, last.keys) == last.sum
+}
+
+// publish makes the Secret as Publish returns it for the state that was observed last.
+func (p publishing[T, S]) publish(ctx context.Context) error {
+	if p.secrets.set == nil {
+		return nil
+	}
+	var now publication
+	var m mark
+	secret := withoutStringData(p.Publish(p.obj, p.seen))
+	if secret != nil {
+		now.name = client.ObjectKey{Namespace: cmp.Or(secret.Namespace, p.obj.GetNamespace()), Name: secret.Name}
+		var err error
+		if m, err = p.fill(ctx, secret, now.name); err != nil {
+			return err
+		}
+		now.keys = slices.Sorted(maps.Keys(secret.Data))
+		now.sum = sumOf(secret, now.keys)
+	}
+	p.secrets.last.Store(client.ObjectKeyFromObject(p.obj), now) // before the write, whose answer may be lost
+	if err := p.applySecret(ctx, secret); err != nil {
+		return err
+	}
+	p.secrets.unwritten.Delete(client.ObjectKeyFromObject(p.obj))
+	if p.record.Published = m.published; m.published == "" { // nothing is left that was issued
+		p.record.Issued = ""
+	}
+	return nil
+}
+
+func (p publishing[T, S]) applySecret(ctx context.Context, secret *corev1.Secret) error {
+	return p.secrets.set.Reconcile(context.WithValue(ctx, desiredSecret{}, secret), p.client, p.obj)
+}
+
+// fill sets the values that Publish left empty: the ones that Issue returned for this thing before, or new ones. It returns the mark that
+// they have, or the zero value if there are none.
+func (p publishing[T, S]) fill(ctx context.Context, secret *corev1.Secret, name client.ObjectKey) (m mark, err error) {
+	var keys []string
+	for key, value := range secret.Data {
+		if len(value) == 0 {
+			keys = append(keys, key)
+		}
+	}
+	if p.Issue == nil || len(keys) == 0 {
+		return m, nil
+	}
+	slices.Sort(keys)
+	live, isKept, err := p.readIssued(ctx, name, keys)
+	if err != nil {
+		return m, err
+	}
+	var values map[string][]byte
+	switch {
+	case isKept:
+		values, m = live.Data, markOf(live)
+	case live != nil && (!metav1.IsControlledBy(live, p.obj) || live.DeletionTimestamp != nil): // what is issued could not be published
+		if err := p.applySecret(ctx, withoutKeys(secret, keys)); err != nil {
+			return m, err
+		}
+		return m, reconcile.Wait(ReasonPublishing, firstLook, "Secret %s has just become free", name.Name)
+	case p.observesOnly():
+		return m, reconcile.Wait(ReasonPublishing, p.every, "Secret %s lacks what is not issued, since the object only observes", name.Name)
+	default:
+		if values, err = p.issue(ctx); err != nil {
+			return m, err
+		}
+		m.published = rand.Text()
+	}
+	for _, key := range keys {
+		if secret.Data[key] = values[key]; len(values[key]) == 0 {
+			return m, reconcile.Stalled(ReasonPublishing, fmt.Errorf("nothing was issued for key %s of Secret %s: return it in Issue, or leave the key out in Publish", key, name.Name))
+		}
+	}
+	if !isKept {
+		p.secrets.unwritten.Store(client.ObjectKeyFromObject(p.obj), issue{p.record.Issued, values})
+	}
+	m.sum = p.record.sumOf(secret, keys)
+	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, record.Issued, m.String())
+	return m, nil
+}
+
+// readIssued returns the live Secret, nil if there is none, and whether its values are the ones that Issue returned last for this thing. The
+// cache may be behind, so if it shows anything else, the Secret is read past it.
+func (p publishing[T, S]) readIssued(ctx context.Context, name client.ObjectKey, keys []string) (live *corev1.Secret, isKept bool, err error) {
+	for _, reader := range []client.Reader{p.client, p.secrets.live} {
+		if reader == nil {
+			continue
+		}
+		live, err = readSecret(ctx, reader, name)
+		switch {
+		case apierrors.IsNotFound(err):
+			live = nil
+		case err != nil:
+			return nil, false, err
+		case metav1.IsControlledBy(live, p.obj) && p.record.hasIssued(live, keys):
+			return live, true, nil
+		}
+	}
+	return live, false, nil
+}
+
+// issue issues new values. The record names them before, and until a Secret has them, a repetition has the same name: it writes no status.
+// What could not be written is in memory.
+func (p publishing[T, S]) issue(ctx context.Context) (values map[string][]byte, err error) {
+	r := p.record
+	if !r.isIssuing() {
+		r.Issued, r.Published = rand.Text(), ""
+	}
+	if last, _ := p.secrets.unwritten.Load(client.ObjectKeyFromObject(p.obj)); last != nil && last.(issue).name == r.Issued {
+		return last.(issue).values, nil
+	}
+	if err := p.checkpoint(ctx); err != nil {
+		return nil, err
+	}
+	ref, _ := p.get(p.keys[0])
+	seen := p.seen
+	return ask(ctx, p.pass, issues, func(ctx context.Context) (map[string][]byte, error) { return p.Issue(ctx, p.obj, ref, seen) })
+}
+
+func readSecret(ctx context.Context, c client.Reader, name client.ObjectKey) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	return secret, c.Get(ctx, name, secret)
+}
+
+// withoutStringData returns a copy in which all values are in data, as the API server stores them.
+func withoutStringData(secret *corev1.Secret) *corev1.Secret {
+	if secret == nil {
+		return nil
+	}
+	secret = secret.DeepCopy()
+	if secret.Data == nil {
+		secret.Data = map[string][]byte{}
+	}
+	for key, value := range secret.StringData {
+		secret.Data[key] = []byte(value)
+	}
+	secret.StringData = nil
+	return secret
+}
+
+func withoutKeys(secret *corev1.Secret, keys []string) *corev1.Secret {
+	secret = secret.DeepCopy()
+	for _, key := range keys {
+		delete(secret.Data, key)
+	}
+	return secret
+}
+
+var sumSeed = maphash.MakeSeed()
+
+// sumOf returns a sum of the values of some keys.
+func sumOf(secret *corev1.Secret, keys []string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(sumSeed)
+	for _, key := range keys {
+		maphash.WriteComparable(&h, [2]string{key, string(secret.Data[key])})
+	}
+	return h.Sum64()
+}
