@@ -15,20 +15,22 @@ import (
 // everything that he created. A comparison of runs cannot find that: nearly all of them leave the same, and the others, in which the
 // operator starts only after the deletion, have never had it.
 func (e *explorer) noteLeftOutside() {
-	if e.scenario.External == nil || slices.ContainsFunc(e.scenario.Actions, func(a run.Action) bool { return a.DoExternal != nil }) {
-		return
+	left, deleted := e.baseline.Phases[len(e.baseline.Phases)-1].Orphans, "the object of each of these things"
+	if len(left) == 0 && !slices.ContainsFunc(e.scenario.Actions, func(a run.Action) bool { return a.DoExternal != nil }) {
+		left, deleted = e.leftOutside(), "everything that the user has created"
 	}
-	left := e.leftOutside()
 	switch {
+	case e.scenario.External == nil:
+		return
 	case len(left) == 0:
 		return
 	case e.isSilent(kinds.LeavesOutside):
 		e.baseline.Silenced[kinds.LeavesOutside] = true
 		return
 	}
-	err := fmt.Errorf("everything that the user has created is deleted, and this is left outside after the deletion:\n  %s\n"+
+	err := fmt.Errorf("%s is deleted, and this is left outside after the deletion:\n  %s\n"+
 		"Remove it before the finalizer is removed. If it is meant to stay, leave it out of the State of the scenario's External, or say so: SkipFindings(%q)",
-		strings.Join(left, "\n  "), kinds.LeavesOutside)
+		deleted, strings.Join(left, "\n  "), kinds.LeavesOutside)
 	cause := "is left outside after the deletion"
 	e.found.insert(Failure{Kind: kinds.LeavesOutside, Err: err, Cause: cause, shown: true, Trace: e.baseline.Trace.SinceFault(), trace: e.baseline.Trace})
 }

@@ -90,7 +90,7 @@ func (o FailingPasses) describe(target fakemanager.Target, action, problem strin
 }
 
 // objectOf returns the object of a pass: the one of the request's name that the pass reads first.
-func (o FailingPasses) objectOf(pass int, target fakemanager.Target) request.ObjectID {
+func (o *Operator) objectOf(pass int, target fakemanager.Target) request.ObjectID {
 	for _, r := range o.Log.All() {
 		if r.Pass == pass && r.Verb == "get" && r.Object == target.Request.NamespacedName {
 			return request.ObjectID{Kind: r.Kind, Name: r.Object}
