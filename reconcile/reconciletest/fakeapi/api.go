@@ -99,8 +99,9 @@ func (a *API[V]) Create(ctx context.Context, t Thing[V]) (Thing[V], error) {
 	return a.store().create(ctx, t)
 }
 
-// Update replaces the thing with the ID t.ID, or else with the name t.Name if the API gives no IDs. It returns an [*Error] with status 404 if
-// there is none, and with status 412 if t is made from an earlier version of it.
+// Update sets the fields of the thing with the ID t.ID, or else with the name t.Name if the API gives no IDs. A name, an owner and a token that
+// are empty stay as they are. It returns an [*Error] with status 404 if there is none, and with status 412 if t is made from another
+// version of it.
 func (a *API[V]) Update(ctx context.Context, t Thing[V]) error { return a.store().update(ctx, t) }
 
 // Delete deletes the thing with the ID. It returns an [*Error] with status 404 if there is none.

@@ -54,7 +54,7 @@ func (c *Client[V]) Create(ctx context.Context, t Thing[V]) (Thing[V], error) {
 // Update is [API.Update], and an effect.
 func (c *Client[V]) Update(ctx context.Context, t Thing[V]) error {
 	s := c.api.store()
-	return c.effect(ctx, "update "+s.label(t), func(ctx context.Context) error { return s.update(ctx, t) })
+	return c.effect(ctx, "update "+s.labelOf(s.idOf(t)), func(ctx context.Context) error { return s.update(ctx, t) })
 }
 
 // Delete is [API.Delete], and an effect.

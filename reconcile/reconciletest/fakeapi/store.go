@@ -175,23 +175,29 @@ func (s *store[V]) create(ctx context.Context, t Thing[V]) (Thing[V], error) {
 func (s *store[V]) update(ctx context.Context, t Thing[V]) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t.ID == "" && !s.givesIDs {
-		t.ID = t.Name
-	}
-	r := s.rows[t.ID]
+	r := s.rows[s.idOf(t)]
 	switch {
 	case r == nil || r.now == nil:
 		return &Error{Status: http.StatusNotFound, About: s.label(t)}
 	case t.Version != 0 && t.Version != r.now.Version:
 		return &Error{Status: http.StatusPreconditionFailed, About: r.label}
 	}
-	if t.Version = r.now.Version; reflect.DeepEqual(t, *r.now) {
+	t = Thing[V]{r.now.ID, cmp.Or(t.Name, r.now.Name), cmp.Or(t.Owner, r.now.Owner), cmp.Or(t.Token, r.now.Token), t.Fields, r.now.Version}
+	if reflect.DeepEqual(t, *r.now) {
 		return nil
 	}
 	t.Version++
 	r.change(outside.FromContext(ctx), "changes")
 	s.put(t.ID, &t)
 	return nil
+}
+
+// idOf returns the ID of the thing that an update is for.
+func (s *store[V]) idOf(t Thing[V]) string {
+	if s.givesIDs {
+		return t.ID
+	}
+	return cmp.Or(t.ID, t.Name)
 }
 
 func (s *store[V]) remove(ctx context.Context, id string) error {
