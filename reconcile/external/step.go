@@ -58,6 +58,7 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) erro
 	}
 	last, now := s.synced.get(obj.GetUID()), s.Clock.Now()
 	if p.isAsAfter(last) && now.Before(last.due) && !reconcile.Requested(ctx) {
+		p.record.Generation = obj.GetGeneration() // the status patch of that pass may have been refused
 		return reconcile.Success("", last.due.Sub(now), "%s", p.success())
 	}
 	p.visit.urgent = reconcile.Requested(ctx) || p.isChanged()
