@@ -138,6 +138,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 	quota := edit(func(s *AccountSpec) { s.Quota = 2 })
 	renamed := edit(func(s *AccountSpec) { s.Login = "bob" })
 	back := edit(func(s *AccountSpec) { s.Login = "alice" })
+	ready := reconciletest.Ready(alice)
 	theirs := []fakeapi.Thing[int]{{Name: "alice", Owner: "somebody else", Fields: 7}}
 	for name, tc := range map[string]struct {
 		reason   string
@@ -160,6 +161,10 @@ func TestSurvivesEveryFault(t *testing.T) {
 				reconciletest.Create(alice), reconciletest.Create(bob), renamed,
 				reconciletest.Change(bob, func(a *Account) { a.Spec.Login = "alice" }).Then(has("alice default/bob 1", "bob default/alice 1")), reconciletest.Delete(alice), reconciletest.Delete(bob),
 			},
+		},
+		"taken": {
+			"the new name is somebody else's, and the former one is still the object's", external.ByKey, nil, []fakeapi.Thing[int]{{Name: "bob", Owner: "somebody else", Fields: 7}},
+			[]reconciletest.Action{reconciletest.Create(alice), renamed, back.Then(ready), quota.Then(has("alice default/alice 2", "bob somebody else 7")), reconciletest.Delete(alice).Then(has("bob somebody else 7"))},
 		},
 		"theirs": {
 			"what is somebody else's is left alone, also by the deletion", external.ByKey, nil, theirs,
@@ -185,8 +190,11 @@ func TestSurvivesEveryFault(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Log(tc.reason)
 			options := []reconciletest.Option{reconciletest.Depth(2), reconciletest.LimitPairs(20)}
-			if name == "retained" {
+			switch name {
+			case "retained":
 				options = append(options, reconciletest.SkipFindings("leaves something outside"))
+			case "taken": // whether the former thing is pending, while the new name is somebody else's
+				options = append(options, reconciletest.SkipFindings("depends on timing"))
 			}
 			s := scenario(tc.identity, tc.existing, tc.others, tc.actions...)
 			if name == "swapped" { // an old leader deletes what the other object has created under the key, and a poll repairs that

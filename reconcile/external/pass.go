@@ -119,10 +119,13 @@ func (p *pass[T, S]) desired(ctx context.Context) (desired S, err error) {
 // changeKey moves what was created under another key to the former ones. A former key that is desired again is taken back.
 func (p *pass[T, S]) changeKey() {
 	r := p.record
-	if r.isEmpty() || r.Key == p.key {
+	if !r.isEmpty() && r.Key == p.key {
 		return
 	}
-	former := slices.Concat(r.Former, []Reference{r.Reference})
+	former := slices.Clone(r.Former) // also if nothing was created under the key between the former one and this one
+	if !r.isEmpty() {
+		former = append(former, r.Reference)
+	}
 	*r = Record{Generation: r.Generation}
 	for _, f := range former {
 		if f.Key == p.key {
