@@ -153,7 +153,7 @@ func (p *pass[T, S]) observe(ctx context.Context, ref Reference) (observed S, er
 		observed, err = p.Observe(ctx, p.client, p.obj, ref)
 		return err
 	})
-	if err == nil && p.Observed != nil {
+	if err == nil && p.Observed != nil && ref.Key == p.key { // not of a former key
 		p.Observed(p.obj, observed)
 	}
 	return observed, err

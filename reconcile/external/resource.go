@@ -85,7 +85,7 @@ type Resource[T client.Object, S any] struct {
 	// ObserveOnly reports whether the thing is only observed: it is neither created, updated nor deleted. Optional.
 	ObserveOnly func(obj T) bool
 
-	// Observed is told of the state after each observation. With it, the thing is observed once more after each creation and update. It may
+	// Observed is told of the state after each observation of what is desired, not of what is about to be deleted. With it, the thing is observed once more after each creation and update. It may
 	// change the status of obj, for example by an address or a default that the API chose. Optional.
 	Observed func(obj T, state S)
 
