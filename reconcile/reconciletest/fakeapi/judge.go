@@ -17,6 +17,14 @@ type origin struct {
 	pass       int
 }
 
+// when says when the thing was created.
+func (o origin) when() string {
+	if o.pass == 0 {
+		return "outside of a pass"
+	}
+	return fmt.Sprintf("in pass %d", o.pass)
+}
+
 // change notes that a call changes the thing, and what is wrong with that. call is nil for the user.
 func (r *row[V]) change(call *outside.Call, verb string) {
 	switch {
@@ -66,7 +74,7 @@ func (j judge[V]) Twice() (lines []string) {
 		case r.now.Owner == "":
 			continue // it was not created by a pass, and says nothing
 		}
-		passes[of] = append(passes[of], fmt.Sprintf("in pass %d", r.made.pass))
+		passes[of] = append(passes[of], r.made.when())
 	}
 	for _, of := range slices.Sorted(maps.Keys(passes)) {
 		if created := passes[of]; len(created) > 1 {
@@ -83,7 +91,7 @@ func (j judge[V]) Orphans(exists func(request.ObjectID) bool) (lines []string) {
 	defer j.mu.Unlock()
 	for _, r := range j.rows {
 		if r.now != nil && r.made.byOperator && r.made.object != (request.ObjectID{}) && !exists(r.made.object) {
-			lines = append(lines, fmt.Sprintf("%s, created in pass %d for %s", r.label, r.made.pass, r.made.object))
+			lines = append(lines, fmt.Sprintf("%s, created %s for %s", r.label, r.made.when(), r.made.object))
 		}
 	}
 	slices.Sort(lines)
