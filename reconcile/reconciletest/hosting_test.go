@@ -23,7 +23,7 @@ type hosting struct {
 	*fakeapi.Client[site]
 	process *reconciletest.Process
 	cluster client.Client
-	memory  map[string]string // of the process
+	memory  map[string]string // it is lost with the process
 }
 
 // patience is how long an operator waits until it believes that there is nothing to delete. It is longer than the API may be behind.
@@ -104,7 +104,7 @@ func keepOwn(ctx context.Context, h hosting, s *Shop) error {
 		return open(ctx, h.cluster, s, "Taken")
 	case found.Fields.Motto != s.Spec.Motto:
 		found.Fields.Motto = s.Spec.Motto
-		return h.Update(ctx, found) // of the version that was read
+		return h.Update(ctx, found) // it is refused if another version was read
 	}
 	return nil
 }

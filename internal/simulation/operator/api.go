@@ -30,7 +30,7 @@ func (o *outgoing) noteObject() {
 	if o.outside == nil || o.process.Pass == nil {
 		return
 	}
-	o.outside.Pass, o.outside.Object = o.call.Pass, o.operator.objectOf(o.call.Pass, o.process.Pass.target)
+	o.outside.Pass, o.outside.Object = o.call.Pass, o.operator.Log.ReadFirst(o.call.Pass, o.process.Pass.target.Request.NamespacedName)
 }
 
 // isInOutage reports whether an outage prevents the request, and counts it.

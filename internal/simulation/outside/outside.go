@@ -55,7 +55,7 @@ func FromContext(ctx context.Context) *Call {
 
 // Refusal is the answer of a server that does not carry out a request.
 type Refusal struct {
-	Status     int           // of HTTP
+	Status     int           // the status of HTTP
 	RetryAfter time.Duration // 0: the server does not say
 }
 

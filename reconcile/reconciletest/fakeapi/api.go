@@ -43,11 +43,11 @@ var _ reconciletest.External = &API[int]{}
 
 // Thing is what the API keeps. Fields is copied by assignment: do not change a map or a slice in it in place.
 type Thing[V any] struct {
-	ID     string // which the API has given, or else the name
+	ID     string // the API has given it; without [API.GivesIDs] it is the name
 	Name   string // with [API.GivesIDs] it may be empty
 	Owner  string // whose it is, in the words of the operator: a tag or a comment. Optional
-	Token  string // what the creation is identified by: with the token of a thing that exists, Create returns that thing. Optional
-	Fields V
+	Token  string // an idempotency key: with the token of a thing that exists, Create returns that thing. Optional
+	Fields V      // what else the API keeps; see the comment of Thing
 
 	// Version grows with each change of the thing. An update from another version than the present one is refused with status 412. One from
 	// version 0 is not checked.

@@ -176,7 +176,7 @@ func TestErrors(t *testing.T) {
 				return ctrl.Result{}, nil
 			}
 			_, err := api.Get(ctx, "web")
-			if note(err); fakeapi.StatusOf(err) == http.StatusNotFound {
+			if fakeapi.StatusOf(note(err)) == http.StatusNotFound {
 				_, err = api.Create(ctx, fakeapi.Thing[int]{Name: "web"})
 			}
 			return ctrl.Result{}, note(err)

@@ -52,7 +52,7 @@ func (s *store[V]) newID(name string) string {
 	}
 	s.given++
 	const spread = 2654435761                             // odd, so that the IDs are different
-	return fmt.Sprintf("id-%08x", uint32(s.given*spread)) //nolint:gosec // it is meant to overflow
+	return fmt.Sprintf("id-%08x", uint32(s.given*spread))
 }
 
 // put replaces a thing, or removes it if it is nil.

@@ -206,9 +206,13 @@ func TestForeign(t *testing.T) {
 		do     func(ctx context.Context, a *API[int]) error
 		want   string
 	}{
-		"Read":     {"it may be read", func(ctx context.Context, a *API[int]) error { _, err := a.Get(ctx, "theirs"); return err }, ""},
-		"Update":   {"it is theirs", func(ctx context.Context, a *API[int]) error { return a.Update(ctx, Thing[int]{Name: "theirs", Fields: 2}) }, "changes account theirs, which belongs to others"},
-		"NoChange": {"nothing is done to it", func(ctx context.Context, a *API[int]) error { return a.Update(ctx, Thing[int]{Name: "theirs", Fields: 1}) }, ""},
+		"Read": {"it may be read", func(ctx context.Context, a *API[int]) error { _, err := a.Get(ctx, "theirs"); return err }, ""},
+		"Update": {"it is theirs", func(ctx context.Context, a *API[int]) error {
+			return a.Update(ctx, Thing[int]{Name: "theirs", Fields: 2})
+		}, "changes account theirs, which belongs to others"},
+		"NoChange": {"nothing is done to it", func(ctx context.Context, a *API[int]) error {
+			return a.Update(ctx, Thing[int]{Name: "theirs", Fields: 1})
+		}, ""},
 		"Delete":   {"it is theirs", func(ctx context.Context, a *API[int]) error { return a.Delete(ctx, "theirs") }, "deletes account theirs, which belongs to others"},
 		"Existing": {"it may be taken over", func(ctx context.Context, a *API[int]) error { return a.Delete(ctx, "free") }, ""},
 		"Successor": {"they have deleted it, and the name is free", func(ctx context.Context, a *API[int]) error {
