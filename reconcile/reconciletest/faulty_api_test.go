@@ -105,6 +105,19 @@ var faultyCreations = map[string]faulty{
 		kind:  kinds.LeavesOutside,
 		says:  []string{"outage from: effect delete site web #1", "503 Service Unavailable", "site web, created in pass 1 for Shop default/web"},
 	},
+	"NothingIsCleanedUp": {
+		reason: "the site of a deleted shop stays, and another shop still has one, so that the service is never empty",
+		scenario: func(sound bool) reconciletest.Scenario {
+			other := shop(func(s *Shop) { s.Name = "api" })
+			return hosted(byName(), keepOwn, func(ctx context.Context, h hosting, s *Shop) (time.Duration, error) {
+				if sound {
+					return dropOwn(ctx, h, s)
+				}
+				return 0, nil
+			}, reconciletest.Create(shop()), reconciletest.Create(other), reconciletest.Delete(shop()))
+		},
+		says: []string{"the object of each of these things is deleted, and this is left outside after the deletion:\n  site web, created in pass 1 for Shop default/web\n"},
+	},
 	"NotFoundBelieved": {
 		reason: "the API does not show yet what was created just now, so the finalizer is removed and the site stays",
 		scenario: func(sound bool) reconciletest.Scenario {

@@ -31,6 +31,23 @@ var faultyOutages = map[string]faulty{
 		fault: kinds.Outage,
 		says:  []string{"outage from: query get site web", "503 Service Unavailable", "external is empty here"},
 	},
+	"GivesUpAfterThreeAttempts": {
+		reason: "an outage lasts for more than three calls",
+		scenario: func(sound bool) reconciletest.Scenario {
+			return hosted(byName(), func(ctx context.Context, h hosting, s *Shop) error {
+				if h.memory[s.Name] == "xxx" {
+					return open(ctx, h.cluster, s, "Failed")
+				}
+				err := keepOwn(ctx, h, s)
+				if !sound && err != nil {
+					h.memory[s.Name] += "x"
+				}
+				return err
+			}, dropOwn, createAndDelete...)
+		},
+		fault: kinds.Outage,
+		says:  []string{"outage from: ", "503 Service Unavailable\n", `"Failed" here`},
+	},
 	"WaitsForeverForTheDeletion": {
 		reason: "the API still shows the site right after its deletion, and the operator does not look again",
 		scenario: func(sound bool) reconciletest.Scenario {
