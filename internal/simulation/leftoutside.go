@@ -13,15 +13,16 @@ import (
 
 // noteLeftOutside inserts a finding if the run without faults leaves something outside of the cluster after the user has deleted
 // everything that he created. A comparison of runs cannot find that: nearly all of them leave the same, and the others, in which the
-// operator starts only after the deletion, have never had it.
+// operator starts only after the deletion, have never had it. An API of package fakeapi knows what belongs to which object.
 func (e *explorer) noteLeftOutside() {
+	if e.scenario.External == nil {
+		return
+	}
 	left, deleted := e.baseline.Phases[len(e.baseline.Phases)-1].Orphans, "the object of each of these things"
 	if len(left) == 0 && !slices.ContainsFunc(e.scenario.Actions, func(a run.Action) bool { return a.DoExternal != nil }) {
 		left, deleted = e.leftOutside(), "everything that the user has created"
 	}
 	switch {
-	case e.scenario.External == nil:
-		return
 	case len(left) == 0:
 		return
 	case e.isSilent(kinds.LeavesOutside):
