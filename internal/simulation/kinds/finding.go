@@ -17,7 +17,8 @@ const (
 	// LeaksSecret: a value of a Secret appears in an object of another kind, in an event, or in a log line.
 	LeaksSecret Finding = "leaks a secret"
 	// LeavesOutside: in the run without faults everything that the user created is deleted, and outside of the cluster something is left
-	// that was not there before. Or in a run with faults something is left in an API of package fakeapi whose object is deleted.
+	// that was not there before. Or in any run something is left in an API of package fakeapi, and the objects that it was for are
+	// deleted.
 	LeavesOutside Finding = "leaves something outside"
 	// CreatesDuplicate: the operator has created the same thing twice for one object in an API of package fakeapi, and both are there
 	// when it is quiet.

@@ -18,7 +18,8 @@ type API interface {
 	Identities() []string
 	// Twice returns a line for each thing that the operator has created again for the same object.
 	Twice() []string
-	// Orphans returns a line for each thing that the operator has created for an object that does not exist any more.
+	// Orphans returns a line for each thing that the operator has created, if no object exists any more for which it was created, read or
+	// changed.
 	Orphans(exists func(request.ObjectID) bool) []string
 }
 

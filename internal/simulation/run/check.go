@@ -6,7 +6,6 @@ import (
 
 	"github.com/opblocks/opblocks/internal/simulation/failure"
 	"github.com/opblocks/opblocks/internal/simulation/state"
-	"github.com/opblocks/opblocks/internal/simulation/world"
 )
 
 // checkRemedy says what to do if a check does not return.
@@ -39,23 +38,10 @@ func (r *Run) checkEnd() {
 		err = r.CheckOutcomes()
 	} else {
 		err = errors.Join(r.Counter.CheckWrites(r.References.Writes())...)
-		if left := r.newOrphans(len(r.script.phases) - 1); err == nil && len(left) > 0 {
-			err = world.OrphanError(r.script.phases[len(r.script.phases)-1].Name, left)
-		}
 	}
 	if err != nil {
 		r.Fail(err)
 	}
-}
-
-// newOrphans returns a line for each thing outside of the cluster whose object does not exist any more, if there are more of them than
-// without faults at the end of the phase.
-func (r *Run) newOrphans(phase int) []string {
-	left := r.Orphans()
-	if same := r.References.Baseline.PhaseAt(phase); same == nil || len(left) <= len(same.Orphans) {
-		return nil
-	}
-	return left
 }
 
 // asked marks an error about something that the scenario asks for.

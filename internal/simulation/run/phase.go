@@ -108,8 +108,9 @@ func (s *script) judge(index int, ended *result.Phase) error {
 // explainByOrphans returns an error that says that something is left outside of the cluster, if that is so and not meant. Otherwise it
 // returns the difference.
 func (s *script) explainByOrphans(index int, action string, difference error) error {
-	left := s.newOrphans(index)
-	if len(left) == 0 || slices.Contains(s.scenario.Silent, kinds.LeavesOutside) {
+	left := s.Orphans()
+	without := s.References.Baseline.PhaseAt(index)
+	if without == nil || len(left) <= len(without.Orphans) || slices.Contains(s.scenario.Silent, kinds.LeavesOutside) {
 		return difference
 	}
 	return errors.Join(world.OrphanError(action, left), difference)

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -189,4 +190,68 @@ func TestErrors(t *testing.T) {
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(met))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+}
+
+// TestSoundOperators explores operators that must not be accused.
+func TestSoundOperators(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		givesIDs bool
+		pass     func(ctx context.Context, p *reconciletest.Process, api *fakeapi.Client[int], config *corev1.ConfigMap) (ctrl.Result, error)
+	}{
+		"AnotherID": {"the ID that is recorded is another one if a creation was repeated", true, keepOneBucket},
+		"PollsInAnOutage": {
+			"it returns no error, and looks again as long as the outage lasts", false,
+			func(ctx context.Context, _ *reconciletest.Process, api *fakeapi.Client[int], config *corev1.ConfigMap) (ctrl.Result, error) {
+				_, err := api.Create(ctx, fakeapi.Thing[int]{Name: config.Name})
+				if err != nil && fakeapi.StatusOf(err) != http.StatusConflict {
+					return ctrl.Result{RequeueAfter: 10 * time.Second}, nil
+				}
+				return ctrl.Result{}, nil
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Log(tc.reason)
+			s := scenarioOf(func(p *reconciletest.Process) ctrlreconcile.Func {
+				api := p.External().(*buckets).Client(p)
+				return func(ctx context.Context, r ctrl.Request) (ctrl.Result, error) {
+					config := &corev1.ConfigMap{}
+					if err := p.APIReader().Get(ctx, r.NamespacedName, config); err != nil || r.Name != "web" {
+						return ctrl.Result{}, client.IgnoreNotFound(err)
+					}
+					return tc.pass(ctx, p, api, config)
+				}
+			})
+			s.External = func() reconciletest.External { return &buckets{Kind: "bucket", GivesIDs: tc.givesIDs} }
+			reconciletest.Explore(t, s)
+		})
+	}
+}
+
+// keepOneBucket creates a bucket, deletes all but the first in the list, and records the ID of that one.
+func keepOneBucket(ctx context.Context, p *reconciletest.Process, api *fakeapi.Client[int], config *corev1.ConfigMap) (ctrl.Result, error) {
+	all, err := api.List(ctx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if len(all) == 0 {
+		made, err := api.Create(ctx, fakeapi.Thing[int]{Name: config.Name})
+		if err != nil {
+			return ctrl.Result{}, err
+		}
+		all = append(all, made)
+	}
+	for _, extra := range all[1:] {
+		if err := api.Delete(ctx, extra.ID); err != nil && fakeapi.StatusOf(err) != http.StatusNotFound {
+			return ctrl.Result{}, err
+		}
+	}
+	if config.Annotations["bucket"] != all[0].ID {
+		metav1.SetMetaDataAnnotation(&config.ObjectMeta, "bucket", all[0].ID)
+		if err := p.Client().Update(ctx, config); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	return ctrl.Result{RequeueAfter: 20 * time.Second}, nil // the list may have been behind
 }

@@ -15,6 +15,7 @@ type origin struct {
 	byOperator bool
 	object     request.ObjectID // the object of the pass that has created it; the zero value: it is not known
 	pass       int
+	users      []request.ObjectID // the objects whose passes have created, read or changed it
 }
 
 // when says when the thing was created.
@@ -31,9 +32,17 @@ func (r *row[V]) change(call *outside.Call, verb string) {
 	case call == nil:
 	case r.others:
 		call.Foreign = fmt.Sprintf("%s %s, which belongs to others", verb, r.label)
-	case r.made.byOperator && call.Object != request.ObjectID{}:
+	case r.use(call) && r.made.byOperator && call.Object != request.ObjectID{}:
 		r.made.object = call.Object // it may have been handed over
 	}
+}
+
+// use notes that a call reads or changes the thing, and reports true.
+func (r *row[V]) use(call *outside.Call) bool {
+	if call != nil && call.Object != (request.ObjectID{}) && !slices.Contains(r.made.users, call.Object) {
+		r.made.users = append(r.made.users, call.Object)
+	}
+	return true
 }
 
 // judge is what the engine asks of the API.
@@ -90,7 +99,7 @@ func (j judge[V]) Orphans(exists func(request.ObjectID) bool) (lines []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, r := range j.rows {
-		if r.now != nil && r.made.byOperator && r.made.object != (request.ObjectID{}) && !exists(r.made.object) {
+		if r.now != nil && r.made.byOperator && len(r.made.users) > 0 && !slices.ContainsFunc(r.made.users, exists) {
 			lines = append(lines, fmt.Sprintf("%s, created %s for %s", r.label, r.made.when(), r.made.object))
 		}
 	}

@@ -51,7 +51,7 @@ func (s *store[V]) newID(name string) string {
 		return name
 	}
 	s.given++
-	const spread = 2654435761                             // odd, so that the IDs are different
+	const spread = 2654435761 // odd, so that the IDs are different
 	return fmt.Sprintf("id-%08x", uint32(s.given*spread))
 }
 
@@ -131,6 +131,7 @@ func (s *store[V]) get(ctx context.Context, id string) (Thing[V], error) {
 	case call != nil && call.Past && s.isRecent(r.written):
 		return r.shown(r.before)
 	}
+	r.use(call)
 	return r.shown(r.now)
 }
 
@@ -167,7 +168,8 @@ func (s *store[V]) create(ctx context.Context, t Thing[V]) (Thing[V], error) {
 	r := s.rows[t.ID]
 	r.others, r.made = false, origin{}
 	if call := outside.FromContext(ctx); call != nil {
-		r.made = origin{true, call.Object, call.Pass}
+		r.made = origin{byOperator: true, object: call.Object, pass: call.Pass}
+		r.use(call)
 	}
 	return t, nil
 }

@@ -180,6 +180,10 @@ func TestJudge(t *testing.T) {
 			made.Fields = 2
 			_ = a.Update(by(web, 2), made)
 		}, nil, nil},
+		"Shared": {"another object reads it, and may need it", func(a *API[int]) {
+			made, _ := a.Create(by(api, 1), named)
+			_, _ = a.Get(by(web, 2), made.ID)
+		}, nil, nil},
 		"Orphan": {"its object is gone", func(a *API[int]) {
 			_, _ = a.Create(by(api, 4), named)
 		}, nil, []string{"account ann, created in pass 4 for  api"}},
