@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"testing"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/external"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/fakeapi"
 )
 
 // SetupAccounts adds the controller of the guide "I call an API outside" to a manager.
@@ -106,52 +106,46 @@ func explain(err error) error {
 	return err // tried again with backoff
 }
 
-// directory is a fake of the API for explorations. It survives the operator's process.
-type directory struct{ Accounts map[string]account }
+// stored is what the fake of the API keeps.
+type stored struct{ Owner, Token string }
 
-func (d *directory) State() any { return fmt.Sprintf("%q", d.tokens()) }
+// fakeAccounts is the operator's client of the fake in one process.
+type fakeAccounts struct{ api *fakeapi.Client[stored] }
 
-func (d *directory) tokens() (all []string) {
-	for name, a := range d.Accounts {
-		all = append(all, name+" "+string(a.Token))
+func (f fakeAccounts) Get(ctx context.Context, name string) (account, error) {
+	found, err := f.api.Get(ctx, name)
+	return account{Owner: found.Fields.Owner}, asAnswer(err)
+}
+
+func (f fakeAccounts) Create(ctx context.Context, name string, a account) error {
+	_, err := f.api.Create(ctx, fakeapi.Thing[stored]{Name: name, Fields: stored{a.Owner, string(a.Token)}})
+	return asAnswer(err)
+}
+
+func (f fakeAccounts) Update(ctx context.Context, name string, a account) error {
+	return asAnswer(f.api.Update(ctx, fakeapi.Thing[stored]{Name: name, Fields: stored{a.Owner, string(a.Token)}}))
+}
+
+func (f fakeAccounts) Delete(ctx context.Context, name string) error {
+	err := f.api.Delete(ctx, name)
+	if fakeapi.StatusOf(err) == http.StatusNotFound {
+		return nil
 	}
-	slices.Sort(all)
-	return all
+	return asAnswer(err)
 }
 
-// directoryClient is the client of a directory in one process: faults happen at its calls.
-type directoryClient struct {
-	*directory
-	process *reconciletest.Process
-}
-
-func (c directoryClient) Get(ctx context.Context, name string) (found account, err error) {
-	err = c.process.Query(ctx, "get "+name, func() error {
-		var exists bool
-		if found, exists = c.Accounts[name]; !exists {
-			return external.ErrNotFound
-		}
-		return nil
-	})
-	return account{Owner: found.Owner}, err
-}
-
-func (c directoryClient) Create(ctx context.Context, name string, a account) error {
-	return c.process.Effect(ctx, "create "+name, func() error {
-		if _, exists := c.Accounts[name]; exists {
-			return external.ErrExists
-		}
-		c.Accounts[name] = a
-		return nil
-	})
-}
-
-func (c directoryClient) Update(ctx context.Context, name string, a account) error {
-	return c.process.Effect(ctx, "update "+name, func() error { c.Accounts[name] = a; return nil })
-}
-
-func (c directoryClient) Delete(ctx context.Context, name string) error {
-	return c.process.Effect(ctx, "delete "+name, func() error { delete(c.Accounts, name); return nil })
+// asAnswer returns an answer of the fake as the real client returns it.
+func asAnswer(err error) error {
+	answer, ok := errors.AsType[*fakeapi.Error](err)
+	switch {
+	case !ok:
+		return err // nil, or an error of the network
+	case answer.Status == http.StatusNotFound:
+		return external.ErrNotFound
+	case answer.Status == http.StatusConflict:
+		return external.ErrExists
+	}
+	return &apiError{answer.Status, answer.RetryAfter}
 }
 
 func TestAccountsSurviveEveryFault(t *testing.T) {
@@ -164,9 +158,9 @@ func TestAccountsSurviveEveryFault(t *testing.T) {
 	})
 	reconciletest.Explore(t, reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"testdata"},
-		External: func() reconciletest.External { return &directory{Accounts: map[string]account{}} },
+		External: func() reconciletest.External { return &fakeapi.API[stored]{Kind: "account"} },
 		Start: func(p *reconciletest.Process) error {
-			return SetupAccounts(p.Manager(), directoryClient{p.External().(*directory), p})
+			return SetupAccounts(p.Manager(), fakeAccounts{p.External().(*fakeapi.API[stored]).Client(p)})
 		},
 		Actions: []reconciletest.Action{
 			reconciletest.Create(shop),

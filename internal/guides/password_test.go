@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -80,9 +81,9 @@ func TestPasswordsSurviveEveryFault(t *testing.T) {
 	}
 	reconciletest.Explore(t, reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"testdata"},
-		External: func() reconciletest.External { return &passwords{directory{Accounts: map[string]account{}}} },
+		External: func() reconciletest.External { return &passwords{table{Accounts: map[string]account{}}} },
 		Start: func(p *reconciletest.Process) error {
-			return SetupPasswords(p.Manager(), directoryClient{&p.External().(*passwords).directory, p})
+			return SetupPasswords(p.Manager(), tableClient{&p.External().(*passwords).table, p})
 		},
 		Actions: []reconciletest.Action{
 			reconciletest.Create(shop()).Then(isAccepted), reconciletest.Delete(secret).Then(isAccepted), reconciletest.Delete(shop()),
@@ -94,7 +95,55 @@ func TestPasswordsSurviveEveryFault(t *testing.T) {
 	})
 }
 
-// passwords is a directory whose passwords differ between two runs.
-type passwords struct{ directory }
+// passwords is a table whose passwords differ between two runs.
+type passwords struct{ table }
 
 func (p *passwords) State() any { return fmt.Sprint(len(p.Accounts)) }
+
+// table is a fake of the API for explorations. It survives the operator's process.
+type table struct{ Accounts map[string]account }
+
+func (d *table) State() any { return fmt.Sprintf("%q", d.tokens()) }
+
+func (d *table) tokens() (all []string) {
+	for name, a := range d.Accounts {
+		all = append(all, name+" "+string(a.Token))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// tableClient is the client of a table in one process: faults happen at its calls.
+type tableClient struct {
+	*table
+	process *reconciletest.Process
+}
+
+func (c tableClient) Get(ctx context.Context, name string) (found account, err error) {
+	err = c.process.Query(ctx, "get "+name, func() error {
+		var exists bool
+		if found, exists = c.Accounts[name]; !exists {
+			return external.ErrNotFound
+		}
+		return nil
+	})
+	return account{Owner: found.Owner}, err
+}
+
+func (c tableClient) Create(ctx context.Context, name string, a account) error {
+	return c.process.Effect(ctx, "create "+name, func() error {
+		if _, exists := c.Accounts[name]; exists {
+			return external.ErrExists
+		}
+		c.Accounts[name] = a
+		return nil
+	})
+}
+
+func (c tableClient) Update(ctx context.Context, name string, a account) error {
+	return c.process.Effect(ctx, "update "+name, func() error { c.Accounts[name] = a; return nil })
+}
+
+func (c tableClient) Delete(ctx context.Context, name string) error {
+	return c.process.Effect(ctx, "delete "+name, func() error { delete(c.Accounts, name); return nil })
+}

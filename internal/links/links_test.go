@@ -79,7 +79,7 @@ func (s site) check(page string) (faults []string) {
 
 // packages are the folders of the packages that pages name in code.
 var packages = map[string]string{
-	"conditions": "conditions", "finalizers": "finalizers", "overlay": "ownedresources/overlay", "ownedresources": "ownedresources",
+	"conditions": "conditions", "fakeapi": "reconcile/reconciletest/fakeapi", "finalizers": "finalizers", "overlay": "ownedresources/overlay", "ownedresources": "ownedresources",
 	"predicates": "predicates", "reconcile": "reconcile", "reconciletest": "reconcile/reconciletest", "schedule": "schedule",
 	"scheduledjobs": "reconcile/scheduledjobs", "startqueue": "reconcile/startqueue", "workload": "ownedresources/workload",
 }

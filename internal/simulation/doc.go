@@ -11,7 +11,8 @@
 //   - operator has the operator's processes and passes, and injects the faults at their requests and in their cache.
 //   - world is what is around the operator: the API server, the simulated controllers and the other writer of its objects.
 //   - result holds what a run led to, and the runs without faults with which it is compared.
-//   - trace prints what happened, plan says which faults happen where, and request has the operator's requests.
+//   - trace prints what happened, plan says which faults happen where, outside has what the engine asks of a ready-made API, and request has
+//     the operator's requests.
 //   - failure has the errors of a run, bubble its goroutines, and text the words of messages.
 //
 // Beside them, fakemanager has the manager of a process, controllers the simulated controllers, kinds the kinds of faults and

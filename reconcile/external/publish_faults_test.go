@@ -21,9 +21,9 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// issuer is a directory that shows a password only when it is issued.
+// issuer is a table that shows a password only when it is issued.
 type issuer struct {
-	*directory
+	*table
 	passwords map[string]string // that are valid, by login
 	issued    []string          // the names of all issues
 	remembers bool              // a second issue of one name issues nothing, and returns the same
@@ -31,7 +31,7 @@ type issuer struct {
 
 // publishing returns a resource whose accounts have a password in a Secret.
 func publishing(d *issuer, p *reconciletest.Process) external.Resource[*Account, entry] {
-	r := resource(directoryClient{d.directory, p}, d.identity)
+	r := resource(tableClient{d.table, p}, d.identity)
 	r.Publish = func(a *Account, state entry) *corev1.Secret {
 		return &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: a.Spec.Secret},
@@ -151,10 +151,10 @@ func TestSecretSurvivesEveryFault(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Log(tc.reason)
-			s := scenario(tc.identity, nil, tc.actions)
-			directories := s.External
+			s := scenario(tc.identity, nil, nil, tc.actions)
+			s.Horizon = 0
 			s.External = func() reconciletest.External {
-				return &issuer{directory: directories().(*directory), passwords: map[string]string{}, remembers: tc.remembers}
+				return &issuer{table: &table{identity: tc.identity, entries: map[string]entry{}}, passwords: map[string]string{}, remembers: tc.remembers}
 			}
 			s.Start = func(p *reconciletest.Process) error {
 				return setUp(p.Manager(), publishing(p.External().(*issuer), p))

@@ -123,7 +123,7 @@ type Resource[T client.Object, S any] struct {
 	// exists is taken over by Adopt, and is then updated and deleted as usual. Optional.
 	MustExist func(obj T) bool
 
-	// Observed is told of the state after each observation. With it, the thing is observed once more after each creation and update. It may
+	// Observed is told of the state after each observation of what is desired. With it, the thing is observed once more after each creation and update. It may
 	// change the status of obj, for example by an address or a default that the API chose. Optional.
 	Observed func(obj T, state S)
 

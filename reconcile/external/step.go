@@ -97,7 +97,8 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 	name := client.ObjectKeyFromObject(obj)
 	last, now, published := s.synced.get(name, obj.GetUID()), s.Clock.Now(), publishing[T, S]{p}.isPublished(ctx)
 	if due := last.at.Add(p.every); p.isAsAfter(last) && now.Before(due) && published && !reconcile.Requested(ctx) {
-		s.waits.set(name, "") // a poll that was put off may not be due any more
+		p.record.Generation = obj.GetGeneration() // the status patch of that pass may have been refused
+		s.waits.set(name, "")                     // a poll that was put off may not be due any more
 		return p.success(due.Sub(now))
 	}
 	p.visit.urgent = reconcile.Requested(ctx) || p.isChanged() || !published

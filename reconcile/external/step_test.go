@@ -341,6 +341,27 @@ func TestDeletionWaitsForTheAPI(t *testing.T) {
 	require.Error(t, e.Get(t.Context(), e.name(), e.object), "the object is gone")
 }
 
+// TestObservedIsNotToldOfAFormerKey deletes what was created under a former key while the API still shows it.
+func TestObservedIsNotToldOfAFormerKey(t *testing.T) {
+	var seen []string
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
+		r.Others, r.Observed = nil, func(_ *Account, e entry) { seen = append(seen, e.Login) }
+	})
+	e.pass()
+	slow := e.api.entries["alice"]
+	e.edit(func(a *Account) { a.Spec.Login = "bob" })
+	e.api.fail = func(call string) (before, after error) {
+		if call == "get alice" {
+			e.api.entries["alice"] = slow
+		}
+		return nil, nil
+	}
+	calls, reason, _ := e.pass()
+	require.Contains(t, calls, "get alice")
+	require.Equal(t, external.ReasonDeleting, reason)
+	require.Equal(t, []string{"alice", "bob"}, seen, "what is about to be deleted does not say what bob is")
+}
+
 func TestSetupErrors(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

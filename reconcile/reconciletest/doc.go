@@ -71,6 +71,7 @@
 //   - No value of a Secret with 8 bytes or more appears in an object of another kind that the operator writes, in an
 //     event, in the log of an error, or in a log line of level 0. Values under well-known keys that are not secret, such
 //     as username and tls.crt, are allowed.
+//   - In an API of package fakeapi, nothing exists twice, nothing is left whose object is deleted, and nothing of others is changed.
 //   - [Scenario.Finally] and [Scenario.Always] return no error.
 //
 // # With what a run is compared

@@ -151,6 +151,8 @@ var headlines = map[FindingKind]string{
 	kinds.DoesNotRest:      "It does not come to rest after",
 	kinds.LeaksSecret:      "It leaks a secret after",
 	kinds.LeavesOutside:    "It leaves something outside of the cluster after",
+	kinds.CreatesDuplicate: "It creates a duplicate after",
+	kinds.ChangesForeign:   "It changes what is not its own after",
 	kinds.DependsOnTiming:  "It depends on timing, as is shown by",
 	kinds.BreaksConvention: "It breaks a convention after",
 }

@@ -129,8 +129,8 @@ func SkipFaults(all ...FaultKind) Option {
 	return func(s *settings) { s.skip = append(s.skip, all...) }
 }
 
-// FindingKind is a kind of finding: "does not survive", "does not come to rest", "leaks a secret", "leaves something outside", "depends on
-// timing" or "breaks a convention".
+// FindingKind is a kind of finding: "does not survive", "does not come to rest", "leaks a secret", "creates a duplicate", "changes what is not
+// its own", "leaves something outside", "depends on timing" or "breaks a convention".
 type FindingKind = kinds.Finding
 
 // SkipFindings leaves out findings of some kinds: a run goes on after one, and is not a failure because of it. The report counts

@@ -35,7 +35,7 @@ type Scenario struct {
 	SimulatedControllers []SimulatedController
 	// External returns a new fake of what the operator changes outside of the cluster, such as a database. It is called
 	// once for each run. What it returns is shared by all processes of the run. See [External], and [SteppingExternal] for
-	// one that changes by itself.
+	// one that changes by itself. Package fakeapi has a ready-made one.
 	External func() External
 
 	// Finally is called at the end of each run of [Explore], with faults and without. It returns an error if something that

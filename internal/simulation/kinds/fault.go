@@ -5,8 +5,8 @@ package kinds
 type Fault string
 
 // What goes wrong, and where it is tried. A write is a request to the API server that may change something. An effect is
-// a call of Process.Effect, and a query one of Process.Query. HTTP requests by Process.RoundTripper are effects or
-// queries too. Every object means every object that the process has in its queue or has reconciled.
+// a call of Process.Effect, and a query one of Process.Query. HTTP requests by Process.RoundTripper and calls of an API of
+// package fakeapi are effects or queries too. Every object means every object that the process has in its queue or has reconciled.
 const (
 	// CrashBefore: the process dies before it sends a write or has an effect.
 	CrashBefore Fault = "crash before"
@@ -32,11 +32,11 @@ const (
 	// object just before an update, patch or apply. Before a write of the status it writes a condition too, if the kind's
 	// conditions are of type metav1.Condition.
 	Conflict Fault = "conflict at"
-	// TooManyRequests: the API server, or the peer of Process.RoundTripper, refuses a request, and asks to retry after a
-	// second.
+	// TooManyRequests: the API server, the peer of Process.RoundTripper, or an API of package fakeapi refuses a request, and
+	// asks to retry after a second.
 	TooManyRequests Fault = "too many requests at"
-	// InternalError: the API server answers a request with an internal error (500), or the peer of Process.RoundTripper
-	// answers that it is not available (503).
+	// InternalError: the API server or an API of package fakeapi answers a request with an internal error (500), or the peer of
+	// Process.RoundTripper answers that it is not available (503).
 	InternalError Fault = "internal error at"
 	// ConnectionRefused: a request to the API server, an effect or a query does not arrive.
 	ConnectionRefused Fault = "connection refused at"
@@ -74,12 +74,18 @@ const (
 	// Reversed: of several requests that a set of children sends at once, the last is done first. Faults at these requests
 	// are tried in the order in which the children are declared.
 	Reversed Fault = "reversed order of"
+	// StaleAnswer: an API of package fakeapi answers a query with what was true before the last write. The next query is answered
+	// as it is.
+	StaleAnswer Fault = "stale answer to"
+	// Outage: an API of package fakeapi answers this call, and all calls within the next minute of virtual time, with 503. They have no
+	// effect.
+	Outage Fault = "outage from"
 )
 
 // Faults returns all kinds of faults, in the order in which they are tried. Package plan has a rule for
 // each, in the same order.
 func Faults() []Fault {
 	return []Fault{
-		CrashBefore, CrashAfter, CrashDowntime, CrashUnseen, CrashDowntimeUnseen, ConcurrentAction, Timeout, TimeoutBefore, Conflict, TooManyRequests, InternalError, ConnectionRefused, AlreadyExists, NotFound, LeaderChange, Stale, StaleLong, StaleObjects, StaleMetadata, MissedEvent, MissedDeletion, TimeTravel, ForeignFinalizer, Reversed,
+		CrashBefore, CrashAfter, CrashDowntime, CrashUnseen, CrashDowntimeUnseen, ConcurrentAction, Timeout, TimeoutBefore, Conflict, TooManyRequests, InternalError, ConnectionRefused, AlreadyExists, NotFound, LeaderChange, Stale, StaleLong, StaleObjects, StaleMetadata, MissedEvent, MissedDeletion, TimeTravel, ForeignFinalizer, Reversed, StaleAnswer, Outage,
 	}
 }

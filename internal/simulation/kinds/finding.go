@@ -17,8 +17,14 @@ const (
 	// LeaksSecret: a value of a Secret appears in an object of another kind, in an event, or in a log line.
 	LeaksSecret Finding = "leaks a secret"
 	// LeavesOutside: in the run without faults everything that the user created is deleted, and outside of the cluster something is left
-	// that was not there before.
+	// that was not there before. Or in any run something is left in an API of package fakeapi, and the objects that it was for are
+	// deleted.
 	LeavesOutside Finding = "leaves something outside"
+	// CreatesDuplicate: the operator has created the same thing twice for one object in an API of package fakeapi, and both are there
+	// when it is quiet.
+	CreatesDuplicate Finding = "creates a duplicate"
+	// ChangesForeign: the operator changes or deletes a thing of others in an API of package fakeapi.
+	ChangesForeign Finding = "changes what is not its own"
 	// BreaksConvention: a pass returns a delay beside an error, one that has nothing to do sends a write that changes
 	// nothing, or the process leaves a goroutine that it has started once.
 	BreaksConvention Finding = "breaks a convention"
@@ -26,5 +32,5 @@ const (
 
 // Findings returns all kinds of findings.
 func Findings() []Finding {
-	return []Finding{DoesNotSurvive, DoesNotRest, LeaksSecret, LeavesOutside, DependsOnTiming, BreaksConvention}
+	return []Finding{DoesNotSurvive, DoesNotRest, LeaksSecret, CreatesDuplicate, ChangesForeign, LeavesOutside, DependsOnTiming, BreaksConvention}
 }

@@ -74,7 +74,7 @@ func (o FailingPasses) Note(action string) {
 				f.ended = append(f.ended, was.note)
 			}
 		case problem != "" && !failed:
-			f.now[target] = failingTarget{object: o.objectOf(outcome.Pass, target), note: o.describe(target, action, problem)}
+			f.now[target] = failingTarget{object: o.Log.ReadFirst(outcome.Pass, target.Request.NamespacedName), note: o.describe(target, action, problem)}
 		}
 	}
 }
@@ -87,16 +87,6 @@ func (o FailingPasses) describe(target fakemanager.Target, action, problem strin
 		counted = fmt.Sprintf("%d of %d ", n.failed, n.all)
 	}
 	return fmt.Sprintf("Without any fault, %spasses over %s after %q end %s\n%s", counted, DescribeTarget(target), action, problem, hintOf(outcome.cause(o.Log)))
-}
-
-// objectOf returns the object of a pass: the one of the request's name that the pass reads first.
-func (o FailingPasses) objectOf(pass int, target fakemanager.Target) request.ObjectID {
-	for _, r := range o.Log.All() {
-		if r.Pass == pass && r.Verb == "get" && r.Object == target.Request.NamespacedName {
-			return request.ObjectID{Kind: r.Kind, Name: r.Object}
-		}
-	}
-	return request.ObjectID{}
 }
 
 // Notes returns a note for each object over which passes failed until it was deleted. If the run has failed, it also returns one

@@ -2,7 +2,8 @@
 // a manager of package fakemanager, a client (client.go), an event recorder and a logger (recorder.go).
 //
 // send.go sends each request, and has one handler for each kind of fault that is injected there. observe.go takes the changes
-// on the server to the cache, and injects the faults that delay them. pass.go follows the passes, outcome.go has how they ended,
+// on the server to the cache, and injects the faults that delay them. api.go does what is particular to calls of an API outside of the
+// cluster. pass.go follows the passes, outcome.go has how they ended,
 // and batch.go sends several requests at once.
 package operator
 

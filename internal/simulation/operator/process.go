@@ -24,6 +24,7 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/failure"
 	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
 	"github.com/opblocks/opblocks/internal/simulation/httpapi"
+	"github.com/opblocks/opblocks/internal/simulation/outside"
 	"github.com/opblocks/opblocks/internal/simulation/request"
 	"github.com/opblocks/opblocks/internal/simulation/world"
 )
@@ -134,9 +135,9 @@ func (p *Process) RoundTripper(peer http.Handler) http.RoundTripper {
 			peer.ServeHTTP(recorder, r)
 			return nil
 		})
-		if refused, ok := errors.AsType[httpError](err); ok {
+		if refused, ok := errors.AsType[outside.Refusal](err); ok {
 			recorder.Header().Set("Retry-After", "1")
-			http.Error(recorder, refused.Error(), int(refused))
+			http.Error(recorder, refused.Error(), refused.Status)
 			err = nil
 		}
 		if err != nil {
@@ -150,12 +151,6 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
-
-// httpError is the HTTP status that a fault returns instead of the peer's answer.
-type httpError int
-
-// Error returns the status and its text.
-func (e httpError) Error() string { return fmt.Sprintf("%d %s", int(e), http.StatusText(int(e))) }
 
 // Die ends the process: its requests are refused from now on. The caller holds the run's lock.
 func (p *Process) Die() {

@@ -16,6 +16,7 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/internal/simulation/outside"
 	"github.com/opblocks/opblocks/internal/simulation/plan"
 	"github.com/opblocks/opblocks/internal/simulation/request"
 	"github.com/opblocks/opblocks/internal/simulation/trace"
@@ -53,8 +54,13 @@ func (p *Process) send(ctx context.Context, c *request.Call, do func(lost bool) 
 		return do(false)
 	}
 	c.Owned = to.Counter.Created[request.ObjectID{Kind: c.Kind, Name: c.Object}]
-	to.record(p, c)
 	o := &outgoing{operator: to, process: p, call: c, do: do}
+	o.reachAPI(ctx)
+	to.record(p, c)
+	o.noteObject()
+	if o.isInOutage() {
+		return o.answer(errOutage)
+	}
 	if fault := to.inject(p, c); fault != "" {
 		return handlers[fault](o)
 	}
@@ -97,6 +103,7 @@ type outgoing struct {
 	process  *Process
 	call     *request.Call
 	do       func(lost bool) error
+	outside  *outside.Call // the call of an API of package fakeapi; nil: it is another request
 }
 
 // handlers has the handler of each kind of fault that is injected at requests. For changes of objects see
@@ -117,10 +124,16 @@ var handlers = map[kinds.Fault]func(o *outgoing) error{
 	kinds.AlreadyExists:       (*outgoing).alreadyExists,
 	kinds.NotFound:            (*outgoing).notFound,
 	kinds.LeaderChange:        (*outgoing).leaderChange,
+	kinds.StaleAnswer:         (*outgoing).staleAnswer,
+	kinds.Outage:              (*outgoing).beginOutage,
 }
 
 // carryOut performs the request.
-func (o *outgoing) carryOut(lost bool) error { return o.operator.CarryOut(o.call, lost, o.do) }
+func (o *outgoing) carryOut(lost bool) error {
+	err := o.operator.CarryOut(o.call, lost, o.do)
+	o.failIfForeign()
+	return err
+}
 
 // answer records the answer that the operator gets, and returns it.
 func (o *outgoing) answer(err error) error {
@@ -184,15 +197,18 @@ func (o *outgoing) conflict() error {
 }
 
 func (o *outgoing) tooManyRequests() error {
-	if o.call.HTTP {
-		return o.answer(httpError(http.StatusTooManyRequests))
+	if o.call.HTTP || o.call.API {
+		return o.answer(outside.Refusal{Status: http.StatusTooManyRequests, RetryAfter: time.Second})
 	}
 	return o.answer(apierrors.NewTooManyRequests("the server has asked for the client to wait", 1))
 }
 
 func (o *outgoing) internalError() error {
-	if o.call.HTTP {
-		return o.answer(httpError(http.StatusServiceUnavailable))
+	switch {
+	case o.call.HTTP:
+		return o.answer(outside.Refusal{Status: http.StatusServiceUnavailable})
+	case o.call.API:
+		return o.answer(outside.Refusal{Status: http.StatusInternalServerError})
 	}
 	return o.answer(apierrors.NewInternalError(fmt.Errorf("etcdserver: leader changed")))
 }

@@ -90,14 +90,22 @@ var Rules = []Rule{
 	{Kind: kinds.TimeTravel, Words: "the next cache shows it as it was before, for one pass"},
 	{Kind: kinds.ForeignFinalizer, deletions: true, Words: "it is removed only when the operator is quiet"},
 	{Kind: kinds.Reversed, batches: true, Words: "the last of them is done first"},
+	{
+		Kind: kinds.StaleAnswer, Requests: func(c *request.Call) bool { return c.HasPast },
+		Words: "the answer shows what was there before the last write",
+	},
+	{
+		Kind: kinds.Outage, Requests: func(c *request.Call) bool { return c.API },
+		Words: "from now on no call is answered, for a while",
+	},
 }
 
 func isWrite(c *request.Call) bool { return c.IsWrite() }
 
 func isAPIWrite(c *request.Call) bool { return c.External == "" && c.IsWrite() }
 
-// hasServer reports whether a server answers the request: the API server, or the peer of a RoundTripper.
-func hasServer(c *request.Call) bool { return c.External == "" || c.HTTP }
+// hasServer reports whether a server answers the request: the API server, the peer of a RoundTripper, or an API of package fakeapi.
+func hasServer(c *request.Call) bool { return c.External == "" || c.HTTP || c.API }
 
 func isCreation(c *request.Call) bool { return c.Verb == "create" && c.Subresource == "" }
 

@@ -92,7 +92,10 @@ type Call struct {
 	Request
 	Owned bool // the operator created the object
 	HTTP  bool // it goes to the peer of a RoundTripper
+	API   bool // it goes to an API of package fakeapi
 	Probe bool // it belongs to the check that the operator rests
+
+	HasPast bool // it reads an API whose answer would be another one if it showed what was there before the last write
 
 	DryRun bool // it asks the API server to change nothing
 	Past   bool // the process began with an old cache, which has not caught up yet

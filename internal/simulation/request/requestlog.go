@@ -3,6 +3,8 @@ package request
 import (
 	"slices"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Log holds the requests of a run in their order. Its methods may be called by several goroutines.
@@ -68,6 +70,19 @@ func (l *Log) LastPass() (pass int, reads map[string][]Request) {
 		}
 	}
 	return pass, reads
+}
+
+// ReadFirst returns the object of a name that a pass has read first: the object of the pass, if that is the name of its request. It returns
+// the zero value if the pass has read none.
+func (l *Log) ReadFirst(pass int, name types.NamespacedName) ObjectID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.calls[l.from:] {
+		if c.Pass == pass && c.Verb == "get" && c.Object == name {
+			return ObjectID{Kind: c.Kind, Name: name}
+		}
+	}
+	return ObjectID{}
 }
 
 // InThePast returns the writes that changed something, and that were sent by processes whose cache was old.

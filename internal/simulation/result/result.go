@@ -55,6 +55,7 @@ type Phase struct {
 	State      state.State // nil: the operator did not become quiet between this action and the next one
 	Revision   int64       // the server's revision then
 	External   string      // what was outside of the cluster then
+	Orphans    []string    // a line for each thing outside of the cluster whose object did not exist any more then
 	Operations Operations
 	Later      []state.State // the states that the operator would reach by itself before the next action
 }

@@ -82,5 +82,6 @@ func (r *Run) stateWith(external string) (state.State, error) {
 	r.Mu.Lock()
 	objects := r.History.Objects()
 	r.Mu.Unlock()
+	r.History.Known.SetOutside(r.Identities())
 	return state.Of(objects, &r.History.Known, external, r.scenario.Ignore)
 }

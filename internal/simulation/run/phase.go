@@ -1,11 +1,15 @@
 package run
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/internal/simulation/operator"
 	"github.com/opblocks/opblocks/internal/simulation/result"
 	"github.com/opblocks/opblocks/internal/simulation/state"
+	"github.com/opblocks/opblocks/internal/simulation/world"
 )
 
 // finishPhase lets the operator become quiet. Then it checks the state, and that the operator rests. If a fault is
@@ -50,8 +54,11 @@ func (s *script) checkPhase(name string) (result.Phase, error) {
 	if s.References == nil {
 		operator.FailingPasses{Operator: s.Operator}.Note(name)
 	}
+	if err := s.DuplicateError(name); err != nil {
+		return result.Phase{}, err
+	}
 	index := len(s.phases)
-	quiet := result.Phase{Name: name, Revision: s.Server.Revision(), External: s.ExternalState(), Operations: s.Counter.Harmful()}
+	quiet := result.Phase{Orphans: s.Orphans(), Name: name, Revision: s.Server.Revision(), External: s.ExternalState(), Operations: s.Counter.Harmful()}
 	if same := s.unchangedPhase(index, &quiet); same != nil {
 		quiet.State = same.State // it is right: it is the reference
 	} else {
@@ -59,7 +66,7 @@ func (s *script) checkPhase(name string) (result.Phase, error) {
 			return result.Phase{}, err
 		}
 		if err := s.judge(index, &quiet); err != nil {
-			return quiet, err
+			return quiet, s.explainByOrphans(index, name, err)
 		}
 	}
 	if err := s.checkThen(); err != nil {
@@ -96,6 +103,17 @@ func (s *script) judge(index int, ended *result.Phase) error {
 	want.Removed = s.Others.Removed
 	verdict := want.Judge(s.References.Names.Align(ended.State, want.Baseline))
 	return result.StateError(ended.Name, verdict, s.side)
+}
+
+// explainByOrphans returns an error that says that something is left outside of the cluster, if that is so and not meant. Otherwise it
+// returns the difference.
+func (s *script) explainByOrphans(index int, action string, difference error) error {
+	left := s.Orphans()
+	without := s.References.Baseline.PhaseAt(index)
+	if without == nil || len(left) <= len(without.Orphans) || slices.Contains(s.scenario.Silent, kinds.LeavesOutside) {
+		return difference
+	}
+	return errors.Join(world.OrphanError(action, left), difference)
 }
 
 // stateAfterRest returns the state to which the passes of restCheck have led. A process that starts again gets there too.

@@ -15,6 +15,7 @@ type Identities struct {
 	names    []identity        // generated ones
 	versions map[string]string // the object's kind and name by the resource version
 	known    map[string]bool   // the UIDs among uids
+	outside  []string          // IDs of things outside of the cluster, each followed by what replaces it
 }
 
 // identity is a UID or a generated name, and what replaces it in the state.
@@ -37,6 +38,9 @@ func (i *Identities) Add(obj client.Object) {
 		i.names = append(i.names, identity{name, prefix + "<gone>"})
 	}
 }
+
+// SetOutside sets the IDs of things outside of the cluster, each followed by what replaces it.
+func (i *Identities) SetOutside(pairs []string) { i.outside = pairs }
 
 // isGenerated reports whether the API server generated an object's name from the prefix.
 func isGenerated(prefix, name string) bool {

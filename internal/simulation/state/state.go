@@ -67,7 +67,7 @@ func Of(objects []client.Object, known *Identities, external string, ignore func
 		}
 		outside = nonempty(outside)
 	}
-	ids := strings.NewReplacer(append(uids, pairs(known.uids, exist)...)...)
+	ids := strings.NewReplacer(slices.Concat(uids, pairs(known.uids, exist), known.outside)...)
 	for _, u := range all {
 		simplify(u)
 		decodeBytes(u)

@@ -1,7 +1,7 @@
 // Package world is what is around the operator in a run. A [World] has the API server, the log of the requests, the trace and
 // the plan of the faults. history.go has the objects that exist, cluster.go lets the rest of the cluster work, count.go counts
-// what the operator did, secrets.go looks for values of Secrets where they must not appear, and otherwriter.go is the other
-// writer of the operator's objects.
+// what the operator did, secrets.go looks for values of Secrets where they must not appear, otherwriter.go is the other
+// writer of the operator's objects, and apis.go has the APIs outside of the cluster.
 package world
 
 import (
@@ -48,6 +48,7 @@ type World struct {
 	beatsUntil    int64                  // the revision up to which lastChange has looked
 	RealTime      string                 // what the operator has made from a time of the real clock; "": nothing
 	externalSteps int                    // how often what is outside of the cluster has changed by itself
+	APIs          APIs
 }
 
 // Options are what a world is made from.
@@ -150,11 +151,11 @@ func (w *World) SetProbing(probing bool) {
 	w.Probing = probing
 }
 
-// InjectedSoFar returns how many of the planned faults have been injected.
+// InjectedSoFar returns how many of the planned faults have been injected. Each call that an outage prevents counts as one more.
 func (w *World) InjectedSoFar() int {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
-	return len(w.Plan.Injected)
+	return len(w.Plan.Injected) + w.APIs.Prevented
 }
 
 func (w *World) isProbing() bool {

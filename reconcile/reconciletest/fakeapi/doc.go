@@ -1,0 +1,29 @@
+// Package fakeapi has a ready-made API outside of the cluster, for explorations of package reconciletest: accounts, buckets, DNS records,
+// or whatever an operator creates in a service. Use it if you would otherwise write a fake of the service.
+//
+//	reconciletest.Scenario{
+//		External: func() reconciletest.External { return &fakeapi.API[Account]{Kind: "account"} },
+//		Start: func(p *reconciletest.Process) error {
+//			accounts := p.External().(*fakeapi.API[Account]).Client(p)
+//			return controller.SetupWithManager(p.Manager(), adapter{accounts})
+//		},
+//	}
+//
+// The operator calls it by a [Client], or by HTTP: see [API.RoundTripper]. All faults of effects and queries strike at each call. These are added:
+//
+//   - "too many requests at": status 429, with a time after which to retry. The call has no effect.
+//   - "internal error at": status 500, or 503 by HTTP. The call has no effect.
+//   - "stale answer to": a read shows what was there before the last write: a thing that was just created is not found, one that was just
+//     deleted is found, or has its former fields. Only that read is behind, and only as long after the write as [API.Lag] says.
+//   - "outage from": the call and all later ones of a minute of virtual time get status 503, and have no effect.
+//
+// # What is found without a check of yours
+//
+// The API knows in which pass it is called, and so for which object. These are findings:
+//
+//   - "creates a duplicate": the operator is quiet, and two things exist that it has created for one object with the same name.
+//   - "leaves something outside": a thing exists that it has created, and each object for which it has created, read or changed it is deleted.
+//   - "changes what is not its own": it updates or deletes one of [API.Others].
+//
+// The option [reconciletest.SkipFindings] leaves out those that are meant.
+package fakeapi

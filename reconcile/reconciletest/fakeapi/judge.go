@@ -1,0 +1,124 @@
+package fakeapi
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/opblocks/opblocks/internal/simulation/outside"
+	"github.com/opblocks/opblocks/internal/simulation/request"
+)
+
+// origin is where a thing comes from.
+type origin struct {
+	byOperator bool
+	object     request.ObjectID // the object of the pass that has created it; the zero value: it is not known
+	pass       int
+	users      []request.ObjectID // the objects whose passes have created, read or changed it
+}
+
+// when says when the thing was created.
+func (o origin) when() string {
+	if o.pass == 0 {
+		return "outside of a pass"
+	}
+	return fmt.Sprintf("in pass %d", o.pass)
+}
+
+// change notes that a call changes the thing, and what is wrong with that. call is nil for the user.
+func (r *row[V]) change(call *outside.Call, verb string) {
+	switch {
+	case call == nil:
+	case r.others:
+		call.Foreign = fmt.Sprintf("%s %s, which belongs to others", verb, r.label)
+	case r.use(call) && r.made.byOperator && call.Object != request.ObjectID{}:
+		r.made.object = call.Object // it may have been handed over
+	}
+}
+
+// use notes that a call reads or changes the thing, and reports true.
+func (r *row[V]) use(call *outside.Call) bool {
+	if call != nil && call.Object != (request.ObjectID{}) && !slices.Contains(r.made.users, call.Object) {
+		r.made.users = append(r.made.users, call.Object)
+	}
+	return true
+}
+
+// judge is what the engine asks of the API.
+type judge[V any] struct{ *store[V] }
+
+var _ outside.API = judge[int]{}
+
+// Identities implements [outside.API].
+func (j judge[V]) Identities() (pairs []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.givesIDs {
+		return nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(j.rows)) {
+		of := "<id of " + j.rows[id].label + ">"
+		if j.rows[id].now == nil {
+			of = "<id of an earlier " + j.rows[id].label + ">"
+		}
+		pairs = append(pairs, id, of)
+	}
+	return pairs
+}
+
+// Twice implements [outside.API].
+func (j judge[V]) Twice() (lines []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	passes := map[string][]string{} // in which the things of each name and object were created
+	for _, r := range j.rows {
+		if r.now == nil || !r.made.byOperator {
+			continue
+		}
+		of := r.label + ", for the owner " + r.now.Owner
+		switch {
+		case r.made.object != request.ObjectID{}:
+			of = r.label + ", for " + r.made.object.String()
+		case r.now.Owner == "":
+			continue // it was not created by a pass, and says nothing
+		}
+		passes[of] = append(passes[of], r.made.when())
+	}
+	for _, of := range slices.Sorted(maps.Keys(passes)) {
+		if created := passes[of]; len(created) > 1 {
+			slices.Sort(created)
+			lines = append(lines, of+": created "+strings.Join(created, " and "))
+		}
+	}
+	return lines
+}
+
+// Orphans implements [outside.API].
+func (j judge[V]) Orphans(exists func(request.ObjectID) bool) (lines []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, r := range j.rows {
+		if r.now != nil && r.made.byOperator && len(r.made.users) > 0 && !slices.ContainsFunc(r.made.users, exists) {
+			lines = append(lines, fmt.Sprintf("%s, created %s for %s", r.label, r.made.when(), r.made.object))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// state returns what a comparison of runs sees.
+func (s *store[V]) state() any {
+	type shown struct {
+		Name   string `json:"name,omitempty"`
+		Owner  string `json:"owner,omitempty"`
+		Fields V      `json:"fields,omitzero"`
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []shown
+	for _, t := range s.all() {
+		all = append(all, shown{t.Name, t.Owner, t.Fields})
+	}
+	return all
+}
