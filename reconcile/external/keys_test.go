@@ -274,8 +274,8 @@ func TestAdmitForgetsWhatIsTheirs(t *testing.T) {
 	require.Empty(t, e.object.Status.Account.Key, "no deletion deletes it")
 }
 
-// TestUnknownVersionOfOne has one of two things of which it is not known what was written to it. The record has one version for both, so
-// both are written again.
+// TestUnknownVersionOfOne has two things, and does not know what was written to one of them. The record has one version for both, so both are
+// written again.
 func TestUnknownVersionOfOne(t *testing.T) {
 	both := []string{"get alice@a", "get alice@b", "update alice@a", "update alice@b"}
 	for name, tc := range map[string]struct {
