@@ -81,6 +81,8 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 	name := client.ObjectKeyFromObject(obj)
 	last, now := s.synced.get(name, obj.GetUID()), s.Clock.Now()
 	if due := last.at.Add(p.every); p.isAsAfter(last) && now.Before(due) && !reconcile.Requested(ctx) {
+		p.record.Generation = obj.GetGeneration() // the status patch of that pass may have been refused
+		p.store()
 		s.waits.set(name, "") // a poll that was put off may not be due any more
 		return p.success(due.Sub(now))
 	}

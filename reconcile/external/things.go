@@ -86,6 +86,7 @@ func (p *pass[T, S]) store() {
 			r.Things = append(r.Things, ref)
 		}
 	}
+	p.saved.Generation = r.Generation // no fields of an author's own depend on it
 	if p.Save != nil && !equality.Semantic.DeepEqual(*r, p.saved) {
 		p.Save(p.obj, r)
 		p.saved = *r.DeepCopy()
