@@ -54,7 +54,7 @@ func (a *applier[T, S]) confirm() {
 		if f.missing {
 			continue
 		}
-		if f.foreign || a.wasFormer(f.key) {
+		if f.foreign {
 			a.record.Version = ""
 		}
 		ref, _ := a.get(f.key)

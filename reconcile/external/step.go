@@ -73,6 +73,9 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 	if p.keys = s.keysOf(obj); slices.Contains(p.keys, "") && s.Identity == ByKey {
 		return reconcile.Stalled(ReasonInvalidKey, errors.New("the key is empty"))
 	}
+	if p.takesBack() {
+		p.record.Version = "" // what was written to it is not known
+	}
 	if s.Version != nil {
 		if p.version, err = s.Version(ctx, c, obj); err != nil {
 			return err
@@ -123,15 +126,15 @@ func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) (err 
 // Forget drops what the step remembers of an object. The reconciler calls it when the object is gone, also if its cleanup was given up.
 func (s *Step[T, S]) Forget(name types.NamespacedName) {
 	s.synced.forget(name)
-	s.claims.forget(name)
+	s.claims.keep(name, nil)
 	s.waits.set(name, "")
 }
 
-// keysOf returns the keys of what is desired.
+// keysOf returns the keys of what is desired, sorted, each one once.
 func (s *Step[T, S]) keysOf(obj T) []string {
 	switch {
 	case s.Keys != nil:
-		return s.Keys(obj)
+		return slices.Compact(slices.Sorted(slices.Values(s.Keys(obj))))
 	case s.Key != nil:
 		return []string{s.Key(obj)}
 	}

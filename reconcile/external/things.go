@@ -58,6 +58,11 @@ func (t *things) former() (former []Reference) {
 	return former
 }
 
+// takesBack reports whether a former thing is desired again.
+func (p *pass[T, S]) takesBack() bool {
+	return slices.ContainsFunc(p.record.Former, func(ref Reference) bool { return slices.Contains(p.keys, ref.Key) })
+}
+
 // areConfirmed reports whether there is a thing for each key, no former one, and none is pending.
 func (t *things) areConfirmed() bool {
 	return len(t.all) == len(t.keys) && !slices.ContainsFunc(t.keys, t.isMissing)
