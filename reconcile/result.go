@@ -147,8 +147,8 @@ func (e *keepConditionsError) Error() string {
 
 func (e *keepConditionsError) Unwrap() error { return e.err }
 
-// LowPriority returns an error that gives the next pass a low priority, if nothing but the delay of err asks for it: passes that an event
-// has triggered come first. It is for a step that polls: a person who has changed an object does not wait for thousands of polls. Otherwise
+// LowPriority returns an error after which the next pass has a low priority, if only the delay of err asks for that pass: passes that an
+// event has triggered come first. It is for a step that polls: a person who has changed an object does not wait for thousands of polls. Otherwise
 // err decides the outcome of the step. [Success] and [Wait] are common; after a failure the next pass keeps the priority of this one. If
 // err is nil, LowPriority returns nil. If err joins errors, LowPriority has to be the outermost.
 //

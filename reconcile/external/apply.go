@@ -57,8 +57,8 @@ func (a *applier[T, S]) confirm() {
 		if f.missing {
 			continue
 		}
-		if f.foreign || a.wasFormer(f.key) {
-			a.record.Version, a.record.Issued, a.record.Published = "", "", ""
+		if f.foreign {
+			a.record.forgetWritten()
 		}
 		ref, _ := a.get(f.key)
 		ref.Pending = false

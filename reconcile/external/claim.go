@@ -62,7 +62,7 @@ func (p *pass[T, S]) claim(ctx context.Context) error {
 // unclaim lets others have the keys that are neither recorded nor among these.
 func (p *pass[T, S]) unclaim(keys ...string) {
 	if p.Others != nil {
-		p.claims.keep(p.obj.GetUID(), append(keys, keysOf(p.all)...))
+		p.claims.keep(client.ObjectKeyFromObject(p.obj), append(keys, keysOf(p.all)...))
 	}
 }
 
@@ -75,7 +75,7 @@ func (p *pass[T, S]) letGo(ctx context.Context) error {
 }
 
 // Waiting returns the objects that may go on because obj has changed or is gone: those that have a key of its groups, and the oldest one that
-// wants each group. The others that want it would only wait for that one, however many there are. Give it to [reconcile.Watching].
+// wants each group. The others that want it would only wait for that one, however many there are. If Others returns an error, it is logged. Give it to [reconcile.Watching].
 func (s *Step[T, S]) Waiting(ctx context.Context, c client.Reader, obj T) []ctrl.Request {
 	p := claimant[T, S]{Step: s, reader: c, obj: obj}
 	groups := p.groups(obj)

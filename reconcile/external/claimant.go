@@ -65,9 +65,10 @@ func (c *claimant[T, S]) hasOf(obj T, group string) claimed {
 	return c.has(obj, func(key string) bool { return c.group(key) == group })
 }
 
-// wants reports whether an object asks for a key of a group.
+// wants reports whether an object asks for a key of a group. One that only observes does not.
 func (c *claimant[T, S]) wants(obj T, group string) bool {
-	return obj.GetDeletionTimestamp() == nil && slices.Contains(c.groups(obj), group)
+	onlyObserves := c.ObserveOnly != nil && c.ObserveOnly(obj)
+	return obj.GetDeletionTimestamp() == nil && !onlyObserves && slices.Contains(c.groups(obj), group)
 }
 
 // betterClaim returns the object that precedes the object of the pass, or nil. If several do, it returns the one that precedes the others,

@@ -1,7 +1,6 @@
 package external
 
 import (
-	"maps"
 	"slices"
 	"sync"
 
@@ -14,7 +13,8 @@ import (
 // its record does not have the key any more. No two hold the same key.
 type claims struct {
 	mu      sync.Mutex
-	holders map[string]map[string]holder // by group and key
+	holders map[string]map[string]holder             // by group and key
+	groups  map[types.NamespacedName]map[string]bool // of which each object holds keys
 }
 
 // holder is the object that holds a key.
@@ -27,45 +27,53 @@ type holder struct {
 func (c *claims) take(obj client.Object, group string, keys []string, isRival func(key string, h holder) bool) *holder {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	held := c.holders[group]
-	for key, h := range held {
+	for key, h := range c.holders[group] {
 		if h.uid != obj.GetUID() && isRival(key, h) {
 			return &h
 		}
 	}
-	if held == nil {
-		held = map[string]holder{}
-	}
-	for _, key := range keys {
-		held[key] = holder{client.ObjectKeyFromObject(obj), obj.GetUID()}
-	}
 	if c.holders == nil {
-		c.holders = map[string]map[string]holder{}
+		c.holders, c.groups = map[string]map[string]holder{}, map[types.NamespacedName]map[string]bool{}
 	}
-	c.holders[group] = held
+	self := holder{client.ObjectKeyFromObject(obj), obj.GetUID()}
+	for _, key := range keys {
+		setIn(c.holders, group, key, self)
+		setIn(c.groups, self.NamespacedName, group, true)
+	}
 	return nil
 }
 
-// keep removes the keys that an object holds and that are not among these. It adds none.
-func (c *claims) keep(uid types.UID, keys []string) {
+// keep removes the keys that the object of a name holds and that are not among these. It adds none.
+func (c *claims) keep(name types.NamespacedName, keys []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for group, held := range c.holders {
-		maps.DeleteFunc(held, func(key string, h holder) bool { return h.uid == uid && !slices.Contains(keys, key) })
-		if len(held) == 0 {
-			delete(c.holders, group)
+	for group := range c.groups[name] {
+		stays := false
+		for key, h := range c.holders[group] {
+			switch {
+			case h.NamespacedName != name:
+			case slices.Contains(keys, key):
+				stays = true
+			default:
+				deleteIn(c.holders, group, key)
+			}
+		}
+		if !stays {
+			deleteIn(c.groups, name, group)
 		}
 	}
 }
 
-// forget removes what the object of a name holds.
-func (c *claims) forget(name types.NamespacedName) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for group, held := range c.holders {
-		maps.DeleteFunc(held, func(_ string, h holder) bool { return h.NamespacedName == name })
-		if len(held) == 0 {
-			delete(c.holders, group)
-		}
+func setIn[K, L comparable, V any](all map[K]map[L]V, outer K, inner L, value V) {
+	if all[outer] == nil {
+		all[outer] = map[L]V{}
+	}
+	all[outer][inner] = value
+}
+
+// deleteIn deletes a value, and the inner map with its last value.
+func deleteIn[K, L comparable, V any](all map[K]map[L]V, outer K, inner L) {
+	if delete(all[outer], inner); len(all[outer]) == 0 {
+		delete(all, outer)
 	}
 }

@@ -109,7 +109,7 @@ func TestBetterClaim(t *testing.T) {
 	}
 }
 
-// TestConfirmedPrecedesOlder gives an older object the name of a younger one that has it.
+// TestConfirmedPrecedesOlder has an older object that asks for the name which a younger one has.
 func TestConfirmedPrecedesOlder(t *testing.T) {
 	c := newCommunity(t, nil)
 	c.create("z", "zoe")
@@ -244,4 +244,15 @@ func TestSharedKey(t *testing.T) {
 	_, err := c.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: "a"}})
 	require.NoError(t, err)
 	require.Contains(t, c.api.entries, "alice", "it is not deleted with the other one")
+}
+
+// TestObserverHasNoClaim has an older object that only observes. It never creates what it observes, so nobody waits for it.
+func TestObserverHasNoClaim(t *testing.T) {
+	c := newCommunity(t, func(r *external.Resource[*Account, entry]) {
+		r.ObserveOnly = func(a *Account) bool { return a.Name == "observer" }
+	})
+	c.create("observer", "alice")
+	c.create("owner", "alice")
+	require.Equal(t, succeeded, c.pass("owner"))
+	require.Equal(t, succeeded, c.pass("observer"))
 }

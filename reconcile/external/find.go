@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/opblocks/opblocks/reconcile"
 )
@@ -52,11 +51,6 @@ func (p *pass[T, S]) findOne(ctx context.Context, key string) (*candidate[S], er
 
 func (p *pass[T, S]) isOurs(ref Reference, observed S) bool {
 	return p.IsOurs == nil || p.IsOurs(p.obj, ref, observed)
-}
-
-// wasFormer reports whether the key was not desired by the last pass.
-func (p *pass[T, S]) wasFormer(key string) bool {
-	return slices.ContainsFunc(p.record.Former, func(ref Reference) bool { return ref.Key == key })
 }
 
 // adopt returns an error if a thing that is not ours must not be taken over. Then it is not recorded any more.

@@ -316,3 +316,44 @@ func TestUnknownVersionOfOne(t *testing.T) {
 		})
 	}
 }
+
+// TestFormerVersionSurvivesAFailure has a former thing that is desired again, and a first pass that fails. What can only be written may be
+// of an earlier version, so it is written again by the pass that succeeds.
+func TestFormerVersionSurvivesAFailure(t *testing.T) {
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
+		r.Version = func(context.Context, client.Client, *Account) (string, error) { return "two", nil }
+	})
+	e.api.entries["alice"] = entry{Login: "alice", Owner: "default/alice", Quota: 1}
+	e.object.Status.Account = external.Record{Former: []external.Reference{{Key: "alice"}}, Version: "two"} // the version of another key
+	require.NoError(t, e.Status().Update(t.Context(), e.object))
+	e.api.fail = func(string) (before, after error) { return errors.New("no"), nil }
+	e.pass()
+	e.api.fail = nil
+	calls, _, _ := e.pass()
+	require.Equal(t, []string{"get alice", "update alice"}, calls)
+}
+
+// TestKeysInAnyOrder has keys as they come from a map, one of them twice.
+func TestKeysInAnyOrder(t *testing.T) {
+	e := newEnv(t, external.ByKey, several)
+	e.edit(func(a *Account) { a.Spec.Login = "alice@b,alice@a,alice@b" })
+	calls, _, _ := e.pass()
+	require.Equal(t, []string{"get alice@a", "get alice@b", "create alice@a", "create alice@b"}, calls)
+	calls, _, _ = e.pass()
+	require.Empty(t, calls)
+}
+
+func TestNoKeys(t *testing.T) {
+	keys := []string{"alice"}
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
+		r.Key, r.Keys = nil, func(*Account) []string { return keys }
+	})
+	e.pass()
+	keys = nil
+	e.edit(func(*Account) {})
+	calls, reason, _ := e.pass()
+	require.Equal(t, []string{"remove alice", "get alice"}, calls, "nothing is desired any more")
+	require.Equal(t, "Succeeded", reason)
+	calls, _, _ = e.pass()
+	require.Empty(t, calls)
+}

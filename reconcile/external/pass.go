@@ -66,6 +66,8 @@ func (p *pass[T, S]) atServer(ctx context.Context, do func(ctx context.Context) 
 func (p *pass[T, S]) success(after time.Duration) error {
 	reason, message := "", p.names(p.keys)+" is as desired"
 	switch {
+	case len(p.keys) == 0:
+		message = "nothing is desired"
 	case p.Succeeded != nil:
 		reason, message = p.Succeeded(p.obj)
 	case p.observesOnly():
@@ -82,13 +84,14 @@ func (p *pass[T, S]) success(after time.Duration) error {
 
 // names returns the name of what is recorded under some keys.
 func (p *pass[T, S]) names(keys []string) string {
-	if len(keys) == 0 {
-		return "nothing"
+	switch len(keys) {
+	case 0:
+		return ""
+	case 1:
+		only, _ := p.get(keys[0])
+		return only.String()
 	}
 	first, _ := p.get(keys[0])
-	if len(keys) == 1 {
-		return first.String()
-	}
 	return fmt.Sprintf("%s, with %d more,", first, len(keys)-1)
 }
 

@@ -77,6 +77,9 @@ func (r *Record) present() []Reference {
 // all returns everything that is recorded.
 func (r *Record) all() []Reference { return slices.Concat(r.present(), r.Former) }
 
+// forgetWritten removes what the record says of the contents of the things. Then all of it is written again.
+func (r *Record) forgetWritten() { r.Version, r.Issued, r.Published = "", "", "" }
+
 // DeepCopy returns a copy of the record, and nil for nil. The code that controller-gen generates for a pointer calls it.
 func (r *Record) DeepCopy() *Record {
 	if r == nil {

@@ -41,11 +41,13 @@ type Resource[T client.Object, S any] struct {
 	Record func(obj T) *Record
 
 	// Key returns the name of the thing, in the terms of its API. If it changes, the step creates the new thing before it deletes the
-	// former one, unless Recreate is set. With [ByKey] it must not be empty, and the keys of two objects must differ. It is optional with [ByID] and [ByToken].
+	// former one, unless Recreate is set. With [ByKey] it must not be empty, and the keys of two objects must differ. It is optional with
+	// [ByID] and [ByToken].
 	Key func(obj T) string
 
 	// Keys takes the place of Key if an object has several things, one for each key, such as an account on several hosts. All of them
-	// have the same desired state, or [Resource.Create] and [Resource.Update] choose from it by the key of the reference. Optional.
+	// have the same desired state, or [Resource.Create] and [Resource.Update] choose from it by the key of the reference. The order of the
+	// keys does not matter, and a key that occurs twice counts once. Optional.
 	Keys func(obj T) []string
 
 	// Save writes the record into the status, if the status keeps it in fields of its own: Record then returns a record that is made from

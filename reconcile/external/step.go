@@ -98,7 +98,8 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 	last, now, published := s.synced.get(name, obj.GetUID()), s.Clock.Now(), publishing[T, S]{p}.isPublished(ctx)
 	if due := last.at.Add(p.every); p.isAsAfter(last) && now.Before(due) && published && !reconcile.Requested(ctx) {
 		p.record.Generation = obj.GetGeneration() // the status patch of that pass may have been refused
-		s.waits.set(name, "")                     // a poll that was put off may not be due any more
+		p.store()
+		s.waits.set(name, "") // a poll that was put off may not be due any more
 		return p.success(due.Sub(now))
 	}
 	p.visit.urgent = reconcile.Requested(ctx) || p.isChanged() || !published
@@ -120,6 +121,9 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 func (p *pass[T, S]) setWanted(ctx context.Context) (err error) {
 	if p.keys = p.keysOf(p.obj); slices.Contains(p.keys, "") && p.Identity == ByKey {
 		return reconcile.Stalled(ReasonInvalidKey, errors.New("the key is empty"))
+	}
+	if p.takesBack() {
+		p.record.forgetWritten()
 	}
 	if p.Version != nil {
 		p.version, err = p.Version(ctx, p.client, p.obj)
@@ -149,16 +153,16 @@ func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) (err 
 // Forget drops what the step remembers of an object. The reconciler calls it when the object is gone, also if its cleanup was given up.
 func (s *Step[T, S]) Forget(name types.NamespacedName) {
 	s.synced.forget(name)
-	s.claims.forget(name)
+	s.claims.keep(name, nil)
 	s.secrets.forget(name)
 	s.waits.set(name, "")
 }
 
-// keysOf returns the keys of what is desired.
+// keysOf returns the keys of what is desired, sorted, each one once.
 func (s *Step[T, S]) keysOf(obj T) []string {
 	switch {
 	case s.Keys != nil:
-		return s.Keys(obj)
+		return slices.Compact(slices.Sorted(slices.Values(s.Keys(obj))))
 	case s.Key != nil:
 		return []string{s.Key(obj)}
 	}

@@ -58,6 +58,11 @@ func (t *things) former() (former []Reference) {
 	return former
 }
 
+// takesBack reports whether a former thing is desired again.
+func (p *pass[T, S]) takesBack() bool {
+	return slices.ContainsFunc(p.record.Former, func(ref Reference) bool { return slices.Contains(p.keys, ref.Key) })
+}
+
 // areConfirmed reports whether there is a thing for each key, no former one, and none is pending.
 func (t *things) areConfirmed() bool {
 	return len(t.all) == len(t.keys) && !slices.ContainsFunc(t.keys, t.isMissing)
@@ -86,6 +91,7 @@ func (p *pass[T, S]) store() {
 			r.Things = append(r.Things, ref)
 		}
 	}
+	p.saved.Generation = r.Generation // no fields of an author's own depend on it
 	if p.Save != nil && !equality.Semantic.DeepEqual(*r, p.saved) {
 		p.Save(p.obj, r)
 		p.saved = *r.DeepCopy()
