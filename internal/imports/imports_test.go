@@ -110,10 +110,16 @@ var rules = []rule{
 	},
 	{
 		pkg:      "reconcile/external",
-		ours:     []string{"reconcile", "ownedresources", "internal/passcontext", "internal/preview", "internal/record"},
+		ours:     []string{"reconcile", "ownedresources", "reconcile/external/internal/calls", "reconcile/external/internal/claims", "internal/preview", "internal/record"},
 		external: slices.Concat(controllerRuntime, schemas, kstatus, []string{"golang.org/x/time/rate"}),
-		reason:   "a step that anybody could write on reconcile, but for calls that never return: they have to be taken out of the pass. It publishes by a set of ownedresources",
+		reason:   "a step that anybody could write on reconcile: the order of calls that survives a crash. It publishes by a set of ownedresources",
 	},
+	{
+		pkg:    "reconcile/external/internal/calls",
+		ours:   []string{"reconcile", "internal/passcontext"},
+		reason: "which calls are made now, and what they answer; knows no records. A call that never returns has to be taken out of the pass",
+	},
+	{pkg: "reconcile/external/internal/claims", reason: "which object holds a key in this process; knows no records"},
 	{
 		pkg:      "reconcile/startqueue",
 		ours:     []string{"reconcile", "schedule", "internal/record"},

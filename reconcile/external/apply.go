@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/external/internal/calls"
 )
 
 // applier makes what was found as desired.
@@ -73,7 +74,7 @@ func (a *applier[T, S]) update(ctx context.Context, f *candidate[S]) error {
 	}
 	ref, _ := a.get(f.key)
 	observed := *f.observed
-	err := a.call(ctx, updates, func(ctx context.Context) error { return a.Update(ctx, a.obj, ref, observed, a.desired) })
+	err := a.call(ctx, calls.Update, func(ctx context.Context) error { return a.Update(ctx, a.obj, ref, observed, a.desired) })
 	if err != nil {
 		return err
 	}
@@ -154,12 +155,12 @@ func (a *applier[T, S]) create(ctx context.Context, f *candidate[S], wasPending 
 		return err
 	}
 	ref, _ := a.get(f.key)
-	id, err := ask(ctx, a.pass, creates, func(ctx context.Context) (string, error) { return a.Create(ctx, a.obj, ref, a.desired) })
+	id, err := calls.Ask(ctx, a.visit, calls.Create, func(ctx context.Context) (string, error) { return a.Create(ctx, a.obj, ref, a.desired) })
 	switch {
 	case errors.Is(err, ErrExists):
 		return a.existsAlready(ctx, f, wasPending)
 	case err != nil:
-		if isRefused(err) && !wasPending {
+		if calls.IsRefused(err) && !wasPending {
 			a.remove(f.key)
 		}
 		return err

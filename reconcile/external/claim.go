@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile/external/internal/claims"
 )
 
 // ClaimedError is the wait of an object for another one that has the better claim to a key.
@@ -47,12 +49,12 @@ func (p *pass[T, S]) claim(ctx context.Context) error {
 		if other := p.betterClaim(others, group, acquires); other != nil {
 			return p.yield(ctx, &ClaimedError{Group: group, By: client.ObjectKeyFromObject(*other)})
 		}
-		isRival := func(key string, h holder) bool {
+		isRival := func(key string, h claims.Holder) bool {
 			return (acquires || slices.Contains(p.keys, key)) &&
-				slices.ContainsFunc(others, func(other T) bool { return other.GetUID() == h.uid }) // else it is gone
+				slices.ContainsFunc(others, func(other T) bool { return other.GetUID() == h.UID }) // else it is gone
 		}
 		keys := slices.DeleteFunc(slices.Clone(p.keys), func(key string) bool { return p.group(key) != group })
-		if h := p.claims.take(p.obj, group, keys, isRival); h != nil {
+		if h := p.claims.Take(p.obj, group, keys, isRival); h != nil {
 			return &ClaimedError{Group: group, By: h.NamespacedName}
 		}
 	}
@@ -62,7 +64,7 @@ func (p *pass[T, S]) claim(ctx context.Context) error {
 // unclaim lets others have the keys that are neither recorded nor among these.
 func (p *pass[T, S]) unclaim(keys ...string) {
 	if p.Others != nil {
-		p.claims.keep(client.ObjectKeyFromObject(p.obj), append(keys, keysOf(p.all)...))
+		p.claims.Keep(client.ObjectKeyFromObject(p.obj), append(keys, keysOf(p.all)...))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/external/internal/calls"
 )
 
 // firstLook is the delay after which the step looks again at what the API has yet to show, or to remove.
@@ -65,7 +66,7 @@ func (p *pass[T, S]) drop(ctx context.Context, ref Reference) error {
 	if err := p.checkpoint(ctx); err != nil {
 		return err
 	}
-	if err := p.call(ctx, deletes, func(ctx context.Context) error { return p.Delete(ctx, p.obj, ref) }); err != nil {
+	if err := p.call(ctx, calls.Delete, func(ctx context.Context) error { return p.Delete(ctx, p.obj, ref) }); err != nil {
 		return err
 	}
 	if p.DeletesAtOnce {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/external/internal/calls"
 )
 
 // candidate is what was found under a desired key.
@@ -80,11 +81,11 @@ func (p *pass[T, S]) admit(ctx context.Context, found []*candidate[S]) error {
 		}
 		ref, _ := p.get(f.key)
 		observed := f.observed
-		err := p.call(ctx, admits, func(ctx context.Context) error { return p.Admit(ctx, p.client, p.obj, ref, observed) })
+		err := p.call(ctx, calls.Admit, func(ctx context.Context) error { return p.Admit(ctx, p.client, p.obj, ref, observed) })
 		if err == nil {
 			continue
 		}
-		if _, waits := errors.AsType[reconcile.Waiter](err); waits || isRefused(err) {
+		if _, waits := errors.AsType[reconcile.Waiter](err); waits || calls.IsRefused(err) {
 			p.unrecord(found)
 		}
 		return err

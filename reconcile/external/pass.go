@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/external/internal/calls"
 )
 
 // pass is one pass over an object.
@@ -22,9 +23,7 @@ type pass[T client.Object, S any] struct {
 	saved   Record // as Save has got it
 	version string // what is desired
 	seen    S      // what was observed last under a desired key
-	visit   visit
-
-	detached bool // a function goes on that has the object
+	visit   *calls.Visit
 
 	every        time.Duration // the interval of the object
 	invalidEvery bool          // the annotation has no interval
@@ -40,26 +39,6 @@ func (p *pass[T, S]) isAsAfter(last synced) bool {
 func (p *pass[T, S]) isChanged() bool {
 	return p.record.Generation != p.obj.GetGeneration() || p.mayCreate() && slices.ContainsFunc(p.keys, p.isMissing) ||
 		p.mayUpdate() && p.record.Version != p.version
-}
-
-// atServer does what calls the API, if that is possible now.
-func (p *pass[T, S]) atServer(ctx context.Context, do func(ctx context.Context) error) (err error) {
-	name := client.ObjectKeyFromObject(p.obj)
-	defer func() {
-		if err == nil {
-			p.visit.waitsFor = ""
-		}
-		p.waits.set(name, p.visit.waitsFor)
-	}()
-	if err := p.abandoned.err(p.obj.GetUID()); err != nil {
-		p.visit.waitsFor = waitsForReturn
-		return err
-	}
-	if err := p.visit.enter(); err != nil {
-		return err
-	}
-	defer p.visit.leave()
-	return do(ctx)
 }
 
 // success returns the outcome of a pass after which all is as desired. The next one is a poll.
@@ -178,7 +157,7 @@ func (p *pass[T, S]) observe(ctx context.Context, ref Reference) (observed S, er
 	if ref.ID == "" && (p.Identity == ByID || p.Identity == ByToken && ref.Token == "") {
 		return observed, ErrNotFound
 	}
-	observed, err = ask(ctx, p, observes, func(ctx context.Context) (S, error) { return p.Observe(ctx, p.client, p.obj, ref) })
+	observed, err = calls.Ask(ctx, p.visit, calls.Observe, func(ctx context.Context) (S, error) { return p.Observe(ctx, p.client, p.obj, ref) })
 	if err != nil || !slices.Contains(p.keys, ref.Key) {
 		return observed, err
 	}
@@ -187,4 +166,10 @@ func (p *pass[T, S]) observe(ctx context.Context, ref Reference) (observed S, er
 		p.Observed(p.obj, observed)
 	}
 	return observed, nil
+}
+
+// call makes a call to the API that returns only an error.
+func (p *pass[T, S]) call(ctx context.Context, f calls.Function, do func(ctx context.Context) error) error {
+	_, err := calls.Ask(ctx, p.visit, f, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
+	return err
 }

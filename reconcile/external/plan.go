@@ -21,7 +21,8 @@ func (s *Step[T, S]) Preview(ctx context.Context, c client.Client, obj T) (chang
 		return nil, s.invalid
 	}
 	p := planning[T, S]{s.pass(c, obj)}
-	p.visit.gate, p.visit.urgent = &s.plans, true
+	p.visit = s.plans.Visit(obj, s.server(obj))
+	p.visit.SetUrgent(true)
 	if err := p.setWanted(ctx); err != nil {
 		return []preview.Change{p.refused(Reference{Key: p.names(p.keys)}, err)}, nil
 	}
@@ -44,7 +45,7 @@ func (s *Step[T, S]) Preview(ctx context.Context, c client.Client, obj T) (chang
 type planning[T client.Object, S any] struct{ *pass[T, S] }
 
 func (p planning[T, S]) change(ref Reference, action preview.Action) preview.Change {
-	kind := cmp.Or(p.name, "thing outside of the cluster")
+	kind := cmp.Or(p.calls.Name(), "thing outside of the cluster")
 	return preview.Change{Kind: schema.GroupKind{Kind: kind}, Name: types.NamespacedName{Name: ref.String()}, Action: action}
 }
 
@@ -99,7 +100,7 @@ func (p planning[T, S]) compared(ctx context.Context, ref Reference) preview.Cha
 		}
 	}
 	var f *candidate[S]
-	err := p.atServer(ctx, func(ctx context.Context) (err error) {
+	err := p.visit.Do(ctx, func(ctx context.Context) (err error) {
 		if p.observesOnly() {
 			_, err = p.observe(ctx, ref)
 			return err

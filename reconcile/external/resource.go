@@ -148,7 +148,7 @@ type Resource[T client.Object, S any] struct {
 	// to a creation is not needed. Optional.
 	Issue func(ctx context.Context, obj T, ref Reference, observed S) (map[string][]byte, error)
 
-	// Server returns the server that has the thing, if there are several. A server that gives no answer is spared: for a second at first, and
+	// Server returns the server that has the thing, if there are several. A server that does not answer is spared: for a second at first, and
 	// at most for 15 seconds, no object calls it. Then one tries, while the others wait. Objects of other servers go on. Optional.
 	Server func(obj T) string
 

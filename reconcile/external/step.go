@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -14,6 +13,8 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/external/internal/calls"
+	"github.com/opblocks/opblocks/reconcile/external/internal/claims"
 )
 
 // Step keeps a [Resource] as desired. Make it with [New], and give it the option [reconcile.Finalizer].
@@ -22,11 +23,10 @@ type Step[T client.Object, S any] struct {
 
 	invalid error
 	synced  memory
-	claims  claims
-	metrics *metrics // nil without a manager
-	plans   gate     // the servers, as plans see them; plans wait for the quota as long as it takes
+	claims  claims.Table
+	calls   *calls.Calls
+	plans   *calls.Calls // the calls of plans, which wait for the quota as long as it takes
 	secrets publisher[T]
-	*state
 }
 
 // New returns a step for a resource. If a field is missing or impossible, the setup of the reconciler returns an error that names it.
@@ -39,7 +39,8 @@ func New[T client.Object, S any](r Resource[T, S]) *Step[T, S] {
 	}
 	s := &Step[T, S]{
 		Resource: r, invalid: invalid,
-		state: &state{gate: gate{quota: r.Quota, concurrency: r.Concurrency}, now: r.Clock.Now},
+		calls: calls.New(r.Quota, r.Concurrency, r.Timeout, r.Clock.Now),
+		plans: calls.New(nil, 0, r.Timeout, r.Clock.Now),
 	}
 	if r.Publish != nil {
 		s.secrets.enable()
@@ -49,7 +50,7 @@ func New[T client.Object, S any](r Resource[T, S]) *Step[T, S] {
 
 // SetName sets the name of the step in the metrics and in the Secrets of [Resource.Publish]. [reconcile.Named] calls it.
 func (s *Step[T, S]) SetName(name string) {
-	s.name = name
+	s.calls.SetName(name)
 	if s.secrets.set != nil {
 		s.secrets.set.SetName(name)
 	}
@@ -71,22 +72,15 @@ func (s *Step[T, S]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	if s.invalid != nil {
 		return s.invalid
 	}
-	if err := s.measure(ctrlmetrics.Registry); err != nil {
+	if err := s.calls.Measure(ctrlmetrics.Registry); err != nil {
 		return err
 	}
 	return s.secrets.setUp(mgr, b)
 }
 
-func (s *Step[T, S]) measure(registry prometheus.Registerer) (err error) {
-	if s.metrics, err = newMetrics(registry); err == nil {
-		s.metrics.states.add(s.state)
-	}
-	return err
-}
-
 // Reconcile creates or updates what is desired, and deletes what obj had under former keys. If nothing has changed, it does not call the API.
 func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err error) {
-	defer recoverPanic(ctx, "a function of the resource", &err)
+	defer calls.Recover(ctx, "a function of the resource", &err)
 	if s.invalid != nil {
 		return s.invalid
 	}
@@ -99,12 +93,12 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 	if due := last.at.Add(p.every); p.isAsAfter(last) && now.Before(due) && published && !reconcile.Requested(ctx) {
 		p.record.Generation = obj.GetGeneration() // the status patch of that pass may have been refused
 		p.store()
-		s.waits.set(name, "") // a poll that was put off may not be due any more
+		s.calls.EndWait(name) // a poll that was put off may not be due any more
 		return p.success(due.Sub(now))
 	}
-	p.visit.urgent = reconcile.Requested(ctx) || p.isChanged() || !published
+	p.visit.SetUrgent(reconcile.Requested(ctx) || p.isChanged() || !published)
 	before := keysOf(p.all)
-	err = p.atServer(ctx, p.sync)
+	err = p.visit.Do(ctx, p.sync)
 	if err == nil {
 		p.record.Generation = obj.GetGeneration()
 	}
@@ -133,14 +127,14 @@ func (p *pass[T, S]) setWanted(ctx context.Context) (err error) {
 
 // Finalize deletes what belongs to obj, unless it is retained. It succeeds when the API does not show it any more.
 func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) (err error) {
-	defer recoverPanic(ctx, "a function of the resource", &err)
+	defer calls.Recover(ctx, "a function of the resource", &err)
 	if s.invalid != nil {
 		return s.invalid
 	}
 	p := s.pass(c, obj)
-	p.visit.urgent = true
+	p.visit.SetUrgent(true)
 	if !p.retains() {
-		err := p.atServer(ctx, p.dropAll)
+		err := p.visit.Do(ctx, p.dropAll)
 		p.store()
 		if err != nil {
 			return err
@@ -153,9 +147,9 @@ func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) (err 
 // Forget drops what the step remembers of an object. The reconciler calls it when the object is gone, also if its cleanup was given up.
 func (s *Step[T, S]) Forget(name types.NamespacedName) {
 	s.synced.forget(name)
-	s.claims.keep(name, nil)
+	s.claims.Keep(name, nil)
 	s.secrets.forget(name)
-	s.waits.set(name, "")
+	s.calls.EndWait(name)
 }
 
 // keysOf returns the keys of what is desired, sorted, each one once.
@@ -177,12 +171,14 @@ func (s *Step[T, S]) pass(c client.Client, obj T) *pass[T, S] {
 		p.saved = *p.record.DeepCopy()
 	}
 	p.every, p.invalidEvery = s.interval(obj)
-	p.visit.gate, p.visit.now = &s.gate, s.Clock.Now
-	if kind := obj.GetObjectKind().GroupVersionKind().Kind; kind != "" && s.kind.Load() == nil {
-		s.kind.Store(&kind)
-	}
-	if s.Server != nil {
-		p.visit.server = s.Server(obj)
-	}
+	s.calls.SetKind(obj.GetObjectKind().GroupVersionKind().Kind)
+	p.visit = s.calls.Visit(obj, s.server(obj))
 	return p
+}
+
+func (s *Step[T, S]) server(obj T) string {
+	if s.Server == nil {
+		return ""
+	}
+	return s.Server(obj)
 }

@@ -76,7 +76,7 @@ func (t *things) isMissing(key string) bool {
 
 // store writes the things into the record in memory, unless a function goes on that has the object: then the pass has another copy of it.
 func (p *pass[T, S]) store() {
-	if p.detached {
+	if p.visit.IsDetached() {
 		return
 	}
 	r := p.record

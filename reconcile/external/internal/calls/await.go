@@ -1,66 +1,27 @@
-package external
+package calls
 
 import (
 	"context"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// function is the name of a function that calls the API.
-type function string
-
-const (
-	observes function = "Observe"
-	creates  function = "Create"
-	updates  function = "Update"
-	deletes  function = "Delete"
-	admits   function = "Admit"
-	issues   function = "Issue"
-)
-
 // callMargin is how long a call may still run after its context has ended. Then the pass goes on without it.
 const callMargin = time.Second
-
-// call makes a call to the API that returns only an error.
-func (p *pass[T, S]) call(ctx context.Context, f function, do func(ctx context.Context) error) error {
-	_, err := ask(ctx, p, f, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
-	return err
-}
-
-// ask makes a call to the API. Its context ends after the timeout.
-func ask[T client.Object, S, A any](ctx context.Context, p *pass[T, S], f function, do func(ctx context.Context) (A, error)) (answer A, err error) {
-	if err := p.visit.take(ctx); err != nil {
-		return answer, err
-	}
-	begin := time.Now()
-	limited, cancel := context.WithTimeout(ctx, p.Timeout)
-	defer cancel()
-	answer, err = await(limited, &p.abandoned, p.obj.GetUID(), f, do)
-	p.detached = p.abandoned.err(p.obj.GetUID()) != nil
-	late := err != nil && limited.Err() != nil && ctx.Err() == nil
-	if late {
-		err = fmt.Errorf("no answer within %v: %w", p.Timeout, err)
-	}
-	p.metrics.call(ctx, p.state, f, resultOf(err, late), begin)
-	return answer, p.visit.note(withoutQueries(err), late)
-}
 
 // await calls a function in a goroutine of its own, and returns what it returns. If the function goes on for longer than the margin after
 // the end of its context, await returns without it. From then on the function cannot reach the pass, and the pass has another copy of the
 // object.
 //
 // An exploration has one goroutine for each pass, and reports a function that does not return: there the function is called directly.
-func await[A any](ctx context.Context, a *abandoned, uid types.UID, f function, do func(ctx context.Context) (A, error)) (answer A, err error) {
+func await[A any](ctx context.Context, a *abandoned, uid types.UID, f Function, do func(ctx context.Context) (A, error)) (answer A, err error) {
 	if passcontext.IsExplored(ctx) {
 		return recovered(ctx, f, do)
 	}
@@ -73,7 +34,7 @@ func await[A any](ctx context.Context, a *abandoned, uid types.UID, f function, 
 		err      error
 		returned bool // false if the function has ended its goroutine, as t.FailNow does
 	}
-	c, ended := &running{function: f}, make(chan struct{})
+	c, ended := &running{Function: f}, make(chan struct{})
 	go func() {
 		defer close(ended)
 		defer a.end(uid, c)
@@ -115,7 +76,7 @@ type abandoned struct {
 
 // running is a call that was made.
 type running struct {
-	function
+	Function
 	ended bool // guarded by the lock of abandoned
 }
 
@@ -150,7 +111,7 @@ func (a *abandoned) err(uid types.UID) error {
 	if !ok {
 		return nil
 	}
-	return reconcile.WithReason(ReasonNotReturned, fmt.Errorf("%s has not returned although its context has ended: nothing is called for the object before it does", c.function))
+	return reconcile.WithReason(ReasonNotReturned, fmt.Errorf("%s has not returned although its context has ended: nothing is called for the object before it does", c.Function))
 }
 
 // count returns the number of calls that have not returned.
@@ -159,30 +120,3 @@ func (a *abandoned) count() int {
 	defer a.mu.Unlock()
 	return len(a.byUID)
 }
-
-// recovered calls a function, and returns an error if it panics.
-func recovered[A any](ctx context.Context, f function, do func(ctx context.Context) (A, error)) (answer A, err error) {
-	defer recoverPanic(ctx, string(f), &err)
-	return do(ctx)
-}
-
-// recoverPanic makes a panic an error. It has to be deferred. The value of the panic is not shown, since it may hold what is sensitive,
-// unless it is an error of the Go runtime, such as an index out of range.
-func recoverPanic(ctx context.Context, what string, err *error) {
-	value := recover()
-	if value == nil {
-		return
-	}
-	kind := fmt.Sprintf("a value of type %T", value)
-	if own, ok := value.(runtime.Error); ok {
-		kind = own.Error()
-	}
-	log.FromContext(ctx).Info("A function panicked", "function", what, "panic", kind, "stack", string(debug.Stack()))
-	*err = &panicError{fmt.Errorf("%s panicked; the log has the stack", what)}
-}
-
-// panicError says nothing of the API, and leaves open whether a call had an effect.
-type panicError struct{ error }
-
-// Reason implements [reconcile.Reasoner].
-func (panicError) Reason() string { return ReasonPanicked }

@@ -1,4 +1,4 @@
-package external
+package calls
 
 import (
 	"errors"
@@ -37,7 +37,7 @@ func TestWithoutQueries(t *testing.T) {
 			err := withoutQueries(tc.err)
 			require.Equal(t, tc.want, err.Error(), tc.reason)
 			require.ErrorIs(t, err, cause)
-			require.Equal(t, isRefused(tc.err), isRefused(err))
+			require.Equal(t, IsRefused(tc.err), IsRefused(err))
 		})
 	}
 	require.NoError(t, withoutQueries(nil))

@@ -1,4 +1,4 @@
-package external
+package calls
 
 import (
 	"net/url"

@@ -1,4 +1,4 @@
-package external
+package calls
 
 import (
 	"context"
@@ -20,9 +20,9 @@ var errLost = &net.OpError{Op: "read", Err: errors.New("connection reset")}
 
 func TestGateSparesAServer(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	g := &gate{}
+	c := New(nil, 0, 0, func() time.Time { return now })
 	enter := func(server string, answer error) string {
-		v := &visit{gate: g, server: server, now: func() time.Time { return now }, urgent: true}
+		v := &Visit{calls: c, server: server, urgent: true}
 		if err := v.enter(); err != nil {
 			waiter, _ := errors.AsType[reconcile.Waiter](err)
 			reason, _ := waiter.Waiting()
@@ -48,7 +48,7 @@ func TestGateSparesAServer(t *testing.T) {
 	require.Empty(t, enter("b", nil))
 	now = now.Add(time.Minute)
 	require.Empty(t, enter("a", nil))
-	require.Empty(t, g.servers, "nothing is remembered of servers that answer")
+	require.Empty(t, c.gate.servers, "nothing is remembered of servers that answer")
 }
 
 func TestGateLetsOneProbeIn(t *testing.T) {
@@ -77,14 +77,14 @@ func TestGateLetsOneProbeIn(t *testing.T) {
 func TestQuota(t *testing.T) {
 	const objects, limit, burst, changed = 10_000, 50, 50, -1
 	synctest.Test(t, func(t *testing.T) {
-		g := &gate{quota: rate.NewLimiter(limit, burst)}
+		c := New(rate.NewLimiter(limit, burst), 0, 0, time.Now)
 		queue := workqueue.NewTypedDelayingQueue[int]()
 		var mu sync.Mutex
 		polls, calls := make([]int, objects), make([]int, 610) // calls by second
 		var changedAt time.Time
 		begin, served := time.Now(), 0
 		pass := func(ctx context.Context, object int) {
-			v := &visit{gate: g, now: time.Now, urgent: object == changed}
+			v := &Visit{calls: c, urgent: object == changed}
 			require.NoError(t, v.enter())
 			defer v.leave()
 			if err := v.take(ctx); err != nil {
@@ -146,9 +146,9 @@ func TestQuota(t *testing.T) {
 // TestGateForgetsServers has servers whose last objects were deleted while they could not be reached.
 func TestGateForgetsServers(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	g := &gate{}
+	c := New(nil, 0, 0, func() time.Time { return now })
 	fail := func(server string, answer error) {
-		v := &visit{gate: g, server: server, now: func() time.Time { return now }, urgent: true}
+		v := &Visit{calls: c, server: server, urgent: true}
 		require.NoError(t, v.enter())
 		_ = v.note(answer, false)
 		v.leave()
@@ -157,19 +157,19 @@ func TestGateForgetsServers(t *testing.T) {
 	fail("b", Throttled(time.Hour, errors.New("429")))
 	now = now.Add(firstPause + forgottenAfter)
 	fail("c", errLost)
-	require.Len(t, g.servers, 2, "a is forgotten, and b has asked to wait for longer")
+	require.Len(t, c.gate.servers, 2, "a is forgotten, and b has asked to wait for longer")
 	now = now.Add(time.Hour)
 	fail("d", nil)
-	require.Empty(t, g.servers)
+	require.Empty(t, c.gate.servers)
 }
 
 // TestGateLearnsNothing has a probe that ends without saying anything of the server, which is still spared.
 func TestGateLearnsNothing(t *testing.T) {
 	for name, err := range map[string]error{"a panic": &panicError{errors.New("boom")}, "the end of the operator": context.Canceled} {
 		now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-		g := &gate{}
+		c := New(nil, 0, 0, func() time.Time { return now })
 		visit := func(answer error) {
-			v := &visit{gate: g, server: "a", now: func() time.Time { return now }, urgent: true}
+			v := &Visit{calls: c, server: "a", urgent: true}
 			require.NoError(t, v.enter())
 			_ = v.note(answer, false)
 			v.leave()
@@ -177,8 +177,8 @@ func TestGateLearnsNothing(t *testing.T) {
 		visit(errLost)
 		now = now.Add(firstPause)
 		visit(err)
-		require.Equal(t, 1, g.spared(now), name)
+		require.Equal(t, 1, c.gate.spared(now), name)
 		visit(ErrNotFound)
-		require.Zero(t, g.spared(now), name)
+		require.Zero(t, c.gate.spared(now), name)
 	}
 }

@@ -1,4 +1,4 @@
-package external
+package calls
 
 import (
 	"runtime"
@@ -11,17 +11,17 @@ import (
 // A step that nobody has any more, such as of a manager that has ended, has no state in the metrics.
 func TestMetricsForgetSteps(t *testing.T) {
 	c := newStateCollector()
-	kept := &state{now: time.Now, name: "kept"}
+	kept := &Calls{now: time.Now, name: "kept"}
 	c.add(kept)
 	added := make(chan int)
 	go func() { // so that no stack has the step afterwards
-		gone := &state{now: time.Now, name: "gone"}
-		gone.kind.Store(new("Account"))
+		gone := &Calls{now: time.Now, name: "gone"}
+		gone.SetKind("Account")
 		c.add(gone)
 		added <- len(c.all())
 	}()
 	require.Equal(t, 1, <-added, "a step without a pass has no series")
-	kept.kind.Store(new("Account"))
+	kept.SetKind("Account")
 	for range 3 {
 		runtime.GC()
 	}

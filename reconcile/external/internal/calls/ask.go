@@ -1,0 +1,39 @@
+package calls
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Function is the name of a function that calls the API.
+type Function string
+
+// The functions of a resource that call the API.
+const (
+	Observe Function = "Observe"
+	Create  Function = "Create"
+	Update  Function = "Update"
+	Delete  Function = "Delete"
+	Admit   Function = "Admit"
+	Issue   Function = "Issue"
+)
+
+// Ask makes a call to the API. Its context ends after the timeout.
+func Ask[A any](ctx context.Context, v *Visit, f Function, do func(ctx context.Context) (A, error)) (answer A, err error) {
+	if err := v.take(ctx); err != nil {
+		return answer, err
+	}
+	c := v.calls
+	begin := time.Now()
+	limited, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	answer, err = await(limited, &c.abandoned, v.uid, f, do)
+	v.detached = c.abandoned.err(v.uid) != nil
+	late := err != nil && limited.Err() != nil && ctx.Err() == nil
+	if late {
+		err = fmt.Errorf("no answer within %v: %w", c.timeout, err)
+	}
+	c.metrics.call(ctx, c, f, resultOf(err, late), begin)
+	return answer, v.note(withoutQueries(err), late)
+}

@@ -1,0 +1,92 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/opblocks/opblocks/reconcile"
+)
+
+// The errors by which an API says what exists.
+var (
+	ErrNotFound = errors.New("it does not exist")
+	ErrExists   = errors.New("it exists already")
+)
+
+// The reasons of a pass that could not call the API. Package external describes them.
+const (
+	ReasonRateLimited = "RateLimited"
+	ReasonUnreachable = "Unreachable"
+	ReasonBusy        = "Busy"
+	ReasonPanicked    = "Panicked"
+	ReasonNotReturned = "NotReturned"
+)
+
+// Throttled returns the error for an API that asks to wait.
+func Throttled(after time.Duration, err error) error {
+	if after <= 0 {
+		after = time.Minute
+	}
+	return &throttledError{after, err}
+}
+
+type throttledError struct {
+	after time.Duration
+	err   error
+}
+
+func (e *throttledError) Error() string {
+	return fmt.Sprintf("the API asks to wait: %v", e.err)
+}
+func (e *throttledError) Unwrap() error { return e.err }
+
+// Waiting implements [reconcile.Waiter].
+func (e *throttledError) Waiting() (reason string, after time.Duration) {
+	return ReasonRateLimited, e.after
+}
+
+// Refused returns the error for a request that the API has refused for good.
+func Refused(reason string, err error) error {
+	return &refusedError{reconcile.Stalled(reason, err)}
+}
+
+type refusedError struct{ stalled error }
+
+func (e *refusedError) Error() string { return e.stalled.Error() }
+func (e *refusedError) Unwrap() error { return e.stalled }
+
+// Unreachable returns the error for a server that does not answer.
+func Unreachable(err error) error { return &unreachableError{err} }
+
+type unreachableError struct{ err error }
+
+func (e *unreachableError) Error() string { return "the server cannot be reached: " + e.err.Error() }
+func (e *unreachableError) Unwrap() error { return e.err }
+
+// panicError says nothing of the API, and leaves open whether a call had an effect.
+type panicError struct{ error }
+
+// Reason implements [reconcile.Reasoner].
+func (panicError) Reason() string { return ReasonPanicked }
+
+// IsRefused reports whether an error says that the request had no effect.
+func IsRefused(err error) bool { return is[*refusedError](err) || is[*throttledError](err) }
+
+// isNetwork reports whether an error is of the network: the client of net/http and the connections of package net return such.
+func isNetwork(err error) bool { return is[net.Error](err) && !errors.Is(err, context.Canceled) }
+
+// reasonOf returns the reason that the author has given the error of a server that cannot be reached, or else Unreachable.
+func reasonOf(err error) string {
+	if given, ok := errors.AsType[reconcile.Reasoner](err); ok {
+		return given.Reason()
+	}
+	return ReasonUnreachable
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}

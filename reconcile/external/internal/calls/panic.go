@@ -1,0 +1,31 @@
+package calls
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// recovered calls a function, and returns an error if it panics.
+func recovered[A any](ctx context.Context, f Function, do func(ctx context.Context) (A, error)) (answer A, err error) {
+	defer Recover(ctx, string(f), &err)
+	return do(ctx)
+}
+
+// Recover makes a panic an error. It has to be deferred. The value of the panic is not shown, since it may hold what is sensitive,
+// unless it is an error of the Go runtime, such as an index out of range.
+func Recover(ctx context.Context, what string, err *error) {
+	value := recover()
+	if value == nil {
+		return
+	}
+	kind := fmt.Sprintf("a value of type %T", value)
+	if own, ok := value.(runtime.Error); ok {
+		kind = own.Error()
+	}
+	log.FromContext(ctx).Info("A function panicked", "function", what, "panic", kind, "stack", string(debug.Stack()))
+	*err = &panicError{fmt.Errorf("%s panicked; the log has the stack", what)}
+}

@@ -1,0 +1,50 @@
+package calls
+
+import (
+	"maps"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// waits has what each object waits for.
+type waits struct {
+	mu     sync.Mutex
+	byName map[types.NamespacedName]string
+	counts map[string]int // the number of objects, by what they wait for
+}
+
+// What objects wait for: a label of the metrics.
+const (
+	waitsForQuota       = "quota"        // the quota of calls is used up
+	waitsForThrottling  = "throttling"   // the API has asked to wait
+	waitsForServer      = "unreachable"  // the server does not answer
+	waitsForConcurrency = "concurrency"  // the server handles as many objects as it may
+	waitsForReturn      = "not_returned" // a call has not returned although its context has ended
+)
+
+// set notes what an object waits for. It is empty if the object does not wait.
+func (w *waits) set(name types.NamespacedName, what string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if was := w.byName[name]; was != "" {
+		delete(w.byName, name)
+		if w.counts[was]--; w.counts[was] == 0 {
+			delete(w.counts, was)
+		}
+	}
+	if what == "" {
+		return
+	}
+	if w.byName == nil {
+		w.byName, w.counts = map[types.NamespacedName]string{}, map[string]int{}
+	}
+	w.byName[name] = what
+	w.counts[what]++
+}
+
+func (w *waits) count() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.counts)
+}
