@@ -115,11 +115,12 @@ var rules = []rule{
 		reason:   "a step that anybody could write on reconcile: the order of calls that survives a crash. It publishes by a set of ownedresources",
 	},
 	{
-		pkg:    "reconcile/external/internal/calls",
-		ours:   []string{"reconcile", "internal/passcontext"},
-		reason: "which calls are made now, and what they answer; knows no records. A call that never returns has to be taken out of the pass",
+		pkg:      "reconcile/external/internal/calls",
+		ours:     []string{"reconcile", "internal/passcontext"},
+		external: append([]string{"golang.org/x/time/rate"}, controllerRuntime...),
+		reason:   "which calls are made now, and what they answer; knows no records. A call that never returns has to be taken out of the pass",
 	},
-	{pkg: "reconcile/external/internal/claims", reason: "which object holds a key in this process; knows no records"},
+	{pkg: "reconcile/external/internal/claims", external: apimachinery, reason: "which object holds a key in this process; knows no records"},
 	{
 		pkg:      "reconcile/startqueue",
 		ours:     []string{"reconcile", "schedule", "internal/record"},

@@ -106,7 +106,7 @@ func newEnv(t *testing.T, identity external.Identity, edit func(*external.Resour
 	if edit != nil {
 		edit(&r)
 	}
-	e.step, e.options = external.New(r), append(options, reconcile.Finalizer("test.opblocks.dev/account"))
+	e.step, e.options = external.New(r), append([]reconcile.StepOption{reconcile.Finalizer("test.opblocks.dev/account")}, options...)
 	e.restart()
 	return e
 }

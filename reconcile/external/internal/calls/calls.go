@@ -24,7 +24,7 @@ type Calls struct {
 	kind      atomic.Pointer[string] // the kind of the objects; nil before the first pass
 }
 
-// New returns the calls of a step, which has not made any. Concurrency limits the passes at one server. With 0, and with a nil quota, there is no limit.
+// New returns the calls of a step, which has not made any. Concurrency limits the passes at one server. Without a limit it is 0, and the quota is nil.
 func New(quota *rate.Limiter, concurrency int, timeout time.Duration, now func() time.Time) *Calls {
 	return &Calls{gate: gate{quota: quota, concurrency: concurrency}, timeout: timeout, now: now}
 }

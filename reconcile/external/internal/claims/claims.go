@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Table says which object holds each key. A pass sees the other objects as the cache shows them, and the cache may be behind what this process
@@ -25,7 +25,7 @@ type Holder struct {
 }
 
 // Take makes obj hold keys of a group, all of them or none. If a rival holds a key of the group, Take returns the rival.
-func (t *Table) Take(obj client.Object, group string, keys []string, isRival func(key string, h Holder) bool) *Holder {
+func (t *Table) Take(obj metav1.Object, group string, keys []string, isRival func(key string, h Holder) bool) *Holder {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key, h := range t.holders[group] {
@@ -36,7 +36,7 @@ func (t *Table) Take(obj client.Object, group string, keys []string, isRival fun
 	if t.holders == nil {
 		t.holders, t.groups = map[string]map[string]Holder{}, map[types.NamespacedName]map[string]bool{}
 	}
-	self := Holder{client.ObjectKeyFromObject(obj), obj.GetUID()}
+	self := Holder{types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}, obj.GetUID()}
 	for _, key := range keys {
 		setIn(t.holders, group, key, self)
 		setIn(t.groups, self.NamespacedName, group, true)
