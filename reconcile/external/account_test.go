@@ -90,8 +90,8 @@ type api interface {
 
 // entry is an account as the API shows it.
 type entry struct {
-	Login, Owner, Token string
-	Quota               int
+	ID, Login, Owner, Token string
+	Quota                   int
 }
 
 // resource is what an author writes for the API.

@@ -61,10 +61,18 @@ func (a *applier[T, S]) confirm() {
 		if f.foreign {
 			a.record.forgetWritten()
 		}
-		ref, _ := a.get(f.key)
-		ref.Pending = false
-		a.set(ref)
+		a.set(a.confirmed(f))
 	}
+}
+
+// confirmed returns the reference to what was found.
+func (a *applier[T, S]) confirmed(f *candidate[S]) Reference {
+	ref, _ := a.get(f.key)
+	ref.Pending = false
+	if a.ID != nil && ref.ID == "" {
+		ref.ID = a.ID(*f.observed)
+	}
+	return ref
 }
 
 // update changes a thing.
@@ -191,8 +199,7 @@ func (a *applier[T, S]) existsAlready(ctx context.Context, f *candidate[S], wasP
 		a.remove(f.key)
 		return reconcile.Wait(ReasonExists, firstLook, "%s was created by somebody else just now", f.key) // it has yet to be admitted
 	}
-	ref.Pending = false
-	a.set(ref)
+	a.set(a.confirmed(f))
 	return nil
 }
 

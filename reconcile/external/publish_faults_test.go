@@ -32,6 +32,9 @@ type issuer struct {
 // publishing returns a resource whose accounts have a password in a Secret.
 func publishing(d *issuer, p *reconciletest.Process) external.Resource[*Account, entry] {
 	r := resource(tableClient{d.table, p}, d.identity)
+	if d.identity == external.ByToken {
+		r.ID = func(e entry) string { return e.ID }
+	}
 	r.Publish = func(a *Account, state entry) *corev1.Secret {
 		return &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Name: a.Spec.Secret},

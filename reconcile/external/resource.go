@@ -22,7 +22,7 @@ const (
 	ByKey Identity = iota
 	// ByToken is for an API that takes [Reference.Token] as an idempotency key: a second Create with this token creates nothing, and
 	// returns the ID that the first one returned. If the API also finds things by the token, such as by a tag, Observe may do so while
-	// the ID is unknown. If it only has tags, a process that lost its leadership right before a creation may create a second thing.
+	// the ID is unknown, and [Resource.ID] tells it then. If it only has tags, a process that lost its leadership right before a creation may create a second thing.
 	ByToken
 	// ByID is for an API that gives only an ID. If the answer to a creation is lost, the step does not create again. It reports
 	// CreationUnknown, and a person has to write the ID into the record, or to clear the record, in the status.
@@ -59,6 +59,10 @@ type Resource[T client.Object, S any] struct {
 
 	// Observe returns the state, or [ErrNotFound].
 	Observe func(ctx context.Context, c client.Client, obj T, ref Reference) (S, error)
+
+	// ID returns the ID in an observed state. With it, the record gets the ID of what was taken over, and of what was found by its token
+	// since the answer to its creation was lost. Optional.
+	ID func(observed S) string
 
 	// Desired returns the desired state, from the object and from what it refers to. It leaves unset what the object leaves to the API. The
 	// step never writes the spec: it is its author's, and a tool that applies it from a repository would take the value away again.

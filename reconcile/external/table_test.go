@@ -54,9 +54,11 @@ func (d *table) key(ref external.Reference) string {
 func (c tableClient) get(ctx context.Context, ref external.Reference) (found entry, err error) {
 	err = c.process.Query(ctx, "get "+ref.Key, func() error {
 		var exists bool
-		if found, exists = c.entries[c.key(ref)]; !exists {
+		id := c.key(ref)
+		if found, exists = c.entries[id]; !exists {
 			return external.ErrNotFound
 		}
+		found.ID = id
 		return nil
 	})
 	return found, err
