@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/internal/step"
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
@@ -32,6 +33,12 @@ func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
 		}
 		return
 	}
+	isWritten := false
+	defer func() {
+		if !isWritten {
+			p.statusNotWritten()
+		}
+	}()
 	if p.fresh == outdated { // the write would meet the same conflict
 		p.retry = p.retry.merge(retryFailure(nil))
 		return
@@ -48,6 +55,7 @@ func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
 	}
 	switch {
 	case err == nil:
+		isWritten = true
 		p.memory.countStatus(p.name, sum, p.clock.Now(), p.metrics.loopsOrNil())
 		if is.Status == metav1.ConditionTrue && was.Status != metav1.ConditionTrue {
 			p.event(corev1.EventTypeNormal, conditions.Ready, "Reconcile", cmp.Or(is.Message, "Everything is as wanted"))
@@ -62,6 +70,15 @@ func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
 	default:
 		p.retry = p.retry.merge(retryFailure(err))
 		log.FromContext(ctx).Error(err, "Cannot write the status")
+	}
+}
+
+// statusNotWritten tells the steps that what they have put into the status is lost.
+func (p *pass[T]) statusNotWritten() {
+	for i := range p.steps {
+		if s, ok := p.steps[i].step.(step.Attentive); ok {
+			s.StatusNotWritten(p.name)
+		}
 	}
 }
 

@@ -59,13 +59,13 @@ func (o *outside) setUp(mgr ctrl.Manager) error {
 			return fmt.Sprint(c.Spec.Settings), nil
 		},
 		Differs: func(observed, desired string) bool { return observed != desired },
-		Create: func(_ context.Context, _ cache, ref external.Reference, desired string) (string, error) {
+		Create: func(_ context.Context, _ client.Client, _ cache, ref external.Reference, desired string) (string, error) {
 			return "", o.put(ref.Key, desired)
 		},
-		Update: func(_ context.Context, _ cache, ref external.Reference, _, desired string) error {
+		Update: func(_ context.Context, _ client.Client, _ cache, ref external.Reference, _, desired string) error {
 			return o.put(ref.Key, desired)
 		},
-		Delete: func(_ context.Context, _ cache, ref external.Reference) error {
+		Delete: func(_ context.Context, _ client.Client, _ cache, ref external.Reference) error {
 			return o.call(func() error { delete(o.entries, ref.Key); return nil })
 		},
 	})

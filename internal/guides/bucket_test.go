@@ -37,16 +37,18 @@ func SetupBuckets(mgr ctrl.Manager, api buckets) error {
 			return desired.Region != "" && observed.Region != desired.Region
 		},
 		Observed: func(s *Shop, b bucket) { s.Status.Region = b.Region },
-		Create: func(ctx context.Context, _ *Shop, ref external.Reference, desired bucket) (string, error) {
+		Create: func(ctx context.Context, _ client.Client, _ *Shop, ref external.Reference, desired bucket) (string, error) {
 			return "", api.Put(ctx, ref.Key, desired)
 		},
-		Update: func(ctx context.Context, _ *Shop, ref external.Reference, observed, desired bucket) error {
+		Update: func(ctx context.Context, _ client.Client, _ *Shop, ref external.Reference, observed, desired bucket) error {
 			desired.Region = cmp.Or(desired.Region, observed.Region) // the API takes only whole buckets
 			return api.Put(ctx, ref.Key, desired)
 		},
-		Delete:  func(ctx context.Context, _ *Shop, ref external.Reference) error { return api.Delete(ctx, ref.Key) },
+		Delete: func(ctx context.Context, _ client.Client, _ *Shop, ref external.Reference) error {
+			return api.Delete(ctx, ref.Key)
+		},
 		Publish: bucketSecret,
-		Issue: func(ctx context.Context, s *Shop, ref external.Reference, _ bucket) (map[string][]byte, error) {
+		Issue: func(ctx context.Context, _ client.Client, s *Shop, ref external.Reference, _ bucket) (map[string][]byte, error) {
 			key, err := api.ResetKey(ctx, ref.Key, s.Status.Bucket.Issued) // the former key is not valid any more
 			return map[string][]byte{"key": key}, err
 		},

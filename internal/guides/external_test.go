@@ -43,13 +43,13 @@ func SetupAccounts(mgr ctrl.Manager, api accounts) error {
 			return reconcile.SecretVersion(ctx, c, s.Namespace, s.Spec.Token) // from the cache
 		},
 		Differs: func(observed, desired account) bool { return observed.Owner != desired.Owner },
-		Create: func(ctx context.Context, _ *Shop, ref external.Reference, desired account) (string, error) {
+		Create: func(ctx context.Context, _ client.Client, _ *Shop, ref external.Reference, desired account) (string, error) {
 			return "", explain(api.Create(ctx, ref.Key, desired))
 		},
-		Update: func(ctx context.Context, _ *Shop, ref external.Reference, _, desired account) error {
+		Update: func(ctx context.Context, _ client.Client, _ *Shop, ref external.Reference, _, desired account) error {
 			return explain(api.Update(ctx, ref.Key, desired))
 		},
-		Delete: func(ctx context.Context, _ *Shop, ref external.Reference) error {
+		Delete: func(ctx context.Context, _ client.Client, _ *Shop, ref external.Reference) error {
 			return explain(api.Delete(ctx, ref.Key))
 		},
 		IsOurs: func(s *Shop, _ external.Reference, observed account) bool { return observed.Owner == ownerOf(s) },

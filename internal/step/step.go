@@ -43,6 +43,13 @@ type Forgetful interface {
 	Forget(name types.NamespacedName)
 }
 
+// Attentive is a step that remembers that a pass succeeded. Any step may implement it.
+type Attentive interface {
+	// StatusNotWritten is called at the end of a pass over an object whose status could not be written. So what the step has put into it
+	// is lost.
+	StatusNotWritten(name types.NamespacedName)
+}
+
 // Hooked is a step of this module.
 type Hooked interface {
 	Hooks() Hooks

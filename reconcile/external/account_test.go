@@ -107,13 +107,15 @@ func resource(api api, identity external.Identity) external.Resource[*Account, e
 			return entry{Quota: a.Spec.Quota}, nil
 		},
 		Differs: func(observed, desired entry) bool { return observed.Quota != desired.Quota },
-		Create: func(ctx context.Context, a *Account, ref external.Reference, desired entry) (string, error) {
+		Create: func(ctx context.Context, _ client.Client, a *Account, ref external.Reference, desired entry) (string, error) {
 			return api.create(ctx, a.Namespace+"/"+a.Name, ref, desired.Quota)
 		},
-		Update: func(ctx context.Context, _ *Account, ref external.Reference, _, desired entry) error {
+		Update: func(ctx context.Context, _ client.Client, _ *Account, ref external.Reference, _, desired entry) error {
 			return api.update(ctx, ref, desired.Quota)
 		},
-		Delete: func(ctx context.Context, _ *Account, ref external.Reference) error { return api.remove(ctx, ref) },
+		Delete: func(ctx context.Context, _ client.Client, _ *Account, ref external.Reference) error {
+			return api.remove(ctx, ref)
+		},
 		IsOurs: func(a *Account, _ external.Reference, observed entry) bool {
 			return observed.Owner == a.Namespace+"/"+a.Name
 		},

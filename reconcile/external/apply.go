@@ -58,10 +58,13 @@ func (a *applier[T, S]) confirm() {
 		if f.missing {
 			continue
 		}
+		ref := a.confirmed(f)
 		if f.foreign {
 			a.record.forgetWritten()
+			ref.Adopted = true
 		}
-		a.set(a.confirmed(f))
+		a.set(ref)
+		a.tell(*f.observed)
 	}
 }
 
@@ -82,7 +85,7 @@ func (a *applier[T, S]) update(ctx context.Context, f *candidate[S]) error {
 	}
 	ref, _ := a.get(f.key)
 	observed := *f.observed
-	err := a.call(ctx, calls.Update, func(ctx context.Context) error { return a.Update(ctx, a.obj, ref, observed, a.desired) })
+	err := a.call(ctx, calls.Update, func(ctx context.Context) error { return a.Update(ctx, a.client, a.obj, ref, observed, a.desired) })
 	if err != nil {
 		return err
 	}
@@ -96,10 +99,12 @@ func (a *applier[T, S]) lookAgain(ctx context.Context, f *candidate[S]) error {
 	}
 	ref, _ := a.get(f.key)
 	observed, err := a.observe(ctx, ref)
-	if err == nil {
-		f.observed = &observed
+	if err != nil {
+		return err
 	}
-	return err
+	f.observed = &observed
+	a.tell(observed)
+	return nil
 }
 
 // createAll creates what is missing. The status records all of it before the first creation. later is the wait for the API to show what was
@@ -141,7 +146,7 @@ func (a *applier[T, S]) prepare(key string) (wasPending bool, err error) {
 	ref, recorded := a.get(key)
 	wasPending = recorded && ref.Pending
 	switch now := a.Clock.Now(); {
-	case wasPending && ref.ID == "" && a.Identity == ByID:
+	case a.isUnknown(ref):
 		return wasPending, a.unknown(ref)
 	case ref.Since != nil && now.Before(ref.Since.Add(a.Grace)):
 		return wasPending, &creatingError{ref, ref.Since.Add(a.Grace).Sub(now)}
@@ -163,7 +168,7 @@ func (a *applier[T, S]) create(ctx context.Context, f *candidate[S], wasPending 
 		return err
 	}
 	ref, _ := a.get(f.key)
-	id, err := calls.Ask(ctx, a.visit, calls.Create, func(ctx context.Context) (string, error) { return a.Create(ctx, a.obj, ref, a.desired) })
+	id, err := calls.Ask(ctx, a.visit, calls.Create, func(ctx context.Context) (string, error) { return a.Create(ctx, a.client, a.obj, ref, a.desired) })
 	switch {
 	case errors.Is(err, ErrExists):
 		return a.existsAlready(ctx, f, wasPending)
@@ -200,6 +205,7 @@ func (a *applier[T, S]) existsAlready(ctx context.Context, f *candidate[S], wasP
 		return reconcile.Wait(ReasonExists, firstLook, "%s was created by somebody else just now", f.key) // it has yet to be admitted
 	}
 	a.set(a.confirmed(f))
+	a.tell(observed)
 	return nil
 }
 
@@ -216,6 +222,11 @@ func (e *creatingError) Error() string {
 // Waiting implements [reconcile.Waiter].
 func (e *creatingError) Waiting() (reason string, after time.Duration) {
 	return ReasonCreating, e.after
+}
+
+// isUnknown reports whether nothing tells what became of a creation.
+func (p *pass[T, S]) isUnknown(ref Reference) bool {
+	return ref.Pending && ref.ID == "" && p.Identity == ByID
 }
 
 func (p *pass[T, S]) unknown(ref Reference) error {

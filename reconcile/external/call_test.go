@@ -62,16 +62,16 @@ func TestPanicIsAnErrorOfTheObject(t *testing.T) {
 		}, false, "Observe panicked", false},
 		"Create": {"it may have had an effect", func(r *external.Resource[*Account, entry], boom func()) {
 			inner := r.Create
-			r.Create = func(ctx context.Context, a *Account, ref external.Reference, desired entry) (string, error) {
+			r.Create = func(ctx context.Context, c client.Client, a *Account, ref external.Reference, desired entry) (string, error) {
 				boom()
-				return inner(ctx, a, ref, desired)
+				return inner(ctx, c, a, ref, desired)
 			}
 		}, false, "Create panicked", true},
 		"Delete": {"the finalizer stays", func(r *external.Resource[*Account, entry], boom func()) {
 			inner := r.Delete
-			r.Delete = func(ctx context.Context, a *Account, ref external.Reference) error {
+			r.Delete = func(ctx context.Context, c client.Client, a *Account, ref external.Reference) error {
 				boom()
-				return inner(ctx, a, ref)
+				return inner(ctx, c, a, ref)
 			}
 		}, true, "Delete panicked", false},
 		"Desired": {"it has what is sensitive in hand", func(r *external.Resource[*Account, entry], boom func()) {
@@ -247,12 +247,12 @@ func TestCallOfAPassThatEnds(t *testing.T) {
 func TestFunctionsMayUseThePass(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		inner := r.Create
-		r.Create = func(ctx context.Context, a *Account, ref external.Reference, desired entry) (string, error) {
+		r.Create = func(ctx context.Context, c client.Client, a *Account, ref external.Reference, desired entry) (string, error) {
 			a.Status.Login = "mine"
 			if err := reconcile.Checkpoint(ctx); err != nil {
 				return "", err
 			}
-			return inner(ctx, a, ref, desired)
+			return inner(ctx, c, a, ref, desired)
 		}
 	})
 	_, reason, _ := e.pass()

@@ -55,7 +55,9 @@ func TestManyAtOnce(t *testing.T) {
 				return entry{Quota: 1}, answer(ctx, a)
 			}
 			r.Adopt = func(*Account, entry) error { return nil }
-			r.Update = func(ctx context.Context, a *Account, _ external.Reference, _, _ entry) error { return answer(ctx, a) }
+			r.Update = func(ctx context.Context, _ client.Client, a *Account, _ external.Reference, _, _ entry) error {
+				return answer(ctx, a)
+			}
 		})
 		for i := range objects {
 			a := newAccount()

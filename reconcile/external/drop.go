@@ -25,6 +25,32 @@ func (p *pass[T, S]) dropFormer(ctx context.Context) error {
 	return nil
 }
 
+// settle finds out whether the former things that are recorded as pending exist. They are deleted only when the new ones are there,
+// which may take long. later is the wait for the API to show what may have been created.
+func (p *pass[T, S]) settle(ctx context.Context) (later, err error) {
+	for _, ref := range p.former() {
+		if !ref.Pending || p.isUnknown(ref) {
+			continue
+		}
+		switch observed, err := p.observe(ctx, ref); {
+		case errors.Is(err, ErrNotFound):
+			if wait := p.awaitGrace(ref); wait != nil {
+				later = wait
+			} else {
+				p.remove(ref.Key)
+			}
+		case err != nil:
+			return nil, err
+		case p.isOurs(ref, observed):
+			ref.Pending = false
+			p.set(ref)
+		default:
+			p.remove(ref.Key)
+		}
+	}
+	return later, nil
+}
+
 // dropAll deletes what belongs to the object. While all of it goes, the record stays as it is: the object goes with it.
 func (p *pass[T, S]) dropAll(ctx context.Context) (err error) {
 	var dropped []string
@@ -50,13 +76,14 @@ func (p *pass[T, S]) drop(ctx context.Context, ref Reference) error {
 	if err != nil || isShared {
 		return err
 	}
-	if ref.Pending {
-		if ref.ID == "" && p.Identity == ByID {
+	if ref.Pending || p.asks(ref) {
+		if p.isUnknown(ref) {
 			return p.unknown(ref)
 		}
 		switch observed, err := p.observe(ctx, ref); {
-		case errors.Is(err, ErrNotFound):
+		case errors.Is(err, ErrNotFound) && ref.Pending:
 			return p.awaitGrace(ref)
+		case errors.Is(err, ErrNotFound): // what was confirmed is deleted all the same: the API may be behind
 		case err != nil:
 			return err
 		case !p.isOurs(ref, observed):
@@ -66,7 +93,8 @@ func (p *pass[T, S]) drop(ctx context.Context, ref Reference) error {
 	if err := p.checkpoint(ctx); err != nil {
 		return err
 	}
-	if err := p.call(ctx, calls.Delete, func(ctx context.Context) error { return p.Delete(ctx, p.obj, ref) }); err != nil {
+	err = p.call(ctx, calls.Delete, func(ctx context.Context) error { return p.Delete(ctx, p.client, p.obj, ref) })
+	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
 	if p.DeletesAtOnce {

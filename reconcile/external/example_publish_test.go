@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile/external"
 )
@@ -19,7 +20,7 @@ func ExampleResource_publish() {
 				Data:       map[string][]byte{"login": []byte(state.Login), "key": nil}, // Issue returns the key
 			}
 		},
-		Issue: func(_ context.Context, _ *Account, ref external.Reference, _ entry) (map[string][]byte, error) {
+		Issue: func(_ context.Context, _ client.Client, _ *Account, ref external.Reference, _ entry) (map[string][]byte, error) {
 			return map[string][]byte{"key": []byte("the new key of " + ref.Key)}, nil // the former one is not valid any more
 		},
 	}

@@ -30,15 +30,15 @@ func ExampleNew() {
 		},
 		Desired: func(_ context.Context, _ client.Client, a *Account) (int, error) { return a.Spec.Quota, nil },
 		Differs: func(observed, desired int) bool { return observed != desired },
-		Create: func(_ context.Context, _ *Account, ref external.Reference, quota int) (string, error) {
+		Create: func(_ context.Context, _ client.Client, _ *Account, ref external.Reference, quota int) (string, error) {
 			accounts[ref.Key] = quota
 			return "", nil
 		},
-		Update: func(_ context.Context, _ *Account, ref external.Reference, _, quota int) error {
+		Update: func(_ context.Context, _ client.Client, _ *Account, ref external.Reference, _, quota int) error {
 			accounts[ref.Key] = quota
 			return nil
 		},
-		Delete: func(_ context.Context, _ *Account, ref external.Reference) error {
+		Delete: func(_ context.Context, _ client.Client, _ *Account, ref external.Reference) error {
 			delete(accounts, ref.Key)
 			return nil
 		},

@@ -203,8 +203,6 @@ func TestSurvivesEveryFault(t *testing.T) {
 			switch name {
 			case "retained":
 				options = append(options, reconciletest.SkipFindings("leaves something outside"))
-			case "taken": // whether the former thing is pending, while the new name is somebody else's
-				options = append(options, reconciletest.SkipFindings("depends on timing"))
 			}
 			var edits []func(*external.Resource[*Account, entry])
 			if name == "several" {

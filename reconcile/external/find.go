@@ -3,7 +3,6 @@ package external
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/external/internal/calls"
@@ -43,31 +42,52 @@ func (p *pass[T, S]) findOne(ctx context.Context, key string) (*candidate[S], er
 	case err != nil:
 		return nil, err
 	}
-	f := &candidate[S]{key: key, observed: &observed, foreign: !recorded || ref.Pending && !p.isOurs(ref, observed)}
+	f := &candidate[S]{key: key, observed: &observed, foreign: !recorded || !p.isOurs(ref, observed)}
 	if f.foreign {
 		err = p.adopt(f)
 	}
 	return f, err
 }
 
+// isOurs reports whether what was found is the thing that is recorded.
 func (p *pass[T, S]) isOurs(ref Reference, observed S) bool {
-	return p.IsOurs == nil || p.IsOurs(p.obj, ref, observed)
+	return !p.asks(ref) || p.IsOurs(p.obj, ref, observed)
 }
 
-// adopt returns an error if a thing that is not ours must not be taken over. Then it is not recorded any more.
+// asks reports whether IsOurs is asked of a thing that is recorded.
+func (p *pass[T, S]) asks(ref Reference) bool {
+	return p.IsOurs != nil && (ref.Pending || p.Identity == ByKey && !p.MarksOnlyPending && !ref.Adopted)
+}
+
+// adopt returns an error if a thing that is not ours must not be taken over. Then it is not recorded any more, unless ours was there before: if
+// somebody has taken our mark off, it can be put on again.
 func (p *pass[T, S]) adopt(f *candidate[S]) error {
 	err := ErrExists
 	if p.Adopt != nil {
 		err = p.Adopt(p.obj, *f.observed)
 	}
-	if err != nil {
+	if err != nil && p.isMissing(f.key) {
 		p.remove(f.key)
 	}
 	if errors.Is(err, ErrExists) {
-		return reconcile.Stalled(ReasonExists,
-			fmt.Errorf("%s exists and was not created for this object: it is left alone; choose another name, or delete it if nobody needs it", f.key))
+		return reconcile.Stalled(ReasonExists, &takenError{f.key})
 	}
 	return err
+}
+
+// takenError says that a key belongs to somebody else.
+type takenError struct{ key string }
+
+func (e *takenError) Error() string {
+	return e.key + " exists and was not created for this object: it is left alone; choose another name, or delete it if nobody needs it"
+}
+
+// Is reports that it is [ErrExists].
+func (e *takenError) Is(target error) bool { return target == ErrExists }
+
+// rests reports whether only a change leads to another outcome.
+func rests(err error) bool {
+	return err == nil || errors.Is(err, ErrExists) || calls.IsFinal(err)
 }
 
 // admit returns an error if one of the things must not be created or taken over. Then none of them is recorded any more.

@@ -41,7 +41,7 @@ func TestRecordsTheID(t *testing.T) {
 					}
 					return entry{}, external.ErrNotFound
 				}
-				r.Create = func(_ context.Context, a *Account, ref external.Reference, desired entry) (string, error) {
+				r.Create = func(_ context.Context, _ client.Client, a *Account, ref external.Reference, desired entry) (string, error) {
 					byID["id-1"] = entry{ID: "id-1", Login: ref.Key, Owner: a.Namespace + "/" + a.Name, Token: ref.Token, Quota: desired.Quota}
 					return "", errors.New("the answer is lost")
 				}

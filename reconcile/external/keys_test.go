@@ -3,6 +3,8 @@ package external_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +53,7 @@ func TestKeys(t *testing.T) {
 	}{
 		{"all are looked up before one is created", "alice@a,alice@b", []string{"get alice@a", "get alice@b", "create alice@a", "create alice@b"}},
 		{"nothing has changed", "alice@a,alice@b", nil},
-		{"the new one comes before the former one goes", "alice@b,alice@c", []string{"get alice@b", "get alice@c", "create alice@c", "remove alice@a", "get alice@a"}},
+		{"the new one comes before the former one goes", "alice@b,alice@c", []string{"get alice@b", "get alice@c", "create alice@c", "get alice@a", "remove alice@a", "get alice@a"}},
 		{"a former one is wanted again", "alice@a,alice@b,alice@c", []string{"get alice@a", "get alice@b", "get alice@c", "create alice@a"}},
 	} {
 		if e.object.Spec.Login != step.logins {
@@ -97,7 +99,7 @@ func TestRecreate(t *testing.T) {
 	require.Equal(t, []string{"get bob"}, calls, "nothing is deleted if the new one cannot become ours")
 	delete(e.api.entries, "bob")
 	calls, _, _ = e.pass()
-	require.Equal(t, []string{"get bob", "remove alice", "get alice", "create bob"}, calls)
+	require.Equal(t, []string{"get bob", "get alice", "remove alice", "get alice", "create bob"}, calls)
 }
 
 func TestAdmit(t *testing.T) {
@@ -194,19 +196,46 @@ func TestDeletion(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		shows  entry
-		atOnce bool
+		edit   func(*external.Resource[*Account, entry])
+		before bool     // the API shows it already before the deletion
 		calls  []string // the calls of two passes
 		want   string
 	}{
-		"slow":      {"it is going to be gone", entry{Owner: "default/alice"}, false, []string{"remove alice", "get alice", "remove alice", "get alice"}, external.ReasonDeleting},
-		"successor": {"somebody else was fast, and keeps it", entry{Owner: "somebody else"}, false, []string{"remove alice", "get alice"}, ""},
-		"at once":   {"the answer says that it is gone", entry{Owner: "default/alice"}, true, []string{"remove alice"}, ""},
+		"slow": {
+			"it is going to be gone", entry{Owner: "default/alice"}, func(*external.Resource[*Account, entry]) {}, false,
+			[]string{"get alice", "remove alice", "get alice", "get alice", "remove alice", "get alice"}, external.ReasonDeleting,
+		},
+		"successor": {
+			"somebody else was fast, and keeps it", entry{Owner: "somebody else"}, func(*external.Resource[*Account, entry]) {}, false,
+			[]string{"get alice", "remove alice", "get alice"}, "",
+		},
+		"theirs": {
+			"somebody has deleted ours, and somebody else has created another one", entry{Owner: "somebody else"}, func(*external.Resource[*Account, entry]) {}, true,
+			[]string{"get alice"}, "",
+		},
+		"without marks": {
+			"nothing tells whose it is", entry{Owner: "somebody else"}, func(r *external.Resource[*Account, entry]) { r.MarksOnlyPending, r.DeletesAtOnce = true, true }, true,
+			[]string{"remove alice"}, "",
+		},
+		"at once": {
+			"the answer says that it is gone", entry{Owner: "default/alice"}, func(r *external.Resource[*Account, entry]) { r.DeletesAtOnce = true }, false,
+			[]string{"get alice", "remove alice"}, "",
+		},
+		"not found": {
+			"a client may answer so", entry{Owner: "default/alice"}, func(r *external.Resource[*Account, entry]) {
+				r.DeletesAtOnce = true
+				r.Delete = func(context.Context, client.Client, *Account, external.Reference) error {
+					return fmt.Errorf("404: %w", external.ErrNotFound)
+				}
+			}, false,
+			[]string{"get alice"}, "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) { r.DeletesAtOnce = tc.atOnce })
+			e := newEnv(t, external.ByKey, tc.edit)
 			e.pass()
 			e.api.fail = func(call string) (before, after error) {
-				if call == "get alice" {
+				if call == "get alice" && (tc.before || slices.Contains(e.api.calls, "remove alice")) {
 					e.api.entries["alice"] = tc.shows
 				}
 				return nil, nil
@@ -352,7 +381,7 @@ func TestNoKeys(t *testing.T) {
 	keys = nil
 	e.edit(func(*Account) {})
 	calls, reason, _ := e.pass()
-	require.Equal(t, []string{"remove alice", "get alice"}, calls, "nothing is desired any more")
+	require.Equal(t, []string{"get alice", "remove alice", "get alice"}, calls, "nothing is desired any more")
 	require.Equal(t, "Succeeded", reason)
 	calls, _, _ = e.pass()
 	require.Empty(t, calls)

@@ -83,13 +83,13 @@ func TestCallMetrics(t *testing.T) {
 		of+"refused step=account verb=create 2",
 		of+"succeeded step=account verb=create 1",
 		of+"succeeded step=account verb=delete 1",
-		of+"succeeded step=account verb=observe 1",
+		of+"succeeded step=account verb=observe 2", // the update, and whose it is before the deletion
 		of+"succeeded step=account verb=update 1",
 		of+"throttled step=account verb=create 1",
 		of+"unreachable step=account verb=create 1",
 		of+"waiting step=account verb=create 1")
 	const duration = "call_duration_seconds kind=Account step=account verb="
-	requireSeries(t, r, "each call has a duration", "call_duration", duration+"create 7", duration+"delete 1", duration+"observe 10", duration+"update 1")
+	requireSeries(t, r, "each call has a duration", "call_duration", duration+"create 7", duration+"delete 1", duration+"observe 11", duration+"update 1")
 }
 
 func TestWaitingMetric(t *testing.T) {

@@ -86,8 +86,15 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 	if err := p.claim(ctx); err != nil {
 		return err
 	}
+	later, err := p.settle(ctx)
+	if err != nil {
+		return err
+	}
 	found, err := p.find(ctx)
 	if err != nil {
+		if later != nil && rests(err) {
+			return later
+		}
 		return err
 	}
 	if p.Recreate {
@@ -125,6 +132,7 @@ func (p *pass[T, S]) look(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
+		p.tell(observed)
 		found = append(found, &candidate[S]{key: key, observed: &observed})
 	}
 	if err := (publishing[T, S]{p}).publish(ctx); err != nil {
@@ -152,20 +160,19 @@ func (p *pass[T, S]) ready(found []*candidate[S], desired S) (first error) {
 	return first
 }
 
-// observe returns the state of a thing. If the API could not find it by what is recorded, it does not exist.
+// observe returns the state of a thing, whose it may be. If the API could not find it by what is recorded, it does not exist.
 func (p *pass[T, S]) observe(ctx context.Context, ref Reference) (observed S, err error) {
 	if ref.ID == "" && (p.Identity == ByID || p.Identity == ByToken && ref.Token == "") {
 		return observed, ErrNotFound
 	}
-	observed, err = calls.Ask(ctx, p.visit, calls.Observe, func(ctx context.Context) (S, error) { return p.Observe(ctx, p.client, p.obj, ref) })
-	if err != nil || !slices.Contains(p.keys, ref.Key) {
-		return observed, err
-	}
-	p.seen = observed
-	if p.Observed != nil {
+	return calls.Ask(ctx, p.visit, calls.Observe, func(ctx context.Context) (S, error) { return p.Observe(ctx, p.client, p.obj, ref) })
+}
+
+// tell tells the author of what was observed under a desired key.
+func (p *pass[T, S]) tell(observed S) {
+	if p.seen = observed; p.Observed != nil {
 		p.Observed(p.obj, observed)
 	}
-	return observed, nil
 }
 
 // call makes a call to the API that returns only an error.

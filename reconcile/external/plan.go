@@ -115,7 +115,7 @@ func (p planning[T, S]) compared(ctx context.Context, ref Reference) preview.Cha
 		return p.refused(ref, err)
 	case p.observesOnly():
 		return p.change(ref, preview.None)
-	case f.missing && ref.Pending && ref.ID == "" && p.Identity == ByID:
+	case f.missing && p.isUnknown(ref):
 		return p.refused(ref, p.unknown(ref))
 	case f.missing:
 		return p.change(ref, preview.Create)

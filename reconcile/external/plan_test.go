@@ -81,7 +81,7 @@ func TestPreview(t *testing.T) {
 		"created only": {
 			"it is not changed", ours, func(r *external.Resource[*Account, entry]) {
 				r.CreateOnly = func(*Account) bool { return true }
-			}, map[string]entry{"alice": other},
+			}, map[string]entry{"alice": {Login: "alice", Owner: "default/alice", Quota: 9}},
 			[]string{"none alice"}, []string{"none alice"},
 		},
 		"must exist": {

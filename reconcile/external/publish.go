@@ -211,7 +211,7 @@ func (p publishing[T, S]) issue(ctx context.Context) (values map[string][]byte, 
 	}
 	ref, _ := p.get(p.keys[0])
 	seen := p.seen
-	return calls.Ask(ctx, p.visit, calls.Issue, func(ctx context.Context) (map[string][]byte, error) { return p.Issue(ctx, p.obj, ref, seen) })
+	return calls.Ask(ctx, p.visit, calls.Issue, func(ctx context.Context) (map[string][]byte, error) { return p.Issue(ctx, p.client, p.obj, ref, seen) })
 }
 
 func readSecret(ctx context.Context, c client.Reader, name client.ObjectKey) (*corev1.Secret, error) {

@@ -41,7 +41,7 @@ func publishing(d *issuer, p *reconciletest.Process) external.Resource[*Account,
 			Data:       map[string][]byte{"login": []byte(state.Login), "password": nil},
 		}
 	}
-	r.Issue = func(ctx context.Context, a *Account, ref external.Reference, state entry) (values map[string][]byte, err error) {
+	r.Issue = func(ctx context.Context, _ client.Client, a *Account, ref external.Reference, state entry) (values map[string][]byte, err error) {
 		err = p.Effect(ctx, "issue "+ref.Key, func() error {
 			name := a.Status.Account.Issued
 			if !d.remembers || !slices.Contains(d.issued, name) {

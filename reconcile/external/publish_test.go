@@ -78,7 +78,7 @@ func (p *publishEnv) begin() {
 			StringData: map[string]string{"login": state.Login}, Data: map[string][]byte{"password": nil},
 		}
 	}
-	r.Issue = func(_ context.Context, _ *Account, ref external.Reference, _ entry) (values map[string][]byte, err error) {
+	r.Issue = func(_ context.Context, _ client.Client, _ *Account, ref external.Reference, _ entry) (values map[string][]byte, err error) {
 		err = p.api.call("issue "+ref.String(), func() error {
 			p.passwords++
 			values = map[string][]byte{"password": fmt.Appendf(nil, "pass-%d", p.passwords)}
@@ -154,7 +154,7 @@ func TestPublish(t *testing.T) {
 		}, []string{"get alice", "create alice", "get alice", "issue alice"}, "pass-2", true},
 		"renamed": {"the Secret is of the new account before the former one goes", func(p *publishEnv) {
 			p.edit(func(a *Account) { a.Spec.Login = "bob" })
-		}, []string{"get bob", "create bob", "get bob", "issue bob", "remove alice", "get alice"}, "pass-2", true},
+		}, []string{"get bob", "create bob", "get bob", "issue bob", "get alice", "remove alice", "get alice"}, "pass-2", true},
 		"restored": {"an old Secret has another name than the one that is recorded", func(p *publishEnv) {
 			old := p.secret().DeepCopy()
 			p.delete()
@@ -297,7 +297,9 @@ func TestNothingSecretIsShown(t *testing.T) {
 // TestIssueReturnsTooLittle is about a mistake of an author.
 func TestIssueReturnsTooLittle(t *testing.T) {
 	p := newPublishEnv(t)
-	p.step.Issue = func(context.Context, *Account, external.Reference, entry) (map[string][]byte, error) { return nil, nil }
+	p.step.Issue = func(context.Context, client.Client, *Account, external.Reference, entry) (map[string][]byte, error) {
+		return nil, nil
+	}
 	_, reason, _ := p.pass()
 	require.Equal(t, external.ReasonPublishing, reason)
 	require.Zero(t, p.writes)

@@ -26,6 +26,10 @@ type Reference struct {
 	// +optional
 	Pending bool `json:"pending,omitempty"`
 
+	// Adopted is true if it existed before, and was taken over.
+	// +optional
+	Adopted bool `json:"adopted,omitempty"`
+
 	// Since is when the creation was begun.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
@@ -47,7 +51,7 @@ type Record struct {
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// Generation is the generation of the object at the last pass that succeeded.
+	// Generation is the generation of the object at the last pass that succeeded or was refused for good.
 	// +optional
 	Generation int64 `json:"observedGeneration,omitempty"`
 
@@ -76,6 +80,10 @@ func (r *Record) present() []Reference {
 
 // all returns everything that is recorded.
 func (r *Record) all() []Reference { return slices.Concat(r.present(), r.Former) }
+
+// Keys returns the keys of everything that is recorded, also of what is to be deleted. A field index of them, and of the desired keys, finds
+// the objects for [Resource.Others].
+func (r *Record) Keys() []string { return keysOf(r.all()) }
 
 // forgetWritten removes what the record says of the contents of the things. Then all of it is written again.
 func (r *Record) forgetWritten() { r.Version, r.Issued, r.Published = "", "", "" }

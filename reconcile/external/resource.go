@@ -73,13 +73,13 @@ type Resource[T client.Object, S any] struct {
 	Differs func(observed, desired S) bool
 
 	// Create creates the thing, and returns its ID, if the API gives one. It returns [ErrExists] if the key is taken.
-	Create func(ctx context.Context, obj T, ref Reference, desired S) (id string, err error)
+	Create func(ctx context.Context, c client.Client, obj T, ref Reference, desired S) (id string, err error)
 
 	// Update changes the observed state into the desired one. If the API takes only whole states, fill what is unset from the observed one.
-	Update func(ctx context.Context, obj T, ref Reference, observed, desired S) error
+	Update func(ctx context.Context, c client.Client, obj T, ref Reference, observed, desired S) error
 
-	// Delete deletes the thing. It succeeds if there is none.
-	Delete func(ctx context.Context, obj T, ref Reference) error
+	// Delete deletes the thing. If there is none, it returns nil or [ErrNotFound].
+	Delete func(ctx context.Context, c client.Client, obj T, ref Reference) error
 
 	// DeletesAtOnce is for an API in which the thing is gone when Delete returns, such as a statement of SQL. Default: after Delete the
 	// thing is observed until it is gone.
@@ -90,10 +90,15 @@ type Resource[T client.Object, S any] struct {
 	// reports nothing. Optional.
 	Version func(ctx context.Context, c client.Client, obj T) (string, error)
 
-	// IsOurs reports whether what was found was created for obj, such as by a tag with the UID of obj or with the token. It is asked of what was
-	// found for a pending record, and of what the API shows under a key after it was deleted. Optional: without it, what is found is
-	// taken to be ours, since nothing was there right before.
+	// IsOurs reports whether what was found was created for obj, such as by a tag with the UID of obj or with the token. It is asked before
+	// anything that the record names is changed or deleted, but for what was taken over: somebody may have deleted ours, and somebody else may
+	// have created another thing of the name. Optional, and recommended: without it, what is found is taken to be ours, since nothing was there right
+	// before it was created.
 	IsOurs func(obj T, ref Reference, observed S) bool
+
+	// MarksOnlyPending says that the mark which IsOurs looks for is taken off when the creation is confirmed, since the API has no room for
+	// it. IsOurs is then asked only of what is recorded as pending.
+	MarksOnlyPending bool
 
 	// Adopt returns nil if obj may take over what exists and is not recorded, and else an error, such as [ErrExists]. It should ask for a
 	// request in the object, and for a proof in the observed state. Optional: without it nothing is taken over.
@@ -129,8 +134,9 @@ type Resource[T client.Object, S any] struct {
 	// exists is taken over by Adopt, and is then updated and deleted as usual. Optional.
 	MustExist func(obj T) bool
 
-	// Observed is told of the state after each observation of what is desired. With it, the thing is observed once more after each creation and update. It may
-	// change the status of obj, for example by an address or a default that the API chose. Optional.
+	// Observed is told of the state of the thing after each observation, unless it is somebody else's. With it, the thing is observed once more after
+	// each creation and update. It may change the status of obj, for example by an address or a default that the API chose. With ObserveOnly it is
+	// told of whatever has the key. Optional.
 	Observed func(obj T, state S)
 
 	// Ready returns an error while a thing that is as desired cannot be used yet, such as [reconcile.Wait] while the API still prepares
@@ -150,7 +156,7 @@ type Resource[T client.Object, S any] struct {
 	// left empty. It is called after the creation, and whenever the Secret does not have what it returned last: if the process has died
 	// before the Secret was written, or if somebody has changed or deleted it. So it must make invalid what it issued before, and the answer
 	// to a creation is not needed. Optional.
-	Issue func(ctx context.Context, obj T, ref Reference, observed S) (map[string][]byte, error)
+	Issue func(ctx context.Context, c client.Client, obj T, ref Reference, observed S) (map[string][]byte, error)
 
 	// Server returns the server that has the thing, if there are several. A server that does not answer is spared: for a second at first, and
 	// at most for 15 seconds, no object calls it. Then one tries, while the others wait. Objects of other servers go on. Optional.

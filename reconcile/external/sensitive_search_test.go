@@ -208,13 +208,13 @@ func newSearch(t *testing.T, w *web) *search {
 			return login{a.Spec.Login, reconcile.Sensitive(secret)}, nil
 		},
 		Differs: func(_, _ login) bool { return true },
-		Create: func(ctx context.Context, _ *Account, _ external.Reference, desired login) (string, error) {
+		Create: func(ctx context.Context, _ client.Client, _ *Account, _ external.Reference, desired login) (string, error) {
 			return "", w.send(ctx, http.MethodPut, desired)
 		},
-		Update: func(ctx context.Context, _ *Account, _ external.Reference, _, desired login) error {
+		Update: func(ctx context.Context, _ client.Client, _ *Account, _ external.Reference, _, desired login) error {
 			return w.send(ctx, http.MethodPut, desired)
 		},
-		Delete: func(ctx context.Context, a *Account, _ external.Reference) error {
+		Delete: func(ctx context.Context, _ client.Client, a *Account, _ external.Reference) error {
 			return w.send(ctx, http.MethodDelete, login{a.Spec.Login, reconcile.Sensitive(secret)})
 		},
 	})

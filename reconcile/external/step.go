@@ -91,15 +91,14 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 	name := client.ObjectKeyFromObject(obj)
 	last, now, published := s.synced.get(name, obj.GetUID()), s.Clock.Now(), publishing[T, S]{p}.isPublished(ctx)
 	if due := last.at.Add(p.every); p.isAsAfter(last) && now.Before(due) && published && !reconcile.Requested(ctx) {
-		p.record.Generation = obj.GetGeneration() // the status patch of that pass may have been refused
-		p.store()
+		p.store()             // a former key may be desired again
 		s.calls.EndWait(name) // a poll that was put off may not be due any more
 		return p.success(due.Sub(now))
 	}
 	p.visit.SetUrgent(reconcile.Requested(ctx) || p.isChanged() || !published)
 	before := keysOf(p.all)
 	err = p.visit.Do(ctx, p.sync)
-	if err == nil {
+	if rests(err) {
 		p.record.Generation = obj.GetGeneration()
 	}
 	p.store()
@@ -151,6 +150,9 @@ func (s *Step[T, S]) Forget(name types.NamespacedName) {
 	s.secrets.forget(name)
 	s.calls.EndWait(name)
 }
+
+// StatusNotWritten makes the next pass observe again: what [Resource.Observed] has put into the status is lost. The reconciler calls it.
+func (s *Step[T, S]) StatusNotWritten(name types.NamespacedName) { s.synced.forget(name) }
 
 // keysOf returns the keys of what is desired, sorted, each one once.
 func (s *Step[T, S]) keysOf(obj T) []string {

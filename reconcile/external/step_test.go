@@ -152,7 +152,7 @@ func TestQuietPass(t *testing.T) {
 	e.clock.SetTime(e.clock.Now().Add(10 * time.Minute))
 	calls, _, _ = e.pass()
 	require.Equal(t, []string{"get alice"}, calls, "it is due")
-	e.api.entries["alice"] = entry{Quota: 9}
+	e.api.entries["alice"] = entry{Owner: "default/alice", Quota: 9}
 	e.edit(func(a *Account) {
 		a.Annotations = map[string]string{reconcile.RequestedAnnotation: "now"}
 		a.Generation--
@@ -249,7 +249,7 @@ func TestNothingIsDoneWithoutACheckpoint(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t, external.ByKey, nil)
 			if tc.record.Key != "" {
-				e.api.entries["alice"] = entry{Quota: 9}
+				e.api.entries["alice"] = entry{Owner: "default/alice", Quota: 9}
 			}
 			e.object.Status.Account = tc.record
 			err := tc.call(t.Context(), external.New(resource(e.api, external.ByKey)), e.Client, e.object)
@@ -336,7 +336,7 @@ func TestDeletionWaitsForTheAPI(t *testing.T) {
 	require.Equal(t, 5*time.Second, after)
 	e.api.fail = nil
 	calls, _, _ := e.pass()
-	require.Equal(t, []string{"remove alice", "get alice"}, calls)
+	require.Equal(t, []string{"get alice", "remove alice", "get alice"}, calls)
 	require.Zero(t, e.step.Remembered(), "nothing is remembered of an object that is gone")
 	require.Error(t, e.Get(t.Context(), e.name(), e.object), "the object is gone")
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile/external"
 )
@@ -19,9 +20,9 @@ func TestUnsetFieldsComeToRest(t *testing.T) {
 		r.Differs = func(observed, desired entry) bool { return desired.Quota != 0 && observed.Quota != desired.Quota }
 		r.Observed = func(_ *Account, state entry) { shown = state.Quota }
 		create := r.Create
-		r.Create = func(ctx context.Context, a *Account, ref external.Reference, desired entry) (string, error) {
+		r.Create = func(ctx context.Context, c client.Client, a *Account, ref external.Reference, desired entry) (string, error) {
 			desired.Quota = cmp.Or(desired.Quota, chosen)
-			return create(ctx, a, ref, desired)
+			return create(ctx, c, a, ref, desired)
 		}
 	})
 	e.object.Spec.Quota = 0

@@ -35,11 +35,11 @@ func accounts(observed *atomic.Int32, quotas map[string]int, observes bool) step
 		},
 		Desired: func(context.Context, client.Client, *budget) (int, error) { return 2, nil },
 		Differs: func(observed, desired int) bool { return observed != desired },
-		Create: func(context.Context, *budget, external.Reference, int) (string, error) {
+		Create: func(context.Context, client.Client, *budget, external.Reference, int) (string, error) {
 			return "", refused()
 		},
-		Update:         func(context.Context, *budget, external.Reference, int, int) error { return refused() },
-		Delete:         func(context.Context, *budget, external.Reference) error { return refused() },
+		Update:         func(context.Context, client.Client, *budget, external.Reference, int, int) error { return refused() },
+		Delete:         func(context.Context, client.Client, *budget, external.Reference) error { return refused() },
 		ObserveInPlans: observes,
 	})
 	return steps{reconcile.Named("account", step, reconcile.Finalizer("example.com/account"))}

@@ -39,13 +39,13 @@ func registration(r *registry.Client) reconcile.Step[*storev1alpha1.Cache] {
 			return fmt.Sprintf("%s:%d", primary(c), serverPortNumber), nil
 		},
 		Differs: func(observed, desired string) bool { return observed != desired },
-		Create: func(ctx context.Context, c *storev1alpha1.Cache, _ external.Reference, address string) (id string, err error) {
+		Create: func(ctx context.Context, _ client.Client, c *storev1alpha1.Cache, _ external.Reference, address string) (id string, err error) {
 			return "", r.Put(ctx, client.ObjectKeyFromObject(c), address)
 		},
-		Update: func(ctx context.Context, c *storev1alpha1.Cache, _ external.Reference, _, address string) error {
+		Update: func(ctx context.Context, _ client.Client, c *storev1alpha1.Cache, _ external.Reference, _, address string) error {
 			return r.Put(ctx, client.ObjectKeyFromObject(c), address)
 		},
-		Delete: func(ctx context.Context, c *storev1alpha1.Cache, _ external.Reference) error {
+		Delete: func(ctx context.Context, _ client.Client, c *storev1alpha1.Cache, _ external.Reference) error {
 			return r.Delete(ctx, client.ObjectKeyFromObject(c))
 		},
 		Adopt:    func(*storev1alpha1.Cache, string) error { return nil }, // nobody else uses the names of Caches

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
@@ -19,11 +18,6 @@ func IndexUsers(obj client.Object) []string {
 		return nil
 	}
 	return slices.Compact([]string{u.Spec.User, u.Status.User})
-}
-
-// enqueueSameUser enqueues the DatabaseUsers that may go on because of a change of u.
-func (o *Operator) enqueueSameUser(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser) []ctrl.Request {
-	return external.New(o.resource()).Waiting(ctx, r, u)
 }
 
 // others returns the DatabaseUsers of a user name that this operator serves.

@@ -60,11 +60,12 @@ const workers = 4
 
 // Steps returns the steps of a pass over a DatabaseUser.
 func (o *Operator) Steps() []reconcile.NamedStep[*userv1alpha1.DatabaseUser] {
+	step := &account{external.New(o.resource()), o}
 	return []reconcile.NamedStep[*userv1alpha1.DatabaseUser]{
-		reconcile.Named("account", &account{external.New(o.resource()), o},
+		reconcile.Named("account", step,
 			reconcile.Finalizer(Finalizer),
 			reconcile.Reads(&corev1.Secret{}, secretOf),
-			reconcile.Watching(&userv1alpha1.DatabaseUser{}, o.enqueueSameUser)),
+			reconcile.Watching(&userv1alpha1.DatabaseUser{}, step.Waiting)),
 	}
 }
 

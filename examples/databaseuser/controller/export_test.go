@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	"github.com/opblocks/opblocks/reconcile/external"
 )
 
 // Events returns the predicate of the controller's wiring.
@@ -15,7 +16,7 @@ func (o *Operator) Events() predicate.Predicate { return o.events() }
 
 // EnqueueSameUser returns which DatabaseUsers a change of u enqueues.
 func (o *Operator) EnqueueSameUser(ctx context.Context, r client.Reader, u *userv1alpha1.DatabaseUser) []ctrl.Request {
-	return o.enqueueSameUser(ctx, r, u)
+	return external.New(o.resource()).Waiting(ctx, r, u)
 }
 
 // MaxCircle is the largest number of DatabaseUsers in a circle that is resolved.

@@ -32,7 +32,7 @@ func (o *Operator) resource() external.Resource[*userv1alpha1.DatabaseUser, stat
 		Record: o.record, Save: o.save, Keys: keys, Group: userOf, Others: o.others,
 		Observe: o.observe, Desired: o.desired, Differs: differs,
 		Create: o.create, Update: o.update, Delete: o.drop, DeletesAtOnce: true,
-		Version: passwordVersion, IsOurs: o.isOurs, Adopt: o.adopt, Admit: o.admit, Ready: o.ready,
+		Version: passwordVersion, IsOurs: o.isOurs, MarksOnlyPending: true, Adopt: o.adopt, Admit: o.admit, Ready: o.ready,
 		Retain: func(u *userv1alpha1.DatabaseUser) bool {
 			return u.Spec.DeletionPolicy == userv1alpha1.DeletionRetain && !o.isWanted(u)
 		},
@@ -95,7 +95,7 @@ func differs(s, want state) bool {
 }
 
 // create creates an account, with our mark.
-func (o *Operator) create(ctx context.Context, u *userv1alpha1.DatabaseUser, ref external.Reference, want state) (string, error) {
+func (o *Operator) create(ctx context.Context, _ client.Client, u *userv1alpha1.DatabaseUser, ref external.Reference, want state) (string, error) {
 	w, marked := accountOf(ref.Key), want.settings
 	marked.Mark = markOf(u)
 	err := o.Database.Create(ctx, w, want.password, marked)
@@ -112,7 +112,7 @@ func (o *Operator) create(ctx context.Context, u *userv1alpha1.DatabaseUser, ref
 }
 
 // update changes the password if it may be another one, then the settings, which takes off the mark, then the grants.
-func (o *Operator) update(ctx context.Context, u *userv1alpha1.DatabaseUser, _ external.Reference, s, want state) error {
+func (o *Operator) update(ctx context.Context, _ client.Client, u *userv1alpha1.DatabaseUser, _ external.Reference, s, want state) error {
 	if u.Status.PasswordVersion != want.version || s.passwordChanged || s.Fingerprint.Differs(want.password) {
 		if err := o.Database.SetPassword(ctx, s.account, want.password); err != nil {
 			return provisionError(err)
@@ -149,7 +149,7 @@ func (o *Operator) applyGrants(ctx context.Context, u *userv1alpha1.DatabaseUser
 	return nil
 }
 
-func (o *Operator) drop(ctx context.Context, u *userv1alpha1.DatabaseUser, ref external.Reference) error {
+func (o *Operator) drop(ctx context.Context, _ client.Client, u *userv1alpha1.DatabaseUser, ref external.Reference) error {
 	o.fingerprints.forget(u) // the others are remembered again at the end of the pass
 	return provisionError(o.Database.Drop(ctx, accountOf(ref.Key)))
 }

@@ -73,7 +73,10 @@ type panicError struct{ error }
 func (panicError) Reason() string { return ReasonPanicked }
 
 // IsRefused reports whether an error says that the request had no effect.
-func IsRefused(err error) bool { return is[*refusedError](err) || is[*throttledError](err) }
+func IsRefused(err error) bool { return IsFinal(err) || is[*throttledError](err) }
+
+// IsFinal reports whether an error was made by [Refused].
+func IsFinal(err error) bool { return is[*refusedError](err) }
 
 // isNetwork reports whether an error is of the network: the client of net/http and the connections of package net return such.
 func isNetwork(err error) bool { return is[net.Error](err) && !errors.Is(err, context.Canceled) }

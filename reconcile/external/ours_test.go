@@ -1,0 +1,160 @@
+package external_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/opblocks/opblocks/reconcile/external"
+)
+
+// TestSuccessorIsLeftAlone has a thing that somebody has deleted, and another one under its key.
+func TestSuccessorIsLeftAlone(t *testing.T) {
+	theirs := entry{Login: "alice", Owner: "somebody else", Quota: 7}
+	adopt := func(*Account, entry) error { return nil }
+	for name, tc := range map[string]struct {
+		reason string
+		edit   func(*external.Resource[*Account, entry])
+		calls  []string
+		want   string // the reason
+		shown  []int  // what Observed was told
+	}{
+		"marked":       {"it has not our mark", func(*external.Resource[*Account, entry]) {}, []string{"get alice"}, external.ReasonExists, []int{1}},
+		"taken over":   {"Adopt accepts it", func(r *external.Resource[*Account, entry]) { r.Adopt = adopt }, []string{"get alice", "update alice", "get alice"}, "Succeeded", []int{1, 7, 1}},
+		"without mark": {"nothing tells whose it is", func(r *external.Resource[*Account, entry]) { r.MarksOnlyPending = true }, []string{"get alice", "update alice", "get alice"}, "Succeeded", []int{1, 7, 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var shown []int
+			e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
+				r.Observed = func(_ *Account, state entry) { shown = append(shown, state.Quota) }
+				tc.edit(r)
+			})
+			e.pass()
+			e.api.entries["alice"] = theirs
+			e.clock.SetTime(e.clock.Now().Add(time.Hour))
+			calls, reason, _ := e.pass()
+			require.Equal(t, tc.calls, calls, tc.reason)
+			require.Equal(t, tc.want, reason)
+			require.Equal(t, tc.shown, shown)
+		})
+	}
+}
+
+// TestMarkIsPutOnAgain has a thing whose mark somebody has taken off. It is not ours while the mark is missing.
+func TestMarkIsPutOnAgain(t *testing.T) {
+	e := newEnv(t, external.ByKey, nil)
+	e.pass()
+	ours := e.api.entries["alice"]
+	e.api.entries["alice"] = entry{Login: "alice"}
+	e.clock.SetTime(e.clock.Now().Add(time.Hour))
+	_, reason, _ := e.pass()
+	require.Equal(t, external.ReasonExists, reason)
+	e.api.entries["alice"] = ours
+	e.clock.SetTime(e.clock.Now().Add(time.Hour))
+	_, reason, _ = e.pass()
+	require.Equal(t, "Succeeded", reason, "the record still says that it was created here")
+}
+
+// TestAdoptedIsNotAsked has a thing that was taken over, and that got no mark of ours.
+func TestAdoptedIsNotAsked(t *testing.T) {
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
+		r.Adopt = func(a *Account, _ entry) error {
+			if a.Spec.Adopt {
+				return nil
+			}
+			return external.ErrExists
+		}
+	})
+	e.api.entries["alice"] = entry{Login: "alice", Owner: "somebody else", Quota: 1}
+	e.edit(func(a *Account) { a.Spec.Adopt = true })
+	_, reason, _ := e.pass()
+	require.Equal(t, "Succeeded", reason)
+	require.True(t, e.object.Status.Account.Adopted)
+	e.edit(func(a *Account) { a.Spec.Adopt = false })
+	_, reason, _ = e.pass()
+	require.Equal(t, "Succeeded", reason, "the request is needed only once")
+	require.NoError(t, e.Delete(t.Context(), e.object))
+	e.pass()
+	require.Empty(t, e.api.entries)
+}
+
+// TestOthersAreNotShown has a key that somebody else has: what it holds is not for whoever may read the object.
+func TestOthersAreNotShown(t *testing.T) {
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
+		r.Observed = func(*Account, entry) { t.Error("Observed is told of what is somebody else's") }
+	})
+	e.api.entries["alice"] = entry{Login: "alice", Owner: "somebody else", Quota: 7}
+	_, reason, _ := e.pass()
+	require.Equal(t, external.ReasonExists, reason)
+}
+
+// TestFormerIsSettled changes the key after a creation whose answer was lost, to a key that somebody else has. What became of the creation is
+// recorded, although its thing is not deleted before the new one exists.
+func TestFormerIsSettled(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason      string
+		left        *entry // what is there under the former key
+		wantPending bool
+		want        int // the number of former things
+	}{
+		"ours":    {"it was created", &entry{Login: "alice", Owner: "default/alice"}, false, 1},
+		"theirs":  {"somebody else was faster", &entry{Login: "alice", Owner: "somebody else"}, false, 0},
+		"nothing": {"it was not created", nil, false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t, external.ByKey, nil)
+			e.api.entries["bob"] = entry{Login: "bob", Owner: "somebody else"}
+			if tc.left != nil {
+				e.api.entries["alice"] = *tc.left
+			}
+			e.edit(func(a *Account) { a.Spec.Login = "bob" })
+			e.object.Status.Account = external.Record{Reference: external.Reference{Key: "alice", Pending: true}}
+			require.NoError(t, e.Status().Update(t.Context(), e.object))
+			_, reason, _ := e.pass()
+			require.Equal(t, external.ReasonExists, reason)
+			former := e.object.Status.Account.Former
+			require.Len(t, former, tc.want, tc.reason)
+			if tc.want > 0 {
+				require.False(t, former[0].Pending)
+			}
+		})
+	}
+}
+
+// TestStatusIsWrittenInTheEnd refuses the status write after a pass that has found a change: what Observed has put into the status is not lost.
+func TestStatusIsWrittenInTheEnd(t *testing.T) {
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
+		r.Differs = func(entry, entry) bool { return false }
+		r.Observed = func(a *Account, state entry) { a.Status.Login = state.Token }
+	})
+	isRefused := false
+	inner, _ := e.Client.(client.WithWatch)
+	e.Client = interceptor.NewClient(inner, interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			if isRefused {
+				return errors.New("refused")
+			}
+			return c.SubResource(sub).Patch(ctx, obj, patch, options...)
+		},
+	})
+	e.restart()
+	e.pass()
+	changed := e.api.entries["alice"]
+	changed.Token = "chosen"
+	e.api.entries["alice"] = changed
+	e.clock.SetTime(e.clock.Now().Add(time.Hour))
+	isRefused = true
+	calls, _, _ := e.pass()
+	require.Equal(t, []string{"get alice"}, calls)
+	isRefused = false
+	calls, _, _ = e.pass()
+	require.Equal(t, []string{"get alice"}, calls, "it is observed again")
+	require.Equal(t, "chosen", e.object.Status.Login)
+	calls, _, _ = e.pass()
+	require.Empty(t, calls)
+}
