@@ -17,12 +17,18 @@ type candidate[S any] struct {
 	wasFaster bool // it was created by an earlier pass, whose version is unknown
 }
 
-// find observes the desired things. It returns an error if one of them must not become ours. It changes nothing, neither outside nor in
-// the record, but for what is recorded and turns out to belong to somebody else.
-func (p *pass[T, S]) find(ctx context.Context) ([]*candidate[S], error) {
-	var found []*candidate[S]
+// find observes the desired things, and the former ones that may not exist. It returns an error if a desired one must not become ours. It changes
+// nothing outside. In the record it changes what turns out to exist, not to exist, or to belong to somebody else.
+func (p *pass[T, S]) find(ctx context.Context) (found []*candidate[S], err error) {
+	later, err := p.settle(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, key := range p.keys {
 		f, err := p.findOne(ctx, key)
+		if later != nil && err != nil && rests(err) {
+			return nil, later
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -373,12 +373,18 @@ func TestKeysInAnyOrder(t *testing.T) {
 }
 
 func TestNoKeys(t *testing.T) {
-	keys := []string{"alice"}
+	keys, missing := []string{"alice"}, error(nil)
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Key, r.Keys = nil, func(*Account) []string { return keys }
+		r.Version = func(context.Context, client.Client, *Account) (string, error) { return "", missing }
+		desired := r.Desired
+		r.Desired = func(ctx context.Context, c client.Client, a *Account) (entry, error) {
+			wanted, err := desired(ctx, c, a)
+			return wanted, errors.Join(err, missing)
+		}
 	})
 	e.pass()
-	keys = nil
+	keys, missing = nil, errors.New("the Secret is gone") // it is not needed
 	e.edit(func(*Account) {})
 	calls, reason, _ := e.pass()
 	require.Equal(t, []string{"get alice", "remove alice", "get alice"}, calls, "nothing is desired any more")

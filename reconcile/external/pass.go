@@ -79,22 +79,18 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 	if p.observesOnly() {
 		return p.look(ctx)
 	}
-	desired, err := p.Desired(ctx, p.client, p.obj)
-	if err != nil {
-		return err
+	var desired S
+	if len(p.keys) > 0 {
+		var err error
+		if desired, err = p.Desired(ctx, p.client, p.obj); err != nil {
+			return err
+		}
 	}
 	if err := p.claim(ctx); err != nil {
 		return err
 	}
-	later, err := p.settle(ctx)
-	if err != nil {
-		return err
-	}
 	found, err := p.find(ctx)
 	if err != nil {
-		if later != nil && rests(err) {
-			return later
-		}
 		return err
 	}
 	if p.Recreate {

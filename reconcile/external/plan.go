@@ -35,7 +35,9 @@ func (s *Step[T, S]) Preview(ctx context.Context, c client.Client, obj T) (chang
 	for _, ref := range p.former() {
 		former := p.change(ref, preview.Delete)
 		former.Effects = []string{"it is deleted outside of the cluster, with what it holds"}
-		former.After = p.names(p.keys) + " is there"
+		if len(p.keys) > 0 {
+			former.After = p.names(p.keys) + " is there"
+		}
 		changes = append(changes, former)
 	}
 	return changes, nil

@@ -46,8 +46,9 @@ type Resource[T client.Object, S any] struct {
 	Key func(obj T) string
 
 	// Keys takes the place of Key if an object has several things, one for each key, such as an account on several hosts. All of them
-	// have the same desired state, or [Resource.Create] and [Resource.Update] choose from it by the key of the reference. The order of the
-	// keys does not matter, and a key that occurs twice counts once. Optional.
+	// have the same desired state, or [Resource.Create] and [Resource.Update] choose from it by the key of the reference. If there are
+	// none, all that obj had is deleted, and neither Desired nor Version is called. The order of the keys does not matter, and a key that
+	// occurs twice counts once. Optional.
 	Keys func(obj T) []string
 
 	// Save writes the record into the status, if the status keeps it in fields of its own: Record then returns a record that is made from

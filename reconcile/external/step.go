@@ -118,7 +118,7 @@ func (p *pass[T, S]) setWanted(ctx context.Context) (err error) {
 	if p.takesBack() {
 		p.record.forgetWritten()
 	}
-	if p.Version != nil {
+	if p.Version != nil && len(p.keys) > 0 {
 		p.version, err = p.Version(ctx, p.client, p.obj)
 	}
 	return err

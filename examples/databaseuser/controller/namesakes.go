@@ -61,7 +61,7 @@ func (o *Operator) strangers(ctx context.Context, c client.Client, u *userv1alph
 	if err != nil {
 		return nil, err
 	}
-	specified, recorded := keys(u), o.record(u).Things
+	specified, recorded := o.keys(u), o.record(u).Things
 	var strangers []accounts.Account
 	for _, a := range all {
 		at := slices.IndexFunc(recorded, func(ref external.Reference) bool { return ref.Key == keyOf(a) })

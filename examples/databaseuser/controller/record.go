@@ -27,8 +27,11 @@ func accountOf(key string) accounts.Account {
 // userOf returns the user name of a key. It belongs to one DatabaseUser, on all hosts: see [Operator.admit].
 func userOf(key string) string { return accountOf(key).User }
 
-// keys returns the keys of the specified accounts, sorted.
-func keys(u *userv1alpha1.DatabaseUser) (keys []string) {
+// keys returns the keys of the accounts that this operator is to keep for u.
+func (o *Operator) keys(u *userv1alpha1.DatabaseUser) (keys []string) {
+	if !o.isTarget(u) {
+		return nil
+	}
 	want, _ := desiredFrom(u) // an error is reported by the pass
 	for _, a := range want.accounts {
 		keys = append(keys, keyOf(a))
@@ -108,7 +111,7 @@ func isMarked(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser
 // isOurs reports whether an account that the status records as pending is ours. It reports one that is not to be dropped because nothing
 // shows that it is ours.
 func (o *Operator) isOurs(u *userv1alpha1.DatabaseUser, ref external.Reference, s state) bool {
-	isLeft := !o.isWanted(u) || !slices.Contains(keys(u), ref.Key)
+	isLeft := u.DeletionTimestamp != nil || !slices.Contains(o.keys(u), ref.Key)
 	if !s.isMarked && isLeft && o.recorder != nil {
 		o.recorder.Eventf(u, nil, corev1.EventTypeWarning, reasonLeft, "Drop",
 			"account %s exists, but nothing shows that it was made for this DatabaseUser: it is left alone; drop it by hand if nobody needs it", s.account)

@@ -29,7 +29,7 @@ type state struct {
 // resource returns how the accounts of a DatabaseUser are kept as specified.
 func (o *Operator) resource() external.Resource[*userv1alpha1.DatabaseUser, state] {
 	return external.Resource[*userv1alpha1.DatabaseUser, state]{
-		Record: o.record, Save: o.save, Keys: keys, Group: userOf, Others: o.others,
+		Record: o.record, Save: o.save, Keys: o.keys, Group: userOf, Others: o.others,
 		Observe: o.observe, Desired: o.desired, Differs: differs,
 		Create: o.create, Update: o.update, Delete: o.drop, DeletesAtOnce: true,
 		Version: passwordVersion, IsOurs: o.isOurs, MarksOnlyPending: true, Adopt: o.adopt, Admit: o.admit, Ready: o.ready,

@@ -68,18 +68,24 @@ func TestPermissionsSuffice(t *testing.T) {
 	}))
 }
 
-// TestPlan runs the plan of the program with the operator's permissions. The operator has steps of its own alone, which the plan names,
-// and the database is not asked.
+// TestPlan runs the plan of the program with the operator's permissions. It says which accounts are created and dropped, and the
+// database is not asked.
 func TestPlan(t *testing.T) {
 	t.Parallel()
 	n, credentials := newTenant(t), t.TempDir()
 	for _, file := range []string{"username", "password"} {
 		require.NoError(t, os.WriteFile(filepath.Join(credentials, file), []byte("admin"), 0o600))
 	}
+	n.setPassword(t, "alice", "swordfish")
+	n.create(t, "alice")
+	moved := n.create(t, "bob", func(u *userv1alpha1.DatabaseUser) { u.Labels[userv1alpha1.TargetLabel] = "elsewhere" })
+	moved.Status = userv1alpha1.DatabaseUserStatus{User: moved.Spec.User, Hosts: []string{"%"}, Target: n.unique("shop"), PasswordVersion: "1"}
+	require.NoError(t, n.Status().Update(t.Context(), moved))
 	exit, out := operatortest.Install(t, n.User, "databaseuser").Build(t).Plan(t, "text", "-namespaces="+n.Namespace,
-		"-target=test", "-database-address=127.0.0.1:1", "-database-credentials="+credentials)
-	assert.Zero(t, exit)
-	assert.Contains(t, out, "is not in the plan, since they have no method Preview")
+		"-target="+n.unique("shop"), "-database-address=127.0.0.1:1", "-database-credentials="+credentials)
+	assert.Equal(t, 3, exit, "something would be changed")
+	assert.Contains(t, out, "1 × account is created")
+	assert.Contains(t, out, "1 × account is deleted: it is deleted outside of the cluster, with what it holds")
 }
 
 // TestPermissionsInNamespaces runs the operator in some namespaces only: it needs the same rules there, and none elsewhere.
