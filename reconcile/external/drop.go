@@ -81,9 +81,8 @@ func (p *pass[T, S]) drop(ctx context.Context, ref Reference) error {
 			return p.unknown(ref)
 		}
 		switch observed, err := p.observe(ctx, ref); {
-		case errors.Is(err, ErrNotFound) && ref.Pending:
+		case errors.Is(err, ErrNotFound):
 			return p.awaitGrace(ref)
-		case errors.Is(err, ErrNotFound): // what was confirmed is deleted all the same: the API may be behind
 		case err != nil:
 			return err
 		case !p.isOurs(ref, observed):

@@ -172,6 +172,16 @@ func TestSurvivesEveryFault(t *testing.T) {
 			"what is somebody else's is left alone, also by the deletion", external.ByKey, nil, theirs,
 			[]reconciletest.Action{reconciletest.Create(alice), quota, reconciletest.Delete(alice).Then(has("alice somebody else 7"))},
 		},
+		"replaced": {
+			"somebody has deleted ours, and somebody else has created another one of the name", external.ByKey, nil, nil,
+			[]reconciletest.Action{
+				reconciletest.Create(alice), reconciletest.DoExternal("replace it", func(d *directory) error {
+					_ = d.Delete(context.Background(), "alice") // a fault may have prevented its creation
+					_, err := d.CreateForOthers(context.Background(), fakeapi.Thing[int]{Name: "alice", Owner: "somebody else", Fields: 7})
+					return err
+				}), quota, reconciletest.Delete(alice).Then(has("alice somebody else 7")),
+			},
+		},
 		"adopted": {
 			"on request it is taken over", external.ByKey, theirs, nil,
 			[]reconciletest.Action{reconciletest.Create(newAccount(func(s *AccountSpec) { s.Adopt = true })), quota.Then(has("alice somebody else 2"))},
@@ -203,6 +213,8 @@ func TestSurvivesEveryFault(t *testing.T) {
 			switch name {
 			case "retained":
 				options = append(options, reconciletest.SkipFindings("leaves something outside"))
+			case "replaced": // whether ours was there before theirs is in the record
+				options = append(options, reconciletest.SkipFindings("does not survive"))
 			}
 			var edits []func(*external.Resource[*Account, entry])
 			if name == "several" {

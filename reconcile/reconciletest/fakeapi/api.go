@@ -26,7 +26,7 @@ type API[V any] struct {
 	Existing []Thing[V]
 
 	// Others are things that exist at the beginning and belong to others. An update or deletion of one by the operator is a finding of
-	// kind "changes what is not its own".
+	// kind "changes what is not its own". More of them are created by [API.CreateForOthers].
 	Others []Thing[V]
 
 	// Lag is how long after a write a read may still show what was there before. Default: 10 seconds.
@@ -97,6 +97,15 @@ func (a *API[V]) List(ctx context.Context) ([]Thing[V], error) { return a.store(
 // creates none. If the name is taken, it returns an [*Error] with status 409, unless the API gives IDs.
 func (a *API[V]) Create(ctx context.Context, t Thing[V]) (Thing[V], error) {
 	return a.store().create(ctx, t)
+}
+
+// CreateForOthers is Create by somebody else, for [reconciletest.DoExternal]: the thing is one of [API.Others] from then on.
+func (a *API[V]) CreateForOthers(ctx context.Context, t Thing[V]) (Thing[V], error) {
+	made, err := a.store().create(ctx, t)
+	if err == nil {
+		a.store().giveAway(made.ID)
+	}
+	return made, err
 }
 
 // Update sets the fields of the thing with the ID t.ID, or else with the name t.Name if the API gives no IDs. A name, an owner and a token that

@@ -194,6 +194,13 @@ func (s *store[V]) update(ctx context.Context, t Thing[V]) error {
 	return nil
 }
 
+// giveAway makes a thing belong to others.
+func (s *store[V]) giveAway(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rows[id].others, s.rows[id].made = true, origin{}
+}
+
 // idOf returns the ID of the thing that an update is for.
 func (s *store[V]) idOf(t Thing[V]) string {
 	if s.givesIDs {

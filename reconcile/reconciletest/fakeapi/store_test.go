@@ -2,6 +2,8 @@ package fakeapi
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -219,6 +221,16 @@ func TestForeign(t *testing.T) {
 		}, ""},
 		"Delete":   {"it is theirs", func(ctx context.Context, a *API[int]) error { return a.Delete(ctx, "theirs") }, "deletes account theirs, which belongs to others"},
 		"Existing": {"it may be taken over", func(ctx context.Context, a *API[int]) error { return a.Delete(ctx, "free") }, ""},
+		"CreatedLater": {"somebody else has created it in the run", func(ctx context.Context, a *API[int]) error {
+			_, err := a.CreateForOthers(context.Background(), Thing[int]{Name: "late"})
+			return errors.Join(err, a.Delete(ctx, "late"))
+		}, "deletes account late, which belongs to others"},
+		"TakenLater": {"the creation of others is refused", func(ctx context.Context, a *API[int]) error {
+			if _, err := a.CreateForOthers(context.Background(), Thing[int]{Name: "free"}); StatusOf(err) != http.StatusConflict {
+				return fmt.Errorf("it is answered with %w", err)
+			}
+			return a.Delete(ctx, "free")
+		}, ""},
 		"Successor": {"they have deleted it, and the name is free", func(ctx context.Context, a *API[int]) error {
 			_ = a.Delete(context.Background(), "theirs")
 			_, _ = a.Create(ctx, Thing[int]{Name: "theirs"})
