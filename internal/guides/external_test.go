@@ -76,12 +76,12 @@ type account struct {
 	Token reconcile.Sensitive
 }
 
-// accounts is your client of the API.
+// accounts is your client of the API. An answer that is an error is an *apiError.
 type accounts interface {
-	Get(ctx context.Context, name string) (account, error)    // external.ErrNotFound
-	Create(ctx context.Context, name string, a account) error // external.ErrExists
+	Get(ctx context.Context, name string) (account, error)
+	Create(ctx context.Context, name string, a account) error
 	Update(ctx context.Context, name string, a account) error
-	Delete(ctx context.Context, name string) error // succeeds if it is gone already
+	Delete(ctx context.Context, name string) error
 }
 
 // apiError is an answer of the API that is an error.
@@ -96,14 +96,18 @@ func (e *apiError) Error() string { return fmt.Sprintf("the API answers %d", e.S
 func explain(err error) error {
 	answer, ok := errors.AsType[*apiError](err)
 	switch {
-	case ok && answer.Status == http.StatusTooManyRequests:
+	case !ok:
+		return err // nil, or an error of the network
+	case answer.Status == http.StatusNotFound:
+		return external.ErrNotFound
+	case answer.Status == http.StatusConflict:
+		return external.ErrExists
+	case answer.Status == http.StatusTooManyRequests:
 		return external.Throttled(answer.RetryAfter, err)
-	case ok && answer.Status >= 500:
+	case answer.Status >= 500:
 		return external.Unreachable(err) // the server is spared for a while
-	case ok && answer.Status >= 400:
-		return external.Refused("Refused", err) // the same request would be refused again
 	}
-	return err // tried again with backoff
+	return external.Refused("Refused", err) // the same request would be refused again
 }
 
 // stored is what the fake of the API keeps.
@@ -127,25 +131,15 @@ func (f fakeAccounts) Update(ctx context.Context, name string, a account) error 
 }
 
 func (f fakeAccounts) Delete(ctx context.Context, name string) error {
-	err := f.api.Delete(ctx, name)
-	if fakeapi.StatusOf(err) == http.StatusNotFound {
-		return nil
-	}
-	return asAnswer(err)
+	return asAnswer(f.api.Delete(ctx, name))
 }
 
 // asAnswer returns an answer of the fake as the real client returns it.
 func asAnswer(err error) error {
-	answer, ok := errors.AsType[*fakeapi.Error](err)
-	switch {
-	case !ok:
-		return err // nil, or an error of the network
-	case answer.Status == http.StatusNotFound:
-		return external.ErrNotFound
-	case answer.Status == http.StatusConflict:
-		return external.ErrExists
+	if answer, ok := errors.AsType[*fakeapi.Error](err); ok {
+		return &apiError{answer.Status, answer.RetryAfter}
 	}
-	return &apiError{answer.Status, answer.RetryAfter}
+	return err // nil, or an error of the network
 }
 
 func TestAccountsSurviveEveryFault(t *testing.T) {
@@ -168,6 +162,7 @@ func TestAccountsSurviveEveryFault(t *testing.T) {
 			reconciletest.Change(token, func(s *corev1.Secret) { s.Data["token"] = []byte("second-token") }),
 			reconciletest.Delete(shop),
 		},
+		Horizon: 5 * time.Minute, // shorter than Every: no poll repairs what a fault has broken
 	})
 }
 
@@ -181,6 +176,7 @@ func TestExplain(t *testing.T) {
 		atLeast time.Duration // until the next pass
 	}{
 		"TooManyRequests": {"the API says when", &apiError{http.StatusTooManyRequests, time.Minute}, "RateLimited", false, time.Minute},
+		"NotFound":        {"only Observe and Delete expect it", &apiError{http.StatusNotFound, 0}, "Failed", false, 250 * time.Millisecond},
 		"BadRequest":      {"it would be refused again", &apiError{http.StatusBadRequest, 0}, "Refused", true, 10 * time.Minute},
 		"Unavailable":     {"it may work a moment later", &apiError{http.StatusServiceUnavailable, 0}, "Failed", false, 250 * time.Millisecond},
 		"Network":         {"as above", errors.New("connection refused"), "Failed", false, 250 * time.Millisecond},

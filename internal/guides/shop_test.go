@@ -38,6 +38,9 @@ type ShopSpec struct {
 	// Token is the key of a Secret with the token of the account.
 	Token corev1.SecretKeySelector `json:"token,omitzero"`
 
+	// Domain is the name by which the shop is found.
+	Domain string `json:"domain,omitempty"`
+
 	// Region is where the bucket is; empty for where the API puts it.
 	Region string `json:"region,omitempty"`
 
@@ -53,6 +56,7 @@ type ShopStatus struct {
 	ReadyReplicas int32                `json:"readyReplicas,omitempty"`
 	Account       external.Record      `json:"account,omitzero"`
 	Bucket        external.Record      `json:"bucket,omitzero"`
+	Domain        external.Record      `json:"domain,omitzero"`
 	Region        string               `json:"region,omitempty"`
 	Backup        scheduledjobs.Status `json:"backup,omitzero"`
 	Report        schedule.Status      `json:"report,omitzero"`
@@ -84,6 +88,7 @@ func (s *Shop) DeepCopyObject() runtime.Object {
 	s.Spec.ReportOptions.DeepCopyInto(&out.Spec.ReportOptions)
 	s.Status.Account.DeepCopyInto(&out.Status.Account)
 	s.Status.Bucket.DeepCopyInto(&out.Status.Bucket)
+	s.Status.Domain.DeepCopyInto(&out.Status.Domain)
 	s.Status.Backup.DeepCopyInto(&out.Status.Backup)
 	s.Status.Report.DeepCopyInto(&out.Status.Report)
 	out.Status.Conditions = slices.Clone(s.Status.Conditions)

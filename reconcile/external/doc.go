@@ -22,8 +22,8 @@
 // An object may have several things, one for each key ([Resource.Keys]). All are looked up before the first is changed, and all are recorded
 // before the first is created.
 //
-// What is found without a record belongs to somebody else. It is left alone, unless [Resource.Adopt] accepts it. What is found for a pending
-// record is changed or deleted only if [Resource.IsOurs] accepts it.
+// What is found without a record belongs to somebody else. It is left alone, unless [Resource.Adopt] accepts it. What is recorded is changed
+// or deleted only if [Resource.IsOurs] accepts it: somebody may have deleted ours, and somebody else may have created another thing of the name.
 //
 // # Who gets a key
 //

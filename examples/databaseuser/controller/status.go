@@ -10,7 +10,6 @@ import (
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/internal/accounts"
 	"github.com/opblocks/opblocks/reconcile"
-	"github.com/opblocks/opblocks/reconcile/external"
 )
 
 // Reasons of the condition Ready.
@@ -36,23 +35,25 @@ func provisionError(err error) error {
 	if _, ok := errors.AsType[reconcile.Waiter](err); ok {
 		return err
 	}
-	shown := &failure{reasonFailed, err.Error(), err}
-	if _, ok := errors.AsType[*accounts.UnreachableError](err); ok {
-		shown.reason, shown.error = reasonUnreachable, external.Unreachable(err)
+	reason := reasonFailed
+	if unreachable, ok := errors.AsType[*accounts.UnreachableError](err); ok {
+		// Without the error of the network: the client of the database spares a server itself.
+		reason, err = reasonUnreachable, &accounts.UnreachableError{Address: unreachable.Address, Reason: unreachable.Reason}
 	}
+	shown := &failure{reason, err}
 	if _, ok := errors.AsType[*accounts.InvalidError](err); ok {
-		return reconcile.Stalled(shown.reason, shown)
+		return reconcile.Stalled(reason, shown)
 	}
 	return shown
 }
 
 type failure struct {
-	reason, text string
-	error
+	reason string
+	err    error
 }
 
-func (f *failure) Error() string  { return "The user provisioning has failed: " + f.text }
-func (f *failure) Unwrap() error  { return f.error }
+func (f *failure) Error() string  { return "The user provisioning has failed: " + f.err.Error() }
+func (f *failure) Unwrap() error  { return f.err }
 func (f *failure) Reason() string { return f.reason }
 
 // wait returns a wait that is retried after 30 seconds or the resync interval: the change that ends it may have no event.

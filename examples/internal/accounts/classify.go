@@ -35,11 +35,16 @@ const (
 var withoutPasswords = []uint16{accessDeniedToDatabase, noSuchUser, noSuchGrant, accessDeniedToTable, noSuchTableGrant, privilegeNeeded,
 	readOnly, cannotUser, nameTooLong, weakPassword, readOnlyTransaction}
 
-// do calls a function with a timeout and classifies its error. Errors of the caller's own context are returned unchanged.
+// do calls a function with a timeout and classifies its error, unless the breaker is open. Errors of the caller's own context
+// are returned unchanged.
 func (c *Client) do(ctx context.Context, call func(context.Context) error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
+	return c.breaker.call(func() error { return c.ask(ctx, call) })
+}
+
+func (c *Client) ask(ctx context.Context, call func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
 	err := call(bounded)

@@ -41,7 +41,7 @@ func TestUnreachable(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := connect(t, s, tc.change)
+			c := connect(t, s, tc.change, func(o *accounts.Options) { o.Now = withoutPauses() })
 			require.NoError(t, tc.before())
 			for method, call := range calls(c) {
 				err := call(t.Context())
@@ -86,7 +86,7 @@ func TestReconnect(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotNil(t, state)
 
-	impatient := connect(t, s, func(o *accounts.Options) { o.Timeout = time.Second })
+	impatient := connect(t, s, func(o *accounts.Options) { o.Timeout, o.Now = time.Second, withoutPauses() })
 	answers := func() { // on a busy machine it may take longer than a second
 		t.Helper()
 		require.EventuallyWithT(t, func(collect *assert.CollectT) {

@@ -20,13 +20,20 @@ type Options struct {
 
 	// ConnectTimeout is for connecting, the login included. It is at most Timeout. Default: 3 seconds.
 	ConnectTimeout time.Duration
+
+	// Now returns the time. Default: [time.Now].
+	Now func() time.Time
 }
 
 // Client is a [Database] on a server. It connects at its first call. It keeps few connections, and closes those that have been
 // idle for a minute.
+//
+// After a call that could not reach the server, further calls return the same error at once, for a second at first and at most for
+// 15 seconds. Then one call tries again; until it has ended, the others still return the error.
 type Client struct {
 	options Options
 	db      *sql.DB
+	breaker breaker
 }
 
 var _ Database = (*Client)(nil)
@@ -44,7 +51,10 @@ func New(o Options) (*Client, error) { return newClient(o, sessionMode) }
 func newClient(o Options, mode string) (*Client, error) {
 	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
 	o.ConnectTimeout = min(cmp.Or(o.ConnectTimeout, defaultConnectTimeout), o.Timeout)
-	c := &Client{options: o}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	c := &Client{options: o, breaker: breaker{now: o.Now}}
 	config := mysql.NewConfig()
 	config.User, config.Net, config.Addr, config.TLS = o.User, "tcp", o.Address, o.TLS
 	config.Logger = &mysql.NopLogger{} // errors come back from the calls as well

@@ -46,6 +46,15 @@ func skipIfShort(t *testing.T) {
 
 const patience = 5 * time.Minute // the machine may be busy
 
+// withoutPauses is a clock by which the pause of a breaker is over at each call.
+func withoutPauses() func() time.Time {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	return func() time.Time {
+		now = now.Add(time.Hour)
+		return now
+	}
+}
+
 // options returns the client options for the operator's account.
 func options(s *mariadb.Server) accounts.Options {
 	return accounts.Options{
