@@ -20,7 +20,7 @@ func (p *pass[T, S]) yield(ctx context.Context, wait *ClaimedError) error {
 	case err != nil:
 		return err
 	case at == firstOfCircle:
-		if err := p.dropFormer(ctx); err != nil {
+		if err := (dropping[T, S]{p}).dropFormer(ctx); err != nil {
 			return err
 		}
 		if err := p.checkpoint(ctx); err != nil {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/external/internal/calls"
 )
@@ -12,8 +14,11 @@ import (
 // firstLook is the delay after which the step looks again at what the API has yet to show, or to remove.
 const firstLook = 5 * time.Second
 
+// dropping is the part of a pass that deletes.
+type dropping[T client.Object, S any] struct{ *pass[T, S] }
+
 // dropFormer deletes what the object had under former keys, one after the other.
-func (p *pass[T, S]) dropFormer(ctx context.Context) error {
+func (p dropping[T, S]) dropFormer(ctx context.Context) error {
 	for _, ref := range p.former() {
 		if !p.retains() {
 			if err := p.drop(ctx, ref); err != nil {
@@ -27,7 +32,7 @@ func (p *pass[T, S]) dropFormer(ctx context.Context) error {
 
 // settle finds out whether the former things that are recorded as pending exist. They are deleted only when the new ones are there,
 // which may take long. later is the wait for the API to show what may have been created.
-func (p *pass[T, S]) settle(ctx context.Context) (later, err error) {
+func (p dropping[T, S]) settle(ctx context.Context) (later, err error) {
 	for _, ref := range p.former() {
 		if !ref.Pending || p.isUnknown(ref) {
 			continue
@@ -52,7 +57,7 @@ func (p *pass[T, S]) settle(ctx context.Context) (later, err error) {
 }
 
 // dropAll deletes what belongs to the object. While all of it goes, the record stays as it is: the object goes with it.
-func (p *pass[T, S]) dropAll(ctx context.Context) (err error) {
+func (p dropping[T, S]) dropAll(ctx context.Context) (err error) {
 	var dropped []string
 	defer func() {
 		if err != nil {
@@ -71,7 +76,7 @@ func (p *pass[T, S]) dropAll(ctx context.Context) (err error) {
 }
 
 // drop deletes one thing, if it is ours, and returns a wait until the API does not show it any more.
-func (p *pass[T, S]) drop(ctx context.Context, ref Reference) error {
+func (p dropping[T, S]) drop(ctx context.Context, ref Reference) error {
 	isShared, err := p.isShared(ctx, ref.Key)
 	if err != nil || isShared {
 		return err
@@ -111,7 +116,7 @@ func (p *pass[T, S]) drop(ctx context.Context, ref Reference) error {
 }
 
 // awaitGrace returns a wait while the API may not show yet what was created.
-func (p *pass[T, S]) awaitGrace(ref Reference) error {
+func (p dropping[T, S]) awaitGrace(ref Reference) error {
 	if ref.Since == nil {
 		return nil
 	}

@@ -20,7 +20,7 @@ type candidate[S any] struct {
 // find observes the desired things, and the former ones that may not exist. It returns an error if a desired one must not become ours. It changes
 // nothing outside. In the record it changes what turns out to exist, not to exist, or to belong to somebody else.
 func (p *pass[T, S]) find(ctx context.Context) (found []*candidate[S], err error) {
-	later, err := p.settle(ctx)
+	later, err := dropping[T, S]{p}.settle(ctx)
 	if err != nil {
 		return nil, err
 	}

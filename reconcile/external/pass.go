@@ -94,7 +94,7 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 		return err
 	}
 	if p.Recreate {
-		if err := p.dropFormer(ctx); err != nil {
+		if err := (dropping[T, S]{p}).dropFormer(ctx); err != nil {
 			return err
 		}
 	}
@@ -106,7 +106,7 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 		return err
 	}
 	if len(p.former()) > 0 {
-		if err := p.dropFormer(ctx); err != nil {
+		if err := (dropping[T, S]{p}).dropFormer(ctx); err != nil {
 			return err
 		}
 		if err := p.letGo(ctx); err != nil {

@@ -133,7 +133,7 @@ func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) (err 
 	p := s.pass(c, obj)
 	p.visit.SetUrgent(true)
 	if !p.retains() {
-		err := p.visit.Do(ctx, p.dropAll)
+		err := p.visit.Do(ctx, dropping[T, S]{p}.dropAll)
 		p.store()
 		if err != nil {
 			return err

@@ -150,8 +150,8 @@ func (r *Run) notQuietError(since time.Time, pass int) error {
 	last := r.lastChangeOf([]string{most})
 	remedy := r.heartbeatRemedy(last)
 	if took := time.Since(since); took < maxPasses*time.Second/2 {
-		remedy = fmt.Sprintf("\nAll of them happen within %s: a pass runs again at once after its own write. If the value is another one in each pass, such as a random text or the time, "+
-			"make it once and keep it. Write only what has changed, and let a predicate leave out updates of the status (predicate.GenerationChangedPredicate)", took.Round(time.Millisecond))
+		remedy = fmt.Sprintf("\nAll of them happen within %s: a pass runs again at once after its own write. Write only what has changed, and let a predicate leave out "+
+			"updates of the status (predicate.GenerationChangedPredicate). If the value is another one in each pass, such as a random text, make it once and keep it", took.Round(time.Millisecond))
 	}
 	return failure.Finding{Kind: kinds.DoesNotRest, Err: fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s%s", maxPasses, most, counts[most], fieldsOf(last), remedy)}
 }
