@@ -33,14 +33,8 @@ func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
 		}
 		return
 	}
-	isWritten := false
-	defer func() {
-		if !isWritten {
-			p.statusNotWritten()
-		}
-	}()
 	if p.fresh == outdated { // the write would meet the same conflict
-		p.retry = p.retry.merge(retryFailure(nil))
+		p.statusNotWritten(nil)
 		return
 	}
 	was, is := p.readyOf(p.before), p.readyOf(p.obj)
@@ -55,7 +49,6 @@ func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
 	}
 	switch {
 	case err == nil:
-		isWritten = true
 		p.memory.countStatus(p.name, sum, p.clock.Now(), p.metrics.loopsOrNil())
 		if is.Status == metav1.ConditionTrue && was.Status != metav1.ConditionTrue {
 			p.event(corev1.EventTypeNormal, conditions.Ready, "Reconcile", cmp.Or(is.Message, "Everything is as wanted"))
@@ -65,16 +58,17 @@ func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
 	case isGone(err):
 		p.forget(p.name)
 	case isConflict(err):
-		p.retry = p.retry.merge(retryFailure(err))
+		p.statusNotWritten(err)
 		log.FromContext(ctx).V(1).Info("Status was written by somebody else meanwhile; trying again", "conflict", err.Error())
 	default:
-		p.retry = p.retry.merge(retryFailure(err))
+		p.statusNotWritten(err)
 		log.FromContext(ctx).Error(err, "Cannot write the status")
 	}
 }
 
-// statusNotWritten tells the steps that what they have put into the status is lost.
-func (p *pass[T]) statusNotWritten() {
+// statusNotWritten repeats the pass, and tells the steps that what they have put into the status is lost.
+func (p *pass[T]) statusNotWritten(err error) {
+	p.retry = p.retry.merge(retryFailure(err))
 	for i := range p.steps {
 		if s, ok := p.steps[i].step.(step.Attentive); ok {
 			s.StatusNotWritten(p.name)

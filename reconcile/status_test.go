@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -270,4 +271,43 @@ func TestWithoutStatusErrors(t *testing.T) {
 	require.ErrorContains(t, err, `step "one" reports the condition "Available", but WithoutStatus says that the status is not ours`)
 	_, err = New(c, Named("one", conditionStep{"Monitoring"})).WithoutStatus().Reconcile(t.Context(), request)
 	require.ErrorContains(t, err, `step "one" sets the condition "Monitoring", but WithoutStatus says that the status is not ours`)
+}
+
+// attentive is a step that is told when a status was not written.
+type attentive struct {
+	stepFunc[*budget]
+	lost []string
+}
+
+func (a *attentive) StatusNotWritten(name types.NamespacedName) {
+	a.lost = append(a.lost, name.String())
+}
+
+func TestStatusNotWritten(t *testing.T) {
+	budgets := schema.GroupResource{Group: "policy", Resource: "poddisruptionbudgets"}
+	for name, tc := range map[string]struct {
+		reason string
+		answer error
+		want   int
+	}{
+		"written":  {"nothing is lost", nil, 0},
+		"refused":  {"the step has to say it again", errors.New("refused"), 1},
+		"conflict": {"the next pass works on another object", apierrors.NewConflict(budgets, "sample", errors.New("changed")), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			step := &attentive{stepFunc: returning(nil)}
+			h := newHarness(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+				if tc.answer != nil {
+					return tc.answer
+				}
+				return c.SubResource(sub).Patch(ctx, obj, p, opts...)
+			}}, Named("one", step))
+			h.pass(t)
+			require.Len(t, step.lost, tc.want, tc.reason)
+			tc.answer = nil
+			h.pass(t)
+			h.pass(t)
+			require.Len(t, step.lost, tc.want, "it was written, and then nothing changes")
+		})
+	}
 }
