@@ -89,12 +89,20 @@ func (a *applier[T, S]) update(ctx context.Context, f *candidate[S]) error {
 	if err != nil {
 		return err
 	}
-	return a.lookAgain(ctx, f)
+	if err := a.lookAgain(ctx, f); err != nil {
+		return err
+	}
+	a.behind = a.behind || a.looksAgain() && a.Differs(*f.observed, a.desired)
+	return nil
+}
+
+func (a *applier[T, S]) looksAgain() bool {
+	return a.Observed != nil || a.Ready != nil || a.Publish != nil
 }
 
 // lookAgain observes what was changed just now, if somebody wants to know what the API has made of it.
 func (a *applier[T, S]) lookAgain(ctx context.Context, f *candidate[S]) error {
-	if a.Observed == nil && a.Ready == nil && a.Publish == nil {
+	if !a.looksAgain() {
 		return nil
 	}
 	ref, _ := a.get(f.key)

@@ -86,6 +86,7 @@ func (p dropping[T, S]) drop(ctx context.Context, ref Reference) error {
 			return p.unknown(ref)
 		}
 		switch observed, err := p.observe(ctx, ref); {
+		case errors.Is(err, ErrNotFound) && p.isNew(ref): // it is deleted all the same: the API may be behind
 		case errors.Is(err, ErrNotFound):
 			return p.awaitGrace(ref)
 		case err != nil:
@@ -113,6 +114,15 @@ func (p dropping[T, S]) drop(ctx context.Context, ref Reference) error {
 		return nil
 	}
 	return reconcile.Wait(ReasonDeleting, firstLook, "%s is being deleted, and the API still shows it", ref)
+}
+
+// newFor is how long after its creation something is deleted also if the API does not show it. Later it is gone, and what appears under its key is
+// somebody else's.
+const newFor = time.Minute
+
+// isNew reports whether something was created a short time ago.
+func (p dropping[T, S]) isNew(ref Reference) bool {
+	return !ref.Pending && ref.Since != nil && p.Clock.Now().Before(ref.Since.Add(newFor))
 }
 
 // awaitGrace returns a wait while the API may not show yet what was created.

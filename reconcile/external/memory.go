@@ -14,6 +14,7 @@ type synced struct {
 	version    string
 	policy     policy
 	at         time.Time // when the thing was observed
+	behind     bool      // it did not show the update then
 }
 
 // memory holds, in this process, what was seen of each object. It is empty after the start: then each object is observed once.

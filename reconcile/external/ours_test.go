@@ -3,6 +3,7 @@ package external_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -157,4 +158,57 @@ func TestStatusIsWrittenInTheEnd(t *testing.T) {
 	require.Equal(t, "chosen", e.object.Status.Login)
 	calls, _, _ = e.pass()
 	require.Empty(t, calls)
+}
+
+// TestStaleAfterAnUpdate has an API that does not show an update at once. It is looked at once more, and not again and again.
+func TestStaleAfterAnUpdate(t *testing.T) {
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
+		r.Observed = func(a *Account, state entry) { a.Status.Login = strconv.Itoa(state.Quota) }
+	})
+	e.pass()
+	former := e.api.entries["alice"]
+	isBehind := true
+	e.api.fail = func(call string) (before, after error) {
+		if isBehind && call == "get alice" {
+			e.api.entries["alice"] = former
+		}
+		return nil, nil
+	}
+	e.edit(func(a *Account) { a.Spec.Quota = 2 })
+	_, reason, after := e.pass()
+	require.Equal(t, "Succeeded", reason)
+	require.InDelta(t, 5, after.Seconds(), 1)
+	calls, _, _ := e.pass()
+	require.Empty(t, calls, "it is not yet time")
+	e.clock.SetTime(e.clock.Now().Add(5 * time.Second))
+	calls, _, after = e.pass()
+	require.Equal(t, []string{"get alice", "update alice", "get alice"}, calls)
+	require.Greater(t, after, 9*time.Minute, "an API that never shows it is not written to again and again")
+	isBehind = false
+	e.clock.SetTime(e.clock.Now().Add(time.Hour))
+	e.pass()
+	require.Equal(t, "2", e.object.Status.Login)
+}
+
+// TestNewIsDeletedAlthoughNotShown deletes something that the API does not show yet, and something that was there for long.
+func TestNewIsDeletedAlthoughNotShown(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason string
+		age    time.Duration
+		want   []string
+	}{
+		"new": {"the API may be behind", 59 * time.Second, []string{"get alice", "remove alice", "get alice"}},
+		"old": {"it is gone, and what appears there is somebody else's", time.Minute, []string{"get alice"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t, external.ByKey, nil)
+			e.pass()
+			e.clock.SetTime(e.clock.Now().Add(tc.age))
+			e.api.hidden = true
+			require.NoError(t, e.Delete(t.Context(), e.object))
+			calls, _, _ := e.pass()
+			require.Equal(t, tc.want, calls, tc.reason)
+			require.Error(t, e.Get(t.Context(), e.name(), e.object), "the object is gone")
+		})
+	}
 }

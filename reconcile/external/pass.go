@@ -23,6 +23,7 @@ type pass[T client.Object, S any] struct {
 	saved   Record // as Save has got it
 	version string // what is desired
 	seen    S      // what was observed last under a desired key
+	behind  bool   // the API does not show an update
 	visit   *calls.Visit
 
 	every        time.Duration // the interval of the object
@@ -33,6 +34,15 @@ type pass[T client.Object, S any] struct {
 func (p *pass[T, S]) isAsAfter(last synced) bool {
 	isCurrent := p.areConfirmed() && !p.record.isIssuing() && (p.record.Version == p.version || !p.mayUpdate())
 	return last.generation == p.obj.GetGeneration() && last.version == p.version && last.policy == p.policy && (isCurrent || p.observesOnly())
+}
+
+// untilNext returns the time until the next observation. If the API was behind, it is looked at once more: what [Resource.Observed] was told is
+// of the past.
+func (p *pass[T, S]) untilNext(behind bool) time.Duration {
+	if behind {
+		return min(firstLook, p.every)
+	}
+	return p.every
 }
 
 // isChanged reports whether a person has changed what is desired, or a thing has yet to be created. All other passes are polls.

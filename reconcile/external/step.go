@@ -90,7 +90,7 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 	}
 	name := client.ObjectKeyFromObject(obj)
 	last, now, published := s.synced.get(name, obj.GetUID()), s.Clock.Now(), publishing[T, S]{p}.isPublished(ctx)
-	if due := last.at.Add(p.every); p.isAsAfter(last) && now.Before(due) && published && !reconcile.Requested(ctx) {
+	if due := last.at.Add(p.untilNext(last.behind)); p.isAsAfter(last) && now.Before(due) && published && !reconcile.Requested(ctx) {
 		p.store()             // a former key may be desired again
 		s.calls.EndWait(name) // a poll that was put off may not be due any more
 		return p.success(due.Sub(now))
@@ -106,8 +106,8 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 	if err != nil {
 		return err
 	}
-	s.synced.set(name, synced{uid: obj.GetUID(), generation: obj.GetGeneration(), version: p.version, policy: p.policy, at: s.Clock.Now()})
-	return p.success(p.every)
+	s.synced.set(name, synced{uid: obj.GetUID(), generation: obj.GetGeneration(), version: p.version, policy: p.policy, at: s.Clock.Now(), behind: p.behind && !last.behind})
+	return p.success(p.untilNext(p.behind && !last.behind))
 }
 
 // setWanted sets the keys and the version.
