@@ -175,7 +175,8 @@ func TestSurvivesEveryFault(t *testing.T) {
 		"replaced": {
 			"somebody has deleted ours, and somebody else has created another one of the name", external.ByKey, nil, nil,
 			[]reconciletest.Action{
-				reconciletest.Create(alice), reconciletest.DoExternal("replace it", func(d *directory) error {
+				reconciletest.Create(alice), reconciletest.Wait(2 * time.Minute), // what is new is deleted also if it is not shown
+				reconciletest.DoExternal("replace it", func(d *directory) error {
 					_ = d.Delete(context.Background(), "alice") // a fault may have prevented its creation
 					_, err := d.CreateForOthers(context.Background(), fakeapi.Thing[int]{Name: "alice", Owner: "somebody else", Fields: 7})
 					return err
