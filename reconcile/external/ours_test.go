@@ -184,6 +184,9 @@ func TestStaleAfterAnUpdate(t *testing.T) {
 	calls, _, after = e.pass()
 	require.Equal(t, []string{"get alice", "update alice", "get alice"}, calls)
 	require.Greater(t, after, 9*time.Minute, "an API that never shows it is not written to again and again")
+	e.clock.SetTime(e.clock.Now().Add(time.Minute))
+	calls, _, _ = e.pass()
+	require.Empty(t, calls)
 	isBehind = false
 	e.clock.SetTime(e.clock.Now().Add(time.Hour))
 	e.pass()
@@ -211,4 +214,30 @@ func TestNewIsDeletedAlthoughNotShown(t *testing.T) {
 			require.Error(t, e.Get(t.Context(), e.name(), e.object), "the object is gone")
 		})
 	}
+}
+
+// TestMarkOfAnID has a thing whose ID the API has given, so that no other one can take its place, and whose mark somebody has taken off.
+func TestMarkOfAnID(t *testing.T) {
+	e := newEnv(t, external.ByID, nil)
+	e.pass()
+	unmarked := e.api.entries["id-1"]
+	unmarked.Owner = ""
+	e.api.entries["id-1"] = unmarked
+	e.clock.SetTime(e.clock.Now().Add(time.Hour))
+	_, reason, _ := e.pass()
+	require.Equal(t, "Succeeded", reason)
+}
+
+// TestRefusedIsRecorded has a spec that the API refuses for good. Later passes are polls: no person waits for them.
+func TestRefusedIsRecorded(t *testing.T) {
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
+		r.Update = func(context.Context, client.Client, *Account, external.Reference, entry, entry) error {
+			return external.Refused("TooLarge", errors.New("the quota is too large"))
+		}
+	})
+	e.pass()
+	e.edit(func(a *Account) { a.Spec.Quota = 1000 })
+	_, reason, _ := e.pass()
+	require.Equal(t, "TooLarge", reason)
+	require.Equal(t, e.object.Generation, e.object.Status.Account.Generation)
 }
