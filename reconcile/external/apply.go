@@ -29,20 +29,30 @@ func (a *applier[T, S]) apply(ctx context.Context) error {
 	if !slices.ContainsFunc(a.found, func(f *candidate[S]) bool { return !f.missing }) {
 		version = a.version
 	}
-	later, err := a.createAll(ctx)
+	recorded := a.record.Version
+	later, begunEarlier, err := a.createAll(ctx)
 	if err != nil {
 		return err
+	}
+	if begunEarlier && recorded != a.version {
+		version = "" // nothing tells with which one it was created
 	}
 	if a.record.Version = version; later != nil {
 		return later
 	}
 	if !a.mayUpdate() {
+		if slices.ContainsFunc(a.found, func(f *candidate[S]) bool { return f.wasFaster }) {
+			a.record.Version = ""
+		}
 		return nil
 	}
 	for _, f := range a.found {
 		isOutdated := f.wasFaster || version != a.version && !f.missing
 		if f.observed == nil || !isOutdated && !a.Differs(*f.observed, a.desired) {
 			continue
+		}
+		if version != a.version {
+			a.record.Version = "" // until the API has answered
 		}
 		if err := a.update(ctx, f); err != nil {
 			return err
@@ -72,7 +82,7 @@ func (a *applier[T, S]) confirm() {
 func (a *applier[T, S]) confirmed(f *candidate[S]) Reference {
 	ref, _ := a.get(f.key)
 	ref.Pending = false
-	if a.ID != nil && ref.ID == "" {
+	if a.ID != nil && (ref.ID == "" || f.foreign) {
 		ref.ID = a.ID(*f.observed)
 	}
 	return ref
@@ -116,8 +126,8 @@ func (a *applier[T, S]) lookAgain(ctx context.Context, f *candidate[S]) error {
 }
 
 // createAll creates what is missing. The status records all of it before the first creation. later is the wait for the API to show what was
-// created.
-func (a *applier[T, S]) createAll(ctx context.Context) (later, err error) {
+// created, and begunEarlier is whether an earlier pass has begun one of these creations.
+func (a *applier[T, S]) createAll(ctx context.Context) (later error, begunEarlier bool, err error) {
 	wasPending := map[string]bool{} // by the keys that are to be created
 	for _, f := range a.found {
 		if !f.missing {
@@ -126,9 +136,9 @@ func (a *applier[T, S]) createAll(ctx context.Context) (later, err error) {
 		pending, err := a.prepare(f.key)
 		switch _, isLate := errors.AsType[*creatingError](err); {
 		case isLate:
-			later = err
+			later, begunEarlier = err, true
 		case err != nil:
-			return nil, err
+			return nil, false, err
 		default:
 			wasPending[f.key] = pending
 		}
@@ -142,10 +152,10 @@ func (a *applier[T, S]) createAll(ctx context.Context) (later, err error) {
 		if _, isLate := errors.AsType[*creatingError](err); isLate {
 			later = err
 		} else if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
-	return later, nil
+	return later, begunEarlier, nil
 }
 
 // prepare records a thing that is about to be created. It returns an error if a creation may have had an effect that the API does not show
@@ -198,6 +208,10 @@ func (a *applier[T, S]) create(ctx context.Context, f *candidate[S], wasPending 
 func (a *applier[T, S]) existsAlready(ctx context.Context, f *candidate[S], wasPending bool) error {
 	ref, _ := a.get(f.key)
 	observed, err := a.observe(ctx, ref)
+	if errors.Is(err, ErrNotFound) && a.Identity != ByKey && !wasPending { // it has the key, and another ID
+		a.remove(f.key)
+		return reconcile.Stalled(ReasonExists, &takenError{f.key})
+	}
 	if errors.Is(err, ErrNotFound) {
 		return reconcile.Wait(ReasonCreating, firstLook, "the API answers that %s exists, and does not show it", ref)
 	}

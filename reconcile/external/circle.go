@@ -14,6 +14,9 @@ const MaxCircle = 16
 // other in a circle and this one is the first of the circle. Such a circle is there after two keys were swapped: each object waits
 // for a key that the other one does not want any more.
 func (p *pass[T, S]) yield(ctx context.Context, wait *ClaimedError) error {
+	if _, err := (dropping[T, S]{p}).settle(ctx); err != nil {
+		return err
+	}
 	c := circle[T, S]{pass: p, isOldest: true, seen: map[types.UID]bool{}}
 	at, err := c.place(ctx)
 	switch {

@@ -64,10 +64,11 @@ func (c *claimant[T, S]) hasOf(obj T, group string) claimed {
 	return c.has(obj, func(key string) bool { return c.group(key) == group })
 }
 
-// wants reports whether an object asks for a key of a group. One that only observes does not.
+// wants reports whether an object asks for a key of a group. One that only observes does not, nor one that waits until somebody creates it.
 func (c *claimant[T, S]) wants(obj T, group string) bool {
-	onlyObserves := c.ObserveOnly != nil && c.ObserveOnly(obj)
-	return obj.GetDeletionTimestamp() == nil && !onlyObserves && slices.Contains(c.groups(obj), group)
+	p := c.policyOf(obj)
+	waits := p.observesOnly() || !p.mayCreate() && c.hasOf(obj, group) == nothing
+	return obj.GetDeletionTimestamp() == nil && !waits && slices.Contains(c.groups(obj), group)
 }
 
 // betterClaim returns the object that precedes the object of the pass, or nil. If several do, it returns the one that precedes the others,
@@ -106,13 +107,18 @@ func (c *claimant[T, S]) isBefore(one, other T, group string) bool {
 	return isOlder(one, other)
 }
 
-// isShared reports whether another object has a key too, and wants it. Such a thing is not deleted.
-func (c *claimant[T, S]) isShared(ctx context.Context, key string) (bool, error) {
+// isShared reports whether another object has a thing too, and wants it. Such a thing is not deleted.
+func (c *claimant[T, S]) isShared(ctx context.Context, ref Reference) (bool, error) {
 	if c.Others == nil {
 		return false, nil
 	}
-	others, err := c.others(ctx, c.obj, c.group(key))
-	return slices.ContainsFunc(others, func(other T) bool { return c.keeps(other, key) }), err
+	isSame := func(theirs Reference) bool {
+		return theirs.Key == ref.Key && (c.Identity == ByKey || theirs.ID == ref.ID)
+	}
+	others, err := c.others(ctx, c.obj, c.group(ref.Key))
+	return slices.ContainsFunc(others, func(other T) bool {
+		return c.keeps(other, ref.Key) && slices.ContainsFunc(c.Record(other).all(), isSame)
+	}), err
 }
 
 // isOlder orders by creation time, then by namespace and name.

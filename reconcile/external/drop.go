@@ -34,7 +34,7 @@ func (p dropping[T, S]) dropFormer(ctx context.Context) error {
 // which may take long. later is the wait for the API to show what may have been created.
 func (p dropping[T, S]) settle(ctx context.Context) (later, err error) {
 	for _, ref := range p.former() {
-		if !ref.Pending || p.isUnknown(ref) {
+		if !ref.Pending || p.isLost(ref) {
 			continue
 		}
 		switch observed, err := p.observe(ctx, ref); {
@@ -48,7 +48,7 @@ func (p dropping[T, S]) settle(ctx context.Context) (later, err error) {
 			return nil, err
 		case p.isOurs(ref, observed):
 			ref.Pending = false
-			p.set(ref)
+			p.set(p.withID(ref, observed))
 		default:
 			p.remove(ref.Key)
 		}
@@ -77,12 +77,15 @@ func (p dropping[T, S]) dropAll(ctx context.Context) (err error) {
 
 // drop deletes one thing, if it is ours, and returns a wait until the API does not show it any more.
 func (p dropping[T, S]) drop(ctx context.Context, ref Reference) error {
-	isShared, err := p.isShared(ctx, ref.Key)
+	if p.Identity == ByID && ref.ID == "" && !ref.Pending { // a person has said that it does not exist
+		return nil
+	}
+	isShared, err := p.isShared(ctx, ref)
 	if err != nil || isShared {
 		return err
 	}
 	if ref.Pending || p.asks(ref) {
-		if p.isUnknown(ref) {
+		if p.isLost(ref) {
 			return p.unknown(ref)
 		}
 		switch observed, err := p.observe(ctx, ref); {
@@ -93,6 +96,8 @@ func (p dropping[T, S]) drop(ctx context.Context, ref Reference) error {
 			return err
 		case !p.isOurs(ref, observed):
 			return nil
+		default:
+			ref = p.withID(ref, observed)
 		}
 	}
 	if err := p.checkpoint(ctx); err != nil {
@@ -116,6 +121,11 @@ func (p dropping[T, S]) drop(ctx context.Context, ref Reference) error {
 	return reconcile.Wait(ReasonDeleting, firstLook, "%s is being deleted, and the API still shows it", ref)
 }
 
+// isLost reports whether nothing tells if a creation has had an effect. Without [Resource.ID], Observe need not find things by their token.
+func (p dropping[T, S]) isLost(ref Reference) bool {
+	return p.isUnknown(ref) || ref.Pending && ref.ID == "" && p.Identity == ByToken && p.ID == nil
+}
+
 // newFor is how long after its creation something is deleted also if the API does not show it. Later it is gone, and what appears under its key is
 // somebody else's.
 const newFor = time.Minute
@@ -134,4 +144,12 @@ func (p dropping[T, S]) awaitGrace(ref Reference) error {
 		return reconcile.Wait(ReasonDeleting, left, "%s may have been created, and the API does not show it yet", ref)
 	}
 	return nil
+}
+
+// withID returns a reference with the ID of what was found.
+func (p dropping[T, S]) withID(ref Reference, observed S) Reference {
+	if p.ID != nil && ref.ID == "" {
+		ref.ID = p.ID(observed)
+	}
+	return ref
 }

@@ -122,7 +122,7 @@ func (p *pass[T, S]) admit(ctx context.Context, found []*candidate[S]) error {
 // unrecord removes what is not ours from the record.
 func (p *pass[T, S]) unrecord(found []*candidate[S]) {
 	for _, f := range found {
-		if f.foreign {
+		if _, recorded := p.get(f.key); f.foreign && (!f.missing || !recorded) { // what is recorded and not shown may exist
 			p.remove(f.key)
 		}
 	}

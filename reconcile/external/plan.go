@@ -12,6 +12,7 @@ import (
 
 	"github.com/opblocks/opblocks/internal/preview"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/external/internal/calls"
 )
 
 // Preview says what Reconcile of obj would do outside of the cluster, for the plan of an upgrade (package upgrade). It names the things, and no
@@ -55,6 +56,7 @@ func (p planning[T, S]) change(ref Reference, action preview.Action) preview.Cha
 // only the text of the error is kept.
 func (p planning[T, S]) refused(ref Reference, err error) preview.Change {
 	c := p.change(ref, "")
+	err = calls.WithoutQueries(err)
 	if wait, ok := errors.AsType[reconcile.Waiter](err); ok {
 		c.Waits = wait.Error()
 		return c

@@ -179,6 +179,7 @@ func (p publishing[T, S]) fill(ctx context.Context, secret *corev1.Secret, name 
 // readIssued returns the live Secret, nil if there is none, and whether its values are the ones that Issue returned last for this thing. The
 // cache may be behind, so if it shows anything else, the Secret is read past it.
 func (p publishing[T, S]) readIssued(ctx context.Context, name client.ObjectKey, keys []string) (live *corev1.Secret, isKept bool, err error) {
+	_, isRecorded := p.get(p.keys[0]) // what was issued for another thing does not count
 	for _, reader := range []client.Reader{p.client, p.secrets.live} {
 		if reader == nil {
 			continue
@@ -189,7 +190,7 @@ func (p publishing[T, S]) readIssued(ctx context.Context, name client.ObjectKey,
 			live = nil
 		case err != nil:
 			return nil, false, err
-		case metav1.IsControlledBy(live, p.obj) && p.record.hasIssued(live, keys):
+		case isRecorded && metav1.IsControlledBy(live, p.obj) && p.record.hasIssued(live, keys):
 			return live, true, nil
 		}
 	}

@@ -62,7 +62,8 @@ type Resource[T client.Object, S any] struct {
 	Observe func(ctx context.Context, c client.Client, obj T, ref Reference) (S, error)
 
 	// ID returns the ID in an observed state. With it, the record gets the ID of what was taken over, and of what was found by its token
-	// since the answer to its creation was lost. Optional.
+	// since the answer to its creation was lost. Optional: if Observe finds nothing by a token, leave it out with [ByToken]. Then an object that
+	// is deleted while the answer is lost stops with the reason CreationUnknown.
 	ID func(observed S) string
 
 	// Desired returns the desired state, from the object and from what it refers to. It leaves unset what the object leaves to the API. The
@@ -106,7 +107,8 @@ type Resource[T client.Object, S any] struct {
 	Adopt func(obj T, observed S) error
 
 	// Admit returns an error if a thing must not become obj's: it is asked before the thing is created, with observed nil, and before it is
-	// taken over. It may call the API. If the error is made by [reconcile.Wait] or [Refused], the thing is not recorded. Optional.
+	// taken over. It may call the API. If the error is made by [reconcile.Wait] or [Refused], nothing is recorded that was not recorded
+	// before. Optional.
 	Admit func(ctx context.Context, c client.Client, obj T, ref Reference, observed *S) error
 
 	// Others returns the objects that want a group, and those whose record has a key of it; a field index finds them. obj may be among
@@ -132,7 +134,8 @@ type Resource[T client.Object, S any] struct {
 	CreateOnly func(obj T) bool
 
 	// MustExist reports whether somebody else creates the thing: Create is not called, and while it does not exist, the object waits. What
-	// exists is taken over by Adopt, and is then updated and deleted as usual. Optional.
+	// exists is taken over by Adopt, and is then updated and deleted as usual. With [ByID] and [ByToken], somebody has to write the ID into the
+	// record. Optional.
 	MustExist func(obj T) bool
 
 	// Observed is told of the state of the thing after each observation, unless it is somebody else's. With it, the thing is observed once more after
@@ -224,6 +227,9 @@ func (r *Resource[T, S]) validate() error {
 	}
 	if r.Key != nil && r.Keys != nil {
 		errs = append(errs, errors.New("set Key or Keys, and not both"))
+	}
+	if r.Others != nil && r.Key == nil && r.Keys == nil {
+		errs = append(errs, errors.New("set Key or Keys, which Others compares"))
 	}
 	if r.Publish != nil && r.Keys != nil {
 		errs = append(errs, errors.New("set Publish only with Key: it is for one thing"))

@@ -80,6 +80,7 @@ func (s *Step[T, S]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 
 // Reconcile creates or updates what is desired, and deletes what obj had under former keys. If nothing has changed, it does not call the API.
 func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err error) {
+	defer func() { err = calls.WithoutQueries(err) }()
 	defer calls.Recover(ctx, "a function of the resource", &err)
 	if s.invalid != nil {
 		return s.invalid
@@ -97,13 +98,17 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 	}
 	p.visit.SetUrgent(reconcile.Requested(ctx) || p.isChanged() || !published)
 	before := keysOf(p.all)
-	err = p.visit.Do(ctx, p.sync)
+	err = p.visit.Do(ctx, func(ctx context.Context) (err error) {
+		defer calls.Recover(ctx, "a function of the resource", &err)
+		return p.sync(ctx)
+	})
 	if rests(err) {
 		p.record.Generation = obj.GetGeneration()
 	}
 	p.store()
 	p.unclaim(before...) // the status is not yet written
 	if err != nil {
+		s.synced.forget(name)
 		return err
 	}
 	s.synced.set(name, synced{uid: obj.GetUID(), generation: obj.GetGeneration(), version: p.version, policy: p.policy, at: s.Clock.Now(), behind: p.behind && !last.behind})
@@ -116,7 +121,7 @@ func (p *pass[T, S]) setWanted(ctx context.Context) (err error) {
 		return reconcile.Stalled(ReasonInvalidKey, errors.New("the key is empty"))
 	}
 	if p.takesBack() {
-		p.record.forgetWritten()
+		p.takeBack()
 	}
 	if p.Version != nil && len(p.keys) > 0 {
 		p.version, err = p.Version(ctx, p.client, p.obj)
@@ -126,6 +131,7 @@ func (p *pass[T, S]) setWanted(ctx context.Context) (err error) {
 
 // Finalize deletes what belongs to obj, unless it is retained. It succeeds when the API does not show it any more.
 func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) (err error) {
+	defer func() { err = calls.WithoutQueries(err) }()
 	defer calls.Recover(ctx, "a function of the resource", &err)
 	if s.invalid != nil {
 		return s.invalid

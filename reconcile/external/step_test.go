@@ -368,12 +368,13 @@ func TestSetupErrors(t *testing.T) {
 		edit   func(*external.Resource[*Account, entry])
 		want   string
 	}{
-		"a function":        {"it is called later", func(r *external.Resource[*Account, entry]) { r.Observe = nil }, "set Observe"},
-		"a key":             {"ByKey finds by it", func(r *external.Resource[*Account, entry]) { r.Key = nil }, "set Key"},
-		"a negative time":   {"it has no meaning", func(r *external.Resource[*Account, entry]) { r.Every = -1 }, "less than 0"},
-		"a floor above":     {"no interval would be allowed", func(r *external.Resource[*Account, entry]) { r.EveryAtLeast = time.Hour }, "EveryAtLeast"},
-		"another Identity":  {"it is unknown", func(r *external.Resource[*Account, entry]) { r.Identity = 7 }, "Identity is 7"},
-		"nothing is needed": {"ByID needs no key", func(r *external.Resource[*Account, entry]) { r.Key, r.Identity = nil, external.ByID }, ""},
+		"a function":         {"it is called later", func(r *external.Resource[*Account, entry]) { r.Observe = nil }, "set Observe"},
+		"a key":              {"ByKey finds by it", func(r *external.Resource[*Account, entry]) { r.Key = nil }, "set Key"},
+		"a negative time":    {"it has no meaning", func(r *external.Resource[*Account, entry]) { r.Every = -1 }, "less than 0"},
+		"a floor above":      {"no interval would be allowed", func(r *external.Resource[*Account, entry]) { r.EveryAtLeast = time.Hour }, "EveryAtLeast"},
+		"another Identity":   {"it is unknown", func(r *external.Resource[*Account, entry]) { r.Identity = 7 }, "Identity is 7"},
+		"nothing is needed":  {"ByID needs no key", func(r *external.Resource[*Account, entry]) { r.Key, r.Others, r.Identity = nil, nil, external.ByID }, ""},
+		"nothing to compare": {"all objects would want the same", func(r *external.Resource[*Account, entry]) { r.Key, r.Identity = nil, external.ByID }, "set Key or Keys, which Others compares"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := resource(nil, external.ByKey)

@@ -63,6 +63,15 @@ func (p *pass[T, S]) takesBack() bool {
 	return slices.ContainsFunc(p.record.Former, func(ref Reference) bool { return slices.Contains(p.keys, ref.Key) })
 }
 
+// takeBack begins a pass over a former thing that is desired again. What was written to it is not known, and it may be on its way out. What was
+// issued is of the last thing that was there.
+func (p *pass[T, S]) takeBack() {
+	p.record.Version, p.behind = "", true
+	if len(p.record.present()) > 0 {
+		p.record.forgetWritten()
+	}
+}
+
 // areConfirmed reports whether there is a thing for each key, no former one, and none is pending.
 func (t *things) areConfirmed() bool {
 	return len(t.all) == len(t.keys) && !slices.ContainsFunc(t.keys, t.isMissing)

@@ -35,5 +35,5 @@ func Ask[A any](ctx context.Context, v *Visit, f Function, do func(ctx context.C
 		err = fmt.Errorf("no answer within %v: %w", c.timeout, err)
 	}
 	c.metrics.call(ctx, c, f, resultOf(err, late), begin)
-	return answer, v.note(withoutQueries(err), late)
+	return answer, v.note(WithoutQueries(err), late)
 }

@@ -26,6 +26,8 @@ func resultOf(err error, late bool) result {
 		return resultSucceeded
 	case is[*panicError](err):
 		return resultFailed
+	case !late && IsFinal(err):
+		return resultRefused
 	case late, is[*unreachableError](err), isNetwork(err):
 		return resultUnreachable
 	case is[*throttledError](err):

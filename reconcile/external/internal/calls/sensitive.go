@@ -9,9 +9,9 @@ import (
 // hidden is what an error shows in place of what is sensitive in a URL.
 const hidden = "(hidden)"
 
-// withoutQueries returns an error whose text shows neither the query, the fragment nor the user of a URL: the errors of net/http quote the
+// WithoutQueries returns an error whose text shows neither the query, the fragment nor the user of a URL: the errors of net/http quote the
 // whole URL, and a token may be in its query. What the error means stays as it is.
-func withoutQueries(err error) error {
+func WithoutQueries(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -34,11 +34,11 @@ func TestWithoutQueries(t *testing.T) {
 		"nothing":   {"there is nothing to hide", get("https://api/a"), `Get "https://api/a": connection refused`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := withoutQueries(tc.err)
+			err := WithoutQueries(tc.err)
 			require.Equal(t, tc.want, err.Error(), tc.reason)
 			require.ErrorIs(t, err, cause)
 			require.Equal(t, IsRefused(tc.err), IsRefused(err))
 		})
 	}
-	require.NoError(t, withoutQueries(nil))
+	require.NoError(t, WithoutQueries(nil))
 }
