@@ -34,7 +34,7 @@ func (o *Operator) resource() external.Resource[*userv1alpha1.DatabaseUser, stat
 		Create: o.create, Update: o.update, Delete: o.drop, DeletesAtOnce: true,
 		Version: passwordVersion, IsOurs: o.isOurs, MarksOnlyPending: true, Adopt: o.adopt, Admit: o.admit, Ready: o.ready,
 		Retain: func(u *userv1alpha1.DatabaseUser) bool {
-			return u.Spec.DeletionPolicy == userv1alpha1.DeletionRetain && !o.isWanted(u)
+			return u.Spec.DeletionPolicy == userv1alpha1.DeletionRetain && (u.DeletionTimestamp != nil || !o.isTarget(u))
 		},
 		Recreate: true, // the status has room for one user name
 		Succeeded: func(*userv1alpha1.DatabaseUser) (reason, message string) {
@@ -42,11 +42,6 @@ func (o *Operator) resource() external.Resource[*userv1alpha1.DatabaseUser, stat
 		},
 		Every: o.Resync, Timeout: longest, Clock: o.Clock,
 	}
-}
-
-// isWanted reports whether this operator is to keep accounts for u.
-func (o *Operator) isWanted(u *userv1alpha1.DatabaseUser) bool {
-	return u.DeletionTimestamp == nil && o.isTarget(u)
 }
 
 func passwordVersion(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser) (string, error) {
