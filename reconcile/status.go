@@ -70,7 +70,7 @@ func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
 func (p *pass[T]) statusNotWritten(err error) {
 	p.retry = p.retry.merge(retryFailure(err))
 	for i := range p.steps {
-		if s, ok := p.steps[i].step.(step.Attentive); ok {
+		if s, ok := p.steps[i].step.(step.Repeating); ok {
 			s.StatusNotWritten(p.name)
 		}
 	}

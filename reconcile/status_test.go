@@ -273,13 +273,13 @@ func TestWithoutStatusErrors(t *testing.T) {
 	require.ErrorContains(t, err, `step "one" sets the condition "Monitoring", but WithoutStatus says that the status is not ours`)
 }
 
-// attentive is a step that is told when a status was not written.
-type attentive struct {
+// repeating is a step that is told when a status was not written.
+type repeating struct {
 	stepFunc[*budget]
 	lost []string
 }
 
-func (a *attentive) StatusNotWritten(name types.NamespacedName) {
+func (a *repeating) StatusNotWritten(name types.NamespacedName) {
 	a.lost = append(a.lost, name.String())
 }
 
@@ -295,7 +295,7 @@ func TestStatusNotWritten(t *testing.T) {
 		"conflict": {"the next pass works on another object", apierrors.NewConflict(budgets, "sample", errors.New("changed")), 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			step := &attentive{stepFunc: returning(nil)}
+			step := &repeating{stepFunc: returning(nil)}
 			h := newHarness(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 				if tc.answer != nil {
 					return tc.answer

@@ -43,8 +43,8 @@ type Forgetful interface {
 	Forget(name types.NamespacedName)
 }
 
-// Attentive is a step that remembers that a pass succeeded. Any step may implement it.
-type Attentive interface {
+// Repeating is a step that does its work again if the status could not be written. Any step may implement it.
+type Repeating interface {
 	// StatusNotWritten is called at the end of a pass over an object whose status could not be written. So what the step has put into it
 	// is lost.
 	StatusNotWritten(name types.NamespacedName)

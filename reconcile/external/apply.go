@@ -82,10 +82,10 @@ func (a *applier[T, S]) confirm() {
 func (a *applier[T, S]) confirmed(f *candidate[S]) Reference {
 	ref, _ := a.get(f.key)
 	ref.Pending = false
-	if a.ID != nil && (ref.ID == "" || f.foreign) {
-		ref.ID = a.ID(*f.observed)
+	if f.foreign && a.ID != nil {
+		ref.ID = "" // it was of another thing
 	}
-	return ref
+	return a.withID(ref, *f.observed)
 }
 
 // update changes a thing.

@@ -145,11 +145,3 @@ func (p dropping[T, S]) awaitGrace(ref Reference) error {
 	}
 	return nil
 }
-
-// withID returns a reference with the ID of what was found.
-func (p dropping[T, S]) withID(ref Reference, observed S) Reference {
-	if p.ID != nil && ref.ID == "" {
-		ref.ID = p.ID(observed)
-	}
-	return ref
-}

@@ -60,6 +60,14 @@ func (p *pass[T, S]) isOurs(ref Reference, observed S) bool {
 	return !p.asks(ref) || p.IsOurs(p.obj, ref, observed)
 }
 
+// withID returns a reference with the ID of what was found, if the reference has none.
+func (p *pass[T, S]) withID(ref Reference, observed S) Reference {
+	if p.ID != nil && ref.ID == "" {
+		ref.ID = p.ID(observed)
+	}
+	return ref
+}
+
 // asks reports whether IsOurs is asked of a thing that is recorded.
 func (p *pass[T, S]) asks(ref Reference) bool {
 	return p.IsOurs != nil && (ref.Pending || p.Identity == ByKey && !p.MarksOnlyPending && !ref.Adopted)

@@ -28,9 +28,19 @@ func (e *env) try() (reason string) {
 	return fmt.Sprintf("%s: %s %v", ready.Reason, ready.Message, err)
 }
 
+// giveUp renames the key, or deletes the object.
+func (e *env) giveUp(rename bool) {
+	e.t.Helper()
+	if rename {
+		e.edit(func(a *Account) { a.Spec.Login = "bob" })
+		return
+	}
+	require.NoError(e.t, e.Delete(e.t.Context(), e.object))
+}
+
 func (e *env) later(d time.Duration) { e.clock.SetTime(e.clock.Now().Add(d)) }
 
-// tagged is an API that gives IDs, and finds things by a tag with the token. It deletes by the ID alone.
+// tagged is a fake of an API. The API gives IDs, finds a thing by a tag with the token, and deletes a thing by its ID only.
 type tagged struct {
 	byID    map[string]entry
 	n       int
@@ -135,11 +145,7 @@ func TestDeletionHasTheID(t *testing.T) {
 			e.try()
 			require.True(t, e.object.Status.Account.Pending)
 			d.lose = false
-			if rename {
-				e.edit(func(a *Account) { a.Spec.Login = "bob" })
-			} else {
-				require.NoError(t, e.Delete(t.Context(), e.object))
-			}
+			e.giveUp(rename)
 			e.try()
 			require.Equal(t, []string{"id-1"}, d.deleted)
 		})
@@ -158,11 +164,7 @@ func TestTokenIsOnlyForCreations(t *testing.T) {
 			e.try()
 			require.True(t, e.object.Status.Account.Pending)
 			d.lose = false
-			if rename {
-				e.edit(func(a *Account) { a.Spec.Login = "bob" })
-			} else {
-				require.NoError(t, e.Delete(t.Context(), e.object))
-			}
+			e.giveUp(rename)
 			reason := e.try()
 			require.Contains(t, reason, external.ReasonUnknown, "a person has to look")
 			require.Contains(t, d.byID, "id-1")
@@ -170,7 +172,7 @@ func TestTokenIsOnlyForCreations(t *testing.T) {
 	}
 }
 
-// TestExistsWithID has a key that is taken in an API that gives IDs.
+// TestExistsWithID checks creations that are refused with ErrExists. The API gives IDs.
 func TestExistsWithID(t *testing.T) {
 	for name, identity := range map[string]external.Identity{"ByToken": external.ByToken, "ByID": external.ByID} {
 		t.Run(name, func(t *testing.T) {

@@ -23,7 +23,7 @@ type pass[T client.Object, S any] struct {
 	saved   Record // as Save has got it
 	version string // what is desired
 	seen    S      // what was observed last under a desired key
-	behind  bool   // the API does not show an update
+	behind  bool   // the API may not show the present state yet
 	visit   *calls.Visit
 
 	every        time.Duration // the interval of the object
@@ -166,7 +166,7 @@ func (p *pass[T, S]) ready(found []*candidate[S], desired S) (first error) {
 	return first
 }
 
-// observe returns the state of a thing, whose it may be. If the API could not find it by what is recorded, it does not exist.
+// observe returns the state of a thing, whoever it belongs to. If the API could not find it by what is recorded, it does not exist.
 func (p *pass[T, S]) observe(ctx context.Context, ref Reference) (observed S, err error) {
 	if ref.ID == "" && (p.Identity == ByID || p.Identity == ByToken && ref.Token == "") {
 		return observed, ErrNotFound

@@ -37,7 +37,7 @@ func TestPanicEndsAClaim(t *testing.T) {
 	require.Contains(t, run("y"), "Succeeded", "x neither has nor wants alice")
 }
 
-// TestSharedKeyOtherID has two things of one key, as an API that gives IDs allows.
+// TestSharedKeyOtherID deletes one of two objects whose things have the same key and different IDs.
 func TestSharedKeyOtherID(t *testing.T) {
 	d := &tagged{byID: map[string]entry{}}
 	var withOthers bool

@@ -98,10 +98,7 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 	}
 	p.visit.SetUrgent(reconcile.Requested(ctx) || p.isChanged() || !published)
 	before := keysOf(p.all)
-	err = p.visit.Do(ctx, func(ctx context.Context) (err error) {
-		defer calls.Recover(ctx, "a function of the resource", &err)
-		return p.sync(ctx)
-	})
+	err = p.visit.Do(ctx, p.sync)
 	if rests(err) {
 		p.record.Generation = obj.GetGeneration()
 	}
@@ -111,8 +108,9 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 		s.synced.forget(name)
 		return err
 	}
-	s.synced.set(name, synced{uid: obj.GetUID(), generation: obj.GetGeneration(), version: p.version, policy: p.policy, at: s.Clock.Now(), behind: p.behind && !last.behind})
-	return p.success(p.untilNext(p.behind && !last.behind))
+	behind := p.behind && !last.behind // it is looked at only once more
+	s.synced.set(name, synced{uid: obj.GetUID(), generation: obj.GetGeneration(), version: p.version, policy: p.policy, at: s.Clock.Now(), behind: behind})
+	return p.success(p.untilNext(behind))
 }
 
 // setWanted sets the keys and the version.
@@ -120,9 +118,7 @@ func (p *pass[T, S]) setWanted(ctx context.Context) (err error) {
 	if p.keys = p.keysOf(p.obj); slices.Contains(p.keys, "") && p.Identity == ByKey {
 		return reconcile.Stalled(ReasonInvalidKey, errors.New("the key is empty"))
 	}
-	if p.takesBack() {
-		p.takeBack()
-	}
+	p.takeBack()
 	if p.Version != nil && len(p.keys) > 0 {
 		p.version, err = p.Version(ctx, p.client, p.obj)
 	}

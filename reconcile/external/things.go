@@ -58,14 +58,12 @@ func (t *things) former() (former []Reference) {
 	return former
 }
 
-// takesBack reports whether a former thing is desired again.
-func (p *pass[T, S]) takesBack() bool {
-	return slices.ContainsFunc(p.record.Former, func(ref Reference) bool { return slices.Contains(p.keys, ref.Key) })
-}
-
-// takeBack begins a pass over a former thing that is desired again. What was written to it is not known, and it may be on its way out. What was
+// takeBack looks for a former thing that is desired again. What was written to it is not known, and its deletion may have begun. What was
 // issued is of the last thing that was there.
 func (p *pass[T, S]) takeBack() {
+	if !slices.ContainsFunc(p.record.Former, func(ref Reference) bool { return slices.Contains(p.keys, ref.Key) }) {
+		return
+	}
 	p.record.Version, p.behind = "", true
 	if len(p.record.present()) > 0 {
 		p.record.forgetWritten()

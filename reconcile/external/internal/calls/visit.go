@@ -37,7 +37,7 @@ func (v *Visit) SetUrgent(urgent bool) { v.urgent = urgent }
 // IsDetached reports whether a function goes on that has the object of the pass, although its context has ended.
 func (v *Visit) IsDetached() bool { return v.detached }
 
-// Do does what calls the API, if that is possible now.
+// Do does what calls the API, if that is possible now. A panic in it becomes an error.
 func (v *Visit) Do(ctx context.Context, do func(ctx context.Context) error) (err error) {
 	defer func() {
 		if err == nil {
@@ -53,6 +53,7 @@ func (v *Visit) Do(ctx context.Context, do func(ctx context.Context) error) (err
 		return err
 	}
 	defer v.leave()
+	defer Recover(ctx, "a function of the resource", &err)
 	return do(ctx)
 }
 
