@@ -1,17 +1,16 @@
 # Everything is built from Go modules: into bin/, and the control plane into the user's cache. Run `make` to list the targets.
 
-# Modules are built on their own, with the versions in their go.mod: a go.work file above the checkout would change that. Only the examples
-# are built in a workspace, that of the checkout: their go.mod requires a released version of the library.
-export GOWORK = off
-workspace     = GOWORK="$(CURDIR)/go.work"
+# The library, the examples and the benchmarks are built in the workspace of the checkout. So all of them have the newest versions of
+# Kubernetes' modules, which are compiled once; `make compatibility` builds the library with the oldest. What is in hack/ is built on its own.
+export GOWORK = $(CURDIR)/go.work
 
 # Users set these on the command line. Variables of the environment do not count.
 $(foreach v,EXAMPLE KEEP IMG BASE_IMAGE NAMESPACE RELEASE FROM MODULE KIND DIR GROUP VERSION LIBRARY,$(eval $v =))
 DOCKER  = docker
 # Of `make deploy`: default is for the whole cluster, namespaced for one namespace.
 OVERLAY = default
-# For make compatibility: see docs/compatibility.md.
-CONTROLLER_RUNTIME = latest
+# For make compatibility: versions such as v0.25.2, or latest. See docs/compatibility.md.
+CONTROLLER_RUNTIME = oldest
 # A version of Kubernetes such as v1.36.3, instead of the one that hack/k8s pins.
 KUBERNETES = $(OPBLOCKS_KUBERNETES)
 export OPBLOCKS_KUBERNETES := $(KUBERNETES)
@@ -48,10 +47,10 @@ demo: $(if $(EXAMPLE),,demo-schedule) $(database) control-plane ## Run the examp
 # The first chapter is built while the modules of the control plane are downloaded.
 demo-schedule: requirements
 	$(call slowly,building the first chapter of the demo,\
-	test -x bin/k8s/kubectl -o -n "$(KUBEBUILDER_ASSETS)" || (cd hack/k8s && go list -deps tool) >/dev/null 2>&1 & downloads=$$!; \
+	test -x bin/k8s/kubectl -o -n "$(KUBEBUILDER_ASSETS)" || (cd hack/k8s && GOWORK=off go list -deps tool) >/dev/null 2>&1 & downloads=$$!; \
 	$(call build-example,demo/schedule,demo-schedule) && bin/demo-schedule && { wait $$downloads || true; })
 
-build-example = (cd examples && $(workspace) $(go-build) -o ../bin/$(or $(2),$(1)) ./$(1))
+build-example = (cd examples && $(go-build) -o ../bin/$(or $(2),$(1)) ./$(1))
 
 chaos: control-plane mariadb ## Run the examples while they, the control plane, the network and the database fail; 10 minutes. ARGS=-seed=1 repeats the faults of seed 1.
 	$(call slowly,building,$(call build-example,chaos))
@@ -62,9 +61,9 @@ test: control-plane mariadb ## Run all tests, also those against the real contro
 
 ##@ Your own operator
 
-new: requirements ## Copy an example into a module of your own: FROM=memcached MODULE=example.com/shop KIND=Shop [DIR= GROUP= VERSION=].
-	@$(workspace) go run ./examples/new -make -from '$(FROM)' -module '$(MODULE)' -kind '$(KIND)' -dir '$(or $(DIR),../$(notdir $(MODULE)))' \
-		$(if $(GROUP),-group '$(GROUP)') $(if $(VERSION),-version '$(VERSION)') $(if $(LIBRARY),-library '$(LIBRARY)',-replace '$(CURDIR)')
+new: requirements ## Copy an example into a module of your own: FROM=memcached MODULE=example.com/shop KIND=Shop [DIR= GROUP= VERSION= CONTROLLER_RUNTIME=v0.24].
+	@go run ./examples/new -make -from '$(FROM)' -module '$(MODULE)' -kind '$(KIND)' -dir '$(or $(DIR),../$(notdir $(MODULE)))' \
+		$(if $(filter command line,$(origin CONTROLLER_RUNTIME)),-controller-runtime '$(CONTROLLER_RUNTIME)') $(if $(GROUP),-group '$(GROUP)') $(if $(VERSION),-version '$(VERSION)') $(if $(LIBRARY),-library '$(LIBRARY)',-replace '$(CURDIR)')
 
 ##@ Work on it
 
@@ -85,11 +84,11 @@ tidy: requirements ## Tidy the go.mod files of all modules.
 
 # The examples are tidied by a copy of their go.mod that replaces the library by the working copy: go mod tidy ignores go.work.
 tidied = ../bin/tidy/go.mod
-tidy   = { test $$m != examples || { mkdir -p ../bin/tidy && cp go.mod go.sum ../bin/tidy && \
+tidy   = export GOWORK=off && { test $$m != examples || { mkdir -p ../bin/tidy && cp go.mod go.sum ../bin/tidy && \
 	go mod edit -replace=github.com/opblocks/opblocks=../ $(tidied) && export GOFLAGS="$$(go env GOFLAGS) -modfile=$(tidied)"; }; } && go mod tidy
 
-# Enters the folder of a module. The examples are built in the workspace.
-enter = cd $$m && { test $$m != examples || export $(workspace); }
+# Enters the folder of a module, and leaves the workspace if the module is none of its.
+enter = cd $$m && case $$m in hack/*) export GOWORK=off ;; esac
 programs  = reconcile/reconciletest/controlplane/internal/programs
 generated = examples/*/api/*/zz_generated.deepcopy.go examples/*/config/crd/bases/*.yaml examples/*/config/rbac/role.yaml \
 	bench/api/zz_generated.deepcopy.go bench/api/*.yaml $(addprefix ownedresources/overlay/testdata/api/,zz_generated.deepcopy.go *.yaml) \
@@ -97,12 +96,12 @@ generated = examples/*/api/*/zz_generated.deepcopy.go examples/*/config/crd/base
 
 generate: bin/controller-gen ## Generate the deep copies of the examples' API types, and those and the CRDs of benchmarks and tests.
 	@cp hack/k8s/go.mod $(programs)/k8s.mod && cp hack/k8s/go.sum $(programs)/k8s.sum
-	@for e in $(examples); do (cd examples && $(workspace) ../bin/controller-gen object paths=./$$e/api/...) || exit 1; done
+	@for e in $(examples); do (cd examples && ../bin/controller-gen object paths=./$$e/api/...) || exit 1; done
 	@cd bench && ../bin/controller-gen object crd paths=./api output:crd:dir=api
 	@bin/controller-gen object crd paths=./ownedresources/overlay/testdata/api output:crd:dir=ownedresources/overlay/testdata/api
 
 manifests: bin/controller-gen ## Generate the examples' CRDs and roles.
-	@for e in $(examples); do (cd examples && $(workspace) ../bin/controller-gen paths=./$$e/... \
+	@for e in $(examples); do (cd examples && ../bin/controller-gen paths=./$$e/... \
 		crd output:crd:dir=$$e/config/crd/bases \
 		rbac:roleName=manager-role output:rbac:dir=$$e/config/rbac) || exit 1; done
 
@@ -112,7 +111,7 @@ bench: control-plane ## Measure beside other ways to write an operator, an hour,
 
 api: requirements ## Accept incompatible changes of the exported API, which lint reports. RELEASE=v0.2.0 writes the API of a release.
 	go run ./internal/exportedapi $(if $(RELEASE),-release $(RELEASE),-accept)
-compatibility: requirements ## Compile and test the library with other versions of controller-runtime. CONTROLLER_RUNTIME= names them.
+compatibility: requirements ## Compile and test the library with the oldest controller-runtime that it works with. CONTROLLER_RUNTIME= names other versions.
 	@for v in $(CONTROLLER_RUNTIME); do hack/compatibility $$v || exit 1; done
 vulncheck: requirements bin/govulncheck ## Look for known vulnerabilities in what the modules call; asks https://vuln.go.dev.
 	@for m in $(modules); do echo "opblocks: looking for known vulnerabilities in module $$m" >&2; (cd $$m && "$(CURDIR)/bin/govulncheck" ./...) || \
@@ -130,7 +129,7 @@ install: example $(filter bin/%,$(kubectl)) ## Install its CRDs.
 uninstall: example $(filter bin/%,$(kubectl)) ## Remove its CRDs and all objects of these kinds.
 	$(kubectl) delete --ignore-not-found -f examples/$(EXAMPLE)/config/crd/bases
 run: example ## Run the operator on this machine; ARGS= sets its flags.
-	cd examples && $(workspace) go run ./$(EXAMPLE) $(ARGS)
+	cd examples && go run ./$(EXAMPLE) $(ARGS)
 docker-build: example image ## Build the image that IMG= names; BASE_IMAGE= is what it is based on.
 	$(DOCKER) build -t $(IMG) -f examples/$(EXAMPLE)/Dockerfile $(foreach a,GOPROXY BASE_IMAGE,$(if $($a),--build-arg $a=$($a))) $(DOCKER_ARGS) .
 docker-push: image ## Push the image that IMG= names to its registry.
@@ -140,7 +139,7 @@ images: requirements ## Build the images of all examples; without docker, run th
 	@if $(DOCKER) info >/dev/null 2>&1; then \
 		for e in $(examples); do $(MAKE) --no-print-directory docker-build EXAMPLE=$$e IMG=$$e-operator:latest || exit 1; done; \
 	else echo "opblocks: $(DOCKER) does not run here: the steps of the Dockerfiles run on this machine" >&2; \
-		$(MAKE) --no-print-directory control-plane mariadb && cd examples && $(workspace) go test -count=1 ./deployed; fi
+		$(MAKE) --no-print-directory control-plane mariadb && cd examples && go test -count=1 ./deployed; fi
 
 deploy: example image kustomization bin/kustomize ## Run the operator in the cluster, from the image that IMG= names. OVERLAY=namespaced NAMESPACE= is for one namespace; PLAN=1 first prints what it would change, with its flags in ARGS=.
 	$(if $(PLAN),$(call build-example,$(EXAMPLE)) && { bin/$(EXAMPLE) -plan=text $(ARGS); exit=$$?; test $$exit -eq 0 || test $$exit -eq 3; })
@@ -165,7 +164,7 @@ bin/actionlint: hack/ci/go.sum        ; $(call tool,ci,github.com/rhysd/actionli
 bin/govulncheck: hack/ci/go.sum       ; $(call tool,ci,golang.org/x/vuln/cmd/govulncheck)
 bin/controller-gen: hack/generate/go.sum ; $(call tool,generate,sigs.k8s.io/controller-tools/cmd/controller-gen)
 bin/kustomize: hack/generate/go.sum   ; $(call tool,generate,sigs.k8s.io/kustomize/kustomize/v5)
-tool = $(call slowly,building $(@F),cd hack/$(1) && $(go-build) -o ../../$@ $(2))
+tool = $(call slowly,building $(@F),cd hack/$(1) && GOWORK=off $(go-build) -o ../../$@ $(2))
 
 requirements:
 	@command -v go >/dev/null || { echo "opblocks: Go is missing; install Go 1.26 or newer: https://go.dev/dl/" >&2; exit 1; }

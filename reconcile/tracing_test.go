@@ -44,7 +44,7 @@ func (r *spanRecorder) Start(ctx context.Context, name string, options ...trace.
 
 func (s *recordedSpan) SetAttributes(attributes ...attribute.KeyValue) {
 	for _, a := range attributes {
-		s.attributes[a.Key] = a.Value.String()
+		s.attributes[a.Key] = fmt.Sprint(a.Value.AsInterface())
 	}
 }
 

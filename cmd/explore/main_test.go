@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,7 +21,8 @@ var update = flag.Bool("update", false, "write the expected files")
 // repository is the root of this repository.
 const repository = "../.."
 
-// project copies a project of testdata to a module of its own, with the dependencies of this repository, and returns its folder.
+// project copies a project of testdata to a module of its own, with the dependencies of this repository, and returns its folder. If the test
+// runs in the workspace of the repository, the module is in a workspace too, which has the same versions.
 func project(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -37,6 +39,13 @@ func project(t *testing.T, name string) string {
 	sum, err := os.ReadFile(filepath.Join(root, "go.sum"))
 	require.NoError(t, err)
 	write(t, filepath.Join(dir, "go.sum"), string(sum))
+	if work, err := exec.CommandContext(t.Context(), "go", "env", "GOWORK").Output(); err == nil && strings.HasSuffix(strings.TrimSpace(string(work)), "go.work") {
+		folder := filepath.Dir(strings.TrimSpace(string(work)))
+		write(t, filepath.Join(dir, "go.work"), fmt.Sprintf("go 1.26.0\n\nuse (\n\t.\n\t%[1]s\n\t%[1]s/bench\n\t%[1]s/examples\n)\n", folder))
+		sums, err := os.ReadFile(filepath.Join(folder, "go.work.sum"))
+		require.NoError(t, err)
+		write(t, filepath.Join(dir, "go.work.sum"), string(sums))
+	}
 	return dir
 }
 
@@ -58,7 +67,10 @@ func goCommand(t *testing.T, dir string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod", "GOPROXY=off")
+	cmd.Env = append(os.Environ(), "GOWORK=", "GOPROXY=off")
+	if _, err := os.Stat(filepath.Join(dir, "go.work")); err != nil {
+		cmd.Env = append(cmd.Env, "GOFLAGS=-mod=mod") // not allowed in a workspace
+	}
 	output, err := cmd.CombinedOutput()
 	return string(output), err
 }
@@ -136,16 +148,24 @@ func TestNotesTestMain(t *testing.T) {
 	assert.Contains(t, stdout, "note: TestMain in suite_test.go runs before the test: ")
 }
 
+// TestOldest compares the versions that the command names with go.mod.
+func TestOldest(t *testing.T) {
+	manifest, err := os.ReadFile(filepath.Join(repository, "go.mod"))
+	require.NoError(t, err)
+	assert.Contains(t, string(manifest), "\t"+controllerRuntime+" "+oldestControllerRuntime+"\n")
+	assert.Contains(t, string(manifest), "\tk8s.io/api "+oldestKubernetes+"\n")
+}
+
 // TestCommands names the modules that an older operator has to raise.
 func TestCommands(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "go.mod"), "module x\n\nrequire (\nk8s.io/component-base v0.36.3\nk8s.io/metrics v0.37.2\nsigs.k8s.io/controller-runtime v0.24.1\n)\n")
+	write(t, filepath.Join(dir, "go.mod"), "module x\n\nrequire (\nk8s.io/component-base v0.35.3\nk8s.io/metrics v0.36.4\nsigs.k8s.io/controller-runtime v0.23.3\n)\n")
 	write(t, filepath.Join(dir, "r.go"), ofNoKind)
 	write(t, filepath.Join(dir, "vendor/modules.txt"), "")
 	stdout, stderr, code := command(dir)
 	require.Zero(t, code, stderr)
-	assert.Contains(t, stdout, "note: go.mod has controller-runtime v0.24.1, and the library needs v0.25.x")
-	assert.Contains(t, stdout, "  go get -t "+libraryPath+"/reconcile/reconciletest sigs.k8s.io/controller-runtime@v0.25.2 k8s.io/component-base@v0.37.2\n"+
+	assert.Contains(t, stdout, "note: go.mod has controller-runtime v0.23.3, and the library needs v0.24.1 or newer")
+	assert.Contains(t, stdout, "  go get -t "+libraryPath+"/reconcile/reconciletest k8s.io/component-base@v0.36.0\n"+
 		"  go mod vendor\n  go test -run TestExplore -v .\n")
 }
 

@@ -7,16 +7,18 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// controllerRuntimeMinor is the version of controller-runtime with which the library works, and kubernetesMinor the version of the
-// modules of Kubernetes that it needs.
+// oldestControllerRuntime is the oldest version of controller-runtime that the library works with, and oldestKubernetes the oldest version
+// of the modules of Kubernetes. go get raises what is older. A test compares them with go.mod.
 const (
-	controllerRuntimeMinor = "v0.25."
-	kubernetesMinor        = "v0.37."
+	oldestControllerRuntime = "v0.24.1"
+	oldestKubernetes        = "v0.36.0"
 )
 
-// besides are modules of Kubernetes that compile only with the same version of k8s.io/api, and that the library does not require: go
+// besides are modules of Kubernetes that compile only with the same minor version of k8s.io/api, and that the library does not require: go
 // get does not raise them by itself.
 var besides = []string{"k8s.io/cli-runtime", "k8s.io/component-base", "k8s.io/component-helpers", "k8s.io/kubectl", "k8s.io/metrics"}
 
@@ -70,11 +72,17 @@ func (g *generator) warnings() (lines []string) {
 	for _, problem := range g.m.problems {
 		lines = append(lines, "left out, since it cannot be parsed: "+problem)
 	}
-	if version := g.m.required[controllerRuntime]; version != "" && !strings.HasPrefix(version, controllerRuntimeMinor) {
-		lines = append(lines, fmt.Sprintf("go.mod has controller-runtime %s, and the library needs %sx: go get raises it, and code that uses what was removed has to follow",
-			version, controllerRuntimeMinor))
+	if own := g.m.required[controllerRuntime]; isOlder(own, oldestControllerRuntime) {
+		lines = append(lines, fmt.Sprintf("go.mod has controller-runtime %s, and the library needs %s or newer: go get raises it, and code that uses what was removed has to follow",
+			own, oldestControllerRuntime))
 	}
 	return lines
+}
+
+// isOlder reports whether the version of a module is older than another one. The empty version is not.
+func isOlder(own, other string) bool {
+	v, err := version.ParseSemantic(own)
+	return err == nil && v.LessThan(version.MustParseSemantic(other))
 }
 
 // hasWebhooks reports whether the module registers webhooks.
@@ -103,14 +111,10 @@ func (g *generator) commands() (commands []string) {
 		commands = append(commands, "cd "+rel)
 	}
 	if g.m.required[libraryPath] == "" && g.m.path != libraryPath {
-		version := "v0.25.2"
-		if own := g.m.required[controllerRuntime]; strings.HasPrefix(own, controllerRuntimeMinor) {
-			version = own
-		}
-		get := []string{"go get -t " + libraryPath + "/reconcile/reconciletest " + controllerRuntime + "@" + version}
+		get := []string{"go get -t " + libraryPath + "/reconcile/reconciletest"}
 		for _, module := range besides {
-			if own := g.m.required[module]; own != "" && own < kubernetesMinor {
-				get = append(get, module+"@"+kubernetesMinor+"2")
+			if isOlder(g.m.required[module], oldestKubernetes) {
+				get = append(get, module+"@"+oldestKubernetes)
 			}
 		}
 		commands = append(commands, strings.Join(get, " "))

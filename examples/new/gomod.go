@@ -5,17 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"go/version"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/opblocks/opblocks/examples"
 )
 
 const (
-	controllerTools = "sigs.k8s.io/controller-tools"
-	controllerGen   = controllerTools + "/cmd/controller-gen"
+	controllerRuntime = "sigs.k8s.io/controller-runtime"
+	controllerTools   = "sigs.k8s.io/controller-tools"
+	controllerGen     = controllerTools + "/cmd/controller-gen"
 )
 
 var (
@@ -24,7 +27,52 @@ var (
 	goSelected       = regexp.MustCompile(`(?m)^go (\S+)$`)
 	generatedBy      = regexp.MustCompile(`controller-gen\.kubebuilder\.io/version: (\S+)`)
 	replaceDirective = regexp.MustCompile(`(?m)^replace .*\n+`)
+	requirement      = regexp.MustCompile(`(?m)^\t(\S+) \S+( // indirect)?\n`)
+	runtimeSelected  = regexp.MustCompile(`(?m)^\t` + regexp.QuoteMeta(controllerRuntime) + ` ((v[0-9]+\.[0-9]+)\.\S+)$`)
 )
+
+// runtimeVersion is a version of controller-runtime, and the version of controller-tools for the same release of Kubernetes.
+type runtimeVersion struct{ controllerRuntime, controllerTools string }
+
+// older are the versions that a copy can require instead of what the examples require, by the minor version of controller-runtime.
+var older = map[string]runtimeVersion{"v0.24": {"v0.24.1", "v0.21.0"}}
+
+// beyondLibrary are the modules that examples require and the library does not.
+var beyondLibrary = []string{"github.com/go-sql-driver/mysql", "go.uber.org/goleak"}
+
+// newest returns the minor version of the controller-runtime that the examples require.
+func newest() string {
+	manifest, err := examples.Source.ReadFile("go.mod")
+	if err != nil {
+		panic(err) // it is in memory
+	}
+	return string(runtimeSelected.FindSubmatch(manifest)[2])
+}
+
+// choices returns the values of the flag -controller-runtime.
+func choices() []string { return append(slices.Sorted(maps.Keys(older)), newest()) }
+
+// requirements returns the requirements of a go.mod for an older version: those that the library does not have. go mod tidy adds the others
+// in the versions that the library requires.
+func (v runtimeVersion) requirements(of string) string {
+	return requirement.ReplaceAllStringFunc(of, func(line string) string {
+		switch module := requirement.FindStringSubmatch(line)[1]; {
+		case module == controllerRuntime:
+			return "\t" + module + " " + v.controllerRuntime + "\n"
+		case module == libraryPath || slices.Contains(beyondLibrary, module):
+			return line
+		}
+		return ""
+	})
+}
+
+// checkControllerRuntime returns an error that names the choices if the flag has none of them.
+func (c *command) checkControllerRuntime() error {
+	if all := choices(); !slices.Contains(all, c.controllerRuntime) {
+		return fmt.Errorf("-controller-runtime %s: choose from %s", c.controllerRuntime, strings.Join(all, ", "))
+	}
+	return nil
+}
 
 // checkLibrary returns an error that says what to do if the library cannot be had as the flags say.
 func (c *command) checkLibrary() error {
@@ -66,7 +114,11 @@ func (c *command) addModule(files map[string][]byte, tools string) error {
 		library = c.library
 	}
 	after = librarySelected.ReplaceAllString(after, "\t"+libraryPath+" "+library)
-	after = strings.TrimSuffix(strings.TrimSpace(after), ")") + "\t" + controllerTools + " " + tools + " // indirect\n)\n"
+	after = strings.TrimSuffix(strings.TrimSpace(after), ")")
+	if v, ok := older[c.controllerRuntime]; ok {
+		after, tools = v.requirements(after), v.controllerTools
+	}
+	after += "\t" + controllerTools + " " + tools + " // indirect\n)\n"
 	text = "module " + c.module + "\n" + before + "\ntool " + controllerGen + "\n\nrequire (\n" + after
 	if c.replace != "" {
 		folder, err := c.relative()

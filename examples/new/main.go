@@ -26,7 +26,8 @@ import (
 // command is what the flags say.
 type command struct {
 	example, module, kind, group, version, dir, library, replace string
-	groupIsDefault                                               bool // no group was named
+	controllerRuntime                                            string // the minor version to require
+	groupIsDefault                                               bool   // no group was named
 	skipTidy                                                     bool
 	isMake                                                       bool // messages name variables of make instead of flags
 
@@ -77,7 +78,7 @@ func execute(ctx context.Context, arguments []string, out, progress io.Writer) i
 }
 
 // ownFlags are flags for which make new has variables, with the space before the value.
-var ownFlags = regexp.MustCompile(`(^|\s)-(from|module|kind|dir|group|version|library)\b ?`)
+var ownFlags = regexp.MustCompile(`(^|\s)-(from|module|kind|dir|group|version|library|controller-runtime)\b ?`)
 
 // advice returns a message as the user has to read it: make new has KIND= where the command has -kind.
 func (c *command) advice(message string) string {
@@ -85,7 +86,7 @@ func (c *command) advice(message string) string {
 		return message
 	}
 	return ownFlags.ReplaceAllStringFunc(message, func(found string) string {
-		return strings.ToUpper(strings.TrimSuffix(strings.Replace(found, "-", "", 1), " ")) + "="
+		return strings.ToUpper(strings.ReplaceAll(strings.TrimSuffix(strings.Replace(found, "-", "", 1), " "), "-", "_")) + "="
 	})
 }
 
@@ -100,6 +101,7 @@ func parseFlags(arguments []string, progress io.Writer) (*command, error) {
 	flags.StringVar(&c.version, "version", "v1alpha1", "API `version`")
 	flags.StringVar(&c.dir, "dir", "", "`folder` to write, which is new or empty (default: the last element of the module's path)")
 	flags.StringVar(&c.library, "library", "", "`version` of "+libraryPath+" to require (default: the one of this command)")
+	flags.StringVar(&c.controllerRuntime, "controller-runtime", newest(), "`version` of controller-runtime to require: "+strings.Join(choices(), " or "))
 	flags.StringVar(&c.replace, "replace", "", "`folder` of a checkout of "+libraryPath+" to use instead of a released version")
 	flags.BoolVar(&c.isMake, "make", false, "name variables of make in messages, and not flags")
 	flags.BoolVar(&c.skipTidy, "skip-tidy", false, "do not run go mod tidy, which needs the network")
@@ -155,7 +157,7 @@ func (c *command) check() (*names, error) {
 	if c.group == "" {
 		c.group, c.groupIsDefault = defaultGroup(c.module), true
 	}
-	for _, err := range []error{checkKind(c.kind), checkGroup(c.group), checkVersion(c.version), c.checkLibrary()} {
+	for _, err := range []error{checkKind(c.kind), checkGroup(c.group), checkVersion(c.version), c.checkLibrary(), c.checkControllerRuntime()} {
 		if err != nil {
 			return nil, flagError{err}
 		}

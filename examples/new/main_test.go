@@ -71,6 +71,7 @@ func TestBadInput(t *testing.T) {
 		"GroupReserved":    {"these need an approval", map[string]string{"group": "shop.k8s.io"}, "-group shop.k8s.io: choose another one"},
 		"Version":          {"the form of versions is fixed", map[string]string{"version": "1.0"}, "-version 1.0: a version of an API looks like"},
 		"Library":          {"a branch is not a version", map[string]string{"library": "main"}, "-library main: name a version"},
+		"Runtime":          {"the library does not work with it", map[string]string{"controller-runtime": "v0.23"}, "-controller-runtime v0.23: choose from v0.24, v0.25"},
 		"Replace":          {"the folder is something else", map[string]string{"replace": "."}, "-replace .: the folder is not the root of a checkout"},
 		"FromCheckout":     {"it requires a version that may not exist", map[string]string{"replace": ""}, "built from a checkout: pass -replace"},
 	}

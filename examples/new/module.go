@@ -171,6 +171,9 @@ func (c *command) files(r *renaming) (map[string][]byte, error) {
 			tools = string(version[1])
 		}
 		text, err := r.manifest(name, selected.others[name])
+		if v, ok := older[c.controllerRuntime]; ok {
+			text = generatedBy.ReplaceAll(text, []byte("controller-gen.kubebuilder.io/version: "+v.controllerTools))
+		}
 		if err := add(name, text, err); err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,8 +27,8 @@ func TestCopies(t *testing.T) {
 	runCommand(t, ".", []string{"GOWORK=" + filepath.Join(root, "go.work")}, "go", "build", "-buildvcs=false", "-o", program, ".")
 	for example, flags := range map[string]map[string]string{
 		"app":          {"kind": "Order", "group": "shop.example.com", "version": "v1beta1"},
-		"cache":        {"kind": "Queue"},
-		"databaseuser": {"kind": "MailAccount", "version": "v1"},
+		"cache":        {"kind": "Queue", "controller-runtime": "v0.24"},
+		"databaseuser": {"kind": "MailAccount", "version": "v1", "controller-runtime": "v0.24"},
 		"eru":          {"kind": "Policy"},
 	} {
 		t.Run(example, func(t *testing.T) {
@@ -36,10 +37,51 @@ func TestCopies(t *testing.T) {
 			flags["from"], flags["skip-tidy"] = example, "false"
 			runCommand(t, ".", nil, program, arguments(copied, flags)...)
 			assertRenamed(t, copied, example)
+			if flags["controller-runtime"] != "" {
+				assertOldest(t, copied)
+			}
 			runCommand(t, copied, nil, "go", "list", "-test", "-export", "./...") // compiles the tests too, and links nothing
 			assertGenerated(t, copied)
 		})
 	}
+}
+
+// assertOldest asserts that a copy requires no newer module than the library does, except those that the library does not need.
+func assertOldest(t *testing.T, folder string) {
+	t.Helper()
+	library := versionsIn(t, root)
+	for module, version := range versionsIn(t, folder) {
+		if oldest, shared := library[module]; shared {
+			assert.Equal(t, oldest, version, module)
+		}
+	}
+}
+
+// versionsIn returns the versions of the modules that the go.mod of a folder names.
+func versionsIn(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	manifest, err := os.ReadFile(filepath.Join(folder, "go.mod"))
+	require.NoError(t, err)
+	versions := map[string]string{}
+	for _, line := range regexp.MustCompile(`(?m)^\t(\S+) (v\S+)`).FindAllStringSubmatch(string(manifest), -1) {
+		versions[line[1]] = line[2]
+	}
+	return versions
+}
+
+// TestBeyondLibrary compares what the examples require with go.mod of the library.
+func TestBeyondLibrary(t *testing.T) {
+	manifest, err := os.ReadFile(filepath.Join(root, "examples", "go.mod"))
+	require.NoError(t, err)
+	library := versionsIn(t, root)
+	for _, line := range requirement.FindAllSubmatch(manifest, -1) {
+		module := string(line[1])
+		_, shared := library[module]
+		if len(line[2]) == 0 && module != libraryPath {
+			assert.NotEqual(t, shared, slices.Contains(beyondLibrary, module), module)
+		}
+	}
+	assert.Equal(t, older["v0.24"].controllerRuntime, library[controllerRuntime])
 }
 
 // assertRenamed asserts that the sources of a copy are formatted, and that none has a name of the repository's module, nor one of the

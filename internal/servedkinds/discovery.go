@@ -11,11 +11,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 )
 
-// discoverer reads the resources of a group and version. The discovery client of client-go does, without a cache.
+// discoverer reads the resources of a group and version from the API server, without a cache.
 type discoverer interface {
-	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
+	resources(ctx context.Context, gv schema.GroupVersion) (*metav1.APIResourceList, error)
+}
+
+// discoveryClient sends the requests itself: the methods of client-go's discovery client take a context only from v0.37 on.
+type discoveryClient struct{ client rest.Interface }
+
+func (d discoveryClient) resources(ctx context.Context, gv schema.GroupVersion) (*metav1.APIResourceList, error) {
+	path := []string{"/apis", gv.Group, gv.Version}
+	if gv.Group == "" {
+		path = []string{"/api", gv.Version}
+	}
+	list := &metav1.APIResourceList{}
+	return list, d.client.Get().AbsPath(path...).Do(ctx).Into(list)
 }
 
 // observation is what discovery shows of a kind. The zero value is a kind that is not served.
@@ -32,7 +45,7 @@ func (o observation) served() bool { return o.resource != "" }
 // discover returns the resources of a group and version: none if that is not served. An error means that it is not known,
 // for example because an aggregated API server does not answer.
 func discover(ctx context.Context, d discoverer, gv schema.GroupVersion) ([]metav1.APIResource, error) {
-	list, err := d.ServerResourcesForGroupVersionWithContext(ctx, gv.String())
+	list, err := d.resources(ctx, gv)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil

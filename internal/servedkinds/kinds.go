@@ -74,7 +74,7 @@ func ForManager(mgr ctrl.Manager) (*Kinds, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client for the metadata of CustomResourceDefinitions: %w", err)
 	}
-	k := newKinds(mgr.GetCache(), mgr.GetScheme(), mgr.GetRESTMapper(), resources, mgr.GetLogger().WithName("servedkinds"))
+	k := newKinds(mgr.GetCache(), mgr.GetScheme(), mgr.GetRESTMapper(), discoveryClient{resources.RESTClient()}, mgr.GetLogger().WithName("servedkinds"))
 	k.definitions = &definitions{client: metadataClient, changed: k.definitionChanged}
 	if known, loaded := managers.LoadOrStore(mgr.GetCache(), k); loaded {
 		return known.(*Kinds), nil

@@ -147,18 +147,18 @@ func (s *testServer) discoveryReads() int {
 	return s.checks
 }
 
-func (s *testServer) ServerResourcesForGroupVersionWithContext(_ context.Context, groupVersion string) (*metav1.APIResourceList, error) {
+func (s *testServer) resources(_ context.Context, gv schema.GroupVersion) (*metav1.APIResourceList, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.checks++
-	list := &metav1.APIResourceList{GroupVersion: groupVersion}
+	list := &metav1.APIResourceList{}
 	for gvk, resource := range s.served {
-		if gvk.GroupVersion().String() == groupVersion {
+		if gvk.GroupVersion() == gv {
 			list.APIResources = append(list.APIResources, resource)
 		}
 	}
 	if s.err == nil && len(list.APIResources) == 0 {
-		return nil, apierrors.NewNotFound(schema.GroupResource{}, groupVersion)
+		return nil, apierrors.NewNotFound(schema.GroupResource{}, gv.String())
 	}
 	return list, s.err
 }

@@ -5,12 +5,12 @@ import (
 	"net/http"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
 	"github.com/opblocks/opblocks/internal/simulation/operator"
 )
@@ -49,7 +49,7 @@ func (p *Process) Config() *rest.Config { return p.process.Config() }
 func (p *Process) FieldIndexer() client.FieldIndexer { return p.process.FieldIndexer() }
 
 // EventRecorder returns a recorder that records events in the trace.
-func (p *Process) EventRecorder() recorder.EventRecorder { return p.process.EventRecorder() }
+func (p *Process) EventRecorder() events.EventRecorder { return p.process.EventRecorder() }
 
 // LegacyEventRecorder returns a recorder of the legacy events API. It records events in the trace too.
 func (p *Process) LegacyEventRecorder() record.EventRecorder { return p.process.LegacyEventRecorder() }

@@ -127,18 +127,12 @@ var soundRecords = map[string]soundScenario{
 			visitors.Data = map[string]string{"total": "0"}
 			s := of(func(p *reconciletest.Process) shopFunc {
 				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
-					return ctrl.Result{}, retry.RetryOnConflict(retry.DefaultRetry, func() error {
-						is := config("visitors")
-						if err := p.APIReader().Get(ctx, client.ObjectKeyFromObject(is), is); err != nil || is.Data[s.Name] != "" {
-							return err
-						}
-						total, err := strconv.Atoi(is.Data["total"])
-						if err != nil {
-							return err
-						}
-						is.Data[s.Name], is.Data["total"] = "counted", strconv.Itoa(total+1)
-						return c.Update(ctx, is)
+					var last error // before client-go v0.37 RetryOnConflict returns nil in place of an error that wraps context.DeadlineExceeded
+					_ = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+						last = countIn(ctx, p.APIReader(), c, s.Name)
+						return last
 					})
+					return ctrl.Result{}, last
 				}
 			}, reconciletest.Create(shop()), reconciletest.Create(zoo()))
 			s.Objects = []client.Object{visitors}
@@ -158,6 +152,20 @@ var soundRecords = map[string]soundScenario{
 			return s
 		},
 	},
+}
+
+// countIn counts a shop in the ConfigMap visitors, unless it is counted already.
+func countIn(ctx context.Context, reader client.Reader, c client.Client, shop string) error {
+	is := config("visitors")
+	if err := reader.Get(ctx, client.ObjectKeyFromObject(is), is); err != nil || is.Data[shop] != "" {
+		return err
+	}
+	total, err := strconv.Atoi(is.Data["total"])
+	if err != nil {
+		return err
+	}
+	is.Data[shop], is.Data["total"] = "counted", strconv.Itoa(total+1)
+	return c.Update(ctx, is)
 }
 
 // sweep deletes the children of the shop that have another mark. It deletes no other version than the one that it has seen.

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	"sigs.k8s.io/controller-runtime/pkg/recorder"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/opblocks/opblocks/internal/preview"
@@ -110,11 +109,21 @@ func (everywhere) NeedLeaderElection() bool { return false }
 // GetWebhookServer returns a server that is never started.
 func (*manager) GetWebhookServer() webhook.Server { return webhook.NewServer(webhook.Options{}) }
 
-// GetEventRecorder returns a recorder that drops events.
-func (*manager) GetEventRecorder(string) recorder.EventRecorder { return &events.FakeRecorder{} }
-
 // GetEventRecorderFor returns a recorder that drops events.
 func (*manager) GetEventRecorderFor(string) record.EventRecorder { return &record.FakeRecorder{} }
+
+// silentManager is a manager whose GetEventRecorder returns a recorder that drops events. The recorder has the type R.
+type silentManager[R any] struct {
+	*manager
+	recorder R
+}
+
+func (m silentManager[R]) GetEventRecorder(string) R { return m.recorder }
+
+// silent infers R from a method expression: it is events.EventRecorder in controller-runtime v0.24, and recorder.EventRecorder since.
+func silent[R any](m *manager, _ func(ctrl.Manager, string) R) ctrl.Manager {
+	return any(silentManager[R]{m, any(&events.FakeRecorder{}).(R)}).(ctrl.Manager)
+}
 
 // plan starts the caches, looks at all objects, and stops.
 func (m *manager) plan(ctx context.Context, s *settings) (*preview.Report, error) {

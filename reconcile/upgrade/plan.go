@@ -90,7 +90,7 @@ func Plan(ctx context.Context, access *rest.Config, options ctrl.Options, setup 
 	if err != nil {
 		return err
 	}
-	if err := setup(m); err != nil {
+	if err := setup(silent(m, ctrl.Manager.GetEventRecorder)); err != nil {
 		return err
 	}
 	report, err := m.plan(ctx, s)

@@ -2,7 +2,9 @@ package crd
 
 import (
 	"context"
+	"fmt"
 
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
@@ -19,7 +21,7 @@ func (c *strategy) validateContent(obj client.Object) field.ErrorList {
 	errs := validation.ValidateObjectMetaAccessor(obj, c.namespaced, validation.NameIsDNSSubdomain, field.NewPath("metadata"))
 	errs = append(errs, apiservervalidation.ValidateCustomResource(nil, fieldsOf(obj), c.validator)...)
 	errs = append(errs, c.validateScale(obj)...)
-	errs = append(errs, objectmeta.Validate(context.Background(), nil, fieldsOf(obj), c.schema, false)...)
+	errs = append(errs, c.validateEmbeddedMeta(obj)...)
 	return append(errs, listtype.ValidateListSetsAndMaps(nil, c.schema, fieldsOf(obj))...)
 }
 
@@ -28,7 +30,7 @@ func (c *strategy) ValidateUpdate(obj, live client.Object) field.ErrorList {
 	pair := common.NewCorrelatedObject(fieldsOf(obj), fieldsOf(live), &model.Structural{Structural: c.schema})
 	errs := apiservervalidation.ValidateCustomResourceUpdate(nil, fieldsOf(obj), fieldsOf(live), c.validator, apiservervalidation.WithRatcheting(pair))
 	errs = append(errs, c.validateScale(obj)...)
-	errs = append(errs, objectmeta.Validate(context.Background(), nil, fieldsOf(obj), c.schema, false)...)
+	errs = append(errs, c.validateEmbeddedMeta(obj)...)
 	errs = append(errs, c.validateLists(obj, live)...)
 	return append(errs, c.validateExpressions(context.Background(), obj, live, errs, cel.WithRatcheting(pair))...)
 }
@@ -42,6 +44,18 @@ func (c *strategy) ValidateStatus(obj, live client.Object) (errs field.ErrorList
 	errs = append(errs, c.validateScaleStatus(obj)...)
 	errs = append(errs, c.validateLists(obj, live)...)
 	return append(errs, c.validateExpressions(context.Background(), obj, live, errs, cel.WithRatcheting(pair))...)
+}
+
+// validateEmbeddedMeta validates the metadata of embedded objects. Validate takes a context from Kubernetes 0.37 on.
+func (c *strategy) validateEmbeddedMeta(obj client.Object) field.ErrorList {
+	switch validate := any(objectmeta.Validate).(type) {
+	case func(*field.Path, any, *structuralschema.Structural, bool) field.ErrorList: // 0.36
+		return validate(nil, fieldsOf(obj), c.schema, false)
+	case func(context.Context, *field.Path, any, *structuralschema.Structural, bool) field.ErrorList:
+		return validate(context.Background(), nil, fieldsOf(obj), c.schema, false)
+	default:
+		panic(fmt.Sprintf("objectmeta.Validate of k8s.io/apiextensions-apiserver has the unknown type %T", validate))
+	}
 }
 
 func (c *strategy) validateLists(obj, live client.Object) field.ErrorList {

@@ -10,10 +10,9 @@ import (
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/recorder"
 )
 
-// cluster implements cluster.Cluster for a [Manager], except Start.
+// cluster implements cluster.Cluster for a [Manager], except Start and GetEventRecorder.
 type cluster struct {
 	options Options
 	cache   *Cache
@@ -48,9 +47,6 @@ func (c *cluster) GetRESTMapper() meta.RESTMapper { return c.options.Client.REST
 
 // GetAPIReader returns the reader of the options.
 func (c *cluster) GetAPIReader() client.Reader { return c.options.APIReader }
-
-// GetEventRecorder returns the recorder of the options.
-func (c *cluster) GetEventRecorder(string) recorder.EventRecorder { return c.options.EventRecorder }
 
 // GetEventRecorderFor returns the recorder of the options for the legacy events API.
 func (c *cluster) GetEventRecorderFor(string) record.EventRecorder {

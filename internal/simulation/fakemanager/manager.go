@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/recorder"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
@@ -35,7 +34,7 @@ type Options struct {
 	APIReader           client.Reader     // what GetAPIReader returns
 	Transport           http.RoundTripper // what GetConfig and GetHTTPClient use
 	Logger              logr.Logger
-	EventRecorder       recorder.EventRecorder
+	EventRecorder       EventRecorder
 	LegacyEventRecorder record.EventRecorder
 
 	// Cause returns why requests are enqueued now, for the trace, and the number of their batch. Earlier batches are
@@ -52,7 +51,7 @@ type Options struct {
 	Random func(into []byte)
 }
 
-// Manager implements manager.Manager. Its cache and queues move only by calls of [Manager.Deliver] and [Manager.Take].
+// Manager has the methods of manager.Manager, except GetEventRecorder, which [Manager.AsManager] adds. Its cache and queues move only by calls of [Manager.Deliver] and [Manager.Take].
 type Manager struct {
 	cluster
 	controllers []*Controller
@@ -60,8 +59,6 @@ type Manager struct {
 	converter   conversion.Registry
 	elected     chan struct{}
 }
-
-var _ manager.Manager = &Manager{}
 
 // New returns a manager without controllers. Its cache shows the server's current state.
 func New(o Options) *Manager {

@@ -10,13 +10,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
 	"github.com/opblocks/opblocks/internal/passcontext"
@@ -60,7 +60,7 @@ func newProcess(o *Operator, number int) *Process {
 	}
 	p.Mgr = fakemanager.New(fakemanager.Options{
 		Context: p.ctx, Scheme: o.Scheme, Server: o.Server, Client: p.client, APIReader: p.APIReader(), Transport: transport,
-		Logger: newLogger(p), EventRecorder: p.EventRecorder(), LegacyEventRecorder: p.LegacyEventRecorder(),
+		Logger: newLogger(p), EventRecorder: p.recorder, LegacyEventRecorder: p.LegacyEventRecorder(),
 		Cause: o.cause, Pass: p.runPass, Fail: o.Fail, Watched: o.Rights.AddWatch, Random: o.ReadRandom,
 	})
 	return p
@@ -85,7 +85,7 @@ func (p *Process) Config() *rest.Config { return p.Mgr.GetConfig() }
 func (p *Process) FieldIndexer() client.FieldIndexer { return p.Mgr.Cache() }
 
 // EventRecorder returns a recorder that records events in the trace.
-func (p *Process) EventRecorder() recorder.EventRecorder { return p.recorder }
+func (p *Process) EventRecorder() events.EventRecorder { return p.recorder }
 
 // LegacyEventRecorder is EventRecorder for the old API of events.
 func (p *Process) LegacyEventRecorder() record.EventRecorder { return legacyRecorder{p.recorder} }
@@ -99,7 +99,7 @@ func (p *Process) Manager(options ...cache.Options) manager.Manager {
 	for _, o := range options {
 		p.Mgr.Cache().Restrict(o)
 	}
-	return p.Mgr
+	return p.Mgr.AsManager()
 }
 
 // Reconcile registers a reconciler that is called for every object of the kind whenever anything changes.
