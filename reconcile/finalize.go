@@ -73,6 +73,7 @@ func (p *pass[T]) finalize(ctx context.Context) ctrl.Result {
 		return p.reportAbandoned(ctx, left)
 	}
 	p.tracer.result(ctx, resultFinalized)
+	p.reportEnd(ctx, nil)
 	return ctrl.Result{}
 }
 

@@ -98,6 +98,7 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 	if p.filter != nil && !p.filter(p.before) {
 		p.forget(p.name)
 		p.tracer.result(ctx, resultFiltered)
+		p.reportEnd(ctx, nil)
 		return ctrl.Result{}
 	}
 	requested := p.readRequest()
@@ -173,6 +174,7 @@ func (p *pass[T]) pause(ctx context.Context, state record.Pause, now time.Time) 
 	}
 	p.saveStatus(ctx, true)
 	p.tracer.result(ctx, resultPaused)
+	p.reportEnd(ctx, nil)
 	return p.end()
 }
 
@@ -211,6 +213,7 @@ func (p *pass[T]) call(ctx context.Context, verb string, step int, do stepFunc[T
 		if r := recover(); r != nil {
 			log.FromContext(ctx).Info("Step panicked", "step", name, "panic", r, "stack", string(debug.Stack()))
 			o = classify(fmt.Errorf("step %q panicked; the log has the stack", name))
+			o.panicked = r
 		}
 		o.step = &p.steps[step].stepOptions
 	}()
@@ -298,6 +301,7 @@ func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 		quiet = quiet && o.state == succeeded && o.err == nil
 	}
 	p.tracer.outcomes(ctx, outcomes)
+	p.reportEnd(ctx, outcomes)
 	if err := p.setConditions(outcomes); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot set a condition")
 		p.retry = p.retry.merge(retryFailure(err))

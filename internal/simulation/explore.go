@@ -73,6 +73,7 @@ func (e *explorer) explore() {
 			e.baseline.Err = fmt.Errorf("%w\n%s", e.baseline.Err, onceRemedy) // the earlier process is one of another exploration
 		}
 		e.found.fail(e.baseline)
+		e.failUnsuccessful()
 		return
 	}
 	e.refs = newReferences(e.t, e.scenario, e.baseline)
@@ -114,6 +115,17 @@ func (e *explorer) explore() {
 			e.runAll(e.pairs())
 		}
 		e.repeatFirst()
+	}
+}
+
+// failUnsuccessful inserts what did not succeed in the run without faults, beside its failure.
+func (e *explorer) failUnsuccessful() {
+	for _, err := range e.baseline.Unsuccessful {
+		if err.Error() != e.baseline.Err.Error() {
+			more := *e.baseline
+			more.Err = err
+			e.found.fail(&more)
+		}
 	}
 }
 

@@ -148,6 +148,7 @@ func (f *Failure) faults() string {
 // headlines are how reports begin, by the kind of the failure.
 var headlines = map[FindingKind]string{
 	kinds.DoesNotSurvive:   "It does not survive",
+	kinds.DoesNotSucceed:   "It does not succeed after",
 	kinds.DoesNotRest:      "It does not come to rest after",
 	kinds.LeaksSecret:      "It leaks a secret after",
 	kinds.LeavesOutside:    "It leaves something outside of the cluster after",
@@ -165,6 +166,8 @@ func (f *Failure) headline() string {
 		return "It breaks a convention without any fault."
 	case len(f.Faults) == 0 && f.Kind == kinds.LeavesOutside:
 		return "It leaves something outside of the cluster, without any fault."
+	case len(f.Faults) == 0 && f.Kind == kinds.DoesNotSucceed:
+		return "It does not succeed without any fault."
 	case len(f.Faults) == 0:
 		return "It fails without any fault."
 	case len(f.Faults) == 1:

@@ -209,6 +209,9 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), reconciletest.Delete(shop()))
 			s.Objects = []client.Object{foreign}
+			if sound {
+				s.Unready = []reconciletest.Unready{{Object: shop(), Reason: "the ConfigMap has another owner"}}
+			}
 			s.Always = func(env *reconciletest.Env) error {
 				is := config("web")
 				if err := env.Get(context.Background(), client.ObjectKeyFromObject(is), is); err != nil {

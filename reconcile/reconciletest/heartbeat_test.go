@@ -2,7 +2,6 @@ package reconciletest_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -30,37 +29,6 @@ func TestHeartbeats(t *testing.T) {
 	report := reconciletest.ExploreQuietly(t, s)
 	assert.Empty(t, report.Failures, report.String())
 	assert.NotEmpty(t, report.Survived)
-}
-
-// Passes that fail until the object is deleted are named first. A later action that repairs the object shows that the error was meant.
-func TestReportBeginsWithFailingPasses(t *testing.T) {
-	tests := map[string]struct {
-		reason string
-		then   reconciletest.Action
-		noted  bool
-	}{
-		"Delete": {reason: "Nothing but the deletion ends it.", then: reconciletest.Delete(shop()), noted: true},
-		"Repair": {reason: "The error was meant.", then: reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" })},
-	}
-	for name, tc := range tests {
-		t.Run(name, func(t *testing.T) {
-			s := passing(func(_ context.Context, _ client.Client, s *Shop) (ctrl.Result, error) {
-				if s.Spec.Motto == "" {
-					return ctrl.Result{}, errors.New("no motto")
-				}
-				return ctrl.Result{}, nil
-			})
-			s.Actions = append(s.Actions, tc.then)
-			report := reconciletest.ExploreQuietly(t, s)
-			assert.Empty(t, report.Failures, tc.reason)
-			assert.Equal(t, tc.noted, len(report.Notes) > 0, tc.reason)
-			if tc.noted {
-				assert.Regexp(t, `^Without any fault, \d+ of \d+ passes over Shop default/web after "create Shop default/web" end in an error: no motto\n`+
-					"If a webhook fills in defaults in a cluster, give them to the scenario's objects: no webhook is called here\n"+
-					"Only the deletion of the object has ended that\n\nsurvived ", report.String())
-			}
-		})
-	}
 }
 
 // An exploration leaves half of the time to the tests after it, unless it is alone.

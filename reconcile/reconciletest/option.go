@@ -129,7 +129,7 @@ func SkipFaults(all ...FaultKind) Option {
 	return func(s *settings) { s.skip = append(s.skip, all...) }
 }
 
-// FindingKind is a kind of finding: "does not survive", "does not come to rest", "leaks a secret", "creates a duplicate", "changes what is not
+// FindingKind is a kind of finding: "does not survive", "does not succeed", "does not come to rest", "leaks a secret", "creates a duplicate", "changes what is not
 // its own", "leaves something outside", "depends on timing" or "breaks a convention".
 type FindingKind = kinds.Finding
 

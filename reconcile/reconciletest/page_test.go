@@ -57,7 +57,7 @@ func TestWritePage(t *testing.T) {
 			}
 		}, reconciletest.Create(shop()))
 		page := pageOf(t, s)
-		expectText(t, page, "It fails without any fault.", true)
+		expectText(t, page, "It does not succeed without any fault.", true)
 		expectText(t, page, "&lt;script&gt;alert(1)", true) // escaped
 		expectText(t, page, "<script>alert(1)", false)
 		expectText(t, page, "Replay it", false)

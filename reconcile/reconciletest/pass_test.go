@@ -3,6 +3,7 @@ package reconciletest_test
 import (
 	"context"
 	"errors"
+	"regexp"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -151,7 +153,8 @@ func TestPanic(t *testing.T) {
 
 var errMotto = errors.New("the motto is not available")
 
-// An operator that is quiet only between attempts that all fail has not done its work.
+// An operator that is quiet only between attempts that all fail has not done its work, also if the object is deleted then, unless the
+// scenario means it.
 func TestPassesEndInErrors(t *testing.T) {
 	invalid := func(s *Shop) *corev1.ConfigMap {
 		made := config(s.Name)
@@ -160,22 +163,23 @@ func TestPassesEndInErrors(t *testing.T) {
 	}
 	tests := map[string]struct {
 		pass func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error)
-		says string // "": the run must not fail
+		says string // the reason for Unready too; "": the run must not fail
 	}{
 		"Error": {
 			func(context.Context, client.Client, *Shop) (ctrl.Result, error) { return ctrl.Result{}, errMotto },
-			"passes over Shop default/web still end in an error: the motto is not available",
+			"the motto is not available",
 		},
 		"TerminalError": {
 			func(context.Context, client.Client, *Shop) (ctrl.Result, error) {
 				return ctrl.Result{}, ctrlreconcile.TerminalError(errMotto)
-			}, "",
+			},
+			"terminal error: the motto is not available",
 		},
 		"RequeueForEver": {
 			func(context.Context, client.Client, *Shop) (ctrl.Result, error) {
 				return ctrl.Result{Requeue: true}, nil //nolint:staticcheck // reconcilers still use it
 			},
-			"passes over Shop default/web still end by asking for another one (Requeue)",
+			"by asking for another one (Requeue)",
 		},
 		"RefusedThenDelay": {
 			func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -184,7 +188,7 @@ func TestPassesEndInErrors(t *testing.T) {
 				}
 				return ctrl.Result{}, nil
 			},
-			"still end with a delay of 1m0s, since create ConfigMap default/Not a name is refused: ",
+			"with a delay of 1m0s, since create ConfigMap default/Not a name is refused: ",
 		},
 		"Delay": {
 			func(context.Context, client.Client, *Shop) (ctrl.Result, error) {
@@ -195,17 +199,20 @@ func TestPassesEndInErrors(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := of(func(*reconciletest.Process) shopFunc { return tc.pass }, reconciletest.Create(shop()))
-			report := reconciletest.ExploreQuietly(t, s)
 			if tc.says == "" {
-				assert.Empty(t, report.Failures)
-			} else {
-				require.NotEmpty(t, report.Failures)
-				assert.Empty(t, report.Failures[0].Faults)
-				assert.Contains(t, report.String(), tc.says)
+				reconciletest.Explore(t, s)
+				return
 			}
-
-			s.Actions = append(s.Actions, reconciletest.Delete(shop()))
-			reconciletest.Explore(t, s) // an action that repairs it makes the run succeed
+			for _, then := range [][]reconciletest.Action{nil, {reconciletest.Delete(shop())}} {
+				s.Actions, s.Unready = append(s.Actions, then...), nil
+				report := reconciletest.ExploreQuietly(t, s)
+				require.Len(t, report.Failures, 1)
+				assert.Empty(t, report.Failures[0].Faults)
+				assert.Equal(t, kinds.DoesNotSucceed, report.Failures[0].Kind)
+				assert.Regexp(t, `passes over Shop default/web after "create Shop default/web" end .*`+regexp.QuoteMeta(tc.says), report.Failures[0].Err)
+				s.Unready = []reconciletest.Unready{{Object: shop(), Reason: tc.says}}
+				reconciletest.Explore(t, s)
+			}
 		})
 	}
 }

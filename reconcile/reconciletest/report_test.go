@@ -183,7 +183,7 @@ func TestReportVaryingWithoutFaults(t *testing.T) {
 	report := reconciletest.ExploreQuietly(t, s)
 	require.Len(t, report.Failures, 1)
 	assert.Empty(t, report.Failures[0].Faults)
-	assert.Equal(t, kinds.DoesNotRest, report.Failures[0].Kind)
+	assert.Equal(t, kinds.DoesNotSucceed, report.Failures[0].Kind)
 	assert.ErrorContains(t, report.Failures[0].Err, "of two runs without faults one succeeds, and the other one fails: the operator is not deterministic")
 	assert.ErrorContains(t, report.Failures[0].Err, errMotto.Error())
 }

@@ -8,9 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/opblocks/opblocks/internal/simulation/operator"
+	"github.com/opblocks/opblocks/internal/simulation/request"
 	"github.com/opblocks/opblocks/internal/simulation/run"
+	"github.com/opblocks/opblocks/internal/simulation/verdict"
 	"github.com/opblocks/opblocks/internal/simulation/world"
 )
 
@@ -60,6 +63,9 @@ type Scenario struct {
 	// are not compared either. Faults happen at these writes too.
 	Heartbeats func(obj *unstructured.Unstructured)
 
+	// Unready are the objects that end without success, since the scenario means it: see [Unready].
+	Unready []Unready
+
 	// Horizon is how long the clock may run after the last change or fault before the operator counts as quiet. The default is 15
 	// minutes, enough for 17 retries with controller-runtime's backoff. With the default, an object is not waited for any
 	// longer after three delayed passes in a row that change nothing, unless they are retries after an error. A horizon
@@ -71,6 +77,19 @@ type Scenario struct {
 	// of the external system, with [time.Now]), and the timeouts of contexts count: a request whose context ends in this time is not
 	// carried out, and returns the context's error. Passes that take more than ten seconds see a cache that is not behind.
 	Latency time.Duration
+}
+
+// Unready says that an object ends without success, for a reason: at the last rest of the run without faults before its deletion, or before the
+// end, a step of it waits, has failed or is stalled. Without it that is a finding ("does not succeed"). If the object does not end
+// so, that is a finding too.
+//
+//	Unready: []reconciletest.Unready{{Object: shop, Reason: "NoLicence"}},
+type Unready struct {
+	// Object has the kind, the namespace and the name of the object.
+	Object client.Object
+	// Reason is the reason of the step, which its condition has. For a reconciler that is not of package reconcile, Reason is a part of the
+	// error of its passes.
+	Reason string
 }
 
 // External is a fake of something that the operator changes outside of the cluster, such as a database.
@@ -116,8 +135,26 @@ func (s *Scenario) validate() error {
 			return fmt.Errorf("the scenario's Actions[%d]: %w", i, err)
 		}
 	}
+	if _, err := s.unready(); err != nil {
+		return err
+	}
 	_, err := s.simulatedControllers()
 	return err
+}
+
+// unready returns what Unready says in the engine's types.
+func (s *Scenario) unready() (all []verdict.Unready, err error) {
+	for i, u := range s.Unready {
+		if isNil(u.Object) || u.Reason == "" {
+			return nil, fmt.Errorf("the scenario's Unready[%d] lacks its Object or its Reason: give it both", i)
+		}
+		gvk, err := apiutil.GVKForObject(u.Object, s.Scheme)
+		if err != nil {
+			return nil, fmt.Errorf("the scenario's Unready[%d]: %w: add its types to the scheme", i, err)
+		}
+		all = append(all, verdict.Unready{Object: request.ObjectID{Kind: gvk, Name: client.ObjectKeyFromObject(u.Object)}, Reason: u.Reason})
+	}
+	return all, nil
 }
 
 // simulated returns the scenario in the engine's types.
@@ -136,6 +173,7 @@ func (s *Scenario) simulated() *run.Scenario {
 		to.Actions = append(to.Actions, s.Actions[i].simulated())
 	}
 	to.Controllers, _ = s.simulatedControllers() // validate returns the error
+	to.Unready, _ = s.unready()                  // the same
 	if s.External != nil {
 		to.External = func() world.External { return s.External() }
 	}

@@ -61,7 +61,7 @@ func TestRefusedStatus(t *testing.T) {
 					return nil
 				}
 			},
-			`passes over Shop default/web still end in an error: Shop.example.com "zoo" is invalid: status.phase: Required value`,
+			`passes over Shop default/web after "create Shop default/web" end in an error: Shop.example.com "zoo" is invalid: status.phase: Required value`,
 		},
 	}
 	for name, tc := range tests {

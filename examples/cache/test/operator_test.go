@@ -52,7 +52,9 @@ func startWithRegistry(t *testing.T, access *rest.Config, options ctrl.Options, 
 	given := options.Client.Cache
 	options.Scheme, options.Cache, options.Client = scheme, controller.Cache(namespaces...), controller.Client()
 	if given != nil {
-		options.Client.Cache.EnableReadYourWritesConsistency = given.EnableReadYourWritesConsistency
+		merged := *given
+		merged.Unstructured = options.Client.Cache.Unstructured
+		options.Client.Cache = &merged
 	}
 	return operatortest.Start(t, access, options, &storev1alpha1.Cache{}, (&controller.Operator{Registry: c}).SetupWithManager), fake
 }

@@ -1,6 +1,7 @@
 package operatortest
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -14,12 +15,17 @@ import (
 // EachManagerOption calls run in a subtest for each option of controller-runtime with which an operator must work as by default,
 // and for the default. By default controller-runtime uses its priority queue.
 func EachManagerOption(t *testing.T, run func(t *testing.T, options ctrl.Options)) {
-	for name, options := range map[string]ctrl.Options{
+	all := map[string]ctrl.Options{
 		"Default":              {},
-		"ReadYourWrites":       {Client: client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}}},
 		"Warmup":               {Controller: config.Controller{EnableWarmup: new(true)}},
 		"WithoutPriorityQueue": {Controller: config.Controller{UsePriorityQueue: new(false)}},
-	} {
+	}
+	cache := &client.CacheOptions{}
+	if option := reflect.ValueOf(cache).Elem().FieldByName("EnableReadYourWritesConsistency"); option.IsValid() { // since controller-runtime v0.25
+		option.Set(reflect.ValueOf(new(true)))
+		all["ReadYourWrites"] = ctrl.Options{Client: client.Options{Cache: cache}}
+	}
+	for name, options := range all {
 		t.Run(name, func(t *testing.T) {
 			run(t, options) // a test that is skipped ends here
 			if options.Client.Cache != nil {

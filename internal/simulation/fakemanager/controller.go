@@ -77,6 +77,9 @@ func (m *Manager) instrument(runnable manager.Runnable) error {
 	return nil
 }
 
+// Name returns the name of the controller.
+func (c *Controller) Name() string { return c.name }
+
 // Work is a request that was taken from its queue.
 type Work struct {
 	Target     Target
@@ -185,5 +188,6 @@ func (o *wrappedReconciler) Reconcile(ctx context.Context, request ctrl.Request)
 	target := Target{o.controller.name, request}
 	options := &o.controller.manager.options
 	ctx = passcontext.WithRandom(passcontext.WithPurityCheck(ctx, options.Fail), options.Random)
+	ctx = passcontext.WithPassEnds(ctx, func(end passcontext.PassEnd) { options.Ended(target, end) })
 	return options.Pass(target, o.cause, func() (ctrl.Result, error) { return o.Reconciler.Reconcile(ctx, request) })
 }

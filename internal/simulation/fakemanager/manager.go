@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
+	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/simulation/failure"
 )
 
@@ -42,6 +43,8 @@ type Options struct {
 	Cause func() (batch int, cause string)
 	// Pass is called for each reconcile, on the worker's goroutine. It must call reconcile and return its results.
 	Pass func(target Target, cause string, reconcile func() (ctrl.Result, error)) (ctrl.Result, error)
+	// Ended is called at the end of each pass of package reconcile that had something to do.
+	Ended func(target Target, end passcontext.PassEnd)
 	// Watched is called whenever the operator reads a kind from the cache or watches it, with the namespaces that the cache
 	// holds of it; [cache.AllNamespaces] stands for all. It is called with the cache's lock held.
 	Watched func(gvk schema.GroupVersionKind, namespaces []string)

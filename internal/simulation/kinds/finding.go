@@ -7,10 +7,12 @@ type Finding string
 const (
 	// DoesNotSurvive: after a fault something is wrong that is right without it, or harm was done.
 	DoesNotSurvive Finding = "does not survive"
-	// DoesNotRest: the operator works on although nothing has changed, does not become quiet, or ends in errors.
+	// DoesNotRest: the operator works on although nothing has changed, or does not become quiet.
 	// Or a pass does not find an object by its name in the cache, since the cache's options leave out the object, which exists, and
 	// the pass does not read it past the cache.
 	DoesNotRest Finding = "does not come to rest"
+	// DoesNotSucceed: without any fault a step or a pass has never succeeded, or has failed in the end, or no pass was made.
+	DoesNotSucceed Finding = "does not succeed"
 	// DependsOnTiming: the operator leads to one state without faults, to another one if it starts only after the user's
 	// actions, and to a third one in this run. Either may be wrong, and none is blamed.
 	DependsOnTiming Finding = "depends on timing"
@@ -32,5 +34,5 @@ const (
 
 // Findings returns all kinds of findings.
 func Findings() []Finding {
-	return []Finding{DoesNotSurvive, DoesNotRest, LeaksSecret, CreatesDuplicate, ChangesForeign, LeavesOutside, DependsOnTiming, BreaksConvention}
+	return []Finding{DoesNotSurvive, DoesNotSucceed, DoesNotRest, LeaksSecret, CreatesDuplicate, ChangesForeign, LeavesOutside, DependsOnTiming, BreaksConvention}
 }

@@ -1,18 +1,14 @@
 package operator
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	ctrl "sigs.k8s.io/controller-runtime"
-	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/internal/simulation/bubble"
-	"github.com/opblocks/opblocks/internal/simulation/failure"
 	"github.com/opblocks/opblocks/internal/simulation/fakemanager"
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/internal/simulation/request"
 )
 
@@ -28,20 +24,6 @@ type Outcome struct {
 	Pass   int
 	Result ctrl.Result
 	Err    error
-}
-
-// CheckOutcomes returns an error if the last pass over an object failed: then the operator is quiet only because it waits
-// for the next attempt. A terminal error is allowed, since it is not retried.
-func (o *Operator) CheckOutcomes() error {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
-	for _, target := range slices.SortedFunc(maps.Keys(o.Passes.Outcome), fakemanager.Target.Compare) {
-		if problem := o.Passes.Outcome[target].problem(o.Log); problem != "" {
-			return failure.Finding{Kind: kinds.DoesNotRest, Err: fmt.Errorf("after the last action passes over %s still end %s\n"+
-				"If that is what the last action is meant to cause, add an action that repairs it or deletes the object\n%s", DescribeTarget(target), problem, hintOf(o.Passes.Outcome[target].cause(o.Log)))}
-		}
-	}
-	return nil
 }
 
 // HeldError returns an error if passes over an object fail while another controller holds it. The caller holds the lock.
@@ -61,7 +43,6 @@ func (o *Operator) HeldError(id request.ObjectID) error {
 // problem describes how a pass failed. It returns "" if the pass succeeded.
 func (o Outcome) problem(log *request.Log) string {
 	switch {
-	case errors.Is(o.Err, ctrlreconcile.TerminalError(nil)):
 	case o.Err != nil:
 		return "in an error: " + o.Err.Error() + bubble.Hint(o.Err)
 	case o.Result.RequeueAfter > 0:

@@ -21,11 +21,11 @@ type Passes struct {
 	cause   string                         // why requests are enqueued now
 	Outcome map[fakemanager.Target]Outcome // how the last pass of each object ended
 	Before  map[fakemanager.Target]Outcome // the same before the check that the operator rests
-	failing failing                        // the objects over which passes fail
+	verdict verdicts                       // whether they succeed, in a run without faults
 }
 
 func newPasses() Passes {
-	return Passes{Outcome: map[fakemanager.Target]Outcome{}, failing: newFailing()}
+	return Passes{Outcome: map[fakemanager.Target]Outcome{}, verdict: newVerdicts()}
 }
 
 // pass is a running pass.
@@ -78,7 +78,7 @@ func (o *Operator) endPass(p *Process, ended *pass, result ctrl.Result, err erro
 	defer o.Mu.Unlock()
 	p.Pass = nil
 	o.Passes.Outcome[ended.target] = Outcome{ended.number, result, err}
-	o.Passes.failing.count(ended.target, err != nil)
+	o.passEnded(ended, err)
 	if at := time.Now().Add(result.RequeueAfter); o.References == nil && o.RealTime == "" && world.IsRealTime(at) {
 		o.RealTime = fmt.Sprintf("%s asks for another one after %s", ended, result.RequeueAfter)
 	}

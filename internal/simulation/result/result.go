@@ -25,6 +25,9 @@ type Result struct {
 	Rights     map[request.Right]string
 	Notes      []string // what is to be said first, of a run without faults
 	NoOps      []string // writes of passes that had nothing to do
+	// Unsuccessful are the parts of a run without faults that did not succeed. The first is Err, unless such findings are left out.
+	Unsuccessful []error
+
 	Left       []string // where goroutines were started that are left, one from each place, of a run without faults
 	Silenced   map[kinds.Finding]bool
 	Past       []string // writes by processes whose cache was behind, since they began with an old one

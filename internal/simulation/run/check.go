@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/opblocks/opblocks/internal/simulation/failure"
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/internal/simulation/operator"
 	"github.com/opblocks/opblocks/internal/simulation/state"
 )
 
@@ -33,14 +35,20 @@ func (r *Run) checkEnd() {
 			return
 		}
 	}
-	var err error
 	if r.References == nil {
-		err = r.CheckOutcomes()
-	} else {
-		err = errors.Join(r.Counter.CheckWrites(r.References.Writes())...)
+		r.checkSuccess()
+		return
 	}
-	if err != nil {
+	if err := errors.Join(r.Counter.CheckWrites(r.References.Writes())...); err != nil {
 		r.Fail(err)
+	}
+}
+
+// checkSuccess checks at the end of a run without faults that the operator succeeds.
+func (r *Run) checkSuccess() {
+	r.unsuccessful = operator.VerdictOf(r.Operator).Check(r.scenario.Unready)
+	if len(r.unsuccessful) > 0 && !r.NoteSilenced(kinds.DoesNotSucceed) {
+		r.Fail(r.unsuccessful[0])
 	}
 }
 

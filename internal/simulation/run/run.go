@@ -30,11 +30,14 @@ import (
 // One goroutine drives the run. The operator's goroutines send requests at the same time, with the lock held.
 type Run struct {
 	*operator.Operator
-	scenario   *Scenario
-	script     *script
-	holder     *holder
-	noOps      []string // writes of passes that had nothing to do
-	unfinished string   // where the run was when the deadline ended it; "": it did not
+	scenario *Scenario
+	script   *script
+	holder   *holder
+	noOps    []string // writes of passes that had nothing to do
+
+	unsuccessful []error // see result.Result
+
+	unfinished string // where the run was when the deadline ended it; "": it did not
 }
 
 func newRun(s *Scenario, server *memoryserver.Server, faults []plan.Fault, refs *result.References) *Run {
@@ -92,7 +95,7 @@ func (s *Scenario) Run(t *testing.T, faults []plan.Fault, refs *result.Reference
 		Faults: faults, Injected: len(r.Plan.Injected), Err: r.Failure(), Trace: r.Trace,
 		Points: r.Plan.Points, Phases: r.script.phases, Operations: r.Counter.Operations, NoOps: r.noOps, Moments: r.script.moments, Rights: r.Rights.All(), Past: r.Log.InThePast(),
 		Silenced: r.Silenced, Seed: r.Seed, Server: r.Server, Unfinished: r.unfinished, Notes: r.notes(),
-		Left: left,
+		Left: left, Unsuccessful: r.unsuccessful,
 	}
 }
 
@@ -105,7 +108,7 @@ func (r *Run) notes() []string {
 	if done := r.script.done; done > 0 {
 		action = r.scenario.Actions[done-1].Name
 	}
-	notes := operator.FailingPasses{Operator: r.Operator}.Notes(action)
+	notes := operator.VerdictOf(r.Operator).Notes(action)
 	if r.RealTime != "" {
 		notes = append(notes, "Without any fault, the operator works with a time of the real clock: "+r.RealTime+
 			"\nThe clock of a run is virtual, and begins in the year 2000. Call time.Now in the pass, or in Start, not in a package variable or in the test")

@@ -14,6 +14,7 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/internal/simulation/operator"
 	"github.com/opblocks/opblocks/internal/simulation/result"
+	"github.com/opblocks/opblocks/internal/simulation/verdict"
 	"github.com/opblocks/opblocks/internal/simulation/world"
 )
 
@@ -32,6 +33,7 @@ type Scenario struct {
 	Ignore      func(obj *unstructured.Unstructured)               // removes what may differ between runs; may be nil
 	Heartbeats  func(obj *unstructured.Unstructured)               // removes fields whose changes do not count; may be nil
 	Silent      []kinds.Finding                                    // findings of these kinds do not end a run
+	Unready     []verdict.Unready                                  // states without success that are meant
 	Strict      bool                                               // each action is held to its own result; see result.References
 	Horizon     time.Duration                                      // how long after the last change delays are followed; 0: defaultHorizon, with at most three attempts
 	Latency     time.Duration                                      // the virtual time that each request of the operator takes

@@ -94,7 +94,7 @@ func (s *script) do(action Action) {
 		return
 	}
 	s.scenario.guard.step()
-	operator.FailingPasses{Operator: s.Operator}.BeginAction()
+	operator.VerdictOf(s.Operator).BeginAction()
 	s.beginAction()
 	s.then = action.Then
 	s.Server.Advance(int64(len(s.phases)) * revisionsPerAction)

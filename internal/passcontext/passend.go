@@ -1,0 +1,37 @@
+package passcontext
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// PassEnd is how a pass over an object has ended.
+type PassEnd struct {
+	Kind    schema.GroupVersionKind
+	UID     types.UID // empty: the object could not be read
+	Cleanup bool      // the object is being deleted, and Steps has the cleanup that has not finished
+	Steps   []StepEnd // empty: no step has run, since the object is paused or filtered out
+}
+
+// StepEnd is how a step has ended in a pass.
+type StepEnd struct {
+	Step            string
+	State           string // "succeeded", "skipped", "waiting", "conflicted", "failed" or "stalled"
+	Reason, Message string // those of the condition; for a panic the message has the value of the panic
+}
+
+type passEndKey struct{}
+
+// WithPassEnds returns a context in which passes of package reconcile call report at their end, unless nothing had to be done. An
+// exploration sees by it what a delay hides: a step that fails is retried after a delay, and the pass returns no error.
+func WithPassEnds(ctx context.Context, report func(PassEnd)) context.Context {
+	return context.WithValue(ctx, passEndKey{}, report)
+}
+
+// PassEnds returns the function given to [WithPassEnds], or nil.
+func PassEnds(ctx context.Context) (report func(PassEnd)) {
+	report, _ = ctx.Value(passEndKey{}).(func(PassEnd))
+	return report
+}
