@@ -67,12 +67,16 @@ func TestRunOnceSurvivesEveryFault(t *testing.T) {
 				}).After(migrate)
 				return Ensure(server, migrate)
 			}
-			reconciletest.Explore(t, withShops(reconciletest.Scenario{
+			s := withShops(reconciletest.Scenario{
 				Start: startSet(set), Actions: test.actions,
 				SimulatedControllers: []reconciletest.SimulatedController{reconciletest.Jobs(outcomeOfVersion)},
 				External:             func() reconciletest.External { return seenUIDs{} },
 				Always:               runsOnce,
-			}))
+			})
+			if name == "TimeToLiveOfAFailedJob" {
+				s.Unready = []reconciletest.Unready{{Object: newShop(), Reason: "JobFailed"}}
+			}
+			reconciletest.Explore(t, s)
 		})
 	}
 }

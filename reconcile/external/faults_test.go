@@ -225,6 +225,9 @@ func TestSurvivesEveryFault(t *testing.T) {
 			if name == "swapped" { // an old leader deletes what the other object has created under the key, and a poll repairs that
 				s.Horizon = 0
 			}
+			if name == "theirs" || name == "replaced" {
+				s.Unready = []reconciletest.Unready{{Object: alice, Reason: "AlreadyExists"}}
+			}
 			reconciletest.Explore(t, s, options...)
 		})
 	}

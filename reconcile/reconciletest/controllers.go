@@ -26,8 +26,8 @@ import (
 //
 // If Pods are in the Scheme, these run for each kind that is in it, unless the scenario has a controller for the kind:
 //
-//   - Deployments. Pods are created from the template, and become ready in the next step. A Deployment controls its pods
-//     itself, without a ReplicaSet. Pods of another template are replaced all at once. The status has the counts of
+//   - Deployments, with their ReplicaSets. Pods are created from the template, and become ready in the next step. Pods of another
+//     template are replaced all at once, and their ReplicaSet is deleted. ReplicaSets are not compared. The status has the counts of
 //     replicas, the observed generation, and the conditions Available and Progressing.
 //   - StatefulSets. The claims of volumeClaimTemplates and the pods are created in their order, each pod when the one
 //     before is ready, and removed from the highest ordinal on; with the policy Parallel at once. An update replaces the

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -25,7 +26,9 @@ func TestDeployments(t *testing.T) {
 			var pods corev1.PodList
 			require.NoError(t, env.List(t.Context(), &pods))
 			for _, p := range pods.Items {
-				assert.True(t, metav1.IsControlledBy(&p, get(t, env, deployment("web"))))
+				set := &appsv1.ReplicaSet{}
+				require.NoError(t, env.Get(t.Context(), client.ObjectKey{Namespace: p.Namespace, Name: metav1.GetControllerOf(&p).Name}, set))
+				assert.True(t, metav1.IsControlledBy(set, get(t, env, deployment("web"))))
 				names = append(names, p.Name)
 			}
 			return names

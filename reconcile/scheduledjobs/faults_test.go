@@ -56,7 +56,11 @@ func TestSurvivesEveryFault(t *testing.T) {
 	}
 	for name, actions := range tests {
 		t.Run(name, func(t *testing.T) {
-			reconciletest.Explore(t, scenario(actions...), reconciletest.Depth(2), reconciletest.LimitPairs(20))
+			s := scenario(actions...)
+			if name == "Suspended" {
+				s.Unready = []reconciletest.Unready{{Object: backup, Reason: "InvalidSchedule"}}
+			}
+			reconciletest.Explore(t, s, reconciletest.Depth(2), reconciletest.LimitPairs(20))
 		})
 	}
 }

@@ -11,22 +11,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Deployments simulates the controller of Deployments. It makes no ReplicaSets: a Deployment controls its pods.
+// Deployments simulates the controllers of Deployments and of their ReplicaSets. A ReplicaSet of an earlier template is deleted, as with
+// revisionHistoryLimit 0.
 func Deployments(ctx context.Context, c client.Client) error {
 	var all appsv1.DeploymentList
 	return stepEach(ctx, c, &all, &all.Items, "roll out", "Deployment", stepDeployment)
 }
 
-// stepDeployment starts the pods of the current template. Then it deletes all others, and creates those that are missing.
+// stepDeployment makes the ReplicaSet of the current template, and starts its pods. Then it deletes all others, and creates those that are
+// missing.
 func stepDeployment(ctx context.Context, c client.Client, d *appsv1.Deployment) error {
-	hash := hashOf(&d.Spec.Template)
-	pods, err := podsOf(ctx, c, d)
+	set, earlier, err := replicaSetsOf(ctx, c, d)
+	if err != nil || set == nil {
+		return err
+	}
+	pods, err := podsOf(ctx, c, append(earlier, set)...)
 	if err != nil {
 		return err
 	}
 	current, ready, stale := 0, 0, []*corev1.Pod(nil)
 	for _, pod := range pods {
-		if pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] != hash || isFinished(pod) || current >= replicas(d) {
+		if !metav1.IsControlledBy(pod, set) || isFinished(pod) || current >= replicas(d) {
 			stale = append(stale, pod)
 			continue
 		}
@@ -44,12 +49,20 @@ func stepDeployment(ctx context.Context, c client.Client, d *appsv1.Deployment) 
 			return err
 		}
 	}
+	for _, of := range earlier {
+		if err := client.IgnoreNotFound(c.Delete(ctx, of)); err != nil {
+			return err
+		}
+	}
 	for ; current < replicas(d); current++ {
-		pod := podOf(d, appsv1.SchemeGroupVersion.WithKind("Deployment"), &d.Spec.Template, map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: hash})
+		pod := podOf(set, appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), &set.Spec.Template, nil)
 		pod.GenerateName = d.Name + "-"
 		if err := c.Create(ctx, pod); err != nil {
 			return err
 		}
+	}
+	if err := updateReplicaSetStatus(ctx, c, set, current, ready); err != nil {
+		return err
 	}
 	return updateDeploymentStatus(ctx, c, d, current, ready)
 }

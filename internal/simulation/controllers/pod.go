@@ -31,15 +31,16 @@ func podOf(owner client.Object, kind schema.GroupVersionKind, template *corev1.P
 	return pod
 }
 
-// podsOf returns the pods that the owner controls, and that are not being deleted, by name.
-func podsOf(ctx context.Context, c client.Client, owner client.Object) ([]*corev1.Pod, error) {
+// podsOf returns the pods that one of the owners controls, and that are not being deleted, by name. The owners are in one namespace.
+func podsOf[O client.Object](ctx context.Context, c client.Client, owners ...O) ([]*corev1.Pod, error) {
 	var list corev1.PodList
-	if err := c.List(ctx, &list, client.InNamespace(owner.GetNamespace())); err != nil {
+	if err := c.List(ctx, &list, client.InNamespace(owners[0].GetNamespace())); err != nil {
 		return nil, err
 	}
 	var pods []*corev1.Pod
 	for i := range list.Items {
-		if pod := &list.Items[i]; metav1.IsControlledBy(pod, owner) && pod.DeletionTimestamp == nil {
+		pod := &list.Items[i]
+		if pod.DeletionTimestamp == nil && slices.ContainsFunc(owners, func(owner O) bool { return metav1.IsControlledBy(pod, owner) }) {
 			pods = append(pods, pod)
 		}
 	}

@@ -11,13 +11,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// isRevision reports whether an object is a revision, as the controllers of workloads store them. These record which pod templates
-// there were, not what exists. They stay without an owner if their workload is deleted and leaves its dependents.
+// isRevision reports whether an object is a revision, as the controllers of workloads store them: a ControllerRevision, or a ReplicaSet of a
+// Deployment. These record which pod templates there were. What exists are the workload and its pods. They stay without an owner if
+// their workload is deleted and leaves its dependents.
 func isRevision(obj client.Object) bool {
-	if obj.GetObjectKind().GroupVersionKind() != appsv1.SchemeGroupVersion.WithKind("ControllerRevision") {
+	owner := metav1.GetControllerOf(obj)
+	switch obj.GetObjectKind().GroupVersionKind() {
+	case appsv1.SchemeGroupVersion.WithKind("ReplicaSet"):
+		return obj.GetLabels()[appsv1.DefaultDeploymentUniqueLabelKey] != "" && (owner == nil || owner.Kind == "Deployment")
+	case appsv1.SchemeGroupVersion.WithKind("ControllerRevision"):
+	default:
 		return false
 	}
-	owner := metav1.GetControllerOf(obj)
 	return owner == nil && obj.GetLabels()[revisionHashLabel] != "" || owner != nil && owner.APIVersion == appsv1.SchemeGroupVersion.String()
 }
 
