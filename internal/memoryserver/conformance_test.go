@@ -263,7 +263,7 @@ var (
 	documentPattern = regexp.MustCompile(`value: "\{.*\}": `)                           // has the resource version
 	schemaPattern   = regexp.MustCompile(`(?s)(failed to create typed patch object).*`) // several errors have no order
 	nodePortPattern = regexp.MustCompile(`value: 3[0-9]{4}\b`)
-	structPattern   = regexp.MustCompile(`value: \{.*\}`) // the real server prints types of its own
+	structPattern   = regexp.MustCompile(`value: \[?\{.*\}\]?`) // the real server prints types of its own
 )
 
 // plain replaces the parts of a message that differ between any two servers.

@@ -22,8 +22,9 @@ import (
 
 // kinds are the kinds of a server. Servers with the same custom resource definitions share them.
 type kinds struct {
-	custom map[schema.GroupVersionKind]*kind.Kind
-	mapper meta.RESTMapper
+	custom    map[schema.GroupVersionKind]*kind.Kind
+	documents func() map[schema.GroupVersion]any
+	mapper    meta.RESTMapper
 }
 
 func (ks *kinds) find(gvk schema.GroupVersionKind) *kind.Kind {
@@ -57,7 +58,7 @@ func kindsWith(definitions []*crd.Definition) (*kinds, error) {
 			ks.custom[k.GVK] = k
 		}
 	}
-	ks.mapper = ks.newMapper()
+	ks.mapper, ks.documents = ks.newMapper(), sync.OnceValue(ks.newDocuments)
 	if known.kinds == nil {
 		known.kinds = map[string]*kinds{}
 	}
@@ -76,6 +77,21 @@ func (s *Server) Resources(gv schema.GroupVersion) (resources []metav1.APIResour
 	}
 	slices.SortFunc(resources, func(a, b metav1.APIResource) int { return strings.Compare(a.Name, b.Name) })
 	return resources
+}
+
+// OpenAPI returns the OpenAPI documents, which are JSON values, of the custom kinds by their groups and versions. Built-in kinds have none.
+func (s *Server) OpenAPI() map[schema.GroupVersion]any { return s.kinds.documents() }
+
+func (ks *kinds) newDocuments() map[schema.GroupVersion]any {
+	byVersion := map[schema.GroupVersion][]*kind.Kind{}
+	for gvk, k := range ks.custom {
+		byVersion[gvk.GroupVersion()] = append(byVersion[gvk.GroupVersion()], k)
+	}
+	documents := map[schema.GroupVersion]any{}
+	for gv, kinds := range byVersion {
+		documents[gv] = crd.OpenAPI(kinds)
+	}
+	return documents
 }
 
 // resourcesOf returns what discovery lists for a kind: its resource, and the subresources.

@@ -1,10 +1,11 @@
 package simulation
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/opblocks/opblocks/internal/simulation/bubble"
 	"github.com/opblocks/opblocks/internal/simulation/failure"
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
 )
@@ -16,9 +17,23 @@ func (e *explorer) noteConventions() {
 		e.noteConvention(fmt.Errorf("a pass that has nothing to do sends %s, which changes nothing: compare first, with the defaults that the API server sets, and write only what differs",
 			strings.Join(of.NoOps, ", ")), of.Trace.LastPassWith(of.NoOps[0]))
 	}
-	if len(of.Left) > 0 {
-		e.noteConvention(errors.New("a goroutine is left when the process has ended: "+strings.Join(of.Left, "; ")+
-			"\nIt is started once, so the goroutines do not add up while the process runs. End it when the context of Start or of the Runnable ends"), of.Trace.SinceFault())
+	e.noteGoroutines(of.Left)
+}
+
+// noteGoroutines inserts a finding for the goroutines that are left after the run without faults. One of a place is a convention, since it does
+// not add up while the process runs. The exploration goes on.
+func (e *explorer) noteGoroutines(left []bubble.Goroutines) {
+	many := slices.ContainsFunc(left, func(g bubble.Goroutines) bool { return g.Count > 1 })
+	switch {
+	case len(left) == 0:
+	case many && e.isSilent(kinds.DoesNotSurvive):
+		e.baseline.Silenced[kinds.DoesNotSurvive] = true
+	case many:
+		err := bubble.LeftError(left)
+		e.found.insert(Failure{Kind: kinds.DoesNotSurvive, Err: err, Cause: failure.CauseOf(err), shown: true, Trace: e.baseline.Trace.SinceFault(), trace: e.baseline.Trace})
+	default:
+		e.noteConvention(fmt.Errorf("%w\nIt is started once, so the goroutines do not add up while the process runs. End it when the context of Start or of the Runnable ends",
+			bubble.LeftError(left)), e.baseline.Trace.SinceFault())
 	}
 }
 

@@ -39,6 +39,7 @@ func newReferences(t *testing.T, s *run.Scenario, baseline *result.Result) *resu
 		})
 	}
 	runs.Wait()
+	refs.FindClaims()
 	for i := range min(len(refs.Again.Phases), len(baseline.Phases)) {
 		refs.Names.Add(baseline.Phases[i].State, refs.Again.Phases[i].State)
 	}

@@ -13,7 +13,7 @@ import (
 // Explore runs the scenario without faults, and then once for each fault at each point of that run where it can happen. It
 // marks the test as failed, and logs the failure with the shortest trace, if the operator does not reach the same state,
 // does not become quiet, or breaks another rule of the package. It also fails the test if the test's deadline comes before
-// all runs are done: see [Report.Unfinished]. It returns the report in any case.
+// the runs without faults are done: see [Report.Unfinished]. It returns the report in any case.
 //
 // It prints its progress to the standard error: with go test -v from the start, else after ten seconds. When packages are
 // named, go test shows that only with -v, or if the test fails in the end; in the current directory it shows it at once.

@@ -1,6 +1,7 @@
 package reconciletest_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -87,11 +88,11 @@ func TestEndOf(t *testing.T) {
 	}
 }
 
-// A deadline that has almost come fails the test with a report.
-func TestReportUnfinished(t *testing.T) {
+// A deadline that has almost come leaves out runs with faults. The report says so.
+func TestReportLate(t *testing.T) {
 	report := reconciletest.ExploreUntil(t, twoFaults(), time.Now().Add(time.Second), nil, nil)
-	require.Error(t, report.Unfinished)
+	require.NoError(t, report.Unfinished)
 	assert.Equal(t, 1, report.Runs)
-	assert.Contains(t, report.String(), "\nnot finished: ")
+	assert.Contains(t, report.String(), fmt.Sprintf("\n%d runs left out: ", report.Singles))
 	assert.Contains(t, report.String(), "set a longer one with go test -timeout, or explore a sample with Limit or Budget")
 }

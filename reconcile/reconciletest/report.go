@@ -34,15 +34,17 @@ type Report struct {
 	// one: passes over an object that all fail until the object is deleted, or a time of the real clock. The report begins with them.
 	Notes []string
 
-	// Unfinished is not nil if the test's deadline came before all runs were done. The deadline is what go test -timeout sets,
-	// ten minutes by default; the exploration ends shortly before it, since at the deadline the test program ends without a
-	// report. It says where a run was that had begun; if a pass of that run does not return, where it hangs.
+	// Unfinished is not nil if the test's deadline came before the runs without faults were done, or if a run hangs. The deadline is
+	// what go test -timeout sets, ten minutes by default; the exploration ends shortly before it, since at the deadline the test
+	// program ends without a report. It says where a run was that had begun; if a pass of that run does not return, where it
+	// hangs. If the deadline leaves out only runs with faults, the report says how many ([Report.Late]), and that is not a failure.
 	Unfinished error
 
 	test      string
 	done      int              // runs with one fault that were done
 	asks      bool             // the scenario says what must be true, beside the comparison with runs without faults
 	faultless bool             // the option [WithoutFaults] was set
+	late      string           // why the deadline left out runs with faults; "": it left out none
 	budget    time.Duration    // the budget, if it was used up; 0: it was not
 	requestOf map[Right]string // a request that needed the right
 
@@ -109,6 +111,9 @@ func (r *Report) String() string {
 		}
 	}
 	r.writeLeftOut(&b)
+	if r.late != "" {
+		b.WriteString("\n" + r.late)
+	}
 	if r.Unfinished != nil {
 		b.WriteString("\n" + r.Unfinished.Error())
 	}

@@ -36,9 +36,7 @@ var _ managedfields.TypeConverter = objectTypes{}
 // schema as the metadata of built-in kinds.
 func typeConverter(gvk schema.GroupVersionKind, structural *structuralschema.Structural) (managedfields.TypeConverter, error) {
 	root := structural.ToKubeOpenAPI()
-	text := spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"string"}}}
-	describeObject(root, text)
-	describeEmbedded(root, text)
+	describe(root, "#/definitions/")
 	types, err := schemaconv.ToSchemaFromOpenAPI(map[string]*spec.Schema{customTypeName: root}, false)
 	if err != nil {
 		return nil, fmt.Errorf("schema for server-side apply: %w", err)
@@ -60,29 +58,36 @@ func typeConverter(gvk schema.GroupVersionKind, structural *structuralschema.Str
 	return objectTypes{gvk: gvk, root: parser.Type(customTypeName)}, nil
 }
 
-func describeObject(s *spec.Schema, text spec.Schema) {
+// describe adds the fields that all objects have to the schema of a kind. definitions is where references find the schema of their metadata.
+func describe(root *spec.Schema, definitions string) {
+	describeObject(root, definitions)
+	describeEmbedded(root, definitions)
+}
+
+func describeObject(s *spec.Schema, definitions string) {
+	text := spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"string"}}}
 	s.SetProperty("apiVersion", text)
 	s.SetProperty("kind", text)
-	s.SetProperty("metadata", *spec.RefSchema("#/definitions/" + metaTypes + "ObjectMeta"))
+	s.SetProperty("metadata", *spec.RefSchema(definitions + metaTypes + "ObjectMeta"))
 }
 
 // describeEmbedded adds the fields of an object to embedded objects, such as a whole pod template.
-func describeEmbedded(s *spec.Schema, text spec.Schema) {
+func describeEmbedded(s *spec.Schema, definitions string) {
 	if s == nil {
 		return
 	}
 	for name, property := range s.Properties {
-		describeEmbedded(&property, text)
+		describeEmbedded(&property, definitions)
 		s.Properties[name] = property
 	}
 	if s.Items != nil {
-		describeEmbedded(s.Items.Schema, text)
+		describeEmbedded(s.Items.Schema, definitions)
 	}
 	if s.AdditionalProperties != nil {
-		describeEmbedded(s.AdditionalProperties.Schema, text)
+		describeEmbedded(s.AdditionalProperties.Schema, definitions)
 	}
 	if embedded, _ := s.Extensions.GetBool("x-kubernetes-embedded-resource"); embedded {
-		describeObject(s, text)
+		describeObject(s, definitions)
 	}
 }
 

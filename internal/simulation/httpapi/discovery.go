@@ -17,6 +17,8 @@ func (t *Transport) discover(r *http.Request) (found any, ok bool) {
 		return nil, false
 	case path == "version":
 		return version.Info{Major: "1", Minor: minor, GitVersion: "v1." + minor + ".0", GoVersion: runtime.Version(), Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH}, true
+	case strings.HasPrefix(path, "openapi/v3"):
+		return t.openAPI(strings.TrimPrefix(path, "openapi/v3"))
 	case path == "api":
 		return metav1.APIVersions{TypeMeta: typeMeta("APIVersions"), Versions: []string{"v1"}, ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{}}, true
 	case path == "apis":
@@ -39,6 +41,24 @@ func (t *Transport) discover(r *http.Request) (found any, ok bool) {
 		return nil, false
 	}
 	return metav1.APIResourceList{TypeMeta: typeMeta("APIResourceList"), GroupVersion: gv.String(), APIResources: resources}, true
+}
+
+// openAPI returns the document of the groups and versions that have custom kinds, or the list of these documents. Clients know
+// the built-in kinds.
+func (t *Transport) openAPI(path string) (found any, ok bool) {
+	if path == "" {
+		paths := map[string]any{}
+		for gv := range t.Server.OpenAPI() {
+			paths["apis/"+gv.String()] = map[string]string{"serverRelativeURL": "/openapi/v3/apis/" + gv.String()}
+		}
+		return map[string]any{"paths": paths}, true
+	}
+	gv, rest, isVersion := splitPath(path)
+	if !isVersion || len(rest) > 0 {
+		return nil, false
+	}
+	found, ok = t.Server.OpenAPI()[gv]
+	return found, ok
 }
 
 // minor is the minor version of the API server that the server in memory imitates.

@@ -23,11 +23,24 @@ type References struct {
 	LateRuns []*Result      // each of them starts the operator later than the one before
 	Random   []state.Places // by the index of the phase: places at which the baseline and the second run differ
 	Names    state.RandomNames
+	Claims   map[string]string // see [state.Claims]
 }
 
 // Others returns the results of all runs without faults but the baseline.
 func (f *References) Others() []*Result {
 	return append([]*Result{f.Again, f.Patient}, f.LateRuns...)
+}
+
+// FindClaims sets the claims that Kubernetes keeps. Claims that the operator creates itself are not among them.
+func (f *References) FindClaims() {
+	var states []state.State
+	for i := range f.Baseline.Phases {
+		states = append(states, f.Baseline.Phases[i].State)
+	}
+	f.Claims = state.Claims(states)
+	for id := range f.Baseline.Operations.Created {
+		delete(f.Claims, id.String())
+	}
 }
 
 // RandomPlaces returns the places at which two runs without faults differ, after whichever action.
@@ -64,7 +77,7 @@ func (f *References) NameAt(name string, at request.ObjectID) string {
 // own phase. Otherwise the operator may also be further: as far as it gets by itself if the user waits. isWait reports whether
 // the user only waits in the action of that index.
 func (f *References) At(index int, isWait func(action int) bool, strict bool) state.References {
-	refs := state.References{Baseline: f.Baseline.Phases[index].State, Random: f.Random[index], Near: slices.Clone(f.Baseline.Phases[index].Later)}
+	refs := state.References{Baseline: f.Baseline.Phases[index].State, Random: f.Random[index], Claims: f.Claims, Near: slices.Clone(f.Baseline.Phases[index].Later)}
 	if late := f.Late[index]; late != nil {
 		refs.Late = f.Names.Align(late.State, refs.Baseline)
 		refs.Near = append(refs.Near, late.Later...)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/opblocks/opblocks/internal/memoryserver"
+	"github.com/opblocks/opblocks/internal/simulation/bubble"
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/internal/simulation/plan"
 	"github.com/opblocks/opblocks/internal/simulation/request"
@@ -28,7 +29,7 @@ type Result struct {
 	// Unsuccessful are the parts of a run without faults that did not succeed. The first is Err, unless such findings are left out.
 	Unsuccessful []error
 
-	Left       []string // where goroutines were started that are left, one from each place, of a run without faults
+	Left       []bubble.Goroutines // the goroutines that are left, of a run without faults
 	Silenced   map[kinds.Finding]bool
 	Past       []string // writes by processes whose cache was behind, since they began with an old one
 	Moments    Moments

@@ -6,9 +6,9 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/bubble"
 )
 
-// leftOf fails the run if goroutines are left in its bubble. A run without faults does not fail if there is one from each place, since
-// such goroutines do not add up while the process runs: leftOf returns these places. In a run with faults they are expected.
-func (r *Run) leftOf(ending bubble.Ending) (places []string) {
+// leftOf returns the goroutines that are left in the bubble of a run without faults. They do not fail the run, and are expected in runs with
+// faults. A run with faults fails if others are left.
+func (r *Run) leftOf(ending bubble.Ending) []bubble.Goroutines {
 	err := ending.Err()
 	switch {
 	case err == nil || r.Failure() != nil || r.Died && !ending.Stuck:
@@ -18,15 +18,14 @@ func (r *Run) leftOf(ending bubble.Ending) (places []string) {
 		return nil
 	}
 	left := ending.Goroutines()
-	if r.References != nil {
-		left = slices.DeleteFunc(left, func(g bubble.Goroutines) bool { return slices.Contains(r.References.Baseline.Left, g.Where) })
+	if r.References == nil {
+		return left
 	}
-	if r.References != nil && len(left) > 0 || slices.ContainsFunc(left, func(g bubble.Goroutines) bool { return g.Count > 1 }) {
+	left = slices.DeleteFunc(left, func(g bubble.Goroutines) bool {
+		return slices.ContainsFunc(r.References.Baseline.Left, func(expected bubble.Goroutines) bool { return expected.Where == g.Where })
+	})
+	if len(left) > 0 {
 		r.Fail(bubble.LeftError(left))
-		return nil
 	}
-	for _, g := range left {
-		places = append(places, g.Where)
-	}
-	return places
+	return nil
 }

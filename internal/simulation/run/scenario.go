@@ -56,8 +56,8 @@ func (s *Scenario) Asks() bool {
 	return s.Finally != nil || s.Always != nil || slices.ContainsFunc(s.Actions, func(a Action) bool { return a.Then != nil })
 }
 
-// defaultHorizon is enough for 17 retries of a failing pass with the backoff of controller-runtime.
-const defaultHorizon = 15 * time.Minute
+// defaultHorizon is longer than the longest backoff of controller-runtime, 1000 seconds: the next retry of a failing pass is always waited for.
+const defaultHorizon = 17 * time.Minute
 
 func (s *Scenario) horizon() time.Duration {
 	if s.Horizon > 0 {

@@ -32,6 +32,10 @@ func (c *restCheck) explain() error {
 	}
 	missed, last := c.missedChanges(), c.lastChangeOf(wrote)
 	delay := c.delayBefore(missed.over)
+	if failed := c.failureBefore(missed.over); failed != nil {
+		return fmt.Errorf("the last pass over %s failed, and its retry was still due when the operator counted as quiet: one more pass had to %s. "+
+			"If the scenario sets a Horizon, let it be longer than the backoff of the retries, or wait for the retry by Wait. The pass failed: %w", operator.DescribeTarget(missed.over), strings.Join(wrote, ", "), failed)
+	}
 	switch {
 	case delay == 0 && missed.none(), c.writesAgain(wrote):
 	case delay > 0:
@@ -51,6 +55,13 @@ func (c *restCheck) delayBefore(over fakemanager.Target) time.Duration {
 		return last.Result.RequeueAfter
 	}
 	return 0
+}
+
+// failureBefore returns the error of the last pass over an object before the check, nil if it succeeded.
+func (c *restCheck) failureBefore(over fakemanager.Target) error {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	return c.Passes.Before[over].Err
 }
 
 // isHeartbeat reports whether the request during the check changed nothing but heartbeats.
@@ -130,6 +141,9 @@ func (c *restCheck) changed() string {
 	return strings.Join(slices.Compact(names), ", ")
 }
 
+// minPeriod is the shortest time between changes, on average, that is taken for a schedule and not for a heartbeat.
+const minPeriod = 30 * time.Second
+
 // notQuietError explains why the operator has not become quiet since a time, in the passes after the given one.
 func (r *Run) notQuietError(since time.Time, pass int) error {
 	counts, changes := map[string]int{}, 0
@@ -146,6 +160,11 @@ func (r *Run) notQuietError(since time.Time, pass int) error {
 	}
 	if changes < maxPasses/10 { // what they write is not the reason
 		return failure.Finding{Kind: kinds.DoesNotRest, Err: fmt.Errorf("it does not become quiet in %d passes, and %s: %s", maxPasses, fewChanges(changes), r.endOfLastPass())}
+	}
+	if period := time.Since(since) / time.Duration(changes); period >= minPeriod {
+		return failure.Finding{Kind: kinds.DoesNotRest, Err: fmt.Errorf("it does not become quiet in %d passes: %s, %d times in %s of virtual time. It does something at regular times, such as by a schedule, "+
+			"and the scenario's Horizon of %s is longer than the time between them\nSet a Horizon that is shorter than the period, and let a run become due by Wait: see \"Schedules and polls\" in docs/testing.md",
+			maxPasses, most, counts[most], time.Since(since).Round(time.Second), r.scenario.horizon())}
 	}
 	last := r.lastChangeOf([]string{most})
 	remedy := r.heartbeatRemedy(last)

@@ -13,11 +13,12 @@ import (
 
 // References are the states to which runs without faults lead at one moment. A run with faults must lead to one of them.
 type References struct {
-	Baseline State    // the state in the run without faults
-	Late     State    // the state in the run in which the operator starts late; nil if there is none for the moment
-	Random   Places   // where two runs without faults differ
-	Near     []State  // states at moments shortly before and after, between which the user does nothing
-	Removed  []string // finished Jobs that the other writer has deleted in the run, by their keys in a state
+	Baseline State             // the state in the run without faults
+	Late     State             // the state in the run in which the operator starts late; nil if there is none for the moment
+	Random   Places            // where two runs without faults differ
+	Near     []State           // states at moments shortly before and after, between which the user does nothing
+	Claims   map[string]string // see [Claims]
+	Removed  []string          // finished Jobs that the other writer has deleted in the run, by their keys in a state
 }
 
 // Places are places in a state: paths by object. The path "" is the object itself.
@@ -92,7 +93,7 @@ func (r *References) Judge(got State) Verdict {
 	var v Verdict
 	for _, c := range changes {
 		switch {
-		case r.Random.overlap(&c) || r.isNear(&c) || r.isRemoved(&c):
+		case r.Random.overlap(&c) || r.isNear(&c) || r.isRemoved(&c) || r.isNeverMade(&c, got):
 		case !differ.overlap(&c) || r.isMissing(&c):
 			v.Wrong = append(v.Wrong, c)
 		case !r.rightlyDiffers(&c):

@@ -1,0 +1,60 @@
+package state
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Claims returns the claims that the controller of StatefulSets has made from volumeClaimTemplates, and that stay when their StatefulSet
+// goes: Kubernetes keeps them by default. They are given by their keys in the states, with the key of the StatefulSet.
+func Claims(states []State) map[string]string {
+	prefixes := map[string]string{} // of the keys of claims, up to the ordinal
+	for _, s := range states {
+		for key, object := range s {
+			name, isSet := strings.CutPrefix(key, "StatefulSet ")
+			if !isSet {
+				continue
+			}
+			namespace, name, _ := strings.Cut(name, "/")
+			for _, template := range templatesOf(object) {
+				prefixes[fmt.Sprintf("PersistentVolumeClaim %s/%s-%s-", namespace, template, name)] = key
+			}
+		}
+	}
+	claims := map[string]string{}
+	for _, s := range states {
+		for key, object := range s {
+			for _, prefix := range slices.Collect(maps.Keys(prefixes)) {
+				ordinal, found := strings.CutPrefix(key, prefix)
+				if _, err := strconv.Atoi(ordinal); found && err == nil && controllerOf(object) == "" {
+					claims[key] = prefixes[prefix]
+				}
+			}
+		}
+	}
+	return claims
+}
+
+// templatesOf returns the names of a StatefulSet's volumeClaimTemplates.
+func templatesOf(set any) (names []string) {
+	content, _ := set.(map[string]any)
+	spec, _ := content["spec"].(map[string]any)
+	templates, _ := spec["volumeClaimTemplates"].([]any)
+	for _, item := range templates {
+		template, _ := item.(map[string]any)
+		metadata, _ := template["metadata"].(map[string]any)
+		if name, _ := metadata["name"].(string); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// isNeverMade reports whether a claim is missing that would stay without its StatefulSet, and the StatefulSet is gone: it went before the claim was made.
+func (r *References) isNeverMade(c *Change, got State) bool {
+	set, isClaim := r.Claims[c.Object]
+	return isClaim && c.Path == "" && isAbsent(c.Got) && got[set] == nil
+}
