@@ -19,7 +19,7 @@ type PassEnd struct {
 type StepEnd struct {
 	Step            string
 	State           string // "succeeded", "skipped", "waiting", "conflicted", "failed" or "stalled"
-	Reason, Message string // those of the condition; for a panic the message has the value of the panic
+	Reason, Message string // as the condition has them; after a panic the message also has its value
 }
 
 type passEndKey struct{}

@@ -78,7 +78,7 @@ func (o *Operator) endPass(p *Process, ended *pass, result ctrl.Result, err erro
 	defer o.Mu.Unlock()
 	p.Pass = nil
 	o.Passes.Outcome[ended.target] = Outcome{ended.number, result, err}
-	o.passEnded(ended, err)
+	VerdictOf(o).passEnded(ended, err)
 	if at := time.Now().Add(result.RequeueAfter); o.References == nil && o.RealTime == "" && world.IsRealTime(at) {
 		o.RealTime = fmt.Sprintf("%s asks for another one after %s", ended, result.RequeueAfter)
 	}

@@ -61,7 +61,7 @@ func newProcess(o *Operator, number int) *Process {
 	p.Mgr = fakemanager.New(fakemanager.Options{
 		Context: p.ctx, Scheme: o.Scheme, Server: o.Server, Client: p.client, APIReader: p.APIReader(), Transport: transport,
 		Logger: newLogger(p), EventRecorder: p.recorder, LegacyEventRecorder: p.LegacyEventRecorder(),
-		Cause: o.cause, Pass: p.runPass, Ended: o.stepsEnded, Fail: o.Fail, Watched: o.Rights.AddWatch, Random: o.ReadRandom,
+		Cause: o.cause, Pass: p.runPass, Ended: VerdictOf(o).stepsEnded, Fail: o.Fail, Watched: o.Rights.AddWatch, Random: o.ReadRandom,
 	})
 	return p
 }

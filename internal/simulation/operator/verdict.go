@@ -32,8 +32,15 @@ func newVerdicts() verdicts {
 	return verdicts{objects: map[fakemanager.Target]verdict.Object{}, reported: map[fakemanager.Target]verdict.Pass{}}
 }
 
+// Verdict judges whether the operator succeeds in a run without faults.
+type Verdict struct{ of *Operator }
+
+// VerdictOf returns the verdict of an operator.
+func VerdictOf(o *Operator) Verdict { return Verdict{o} }
+
 // stepsEnded notes how the steps of a pass of package reconcile have ended.
-func (o *Operator) stepsEnded(target fakemanager.Target, end passcontext.PassEnd) {
+func (v Verdict) stepsEnded(target fakemanager.Target, end passcontext.PassEnd) {
+	o := v.of
 	o.Mu.Lock()
 	defer o.Mu.Unlock()
 	if o.References != nil {
@@ -49,28 +56,22 @@ func (o *Operator) stepsEnded(target fakemanager.Target, end passcontext.PassEnd
 }
 
 // passEnded notes how a pass of another reconciler has ended. The caller holds the lock.
-func (o *Operator) passEnded(ended *pass, err error) {
-	v := &o.Passes.verdict
-	if _, ofBlocks := v.reported[ended.target]; ofBlocks || o.References != nil {
+func (v Verdict) passEnded(ended *pass, err error) {
+	o, of := v.of, &v.of.Passes.verdict
+	if _, ofBlocks := of.reported[ended.target]; ofBlocks || o.References != nil {
 		return
 	}
 	object := verdict.Object{Controller: ended.target.Controller, ID: o.Log.ReadFirst(ended.number, ended.target.Request.NamespacedName), Name: DescribeTarget(ended.target)}
 	if live := o.History.Present[object.ID]; live != nil {
 		object.UID = live.GetUID()
 	}
-	v.objects[ended.target] = object
+	of.objects[ended.target] = object
 	end := verdict.End{State: verdict.Succeeded}
 	if err != nil && !apierrors.IsConflict(err) {
 		end = verdict.End{State: verdict.Failed, Message: err.Error()}
 	}
-	v.book.Add(verdict.Pass{Object: object, Ends: []verdict.End{end}})
+	of.book.Add(verdict.Pass{Object: object, Ends: []verdict.End{end}})
 }
-
-// Verdict judges whether the operator succeeds in a run without faults.
-type Verdict struct{ of *Operator }
-
-// VerdictOf returns the verdict of an operator.
-func VerdictOf(o *Operator) Verdict { return Verdict{o} }
 
 // BeginAction notes that the next action begins.
 func (v Verdict) BeginAction() {

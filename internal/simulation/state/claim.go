@@ -11,7 +11,7 @@ import (
 // Claims returns the claims that the controller of StatefulSets has made from volumeClaimTemplates, and that stay when their StatefulSet
 // goes: Kubernetes keeps them by default. They are given by their keys in the states, with the key of the StatefulSet.
 func Claims(states []State) map[string]string {
-	prefixes := map[string]string{} // of the keys of claims, up to the ordinal
+	prefixes := map[string]string{} // the keys of StatefulSets by the beginnings of the keys of their claims
 	for _, s := range states {
 		for key, object := range s {
 			name, isSet := strings.CutPrefix(key, "StatefulSet ")

@@ -17,7 +17,7 @@ type Unready struct {
 // Problem is a part that is wrong.
 type Problem struct {
 	Text    string // what is wrong, and what to do
-	Message string // of the part
+	Message string // the message of the part alone
 	Cause   string // without the names of objects
 	Object  string // its name
 }

@@ -1,0 +1,176 @@
+package reconciletest_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+// ofSteps returns a scenario of an operator of package reconcile.
+func ofSteps(steps []reconcile.NamedStep[*Shop], actions ...reconciletest.Action) reconciletest.Scenario {
+	return reconciletest.Scenario{
+		Scheme: scheme, CRDs: []string{"testdata"}, Actions: actions,
+		Start: func(p *reconciletest.Process) error { return reconcile.For(p.Manager(), steps...).Complete() },
+	}
+}
+
+// step returns a step that ends as f says.
+func step(f func(s *Shop) error) []reconcile.NamedStep[*Shop] {
+	return []reconcile.NamedStep[*Shop]{reconcile.Named("greet", reconcile.Func(func(_ context.Context, _ client.Client, s *Shop) error { return f(s) }))}
+}
+
+// nilError panics in Error, as a nil pointer in an error often does.
+type nilError struct{ text string }
+
+func (e *nilError) Error() string { return e.text }
+
+// A pass of package reconcile returns no error, whatever its steps do: the steps are judged.
+func TestFindsStepThatNeverSucceeds(t *testing.T) {
+	secret := ownedresources.From(func(ctx context.Context, r client.Reader, s *Shop) (string, error) {
+		read := &corev1.Secret{}
+		err := r.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: "motto"}, read)
+		return string(read.Data["motto"]), err
+	})
+	tests := map[string]struct {
+		steps []reconcile.NamedStep[*Shop]
+		says  string
+	}{
+		"Fails":    {step(func(*Shop) error { return errors.New("the greeting is broken") }), "fails since \"create Shop default/web\": Failed: the greeting is broken"},
+		"Stalled":  {step(func(*Shop) error { return reconcile.Stalled("BadGreeting", errors.New("it is bad")) }), `is stalled since "create Shop default/web": BadGreeting: it is bad`},
+		"Waits":    {step(func(*Shop) error { return reconcile.Wait("Greeting", time.Minute, "it is awaited") }), `waits since "create Shop default/web": Greeting: it is awaited`},
+		"Panics":   {step(func(*Shop) error { panic("the greeting explodes") }), "the log has the stack: the greeting explodes"},
+		"NilPanic": {step(func(*Shop) error { panic((*nilError)(nil)) }), "the log has the stack: <nil>"},
+		"NamelessChild": {[]reconcile.NamedStep[*Shop]{reconcile.Named("workload", ownedresources.Ensure(ownedresources.Build(func(s *Shop) *corev1.ConfigMap {
+			return &corev1.ConfigMap{Data: map[string]string{"motto": s.Spec.Motto}}
+		})))}, "ConfigMap has no name"},
+		"UndeclaredInput": {[]reconcile.NamedStep[*Shop]{reconcile.Named("workload", ownedresources.Ensure(ownedresources.BuildFrom(secret,
+			func(s *Shop, value string) (*corev1.ConfigMap, error) {
+				return ownedresources.NewConfigMap(s, map[string]string{"motto": value}), nil
+			})))}, "the input reads a Secret, which it does not declare"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := ofSteps(tc.steps, reconciletest.Create(shop()), reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }))
+			for _, then := range [][]reconciletest.Action{nil, {reconciletest.Delete(shop())}} {
+				s.Actions = append(s.Actions, then...)
+				report := reconciletest.ExploreQuietly(t, s)
+				require.Len(t, report.Failures, 1)
+				assert.Equal(t, kinds.DoesNotSucceed, report.Failures[0].Kind)
+				assert.ErrorContains(t, report.Failures[0].Err, tc.says)
+				assert.Contains(t, report.String(), "It does not succeed without any fault.")
+			}
+			left := reconciletest.ExploreQuietly(t, s, reconciletest.SkipFindings("does not succeed"), reconciletest.WithoutFaults())
+			assert.Empty(t, left.Failures)
+			assert.Positive(t, left.Silenced)
+		})
+	}
+}
+
+// A step that a later action repairs is not accused. A retry that succeeds is worth a line.
+func TestStepsThatAreRepaired(t *testing.T) {
+	s := ofSteps(nil, reconciletest.Create(shop()), reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }))
+	s.Start = func(p *reconciletest.Process) error {
+		tried := false
+		return reconcile.For(p.Manager(), step(func(s *Shop) error {
+			switch {
+			case s.Spec.Motto == "":
+				return reconcile.Stalled("NoMotto", errors.New("there is no motto"))
+			case !tried:
+				tried = true
+				return errors.New("not yet")
+			}
+			return nil
+		})...).Complete()
+	}
+	report := reconciletest.ExploreQuietly(t, s, reconciletest.WithoutFaults())
+	assert.Empty(t, report.Failures, report.String())
+	assert.Contains(t, strings.Join(report.Notes, "\n"), `step "greet" of Shop default/web after "change Shop default/web": `)
+}
+
+func TestUnready(t *testing.T) {
+	s := ofSteps(step(func(*Shop) error { return reconcile.Stalled("NoMotto", errors.New("there is no motto")) }), reconciletest.Create(shop()))
+	s.Unready = []reconciletest.Unready{{Object: shop(), Reason: "NoMotto"}}
+	report := reconciletest.Explore(t, s)
+	assert.NotEmpty(t, report.Survived)
+
+	for reason, tc := range map[string]struct {
+		unready reconciletest.Unready
+		says    string
+	}{
+		"the state does not come":  {reconciletest.Unready{Object: shop(), Reason: "NoLicence"}, `the scenario says that Shop default/web does not become ready, for the reason "NoLicence", and that is not so`},
+		"another object":           {reconciletest.Unready{Object: config("web"), Reason: "NoMotto"}, "the scenario says that ConfigMap default/web does not become ready"},
+		"no reason":                {reconciletest.Unready{Object: shop()}, "the scenario's Unready[0] lacks its Object or its Reason: give it both"},
+		"no object":                {reconciletest.Unready{Reason: "NoMotto"}, "the scenario's Unready[0] lacks its Object or its Reason: give it both"},
+		"a kind outside of Scheme": {reconciletest.Unready{Object: &unknownKind{}, Reason: "NoMotto"}, "add its types to the scheme"},
+	} {
+		s.Unready = []reconciletest.Unready{tc.unready}
+		report := reconciletest.ExploreQuietly(t, s, reconciletest.WithoutFaults())
+		require.NotEmpty(t, report.Failures, reason)
+		assert.Contains(t, report.Failures[len(report.Failures)-1].Err.Error()+report.Failures[0].Err.Error(), tc.says, reason)
+	}
+}
+
+type unknownKind struct{ corev1.Pod }
+
+// What runs no pass tests nothing.
+func TestFindsThatNoPassIsMade(t *testing.T) {
+	nothing := func(p *reconciletest.Process) error { p.Manager(); return nil }
+	forgotten := func(p *reconciletest.Process) error {
+		reconcile.For(p.Manager(), step(func(*Shop) error { return nil })...)
+		return nil
+	}
+	complete := func(p *reconciletest.Process) error {
+		return reconcile.For(p.Manager(), step(func(*Shop) error { return nil })...).Complete()
+	}
+	for reason, s := range map[string]reconciletest.Scenario{
+		"nothing is set up":     {Start: nothing, Actions: []reconciletest.Action{reconciletest.Create(shop())}},
+		"Complete is forgotten": {Start: forgotten, Actions: []reconciletest.Action{reconciletest.Create(shop())}},
+		"no object of the kind": {Start: complete, Actions: []reconciletest.Action{reconciletest.Create(config("web"))}},
+	} {
+		s.Scheme, s.CRDs = scheme, []string{"testdata"}
+		report := reconciletest.ExploreQuietly(t, s)
+		require.Len(t, report.Failures, 1, reason)
+		assert.ErrorContains(t, report.Failures[0].Err, "no controller has made a pass, so nothing was tested", reason)
+	}
+	two := reconciletest.Scenario{
+		Scheme: scheme, CRDs: []string{"testdata"}, Actions: []reconciletest.Action{reconciletest.Create(shop())},
+		Start: func(p *reconciletest.Process) error {
+			if err := complete(p); err != nil {
+				return err
+			}
+			return ctrl.NewControllerManagedBy(p.Manager()).Named("idle").For(&corev1.Secret{}).Complete(&shopReconciler{})
+		},
+	}
+	report := reconciletest.ExploreQuietly(t, two, reconciletest.WithoutFaults())
+	assert.Empty(t, report.Failures)
+	assert.Contains(t, report.Notes, "The controller idle has made no pass: the scenario has no object for it")
+}
+
+// For an operator without package reconcile the conditions of its own objects are worth a line.
+func TestNotesConditions(t *testing.T) {
+	s := passing(func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+		if len(s.Status.Conditions) > 0 {
+			return ctrl.Result{}, nil
+		}
+		s.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: "NoRoom", Message: "there is no room", LastTransitionTime: metav1.Now()}}
+		return ctrl.Result{}, client.IgnoreNotFound(c.Status().Update(ctx, s))
+	})
+	report := reconciletest.ExploreQuietly(t, s, reconciletest.WithoutFaults())
+	assert.Empty(t, report.Failures, report.String())
+	require.Len(t, report.Notes, 1)
+	assert.Contains(t, report.Notes[0], `Without any fault, Shop default/web is not ready at the end, since "create Shop default/web": `)
+}
