@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -39,7 +41,7 @@ type crdVersion struct {
 }
 
 // crdFolders are looked for in this order: the first that has definitions counts.
-var crdFolders = []string{"config/crd/bases", "config/crd", "deploy/crds", "manifests", "charts/*/crds"}
+var crdFolders = []string{"config/crd/bases", "config/crd", "config/crds", "crds", "deploy/crds", "manifests", "charts/*/crds", "chart/crds", "helm/*/crds", "deploy/*/*/crds"}
 
 // sampleFolders are looked for in this order: the first that has an object of the kind counts.
 var sampleFolders = []string{"config/samples", "examples"}
@@ -61,12 +63,39 @@ func (m *module) manifests() *manifests {
 			for _, doc := range documents(file) {
 				var sample map[string]any
 				if yaml.Unmarshal(doc, &sample) == nil && len(sample) > 0 {
-					found.samples = append(found.samples, sample)
+					found.samples = append(found.samples, withValues(sample).(map[string]any))
 				}
 			}
 		}
 	}
 	return found
+}
+
+// placeholder is what envsubst and the like replace: ${NAMESPACE}, or ${NAMESPACE:=shops} with a default.
+var placeholder = regexp.MustCompile(`\$\{(\w+)(?::?[-=]([^}]*))?\}`)
+
+// withValues returns a JSON value with values in place of variables: the default, or else the name of the variable in lower case, such as "node-name".
+// The namespace is "default".
+func withValues(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key := range v {
+			v[key] = withValues(v[key])
+		}
+	case []any:
+		for i := range v {
+			v[i] = withValues(v[i])
+		}
+	case string:
+		return placeholder.ReplaceAllStringFunc(v, func(found string) string {
+			name, value := placeholder.FindStringSubmatch(found)[1], placeholder.FindStringSubmatch(found)[2]
+			if value == "" && strings.HasSuffix(name, "NAMESPACE") {
+				value = "default"
+			}
+			return cmp.Or(value, strings.ReplaceAll(strings.ToLower(name), "_", "-"))
+		})
+	}
+	return v
 }
 
 func (f *manifests) readDefinitions(folder string) {
