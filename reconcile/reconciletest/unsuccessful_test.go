@@ -172,5 +172,5 @@ func TestNotesConditions(t *testing.T) {
 	report := reconciletest.ExploreQuietly(t, s, reconciletest.WithoutFaults())
 	assert.Empty(t, report.Failures, report.String())
 	require.Len(t, report.Notes, 1)
-	assert.Contains(t, report.Notes[0], `Without any fault, Shop default/web is not ready at the end, since "create Shop default/web": `)
+	assert.Contains(t, report.Notes[0], `Without any fault, the conditions of Shop default/web say in the end that it is not ready, since "create Shop default/web": `)
 }

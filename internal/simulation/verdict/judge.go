@@ -113,7 +113,7 @@ func (p *part) problem() Problem {
 func (p *part) describe() string {
 	switch {
 	case p.now.IsStatus:
-		return fmt.Sprintf("%s is not ready at the end, since %q: %s: %s", p.object.Name, p.since, p.now.Reason, p.now.Message)
+		return fmt.Sprintf("the conditions of %s say in the end that it is not ready, since %q: %s: %s", p.object.Name, p.since, p.now.Reason, p.now.Message)
 	case p.step == "":
 		return fmt.Sprintf("%spasses over %s after %q end %s", p.counted, p.object.Name, p.since, p.now.Message)
 	}

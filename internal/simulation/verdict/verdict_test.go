@@ -50,7 +50,7 @@ func TestJudge(t *testing.T) {
 		"CleanedUp":         {reason: "only the finalizer of somebody else is left", passes: []Pass{passOf(Succeeded), cleanup, cleanedUp}},
 		"FailsBeforeDelete": {reason: "how the step stood before the deletion counts", passes: []Pass{passOf(Failed), cleanup}, deleted: true, problem: `Without any fault, step "greet" of Shop default/web has never succeeded, and fails since "1": Why: because`},
 		"WholePass":         {reason: "other reconcilers have no steps", passes: []Pass{wholePass}, problem: `Without any fault, 1 of 1 passes over Shop default/web after "1" end in an error: no motto` + "\na hint"},
-		"Conditions":        {reason: "conditions are worth a line and no more", passes: []Pass{conditions}, line: `Without any fault, Shop default/web is not ready at the end, since "1": Why: because`},
+		"Conditions":        {reason: "conditions are worth a line and no more", passes: []Pass{conditions}, line: `Without any fault, the conditions of Shop default/web say in the end that it is not ready, since "1": Why: because`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
