@@ -77,6 +77,12 @@ func (t scaleTypes) ObjectToTyped(object runtime.Object, options ...typed.Valida
 	return t.scale.FromStructured(object, options...)
 }
 
-func (t scaleTypes) TypedToObject(*typed.TypedValue) (runtime.Object, error) {
-	return nil, fmt.Errorf("a scale cannot be applied")
+// TypedToObject is called for updates before Kubernetes 0.37, and for applies.
+func (t scaleTypes) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
+	content, ok := value.AsValue().Unstructured().(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("the scale is no object after merging")
+	}
+	scale := &autoscalingv1.Scale{}
+	return scale, runtime.DefaultUnstructuredConverter.FromUnstructured(content, scale)
 }
