@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/opblocks/opblocks/internal/fieldmanager"
+	"github.com/opblocks/opblocks/internal/applyschema"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/record"
 )
@@ -115,6 +116,7 @@ func Without(d *owned.Desired, tree map[string]any, fields *fieldpath.Set) (map[
 	if err := utiljson.Unmarshal(encoded, &kept); err != nil {
 		return nil, fmt.Errorf("fields of %s: %w", d, err)
 	}
+	applyschema.DropEmptied(schema, tree, kept)
 	schema.FillEmpty(want, kept)
 	return kept, nil
 }

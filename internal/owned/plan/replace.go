@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/merge"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
+	"github.com/opblocks/opblocks/internal/applyschema"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/record"
 )
@@ -70,6 +71,7 @@ func MergeInto(d *owned.Desired, live *unstructured.Unstructured, want map[strin
 	if err := utiljson.Unmarshal(encoded, &merged); err != nil {
 		return nil, nil, err
 	}
+	applyschema.DropEmptied(d.Kind.Comparer.Schema(), live.Object, merged)
 	entries := live.GetManagedFields()
 	if i := OurEntry(d, live); i >= 0 {
 		entries[i].FieldsV1, err = FieldsV1Of(managers[string(d.Owner.FieldManager)].Set().Difference(untracked))
