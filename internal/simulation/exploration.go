@@ -117,7 +117,7 @@ func orderOf(first bool) int {
 // outside, and those that only break a convention come last.
 func rankOf(kind kinds.Finding) int {
 	switch kind {
-	case kinds.LeavesOutside:
+	case kinds.LeavesOutside, kinds.LeavesEntry:
 		return 1
 	case kinds.DependsOnTiming:
 		return 2

@@ -99,6 +99,7 @@ func (e *explorer) explore() {
 	e.found.Random = e.refs.RandomPlaces()
 	e.noteConventions()
 	e.noteLeftOutside()
+	e.noteLeftEntries()
 	e.found.countSilenced(e.baseline)
 	switch {
 	case e.refs.Again.Err != nil:

@@ -39,8 +39,23 @@ func (e *explorer) noteLeftOutside() {
 // leftOutside returns what is outside of the cluster in the end and was not there at the beginning. It returns nothing if an object of
 // the user still exists.
 func (e *explorer) leftOutside() []string {
+	if !e.usersObjectsAreGone() {
+		return nil
+	}
+	begun, ended := e.beginAndEnd()
+	return state.AddedOutside(begun, ended)
+}
+
+// beginAndEnd returns the states before the first action and after the last one.
+func (e *explorer) beginAndEnd() (begun, ended state.State) {
 	phases := e.baseline.Phases
-	begun, ended := phases[0].State, phases[len(phases)-1].State
+	return phases[0].State, phases[len(phases)-1].State
+}
+
+// usersObjectsAreGone reports whether the user has created objects, and all of them are gone in the end.
+func (e *explorer) usersObjectsAreGone() bool {
+	phases := e.baseline.Phases
+	begun, ended := e.beginAndEnd()
 	byOperator := map[string]bool{}
 	for id := range e.baseline.Operations.Created {
 		byOperator[id.Kind.Kind+" "+state.NameOf(id.Name)] = true
@@ -54,8 +69,5 @@ func (e *explorer) leftOutside() []string {
 		}
 		return false
 	}
-	if hasUsers(ended) || !slices.ContainsFunc(phases, func(p result.Phase) bool { return hasUsers(p.State) }) {
-		return nil
-	}
-	return state.AddedOutside(begun, ended)
+	return !hasUsers(ended) && slices.ContainsFunc(phases, func(p result.Phase) bool { return hasUsers(p.State) })
 }

@@ -152,6 +152,7 @@ var headlines = map[FindingKind]string{
 	kinds.DoesNotRest:      "It does not come to rest after",
 	kinds.LeaksSecret:      "It leaks a secret after",
 	kinds.LeavesOutside:    "It leaves something outside of the cluster after",
+	kinds.LeavesEntry:      "It leaves an entry behind after",
 	kinds.CreatesDuplicate: "It creates a duplicate after",
 	kinds.ChangesForeign:   "It changes what is not its own after",
 	kinds.DependsOnTiming:  "It depends on timing, as is shown by",
@@ -166,6 +167,8 @@ func (f *Failure) headline() string {
 		return "It breaks a convention without any fault."
 	case len(f.Faults) == 0 && f.Kind == kinds.LeavesOutside:
 		return "It leaves something outside of the cluster, without any fault."
+	case len(f.Faults) == 0 && f.Kind == kinds.LeavesEntry:
+		return "It leaves an entry in an object of somebody else, without any fault."
 	case len(f.Faults) == 0 && f.Kind == kinds.DoesNotSucceed:
 		return "It does not succeed without any fault."
 	case len(f.Faults) == 0:

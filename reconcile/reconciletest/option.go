@@ -130,7 +130,7 @@ func SkipFaults(all ...FaultKind) Option {
 }
 
 // FindingKind is a kind of finding: "does not survive", "does not succeed", "does not come to rest", "leaks a secret", "creates a duplicate", "changes what is not
-// its own", "leaves something outside", "depends on timing" or "breaks a convention".
+// its own", "leaves something outside", "leaves an entry behind", "depends on timing" or "breaks a convention".
 type FindingKind = kinds.Finding
 
 // SkipFindings leaves out findings of some kinds: a run goes on after one, and is not a failure because of it. The report counts

@@ -22,6 +22,9 @@ const (
 	// that was not there before. Or in any run something is left in an API of package fakeapi, and the objects that it was for are
 	// deleted.
 	LeavesOutside Finding = "leaves something outside"
+	// LeavesEntry: in the run without faults everything that the user created is deleted, and the operator leaves an entry in an object that it has
+	// not created, such as a key of a shared ConfigMap or a finalizer.
+	LeavesEntry Finding = "leaves an entry behind"
 	// CreatesDuplicate: the operator has created the same thing twice for one object in an API of package fakeapi, and both are there
 	// when it is quiet.
 	CreatesDuplicate Finding = "creates a duplicate"
@@ -34,5 +37,5 @@ const (
 
 // Findings returns all kinds of findings.
 func Findings() []Finding {
-	return []Finding{DoesNotSurvive, DoesNotSucceed, DoesNotRest, LeaksSecret, CreatesDuplicate, ChangesForeign, LeavesOutside, DependsOnTiming, BreaksConvention}
+	return []Finding{DoesNotSurvive, DoesNotSucceed, DoesNotRest, LeaksSecret, CreatesDuplicate, ChangesForeign, LeavesOutside, LeavesEntry, DependsOnTiming, BreaksConvention}
 }

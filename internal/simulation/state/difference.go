@@ -91,6 +91,17 @@ func AddedOutside(begun, ended State) []string {
 	return lines
 }
 
+// AddedEntries returns a line for each field, and each list with more items, that an object has in the end and did not have at the beginning.
+func AddedEntries(object string, begun, ended State) []string {
+	var lines []string
+	for _, c := range Compare(State{object: begun[object]}, State{object: ended[object]}) {
+		if isAbsent(c.Want) && !isEmpty(c.Got) || c.direction() == "is longer here" {
+			lines = append(lines, c.place())
+		}
+	}
+	return lines
+}
+
 // maxFields is the largest number of fields that ChangedFields returns.
 const maxFields = 6
 
