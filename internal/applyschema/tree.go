@@ -186,43 +186,6 @@ func (r Schema) counterpart(want, have any, step Step) any {
 	return nil
 }
 
-// DropEmptied drops the structs and lists of after that are empty, and were not in before, from which fields were removed. structured-merge-diff
-// leaves them before v6.4.
-func DropEmptied(r Schema, before, after any) {
-	switch after := after.(type) {
-	case map[string]any:
-		b, _ := before.(map[string]any)
-		for k, v := range after {
-			DropEmptied(r.Child(k), b[k], v)
-			if isEmpty(v) && b[k] != nil && !isEmpty(b[k]) {
-				delete(after, k)
-			}
-		}
-	case []any:
-		items, _ := before.([]any)
-		if !r.IsAssociative() {
-			return
-		}
-		find := r.finder(items)
-		for i := range after {
-			if b := find(after[i]); b >= 0 {
-				DropEmptied(r.Element(), items[b], after[i])
-			}
-		}
-	}
-}
-
-// isEmpty reports whether a value is a map or a list without entries.
-func isEmpty(value any) bool {
-	switch v := value.(type) {
-	case map[string]any:
-		return len(v) == 0
-	case []any:
-		return len(v) == 0
-	}
-	return false
-}
-
 // FillEmpty puts the empty maps and lists of want in the place of nulls in have. A server-side apply leaves null where
 // the last field of a struct is dropped, although the empty struct is sent.
 func (r Schema) FillEmpty(want, have any) {

@@ -196,20 +196,6 @@ func TestWithout(t *testing.T) {
 	}
 }
 
-// TestDropEmptied drops what is empty only since fields were removed.
-func TestDropEmptied(t *testing.T) {
-	before := tree(t, "{spec: {emptied: {a: x}, list: [x], deep: {a: {b: x}}, left: {a: x, b: y}, wasEmpty: {}}}")
-	after := tree(t, "{spec: {emptied: {}, list: [], deep: {a: {}}, left: {b: y}, wasEmpty: {}, added: {}}}")
-	DropEmptied(builtInSchema(t, customKind), before, after)
-	require.Empty(t, cmp.Diff(tree(t, "{spec: {left: {b: y}, wasEmpty: {}, added: {}}}"), after))
-
-	deployment := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
-	before = tree(t, "{spec: {template: {spec: {containers: [{name: first, livenessProbe: {exec: {command: [x]}}}, {name: second, command: [x], livenessProbe: {exec: {command: [x]}}}]}}}}")
-	after = tree(t, "{spec: {template: {spec: {containers: [{name: second, command: [], livenessProbe: {exec: {}}}]}}}}")
-	DropEmptied(builtInSchema(t, deployment), before, after)
-	require.Empty(t, cmp.Diff(tree(t, "{spec: {template: {spec: {containers: [{name: second}]}}}}"), after), "items are matched by their keys")
-}
-
 func TestFillEmpty(t *testing.T) {
 	want := tree(t, "{spec: {subject: {}, list: [], deep: {a: {}}, kept: {}}}")
 	have := tree(t, "{spec: {subject: null, list: null, deep: null, kept: {theirs: x}}}")
