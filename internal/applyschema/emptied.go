@@ -7,12 +7,11 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// DropEmptied drops the structs and lists of after that are empty, and were not in before, from which fields were removed, except those that are
-// empty in want. structured-merge-diff does so itself since v6.4: then DropEmptied does nothing.
-func DropEmptied(r Schema, want, before, after any) {
+// NullEmptied puts null in the place of the structs and lists of after that are empty, and were not in before, from which fields were removed.
+// structured-merge-diff does so itself since v6.4: then NullEmptied does nothing.
+func NullEmptied(r Schema, before, after any) {
 	if keepsEmptied() {
-		dropEmptied(r, before, after)
-		r.FillEmpty(want, after)
+		nullEmptied(r, before, after)
 	}
 }
 
@@ -26,14 +25,15 @@ var keepsEmptied = sync.OnceValue(func() bool {
 	return left["struct"] != nil
 })
 
-func dropEmptied(r Schema, before, after any) {
+func nullEmptied(r Schema, before, after any) {
 	switch after := after.(type) {
 	case map[string]any:
 		b, _ := before.(map[string]any)
 		for k, v := range after {
-			dropEmptied(r.Child(k), b[k], v)
-			if isEmpty(v) && b[k] != nil && !isEmpty(b[k]) {
-				delete(after, k)
+			child := r.Child(k)
+			nullEmptied(child, b[k], v)
+			if isEmpty(v) && b[k] != nil && !isEmpty(b[k]) && !isWhole(child) {
+				after[k] = nil
 			}
 		}
 	case []any:
@@ -44,11 +44,14 @@ func dropEmptied(r Schema, before, after any) {
 		find := r.finder(items)
 		for i := range after {
 			if b := find(after[i]); b >= 0 {
-				dropEmptied(r.Element(), items[b], after[i])
+				nullEmptied(r.Element(), items[b], after[i])
 			}
 		}
 	}
 }
+
+// isWhole reports whether the type is a map or a list that belongs to one writer as a whole: it is empty because it was sent so.
+func isWhole(r Schema) bool { return r.IsAtomicMap() || r.atom.List != nil && !r.IsAssociative() }
 
 // isEmpty reports whether a value is a map or a list without entries.
 func isEmpty(value any) bool {

@@ -8,16 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestDropEmptied drops what is empty only since fields were removed.
-func TestDropEmptied(t *testing.T) {
+// TestNullEmptied puts null in the place of what is empty only since fields were removed.
+func TestNullEmptied(t *testing.T) {
 	before := tree(t, "{spec: {emptied: {a: x}, list: [x], deep: {a: {b: x}}, left: {a: x, b: y}, wasEmpty: {}}}")
 	after := tree(t, "{spec: {emptied: {}, list: [], deep: {a: {}}, left: {b: y}, wasEmpty: {}, added: {}}}")
-	dropEmptied(builtInSchema(t, customKind), before, after)
-	require.Empty(t, cmp.Diff(tree(t, "{spec: {left: {b: y}, wasEmpty: {}, added: {}}}"), after))
+	nullEmptied(builtInSchema(t, customKind), before, after)
+	require.Empty(t, cmp.Diff(tree(t, "{spec: {emptied: null, list: null, deep: {a: null}, left: {b: y}, wasEmpty: {}, added: {}}}"), after))
 
 	deployment := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 	before = tree(t, "{spec: {template: {spec: {containers: [{name: first, livenessProbe: {exec: {command: [x]}}}, {name: second, command: [x], livenessProbe: {exec: {command: [x]}}}]}}}}")
 	after = tree(t, "{spec: {template: {spec: {containers: [{name: second, command: [], livenessProbe: {exec: {}}}]}}}}")
-	dropEmptied(builtInSchema(t, deployment), before, after)
-	require.Empty(t, cmp.Diff(tree(t, "{spec: {template: {spec: {containers: [{name: second}]}}}}"), after), "items are matched by their keys")
+	nullEmptied(builtInSchema(t, deployment), before, after)
+	require.Empty(t, cmp.Diff(tree(t, "{spec: {template: {spec: {containers: [{name: second, command: [], livenessProbe: {exec: null}}]}}}}"), after), "items are matched by their keys, and an atomic list is empty because it was sent so")
 }

@@ -116,7 +116,7 @@ func Without(d *owned.Desired, tree map[string]any, fields *fieldpath.Set) (map[
 	if err := utiljson.Unmarshal(encoded, &kept); err != nil {
 		return nil, fmt.Errorf("fields of %s: %w", d, err)
 	}
-	applyschema.DropEmptied(schema, want, tree, kept)
+	applyschema.NullEmptied(schema, tree, kept)
 	schema.FillEmpty(want, kept)
 	return kept, nil
 }

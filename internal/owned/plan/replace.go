@@ -71,7 +71,7 @@ func MergeInto(d *owned.Desired, live *unstructured.Unstructured, want map[strin
 	if err := utiljson.Unmarshal(encoded, &merged); err != nil {
 		return nil, nil, err
 	}
-	applyschema.DropEmptied(d.Kind.Comparer.Schema(), want, live.Object, merged)
+	applyschema.NullEmptied(d.Kind.Comparer.Schema(), live.Object, merged)
 	entries := live.GetManagedFields()
 	if i := OurEntry(d, live); i >= 0 {
 		entries[i].FieldsV1, err = FieldsV1Of(managers[string(d.Owner.FieldManager)].Set().Difference(untracked))
