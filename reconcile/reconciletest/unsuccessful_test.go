@@ -20,17 +20,26 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// ofSteps returns a scenario of an operator of package reconcile.
-func ofSteps(steps []reconcile.NamedStep[*Shop], actions ...reconciletest.Action) reconciletest.Scenario {
+// ofSteps returns a scenario of an operator of package reconcile. Each process makes its own steps.
+func ofSteps(steps func() []reconcile.NamedStep[*Shop], actions ...reconciletest.Action) reconciletest.Scenario {
 	return reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"testdata"}, Actions: actions,
-		Start: func(p *reconciletest.Process) error { return reconcile.For(p.Manager(), steps...).Complete() },
+		Start: func(p *reconciletest.Process) error { return reconcile.For(p.Manager(), steps()...).Complete() },
 	}
 }
 
-// step returns a step that ends as f says.
-func step(f func(s *Shop) error) []reconcile.NamedStep[*Shop] {
-	return []reconcile.NamedStep[*Shop]{reconcile.Named("greet", reconcile.Func(func(_ context.Context, _ client.Client, s *Shop) error { return f(s) }))}
+// step returns a function that makes a step, which ends as f says.
+func step(f func(s *Shop) error) func() []reconcile.NamedStep[*Shop] {
+	return func() []reconcile.NamedStep[*Shop] {
+		return []reconcile.NamedStep[*Shop]{reconcile.Named("greet", reconcile.Func(func(_ context.Context, _ client.Client, s *Shop) error { return f(s) }))}
+	}
+}
+
+// workload returns a function that makes a step with one child.
+func workload[C client.Object](child func() *ownedresources.Child[*Shop, C]) func() []reconcile.NamedStep[*Shop] {
+	return func() []reconcile.NamedStep[*Shop] {
+		return []reconcile.NamedStep[*Shop]{reconcile.Named("workload", ownedresources.Ensure(child()))}
+	}
 }
 
 // nilError panics in Error, as a nil pointer in an error often does.
@@ -46,7 +55,7 @@ func TestFindsStepThatNeverSucceeds(t *testing.T) {
 		return string(read.Data["motto"]), err
 	})
 	tests := map[string]struct {
-		steps []reconcile.NamedStep[*Shop]
+		steps func() []reconcile.NamedStep[*Shop]
 		says  string
 	}{
 		"Fails":    {step(func(*Shop) error { return errors.New("the greeting is broken") }), "fails since \"create Shop default/web\": Failed: the greeting is broken"},
@@ -54,13 +63,16 @@ func TestFindsStepThatNeverSucceeds(t *testing.T) {
 		"Waits":    {step(func(*Shop) error { return reconcile.Wait("Greeting", time.Minute, "it is awaited") }), `waits since "create Shop default/web": Greeting: it is awaited`},
 		"Panics":   {step(func(*Shop) error { panic("the greeting explodes") }), "the log has the stack: the greeting explodes"},
 		"NilPanic": {step(func(*Shop) error { panic((*nilError)(nil)) }), "the log has the stack: <nil>"},
-		"NamelessChild": {[]reconcile.NamedStep[*Shop]{reconcile.Named("workload", ownedresources.Ensure(ownedresources.Build(func(s *Shop) *corev1.ConfigMap {
-			return &corev1.ConfigMap{Data: map[string]string{"motto": s.Spec.Motto}}
-		})))}, "ConfigMap has no name"},
-		"UndeclaredInput": {[]reconcile.NamedStep[*Shop]{reconcile.Named("workload", ownedresources.Ensure(ownedresources.BuildFrom(secret,
-			func(s *Shop, value string) (*corev1.ConfigMap, error) {
+		"NamelessChild": {workload(func() *ownedresources.Child[*Shop, *corev1.ConfigMap] {
+			return ownedresources.Build(func(s *Shop) *corev1.ConfigMap {
+				return &corev1.ConfigMap{Data: map[string]string{"motto": s.Spec.Motto}}
+			})
+		}), "ConfigMap has no name"},
+		"UndeclaredInput": {workload(func() *ownedresources.Child[*Shop, *corev1.ConfigMap] {
+			return ownedresources.BuildFrom(secret, func(s *Shop, value string) (*corev1.ConfigMap, error) {
 				return ownedresources.NewConfigMap(s, map[string]string{"motto": value}), nil
-			})))}, "the input reads a Secret, which it does not declare"},
+			})
+		}), "the input reads a Secret, which it does not declare"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +106,7 @@ func TestStepsThatAreRepaired(t *testing.T) {
 				return errors.New("not yet")
 			}
 			return nil
-		})...).Complete()
+		})()...).Complete()
 	}
 	report := reconciletest.ExploreQuietly(t, s, reconciletest.WithoutFaults())
 	assert.Empty(t, report.Failures, report.String())
@@ -130,11 +142,11 @@ type unknownKind struct{ corev1.Pod }
 func TestFindsThatNoPassIsMade(t *testing.T) {
 	nothing := func(p *reconciletest.Process) error { p.Manager(); return nil }
 	forgotten := func(p *reconciletest.Process) error {
-		reconcile.For(p.Manager(), step(func(*Shop) error { return nil })...)
+		reconcile.For(p.Manager(), step(func(*Shop) error { return nil })()...)
 		return nil
 	}
 	complete := func(p *reconciletest.Process) error {
-		return reconcile.For(p.Manager(), step(func(*Shop) error { return nil })...).Complete()
+		return reconcile.For(p.Manager(), step(func(*Shop) error { return nil })()...).Complete()
 	}
 	for reason, s := range map[string]reconciletest.Scenario{
 		"nothing is set up":     {Start: nothing, Actions: []reconciletest.Action{reconciletest.Create(shop())}},
