@@ -100,6 +100,8 @@ func (e *explorer) explore() {
 	e.noteConventions()
 	e.noteLeftOutside()
 	e.noteLeftEntries()
+	e.noteRefusedCreates()
+	e.noteTwins()
 	e.found.countSilenced(e.baseline)
 	switch {
 	case e.refs.Again.Err != nil:

@@ -169,6 +169,8 @@ func (f *Failure) headline() string {
 		return "It leaves something outside of the cluster, without any fault."
 	case len(f.Faults) == 0 && f.Kind == kinds.LeavesEntry:
 		return "It leaves an entry in an object of somebody else, without any fault."
+	case len(f.Faults) == 0 && f.Kind == kinds.ChangesForeign:
+		return "It changes what is not its own, without any fault."
 	case len(f.Faults) == 0 && f.Kind == kinds.DoesNotSucceed:
 		return "It does not succeed without any fault."
 	case len(f.Faults) == 0:

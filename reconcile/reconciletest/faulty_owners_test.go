@@ -33,7 +33,12 @@ var faultyOwners = map[string]faulty{
 						if sound {
 							name = s.Name + "-" + name
 						}
-						if err := client.IgnoreAlreadyExists(c.Create(ctx, owned(c, s, name, shared(s)))); err != nil {
+						child := owned(c, s, name, shared(s))
+						err := c.Get(ctx, client.ObjectKeyFromObject(child), &corev1.ConfigMap{})
+						if apierrors.IsNotFound(err) {
+							err = client.IgnoreAlreadyExists(c.Create(ctx, child))
+						}
+						if err != nil {
 							return ctrl.Result{}, err
 						}
 					}

@@ -11,7 +11,8 @@ const (
 	// Or a pass does not find an object by its name in the cache, since the cache's options leave out the object, which exists, and
 	// the pass does not read it past the cache.
 	DoesNotRest Finding = "does not come to rest"
-	// DoesNotSucceed: without any fault a step or a pass has never succeeded, or has failed in the end, or no pass was made.
+	// DoesNotSucceed: without any fault a step or a pass has never succeeded, or has failed in the end, or no pass was made. Or the operator takes a
+	// refused create for a success, though the object that exists differs from what was sent.
 	DoesNotSucceed Finding = "does not succeed"
 	// DependsOnTiming: the operator leads to one state without faults, to another one if it starts only after the user's
 	// actions, and to a third one in this run. Either may be wrong, and none is blamed.
@@ -28,7 +29,8 @@ const (
 	// CreatesDuplicate: the operator has created the same thing twice for one object in an API of package fakeapi, and both are there
 	// when it is quiet.
 	CreatesDuplicate Finding = "creates a duplicate"
-	// ChangesForeign: the operator changes or deletes a thing of others in an API of package fakeapi.
+	// ChangesForeign: the operator changes or deletes a thing of others in an API of package fakeapi. Or two owners of one name in two
+	// namespaces make it write one object in turn, without any fault.
 	ChangesForeign Finding = "changes what is not its own"
 	// BreaksConvention: a pass returns a delay beside an error, one that has nothing to do sends a write that changes
 	// nothing, or the process leaves a goroutine that it has started once.

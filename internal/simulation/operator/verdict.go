@@ -143,6 +143,19 @@ func (v Verdict) statusOf(id request.ObjectID) (end verdict.End, known bool) {
 	return end, true
 }
 
+// Succeeds reports whether a pass, the last one over its object, has returned neither an error nor a delay, and the object's own status does not say
+// that something is wrong. The caller holds the lock.
+func (v Verdict) Succeeds(pass int) bool {
+	passes := &v.of.Passes
+	target := passes.Over(pass)
+	ended := passes.Outcome[target]
+	if ended.Pass != pass || ended.Err != nil || !ended.Result.IsZero() {
+		return false
+	}
+	status, known := v.statusOf(passes.verdict.objects[target].ID)
+	return !known || status.State == verdict.Succeeded
+}
+
 // Check judges the run at its end. It returns an error for each part that is wrong, and for each state that the scenario asks for and that has not come.
 func (v Verdict) Check(asked []verdict.Unready) (errs []error) {
 	o := v.of

@@ -26,6 +26,7 @@ type Result struct {
 	Rights     map[request.Right]string
 	Notes      []string // what is to be said first, of a run without faults
 	NoOps      []string // writes of passes that had nothing to do
+	Refused    []string // creates that were refused and taken for a success, of a run without faults
 	// Unsuccessful are the parts of a run without faults that did not succeed. The first is Err, unless such findings are left out.
 	Unsuccessful []error
 

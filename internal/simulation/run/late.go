@@ -33,7 +33,7 @@ func (s *Scenario) RunPatiently(t *testing.T) *result.Result {
 	})
 }
 
-// runReference does a run without faults in a bubble of its own. It returns only what other runs are compared with.
+// runReference does a run without faults in a bubble of its own. It returns only what other runs are compared with, and how the run ended.
 func (s *Scenario) runReference(t *testing.T, do func(of *script)) *result.Result {
 	var r *Run
 	ending := bubble.Run(t, func(*testing.T) {
@@ -51,7 +51,7 @@ func (s *Scenario) runReference(t *testing.T, do func(of *script)) *result.Resul
 	case r == nil:
 		return &result.Result{}
 	}
-	return &result.Result{Phases: r.script.phases, Operations: r.Counter.Operations, Rights: r.Rights.All(), Unfinished: r.unfinished}
+	return &result.Result{Phases: r.script.phases, Operations: r.Counter.Operations, Rights: r.Rights.All(), Unfinished: r.unfinished, Err: r.Failure(), Trace: r.Trace}
 }
 
 // LeadingActions returns how many of the first actions need nothing that the operator does.

@@ -61,6 +61,9 @@ func (c *restCheck) run() (undisturbed bool) {
 			return false
 		case !ran:
 			c.noteNoOps()
+			if c.References == nil {
+				c.noteRefusedCreates()
+			}
 			if err := c.checkHidden(); err != nil {
 				c.Fail(err)
 			}

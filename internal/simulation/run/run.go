@@ -6,9 +6,10 @@
 //     and changes the leader in the middle of one. wait.go lets time pass.
 //   - script.go does the user's actions, and phase.go checks the state after each. user.go is the client of the actions, held.go
 //     has the finalizers of another controller on what the user deletes, and check.go calls the scenario's own checks.
-//   - rest.go checks that the operator rests. unrest.go explains why it does not, missed.go which events it did not get, and
-//     hidden.go which objects its cache hides.
+//   - rest.go checks that the operator rests. unrest.go explains why it does not, missed.go which events it did not get,
+//     hidden.go which objects its cache hides, and refused.go which refused creates it takes for a success.
 //   - late.go has the runs without faults with which the others are compared, and patience.go the run in which the user waits.
+//     twins.go has the run in which two namespaces have the same objects.
 package run
 
 import (
@@ -34,6 +35,7 @@ type Run struct {
 	script   *script
 	holder   *holder
 	noOps    []string // writes of passes that had nothing to do
+	refused  []string // creates that are refused and taken for a success
 
 	unsuccessful []error // see result.Result
 
@@ -93,7 +95,7 @@ func (s *Scenario) Run(t *testing.T, faults []plan.Fault, refs *result.Reference
 	plan.MarkRecreations(r.Plan.Points)
 	return &result.Result{
 		Faults: faults, Injected: len(r.Plan.Injected), Err: r.Failure(), Trace: r.Trace,
-		Points: r.Plan.Points, Phases: r.script.phases, Operations: r.Counter.Operations, NoOps: r.noOps, Moments: r.script.moments, Rights: r.Rights.All(), Past: r.Log.InThePast(),
+		Points: r.Plan.Points, Phases: r.script.phases, Operations: r.Counter.Operations, NoOps: r.noOps, Refused: r.refused, Moments: r.script.moments, Rights: r.Rights.All(), Past: r.Log.InThePast(),
 		Silenced: r.Silenced, Seed: r.Seed, Server: r.Server, Unfinished: r.unfinished, Notes: r.notes(),
 		Left: left, Unsuccessful: r.unsuccessful,
 	}

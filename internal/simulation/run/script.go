@@ -17,6 +17,7 @@ type script struct {
 	*Run
 	clock   result.Moments // the moments of the run without faults, which this one follows; nil: none
 	lingers bool           // the run lingers after each action; see linger
+	twins   bool           // what the user creates is also created in another namespace; see RunWithTwins
 
 	done    int              // how many actions have begun
 	then    func(*Run) error // the Then of the last action; may be nil
@@ -72,6 +73,9 @@ func (s *script) createObjects() {
 		if err := createWithStatus(context.Background(), s.User, obj); err != nil {
 			s.Fail(withStatusHint(fmt.Errorf("the scenario's objects: %w", err)))
 			return
+		}
+		if s.twins {
+			s.createTwin(context.Background(), s.User, obj)
 		}
 	}
 	s.ObserveChanges()

@@ -43,6 +43,9 @@ func (u *userClient) Delete(ctx context.Context, obj client.Object, opts ...clie
 // Create creates the object. If one of that name is held by another controller's finalizer, that is removed first.
 func (u *userClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
 	asked := obj.DeepCopyObject().(client.Object)
+	if u.run.script.twins {
+		defer u.run.script.createTwin(ctx, u.WithWatch, asked)
+	}
 	err := u.WithWatch.Create(ctx, obj, opts...)
 	if !apierrors.IsAlreadyExists(err) {
 		return err

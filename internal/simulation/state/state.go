@@ -33,6 +33,9 @@ const (
 // transient are kinds that record what happened, not what exists. They are not compared.
 var transient = map[string]bool{"Event": true, "Lease": true}
 
+// IsTransient reports whether objects of the kind record what happened.
+func IsTransient(kind string) bool { return transient[kind] }
+
 // Of returns the state of the objects and of external, which is the state outside of the cluster as [EncodeExternal]
 // returns it, or "". known has the identities of all objects of the run, including objects that are gone. ignore is
 // called with a copy of every object, without its managed fields, and may change it, or empty it to leave it out; it
@@ -289,12 +292,17 @@ func nonempty(v any) any {
 }
 
 // StatusOf returns an object's status as a JSON value, nil if it has none.
-func StatusOf(obj client.Object) any {
+func StatusOf(obj client.Object) any { return fieldOf(obj, "status") }
+
+// SpecOf returns an object's spec as a JSON value, nil if it has none.
+func SpecOf(obj client.Object) any { return fieldOf(obj, "spec") }
+
+func fieldOf(obj client.Object, name string) any {
 	content, err := contentOf(obj)
 	if err != nil {
 		return nil
 	}
-	return content["status"]
+	return content[name]
 }
 
 // HasStatus reports whether an object's status has a field that is not empty.

@@ -109,6 +109,11 @@ func TestExplain(t *testing.T) {
 			output: "go: download go1.26.0 for linux/amd64: toolchain not available",
 			want:   "the go command in PATH is too old",
 		},
+		"ToolchainOfARelease": {
+			reason: "the release that was named needs a newer Go than this module",
+			output: "go: k8s.io/kubernetes@v1.98.0 requires go >= 1.99.0 (running go 1.26.8; GOTOOLCHAIN=local)",
+			want:   "the go command in PATH is too old; install Go 1.99.0 or newer: ",
+		},
 		"Version": {
 			reason: "a release was named that does not exist",
 			output: "k8s.io/kubernetes@v1.34.99: reading https://proxy.example/k8s.io/kubernetes/@v/v1.34.99.info: 404 Not Found\n\tserver response: not found",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os/exec"
+	"regexp"
 	"syscall"
 )
 
@@ -26,7 +27,7 @@ func explain(err error, output []byte) error {
 	case has("no space left on device", "disk quota exceeded"):
 		return errDiskFull
 	case has("requires go >=", "toolchain not available", "unknown block type: tool", "invalid go version"):
-		return fmt.Errorf("the go command in PATH is too old; install Go %s or newer: %s", goVersion(), lastLine(output))
+		return fmt.Errorf("the go command in PATH is too old; install Go %s or newer: %s", neededGo(output), lastLine(output))
 	case has("unknown revision", "no matching versions", "404 Not Found", "410 Gone"):
 		return fmt.Errorf("a module is not available in this version; check the version and `go env GOPROXY`: %s", lastLine(output))
 	case has("dial tcp", "proxyconnect", "module lookup disabled", "cannot find module", "reading http", `: Get "http`):
@@ -36,6 +37,16 @@ func explain(err error, output []byte) error {
 	default:
 		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(output))
 	}
+}
+
+var goRequired = regexp.MustCompile(`requires go >= ([0-9][0-9a-z.]*)`)
+
+// neededGo returns the version of Go that the output of the go command asks for, or else the version that this module needs.
+func neededGo(output []byte) string {
+	if asked := goRequired.FindSubmatch(output); asked != nil {
+		return string(asked[1])
+	}
+	return goVersion()
 }
 
 var errDiskFull = errors.New("the disk is full: free some space; the first build needs about 5 GB for Go's caches and " +

@@ -1,0 +1,56 @@
+package run
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/opblocks/opblocks/internal/simulation/operator"
+	"github.com/opblocks/opblocks/internal/simulation/request"
+	"github.com/opblocks/opblocks/internal/simulation/result"
+	"github.com/opblocks/opblocks/internal/simulation/state"
+)
+
+// noteRefusedCreates notes each create of the check that the API server refuses because the object exists, and that the pass takes for a
+// success, though the object differs from what was sent. An object that Kubernetes does not let anybody change is left out, and so is what differs
+// from pass to pass, such as a generated password: it is meant for a new object only.
+func (c *restCheck) noteRefusedCreates() {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	probes := c.Log.ProbesSince(c.pass)
+	for i, probe := range probes {
+		id := request.ObjectID{Kind: probe.Kind, Name: probe.Object}
+		live := c.History.Present[id]
+		if probe.Verb != "create" || probe.Subresource != "" || probe.External != "" || !apierrors.IsAlreadyExists(probe.Err) || live == nil || isFixed(id) ||
+			!operator.VerdictOf(c.Operator).Succeeds(probe.Pass) || asksAgain(probes[i+1:], probe) || !c.hasSent(probe) {
+			continue
+		}
+		differs := state.NotStored(probe.Body, live, c.scenario.Ignore)
+		line := fmt.Sprintf("%s, and the object that exists has other values there: %s", probe, strings.Join(differs, ", "))
+		if len(differs) > 0 && !slices.Contains(c.refused, line) {
+			c.refused = append(c.refused, line)
+		}
+	}
+}
+
+// isFixed reports whether objects of the kind have a spec that cannot be changed.
+func isFixed(id request.ObjectID) bool {
+	return result.Runs(id) || id.Kind.Group == "" && id.Kind.Kind == "PersistentVolumeClaim"
+}
+
+// asksAgain reports whether one of the later requests of the same pass reads or writes the object that could not be created.
+func asksAgain(later []*request.Call, refused *request.Call) bool {
+	return slices.ContainsFunc(later, func(r *request.Call) bool {
+		return r.Pass == refused.Pass && r.External == "" && r.Kind == refused.Kind && (r.Object == refused.Object || r.Verb == "list")
+	})
+}
+
+// hasSent reports whether a pass before the check has sent the same.
+func (c *restCheck) hasSent(probe *request.Call) bool {
+	return slices.ContainsFunc(c.Log.All(), func(r request.Request) bool {
+		return r.Pass <= c.pass && r.String() == probe.String() && bytes.Equal(r.Body, probe.Body)
+	})
+}

@@ -1,0 +1,63 @@
+package state
+
+import (
+	"encoding/base64"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// NotStored returns the path of each field that was sent and that the object has with another value, or does not have. What the object has
+// beside that does not count: defaults, and fields of others. The status does not count either, nor what ignore removes; ignore may be nil.
+func NotStored(sent []byte, live client.Object, ignore func(*unstructured.Unstructured)) (paths []string) {
+	wanted := &unstructured.Unstructured{}
+	stored, err := contentOf(live)
+	if err != nil || json.Unmarshal(sent, &wanted.Object) != nil {
+		return nil
+	}
+	is := &unstructured.Unstructured{Object: stored}
+	if immutable, _, _ := unstructured.NestedBool(stored, "immutable"); immutable {
+		return nil
+	}
+	wanted.SetGroupVersionKind(is.GroupVersionKind())
+	encodeStringData(wanted.Object)
+	for _, u := range []*unstructured.Unstructured{wanted, is} {
+		if ignore != nil {
+			ignore(u)
+		}
+		delete(u.Object, "status")
+		simplify(u)
+	}
+	for _, d := range differences(nonempty(wanted.Object), nonempty(is.Object)) {
+		if !isEmpty(d.Before) && !isSameQuantity(d.Before, d.After) {
+			paths = append(paths, d.Path.String())
+		}
+	}
+	return paths
+}
+
+// encodeStringData moves the field stringData of a Secret to data, as the API server does.
+func encodeStringData(secret map[string]any) {
+	texts, _, _ := unstructured.NestedStringMap(secret, "stringData")
+	for key, text := range texts {
+		_ = unstructured.SetNestedField(secret, base64.StdEncoding.EncodeToString([]byte(text)), "data", key)
+	}
+	delete(secret, "stringData")
+}
+
+// isSameQuantity reports whether two values are one quantity, such as 1000m and 1.
+func isSameQuantity(a, b any) bool {
+	one, isText := a.(string)
+	other, isTextToo := b.(string)
+	if !isText || !isTextToo {
+		return false
+	}
+	first, err := resource.ParseQuantity(one)
+	if err != nil {
+		return false
+	}
+	second, err := resource.ParseQuantity(other)
+	return err == nil && first.Cmp(second) == 0
+}

@@ -1,0 +1,232 @@
+package reconciletest_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+const roleFinalizer = "example.com/role"
+
+// elsewhere returns a scenario of an operator that has an object outside of the namespace of its shop, and deletes it before its finalizer is removed. write creates the
+// object if is has no UID, and updates it otherwise.
+func elsewhere[T client.Object](empty T, name func(*Shop) client.ObjectKey, write func(ctx context.Context, c client.Client, s *Shop, is T) error, actions ...reconciletest.Action) reconciletest.Scenario {
+	return managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
+		b.For(&Shop{})
+		return &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+			if err := p.APIReader().Get(ctx, client.ObjectKeyFromObject(s), s); err != nil { // the cache of a new process may show the past
+				return ctrl.Result{}, client.IgnoreNotFound(err)
+			}
+			is := empty.DeepCopyObject().(T)
+			is.SetNamespace(name(s).Namespace)
+			is.SetName(name(s).Name)
+			if s.DeletionTimestamp != nil {
+				if !controllerutil.ContainsFinalizer(s, roleFinalizer) {
+					return ctrl.Result{}, nil
+				}
+				if err := c.Delete(ctx, is); client.IgnoreNotFound(err) != nil {
+					return ctrl.Result{}, err
+				}
+				controllerutil.RemoveFinalizer(s, roleFinalizer)
+				return ctrl.Result{}, client.IgnoreNotFound(c.Update(ctx, s))
+			}
+			if controllerutil.AddFinalizer(s, roleFinalizer) {
+				return ctrl.Result{}, client.IgnoreNotFound(c.Update(ctx, s))
+			}
+			if err := p.APIReader().Get(ctx, name(s), is); client.IgnoreNotFound(err) != nil {
+				return ctrl.Result{}, err
+			}
+			return ctrl.Result{}, write(ctx, c, s, is)
+		}}
+	}, actions...)
+}
+
+// readsIn returns the rules of a role that lets its shop read its own motto.
+func readsIn(s *Shop) []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{s.Namespace + "-" + s.Name}}}
+}
+
+// writeRole creates the role, or updates its rules.
+func writeRole(ctx context.Context, c client.Client, s *Shop, is *rbacv1.ClusterRole) error {
+	if is.UID == "" {
+		is.Rules = readsIn(s)
+		return c.Create(ctx, is)
+	}
+	if reflect.DeepEqual(is.Rules, readsIn(s)) {
+		return nil
+	}
+	is.Rules = readsIn(s)
+	return c.Update(ctx, is)
+}
+
+// writeOnce creates the object. All shops want the same one.
+func writeOnce(ctx context.Context, c client.Client, _ *Shop, is *corev1.ConfigMap) error {
+	if is.UID != "" {
+		return nil
+	}
+	return c.Create(ctx, is)
+}
+
+func ofShop(s *Shop) client.ObjectKey { return client.ObjectKey{Name: "shop-" + s.Name} }
+
+func ofNamespaceAndShop(s *Shop) client.ObjectKey {
+	return client.ObjectKey{Name: s.Namespace + "-shop-" + s.Name}
+}
+
+func inSystem(name func(*Shop) client.ObjectKey) func(*Shop) client.ObjectKey {
+	return func(s *Shop) client.ObjectKey {
+		return client.ObjectKey{Namespace: "shops-system", Name: name(s).Name}
+	}
+}
+
+// faultyShared are operators in which two shops of one name share an object.
+var faultyShared = map[string]faulty{
+	"SharesClusterRole": {
+		reason: "two shops of one name in two namespaces overwrite one ClusterRole in turn",
+		scenario: func(sound bool) reconciletest.Scenario {
+			name := ofShop
+			if sound {
+				name = ofNamespaceAndShop
+			}
+			return elsewhere(&rbacv1.ClusterRole{}, name, writeRole, createAndDelete...)
+		},
+		kind: kinds.ChangesForeign,
+		says: []string{"It changes what is not its own, without any fault.", "share what the operator creates: ClusterRole shop-web\n", "Let the name have the namespace in it"},
+	},
+	"DeletesTheObjectOfTheOther": {
+		reason: "two shops of one name have one ConfigMap in a namespace of the operator, and the deletion of the first shop deletes it",
+		scenario: func(sound bool) reconciletest.Scenario {
+			name := inSystem(ofShop)
+			if sound {
+				name = inSystem(ofNamespaceAndShop)
+			}
+			s := elsewhere(&corev1.ConfigMap{}, name, writeOnce, createAndDelete...)
+			s.Objects = []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shops-system"}}}
+			return s
+		},
+		kind: kinds.ChangesForeign,
+		says: []string{"ConfigMap shops-system/shop-web"},
+	},
+}
+
+var createAndChange = []reconciletest.Action{
+	reconciletest.Create(shop(func(s *Shop) { s.Spec.Motto = "less" })),
+	reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }),
+}
+
+// creating returns the scenario of an operator that creates a child in each pass, and ignores that it exists.
+func creating(child func(s *Shop) client.Object, refused func(ctx context.Context, c client.Client, s *Shop) error) reconciletest.Scenario {
+	return of(func(*reconciletest.Process) shopFunc {
+		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+			if s.DeletionTimestamp != nil {
+				return ctrl.Result{}, nil
+			}
+			made := child(s)
+			if err := controllerutil.SetControllerReference(s, made, c.Scheme()); err != nil {
+				return ctrl.Result{}, err
+			}
+			err := c.Create(ctx, made)
+			if apierrors.IsAlreadyExists(err) && refused != nil {
+				err = refused(ctx, c, s)
+			}
+			return ctrl.Result{}, client.IgnoreAlreadyExists(err)
+		}
+	}, createAndChange...)
+}
+
+// mottoOf returns the ConfigMap with the motto of a shop.
+func mottoOf(s *Shop) client.Object {
+	made := config(s.Name)
+	made.Namespace, made.Data = s.Namespace, map[string]string{"motto": s.Spec.Motto}
+	return made
+}
+
+// faultyRefusals are operators that take a refused create for a success.
+var faultyRefusals = map[string]faulty{
+	"CreatesInPlaceOfUpdating": {
+		reason: "a child is created in each pass, and never updated, since \"already exists\" counts as done",
+		scenario: func(sound bool) reconciletest.Scenario {
+			if !sound {
+				return creating(mottoOf, nil)
+			}
+			return of(func(*reconciletest.Process) shopFunc {
+				return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+					return ctrl.Result{}, ensure(ctx, c, s, owned(c, s, s.Name, map[string]string{"motto": s.Spec.Motto}))
+				}
+			}, createAndChange...)
+		},
+		kind: kinds.DoesNotSucceed,
+		says: []string{"create ConfigMap default/web, and the object that exists has other values there: data.motto\n", "Apply the object, or read it and update what differs"},
+	},
+	"TakesAnObjectOfOthersForItsOwn": {
+		reason: "the name of the child is taken by an object of somebody else, and \"already exists\" counts as done",
+		scenario: func(sound bool) reconciletest.Scenario {
+			s := creating(mottoOf, nil)
+			if sound {
+				s = creating(func(s *Shop) client.Object { return config(s.Name + "-motto") }, nil)
+			}
+			taken := config("web")
+			taken.Data = map[string]string{"motto": "of somebody else"}
+			s.Objects = []client.Object{taken}
+			return s
+		},
+		kind: kinds.DoesNotSucceed,
+		says: []string{"create ConfigMap default/web, and the object that exists has other values there: data.motto, metadata.ownerReferences"},
+	},
+}
+
+// Operators that share an object or create what exists, and do it well.
+func TestSharesWell(t *testing.T) {
+	lines := map[string]struct {
+		reason   string
+		scenario reconciletest.Scenario
+	}{
+		"Refuses": {"the operator writes no object that has another owner", elsewhere(&rbacv1.ClusterRole{}, ofShop, func(ctx context.Context, c client.Client, s *Shop, is *rbacv1.ClusterRole) error {
+			if is.UID != "" && is.Labels["shop"] != s.Namespace {
+				return errors.New("the name of the role is taken by a shop in another namespace")
+			}
+			is.Labels = map[string]string{"shop": s.Namespace}
+			return writeRole(ctx, c, s, is)
+		}, reconciletest.Create(shop()))},
+		"Named": {"the user names the object, and has given both shops the same name", elsewhere(&rbacv1.ClusterRole{}, func(s *Shop) client.ObjectKey { return client.ObjectKey{Name: s.Spec.Motto} },
+			writeRole, reconciletest.Create(shop(func(s *Shop) { s.Spec.Motto = "readers" })), reconciletest.Delete(shop()))},
+		"Generated": {"a generated password is meant for a new Secret only", creating(func(s *Shop) client.Object {
+			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}, StringData: map[string]string{"password": string(uuid.NewUUID())}}
+		}, nil)},
+		"Immutable": {"nobody can change an immutable ConfigMap", creating(func(s *Shop) client.Object {
+			made := mottoOf(s).(*corev1.ConfigMap)
+			made.Immutable = new(true)
+			return made
+		}, nil)},
+		"Job": {"nobody can change the template of a Job", creating(func(s *Shop) client.Object {
+			return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "shop", Image: "shop:1", Args: []string{s.Spec.Motto}}},
+			}}}}
+		}, nil)},
+		"Updates": {"the operator creates first, and updates what exists", creating(mottoOf, func(ctx context.Context, c client.Client, s *Shop) error {
+			return ensure(ctx, c, s, owned(c, s, s.Name, map[string]string{"motto": s.Spec.Motto}))
+		})},
+	}
+	for name, line := range lines {
+		t.Run(name, func(t *testing.T) {
+			report := reconciletest.Explore(t, line.scenario, reconciletest.WithoutFaults())
+			assert.Empty(t, report.Failures, line.reason)
+		})
+	}
+}
