@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/opblocks/opblocks/internal/readiness"
+	"github.com/opblocks/opblocks/internal/simulation/state"
 	"github.com/opblocks/opblocks/internal/simulation/text"
 )
 
@@ -49,6 +52,43 @@ func Ready(objects ...client.Object) func(env *Env) error {
 		}
 		return errors.Join(errs...)
 	}
+}
+
+// Has returns a check for [Action.Then] and [Scenario.Finally]: each of the objects exists, and has the fields that are given here. Further fields do not
+// count, such as defaults, nor do fields that are empty here. Items of a list that have names are compared by their names; a list of other items must be equal. Two forms of one
+// quantity are equal.
+//
+//	reconciletest.Create(shop).Then(reconciletest.Has(&appsv1.Deployment{
+//		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+//		Spec:       appsv1.DeploymentSpec{Replicas: new(int32(2))},
+//	}))
+func Has(objects ...client.Object) func(env *Env) error {
+	return func(env *Env) error {
+		var errs []error
+		for _, obj := range objects {
+			if err := checkHas(env, obj); err != nil {
+				errs = append(errs, fmt.Errorf("%s %w", text.Describe(obj), err))
+			}
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// checkHas returns an error if the object does not exist, or lacks a field of obj.
+func checkHas(env *Env, obj client.Object) error {
+	now := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
+	now.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind()) // an untyped object needs it
+	switch err := env.Get(context.Background(), client.ObjectKeyFromObject(obj), now); {
+	case apierrors.IsNotFound(err):
+		return errors.New("does not exist")
+	case err != nil:
+		return fmt.Errorf("cannot be read: %w", err)
+	}
+	lines, err := state.Lacking(obj, now)
+	if err == nil && len(lines) > 0 {
+		err = fmt.Errorf("is not as it must be:\n  %s", strings.Join(lines, "\n  "))
+	}
+	return err
 }
 
 // checkReady returns an error if the object does not exist or is not ready.

@@ -2,11 +2,14 @@ package state
 
 import (
 	"encoding/base64"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/diff"
 )
 
 // NotStored returns the path of each field that was sent and that the object has with another value, or does not have. What the object has
@@ -30,12 +33,44 @@ func NotStored(sent []byte, live client.Object, ignore func(*unstructured.Unstru
 		delete(u.Object, "status")
 		simplify(u)
 	}
-	for _, d := range differences(nonempty(wanted.Object), nonempty(is.Object)) {
-		if !isEmpty(d.Before) && !isSameQuantity(d.Before, d.After) {
-			paths = append(paths, d.Path.String())
-		}
+	for _, d := range lacking(wanted.Object, is.Object) {
+		paths = append(paths, d.Path.String())
 	}
 	return paths
+}
+
+// Lacking returns a line for each field of want that the object has with another value, or does not have. What the object has beside that does not
+// count. Items of a list that have names are compared by their names.
+func Lacking(want, live client.Object) (lines []string, err error) {
+	wanted, err := contentOf(want)
+	if err != nil {
+		return nil, err
+	}
+	is, err := contentOf(live)
+	if err != nil {
+		return nil, err
+	}
+	delete(wanted, "apiVersion") // a typed object need not have its kind
+	delete(wanted, "kind")
+	for _, d := range lacking(wanted, is) {
+		values := short(d.Before, d.After)
+		if isAbsent(d.After) {
+			lines = append(lines, fmt.Sprintf("%s is missing, and must be %s", d.Path, values[0]))
+			continue
+		}
+		lines = append(lines, fmt.Sprintf("%s is %s, and must be %s", d.Path, values[1], values[0]))
+	}
+	return lines, nil
+}
+
+// lacking returns the differences of the fields that are wanted.
+func lacking(wanted, is map[string]any) (all []diff.Difference) {
+	for _, d := range differences(nonempty(wanted), nonempty(is)) {
+		if !isEmpty(d.Before) && !isSameQuantity(d.Before, d.After) {
+			all = append(all, d)
+		}
+	}
+	return all
 }
 
 // encodeStringData moves the field stringData of a Secret to data, as the API server does.
