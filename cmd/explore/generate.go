@@ -15,21 +15,25 @@ import (
 
 // generator makes the test of a package.
 type generator struct {
-	m          *module
-	p          *pkg
-	found      *manifests
-	imports    map[string]string   // the name of each package, by its path
-	taken      map[string]bool     // names of packages and variables
-	statements []string            // the body of Start
-	declared   map[variable]string // variables of main that Start declares
-	tests      []string            // names of the tests
-	summary    []string            // what was found
-	missing    []string            // kinds without a definition
+	m           *module
+	p           *pkg
+	main        *pkg          // the main package for which statements are made; nil: there are not several
+	reconcilers []*reconciler // the reconcilers that are set up
+	found       *manifests
+	imports     map[string]string   // the name of each package, by its path
+	taken       map[string]bool     // names of packages and variables
+	statements  []string            // the body of Start
+	declared    map[variable]string // variables of main that Start declares
+	suffixes    []string            // what names have for the main packages
+	tests       []string            // names of the tests
+	constants   map[typeRef]string  // the name of the manifest of each kind
+	summary     []string            // what was found
+	missing     []string            // kinds without a definition
 }
 
 // generate makes the test of a package that has reconcilers.
 func (m *module) generate(p *pkg, found *manifests) *generator {
-	g := &generator{m: m, p: p, found: found, imports: map[string]string{}, taken: map[string]bool{}, declared: map[variable]string{}}
+	g := &generator{m: m, p: p, found: found, imports: map[string]string{}, taken: map[string]bool{}, constants: map[typeRef]string{}}
 	for _, name := range []string{"p", "mgr", "err", "t", "obj", "scheme", "actions", "manifest", "content"} {
 		g.taken[name] = true
 	}
@@ -69,26 +73,34 @@ func (t typeRef) alias() string {
 	return regexp.MustCompile(`\W`).ReplaceAllString(base, "")
 }
 
-// primaries returns the kinds that the reconcilers reconcile, each once.
-func (g *generator) primaries() (kinds []typeRef) {
-	for _, r := range g.p.reconcilers {
-		for _, kind := range r.primary {
-			if !slices.Contains(kinds, kind) {
-				kinds = append(kinds, kind)
+// reconciled returns the kinds for which main sets up a reconciler, each once.
+func (g *generator) reconciled() (kinds []typeRef) {
+	for _, r := range g.reconcilers {
+		own := r.primary
+		if chosen := g.chosen(r); len(chosen) > 0 && len(chosen[0].primary) > 0 {
+			own = nil
+			for _, s := range chosen {
+				own = append(own, s.primary...)
 			}
+		}
+		for _, kind := range own {
+			kinds = appendNew(kinds, kind)
 		}
 	}
 	return kinds
 }
 
-// kinds returns the kinds that the reconcilers reconcile or watch, each once.
+// kinds returns the kinds that the reconcilers of the package reconcile or watch, each once.
 func (g *generator) kinds() []typeRef {
-	kinds := g.primaries()
+	kinds := []typeRef{}
+	for _, r := range g.p.reconcilers {
+		for _, kind := range r.primary {
+			kinds = appendNew(kinds, kind)
+		}
+	}
 	for _, r := range g.p.reconcilers {
 		for _, kind := range r.watched {
-			if !slices.Contains(kinds, kind) {
-				kinds = append(kinds, kind)
-			}
+			kinds = appendNew(kinds, kind)
 		}
 	}
 	return kinds
@@ -104,24 +116,32 @@ func exploreScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 %s	return scheme
 }
+`
 
-// exploreStart sets up a process of the operator, as main does. It is called again after each crash.
-func exploreStart(p *reconciletest.Process) error {
-%s
+// startCode is for a main package: the end of its names, the folder of the package, and the statements.
+const startCode = `
+// exploreStart%[1]s sets up a process of the operator, as %[2]s does. It is called again after each crash.
+func exploreStart%[1]s(p *reconciletest.Process) error {
+%[3]s
 	return nil
 }
+`
 
-// explore tries every fault at every point of a run. Run one test alone with -run, and add reconciletest.WithoutFaults() while you
+// exploreCode is for a main package: the end of its names, and the field CRDs.
+const exploreCode = `
+// explore%[1]s tries every fault at every point of a run. Run one test alone with -run, and add reconciletest.WithoutFaults() while you
 // write a scenario.
-func explore(t *testing.T, actions ...reconciletest.Action) {
+func explore%[1]s(t *testing.T, actions ...reconciletest.Action) {
 	t.Helper()
 	reconciletest.Explore(t, reconciletest.Scenario{
 		Scheme: exploreScheme(),
-%s		Start: exploreStart,
+%[2]s		Start: exploreStart%[1]s,
 		Actions: actions,
 	})
 }
+`
 
+const objectCode = `
 // exploreObject returns the object of a manifest.
 func exploreObject(t *testing.T, manifest string) *unstructured.Unstructured {
 	t.Helper()
@@ -154,23 +174,13 @@ func (g *generator) file() ([]byte, error) {
 	for _, added := range g.schemes() {
 		schemes = append(schemes, "utilruntime.Must("+g.use(added.path, added.alias())+"."+added.name+"(scheme))\n")
 	}
-	for _, r := range g.p.reconcilers {
-		g.wire(r)
-	}
-	start := strings.TrimPrefix(strings.Join(g.statements, "\n"), "\n")
-	if usesPackage(start, "mgr") || strings.Contains(start, "(mgr") || strings.Contains(start, "mgr)") || strings.Contains(start, "mgr,") {
-		start = "mgr := p.Manager()\n\n" + start
-	}
-	var tests strings.Builder
-	for _, kind := range g.primaries() {
-		tests.WriteString(g.test(kind))
-	}
+	starts, explores, tests := g.sections()
 	if len(g.tests) == 0 {
 		g.tests = append(g.tests, "TestExplore")
-		tests.WriteString("\nfunc TestExplore(t *testing.T) {\n" + fillIn("what a user does, such as reconciletest.Create(obj)") + "\nexplore(t)\n}\n")
+		tests += "\nfunc TestExplore(t *testing.T) {\n" + fillIn("what a user does, such as reconciletest.Create(obj)") + "\nexplore" + g.suffixes[0] + "(t)\n}\n"
 	}
-	body := fmt.Sprintf(header, g.p.name, "%s", strings.Join(schemes, ""), start, g.found.field(g.p.dir)) + tests.String()
-	before, _, _ := strings.Cut(body, "// explore tries")
+	before := fmt.Sprintf(header, g.p.name, "%s", strings.Join(schemes, "")) + starts
+	body := before + explores + objectCode + tests
 	var imports strings.Builder
 	for _, standard := range []bool{true, false} {
 		for _, imported := range slices.Sorted(maps.Keys(g.imports)) {
@@ -187,6 +197,52 @@ func (g *generator) file() ([]byte, error) {
 		}
 	}
 	return format.Source([]byte(strings.Replace(body, "%s", imports.String(), 1)))
+}
+
+// sections returns the functions for each main package: those that start the operator, those that explore it, and the tests. A main package that starts the same in the
+// same way as another one has none. Without several main packages there is one section.
+func (g *generator) sections() (starts, explores, tests string) {
+	mains := g.mains()
+	if len(mains) == 0 {
+		mains = []*pkg{nil}
+	}
+	known := map[string]bool{}
+	for _, main := range mains {
+		name, suffix := "main", ""
+		if g.main, g.reconcilers = main, g.p.reconcilers; main != nil {
+			g.reconcilers = g.reconcilersOf(main)
+			name, suffix = g.m.relative(main.dir), g.suffixOf(main)
+		} else {
+			g.suffixes = []string{""}
+		}
+		start := g.start()
+		if known[start] {
+			continue
+		}
+		known[start] = true
+		starts += fmt.Sprintf(startCode, suffix, name, start)
+		explores += fmt.Sprintf(exploreCode, suffix, g.found.field(g.p.dir))
+		for _, kind := range g.reconciled() {
+			tests += g.test(kind, suffix)
+		}
+	}
+	return starts, explores, tests
+}
+
+// start returns the statements that start the operator. Their variables may have the names of those of another start.
+func (g *generator) start() string {
+	taken := maps.Clone(g.taken)
+	g.statements, g.declared = nil, map[variable]string{}
+	g.wireAll()
+	g.taken = taken
+	for _, name := range g.imports {
+		g.taken[name] = true
+	}
+	start := strings.TrimPrefix(strings.Join(g.statements, "\n"), "\n")
+	if usesPackage(start, "mgr") || strings.Contains(start, "(mgr") || strings.Contains(start, "mgr)") || strings.Contains(start, "mgr,") {
+		start = "mgr := p.Manager()\n\n" + start
+	}
+	return start
 }
 
 // usesPackage reports whether code names something of a package or a variable.

@@ -8,17 +8,19 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// test returns the test of a kind, and its object. A kind without a definition has none.
-func (g *generator) test(kind typeRef) string {
+// test returns the test of a kind for a main package, and its object, unless another test has it. A kind without a definition has none.
+func (g *generator) test(kind typeRef, suffix string) string {
 	obj, isSample := g.found.object(kind)
 	if obj == nil {
 		if strings.HasPrefix(kind.path, "k8s.io/api/") {
 			return "\n" + fillIn("a test of "+kind.name+", a built-in kind, if users create it") + "\n"
 		}
-		g.missing = append(g.missing, kind.name)
+		if !slices.Contains(g.missing, kind.name) {
+			g.missing = append(g.missing, kind.name)
+		}
 		return "\n" + fillIn("a test of "+kind.name+": there is no custom resource definition of it in the module") + "\n"
 	}
-	name := "TestExplore" + kind.name
+	name := "TestExplore" + suffix + kind.name
 	for slices.Contains(g.tests, name) {
 		name += "2"
 	}
@@ -27,8 +29,7 @@ func (g *generator) test(kind typeRef) string {
 	if err != nil {
 		return "\n" + fillIn("a test of "+kind.name+": "+err.Error()) + "\n"
 	}
-	constant, source := "manifestOf"+strings.TrimPrefix(name, "TestExplore"), "the sample"
-	comment := ""
+	source, comment := "the sample", ""
 	switch {
 	case isSample:
 	case g.found.isDefined(kind):
@@ -44,18 +45,25 @@ func (g *generator) test(kind typeRef) string {
 				found.value, quoted(found.path))
 		}
 	}
-	return fmt.Sprintf(`
+	constant, isKnown := g.constants[kind]
+	if !isKnown {
+		constant = "manifestOf" + strings.TrimPrefix(name, "TestExplore"+suffix)
+		g.constants[kind] = constant
+	}
+	code := fmt.Sprintf(`
 func %s(t *testing.T) {
 	obj := exploreObject(t, %s)
-	explore(t,
+	explore%s(t,
 		reconciletest.Create(obj), // FILL IN if the status has a condition Ready or Available: .Then(reconciletest.Ready(obj))
 		// FILL IN each change to which the operator reacts, in an action of its own
 		%s		reconciletest.Delete(obj),
 	)
 }
-
-%sconst %s = %s
-`, name, constant, change, comment, constant, raw(string(text)))
+`, name, constant, suffix, change)
+	if isKnown {
+		return code
+	}
+	return code + fmt.Sprintf("\n%sconst %s = %s\n", comment, constant, raw(string(text)))
 }
 
 func (f *manifests) isDefined(kind typeRef) bool {

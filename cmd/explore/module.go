@@ -190,8 +190,8 @@ func (m *module) withReconcilers(folders []string) ([]*pkg, error) {
 	case !goFiles:
 		return nil, fmt.Errorf("no Go files in %s or below: name the folder of the reconcilers, such as ./internal/controller", where)
 	default:
-		return nil, fmt.Errorf("no reconciler in %s or below: there is no method Reconcile(context.Context, ctrl.Request) (ctrl.Result, error); "+
-			"name the folder that has it", where)
+		return nil, fmt.Errorf("no reconciler in %s or below: there is no method Reconcile(context.Context, ctrl.Request) (ctrl.Result, error), "+
+			"and no exported function that builds a controller for a manager; name the folder that has it", where)
 	}
 }
 

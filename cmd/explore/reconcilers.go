@@ -12,8 +12,7 @@ type reconciler struct {
 	file *source
 	at   ast.Node
 
-	setup       *ast.FuncDecl // a method, or a function if it has no receiver; nil if none is found
-	setupFile   *source
+	setups      []setup       // what adds it to a manager, the best first
 	constructor *ast.FuncDecl // nil if none is found
 	constructed *source
 
@@ -39,7 +38,11 @@ func (m *module) findReconcilers(p *pkg) []*reconciler {
 		}
 	})
 	for _, r := range found {
-		r.findSetup(p)
+		r.findConstructor(p)
+	}
+	p.findSetups(found)
+	found = append(found, p.reconcilersWithoutType(found)...)
+	for _, r := range found {
 		r.findKinds(p)
 	}
 	return found
@@ -93,20 +96,12 @@ func (s *source) isManager(e ast.Expr) bool {
 	return t.name == "Manager" && strings.HasPrefix(t.path, controllerRuntime)
 }
 
-// findSetup looks for the function that adds the reconciler to a manager, and for its constructor.
-func (r *reconciler) findSetup(p *pkg) {
+// findConstructor looks for the function that makes the reconciler.
+func (r *reconciler) findConstructor(p *pkg) {
 	p.functions(func(s *source, fn *ast.FuncDecl) {
-		takesManager := slices.ContainsFunc(parameters(fn.Type.Params), func(p parameter) bool { return s.isManager(p.expr) })
 		results := parameters(fn.Type.Results)
-		own := fn.Recv != nil && s.typeOf(fn.Recv.List[0].Type).name == r.name
-		switch {
-		case own && takesManager && (fn.Name.Name == "SetupWithManager" || r.setup == nil || r.setup.Recv == nil):
-			r.setup, r.setupFile = fn, s
-		case fn.Recv != nil:
-		case len(results) > 0 && s.typeOf(results[0].expr) == typeRef{p.path, r.name}:
+		if fn.Recv == nil && len(results) > 0 && s.typeOf(results[0].expr) == (typeRef{p.path, r.name}) {
 			r.constructor, r.constructed = fn, s
-		case r.setup == nil && takesManager && len(results) <= 1 && mentions(fn, r.name):
-			r.setup, r.setupFile = fn, s
 		}
 	})
 }
@@ -122,8 +117,12 @@ func mentions(n ast.Node, name string) (found bool) {
 
 // findKinds finds the kinds that the reconciler watches.
 func (r *reconciler) findKinds(p *pkg) {
-	if r.setup != nil {
-		ast.Inspect(r.setup, func(n ast.Node) bool {
+	for i := range r.setups {
+		setup := &r.setups[i]
+		if len(setup.reaches) > 1 && len(r.primary) > 0 { // it has the kinds of other reconcilers too
+			continue
+		}
+		ast.Inspect(setup.fn, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok || len(call.Args) == 0 {
 				return true
@@ -132,22 +131,33 @@ func (r *reconciler) findKinds(p *pkg) {
 			if !ok {
 				return true
 			}
-			kind := r.setupFile.typeOf(call.Args[0])
+			kind := setup.file.typeOf(call.Args[0])
 			if kind.path == "" || kind.name == "" || !isExported(kind.name) {
 				return true
 			}
 			switch fun.Sel.Name {
 			case "For":
-				r.primary = append(r.primary, kind)
+				setup.primary, r.primary = appendNew(setup.primary, kind), appendNew(r.primary, kind)
 			case "Owns", "Watches", "WatchesMetadata":
-				r.watched = append(r.watched, kind)
+				r.watched = appendNew(r.watched, kind)
 			}
 			return true
 		})
 	}
-	if len(r.primary) == 0 {
+	switch {
+	case len(r.primary) > 0:
+	case r.name == "":
+		r.primary = p.kindsOfSteps()
+	default:
 		r.primary = r.reconciled(p)
 	}
+}
+
+func appendNew(kinds []typeRef, kind typeRef) []typeRef {
+	if slices.Contains(kinds, kind) {
+		return kinds
+	}
+	return append(kinds, kind)
 }
 
 func isExported(name string) bool { return ast.IsExported(name) }

@@ -30,7 +30,7 @@ func (g *generator) report(w io.Writer, output string, content []byte) {
 	}
 	fmt.Fprintf(w, "%s: a test of package %s\n", file, g.p.path)
 	for _, r := range g.p.reconcilers {
-		fmt.Fprintf(w, "  reconciler %s, %s\n", r.name, g.m.position(r.at.Pos()))
+		fmt.Fprintf(w, "  reconciler %s, %s\n", r.title(), g.m.position(r.at.Pos()))
 	}
 	for _, line := range g.summary {
 		fmt.Fprintf(w, "  %s\n", line)

@@ -2,41 +2,94 @@ package main
 
 import (
 	"go/ast"
+	"maps"
 	"slices"
 	"strings"
 )
 
-// wire adds the statements of Start that set up a reconciler, as main does.
-func (g *generator) wire(r *reconciler) {
-	g.statements = append(g.statements, "\n// "+r.name)
-	if code, ok := g.try(func() (string, bool) { return g.setUp(r) }); ok {
+// wireAll adds the statements of Start that set up field indexes and reconcilers, as main does.
+func (g *generator) wireAll() {
+	g.wireIndexes()
+	wired := map[*reconciler]bool{}
+	for _, s := range g.adders() {
+		g.wireFunction(s)
+		for _, r := range s.reaches {
+			wired[r] = true
+		}
+	}
+	for _, r := range g.reconcilers {
+		if !wired[r] {
+			g.wire(r)
+		}
+	}
+}
+
+// wireFunction adds the statements of a function that sets up several reconcilers.
+func (g *generator) wireFunction(s setup) {
+	var titles []string
+	for _, r := range s.reaches {
+		titles = append(titles, r.title())
+	}
+	g.statements = append(g.statements, "\n// "+strings.Join(titles, ", "))
+	if code, ok := g.try(func() (string, bool) { return g.callFunction(s) }); ok {
 		g.statements = append(g.statements, code)
 		return
 	}
-	g.statements = append(g.statements, fillIn("set up "+r.name+" of "+g.m.position(r.at.Pos())+": no exported function was found that makes it"))
+	g.statements = append(g.statements, fillIn("call "+s.fn.Name.Name+" of "+g.m.position(s.fn.Pos())))
 }
 
-// setUp returns the statement that adds a reconciler to the manager. What it needs is declared before.
-func (g *generator) setUp(r *reconciler) (string, bool) {
-	if r.setup != nil && r.setup.Recv == nil {
-		given, at := g.callInMain(typeRef{g.p.path, r.setup.Name.Name})
-		args, ok := g.arguments(r.setup.Type, r.setupFile, given, at)
-		call := g.use(g.p.path, g.p.name) + "." + r.setup.Name.Name + "(" + args + ")"
-		return checked(call, r.setup.Type), ok && r.setup.Name.IsExported()
+// wire adds the statements that set up a reconciler.
+func (g *generator) wire(r *reconciler) {
+	g.statements = append(g.statements, "\n// "+r.title())
+	before, declared := len(g.statements), maps.Clone(g.declared)
+	if !g.setUp(r) {
+		g.statements, g.declared = g.statements[:before], declared
+		g.statements = append(g.statements, fillIn("set up "+r.title()+" of "+g.m.position(r.at.Pos())+": no exported function was found that makes it"))
 	}
-	name, ok := g.instance(r)
-	if !ok {
-		return "", false
+}
+
+// setUp adds the statements that add a reconciler to the manager. What it needs is declared before.
+func (g *generator) setUp(r *reconciler) bool {
+	chosen := g.chosen(r)
+	if len(chosen) > 0 && !chosen[0].isMethod() {
+		for _, s := range chosen {
+			code, ok := g.callFunction(s)
+			if !ok {
+				return false
+			}
+			g.statements = append(g.statements, code)
+		}
+		return true
 	}
-	if r.setup != nil {
-		args, ok := g.arguments(r.setup.Type, r.setupFile, nil, place{})
-		return checked(name+"."+r.setup.Name.Name+"("+args+")", r.setup.Type), ok && r.setup.Name.IsExported()
+	names, ok := g.instances(r)
+	for _, name := range names {
+		for _, s := range chosen {
+			args, filled := g.arguments(s.fn.Type, s.file, nil, place{})
+			ok = ok && filled && s.fn.Name.IsExported()
+			g.statements = append(g.statements, checked(name+"."+s.fn.Name.Name+"("+args+")", s.fn.Type))
+		}
+		if len(chosen) == 0 {
+			g.statements = append(g.statements, g.reconcileAll(r, name))
+		}
 	}
+	return ok
+}
+
+// reconcileAll returns the statement that calls a reconciler without a set-up for all objects of its kind.
+func (g *generator) reconcileAll(r *reconciler, name string) string {
 	if len(r.primary) == 0 {
-		return fillIn("the kind that it reconciles: p.Reconcile(&Kind{}, "+name+")") + "\n_ = " + name, true
+		return fillIn("the kind that it reconciles: p.Reconcile(&Kind{}, "+name+")") + "\n_ = " + name
 	}
 	kind := g.use(r.primary[0].path, r.primary[0].alias()) + "." + r.primary[0].name
-	return "p.Reconcile(&" + kind + "{}, " + name + ")", true
+	return "p.Reconcile(&" + kind + "{}, " + name + ")"
+}
+
+// callFunction returns the statement that calls a function which sets up reconcilers, or field indexes.
+func (g *generator) callFunction(s setup) (string, bool) {
+	given, at := g.callInMain(typeRef{s.file.pkg.path, s.fn.Name.Name})
+	args, ok := g.arguments(s.fn.Type, s.file, given, at)
+	call := g.use(s.file.pkg.path, s.file.pkg.name) + "." + s.fn.Name.Name + "(" + args + ")"
+	return checked(call, s.fn.Type), ok && s.fn.Name.IsExported()
 }
 
 // checked returns the statement of a call that may return an error.
@@ -47,37 +100,53 @@ func checked(call string, fn *ast.FuncType) string {
 	return "if err := " + call + "; err != nil {\nreturn err\n}"
 }
 
-// instance declares a variable with the reconciler, and returns its name.
-func (g *generator) instance(r *reconciler) (string, bool) {
-	literal, at := g.literalInMain(typeRef{g.p.path, r.name})
-	if literal == nil && r.constructor != nil && r.constructor.Name.IsExported() {
-		given, at := g.callInMain(typeRef{g.p.path, r.constructor.Name.Name})
-		args, ok := g.arguments(r.constructor.Type, r.constructed, given, at)
-		call := g.use(g.p.path, g.p.name) + "." + r.constructor.Name.Name + "(" + args + ")"
-		switch results := parameters(r.constructor.Type.Results); {
-		case !ok || len(results) > 2:
-			return "", false
-		case len(results) == 1:
-			name := g.unique(lowerFirst(r.name))
-			g.statements = append(g.statements, name+" := "+call)
-			return name, true
-		default:
-			name := g.unique(lowerFirst(r.name))
-			g.statements = append(g.statements, name+", err := "+call, "if err != nil {\nreturn err\n}")
-			return name, true
+// instances declares a variable for each reconciler of the type that main makes, or one if main makes none. It returns their names.
+func (g *generator) instances(r *reconciler) (names []string, ok bool) {
+	literals, at := g.literalsInMain(typeRef{g.p.path, r.name})
+	if len(literals) == 0 && r.constructor != nil && r.constructor.Name.IsExported() {
+		return g.constructed(r)
+	}
+	if len(literals) == 0 {
+		literals = []*ast.CompositeLit{nil}
+	}
+	for _, literal := range literals {
+		fields, isStruct := g.fields(r.name, literal, at)
+		if !ast.IsExported(r.name) || !isStruct {
+			return nil, false
 		}
+		t := "&" + g.use(g.p.path, g.p.name) + "." + r.name + "{"
+		if len(fields) > 0 {
+			t += "\n" + strings.Join(fields, "\n") + "\n"
+		}
+		name := g.unique(lowerFirst(r.name))
+		g.statements = append(g.statements, name+" := "+t+"}")
+		names = append(names, name)
 	}
-	fields, isStruct := g.fields(r.name, literal, at)
-	if !ast.IsExported(r.name) || !isStruct {
-		return "", false
+	return names, true
+}
+
+// constructed declares a variable for each call of the reconciler's constructor in main, or one if there is none.
+func (g *generator) constructed(r *reconciler) (names []string, ok bool) {
+	calls, at := g.callsInMain(typeRef{g.p.path, r.constructor.Name.Name})
+	if len(calls) == 0 {
+		calls = [][]ast.Expr{nil}
 	}
-	name := g.unique(lowerFirst(r.name))
-	t := "&" + g.use(g.p.path, g.p.name) + "." + r.name + "{"
-	if len(fields) > 0 {
-		t += "\n" + strings.Join(fields, "\n") + "\n"
+	for _, given := range calls {
+		args, filled := g.arguments(r.constructor.Type, r.constructed, given, at)
+		results := parameters(r.constructor.Type.Results)
+		if !filled || len(results) > 2 {
+			return nil, false
+		}
+		call := g.use(g.p.path, g.p.name) + "." + r.constructor.Name.Name + "(" + args + ")"
+		name := g.unique(lowerFirst(r.name))
+		names = append(names, name)
+		if len(results) == 1 {
+			g.statements = append(g.statements, name+" := "+call)
+			continue
+		}
+		g.statements = append(g.statements, name+", err := "+call, "if err != nil {\nreturn err\n}")
 	}
-	g.statements = append(g.statements, name+" := "+t+"}")
-	return name, true
+	return names, true
 }
 
 // fields returns the elements of the literal of a reconciler: as main has them, else by their types, else a comment.
@@ -127,49 +196,6 @@ func (g *generator) field(name string, t ast.Expr, s *source, given ast.Expr, at
 		return []string{fillIn(name + ": " + g.m.from(given, at))}
 	}
 	return []string{fillIn(name + ": a " + strings.Join(strings.Fields(g.m.text(s, t)), " "))}
-}
-
-// literalInMain returns the literal by which main makes a value of a type; nil if there is none.
-func (g *generator) literalInMain(t typeRef) (found *ast.CompositeLit, at place) {
-	g.inMain(func(n ast.Node, where place) bool {
-		literal, ok := n.(*ast.CompositeLit)
-		if ok && literal.Type != nil && where.typeOf(literal.Type) == t {
-			found, at = literal, where
-		}
-		return found != nil
-	})
-	return found, at
-}
-
-// callInMain returns the arguments with which main calls a function of the package; none if it does not.
-func (g *generator) callInMain(fn typeRef) (args []ast.Expr, at place) {
-	g.inMain(func(n ast.Node, where place) bool {
-		call, ok := n.(*ast.CallExpr)
-		if ok && where.typeOf(call.Fun) == fn {
-			args, at = call.Args, where
-		}
-		return args != nil
-	})
-	return args, at
-}
-
-// inMain calls visit for all nodes of functions outside of the package, main packages first, until it returns true.
-func (g *generator) inMain(visit func(ast.Node, place) bool) {
-	done := false
-	for _, p := range g.m.sources() {
-		if p == g.p && p.name != "main" {
-			continue
-		}
-		p.functions(func(s *source, fn *ast.FuncDecl) {
-			if done || fn.Body == nil {
-				return
-			}
-			ast.Inspect(fn.Body, func(n ast.Node) bool {
-				done = done || n != nil && visit(n, place{s, fn})
-				return !done
-			})
-		})
-	}
 }
 
 // schemes returns the packages whose types are added to the scheme: the packages that main adds, and the packages of the kinds.
