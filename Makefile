@@ -18,6 +18,7 @@ export OPBLOCKS_KUBERNETES := $(KUBERNETES)
 examples = $(if $(EXAMPLE),$(EXAMPLE),$(patsubst examples/%/api,%,$(wildcard examples/*/api)))
 tools    = $(dir $(wildcard hack/*/go.mod)) # modules that pin programs
 modules  = $(patsubst %/,%,$(dir $(wildcard go.mod examples/go.mod bench/go.mod)))
+measures = hack/monitoring hack/mutants # modules with code of their own, outside of the workspace
 database = $(if $(filter databaseuser,$(examples)),mariadb) # which the demo of this example needs
 # The user's own kubectl, or the one that is built for the tests. (Because of the redirection old versions of make use a shell.)
 kubectl  = $(if $(shell command -v kubectl 2>/dev/null),kubectl,bin/k8s/kubectl)
@@ -57,7 +58,7 @@ chaos: control-plane mariadb ## Run the examples while they, the control plane, 
 	@bin/chaos $(ARGS)
 
 test: control-plane mariadb ## Run all tests, also those against the real control plane and a real MariaDB; KUBERNETES=v1.36.3 chooses a version.
-	@hack/test $(sort $(modules) hack/monitoring)
+	@hack/test $(sort $(modules) $(measures))
 
 ##@ Your own operator
 
@@ -68,7 +69,7 @@ new: requirements ## Copy an example into a module of your own: FROM=memcached M
 ##@ Work on it
 
 lint: requirements bin/golangci-lint bin/actionlint ## Check style, tidy modules, generated files, the exported API, imports, links of pages and workflows.
-	$(call slowly,linting,for m in $(modules) hack/monitoring; do ($(enter) && "$(CURDIR)/bin/golangci-lint" run --allow-parallel-runners ./...) || exit 1; done)
+	$(call slowly,linting,for m in $(modules) $(measures); do ($(enter) && "$(CURDIR)/bin/golangci-lint" run --allow-parallel-runners ./...) || exit 1; done)
 	$(call slowly,comparing go.mod files with what is imported,for m in $(modules) $(tools); do \
 		(cd $$m && $(tidy) -diff) || { echo "opblocks: run 'make tidy'" >&2; exit 1; }; done)
 	@have=$$(cat $(generated) 2>/dev/null | cksum); $(MAKE) --no-print-directory EXAMPLE= generate manifests || exit 1; \
@@ -108,6 +109,9 @@ manifests: bin/controller-gen ## Generate the examples' CRDs and roles.
 bench: control-plane ## Measure beside other ways to write an operator, an hour, and write docs/figures.md. BENCH=List runs only benchmarks of this name.
 	@$(if $(BENCH),for m in $(modules); do ($(enter) && go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m ./... $(ARGS)) || exit 1; done,\
 		cd bench && go run ./figures -measure)
+
+mutants: control-plane mariadb ## Measure the tests by small changes in the code, and write docs/mutants.md; two hours. A run that is stopped goes on. ARGS="-area memcached" takes one area.
+	@cd hack/mutants && GOWORK=off go run . $(ARGS)
 
 api: requirements ## Accept incompatible changes of the exported API, which lint reports. RELEASE=v0.2.0 writes the API of a release.
 	go run ./internal/exportedapi $(if $(RELEASE),-release $(RELEASE),-accept)

@@ -434,3 +434,18 @@ func TestRunHangsAfterAFault(t *testing.T) {
 	close(stop)
 	waitForBubbles(before)
 }
+
+// An object of 1.5 MiB, which is about the most that a real API server stores, neither fills the report nor hides what is wrong.
+func TestLargeObject(t *testing.T) {
+	s := passing(func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+		if s.Status.Message == "" {
+			s.Status.Message = s.Spec.Motto
+			_ = c.Status().Update(ctx, s) // its error is ignored
+		}
+		return ctrl.Result{}, nil
+	})
+	s.Actions = []reconciletest.Action{reconciletest.Create(shop(func(s *Shop) { s.Spec.Motto = strings.Repeat("x", 3<<18) }))}
+	report := reconciletest.ExploreQuietly(t, s)
+	assert.Regexp(t, `Shop default/web: status.message: "x+…(\(.*\))?"? without faults, nothing here`, report.String())
+	assert.Less(t, len(report.String()), 16<<10, "bytes of the report")
+}

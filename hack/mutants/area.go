@@ -1,0 +1,70 @@
+package main
+
+// area is a part of the code that is changed, and the tests that should notice.
+type area struct {
+	name    string
+	folders []string // with the folders below them
+	count   int      // how many changes are sampled
+
+	explorations []suite
+	others       []suite
+}
+
+// suite is a part of the tests of one package.
+type suite struct {
+	module string // the folder of the module
+	pkg    string // the folder of the package in the module
+	part   part
+	short  bool // with -short: explorations try a sample of the faults, and tests that need a control plane are skipped
+}
+
+// part says which tests of a package belong to a suite.
+type part int
+
+const (
+	everything   part = iota
+	explorations      // the tests that call reconciletest.Explore
+	others            // all others
+)
+
+// examples are the operators of the folder examples.
+var examples = []string{"memcached", "app", "databaseuser", "eru", "cache"}
+
+// areas returns all areas. The first suite of each is the one that most often notices.
+func areas() []area {
+	all := []area{
+		{
+			name: "internal/owned", folders: []string{"internal/owned"}, count: 80,
+			explorations: append([]suite{{".", "ownedresources", explorations, true}}, exploredExamples("app", "cache", "databaseuser")...),
+			others:       []suite{{".", "ownedresources", others, true}},
+		},
+		{
+			name: "reconcile", folders: []string{"reconcile"}, count: 60,
+			explorations: append(exploredExamples("databaseuser", "memcached", "eru"), suite{".", "ownedresources", explorations, true}),
+			others:       []suite{{".", "reconcile", everything, true}, {".", "ownedresources", others, true}},
+		},
+		{
+			name: "finalizers", folders: []string{"finalizers"}, count: 10,
+			explorations: exploredExamples("databaseuser"),
+			others:       []suite{{".", "finalizers", everything, true}, {".", "reconcile", everything, true}},
+		},
+	}
+	for _, name := range examples {
+		all = append(all, area{
+			name: "examples/" + name, folders: []string{"examples/" + name + "/controller"}, count: 30,
+			explorations: exploredExamples(name),
+			others:       []suite{{"examples", name + "/controller", others, false}, {"examples", name + "/test", everything, false}},
+		})
+	}
+	return all
+}
+
+func exploredExamples(names ...string) (all []suite) {
+	for _, name := range names {
+		all = append(all, suite{"examples", name + "/controller", explorations, true})
+	}
+	return all
+}
+
+// isChanged reports whether a folder belongs to the area reconcile itself: the packages below it are tested by themselves.
+func (a *area) isChanged(folder string) bool { return a.name != "reconcile" || folder == "reconcile" }

@@ -1,0 +1,3 @@
+module github.com/opblocks/opblocks/hack/mutants
+
+go 1.26.0
