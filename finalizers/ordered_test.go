@@ -94,8 +94,9 @@ func TestOrderedInvalid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, obj := range []client.Object{user(theirs), deletedUser(theirs)} {
 				c := newFake(obj)
-				_, err := tc.list.Ensure(t.Context(), c, read(t, c))
+				added, err := tc.list.Ensure(t.Context(), c, read(t, c))
 				require.ErrorContains(t, err, tc.says, tc.reason)
+				require.False(t, added)
 				_, err = tc.list.Finalize(t.Context(), c, read(t, c))
 				require.ErrorContains(t, err, tc.says, tc.reason)
 				require.Zero(t, c.requests)
