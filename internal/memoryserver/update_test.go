@@ -9,9 +9,12 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -107,6 +110,15 @@ func TestUpdateRejected(t *testing.T) {
 		"RoleBindingRole": {"a binding keeps its role", &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "default"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "r"}}, func(o client.Object) {
 			o.(*rbacv1.RoleBinding).RoleRef.Name = "other"
 		}, "field is immutable"},
+		"PriorityClassValue": {"pods have the value already", &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Value: 1}, func(o client.Object) {
+			o.(*schedulingv1.PriorityClass).Value = 2
+		}, "value: Forbidden: may not be changed in an update."},
+		"StorageClassPolicy": {"volumes have the policy already, here the default one", &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Provisioner: "example.com/p"}, func(o client.Object) {
+			o.(*storagev1.StorageClass).ReclaimPolicy = new(corev1.PersistentVolumeReclaimRetain)
+		}, "reclaimPolicy: Invalid value: \"Retain\": field is immutable"},
+		"RevisionData": {"a revision is a snapshot", &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: "r", Namespace: "default"}, Data: runtime.RawExtension{Raw: []byte(`{"a":1}`)}}, func(o client.Object) {
+			o.(*appsv1.ControllerRevision).Data.Raw = []byte(`{"a":2}`)
+		}, "data: Invalid value: "},
 		"CustomResourceRule": {"a custom resource may have transition rules of its own", testWidget(map[string]any{"class": "small"}), func(o client.Object) {
 			o.(*unstructured.Unstructured).Object["spec"].(map[string]any)["class"] = "large"
 		}, "the class cannot change"},

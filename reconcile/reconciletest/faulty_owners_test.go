@@ -123,7 +123,7 @@ var faultyOwners = map[string]faulty{
 					if err := p.APIReader().Get(ctx, client.ObjectKeyFromObject(s), s); err != nil {
 						return ctrl.Result{}, client.IgnoreNotFound(err)
 					}
-					role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "shop-" + s.Spec.Motto, Labels: map[string]string{"shop": s.Name}}}
+					role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace + "-" + s.Spec.Motto, Labels: map[string]string{"shop": s.Namespace + "-" + s.Name}}}
 					if s.DeletionTimestamp != nil {
 						err := client.IgnoreNotFound(c.Delete(ctx, role))
 						if sound {
@@ -150,7 +150,7 @@ var faultyOwners = map[string]faulty{
 		},
 		fault: kinds.ConcurrentAction,
 		kind:  kinds.DependsOnTiming,
-		says:  []string{"ClusterRole shop-red: present without faults, absent if the operator starts late, absent here"},
+		says:  []string{"ClusterRole default-red: present without faults, absent if the operator starts late, absent here"},
 	},
 	"NamespaceMadeAgain": {
 		reason: "an old cache shows a deleted shop, and an apply creates the namespace again that the cleanup has deleted",
@@ -228,7 +228,7 @@ var faultyOwners = map[string]faulty{
 // deleteOtherRoles deletes the ClusterRoles of the shop that have another name.
 func deleteOtherRoles(ctx context.Context, p *reconciletest.Process, c client.Client, s *Shop, keep string) error {
 	var roles rbacv1.ClusterRoleList
-	if err := p.APIReader().List(ctx, &roles, client.MatchingLabels{"shop": s.Name}); err != nil {
+	if err := p.APIReader().List(ctx, &roles, client.MatchingLabels{"shop": s.Namespace + "-" + s.Name}); err != nil {
 		return err
 	}
 	for i := range roles.Items {

@@ -27,10 +27,12 @@ type server struct{ *accountstest.Database }
 
 func (s server) State() any {
 	states := map[string]any{}
-	for _, name := range []string{"alice", "bob"} { // no other names are in the scenario
-		a := accounts.Account{User: name, Host: "%"}
-		if state, err := s.Lookup(context.Background(), a); err == nil && state != nil {
-			states[name] = []any{state.Settings, state.Grants, s.Password(a)}
+	for _, name := range []string{"alice", "bob"} { // no other names are in the scenarios
+		all, _ := s.AccountsOf(context.Background(), name)
+		for _, a := range all {
+			if state, err := s.Lookup(context.Background(), a); err == nil && state != nil {
+				states[a.String()] = []any{state.Settings, state.Grants, s.Password(a)}
+			}
 		}
 	}
 	return states

@@ -7,11 +7,8 @@ import (
 	"sync"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,6 +27,7 @@ var descriptions = []description{
 	deploymentKind, replicaSetKind, statefulSetKind, daemonSetKind, jobKind, cronJobKind,
 	autoscalerKind, disruptionBudgetKind, ingressKind, networkPolicyKind, ingressClassKind,
 	roleKind, roleBindingKind, clusterRoleKind, clusterRoleBindingKind, endpointSliceKind, leaseKind,
+	priorityClassKind, storageClassKind, controllerRevisionKind,
 	{prototype: &corev1.ServiceAccount{}, resource: "serviceaccounts"},
 	{prototype: &corev1.Event{}, resource: "events", createOnUpdate: true},
 	{prototype: &corev1.Endpoints{}, resource: "endpoints", createOnUpdate: true}, //nolint:staticcheck // Deprecated, and served.
@@ -37,10 +35,7 @@ var descriptions = []description{
 	{prototype: &corev1.Node{}, resource: "nodes", clusterScoped: true, hasStatus: true},
 	{prototype: &corev1.LimitRange{}, resource: "limitranges", createOnUpdate: true},
 	{prototype: &corev1.ResourceQuota{}, resource: "resourcequotas", hasStatus: true},
-	{prototype: &appsv1.ControllerRevision{}, resource: "controllerrevisions"},
 	{prototype: &eventsv1.Event{}, resource: "events", createOnUpdate: true},
-	{prototype: &schedulingv1.PriorityClass{}, resource: "priorityclasses", clusterScoped: true, hasGeneration: true},
-	{prototype: &storagev1.StorageClass{}, resource: "storageclasses", clusterScoped: true},
 	{prototype: &admissionregistrationv1.ValidatingWebhookConfiguration{}, resource: "validatingwebhookconfigurations", clusterScoped: true, hasGeneration: true, requireVersion: true, behaviour: behaviour{anyFinalizer: true}},
 	{prototype: &admissionregistrationv1.MutatingWebhookConfiguration{}, resource: "mutatingwebhookconfigurations", clusterScoped: true, hasGeneration: true, requireVersion: true, behaviour: behaviour{anyFinalizer: true}},
 }

@@ -3,10 +3,13 @@ package builtin
 import (
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -14,7 +17,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The kinds with few rules follow: Namespace, PersistentVolumeClaim, HorizontalPodAutoscaler, PodDisruptionBudget and Lease.
+// The kinds with few rules follow: Namespace, PersistentVolumeClaim, HorizontalPodAutoscaler, PodDisruptionBudget, Lease, and kinds of which most fields can never be
+// changed: PriorityClass, StorageClass and ControllerRevision.
 
 var namespaceKind = description{
 	prototype: &corev1.Namespace{}, resource: "namespaces", clusterScoped: true, hasStatus: true,
@@ -182,4 +186,44 @@ var leaseKind = description{
 		}
 		return errs
 	})},
+}
+
+var priorityClassKind = description{
+	prototype: &schedulingv1.PriorityClass{}, resource: "priorityclasses", clusterScoped: true, hasGeneration: true,
+	behaviour: behaviour{
+		setDefaults: forObject(func(c *schedulingv1.PriorityClass) {
+			setIfNil(&c.PreemptionPolicy, corev1.PreemptLowerPriority)
+		}),
+		validateUpdate: forUpdateValidation(func(obj, live *schedulingv1.PriorityClass) (errs field.ErrorList) {
+			if obj.Value != live.Value {
+				errs = append(errs, field.Forbidden(field.NewPath("value"), "may not be changed in an update."))
+			}
+			return append(errs, immutable(obj.PreemptionPolicy, live.PreemptionPolicy, "preemptionPolicy")...)
+		}),
+	},
+}
+
+var storageClassKind = description{
+	prototype: &storagev1.StorageClass{}, resource: "storageclasses", clusterScoped: true,
+	behaviour: behaviour{
+		setDefaults: forObject(func(c *storagev1.StorageClass) {
+			setIfNil(&c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
+			setIfNil(&c.VolumeBindingMode, storagev1.VolumeBindingImmediate)
+		}),
+		validateUpdate: forUpdateValidation(func(obj, live *storagev1.StorageClass) (errs field.ErrorList) {
+			errs = append(errs, immutable(obj.Parameters, live.Parameters, "parameters")...)
+			errs = append(errs, immutable(obj.Provisioner, live.Provisioner, "provisioner")...)
+			errs = append(errs, immutable(obj.ReclaimPolicy, live.ReclaimPolicy, "reclaimPolicy")...)
+			return append(errs, immutable(obj.VolumeBindingMode, live.VolumeBindingMode, "volumeBindingMode")...)
+		}),
+	},
+}
+
+var controllerRevisionKind = description{
+	prototype: &appsv1.ControllerRevision{}, resource: "controllerrevisions",
+	behaviour: behaviour{
+		validateUpdate: forUpdateValidation(func(obj, live *appsv1.ControllerRevision) field.ErrorList {
+			return immutable(obj.Data, live.Data, "data")
+		}),
+	},
 }

@@ -3,9 +3,11 @@ package state
 import (
 	"encoding/base64"
 	"fmt"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -49,6 +51,9 @@ func Lacking(want, live client.Object) (lines []string, err error) {
 	is, err := contentOf(live)
 	if err != nil {
 		return nil, err
+	}
+	if _, untyped := want.(runtime.Unstructured); !untyped {
+		dropZeros(reflect.ValueOf(want), wanted)
 	}
 	delete(wanted, "apiVersion") // a typed object need not have its kind
 	delete(wanted, "kind")

@@ -1,0 +1,55 @@
+package state
+
+import (
+	"reflect"
+	"strings"
+)
+
+// dropZeros removes from the JSON value of a Go value each number, text and truth that is zero there: nobody has set it. A pointer to a zero is set, and stays.
+func dropZeros(v reflect.Value, in any) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			dropZeros(v.Elem(), in)
+		}
+	case reflect.Struct:
+		if fields, ok := in.(map[string]any); ok {
+			dropZeroFields(v, fields)
+		}
+	case reflect.Slice:
+		if items, ok := in.([]any); ok && len(items) == v.Len() {
+			for i := range items {
+				dropZeros(v.Index(i), items[i])
+			}
+		}
+	case reflect.Map:
+		if values, ok := in.(map[string]any); ok && v.Type().Key().Kind() == reflect.String {
+			for _, key := range v.MapKeys() {
+				dropZeros(v.MapIndex(key), values[key.String()])
+			}
+		}
+	}
+}
+
+// dropZeroFields removes the fields of a struct that are zero scalars.
+func dropZeroFields(v reflect.Value, in map[string]any) {
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case !field.IsExported():
+		case name == "" && (field.Anonymous || strings.Contains(options, "inline")):
+			dropZeros(v.Field(i), in)
+		case isScalar(v.Field(i).Kind()):
+			if v.Field(i).IsZero() {
+				delete(in, name)
+			}
+		default:
+			dropZeros(v.Field(i), in[name])
+		}
+	}
+}
+
+func isScalar(kind reflect.Kind) bool {
+	return kind == reflect.String || kind >= reflect.Bool && kind <= reflect.Float64
+}
