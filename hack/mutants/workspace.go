@@ -64,7 +64,7 @@ func (w *workspace) compiles(ctx context.Context) (bool, error) {
 }
 
 // maxTime is how long the tests of one suite may take. A change that makes them take longer is noticed.
-const maxTime = 4 * time.Minute
+const maxTime = 10 * time.Minute
 
 var failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
 
