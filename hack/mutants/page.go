@@ -66,9 +66,9 @@ func writePage(root string, sample []sampled, known *results) error {
 	page.WriteString(introduction)
 	page.WriteString("| changed code | changes | noticed by explorations alone | by other tests alone | by both together |\n| --- | --- | --- | --- | --- |\n")
 	var all, operators figures
-	for i := range sample {
+	for _, s := range sample {
 		var of figures
-		for _, r := range sample[i].resultsIn(known) {
+		for _, r := range s.resultsIn(known) {
 			of.add(&r)
 			all.add(&r)
 			if strings.HasPrefix(r.Area, "examples/") {
@@ -78,7 +78,7 @@ func writePage(root string, sample []sampled, known *results) error {
 				fmt.Fprintf(&survivors, "| [%s:%d](../%s) | %s | %s: `%s` | %s |\n", filepath.Base(r.File), r.Line, r.File, r.Function, r.Kind, short(r.Before), reasons[r.Key])
 			}
 		}
-		page.WriteString(of.row(sample[i].name))
+		page.WriteString(of.row(s.name))
 	}
 	page.WriteString(operators.row("the examples together"))
 	page.WriteString(all.row("all"))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -39,21 +40,54 @@ func (s *session) test(ctx context.Context, sample []sampled, only string) error
 }
 
 // missing returns how many changes of an area have no result yet.
-func (s *session) missing(of *sampled) int {
-	counted, open := 0, 0
-	for _, m := range of.mutants {
-		if counted == of.count {
-			break
-		}
-		known, tested := s.known.of(m)
-		if tested && !known.Compiles {
-			continue
-		}
-		if counted++; !tested || s.again && known.survived() {
-			open++
-		}
+func (s *session) missing(of *sampled) (open int) {
+	q := s.queue(of)
+	for _, ok := q.take(); ok; _, ok = q.take() {
+		open++
 	}
 	return open
+}
+
+// queue has the changes of an area that are left to test. Its methods may be called by several goroutines.
+type queue struct {
+	of     *sampled
+	isOpen func(m mutant) (open, counts bool)
+
+	mu      sync.Mutex // guards what follows
+	next    int
+	counted int
+}
+
+func (s *session) queue(of *sampled) *queue {
+	return &queue{of: of, isOpen: func(m mutant) (open, counts bool) {
+		known, tested := s.known.of(m)
+		return !tested || s.again && known.survived(), !tested || known.Compiles
+	}}
+}
+
+// take returns the next change to test, and false if there are enough.
+func (q *queue) take() (m mutant, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.next < len(q.of.mutants) && q.counted < q.of.count {
+		m = q.of.mutants[q.next]
+		q.next++
+		open, counts := q.isOpen(m)
+		if counts {
+			q.counted++
+		}
+		if open {
+			return m, true
+		}
+	}
+	return mutant{}, false
+}
+
+// replace lets another change be tested in place of one that does not compile.
+func (q *queue) replace() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.counted--
 }
 
 // testArea tests the changes of an area, after its tests without a change: they must pass.
@@ -64,51 +98,30 @@ func (s *session) testArea(ctx context.Context, of *sampled) error {
 	if err := s.testUnchanged(ctx, &of.area); err != nil {
 		return err
 	}
-	var mu sync.Mutex // guards what follows
-	next, counted := 0, 0
-	take := func() (m mutant, ok bool) {
-		mu.Lock()
-		defer mu.Unlock()
-		for ; next < len(of.mutants) && counted < of.count; next++ {
-			known, tested := s.known.of(of.mutants[next])
-			switch {
-			case tested && !known.Compiles:
-			case tested && !(s.again && known.survived()):
-				counted++
-			default:
-				counted++
-				next++
-				return of.mutants[next-1], true
-			}
-		}
-		return mutant{}, false
-	}
+	q := s.queue(of)
 	failed := make(chan error, s.workers)
 	for range s.workers {
-		go func() {
-			failed <- func() error {
-				for m, ok := take(); ok; m, ok = take() {
-					r, err := s.testOne(ctx, &of.area, m)
-					if err != nil {
-						return err
-					}
-					if !r.Compiles {
-						mu.Lock()
-						counted--
-						mu.Unlock()
-					}
-				}
-				return nil
-			}()
-		}()
+		go func() { failed <- s.work(ctx, q) }()
 	}
-	var first error
+	var errs []error
 	for range s.workers {
-		if err := <-failed; err != nil && first == nil {
-			first = err
+		errs = append(errs, <-failed)
+	}
+	return errors.Join(errs...)
+}
+
+// work tests changes until there are enough.
+func (s *session) work(ctx context.Context, q *queue) error {
+	for m, ok := q.take(); ok; m, ok = q.take() {
+		r, err := s.testOne(ctx, &q.of.area, m)
+		if err != nil {
+			return err
+		}
+		if !r.Compiles {
+			q.replace()
 		}
 	}
-	return first
+	return nil
 }
 
 // testUnchanged returns an error if the tests of an area fail without a change.
