@@ -59,13 +59,13 @@ func (g *generator) typeCode(t ast.Expr, s *source) (string, bool) {
 		switch {
 		case types.Universe.Lookup(t.Name) != nil:
 			return t.Name, true
-		case !ast.IsExported(t.Name) || !g.canImport(s.pkg.path):
+		case !ast.IsExported(t.Name) || !g.m.mayImport(g.p, s.pkg.path):
 			return "", false
 		}
 		return g.use(s.pkg.path, s.pkg.name) + "." + t.Name, true
 	case *ast.SelectorExpr:
 		x, ok := t.X.(*ast.Ident)
-		if !ok || s.imported(x.Name) == "" || !g.canImport(s.imported(x.Name)) {
+		if !ok || s.imported(x.Name) == "" || !g.m.mayImport(g.p, s.imported(x.Name)) {
 			return "", false
 		}
 		return g.use(s.imported(x.Name), x.Name) + "." + t.Sel.Name, true

@@ -15,20 +15,19 @@ import (
 
 // generator makes the test of a package.
 type generator struct {
-	m           *module
-	p           *pkg
-	main        *pkg          // the main package for which statements are made; nil: there are not several
-	reconcilers []*reconciler // the reconcilers that are set up
-	found       *manifests
-	imports     map[string]string   // the name of each package, by its path
-	taken       map[string]bool     // names of packages and variables
-	statements  []string            // the body of Start
-	declared    map[variable]string // variables of main that Start declares
-	suffixes    []string            // what names have for the main packages
-	tests       []string            // names of the tests
-	constants   map[typeRef]string  // the name of the manifest of each kind
-	summary     []string            // what was found
-	missing     []string            // kinds without a definition
+	m          *module
+	p          *pkg
+	program    *program // for which statements are made
+	found      *manifests
+	imports    map[string]string   // the name of each package, by its path
+	taken      map[string]bool     // names of packages and variables
+	statements []string            // the body of Start
+	declared   map[variable]string // variables of main that Start declares
+	suffixes   []string            // what names have for the main packages
+	tests      []string            // names of the tests
+	constants  map[typeRef]string  // the name of the manifest of each kind
+	summary    []string            // what was found
+	missing    []string            // kinds without a definition
 }
 
 // generate makes the test of a package that has reconcilers.
@@ -73,32 +72,15 @@ func (t typeRef) alias() string {
 	return regexp.MustCompile(`\W`).ReplaceAllString(base, "")
 }
 
-// reconciled returns the kinds for which main sets up a reconciler, each once.
-func (g *generator) reconciled() (kinds []typeRef) {
-	for _, r := range g.reconcilers {
-		own := r.primary
-		if chosen := g.chosen(r); len(chosen) > 0 && len(chosen[0].primary) > 0 {
-			own = nil
-			for _, s := range chosen {
-				own = append(own, s.primary...)
-			}
-		}
-		for _, kind := range own {
-			kinds = appendNew(kinds, kind)
-		}
-	}
-	return kinds
-}
-
 // kinds returns the kinds that the reconcilers of the package reconcile or watch, each once.
-func (g *generator) kinds() []typeRef {
+func (p *pkg) kinds() []typeRef {
 	kinds := []typeRef{}
-	for _, r := range g.p.reconcilers {
+	for _, r := range p.reconcilers {
 		for _, kind := range r.primary {
 			kinds = appendNew(kinds, kind)
 		}
 	}
-	for _, r := range g.p.reconcilers {
+	for _, r := range p.reconcilers {
 		for _, kind := range r.watched {
 			kinds = appendNew(kinds, kind)
 		}
@@ -171,7 +153,7 @@ func (g *generator) file() ([]byte, error) {
 	}
 	g.use(g.p.path, g.p.name)
 	schemes := []string{"utilruntime.Must(clientgoscheme.AddToScheme(scheme))\n"}
-	for _, added := range g.schemes() {
+	for _, added := range g.m.schemes(g.p) {
 		schemes = append(schemes, "utilruntime.Must("+g.use(added.path, added.alias())+"."+added.name+"(scheme))\n")
 	}
 	starts, explores, tests := g.sections()
@@ -202,19 +184,13 @@ func (g *generator) file() ([]byte, error) {
 // sections returns the functions for each main package: those that start the operator, those that explore it, and the tests. A main package that starts the same in the
 // same way as another one has none. Without several main packages there is one section.
 func (g *generator) sections() (starts, explores, tests string) {
-	mains := g.mains()
-	if len(mains) == 0 {
-		mains = []*pkg{nil}
-	}
 	known := map[string]bool{}
-	for _, main := range mains {
+	for _, g.program = range g.m.programs(g.p) {
 		name, suffix := "main", ""
-		if g.main, g.reconcilers = main, g.p.reconcilers; main != nil {
-			g.reconcilers = g.reconcilersOf(main)
-			name, suffix = g.m.relative(main.dir), g.suffixOf(main)
-		} else {
-			g.suffixes = []string{""}
+		if main := g.program.main; main != nil {
+			name, suffix = g.m.relative(main.dir), suffixOf(main, g.suffixes)
 		}
+		g.suffixes = append(g.suffixes, suffix)
 		start := g.start()
 		if known[start] {
 			continue
@@ -222,14 +198,14 @@ func (g *generator) sections() (starts, explores, tests string) {
 		known[start] = true
 		starts += fmt.Sprintf(startCode, suffix, name, start)
 		explores += fmt.Sprintf(exploreCode, suffix, g.found.field(g.p.dir))
-		for _, kind := range g.reconciled() {
+		for _, kind := range g.program.reconciled() {
 			tests += g.test(kind, suffix)
 		}
 	}
 	return starts, explores, tests
 }
 
-// start returns the statements that start the operator. Their variables may have the names of those of another start.
+// start returns the statements that start the operator. Another start may have variables of the same names.
 func (g *generator) start() string {
 	taken := maps.Clone(g.taken)
 	g.statements, g.declared = nil, map[variable]string{}

@@ -7,10 +7,10 @@ import (
 
 // wireIndexes adds the statements that set up the field indexes which no set-up of a reconciler makes. Without them a list by such a field fails.
 func (g *generator) wireIndexes() {
-	within := g.withinSetups()
-	for _, p := range g.sources() {
+	within := g.p.withinSetups()
+	for _, p := range g.program.sources() {
 		p.functions(func(s *source, fn *ast.FuncDecl) {
-			if slices.Contains(within, fn) || !g.mayRun(s, fn) {
+			if slices.Contains(within, fn) || !g.program.mayRun(s, fn) {
 				return
 			}
 			at := indexedIn(fn)
@@ -18,7 +18,7 @@ func (g *generator) wireIndexes() {
 				return
 			}
 			own := setup{fn: fn, file: s}
-			isFunction := fn.Recv == nil && p.name != "main" && len(parameters(fn.Type.Results)) <= 1 && fn.Name.IsExported() && g.canImport(p.path)
+			isFunction := fn.Recv == nil && p.name != "main" && len(parameters(fn.Type.Results)) <= 1 && fn.Name.IsExported() && g.m.mayImport(g.p, p.path)
 			if code, ok := g.try(func() (string, bool) { return g.callFunction(own) }); isFunction && ok {
 				g.statements = append(g.statements, "\n// field indexes", code)
 				return
@@ -28,9 +28,9 @@ func (g *generator) wireIndexes() {
 	}
 }
 
-// mayRun reports whether main runs a function that sets up an index: a function of a main package, or one that main calls. Of a method that is not known.
-func (g *generator) mayRun(s *source, fn *ast.FuncDecl) bool {
-	return s.pkg.name == "main" || fn.Recv != nil || g.isCalled(setup{fn: fn, file: s})
+// mayRun reports whether main runs a function that sets up an index: a function of a main package, or one that main calls. It counts each method, since it does not know who calls it.
+func (pr *program) mayRun(s *source, fn *ast.FuncDecl) bool {
+	return s.pkg.name == "main" || fn.Recv != nil || pr.isCalled(setup{fn: fn, file: s})
 }
 
 // indexedIn returns the call of IndexField in a function, nil if there is none.
@@ -50,14 +50,14 @@ func indexedIn(fn *ast.FuncDecl) (found ast.Node) {
 }
 
 // withinSetups returns the functions and methods of the package that the set-ups of its reconcilers reach.
-func (g *generator) withinSetups() (all []*ast.FuncDecl) {
-	for _, r := range g.p.reconcilers {
+func (p *pkg) withinSetups() (all []*ast.FuncDecl) {
+	for _, r := range p.reconcilers {
 		for _, s := range r.setups {
-			all = append(all, g.p.callees(s.fn)...)
+			all = append(all, p.callees(s.fn)...)
 		}
 	}
 	for i := 0; i < len(all); i++ { // methods too, which callees does not follow
-		g.p.functions(func(_ *source, fn *ast.FuncDecl) {
+		p.functions(func(_ *source, fn *ast.FuncDecl) {
 			if fn.Recv != nil && !slices.Contains(all, fn) && mentions(all[i].Body, fn.Name.Name) {
 				all = append(all, fn)
 			}

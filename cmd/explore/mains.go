@@ -8,13 +8,39 @@ import (
 	"unicode"
 )
 
-// sources returns the packages in which the generator looks for what main does: all of the module, or one main package and what it imports.
-func (g *generator) sources() []*pkg {
-	all := g.m.sources()
-	if g.main == nil {
+// program is what main does for a package of reconcilers: one main package with what it imports from the module, or all of the module.
+type program struct {
+	m           *module
+	p           *pkg
+	main        *pkg          // nil: all
+	reconcilers []*reconciler // the reconcilers that it sets up
+}
+
+// programs returns the programs that set up reconcilers of the package. If there are not several, the whole module counts as one.
+func (m *module) programs(p *pkg) (found []*program) {
+	for _, main := range m.sources() {
+		if main.name != "main" || main == p || !slices.Contains(m.closure(main), p) {
+			continue
+		}
+		one := &program{m: m, p: p, main: main}
+		one.reconcilers = slices.DeleteFunc(slices.Clone(p.reconcilers), func(r *reconciler) bool { return !one.isSetUp(r) })
+		if len(one.reconcilers) > 0 {
+			found = append(found, one)
+		}
+	}
+	if len(found) < 2 {
+		return []*program{{m: m, p: p, reconcilers: p.reconcilers}}
+	}
+	return found
+}
+
+// sources returns the packages of the program, main packages first.
+func (pr *program) sources() []*pkg {
+	all := pr.m.sources()
+	if pr.main == nil {
 		return all
 	}
-	imported := g.m.closure(g.main)
+	imported := pr.m.closure(pr.main)
 	return slices.DeleteFunc(slices.Clone(all), func(p *pkg) bool { return !slices.Contains(imported, p) })
 }
 
@@ -37,44 +63,20 @@ func (m *module) closure(of *pkg) []*pkg {
 	return all
 }
 
-// mains returns the main packages that set up reconcilers of the package, if there are several.
-func (g *generator) mains() (found []*pkg) {
-	for _, p := range g.m.sources() {
-		if p.name == "main" && p != g.p && len(g.reconcilersOf(p)) > 0 {
-			found = append(found, p)
-		}
-	}
-	if len(found) < 2 {
-		return nil
-	}
-	return found
-}
-
-// reconcilersOf returns the reconcilers of the package that a main package sets up.
-func (g *generator) reconcilersOf(main *pkg) []*reconciler {
-	if !slices.Contains(g.m.closure(main), g.p) {
-		return nil
-	}
-	was := g.main
-	defer func() { g.main = was }()
-	g.main = main
-	return slices.DeleteFunc(slices.Clone(g.p.reconcilers), func(r *reconciler) bool { return !g.isSetUp(r) })
-}
-
 // isSetUp reports whether main makes a reconciler, or calls a function that sets it up.
-func (g *generator) isSetUp(r *reconciler) bool {
-	if slices.ContainsFunc(r.setups, func(s setup) bool { return !s.isMethod() && g.isCalled(s) }) {
+func (pr *program) isSetUp(r *reconciler) bool {
+	if slices.ContainsFunc(r.setups, func(s setup) bool { return !s.isMethod() && pr.isCalled(s) }) {
 		return true
 	}
-	if r.constructor != nil && g.isCalled(setup{fn: r.constructor, file: r.constructed}) {
+	if r.constructor != nil && pr.isCalled(setup{fn: r.constructor, file: r.constructed}) {
 		return true
 	}
-	literals, _ := g.literalsInMain(typeRef{g.p.path, r.name})
+	literals, _ := pr.literals(typeRef{pr.p.path, r.name})
 	return len(literals) > 0
 }
 
-// suffixOf names what the test has for a main package, by its folder: cmd/shop-manager becomes ShopManager.
-func (g *generator) suffixOf(main *pkg) string {
+// suffixOf names what the test has for a main package, by its folder: cmd/shop-manager becomes ShopManager. No other main package has taken it.
+func suffixOf(main *pkg, taken []string) string {
 	var b strings.Builder
 	up := true
 	for _, r := range filepath.Base(main.dir) {
@@ -89,9 +91,8 @@ func (g *generator) suffixOf(main *pkg) string {
 		}
 	}
 	name := b.String()
-	for i := 2; slices.Contains(g.suffixes, name); i++ {
+	for i := 2; slices.Contains(taken, name); i++ {
 		name = b.String() + strconv.Itoa(i)
 	}
-	g.suffixes = append(g.suffixes, name)
 	return name
 }

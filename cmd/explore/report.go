@@ -57,7 +57,7 @@ func (g *generator) warnings() (lines []string) {
 		lines = append(lines, name+" has no custom resource definition in the module: write it with make manifests and call the command again, "+
 			"or add the file to CRDs and write a test")
 	}
-	for _, kind := range g.kinds() {
+	for _, kind := range g.p.kinds() {
 		isForeign := !strings.HasPrefix(kind.path, "k8s.io/api/") && !slices.Contains(g.missing, kind.name)
 		if isForeign && strings.Contains(kind.path, ".") && !g.found.isDefined(kind) {
 			lines = append(lines, fmt.Sprintf("%s of %s is watched, and the module has no custom resource definition of it: add its file to CRDs", kind.name, kind.path))

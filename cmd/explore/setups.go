@@ -90,8 +90,8 @@ func (p *pkg) callees(fn *ast.FuncDecl) []*ast.FuncDecl {
 	return all
 }
 
-// reconcilersWithoutType returns a reconciler for each exported function that builds a controller of a function, or of steps of package reconcile: there is no
-// type with a method Reconcile.
+// reconcilersWithoutType returns a reconciler for each exported function that builds a controller of a function, or of steps of package reconcile. These have
+// no type with a method Reconcile.
 func (p *pkg) reconcilersWithoutType(others []*reconciler) (found []*reconciler) {
 	p.functions(func(s *source, fn *ast.FuncDecl) {
 		if fn.Recv != nil || !fn.Name.IsExported() || fn.Body == nil || !takesManager(s, fn) || len(parameters(fn.Type.Results)) > 1 ||

@@ -60,7 +60,7 @@ func (g *generator) selected(e *ast.SelectorExpr, at place) (string, bool) {
 	}
 	imported := at.imported(x.Name)
 	switch {
-	case imported == "" || !g.canImport(imported):
+	case imported == "" || !g.m.mayImport(g.p, imported):
 		return "", false
 	case imported == controllerRuntime+"/pkg/metrics": // a second process would register there again
 		return g.use("github.com/prometheus/client_golang/prometheus", "prometheus") + ".NewRegistry()", e.Sel.Name == "Registry"
@@ -195,7 +195,7 @@ func (g *generator) call(e *ast.CallExpr, at place) (string, bool) {
 	if imported == "" {
 		return g.managerCall(fun.Sel.Name, e.Args, at)
 	}
-	if !g.canImport(imported) {
+	if !g.m.mayImport(g.p, imported) {
 		return "", false
 	}
 	if fn, s := g.m.function(imported, fun.Sel.Name); fn != nil {
@@ -286,13 +286,13 @@ func (g *generator) try(render func() (string, bool)) (string, bool) {
 	return code, ok
 }
 
-// canImport reports whether the test may import a package.
-func (g *generator) canImport(imported string) bool {
-	if p := g.m.parse(g.m.folderIn(imported)); p != nil && p.name == "main" && p != g.p {
+// mayImport reports whether a test beside a package may import another one.
+func (m *module) mayImport(beside *pkg, imported string) bool {
+	if p := m.parse(m.folderIn(imported)); p != nil && p.name == "main" && p != beside {
 		return false
 	}
 	i := strings.LastIndex("/"+imported+"/", "/internal/")
-	return i < 1 || strings.HasPrefix(g.p.path+"/", imported[:i-1]+"/")
+	return i < 1 || strings.HasPrefix(beside.path+"/", imported[:i-1]+"/")
 }
 
 // from names an expression of main and where it stands.

@@ -11,13 +11,13 @@ import (
 func (g *generator) wireAll() {
 	g.wireIndexes()
 	wired := map[*reconciler]bool{}
-	for _, s := range g.adders() {
+	for _, s := range g.program.adders() {
 		g.wireFunction(s)
 		for _, r := range s.reaches {
 			wired[r] = true
 		}
 	}
-	for _, r := range g.reconcilers {
+	for _, r := range g.program.reconcilers {
 		if !wired[r] {
 			g.wire(r)
 		}
@@ -50,7 +50,7 @@ func (g *generator) wire(r *reconciler) {
 
 // setUp adds the statements that add a reconciler to the manager. What it needs is declared before.
 func (g *generator) setUp(r *reconciler) bool {
-	chosen := g.chosen(r)
+	chosen := g.program.chosen(r)
 	if len(chosen) > 0 && !chosen[0].isMethod() {
 		for _, s := range chosen {
 			code, ok := g.callFunction(s)
@@ -86,7 +86,7 @@ func (g *generator) reconcileAll(r *reconciler, name string) string {
 
 // callFunction returns the statement that calls a function which sets up reconcilers, or field indexes.
 func (g *generator) callFunction(s setup) (string, bool) {
-	given, at := g.callInMain(typeRef{s.file.pkg.path, s.fn.Name.Name})
+	given, at := g.program.call(typeRef{s.file.pkg.path, s.fn.Name.Name})
 	args, ok := g.arguments(s.fn.Type, s.file, given, at)
 	call := g.use(s.file.pkg.path, s.file.pkg.name) + "." + s.fn.Name.Name + "(" + args + ")"
 	return checked(call, s.fn.Type), ok && s.fn.Name.IsExported()
@@ -102,7 +102,7 @@ func checked(call string, fn *ast.FuncType) string {
 
 // instances declares a variable for each reconciler of the type that main makes, or one if main makes none. It returns their names.
 func (g *generator) instances(r *reconciler) (names []string, ok bool) {
-	literals, at := g.literalsInMain(typeRef{g.p.path, r.name})
+	literals, at := g.program.literals(typeRef{g.p.path, r.name})
 	if len(literals) == 0 && r.constructor != nil && r.constructor.Name.IsExported() {
 		return g.constructed(r)
 	}
@@ -127,7 +127,7 @@ func (g *generator) instances(r *reconciler) (names []string, ok bool) {
 
 // constructed declares a variable for each call of the reconciler's constructor in main, or one if there is none.
 func (g *generator) constructed(r *reconciler) (names []string, ok bool) {
-	calls, at := g.callsInMain(typeRef{g.p.path, r.constructor.Name.Name})
+	calls, at := g.program.calls(typeRef{g.p.path, r.constructor.Name.Name})
 	if len(calls) == 0 {
 		calls = [][]ast.Expr{nil}
 	}
@@ -198,27 +198,27 @@ func (g *generator) field(name string, t ast.Expr, s *source, given ast.Expr, at
 	return []string{fillIn(name + ": a " + strings.Join(strings.Fields(g.m.text(s, t)), " "))}
 }
 
-// schemes returns the packages whose types are added to the scheme: the packages that main adds, and the packages of the kinds.
-func (g *generator) schemes() (added []typeRef) {
+// schemes returns the packages whose types are added to the scheme for a package of reconcilers: the packages that main adds, and the packages of the kinds.
+func (m *module) schemes(p *pkg) (added []typeRef) {
 	const builtIn = "k8s.io/client-go/kubernetes/scheme"
 	add := func(t typeRef) {
-		if t.path != builtIn && t.path != "" && g.canImport(t.path) && !slices.ContainsFunc(added, func(a typeRef) bool { return a.path == t.path }) {
+		if t.path != builtIn && t.path != "" && m.mayImport(p, t.path) && !slices.ContainsFunc(added, func(a typeRef) bool { return a.path == t.path }) {
 			added = append(added, t)
 		}
 	}
-	for _, p := range g.m.sources() {
-		if p.name != "main" {
+	for _, main := range m.sources() {
+		if main.name != "main" {
 			continue
 		}
-		for _, fun := range p.addedToScheme() {
+		for _, fun := range main.addedToScheme() {
 			add(fun)
 		}
 	}
-	for _, kind := range g.kinds() {
+	for _, kind := range p.kinds() {
 		if strings.HasPrefix(kind.path, "k8s.io/api/") || slices.ContainsFunc(added, func(a typeRef) bool { return a.path == kind.path }) {
 			continue
 		}
-		if p := g.m.parse(g.m.folderOf(kind.path)); p != nil && p.declares("AddToScheme") {
+		if defined := m.parse(m.folderOf(kind.path)); defined != nil && defined.declares("AddToScheme") {
 			add(typeRef{kind.path, "AddToScheme"})
 		}
 	}

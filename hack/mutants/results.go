@@ -33,7 +33,7 @@ type results struct {
 	byKey map[string]result
 }
 
-// readResults returns the results of a file; none if there is no file.
+// readResults returns the results of a file; if the file does not exist, it returns none.
 func readResults(file string) (*results, error) {
 	all := &results{file: file, byKey: map[string]result{}}
 	content, err := os.ReadFile(file)

@@ -14,7 +14,7 @@ import (
 )
 
 // noteTwins inserts a finding if two objects of the user that have one name in two namespaces make the operator write one object in turn. Only an operator
-// that creates an object outside of the namespace of the user's object can do that, so there is no further run for others.
+// that creates an object outside of the namespace of the user's object can do that, so other operators do not cost a further run.
 func (e *explorer) noteTwins() {
 	shared := e.createdElsewhere()
 	if len(shared) == 0 {

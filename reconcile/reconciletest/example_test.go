@@ -65,6 +65,27 @@ func ExampleReady() {
 	// This run is wrong: what the scenario asks for is true without faults, and not here: ConfigMap default/web does not exist
 }
 
+// The scenario says what the spec asks for. The operator forgets the motto, in each run alike.
+func ExampleHas() {
+	t := new(testing.T) // in a test it is the function's own
+	web := config("web")
+	web.Data = map[string]string{"motto": "more"}
+	report := reconciletest.ExploreQuietly(t, reconciletest.Scenario{
+		Scheme: scheme, CRDs: []string{"testdata"},
+		Start: func(p *reconciletest.Process) error {
+			p.Reconcile(&Shop{}, &shopReconciler{p.Client(), func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
+				return ctrl.Result{}, ensure(ctx, c, s, owned(c, s, s.Name, nil))
+			}})
+			return nil
+		},
+		Actions: []reconciletest.Action{reconciletest.Create(shop(func(s *Shop) { s.Spec.Motto = "more" })).Then(reconciletest.Has(web))},
+	})
+	fmt.Println(report.Failures[0].Err)
+	// Output:
+	// after "create Shop default/web" what must be true is not: ConfigMap default/web is not as it must be:
+	//   data.motto is missing, and must be "more"
+}
+
 // In an ordinary test the request log has what the operator sent.
 func ExampleRun() {
 	t := new(testing.T) // in a test it is the function's own

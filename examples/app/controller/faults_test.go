@@ -24,23 +24,22 @@ import (
 // TestSurvivesEveryFault runs a scenario that covers everything that the operator reacts to, once for every fault at every
 // point. What the operator asks the API server for is compared with its role.
 func TestSurvivesEveryFault(t *testing.T) {
-	named := metav1.ObjectMeta{Namespace: "default", Name: "nginx-app"}
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}}
 	tutorial := sample()
 	tutorial.Annotations = map[string]string{"spec": "{}"} // the tutorial's operator has set it
 	s := scenario(t,
-		reconciletest.Create(tutorial),
+		reconciletest.Create(tutorial).Then(reconciletest.Has(reports("nginx-app.default.svc:8080", 2))),
 		reconciletest.Change(sample(), func(a *appv1.App) {
 			a.Spec.ConfigMapRefs, a.Spec.MinAvailable = []corev1.LocalObjectReference{{Name: "settings"}}, new(intstr.FromInt32(1))
 		}),
 		reconciletest.Change(settings, func(m *corev1.ConfigMap) { m.Data = map[string]string{"colour": "red"} }),
 		reconciletest.Change(&appsv1.Deployment{ObjectMeta: named}, func(d *appsv1.Deployment) {
 			d.Spec.Template.Spec.Containers[0].Image, d.OwnerReferences[0].BlockOwnerDeletion = "nginx", nil
-		}),
+		}).Then(reconciletest.Has(runs(2, corev1.Container{Name: "nginx-app", Image: "nginx:1.16.1"}))),
 		reconciletest.Change(sample(), func(a *appv1.App) {
 			a.Spec.Ports[0].Port, a.Spec.ServiceType, a.Spec.MinAvailable.IntVal = 8081, corev1.ServiceTypeLoadBalancer, 2
-		}),
-		reconciletest.Change(sample(), func(a *appv1.App) { a.Spec.Ports, a.Spec.MinAvailable = nil, nil }),
+		}).Then(reconciletest.Has(reports("nginx-app.default.svc:8081", 2))),
+		reconciletest.Change(sample(), func(a *appv1.App) { a.Spec.Ports, a.Spec.MinAvailable = nil, nil }).Then(absent(&corev1.Service{ObjectMeta: named})),
 		reconciletest.Delete(sample()),
 	)
 	s.Objects = []client.Object{settings}

@@ -29,7 +29,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 	web, eru := toRestart("web"), eruv1.NewEru("default", "web") // as the operator creates it
 	tests := map[string][]reconciletest.Action{
 		"made": {
-			reconciletest.Create(web),
+			reconciletest.Create(web).Then(reconciletest.Has(eru)),
 			reconciletest.Delete(eru),
 			reconciletest.Delete(web),
 		},
@@ -38,7 +38,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Create(web),
 			reconciletest.Change(eru, func(e *eruv1.Eru) { e.Spec.Enabled, e.Spec.Schedule = true, "0 * * * *" }),
 			reconciletest.Wait(time.Hour),
-			reconciletest.Wait(time.Minute), // the restart is recorded before the next action
+			reconciletest.Wait(time.Minute).Then(started("web", "2000-01-01T01:00:00Z", "")), // the restart is recorded before the next action
 			reconciletest.Change(eru, func(e *eruv1.Eru) { e.Spec.Schedule = "0 0 30 2 *" }),
 			reconciletest.Change(eru, func(e *eruv1.Eru) { e.Spec.Schedule = "30 * * * *" }),
 			reconciletest.Change(web, func(d *appsv1.Deployment) { delete(d.Annotations, eruv1.AnnotationEru) }),

@@ -81,7 +81,7 @@ func edit(spec func(s *cachev1alpha1.MemcachedSpec)) reconciletest.Action {
 	return reconciletest.Change(sample(0), func(m *cachev1alpha1.Memcached) { spec(&m.Spec) })
 }
 
-// serves returns a check of what must be true for a number of pods: the children are as the spec asks for, and all are ready. Without arguments those of memcached do not count.
+// serves returns a check of what must be true for a number of pods: the children are as the spec asks for, and all are ready. If no arguments are given, memcached may have any.
 func serves(size int32, memory string, arguments ...string) func(env *reconciletest.Env) error {
 	ready := &cachev1alpha1.Memcached{ObjectMeta: named, Spec: cachev1alpha1.MemcachedSpec{Size: size}, Status: cachev1alpha1.MemcachedStatus{
 		ReadyReplicas: size, Available: fmt.Sprintf("%d/%d", size, size), Selector: "app=memcached,memcached_cr=memcached-sample",

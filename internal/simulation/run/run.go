@@ -8,8 +8,8 @@
 //     has the finalizers of another controller on what the user deletes, and check.go calls the scenario's own checks.
 //   - rest.go checks that the operator rests. unrest.go explains why it does not, missed.go which events it did not get,
 //     hidden.go which objects its cache hides, and refused.go which refused creates it takes for a success.
-//   - late.go has the runs without faults with which the others are compared, and patience.go the run in which the user waits.
-//     twins.go has the run in which two namespaces have the same objects.
+//   - late.go has the runs without faults with which the others are compared: with a late start, and with a user who waits. twins.go has the
+//     run in which two namespaces have the same objects.
 package run
 
 import (

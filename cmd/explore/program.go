@@ -5,12 +5,11 @@ import (
 	"slices"
 )
 
-// inMain calls visit for all nodes of functions outside of the package, main packages first, until it returns true. If the test is for one of several
-// main packages, that is this main package and what it imports.
-func (g *generator) inMain(visit func(ast.Node, place) bool) {
+// visit calls see for all nodes of functions outside of the package, main packages first, until it returns true.
+func (pr *program) visit(see func(ast.Node, place) bool) {
 	done := false
-	for _, p := range g.sources() {
-		if p == g.p && p.name != "main" {
+	for _, p := range pr.sources() {
+		if p == pr.p && p.name != "main" {
 			continue
 		}
 		p.functions(func(s *source, fn *ast.FuncDecl) {
@@ -18,17 +17,17 @@ func (g *generator) inMain(visit func(ast.Node, place) bool) {
 				return
 			}
 			ast.Inspect(fn.Body, func(n ast.Node) bool {
-				done = done || n != nil && visit(n, place{s, fn})
+				done = done || n != nil && see(n, place{s, fn})
 				return !done
 			})
 		})
 	}
 }
 
-// literalsInMain returns the literals by which a function of main makes values of a type; none if there are none. Of the branches of an if
-// statement only the first counts.
-func (g *generator) literalsInMain(t typeRef) (found []*ast.CompositeLit, at place) {
-	g.inMain(func(n ast.Node, where place) bool {
+// literals returns the literals by which a function of main makes values of a type; none if there are none. If an if statement has several branches, only
+// the first counts.
+func (pr *program) literals(t typeRef) (found []*ast.CompositeLit, at place) {
+	pr.visit(func(n ast.Node, where place) bool {
 		literal, ok := n.(*ast.CompositeLit)
 		if ok && literal.Type != nil && where.typeOf(literal.Type) == t && (len(found) == 0 || at.fn == where.fn && !excludes(at.fn, found[0], literal)) {
 			found, at = append(found, literal), where
@@ -38,10 +37,10 @@ func (g *generator) literalsInMain(t typeRef) (found []*ast.CompositeLit, at pla
 	return found, at
 }
 
-// callsInMain returns the arguments of the calls of a function in one function of main; none if it is not called.
-func (g *generator) callsInMain(fn typeRef) (all [][]ast.Expr, at place) {
+// calls returns the arguments of the calls of a function in one function of main; none if it is not called.
+func (pr *program) calls(fn typeRef) (all [][]ast.Expr, at place) {
 	var first ast.Node
-	g.inMain(func(n ast.Node, where place) bool {
+	pr.visit(func(n ast.Node, where place) bool {
 		call, ok := n.(*ast.CallExpr)
 		if ok && where.typeOf(call.Fun) == fn && (first == nil || at.fn == where.fn && !excludes(at.fn, first, call)) {
 			if first == nil {
@@ -54,9 +53,9 @@ func (g *generator) callsInMain(fn typeRef) (all [][]ast.Expr, at place) {
 	return all, at
 }
 
-// callInMain returns the arguments of the first call.
-func (g *generator) callInMain(fn typeRef) (args []ast.Expr, at place) {
-	all, at := g.callsInMain(fn)
+// call returns the arguments of the first call.
+func (pr *program) call(fn typeRef) (args []ast.Expr, at place) {
+	all, at := pr.calls(fn)
 	if len(all) == 0 {
 		return nil, at
 	}
@@ -76,8 +75,8 @@ func excludes(fn *ast.FuncDecl, a, b ast.Node) (excluded bool) {
 }
 
 // adders returns the functions that set up several reconcilers and that main calls, or without which one of them cannot be set up.
-func (g *generator) adders() (found []setup) {
-	for _, r := range g.reconcilers {
+func (pr *program) adders() (found []setup) {
+	for _, r := range pr.reconcilers {
 		for i, s := range r.setups {
 			isKnown := slices.ContainsFunc(found, func(other setup) bool {
 				return other.fn == s.fn || slices.ContainsFunc(other.reaches, func(o *reconciler) bool { return slices.Contains(s.reaches, o) })
@@ -85,7 +84,7 @@ func (g *generator) adders() (found []setup) {
 			if s.isMethod() || len(s.reaches) < 2 || isKnown || !s.fn.Name.IsExported() {
 				continue
 			}
-			if g.isCalled(s) || i == 0 {
+			if pr.isCalled(s) || i == 0 {
 				found = append(found, s)
 			}
 		}
@@ -94,19 +93,19 @@ func (g *generator) adders() (found []setup) {
 }
 
 // isCalled reports whether main calls a function.
-func (g *generator) isCalled(s setup) bool {
-	calls, _ := g.callsInMain(typeRef{s.file.pkg.path, s.fn.Name.Name})
+func (pr *program) isCalled(s setup) bool {
+	calls, _ := pr.calls(typeRef{s.file.pkg.path, s.fn.Name.Name})
 	return len(calls) > 0
 }
 
 // chosen returns the set-ups of one reconciler that main calls: functions, or else methods. If main calls none, that is the first one.
-func (g *generator) chosen(r *reconciler) (called []setup) {
+func (pr *program) chosen(r *reconciler) (called []setup) {
 	var own []setup
 	for _, s := range r.setups {
 		if len(s.reaches) > 1 {
 			continue
 		}
-		if own = append(own, s); !s.isMethod() && g.isCalled(s) {
+		if own = append(own, s); !s.isMethod() && pr.isCalled(s) {
 			called = append(called, s)
 		}
 	}
@@ -114,7 +113,7 @@ func (g *generator) chosen(r *reconciler) (called []setup) {
 		return called
 	}
 	for _, s := range own {
-		if s.isMethod() && g.callsMethod(r, s.fn.Name.Name) {
+		if s.isMethod() && pr.callsMethod(r, s.fn.Name.Name) {
 			called = append(called, s)
 		}
 	}
@@ -124,13 +123,13 @@ func (g *generator) chosen(r *reconciler) (called []setup) {
 	return called
 }
 
-// callsMethod reports whether main calls a method of a reconciler. If main does not show of which type the value is, it is the reconciler's if no other one of the package
-// has such a method.
-func (g *generator) callsMethod(r *reconciler, method string) (called bool) {
-	shared := slices.ContainsFunc(g.p.reconcilers, func(other *reconciler) bool {
+// callsMethod reports whether main calls a method of a reconciler. If main does not show the type of the value, the value is the reconciler if no other reconciler has such a
+// method.
+func (pr *program) callsMethod(r *reconciler, method string) (called bool) {
+	shared := slices.ContainsFunc(pr.p.reconcilers, func(other *reconciler) bool {
 		return other != r && slices.ContainsFunc(other.setups, func(s setup) bool { return s.isMethod() && s.fn.Name.Name == method })
 	})
-	g.inMain(func(n ast.Node, at place) bool {
+	pr.visit(func(n ast.Node, at place) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
 			return false
@@ -139,34 +138,51 @@ func (g *generator) callsMethod(r *reconciler, method string) (called bool) {
 		if !ok || fun.Sel.Name != method {
 			return false
 		}
-		name, known := g.receiver(fun.X, at)
+		name, known := pr.receiver(fun.X, at)
 		called = called || known && name == r.name || !known && !shared
 		return called
 	})
 	return called
 }
 
-// receiver returns the type of the package of which a value is, as far as main shows it: a literal or the result of a constructor.
-func (g *generator) receiver(e ast.Expr, at place) (name string, known bool) {
+// receiver returns the type of a value, if it is a type of the package and main shows it: by a literal, or by the result of a constructor.
+func (pr *program) receiver(e ast.Expr, at place) (name string, known bool) {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
-		return g.receiver(e.X, at)
+		return pr.receiver(e.X, at)
 	case *ast.UnaryExpr:
-		return g.receiver(e.X, at)
+		return pr.receiver(e.X, at)
 	case *ast.CompositeLit:
 		t := at.typeOf(e.Type)
-		return t.name, t.path == g.p.path
+		return t.name, t.path == pr.p.path
 	case *ast.CallExpr:
 		fun := at.typeOf(e.Fun)
-		for _, r := range g.p.reconcilers {
-			if r.constructor != nil && fun == (typeRef{g.p.path, r.constructor.Name.Name}) {
+		for _, r := range pr.p.reconcilers {
+			if r.constructor != nil && fun == (typeRef{pr.p.path, r.constructor.Name.Name}) {
 				return r.name, true
 			}
 		}
 	case *ast.Ident:
 		if define := assigned(at.fn, e.Name); define != nil {
-			return g.receiver(define.Rhs[0], at)
+			return pr.receiver(define.Rhs[0], at)
 		}
 	}
 	return "", false
+}
+
+// reconciled returns the kinds for which main sets up a reconciler, each once.
+func (pr *program) reconciled() (kinds []typeRef) {
+	for _, r := range pr.reconcilers {
+		own := r.primary
+		if chosen := pr.chosen(r); len(chosen) > 0 && len(chosen[0].primary) > 0 {
+			own = nil
+			for _, s := range chosen {
+				own = append(own, s.primary...)
+			}
+		}
+		for _, kind := range own {
+			kinds = appendNew(kinds, kind)
+		}
+	}
+	return kinds
 }
