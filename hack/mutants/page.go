@@ -28,7 +28,7 @@ The changes are a sample that follows from a seed. Run it again by ` + "`make mu
 `
 
 // figures are the counts of an area.
-type figures struct{ tested, explorations, others, both int }
+type figures struct{ wanted, tested, explorations, others, both int }
 
 func (f *figures) add(r *result) {
 	f.tested++
@@ -46,7 +46,11 @@ func count(is bool) int {
 
 // row returns a row of the table.
 func (f *figures) row(name string) string {
-	return fmt.Sprintf("| %s | %d | %s | %s | %s |\n", name, f.tested, f.share(f.explorations), f.share(f.others), f.share(f.both))
+	tested := fmt.Sprint(f.tested)
+	if f.tested < f.wanted {
+		tested += fmt.Sprintf(" of %d so far", f.wanted)
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n", name, tested, f.share(f.explorations), f.share(f.others), f.share(f.both))
 }
 
 func (f *figures) share(n int) string {
@@ -67,7 +71,11 @@ func writePage(root string, sample []sampled, known *results) error {
 	page.WriteString("| changed code | changes | noticed by explorations alone | by other tests alone | by both together |\n| --- | --- | --- | --- | --- |\n")
 	var all, operators figures
 	for _, s := range sample {
-		var of figures
+		of := figures{wanted: s.count}
+		all.wanted += s.count
+		if strings.HasPrefix(s.name, "examples/") {
+			operators.wanted += s.count
+		}
 		for _, r := range s.resultsIn(known) {
 			of.add(&r)
 			all.add(&r)
