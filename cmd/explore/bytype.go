@@ -49,7 +49,7 @@ func (g *generator) filled(t ast.Expr, s *source) string {
 	if rule.imported == "" {
 		return rule.code
 	}
-	return strings.Replace(rule.code, "%", g.use(rule.imported, path.Base(rule.imported)), 1)
+	return strings.Replace(rule.code, "%", g.names.use(rule.imported, path.Base(rule.imported)), 1)
 }
 
 // typeCode returns a type as the test writes it.
@@ -62,13 +62,13 @@ func (g *generator) typeCode(t ast.Expr, s *source) (string, bool) {
 		case !ast.IsExported(t.Name) || !g.m.mayImport(g.p, s.pkg.path):
 			return "", false
 		}
-		return g.use(s.pkg.path, s.pkg.name) + "." + t.Name, true
+		return g.names.use(s.pkg.path, s.pkg.name) + "." + t.Name, true
 	case *ast.SelectorExpr:
 		x, ok := t.X.(*ast.Ident)
 		if !ok || s.imported(x.Name) == "" || !g.m.mayImport(g.p, s.imported(x.Name)) {
 			return "", false
 		}
-		return g.use(s.imported(x.Name), x.Name) + "." + t.Sel.Name, true
+		return g.names.use(s.imported(x.Name), x.Name) + "." + t.Sel.Name, true
 	case *ast.StarExpr:
 		code, ok := g.typeCode(t.X, s)
 		return "*" + code, ok

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"go/format"
-	"go/token"
 	"maps"
 	"path"
 	"path/filepath"
@@ -19,8 +18,7 @@ type generator struct {
 	p          *pkg
 	program    *program // for which statements are made
 	found      *manifests
-	imports    map[string]string   // the name of each package, by its path
-	taken      map[string]bool     // names of packages and variables
+	names      *names
 	statements []string            // the body of Start
 	declared   map[variable]string // variables of main that Start declares
 	suffixes   []string            // what names have for the main packages
@@ -32,29 +30,7 @@ type generator struct {
 
 // generate makes the test of a package that has reconcilers.
 func (m *module) generate(p *pkg, found *manifests) *generator {
-	g := &generator{m: m, p: p, found: found, imports: map[string]string{}, taken: map[string]bool{}, constants: map[typeRef]string{}}
-	for _, name := range []string{"p", "mgr", "err", "t", "obj", "scheme", "actions", "manifest", "content"} {
-		g.taken[name] = true
-	}
-	return g
-}
-
-// use returns the name of an imported package.
-func (g *generator) use(imported, name string) string {
-	if g.imports[imported] == "" {
-		g.imports[imported] = g.unique(name)
-	}
-	return g.imports[imported]
-}
-
-// unique returns a name that nothing else has.
-func (g *generator) unique(name string) string {
-	own := name
-	for i := 2; g.taken[own] || token.IsKeyword(own); i++ {
-		own = fmt.Sprintf("%s%d", name, i)
-	}
-	g.taken[own] = true
-	return own
+	return &generator{m: m, p: p, found: found, names: newNames(), constants: map[typeRef]string{}}
 }
 
 func lowerFirst(name string) string {
@@ -100,9 +76,9 @@ func exploreScheme() *runtime.Scheme {
 }
 `
 
-// startCode is for a main package: the end of its names, the folder of the package, and the statements.
+// startCode is for a main package: the end of its names, what the package does, and the statements.
 const startCode = `
-// exploreStart%[1]s sets up a process of the operator, as %[2]s does. It is called again after each crash.
+// exploreStart%[1]s sets up a process of the operator, as %[2]s. It is called again after each crash.
 func exploreStart%[1]s(p *reconciletest.Process) error {
 %[3]s
 	return nil
@@ -149,12 +125,12 @@ func (g *generator) file() ([]byte, error) {
 		"k8s.io/apimachinery/pkg/util/yaml": "yaml", libraryPath + "/reconcile/reconciletest": "reconciletest",
 		"k8s.io/apimachinery/pkg/util/runtime": "utilruntime", "k8s.io/client-go/kubernetes/scheme": "clientgoscheme",
 	} {
-		g.use(imported, name)
+		g.names.use(imported, name)
 	}
-	g.use(g.p.path, g.p.name)
+	g.names.use(g.p.path, g.p.name)
 	schemes := []string{"utilruntime.Must(clientgoscheme.AddToScheme(scheme))\n"}
 	for _, added := range g.m.schemes(g.p) {
-		schemes = append(schemes, "utilruntime.Must("+g.use(added.path, added.alias())+"."+added.name+"(scheme))\n")
+		schemes = append(schemes, "utilruntime.Must("+g.names.use(added.path, added.alias())+"."+added.name+"(scheme))\n")
 	}
 	starts, explores, tests := g.sections()
 	if len(g.tests) == 0 {
@@ -165,9 +141,9 @@ func (g *generator) file() ([]byte, error) {
 	body := before + explores + objectCode + tests
 	var imports strings.Builder
 	for _, standard := range []bool{true, false} {
-		for _, imported := range slices.Sorted(maps.Keys(g.imports)) {
+		for _, imported := range slices.Sorted(maps.Keys(g.names.imports)) {
 			first, _, _ := strings.Cut(imported, "/")
-			if name := g.imports[imported]; usesPackage(before+fixed, name) && standard != strings.Contains(first, ".") {
+			if name := g.names.imports[imported]; usesPackage(before+fixed, name) && standard != strings.Contains(first, ".") {
 				if name == path.Base(imported) {
 					name = ""
 				}
@@ -181,22 +157,35 @@ func (g *generator) file() ([]byte, error) {
 	return format.Source([]byte(strings.Replace(body, "%s", imports.String(), 1)))
 }
 
-// sections returns the functions for each main package: those that start the operator, those that explore it, and the tests. A main package that starts the same in the
-// same way as another one has none. Without several main packages there is one section.
+// sections returns the functions for each main package: those that start the operator, those that explore it, and the tests. Main packages whose starts are
+// equal share a section. Without several main packages there is one.
 func (g *generator) sections() (starts, explores, tests string) {
-	known := map[string]bool{}
-	for _, g.program = range g.m.programs(g.p) {
-		name, suffix := "main", ""
-		if main := g.program.main; main != nil {
-			name, suffix = g.m.relative(main.dir), suffixOf(main, g.suffixes)
+	programs := g.m.programs(g.p)
+	statements, names := make([]string, len(programs)), map[string][]string{}
+	for i, program := range programs {
+		g.program = program
+		name := "main"
+		if len(programs) > 1 {
+			name = g.m.relative(program.main.dir)
 		}
-		g.suffixes = append(g.suffixes, suffix)
-		start := g.start()
-		if known[start] {
+		statements[i] = g.start()
+		names[statements[i]] = append(names[statements[i]], name)
+	}
+	for i, start := range statements {
+		if slices.Contains(statements[:i], start) {
 			continue
 		}
-		known[start] = true
-		starts += fmt.Sprintf(startCode, suffix, name, start)
+		g.program = programs[i]
+		suffix := ""
+		if len(programs) > 1 {
+			suffix = suffixOf(g.program.main, g.suffixes)
+		}
+		g.suffixes = append(g.suffixes, suffix)
+		does := " does"
+		if len(names[start]) > 1 {
+			does = " do"
+		}
+		starts += fmt.Sprintf(startCode, suffix, strings.Join(names[start], " and ")+does, start)
 		explores += fmt.Sprintf(exploreCode, suffix, g.found.field(g.p.dir))
 		for _, kind := range g.program.reconciled() {
 			tests += g.test(kind, suffix)
@@ -207,18 +196,20 @@ func (g *generator) sections() (starts, explores, tests string) {
 
 // start returns the statements that start the operator. Another start may have variables of the same names.
 func (g *generator) start() string {
-	taken := maps.Clone(g.taken)
+	forget := g.names.remember()
 	g.statements, g.declared = nil, map[variable]string{}
 	g.wireAll()
-	g.taken = taken
-	for _, name := range g.imports {
-		g.taken[name] = true
-	}
+	forget()
 	start := strings.TrimPrefix(strings.Join(g.statements, "\n"), "\n")
-	if usesPackage(start, "mgr") || strings.Contains(start, "(mgr") || strings.Contains(start, "mgr)") || strings.Contains(start, "mgr,") {
+	if regexp.MustCompile(`\bmgr\b`).MatchString(withoutComments(start)) {
 		start = "mgr := p.Manager()\n\n" + start
 	}
 	return start
+}
+
+// withoutComments returns code without its comments.
+func withoutComments(code string) string {
+	return regexp.MustCompile(`(?m)^\s*//.*`).ReplaceAllString(code, "")
 }
 
 // usesPackage reports whether code names something of a package or a variable.

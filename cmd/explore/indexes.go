@@ -3,34 +3,87 @@ package main
 import (
 	"go/ast"
 	"slices"
+	"strings"
 )
 
 // wireIndexes adds the statements that set up the field indexes which no set-up of a reconciler makes. Without them a list by such a field fails.
 func (g *generator) wireIndexes() {
-	within := g.p.withinSetups()
+	within := g.m.withinSetups()
+	var called []*ast.FuncDecl
 	for _, p := range g.program.sources() {
 		p.functions(func(s *source, fn *ast.FuncDecl) {
-			if slices.Contains(within, fn) || !g.program.mayRun(s, fn) {
-				return
-			}
 			at := indexedIn(fn)
-			if at == nil {
+			if at == nil || isIn(within, fn) {
 				return
 			}
-			own := setup{fn: fn, file: s}
-			isFunction := fn.Recv == nil && p.name != "main" && len(parameters(fn.Type.Results)) <= 1 && fn.Name.IsExported() && g.m.mayImport(g.p, p.path)
-			if code, ok := g.try(func() (string, bool) { return g.callFunction(own) }); isFunction && ok {
-				g.statements = append(g.statements, "\n// field indexes", code)
-				return
+			callable, isRun := g.program.callersOf(place{s, fn}, within)
+			for _, outer := range callable {
+				if slices.Contains(called, outer.fn) {
+					return
+				}
+				if code, ok := g.callIndex(outer); ok {
+					called = append(called, outer.fn)
+					g.statements = append(g.statements, "\n// field indexes", code)
+					return
+				}
 			}
-			g.statements = append(g.statements, "\n"+fillIn("set up the field index of "+g.m.position(at.Pos())))
+			if isRun {
+				g.statements = append(g.statements, "\n"+fillIn("set up the field index of "+g.m.position(at.Pos())))
+			}
 		})
 	}
 }
 
-// mayRun reports whether main runs a function that sets up an index: a function of a main package, or one that main calls. It counts each method, since it does not know who calls it.
-func (pr *program) mayRun(s *source, fn *ast.FuncDecl) bool {
-	return s.pkg.name == "main" || fn.Recv != nil || pr.isCalled(setup{fn: fn, file: s})
+// callIndex returns the statement that calls a function which sets up field indexes. It has all arguments.
+func (g *generator) callIndex(at place) (string, bool) {
+	if !g.m.mayImport(g.p, at.pkg.path) {
+		return "", false
+	}
+	calls := append(g.program.calls(typeRef{at.pkg.path, at.fn.Name.Name}), call{})
+	return g.try(func() (string, bool) {
+		code, ok := g.callFunction(at, calls[0])
+		return code, ok && !strings.Contains(code, fillIn(""))
+	})
+}
+
+// callersOf returns the functions that a test may call to run a function: exported ones that another package calls, and that add no controller; the nearest first. The
+// function is run if there is one, if main calls it, or if it is a method: it is not known who calls a method.
+func (pr *program) callersOf(at place, within []place) (callable []place, isRun bool) {
+	all := []place{at}
+	for i := 0; i < len(all); i++ {
+		fn := all[i].fn
+		if all[i].pkg.name == "main" || fn.Recv != nil {
+			isRun = true
+			continue
+		}
+		isCalled := false
+		for _, caller := range pr.callers(all[i]) {
+			if isIn(within, caller.fn) {
+				continue
+			}
+			isCalled = isCalled || caller.pkg != all[i].pkg
+			if !isIn(all, caller.fn) {
+				all = append(all, caller)
+			}
+		}
+		isRun = isRun || isCalled
+		if isCalled && fn.Name.IsExported() && !pr.m.buildsController(all[i]) {
+			callable = append(callable, all[i])
+		}
+	}
+	return callable, isRun
+}
+
+// callers returns the functions and methods of the program that call or name a function.
+func (pr *program) callers(of place) (found []place) {
+	for _, p := range pr.sources() {
+		p.functions(func(s *source, fn *ast.FuncDecl) {
+			if at := (place{s, fn}); isIn(pr.m.graph.references(at), of.fn) {
+				found = append(found, at)
+			}
+		})
+	}
+	return found
 }
 
 // indexedIn returns the call of IndexField in a function, nil if there is none.
@@ -49,19 +102,30 @@ func indexedIn(fn *ast.FuncDecl) (found ast.Node) {
 	return found
 }
 
-// withinSetups returns the functions and methods of the package that the set-ups of its reconcilers reach.
-func (p *pkg) withinSetups() (all []*ast.FuncDecl) {
-	for _, r := range p.reconcilers {
-		for _, s := range r.setups {
-			all = append(all, p.callees(s.fn)...)
+// withinSetups returns the functions and methods that the set-ups of the module's reconcilers reach.
+func (m *module) withinSetups() []place {
+	if m.within != nil {
+		return m.within
+	}
+	var setups []place
+	for _, p := range m.sources() {
+		if p.reconcilers == nil {
+			p.reconcilers = m.findReconcilers(p)
+		}
+		for _, r := range p.reconcilers {
+			for _, s := range r.setups {
+				setups = append(setups, s.place)
+			}
 		}
 	}
-	for i := 0; i < len(all); i++ { // methods too, which callees does not follow
-		p.functions(func(_ *source, fn *ast.FuncDecl) {
-			if fn.Recv != nil && !slices.Contains(all, fn) && mentions(all[i].Body, fn.Name.Name) {
-				all = append(all, fn)
+	m.within = m.graph.reach(setups...)
+	for i := 0; i < len(m.within); i++ { // methods of values whose type is not shown
+		at := m.within[i]
+		at.pkg.functions(func(s *source, fn *ast.FuncDecl) {
+			if fn.Recv != nil && indexedIn(fn) != nil && !isIn(m.within, fn) && mentions(at.fn.Body, fn.Name.Name) {
+				m.within = append(m.within, place{s, fn})
 			}
 		})
 	}
-	return all
+	return m.within
 }

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"path/filepath"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,22 +14,55 @@ type program struct {
 	p           *pkg
 	main        *pkg          // nil: all
 	reconcilers []*reconciler // the reconcilers that it sets up
+
+	// What has been found already.
+	callsTo map[typeRef][]call
+	callsOf map[*reconciler][2][]methodCall
+	madeOf  map[*reconciler][]*instance
 }
 
-// programs returns the programs that set up reconcilers of the package. If there are not several, the whole module counts as one.
+func (m *module) program(p, main *pkg) *program {
+	return &program{m: m, p: p, main: main, reconcilers: p.reconcilers,
+		callsTo: map[typeRef][]call{}, callsOf: map[*reconciler][2][]methodCall{}, madeOf: map[*reconciler][]*instance{}}
+}
+
+// programs returns the programs that set up reconcilers of the package. If there is only one, it counts for all reconcilers, and if there is none, the module counts as one.
 func (m *module) programs(p *pkg) (found []*program) {
 	for _, main := range m.sources() {
 		if main.name != "main" || main == p || !slices.Contains(m.closure(main), p) {
 			continue
 		}
-		one := &program{m: m, p: p, main: main}
-		one.reconcilers = slices.DeleteFunc(slices.Clone(p.reconcilers), func(r *reconciler) bool { return !one.isSetUp(r) })
+		one := m.program(p, main)
+		one.reconcilers = slices.DeleteFunc(slices.Clone(p.reconcilers), func(r *reconciler) bool { return !one.setsUp(r) })
+		one.reconcilers = append(one.reconcilers, one.setUpByOthers()...)
 		if len(one.reconcilers) > 0 {
 			found = append(found, one)
 		}
 	}
-	if len(found) < 2 {
-		return []*program{{m: m, p: p, reconcilers: p.reconcilers}}
+	switch len(found) {
+	case 0:
+		return []*program{m.program(p, nil)}
+	case 1:
+		return []*program{m.program(p, found[0].main)}
+	}
+	return found
+}
+
+// setUpByOthers returns the reconcilers that a method of another one sets up, and that main does not set up by itself.
+func (pr *program) setUpByOthers() (found []*reconciler) {
+	for _, r := range pr.reconcilers {
+		if slices.Contains(found, r) {
+			continue
+		}
+		for _, v := range pr.instances(r) {
+			for _, c := range v.calls {
+				for _, other := range c.reaches {
+					if other != r && !pr.setsUp(other) && !slices.Contains(found, other) {
+						found = append(found, other)
+					}
+				}
+			}
+		}
 	}
 	return found
 }
@@ -54,7 +87,7 @@ func (m *module) closure(of *pkg) []*pkg {
 				if err != nil {
 					continue
 				}
-				if p := m.parse(m.folderIn(imported)); p != nil && !slices.Contains(all, p) {
+				if p := m.packageOf(imported); p != nil && !slices.Contains(all, p) {
 					all = append(all, p)
 				}
 			}
@@ -63,23 +96,12 @@ func (m *module) closure(of *pkg) []*pkg {
 	return all
 }
 
-// isSetUp reports whether main makes a reconciler, or calls a function that sets it up.
-func (pr *program) isSetUp(r *reconciler) bool {
-	if slices.ContainsFunc(r.setups, func(s setup) bool { return !s.isMethod() && pr.isCalled(s) }) {
-		return true
-	}
-	if r.constructor != nil && pr.isCalled(setup{fn: r.constructor, file: r.constructed}) {
-		return true
-	}
-	literals, _ := pr.literals(typeRef{pr.p.path, r.name})
-	return len(literals) > 0
-}
-
-// suffixOf names what the test has for a main package, by its folder: cmd/shop-manager becomes ShopManager. No other main package has taken it.
+// suffixOf names what the test has for a main package, by its folder: cmd/shop-manager becomes ShopManager. No other main package has taken it, and exploreShopManager is not
+// another function of the test.
 func suffixOf(main *pkg, taken []string) string {
 	var b strings.Builder
 	up := true
-	for _, r := range filepath.Base(main.dir) {
+	for _, r := range path.Base(main.path) {
 		switch isLetter := unicode.IsLetter(r) || unicode.IsDigit(r); {
 		case !isLetter:
 			up = true
@@ -90,9 +112,13 @@ func suffixOf(main *pkg, taken []string) string {
 			b.WriteRune(r)
 		}
 	}
-	name := b.String()
+	first := b.String()
+	if first == "" || first == "Object" || first == "Scheme" || strings.HasPrefix(first, "Start") {
+		first = "Main" + first
+	}
+	name := first
 	for i := 2; slices.Contains(taken, name); i++ {
-		name = b.String() + strconv.Itoa(i)
+		name = first + strconv.Itoa(i)
 	}
 	return name
 }

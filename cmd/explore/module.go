@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/ast"
 	"go/token"
 	"io/fs"
 	"os"
@@ -25,6 +26,10 @@ type module struct {
 	packages  map[string]*pkg // by folder; nil for a folder without Go files
 	problems  []string        // files that could not be parsed
 	all       []*pkg          // see sources
+
+	byPath map[string]*pkg // see packageOf
+	graph  *graph
+	within []place // see withinSetups
 }
 
 // openModule reads the go.mod of the module to which a folder belongs.
@@ -47,7 +52,9 @@ func openModule(folder string) (*module, error) {
 		}
 		root = filepath.Dir(root)
 	}
-	m := &module{root: root, positions: token.NewFileSet(), packages: map[string]*pkg{}, required: map[string]string{}, replaced: map[string]string{}}
+	m := &module{root: root, positions: token.NewFileSet(), packages: map[string]*pkg{}, required: map[string]string{}, replaced: map[string]string{},
+		byPath: map[string]*pkg{}}
+	m.graph = &graph{m: m, referred: map[*ast.FuncDecl][]place{}}
 	_, err = os.Stat(filepath.Join(root, "vendor", "modules.txt"))
 	m.vendored = err == nil
 	return m, m.readGoMod()
@@ -110,6 +117,16 @@ func (m *module) folderIn(importPath string) string {
 		}
 	}
 	return ""
+}
+
+// packageOf returns a package of the module itself, nil for any other.
+func (m *module) packageOf(importPath string) *pkg {
+	p, known := m.byPath[importPath]
+	if !known {
+		p = m.parse(m.folderIn(importPath))
+		m.byPath[importPath] = p
+	}
+	return p
 }
 
 func isFolder(dir string) bool {
@@ -191,7 +208,7 @@ func (m *module) withReconcilers(folders []string) ([]*pkg, error) {
 		return nil, fmt.Errorf("no Go files in %s or below: name the folder of the reconcilers, such as ./internal/controller", where)
 	default:
 		return nil, fmt.Errorf("no reconciler in %s or below: there is no method Reconcile(context.Context, ctrl.Request) (ctrl.Result, error), "+
-			"and no exported function that builds a controller for a manager; name the folder that has it", where)
+			"and no method or exported function that builds a controller for a manager; name the folder that has it", where)
 	}
 }
 

@@ -5,180 +5,183 @@ import (
 	"slices"
 )
 
-// visit calls see for all nodes of functions outside of the package, main packages first, until it returns true.
+// visit calls see for all nodes outside of the package, main packages first, until it returns true.
 func (pr *program) visit(see func(ast.Node, place) bool) {
 	done := false
 	for _, p := range pr.sources() {
 		if p == pr.p && p.name != "main" {
 			continue
 		}
-		p.functions(func(s *source, fn *ast.FuncDecl) {
-			if done || fn.Body == nil {
-				return
+		for _, s := range p.files {
+			for _, decl := range s.Decls {
+				fn, _ := decl.(*ast.FuncDecl) // nil for variables
+				ast.Inspect(decl, func(n ast.Node) bool {
+					done = done || n != nil && see(n, place{s, fn})
+					return !done
+				})
 			}
-			ast.Inspect(fn.Body, func(n ast.Node) bool {
-				done = done || n != nil && see(n, place{s, fn})
-				return !done
-			})
-		})
+		}
 	}
 }
 
-// literals returns the literals by which a function of main makes values of a type; none if there are none. If an if statement has several branches, only
-// the first counts.
-func (pr *program) literals(t typeRef) (found []*ast.CompositeLit, at place) {
-	pr.visit(func(n ast.Node, where place) bool {
-		literal, ok := n.(*ast.CompositeLit)
-		if ok && literal.Type != nil && where.typeOf(literal.Type) == t && (len(found) == 0 || at.fn == where.fn && !excludes(at.fn, found[0], literal)) {
-			found, at = append(found, literal), where
-		}
-		return false
-	})
-	return found, at
+// one collects nodes of one function of main: of the first one that has any. If an if or a switch statement has several branches, only the first counts.
+type one struct {
+	first ast.Node
+	at    place
 }
 
-// calls returns the arguments of the calls of a function in one function of main; none if it is not called.
-func (pr *program) calls(fn typeRef) (all [][]ast.Expr, at place) {
-	var first ast.Node
-	pr.visit(func(n ast.Node, where place) bool {
-		call, ok := n.(*ast.CallExpr)
-		if ok && where.typeOf(call.Fun) == fn && (first == nil || at.fn == where.fn && !excludes(at.fn, first, call)) {
-			if first == nil {
-				first = call
-			}
-			all, at = append(all, call.Args), where
-		}
-		return false
-	})
-	return all, at
-}
-
-// call returns the arguments of the first call.
-func (pr *program) call(fn typeRef) (args []ast.Expr, at place) {
-	all, at := pr.calls(fn)
-	if len(all) == 0 {
-		return nil, at
-	}
-	return all[0], at
-}
-
-// excludes reports whether two nodes of a function are in different branches of an if statement.
-func excludes(fn *ast.FuncDecl, a, b ast.Node) (excluded bool) {
-	in := func(n, outer ast.Node) bool { return outer != nil && outer.Pos() <= n.Pos() && n.End() <= outer.End() }
-	ast.Inspect(fn, func(n ast.Node) bool {
-		if branches, ok := n.(*ast.IfStmt); ok && branches.Else != nil {
-			excluded = excluded || in(a, branches.Body) && in(b, branches.Else) || in(a, branches.Else) && in(b, branches.Body)
-		}
+// add reports whether a node counts.
+func (o *one) add(n ast.Node, at place) bool {
+	if o.first == nil {
+		o.first, o.at = n, at
 		return true
+	}
+	return at.fn != nil && o.at.fn == at.fn && !excludes(at.fn, o.first, n)
+}
+
+// excludes reports whether only one of two nodes of a function runs: they are in different branches of a statement, or the branch of one ends the function.
+func excludes(fn *ast.FuncDecl, a, b ast.Node) (excluded bool) {
+	in := func(n, outer ast.Node) bool { return outer.Pos() <= n.Pos() && n.End() <= outer.End() }
+	apart := func(one, other ast.Node) bool { return in(a, one) && in(b, other) || in(a, other) && in(b, one) }
+	ast.Inspect(fn, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return in(a, n) && in(b, n)
+		case *ast.IfStmt:
+			excluded = excluded || n.Else != nil && apart(n.Body, n.Else) || ends(n.Body) && (in(a, n.Body) && b.Pos() > n.End() || in(b, n.Body) && a.Pos() > n.End())
+		case *ast.SwitchStmt:
+			for i, clause := range n.Body.List {
+				excluded = excluded || slices.ContainsFunc(n.Body.List[:i], func(other ast.Stmt) bool { return apart(clause, other) })
+			}
+		}
+		return !excluded
 	})
 	return excluded
 }
 
-// adders returns the functions that set up several reconcilers and that main calls, or without which one of them cannot be set up.
-func (pr *program) adders() (found []setup) {
-	for _, r := range pr.reconcilers {
-		for i, s := range r.setups {
-			isKnown := slices.ContainsFunc(found, func(other setup) bool {
-				return other.fn == s.fn || slices.ContainsFunc(other.reaches, func(o *reconciler) bool { return slices.Contains(s.reaches, o) })
-			})
-			if s.isMethod() || len(s.reaches) < 2 || isKnown || !s.fn.Name.IsExported() {
-				continue
+// ends reports whether a block returns from its function.
+func ends(block *ast.BlockStmt) bool {
+	if len(block.List) == 0 {
+		return false
+	}
+	_, ok := block.List[len(block.List)-1].(*ast.ReturnStmt)
+	return ok
+}
+
+// call is a call in main. If main names the function without calling it, it has no arguments.
+type call struct {
+	args     []ast.Expr
+	isSpread bool // the last argument has three dots
+	at       place
+}
+
+func callOf(e *ast.CallExpr, at place) call { return call{e.Args, e.Ellipsis.IsValid(), at} }
+
+// calls returns the calls of a function in one function of main; none if it is not called.
+func (pr *program) calls(fn typeRef) (all []call) {
+	if known, ok := pr.callsTo[fn]; ok {
+		return known
+	}
+	defer func() { pr.callsTo[fn] = all }()
+	counted, called := one{}, map[ast.Node]bool{}
+	pr.visit(func(n ast.Node, at place) bool {
+		var fun ast.Expr
+		found := call{at: at}
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			fun, found, called[n.Fun] = n.Fun, callOf(n, at), true
+		case *ast.SelectorExpr:
+			if !called[n] {
+				fun = n
 			}
-			if pr.isCalled(s) || i == 0 {
-				found = append(found, s)
+		}
+		if fun != nil && at.typeOf(fun) == fn && counted.add(n, at) {
+			all = append(all, found)
+		}
+		return false
+	})
+	return all
+}
+
+// isCalled reports whether main calls a function.
+func (pr *program) isCalled(s setup) bool { return len(pr.calls(s.name())) > 0 }
+
+// setsUp reports whether main makes a reconciler, or calls what sets it up.
+func (pr *program) setsUp(r *reconciler) bool {
+	if slices.ContainsFunc(r.setups, func(s setup) bool { return !s.isMethod() && pr.isCalled(s) }) || len(pr.made(r)) > 0 {
+		return true
+	}
+	typed, _ := pr.methodCalls(r)
+	return len(typed) > 0
+}
+
+// adders returns the functions that set up several reconcilers: those that main calls, and those without which a reconciler cannot be set up. No two of them set up the
+// same one.
+func (pr *program) adders() (found []setup) {
+	overlaps := func(s setup) bool {
+		return slices.ContainsFunc(found, func(other setup) bool {
+			return slices.ContainsFunc(other.reaches, func(r *reconciler) bool { return slices.Contains(s.reaches, r) })
+		})
+	}
+	for _, isNeeded := range []func(*reconciler, setup) bool{
+		func(_ *reconciler, s setup) bool { return pr.isCalled(s) },
+		func(r *reconciler, _ setup) bool {
+			return !slices.ContainsFunc(r.setups, r.isOwn) && len(pr.made(r)) == 0
+		},
+	} {
+		for _, r := range pr.reconcilers {
+			for _, s := range r.setups {
+				if !s.isMethod() && len(s.reaches) > 1 && s.fn.Name.IsExported() && !overlaps(s) && isNeeded(r, s) {
+					found = append(found, s)
+				}
 			}
 		}
 	}
 	return found
 }
 
-// isCalled reports whether main calls a function.
-func (pr *program) isCalled(s setup) bool {
-	calls, _ := pr.calls(typeRef{s.file.pkg.path, s.fn.Name.Name})
-	return len(calls) > 0
+// isOwn reports whether a set-up can be called for the reconciler alone.
+func (r *reconciler) isOwn(s setup) bool {
+	canBeMade := ast.IsExported(r.name) || len(r.constructors) > 0 && r.constructors[0].fn.Name.IsExported()
+	return s.fn.Name.IsExported() && (canBeMade && s.isMethod() || !s.isMethod() && len(s.reaches) == 1)
 }
 
-// chosen returns the set-ups of one reconciler that main calls: functions, or else methods. If main calls none, that is the first one.
-func (pr *program) chosen(r *reconciler) (called []setup) {
+// functions returns the functions that set up one reconciler and that main calls. If main does not set it up, that is the first one, unless it has a method.
+func (pr *program) functions(r *reconciler) (called []setup) {
 	var own []setup
 	for _, s := range r.setups {
-		if len(s.reaches) > 1 {
+		if s.isMethod() || len(s.reaches) > 1 {
 			continue
 		}
-		if own = append(own, s); !s.isMethod() && pr.isCalled(s) {
+		if own = append(own, s); pr.isCalled(s) {
 			called = append(called, s)
 		}
 	}
-	if len(called) > 0 || len(own) == 0 {
+	hasMethod := slices.ContainsFunc(r.setups, func(s setup) bool { return s.isMethod() && r.isOwn(s) })
+	if len(called) > 0 || len(own) == 0 || hasMethod {
 		return called
 	}
-	for _, s := range own {
-		if s.isMethod() && pr.callsMethod(r, s.fn.Name.Name) {
-			called = append(called, s)
-		}
+	if i := slices.IndexFunc(own, r.isOwn); i >= 0 {
+		return own[i : i+1]
 	}
-	if len(called) == 0 {
-		return own[:1]
-	}
-	return called
-}
-
-// callsMethod reports whether main calls a method of a reconciler. If main does not show the type of the value, the value is the reconciler if no other reconciler has such a
-// method.
-func (pr *program) callsMethod(r *reconciler, method string) (called bool) {
-	shared := slices.ContainsFunc(pr.p.reconcilers, func(other *reconciler) bool {
-		return other != r && slices.ContainsFunc(other.setups, func(s setup) bool { return s.isMethod() && s.fn.Name.Name == method })
-	})
-	pr.visit(func(n ast.Node, at place) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			return false
-		}
-		fun, ok := call.Fun.(*ast.SelectorExpr)
-		if !ok || fun.Sel.Name != method {
-			return false
-		}
-		name, known := pr.receiver(fun.X, at)
-		called = called || known && name == r.name || !known && !shared
-		return called
-	})
-	return called
-}
-
-// receiver returns the type of a value, if it is a type of the package and main shows it: by a literal, or by the result of a constructor.
-func (pr *program) receiver(e ast.Expr, at place) (name string, known bool) {
-	switch e := e.(type) {
-	case *ast.ParenExpr:
-		return pr.receiver(e.X, at)
-	case *ast.UnaryExpr:
-		return pr.receiver(e.X, at)
-	case *ast.CompositeLit:
-		t := at.typeOf(e.Type)
-		return t.name, t.path == pr.p.path
-	case *ast.CallExpr:
-		fun := at.typeOf(e.Fun)
-		for _, r := range pr.p.reconcilers {
-			if r.constructor != nil && fun == (typeRef{pr.p.path, r.constructor.Name.Name}) {
-				return r.name, true
-			}
-		}
-	case *ast.Ident:
-		if define := assigned(at.fn, e.Name); define != nil {
-			return pr.receiver(define.Rhs[0], at)
-		}
-	}
-	return "", false
+	return own[:1]
 }
 
 // reconciled returns the kinds for which main sets up a reconciler, each once.
 func (pr *program) reconciled() (kinds []typeRef) {
 	for _, r := range pr.reconcilers {
-		own := r.primary
-		if chosen := pr.chosen(r); len(chosen) > 0 && len(chosen[0].primary) > 0 {
-			own = nil
-			for _, s := range chosen {
-				own = append(own, s.primary...)
+		setups := pr.functions(r)
+		for _, made := range pr.instances(r) {
+			for _, c := range made.calls {
+				setups = append(setups, c.setup)
 			}
+		}
+		var own []typeRef
+		for _, s := range setups {
+			own = append(own, s.primary...)
+		}
+		if len(own) == 0 {
+			own = r.primary
 		}
 		for _, kind := range own {
 			kinds = appendNew(kinds, kind)

@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// reconciler is a type with a method Reconcile.
+// reconciler is a type with a method Reconcile, a type with a method that builds a controller, or a function that builds a controller without such types.
 type reconciler struct {
-	name string
+	name string // "" without a type
 	file *source
-	at   ast.Node
+	at   *ast.FuncDecl
 
-	setups      []setup       // what adds it to a manager, the best first
-	constructor *ast.FuncDecl // nil if none is found
-	constructed *source
+	setups       []setup // what adds it to a manager, the best first
+	constructors []place // the best first
 
 	primary []typeRef // For
 	watched []typeRef // Owns and Watches
@@ -28,22 +27,25 @@ const (
 // findReconcilers returns the reconcilers of a package.
 func (m *module) findReconcilers(p *pkg) []*reconciler {
 	var found []*reconciler
-	p.functions(func(s *source, fn *ast.FuncDecl) {
-		if fn.Name.Name != "Reconcile" || fn.Recv == nil || !isReconcile(s, fn.Type) {
-			return
-		}
-		r := &reconciler{name: s.typeOf(fn.Recv.List[0].Type).name, file: s, at: fn}
-		if r.name != "" {
-			found = append(found, r)
-		}
-	})
-	for _, r := range found {
-		r.findConstructor(p)
+	for _, isOne := range []func(place) bool{
+		func(at place) bool { return at.fn.Name.Name == "Reconcile" && isReconcile(at.source, at.fn.Type) },
+		func(at place) bool { return takesManager(at.source, at.fn) && at.callsBuilder() },
+	} {
+		p.functions(func(s *source, fn *ast.FuncDecl) {
+			if fn.Recv == nil || !isOne(place{s, fn}) {
+				return
+			}
+			name := s.typeOf(fn.Recv.List[0].Type).name
+			if name != "" && !slices.ContainsFunc(found, func(r *reconciler) bool { return r.name == name }) {
+				found = append(found, &reconciler{name: name, file: s, at: fn})
+			}
+		})
 	}
-	p.findSetups(found)
-	found = append(found, p.reconcilersWithoutType(found)...)
+	found = append(found, m.reconcilersWithoutType(p, found)...)
+	m.findSetups(p, found)
 	for _, r := range found {
-		r.findKinds(p)
+		r.findConstructors(p)
+		m.findKinds(r, p)
 	}
 	return found
 }
@@ -96,14 +98,20 @@ func (s *source) isManager(e ast.Expr) bool {
 	return t.name == "Manager" && strings.HasPrefix(t.path, controllerRuntime)
 }
 
-// findConstructor looks for the function that makes the reconciler.
-func (r *reconciler) findConstructor(p *pkg) {
+// findConstructors finds the functions that make the reconciler and do not set it up, exported ones first, and of these the last one.
+func (r *reconciler) findConstructors(p *pkg) {
+	if r.name == "" {
+		return
+	}
 	p.functions(func(s *source, fn *ast.FuncDecl) {
 		results := parameters(fn.Type.Results)
-		if fn.Recv == nil && len(results) > 0 && s.typeOf(results[0].expr) == (typeRef{p.path, r.name}) {
-			r.constructor, r.constructed = fn, s
+		isSetup := slices.ContainsFunc(r.setups, func(s setup) bool { return s.fn == fn })
+		if fn.Recv == nil && fn.Type.TypeParams == nil && !isSetup && len(results) > 0 && s.typeOf(results[0].expr) == (typeRef{p.path, r.name}) {
+			r.constructors = append(r.constructors, place{s, fn})
 		}
 	})
+	slices.Reverse(r.constructors)
+	slices.SortStableFunc(r.constructors, func(a, b place) int { return order(!a.fn.Name.IsExported(), !b.fn.Name.IsExported()) })
 }
 
 func mentions(n ast.Node, name string) (found bool) {
@@ -116,41 +124,60 @@ func mentions(n ast.Node, name string) (found bool) {
 }
 
 // findKinds finds the kinds that the reconciler watches.
-func (r *reconciler) findKinds(p *pkg) {
+func (m *module) findKinds(r *reconciler, p *pkg) {
 	for i := range r.setups {
 		setup := &r.setups[i]
-		if len(setup.reaches) > 1 && len(r.primary) > 0 { // it has the kinds of other reconcilers too
+		from := setup.place
+		switch {
+		case r.name == "": // a set-up of several has the kinds of the others too
+			from = place{r.file, r.at}
+		case len(setup.reaches) > 1 && len(r.primary) > 0:
 			continue
 		}
-		ast.Inspect(setup.fn, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok || len(call.Args) == 0 {
-				return true
+		for _, at := range m.graph.reach(from) {
+			if at.pkg != p {
+				continue
 			}
-			fun, ok := call.Fun.(*ast.SelectorExpr)
-			if !ok {
-				return true
-			}
-			kind := setup.file.typeOf(call.Args[0])
-			if kind.path == "" || kind.name == "" || !isExported(kind.name) {
-				return true
-			}
-			switch fun.Sel.Name {
-			case "For":
+			primary, watched := at.kinds()
+			for _, kind := range primary {
 				setup.primary, r.primary = appendNew(setup.primary, kind), appendNew(r.primary, kind)
-			case "Owns", "Watches", "WatchesMetadata":
+			}
+			for _, kind := range watched {
 				r.watched = appendNew(r.watched, kind)
 			}
-			return true
-		})
+		}
 	}
-	switch {
-	case len(r.primary) > 0:
-	case r.name == "":
-		r.primary = p.kindsOfSteps()
-	default:
+	if len(r.primary) == 0 && r.at.Name.Name == "Reconcile" {
 		r.primary = r.reconciled(p)
+	} else if len(r.primary) == 0 {
+		r.primary = m.kindsOfSteps(r, p)
 	}
+}
+
+// kinds returns the kinds that a function names to the builder of a controller: For, and then Owns and Watches.
+func (at place) kinds() (primary, watched []typeRef) {
+	ast.Inspect(at.fn, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) == 0 {
+			return true
+		}
+		fun, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		kind := at.typeOf(call.Args[0])
+		if kind.path == "" || kind.name == "" || !ast.IsExported(kind.name) {
+			return true
+		}
+		switch fun.Sel.Name {
+		case "For":
+			primary = appendNew(primary, kind)
+		case "Owns", "Watches", "WatchesMetadata":
+			watched = appendNew(watched, kind)
+		}
+		return true
+	})
+	return primary, watched
 }
 
 func appendNew(kinds []typeRef, kind typeRef) []typeRef {
@@ -159,8 +186,6 @@ func appendNew(kinds []typeRef, kind typeRef) []typeRef {
 	}
 	return append(kinds, kind)
 }
-
-func isExported(name string) bool { return ast.IsExported(name) }
 
 // reconciled returns the kind of the first object that Reconcile makes: it reads the object that it reconciles.
 func (r *reconciler) reconciled(p *pkg) (kinds []typeRef) {

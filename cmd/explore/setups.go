@@ -8,36 +8,54 @@ import (
 
 // setup is a function or a method that adds controllers to a manager.
 type setup struct {
-	fn      *ast.FuncDecl // a method if it has a receiver
-	file    *source
-	reaches []*reconciler // the reconcilers that it adds; a method has none but its own
+	place
+	reaches []*reconciler // the reconcilers of its package that it adds
 	primary []typeRef     // For
 }
 
 // isMethod reports whether it is a method of a reconciler.
 func (s setup) isMethod() bool { return s.fn.Recv != nil }
 
+// name returns how other packages call the function.
+func (s setup) name() typeRef { return typeRef{s.pkg.path, s.fn.Name.Name} }
+
 // takesManager reports whether a function has a parameter for a manager.
 func takesManager(s *source, fn *ast.FuncDecl) bool {
 	return slices.ContainsFunc(parameters(fn.Type.Params), func(p parameter) bool { return s.isManager(p.expr) })
 }
 
-// findSetups finds the set-ups of reconcilers: methods, SetupWithManager first, then functions that mention the type, and then functions that reach
-// it by others of the package.
-func (p *pkg) findSetups(all []*reconciler) {
+// isSetup reports whether a function that takes a manager may add a controller. A function that returns more than an error is a constructor if it builds no controller, and
+// another one may add a webhook alone.
+func (m *module) isSetup(at place) bool {
+	results := parameters(at.fn.Type.Results)
+	onlyError := len(results) == 0 || len(results) == 1 && isError(results[0].expr)
+	return onlyError && !mentions(at.fn.Body, "NewWebhookManagedBy") || m.buildsController(at)
+}
+
+func isError(e ast.Expr) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == "error"
+}
+
+// findSetups finds the set-ups of the reconcilers: methods, SetupWithManager first, then functions that name the reconciler, and then functions that reach it by others of
+// the package.
+func (m *module) findSetups(p *pkg, all []*reconciler) {
 	var methods, functions []setup
 	p.functions(func(s *source, fn *ast.FuncDecl) {
-		switch {
-		case !takesManager(s, fn):
-		case fn.Recv != nil:
-			methods = append(methods, setup{fn: fn, file: s})
-		case len(parameters(fn.Type.Results)) <= 1:
-			functions = append(functions, setup{fn: fn, file: s, reaches: p.reached(fn, all)})
+		found := setup{place: place{s, fn}}
+		if fn.Type.TypeParams != nil || fn.Body == nil || !takesManager(s, fn) || !m.isSetup(found.place) {
+			return
+		}
+		found.reaches = m.reached(found.place, all)
+		if fn.Recv != nil {
+			methods = append(methods, found)
+		} else {
+			functions = append(functions, found)
 		}
 	})
 	for _, r := range all {
 		for _, method := range methods {
-			if method.file.typeOf(method.fn.Recv.List[0].Type).name == r.name {
+			if r.name != "" && method.typeOf(method.fn.Recv.List[0].Type).name == r.name {
 				r.setups = append(r.setups, method)
 			}
 		}
@@ -50,7 +68,7 @@ func (p *pkg) findSetups(all []*reconciler) {
 				r.setups = append(r.setups, function)
 			}
 		}
-		slices.SortStableFunc(r.setups[begin:], func(a, b setup) int { return order(!mentions(a.fn, r.name), !mentions(b.fn, r.name)) })
+		slices.SortStableFunc(r.setups[begin:], func(a, b setup) int { return order(!r.isIn(a.place), !r.isIn(b.place)) })
 	}
 }
 
@@ -65,11 +83,19 @@ func order(a, b bool) int {
 	return 1
 }
 
-// reached returns the reconcilers that a function mentions, itself or by functions and constructors of the package that it calls.
-func (p *pkg) reached(fn *ast.FuncDecl, all []*reconciler) (found []*reconciler) {
-	for _, called := range p.callees(fn) {
+// isIn reports whether a function names the type of the reconciler, or is what builds its controller.
+func (r *reconciler) isIn(at place) bool {
+	if r.name == "" {
+		return at.fn == r.at
+	}
+	return mentions(at.fn, r.name)
+}
+
+// reached returns the reconcilers that a function adds, itself or by functions, constructors and methods of its package.
+func (m *module) reached(at place, all []*reconciler) (found []*reconciler) {
+	for _, called := range m.graph.reach(at) {
 		for _, r := range all {
-			if mentions(called, r.name) && !slices.Contains(found, r) {
+			if called.pkg == at.pkg && r.isIn(called) && !slices.Contains(found, r) {
 				found = append(found, r)
 			}
 		}
@@ -77,39 +103,40 @@ func (p *pkg) reached(fn *ast.FuncDecl, all []*reconciler) (found []*reconciler)
 	return found
 }
 
-// callees returns a function, and the functions of the package that it calls, directly or by others.
-func (p *pkg) callees(fn *ast.FuncDecl) []*ast.FuncDecl {
-	all := []*ast.FuncDecl{fn}
-	for i := 0; i < len(all); i++ {
-		p.functions(func(_ *source, other *ast.FuncDecl) {
-			if other.Recv == nil && !slices.Contains(all, other) && mentions(all[i].Body, other.Name.Name) {
-				all = append(all, other)
-			}
-		})
-	}
-	return all
-}
-
-// reconcilersWithoutType returns a reconciler for each exported function that builds a controller of a function, or of steps of package reconcile. These have
-// no type with a method Reconcile.
-func (p *pkg) reconcilersWithoutType(others []*reconciler) (found []*reconciler) {
+// reconcilersWithoutType returns a reconciler for each function that builds a controller of a function, or of steps of package reconcile. These have no type
+// with a method Reconcile. A function that nobody outside of the package can call counts if an exported one calls it.
+func (m *module) reconcilersWithoutType(p *pkg, others []*reconciler) (found []*reconciler) {
+	var exported, inMethods []place
 	p.functions(func(s *source, fn *ast.FuncDecl) {
-		if fn.Recv != nil || !fn.Name.IsExported() || fn.Body == nil || !takesManager(s, fn) || len(parameters(fn.Type.Results)) > 1 ||
-			len(p.reached(fn, others)) > 0 || !s.buildsController(fn) {
-			return
+		switch {
+		case fn.Recv != nil:
+			inMethods = append(inMethods, m.graph.reach(place{s, fn})...)
+		case fn.Name.IsExported():
+			exported = append(exported, m.graph.reach(place{s, fn})...)
 		}
-		r := &reconciler{file: s, at: fn}
-		r.setups = []setup{{fn: fn, file: s, reaches: []*reconciler{r}}}
-		found = append(found, r)
+	})
+	p.functions(func(s *source, fn *ast.FuncDecl) {
+		at := place{s, fn}
+		if fn.Recv == nil && fn.Type.TypeParams == nil && takesManager(s, fn) && at.callsBuilder() && len(m.reached(at, others)) == 0 && isIn(exported, fn) && !isIn(inMethods, fn) {
+			found = append(found, &reconciler{file: s, at: fn})
+		}
 	})
 	return found
 }
 
-// buildsController reports whether a function calls the builder of controller-runtime, or of package reconcile.
-func (s *source) buildsController(fn *ast.FuncDecl) (builds bool) {
-	ast.Inspect(fn.Body, func(n ast.Node) bool {
+// buildsController reports whether a function builds a controller, itself or by others of the module.
+func (m *module) buildsController(at place) bool {
+	return slices.ContainsFunc(m.graph.reach(at), place.callsBuilder)
+}
+
+// callsBuilder reports whether a function calls the builder of controller-runtime, or of package reconcile.
+func (at place) callsBuilder() (builds bool) {
+	if at.fn.Body == nil {
+		return false
+	}
+	ast.Inspect(at.fn.Body, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok {
-			fun := s.typeOf(call.Fun)
+			fun := at.typeOf(withoutTypes(call.Fun))
 			builds = builds || fun.name == "NewControllerManagedBy" || fun.name == "ControllerManagedBy" || fun.path == libraryPath+"/reconcile" && fun.name == "For"
 		}
 		return !builds
@@ -117,25 +144,62 @@ func (s *source) buildsController(fn *ast.FuncDecl) (builds bool) {
 	return builds
 }
 
-// kindsOfSteps returns the kinds for which the package has steps of package reconcile.
-func (p *pkg) kindsOfSteps() (kinds []typeRef) {
-	for _, s := range p.files {
-		ast.Inspect(s.File, func(n ast.Node) bool {
-			if generic, ok := n.(*ast.IndexExpr); ok && s.typeOf(generic.X) == (typeRef{libraryPath + "/reconcile", "NamedStep"}) {
-				if kind := s.typeOf(generic.Index); strings.Contains(kind.path, ".") {
-					kinds = appendNew(kinds, kind)
-				}
-			}
-			return true
-		})
+// withoutTypes returns a function without its type arguments.
+func withoutTypes(e ast.Expr) ast.Expr {
+	if generic, ok := e.(*ast.IndexExpr); ok {
+		return generic.X
+	}
+	return e
+}
+
+// kindsOfSteps returns the kinds of the steps of package reconcile for which a function builds a controller. If it does not show them, these are all in its package.
+func (m *module) kindsOfSteps(r *reconciler, p *pkg) (kinds []typeRef) {
+	for _, at := range m.graph.reach(place{r.file, r.at}) {
+		kinds = at.kindsOfSteps(at.fn, kinds)
+	}
+	if len(kinds) == 0 {
+		for _, s := range p.files {
+			kinds = s.kindsOfSteps(s.File, kinds)
+		}
 	}
 	return kinds
 }
 
-// title names the reconciler in the test: by its type, or else by the function that sets it up.
+// kindsOfSteps adds the kinds for which code of the file has steps, or calls the builder of package reconcile.
+func (s *source) kindsOfSteps(n ast.Node, kinds []typeRef) []typeRef {
+	ast.Inspect(n, func(n ast.Node) bool {
+		var of typeRef
+		var kind ast.Expr
+		switch n := n.(type) {
+		case *ast.IndexExpr:
+			of, kind = s.typeOf(n.X), n.Index
+		case *ast.CallExpr:
+			if fn, ok := onlyArgument(n).(*ast.FuncLit); ok && len(parameters(fn.Type.Params)) == 3 {
+				of, kind = s.typeOf(n.Fun), parameters(fn.Type.Params)[2].expr
+			}
+		}
+		if kind != nil && of.path == libraryPath+"/reconcile" && slices.Contains([]string{"NamedStep", "For", "Func"}, of.name) {
+			if t := s.typeOf(kind); strings.Contains(t.path, ".") {
+				kinds = appendNew(kinds, t)
+			}
+		}
+		return true
+	})
+	return kinds
+}
+
+// onlyArgument returns the argument of a call, nil if it has not one.
+func onlyArgument(call *ast.CallExpr) ast.Expr {
+	if len(call.Args) != 1 {
+		return nil
+	}
+	return call.Args[0]
+}
+
+// title names the reconciler in the test: by its type, or else by the function that builds its controller.
 func (r *reconciler) title() string {
 	if r.name == "" {
-		return r.setups[0].fn.Name.Name
+		return r.at.Name.Name
 	}
 	return r.name
 }

@@ -16,6 +16,7 @@ type pkg struct {
 	dir, path, name string
 	files           []*source
 	reconcilers     []*reconciler
+	declared        map[declaration]place // see functionOf
 }
 
 // source is a parsed file.

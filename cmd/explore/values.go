@@ -63,11 +63,11 @@ func (g *generator) selected(e *ast.SelectorExpr, at place) (string, bool) {
 	case imported == "" || !g.m.mayImport(g.p, imported):
 		return "", false
 	case imported == controllerRuntime+"/pkg/metrics": // a second process would register there again
-		return g.use("github.com/prometheus/client_golang/prometheus", "prometheus") + ".NewRegistry()", e.Sel.Name == "Registry"
+		return g.names.use("github.com/prometheus/client_golang/prometheus", "prometheus") + ".NewRegistry()", e.Sel.Name == "Registry"
 	case imported == "os" || imported == "flag":
 		return "", false
 	}
-	return g.use(imported, x.Name) + "." + e.Sel.Name, true
+	return g.names.use(imported, x.Name) + "." + e.Sel.Name, true
 }
 
 // literal returns the code of a composite literal. It leaves out what cannot be taken from main.
@@ -121,7 +121,7 @@ func (g *generator) variable(name string, at place) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	own := g.unique(name)
+	own := g.names.unique(name)
 	g.declared[variable{at.fn, name}] = own
 	if len(define.Lhs) == 2 {
 		g.statements = append(g.statements, own+", err := "+code, "if err != nil {\nreturn err\n}")
@@ -131,7 +131,7 @@ func (g *generator) variable(name string, at place) (string, bool) {
 	return own, true
 }
 
-// assigned returns the statement that declares a variable, nil if it is set more than once.
+// assigned returns the statement that declares a variable, nil if it is set more than once, or from a variable of the same name.
 func assigned(fn *ast.FuncDecl, name string) (found *ast.AssignStmt) {
 	if fn == nil {
 		return nil
@@ -153,9 +153,27 @@ func assigned(fn *ast.FuncDecl, name string) (found *ast.AssignStmt) {
 		}
 		return true
 	})
-	if count != 1 {
+	if count != 1 || found != nil && isValueIn(found.Rhs[0], name) {
 		return nil
 	}
+	return found
+}
+
+// isValueIn reports whether an expression has a variable as it is, and not a field, a method or a package of its name.
+func isValueIn(e ast.Expr, name string) (found bool) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.SelectorExpr:
+			_, isIdent := n.X.(*ast.Ident)
+			return !isIdent
+		case *ast.KeyValueExpr:
+			found = found || isValueIn(n.Value, name)
+			return false
+		case *ast.Ident:
+			found = found || n.Name == name
+		}
+		return !found
+	})
 	return found
 }
 
@@ -198,22 +216,15 @@ func (g *generator) call(e *ast.CallExpr, at place) (string, bool) {
 	if !g.m.mayImport(g.p, imported) {
 		return "", false
 	}
-	if fn, s := g.m.function(imported, fun.Sel.Name); fn != nil {
-		args, ok := g.arguments(fn.Type, s, e.Args, at)
-		return g.use(imported, x.Name) + "." + fun.Sel.Name + "(" + args + ")", ok
+	if fn, s := g.m.graph.functionOf(imported, declaration{"", fun.Sel.Name}); fn != nil {
+		args, ok := g.arguments(place{s, fn}, callOf(e, at))
+		return g.names.use(imported, x.Name) + "." + fun.Sel.Name + "(" + args + ")", ok
 	}
 	if !slices.Contains(safe, imported) {
 		return "", false
 	}
-	var args []string
-	for _, arg := range e.Args {
-		code, ok := g.value(arg, at)
-		if !ok {
-			return "", false
-		}
-		args = append(args, code)
-	}
-	return g.use(imported, x.Name) + "." + fun.Sel.Name + "(" + strings.Join(args, ", ") + ")", true
+	args, ok := g.variadic(e.Args, callOf(e, at))
+	return g.names.use(imported, x.Name) + "." + fun.Sel.Name + "(" + args + ")", ok
 }
 
 // managerCall returns the code of a call of one of the manager's getters.
@@ -230,52 +241,6 @@ func (g *generator) managerCall(method string, args []ast.Expr, at place) (strin
 	return "", false
 }
 
-// function returns a function of a package of the module, nil if there is none.
-func (m *module) function(imported, name string) (found *ast.FuncDecl, in *source) {
-	p := m.parse(m.folderIn(imported))
-	if p == nil {
-		return nil, nil
-	}
-	p.functions(func(s *source, fn *ast.FuncDecl) {
-		if fn.Recv == nil && fn.Name.Name == name && fn.Type.TypeParams == nil {
-			found, in = fn, s
-		}
-	})
-	return found, in
-}
-
-// arguments returns the arguments of a call of a function of the module: as main has them, else by their types, else zero values
-// that are to be filled in.
-func (g *generator) arguments(fn *ast.FuncType, s *source, given []ast.Expr, at place) (string, bool) {
-	var args []string
-	params := slices.DeleteFunc(parameters(fn.Params), func(p parameter) bool { _, isVariadic := p.expr.(*ast.Ellipsis); return isVariadic })
-	for i, param := range params {
-		if code := g.filled(param.expr, s); code != "" {
-			args = append(args, code)
-			continue
-		}
-		comment := param.name + ": a " + strings.Join(strings.Fields(g.m.text(s, param.expr)), " ")
-		if len(given) >= len(params) {
-			code, ok := g.try(func() (string, bool) { return g.value(given[i], at) })
-			if ok {
-				args = append(args, code)
-				continue
-			}
-			comment = param.name + ": " + g.m.from(given[i], at)
-		}
-		t, ok := g.typeCode(param.expr, s)
-		if !ok {
-			return "", false
-		}
-		args = append(args, "\n"+fillIn(comment)+"\n*new("+t+")")
-	}
-	list := strings.Join(args, ", ")
-	if strings.Contains(list, "\n") {
-		list += ",\n"
-	}
-	return list, true
-}
-
 // try undoes the declarations of what cannot be rendered.
 func (g *generator) try(render func() (string, bool)) (string, bool) {
 	statements, declared := len(g.statements), maps.Clone(g.declared)
@@ -288,7 +253,7 @@ func (g *generator) try(render func() (string, bool)) (string, bool) {
 
 // mayImport reports whether a test beside a package may import another one.
 func (m *module) mayImport(beside *pkg, imported string) bool {
-	if p := m.parse(m.folderIn(imported)); p != nil && p.name == "main" && p != beside {
+	if p := m.packageOf(imported); p != nil && p.name == "main" && p != beside {
 		return false
 	}
 	i := strings.LastIndex("/"+imported+"/", "/internal/")

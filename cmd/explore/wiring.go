@@ -10,28 +10,27 @@ import (
 // wireAll adds the statements of Start that set up field indexes and reconcilers, as main does.
 func (g *generator) wireAll() {
 	g.wireIndexes()
-	wired := map[*reconciler]bool{}
+	wired := g.program.setUpByOthers()
 	for _, s := range g.program.adders() {
 		g.wireFunction(s)
-		for _, r := range s.reaches {
-			wired[r] = true
-		}
+		wired = append(wired, s.reaches...)
 	}
 	for _, r := range g.program.reconcilers {
-		if !wired[r] {
+		if !slices.Contains(wired, r) {
 			g.wire(r)
 		}
 	}
 }
 
-// wireFunction adds the statements of a function that sets up several reconcilers.
+// wireFunction adds the statements of a function that sets up several reconcilers. It is called once.
 func (g *generator) wireFunction(s setup) {
 	var titles []string
 	for _, r := range s.reaches {
 		titles = append(titles, r.title())
 	}
 	g.statements = append(g.statements, "\n// "+strings.Join(titles, ", "))
-	if code, ok := g.try(func() (string, bool) { return g.callFunction(s) }); ok {
+	calls := append(g.program.calls(s.name()), call{})
+	if code, ok := g.try(func() (string, bool) { return g.callFunction(s.place, calls[0]) }); ok {
 		g.statements = append(g.statements, code)
 		return
 	}
@@ -42,37 +41,59 @@ func (g *generator) wireFunction(s setup) {
 func (g *generator) wire(r *reconciler) {
 	g.statements = append(g.statements, "\n// "+r.title())
 	before, declared := len(g.statements), maps.Clone(g.declared)
-	if !g.setUp(r) {
+	if problem := g.setUp(r); problem != "" {
 		g.statements, g.declared = g.statements[:before], declared
-		g.statements = append(g.statements, fillIn("set up "+r.title()+" of "+g.m.position(r.at.Pos())+": no exported function was found that makes it"))
+		g.statements = append(g.statements, fillIn("set up "+r.title()+" of "+g.m.position(r.at.Pos())+": "+problem))
 	}
 }
 
-// setUp adds the statements that add a reconciler to the manager. What it needs is declared before.
-func (g *generator) setUp(r *reconciler) bool {
-	chosen := g.program.chosen(r)
-	if len(chosen) > 0 && !chosen[0].isMethod() {
-		for _, s := range chosen {
-			code, ok := g.callFunction(s)
+// setUp adds the statements that add a reconciler to the manager: functions, and then methods of instances that are declared before. It returns why it cannot.
+func (g *generator) setUp(r *reconciler) (problem string) {
+	functions, instances := g.program.functions(r), g.program.instances(r)
+	for _, s := range functions {
+		calls := g.program.calls(s.name())
+		if len(calls) == 0 {
+			calls = []call{{}}
+		}
+		for _, c := range calls {
+			code, ok := g.callFunction(s.place, c)
 			if !ok {
-				return false
+				return cannotCall(s)
 			}
-			g.statements = append(g.statements, code)
-		}
-		return true
-	}
-	names, ok := g.instances(r)
-	for _, name := range names {
-		for _, s := range chosen {
-			args, filled := g.arguments(s.fn.Type, s.file, nil, place{})
-			ok = ok && filled && s.fn.Name.IsExported()
-			g.statements = append(g.statements, checked(name+"."+s.fn.Name.Name+"("+args+")", s.fn.Type))
-		}
-		if len(chosen) == 0 {
-			g.statements = append(g.statements, g.reconcileAll(r, name))
+			if !slices.Contains(g.statements, code) {
+				g.statements = append(g.statements, code)
+			}
 		}
 	}
-	return ok
+	var names []string
+	for _, v := range instances {
+		name, ok := g.declare(r, v)
+		if !ok {
+			return "no exported function was found that makes it"
+		}
+		names = append(names, name)
+	}
+	for i, v := range instances {
+		for _, c := range v.calls {
+			args, ok := g.arguments(c.place, c.call)
+			if !ok || !c.fn.Name.IsExported() {
+				return cannotCall(c.setup)
+			}
+			g.statements = append(g.statements, checked(names[i]+"."+c.fn.Name.Name+"("+args+")", c.fn.Type))
+		}
+		if len(v.calls) == 0 {
+			g.statements = append(g.statements, g.reconcileAll(r, names[i]))
+		}
+	}
+	return ""
+}
+
+// cannotCall says why the test does not call a set-up.
+func cannotCall(s setup) string {
+	if !s.fn.Name.IsExported() {
+		return s.fn.Name.Name + " is not exported"
+	}
+	return "the test cannot write the type of an argument of " + s.fn.Name.Name
 }
 
 // reconcileAll returns the statement that calls a reconciler without a set-up for all objects of its kind.
@@ -80,73 +101,64 @@ func (g *generator) reconcileAll(r *reconciler, name string) string {
 	if len(r.primary) == 0 {
 		return fillIn("the kind that it reconciles: p.Reconcile(&Kind{}, "+name+")") + "\n_ = " + name
 	}
-	kind := g.use(r.primary[0].path, r.primary[0].alias()) + "." + r.primary[0].name
+	kind := g.names.use(r.primary[0].path, r.primary[0].alias()) + "." + r.primary[0].name
 	return "p.Reconcile(&" + kind + "{}, " + name + ")"
 }
 
 // callFunction returns the statement that calls a function which sets up reconcilers, or field indexes.
-func (g *generator) callFunction(s setup) (string, bool) {
-	given, at := g.program.call(typeRef{s.file.pkg.path, s.fn.Name.Name})
-	args, ok := g.arguments(s.fn.Type, s.file, given, at)
-	call := g.use(s.file.pkg.path, s.file.pkg.name) + "." + s.fn.Name.Name + "(" + args + ")"
-	return checked(call, s.fn.Type), ok && s.fn.Name.IsExported()
+func (g *generator) callFunction(fn place, as call) (string, bool) {
+	args, ok := g.arguments(fn, as)
+	name := g.names.use(fn.pkg.path, fn.pkg.name) + "." + fn.fn.Name.Name
+	return checked(name+"("+args+")", fn.fn.Type), ok && fn.fn.Name.IsExported()
 }
 
-// checked returns the statement of a call that may return an error.
+// checked returns the statement of a call that may return an error, as the last result.
 func checked(call string, fn *ast.FuncType) string {
-	if len(parameters(fn.Results)) == 0 {
+	results := parameters(fn.Results)
+	last := len(results) - 1
+	if last < 0 || !isError(results[last].expr) {
 		return call
 	}
-	return "if err := " + call + "; err != nil {\nreturn err\n}"
+	return "if " + strings.Repeat("_, ", last) + "err := " + call + "; err != nil {\nreturn err\n}"
 }
 
-// instances declares a variable for each reconciler of the type that main makes, or one if main makes none. It returns their names.
-func (g *generator) instances(r *reconciler) (names []string, ok bool) {
-	literals, at := g.program.literals(typeRef{g.p.path, r.name})
-	if len(literals) == 0 && r.constructor != nil && r.constructor.Name.IsExported() {
-		return g.constructed(r)
+// declare declares a variable for a reconciler. It returns its name.
+func (g *generator) declare(r *reconciler, v instance) (name string, ok bool) {
+	if v.node == nil && len(r.constructors) > 0 {
+		v.constructor = r.constructors[0]
 	}
-	if len(literals) == 0 {
-		literals = []*ast.CompositeLit{nil}
+	if fn := v.constructor.fn; fn != nil && fn.Name.IsExported() {
+		return g.constructed(r, v)
 	}
-	for _, literal := range literals {
-		fields, isStruct := g.fields(r.name, literal, at)
-		if !ast.IsExported(r.name) || !isStruct {
-			return nil, false
-		}
-		t := "&" + g.use(g.p.path, g.p.name) + "." + r.name + "{"
-		if len(fields) > 0 {
-			t += "\n" + strings.Join(fields, "\n") + "\n"
-		}
-		name := g.unique(lowerFirst(r.name))
-		g.statements = append(g.statements, name+" := "+t+"}")
-		names = append(names, name)
+	fields, isStruct := g.fields(r.name, v.literal, v.from.at)
+	if !ast.IsExported(r.name) || !isStruct {
+		return "", false
 	}
-	return names, true
+	t := "&" + g.names.use(g.p.path, g.p.name) + "." + r.name + "{"
+	if len(fields) > 0 {
+		t += "\n" + strings.Join(fields, "\n") + "\n"
+	}
+	name = g.names.unique(lowerFirst(r.name))
+	g.statements = append(g.statements, name+" := "+t+"}")
+	return name, true
 }
 
-// constructed declares a variable for each call of the reconciler's constructor in main, or one if there is none.
-func (g *generator) constructed(r *reconciler) (names []string, ok bool) {
-	calls, at := g.program.calls(typeRef{g.p.path, r.constructor.Name.Name})
-	if len(calls) == 0 {
-		calls = [][]ast.Expr{nil}
+// constructed declares a variable for a reconciler that a constructor makes. It returns its name.
+func (g *generator) constructed(r *reconciler, v instance) (name string, ok bool) {
+	fn := v.constructor.fn
+	args, filled := g.arguments(v.constructor, v.from)
+	results := parameters(fn.Type.Results)
+	if !filled || len(results) > 2 {
+		return "", false
 	}
-	for _, given := range calls {
-		args, filled := g.arguments(r.constructor.Type, r.constructed, given, at)
-		results := parameters(r.constructor.Type.Results)
-		if !filled || len(results) > 2 {
-			return nil, false
-		}
-		call := g.use(g.p.path, g.p.name) + "." + r.constructor.Name.Name + "(" + args + ")"
-		name := g.unique(lowerFirst(r.name))
-		names = append(names, name)
-		if len(results) == 1 {
-			g.statements = append(g.statements, name+" := "+call)
-			continue
-		}
-		g.statements = append(g.statements, name+", err := "+call, "if err != nil {\nreturn err\n}")
+	call := g.names.use(g.p.path, g.p.name) + "." + fn.Name.Name + "(" + args + ")"
+	name = g.names.unique(lowerFirst(r.name))
+	if len(results) == 1 {
+		g.statements = append(g.statements, name+" := "+call)
+		return name, true
 	}
-	return names, true
+	g.statements = append(g.statements, name+", err := "+call, "if err != nil {\nreturn err\n}")
+	return name, true
 }
 
 // fields returns the elements of the literal of a reconciler: as main has them, else by their types, else a comment.
