@@ -28,7 +28,7 @@ func (pr *program) made(r *reconciler) (all []*instance) {
 		return known
 	}
 	defer func() { pr.madeOf[r] = all }()
-	counted, own := one{}, typeRef{pr.p.path, r.name}
+	counted, own := oneFunction{}, typeRef{pr.p.path, r.name}
 	pr.visit(func(n ast.Node, at place) bool {
 		made := &instance{node: n, from: call{at: at}}
 		switch n := n.(type) {

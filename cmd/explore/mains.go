@@ -8,24 +8,6 @@ import (
 	"unicode"
 )
 
-// program is what main does for a package of reconcilers: one main package with what it imports from the module, or all of the module.
-type program struct {
-	m           *module
-	p           *pkg
-	main        *pkg          // nil: all
-	reconcilers []*reconciler // the reconcilers that it sets up
-
-	// What has been found already.
-	callsTo map[typeRef][]call
-	callsOf map[*reconciler][2][]methodCall
-	madeOf  map[*reconciler][]*instance
-}
-
-func (m *module) program(p, main *pkg) *program {
-	return &program{m: m, p: p, main: main, reconcilers: p.reconcilers,
-		callsTo: map[typeRef][]call{}, callsOf: map[*reconciler][2][]methodCall{}, madeOf: map[*reconciler][]*instance{}}
-}
-
 // programs returns the programs that set up reconcilers of the package. If there is only one, it counts for all reconcilers, and if there is none, the module counts as one.
 func (m *module) programs(p *pkg) (found []*program) {
 	for _, main := range m.sources() {
@@ -65,16 +47,6 @@ func (pr *program) setUpByOthers() (found []*reconciler) {
 		}
 	}
 	return found
-}
-
-// sources returns the packages of the program, main packages first.
-func (pr *program) sources() []*pkg {
-	all := pr.m.sources()
-	if pr.main == nil {
-		return all
-	}
-	imported := pr.m.closure(pr.main)
-	return slices.DeleteFunc(slices.Clone(all), func(p *pkg) bool { return !slices.Contains(imported, p) })
 }
 
 // closure returns a package, and the packages of the module that it imports, directly or by others.

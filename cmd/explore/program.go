@@ -5,6 +5,34 @@ import (
 	"slices"
 )
 
+// program is what main does for a package of reconcilers: one main package with what it imports from the module, or all of the module.
+type program struct {
+	m           *module
+	p           *pkg
+	main        *pkg          // nil: all
+	reconcilers []*reconciler // the reconcilers that it sets up
+
+	// What has been found already.
+	callsTo map[typeRef][]call
+	callsOf map[*reconciler][2][]methodCall
+	madeOf  map[*reconciler][]*instance
+}
+
+func (m *module) program(p, main *pkg) *program {
+	return &program{m: m, p: p, main: main, reconcilers: p.reconcilers,
+		callsTo: map[typeRef][]call{}, callsOf: map[*reconciler][2][]methodCall{}, madeOf: map[*reconciler][]*instance{}}
+}
+
+// sources returns the packages of the program, main packages first.
+func (pr *program) sources() []*pkg {
+	all := pr.m.sources()
+	if pr.main == nil {
+		return all
+	}
+	imported := pr.m.closure(pr.main)
+	return slices.DeleteFunc(slices.Clone(all), func(p *pkg) bool { return !slices.Contains(imported, p) })
+}
+
 // visit calls see for all nodes outside of the package, main packages first, until it returns true.
 func (pr *program) visit(see func(ast.Node, place) bool) {
 	done := false
@@ -24,14 +52,14 @@ func (pr *program) visit(see func(ast.Node, place) bool) {
 	}
 }
 
-// one collects nodes of one function of main: of the first one that has any. If an if or a switch statement has several branches, only the first counts.
-type one struct {
+// oneFunction collects nodes of one function of main: of the first one that has any. If an if or a switch statement has several branches, only the first counts.
+type oneFunction struct {
 	first ast.Node
 	at    place
 }
 
 // add reports whether a node counts.
-func (o *one) add(n ast.Node, at place) bool {
+func (o *oneFunction) add(n ast.Node, at place) bool {
 	if o.first == nil {
 		o.first, o.at = n, at
 		return true
@@ -42,7 +70,7 @@ func (o *one) add(n ast.Node, at place) bool {
 // excludes reports whether only one of two nodes of a function runs: they are in different branches of a statement, or the branch of one ends the function.
 func excludes(fn *ast.FuncDecl, a, b ast.Node) (excluded bool) {
 	in := func(n, outer ast.Node) bool { return outer.Pos() <= n.Pos() && n.End() <= outer.End() }
-	apart := func(one, other ast.Node) bool { return in(a, one) && in(b, other) || in(a, other) && in(b, one) }
+	apart := func(x, y ast.Node) bool { return in(a, x) && in(b, y) || in(a, y) && in(b, x) }
 	ast.Inspect(fn, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncLit:
@@ -83,7 +111,7 @@ func (pr *program) calls(fn typeRef) (all []call) {
 		return known
 	}
 	defer func() { pr.callsTo[fn] = all }()
-	counted, called := one{}, map[ast.Node]bool{}
+	counted, called := oneFunction{}, map[ast.Node]bool{}
 	pr.visit(func(n ast.Node, at place) bool {
 		var fun ast.Expr
 		found := call{at: at}

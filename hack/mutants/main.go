@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -33,7 +32,6 @@ func run() error {
 	only := flag.String("area", "", "only the areas whose names contain this `text`, such as memcached")
 	pageOnly := flag.Bool("page", false, "write the page from the results that are there, and run nothing")
 	again := flag.Bool("again", false, "run the changes once more that have survived so far")
-	workers := flag.Int("workers", runtime.NumCPU(), "how many changes are tested at a time")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return fmt.Errorf("unknown argument %q; see -h", flag.Arg(0))
@@ -53,7 +51,7 @@ func run() error {
 	if !*pageOnly {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		s := &session{root: root, known: known, workers: max(1, *workers), again: *again, begun: time.Now()}
+		s := &session{root: root, known: known, again: *again, begun: time.Now()}
 		if err := s.test(ctx, sample, *only); err != nil {
 			if errors.Is(err, context.Canceled) {
 				return fmt.Errorf("stopped; call it again, and it goes on")

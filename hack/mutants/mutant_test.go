@@ -118,8 +118,8 @@ func TestSample(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range sample {
-			if len(s.mutants) < s.count {
-				t.Errorf("%s has %d changes, and %d are wanted", s.name, len(s.mutants), s.count)
+			if len(s.mutants) < s.area.count {
+				t.Errorf("%s has %d changes, and %d are wanted", s.area.name, len(s.mutants), s.area.count)
 			}
 			keys = append(keys, s.mutants[0].Key)
 		}

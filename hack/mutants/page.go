@@ -71,10 +71,10 @@ func writePage(root string, sample []sampled, known *results) error {
 	page.WriteString("| changed code | changes | noticed by explorations alone | by other tests alone | by both together |\n| --- | --- | --- | --- | --- |\n")
 	var all, operators figures
 	for _, s := range sample {
-		of := figures{wanted: s.count}
-		all.wanted += s.count
-		if strings.HasPrefix(s.name, "examples/") {
-			operators.wanted += s.count
+		of := figures{wanted: s.area.count}
+		all.wanted += s.area.count
+		if strings.HasPrefix(s.area.name, "examples/") {
+			operators.wanted += s.area.count
 		}
 		for _, r := range s.resultsIn(known) {
 			of.add(&r)
@@ -86,7 +86,7 @@ func writePage(root string, sample []sampled, known *results) error {
 				fmt.Fprintf(&survivors, "| [%s:%d](../%s) | %s | %s: `%s` | %s |\n", filepath.Base(r.File), r.Line, r.File, r.Function, r.Kind, short(r.Before), reasons[r.Key])
 			}
 		}
-		page.WriteString(of.row(s.name))
+		page.WriteString(of.row(s.area.name))
 	}
 	page.WriteString(operators.row("the examples together"))
 	page.WriteString(all.row("all"))
@@ -98,7 +98,7 @@ func writePage(root string, sample []sampled, known *results) error {
 // resultsIn returns the results of the sample of an area.
 func (s *sampled) resultsIn(known *results) (all []result) {
 	for _, m := range s.mutants {
-		if r, tested := known.of(m); tested && r.Compiles && len(all) < s.count {
+		if r, tested := known.of(m); tested && r.Compiles && len(all) < s.area.count {
 			r.mutant = m // the line may have moved
 			all = append(all, r)
 		}

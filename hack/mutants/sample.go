@@ -12,7 +12,7 @@ import (
 
 // sampled are the changes of an area in the order in which they are tested. Those that do not compile do not count.
 type sampled struct {
-	area
+	area    area
 	mutants []mutant
 }
 
@@ -20,22 +20,23 @@ type sampled struct {
 func sampleOf(root string, seed uint64) (sample []sampled, err error) {
 	for _, a := range areas() {
 		s := sampled{area: a}
-		for _, folder := range a.folders {
-			err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
-				if err != nil || !entry.IsDir() {
-					return err
-				}
-				relative, err := filepath.Rel(root, path)
-				if err != nil || !a.isChanged(filepath.ToSlash(relative)) {
-					return err
-				}
-				found, err := mutantsOf(root, relative)
-				s.mutants = append(s.mutants, found...)
+		err := filepath.WalkDir(filepath.Join(root, a.folder), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.IsDir() {
 				return err
-			})
-			if err != nil {
-				return nil, err
 			}
+			relative, err := filepath.Rel(root, path)
+			if err != nil {
+				return err
+			}
+			if filepath.ToSlash(relative) != a.folder && !a.below {
+				return filepath.SkipDir
+			}
+			found, err := mutantsOf(root, relative)
+			s.mutants = append(s.mutants, found...)
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
 		place := func(m mutant) string { return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%d %s", seed, m.Key))) }
 		slices.SortFunc(s.mutants, func(a, b mutant) int { return cmp.Compare(place(a), place(b)) })
@@ -47,7 +48,7 @@ func sampleOf(root string, seed uint64) (sample []sampled, err error) {
 // choose returns the areas whose names contain the text.
 func choose(sample []sampled, text string) (chosen []sampled, err error) {
 	for _, s := range sample {
-		if strings.Contains(s.name, text) {
+		if strings.Contains(s.area.name, text) {
 			chosen = append(chosen, s)
 		}
 	}

@@ -5,17 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 )
 
 // session tests the changes of a sample that have no result yet.
 type session struct {
-	root    string
-	known   *results
-	workers int
-	again   bool
-	begun   time.Time
+	root  string
+	known *results
+	again bool
+	begun time.Time
 
 	mu    sync.Mutex // guards what follows
 	ended int
@@ -69,7 +69,7 @@ func (s *session) queue(of *sampled) *queue {
 func (q *queue) take() (m mutant, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.next < len(q.of.mutants) && q.counted < q.of.count {
+	for q.next < len(q.of.mutants) && q.counted < q.of.area.count {
 		m = q.of.mutants[q.next]
 		q.next++
 		open, counts := q.isOpen(m)
@@ -98,13 +98,13 @@ func (s *session) testArea(ctx context.Context, of *sampled) error {
 	if err := s.testUnchanged(ctx, &of.area); err != nil {
 		return err
 	}
-	q := s.queue(of)
-	failed := make(chan error, s.workers)
-	for range s.workers {
+	q, workers := s.queue(of), runtime.NumCPU()
+	failed := make(chan error, workers)
+	for range workers {
 		go func() { failed <- s.work(ctx, q) }()
 	}
 	var errs []error
-	for range s.workers {
+	for range workers {
 		errs = append(errs, <-failed)
 	}
 	return errors.Join(errs...)

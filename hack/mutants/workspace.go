@@ -93,7 +93,7 @@ func (w *workspace) test(ctx context.Context, suites []suite) (failed string, er
 			}
 			args = append(args, which, "^("+strings.Join(names, "|")+")$")
 		}
-		output, err := command(ctx, folder, binary, args...)
+		output, err := w.command(ctx, folder, binary, args...)
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
@@ -119,27 +119,16 @@ func nameOf(s suite, output []byte) string {
 }
 
 func (w *workspace) goCommand(ctx context.Context, module string, args ...string) ([]byte, error) {
-	return command(ctx, filepath.Join(w.root, module), "go", args...)
+	return w.command(ctx, filepath.Join(w.root, module), "go", args...)
 }
 
 // command runs a program in the workspace of the checkout, and ends it with all its children if the context ends.
-func command(ctx context.Context, folder, name string, args ...string) ([]byte, error) {
+func (w *workspace) command(ctx context.Context, folder, name string, args ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir = folder
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGTERM) }
 	c.WaitDelay = 10 * time.Second
-	c.Env = append(os.Environ(), "GOWORK="+filepath.Join(rootOf(folder), "go.work"), "GOFLAGS=")
+	c.Env = append(os.Environ(), "GOWORK="+filepath.Join(w.root, "go.work"), "GOFLAGS=")
 	return c.CombinedOutput()
-}
-
-// rootOf returns the folder above with the file go.work.
-func rootOf(folder string) string {
-	for folder != filepath.Dir(folder) {
-		if _, err := os.Stat(filepath.Join(folder, "go.work")); err == nil {
-			return folder
-		}
-		folder = filepath.Dir(folder)
-	}
-	return folder
 }

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,22 +27,29 @@ func (e *explorer) noteGoroutines(left []bubble.Goroutines) {
 	many := slices.ContainsFunc(left, func(g bubble.Goroutines) bool { return g.Count > 1 })
 	switch {
 	case len(left) == 0:
-	case many && e.isSilent(kinds.DoesNotSurvive):
-		e.baseline.Silenced[kinds.DoesNotSurvive] = true
 	case many:
-		err := bubble.LeftError(left)
-		e.found.insert(Failure{Kind: kinds.DoesNotSurvive, Err: err, Cause: failure.CauseOf(err), shown: true, Trace: e.baseline.Trace.SinceFault(), trace: e.baseline.Trace})
+		e.note(Failure{Kind: kinds.DoesNotSurvive, Err: bubble.LeftError(left)})
 	default:
 		e.noteConvention(fmt.Errorf("%w\nIt is started once, so the goroutines do not add up while the process runs. End it when the context of Start or of the Runnable ends",
 			bubble.LeftError(left)), e.baseline.Trace.SinceFault())
 	}
 }
 
-// noteConvention inserts a finding, unless findings of this kind are left out.
+// noteConvention inserts a finding about a convention.
 func (e *explorer) noteConvention(err error, shows string) {
-	if e.isSilent(kinds.BreaksConvention) {
-		e.baseline.Silenced[kinds.BreaksConvention] = true
+	e.note(Failure{Kind: kinds.BreaksConvention, Err: err, Trace: shows, trace: e.baseline.Trace})
+}
+
+// note inserts a finding about the run without faults, after which the exploration goes on, unless the scenario leaves out findings of its kind.
+// If it has no trace, it gets the trace of this run.
+func (e *explorer) note(f Failure) {
+	if e.isSilent(f.Kind) {
+		e.baseline.Silenced[f.Kind] = true
 		return
 	}
-	e.found.insert(Failure{Kind: kinds.BreaksConvention, Err: err, Cause: failure.CauseOf(err), shown: true, Trace: shows, trace: e.baseline.Trace})
+	if f.trace == nil {
+		f.Trace, f.trace = e.baseline.Trace.SinceFault(), e.baseline.Trace
+	}
+	f.Cause, f.shown = cmp.Or(f.Cause, failure.CauseOf(f.Err)), true
+	e.found.insert(f)
 }

@@ -17,16 +17,11 @@ func (e *explorer) noteLeftEntries() {
 		return
 	}
 	left := e.leftEntries()
-	switch {
-	case len(left) == 0:
-		return
-	case e.isSilent(kinds.LeavesEntry):
-		e.baseline.Silenced[kinds.LeavesEntry] = true
+	if len(left) == 0 {
 		return
 	}
-	err := fmt.Errorf("everything that the user has created is deleted, and the operator leaves this in objects that it has not created:\n  %s\n"+
-		"Remove it before the finalizer is removed. If it is meant to stay, leave it out of the comparison by Ignore, or say so: SkipFindings(%q)", strings.Join(left, "\n  "), kinds.LeavesEntry)
-	e.found.insert(Failure{Kind: kinds.LeavesEntry, Err: err, Cause: "an entry is left in an object of others", shown: true, Trace: e.baseline.Trace.SinceFault(), trace: e.baseline.Trace})
+	e.note(Failure{Kind: kinds.LeavesEntry, Cause: "an entry is left in an object of others", Err: fmt.Errorf("everything that the user has created is deleted, and the operator leaves this in objects that it has not created:\n  %s\n"+
+		"Remove it before the finalizer is removed. If it is meant to stay, leave it out of the comparison by Ignore, or say so: SkipFindings(%q)", strings.Join(left, "\n  "), kinds.LeavesEntry)})
 }
 
 // leftEntries returns what the operator alone has added to objects that it has not created, and what is there in the end.

@@ -22,18 +22,12 @@ func (e *explorer) noteLeftOutside() {
 	if len(left) == 0 && !slices.ContainsFunc(e.scenario.Actions, func(a run.Action) bool { return a.DoExternal != nil }) {
 		left, deleted = e.leftOutside(), "everything that the user has created"
 	}
-	switch {
-	case len(left) == 0:
-		return
-	case e.isSilent(kinds.LeavesOutside):
-		e.baseline.Silenced[kinds.LeavesOutside] = true
+	if len(left) == 0 {
 		return
 	}
-	err := fmt.Errorf("%s is deleted, and this is left outside after the deletion:\n  %s\n"+
+	e.note(Failure{Kind: kinds.LeavesOutside, Cause: "is left outside after the deletion", Err: fmt.Errorf("%s is deleted, and this is left outside after the deletion:\n  %s\n"+
 		"Remove it before the finalizer is removed. If it is meant to stay, leave it out of the State of the scenario's External, or say so: SkipFindings(%q)",
-		deleted, strings.Join(left, "\n  "), kinds.LeavesOutside)
-	cause := "is left outside after the deletion"
-	e.found.insert(Failure{Kind: kinds.LeavesOutside, Err: err, Cause: cause, shown: true, Trace: e.baseline.Trace.SinceFault(), trace: e.baseline.Trace})
+		deleted, strings.Join(left, "\n  "), kinds.LeavesOutside)})
 }
 
 // leftOutside returns what is outside of the cluster in the end and was not there at the beginning. It returns nothing if an object of

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,17 +28,20 @@ func (e *explorer) noteTwins() {
 	if twins.Err == nil || twins.Unfinished != "" || failure.KindOf(twins.Err) != kinds.DoesNotRest {
 		return // an operator that refuses the twin fails as well, and rightly
 	}
-	names := slices.DeleteFunc(shared, func(name string) bool { return !strings.Contains(twins.Err.Error(), name) })
-	switch {
-	case len(names) == 0:
-		return
-	case e.isSilent(kinds.ChangesForeign):
-		e.baseline.Silenced[kinds.ChangesForeign] = true
+	names := slices.DeleteFunc(shared, func(name string) bool { return !mentions(twins.Err.Error(), name) })
+	if len(names) == 0 {
 		return
 	}
-	err := fmt.Errorf("two objects of the user that have the same name in two namespaces (one ends in %q) share what the operator creates: %s\n"+
-		"Let the name have the namespace in it, or refuse an object that was created for another owner. The run with both: %w", run.TwinSuffix, strings.Join(names, ", "), twins.Err)
-	e.found.insert(Failure{Kind: kinds.ChangesForeign, Err: err, Cause: "two owners of one name share an object", shown: true, Trace: twins.Trace.SinceFault(), trace: twins.Trace})
+	e.note(Failure{
+		Kind: kinds.ChangesForeign, Cause: "two owners of one name share an object", Trace: twins.Trace.SinceFault(), trace: twins.Trace,
+		Err: fmt.Errorf("two objects of the user that have the same name in two namespaces (one ends in %q) share what the operator creates: %s\n"+
+			"Let the name have the namespace in it, or refuse an object that was created for another owner. The run with both: %w", run.TwinSuffix, strings.Join(names, ", "), twins.Err),
+	})
+}
+
+// mentions reports whether a text has the name of an object, and not only a longer name that begins with it.
+func mentions(text, object string) bool {
+	return regexp.MustCompile(`(^|[^\w./-])` + regexp.QuoteMeta(object) + `($|[^\w./-])`).MatchString(text)
 }
 
 // createdElsewhere returns the objects that the operator has created outside of the namespaces of the user's objects of custom kinds, in the run without faults. It leaves out
@@ -48,7 +52,7 @@ func (e *explorer) createdElsewhere() (names []string) {
 	changes := e.baseline.Server.Changes(0)
 	for i := range changes {
 		c := &changes[i]
-		if of.Created[request.ObjectID{Kind: c.GVK, Name: c.Key}] || c.New == nil || c.Key.Namespace == "" || !strings.Contains(c.GVK.Group, ".") || strings.HasSuffix(c.GVK.Group, ".k8s.io") {
+		if id := (request.ObjectID{Kind: c.GVK, Name: c.Key}); of.Created[id] || c.New == nil || c.Key.Namespace == "" || !id.IsCustom() {
 			continue
 		}
 		namespaces[c.Key.Namespace] = true

@@ -3,7 +3,6 @@
 package controller_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -158,7 +157,7 @@ func recorded(u *userv1alpha1.DatabaseUser, target string) *userv1alpha1.Databas
 // holdingOurs returns a database with the account of the sample, and one of somebody else.
 func holdingOurs() reconciletest.External {
 	s := holding("", "10.%")()
-	_ = s.(server).Create(context.Background(), alice, "correct horse battery", accounts.Settings{})
+	create(s.(server).Database, alice, "correct horse battery")
 	return s
 }
 

@@ -17,8 +17,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The kinds with few rules follow: Namespace, PersistentVolumeClaim, HorizontalPodAutoscaler, PodDisruptionBudget, Lease. The last
-// three can hardly be changed: PriorityClass, StorageClass and ControllerRevision.
+// The kinds with few rules follow: Namespace, PersistentVolumeClaim, HorizontalPodAutoscaler, PodDisruptionBudget, Lease,
+// PriorityClass, StorageClass and ControllerRevision.
 
 var namespaceKind = description{
 	prototype: &corev1.Namespace{}, resource: "namespaces", clusterScoped: true, hasStatus: true,

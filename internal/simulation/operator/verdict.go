@@ -129,7 +129,7 @@ func (v Verdict) correct(target fakemanager.Target) (pass verdict.Pass, correcte
 // that has completed is not ready either.
 func (v Verdict) statusOf(id request.ObjectID) (end verdict.End, known bool) {
 	live := v.of.History.Present[id]
-	if group := id.Kind.Group; live == nil || !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") {
+	if live == nil || !id.IsCustom() {
 		return verdict.End{}, false
 	}
 	is, err := readiness.Compute(live, id.Kind)

@@ -118,3 +118,8 @@ type ObjectID struct {
 
 // String returns kind, namespace and name.
 func (o ObjectID) String() string { return o.Kind.Kind + " " + state.NameOf(o.Name) }
+
+// IsCustom reports whether the kind is a custom one: its group is not a group of Kubernetes.
+func (o ObjectID) IsCustom() bool {
+	return strings.Contains(o.Kind.Group, ".") && !strings.HasSuffix(o.Kind.Group, ".k8s.io")
+}

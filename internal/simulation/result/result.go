@@ -24,9 +24,9 @@ type Result struct {
 	Phases     []Phase
 	Operations Operations
 	Rights     map[request.Right]string
-	Notes      []string // what is to be said first, of a run without faults
-	NoOps      []string // writes of passes that had nothing to do
-	Refused    []string // creates that were refused and taken for a success, of a run without faults
+	Notes      []string        // what is to be said first, of a run without faults
+	NoOps      []string        // writes of passes that had nothing to do
+	Refused    []RefusedCreate // of a run without faults
 	// Unsuccessful are the parts of a run without faults that did not succeed. The first is Err, unless such findings are left out.
 	Unsuccessful []error
 
@@ -79,4 +79,10 @@ type Moments map[int]Moment
 type Moment struct {
 	Begun time.Time
 	Over  time.Time // the end of a wait; zero for other actions
+}
+
+// RefusedCreate is a create that the API server refused, since the object exists, and that the operator took for a success.
+type RefusedCreate struct {
+	Request string
+	Fields  []string // the paths at which the object differs from what was sent
 }

@@ -2,11 +2,12 @@ package run
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
-	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/simulation/operator"
 	"github.com/opblocks/opblocks/internal/simulation/request"
@@ -24,21 +25,29 @@ func (c *restCheck) noteRefusedCreates() {
 	for i, probe := range probes {
 		id := request.ObjectID{Kind: probe.Kind, Name: probe.Object}
 		live := c.History.Present[id]
-		if probe.Verb != "create" || probe.Subresource != "" || probe.External != "" || !apierrors.IsAlreadyExists(probe.Err) || live == nil || isFixed(id) ||
+		if probe.Verb != "create" || probe.Subresource != "" || probe.External != "" || !apierrors.IsAlreadyExists(probe.Err) || live == nil || isFixed(id, live) ||
 			!operator.VerdictOf(c.Operator).Succeeds(probe.Pass) || asksAgain(probes[i+1:], probe) || !c.hasSent(probe) {
 			continue
 		}
-		differs := state.NotStored(probe.Body, live, c.scenario.Ignore)
-		line := fmt.Sprintf("%s, and the object that exists has other values there: %s", probe, strings.Join(differs, ", "))
-		if len(differs) > 0 && !slices.Contains(c.refused, line) {
-			c.refused = append(c.refused, line)
+		name := probe.String()
+		isKnown := slices.ContainsFunc(c.refused, func(r result.RefusedCreate) bool { return r.Request == name })
+		if fields := state.NotStored(probe.Body, live, c.scenario.Ignore); len(fields) > 0 && !isKnown {
+			c.refused = append(c.refused, result.RefusedCreate{Request: name, Fields: fields})
 		}
 	}
 }
 
-// isFixed reports whether objects of the kind have a spec that cannot be changed.
-func isFixed(id request.ObjectID) bool {
-	return result.Runs(id) || id.Kind.Group == "" && id.Kind.Kind == "PersistentVolumeClaim"
+// isFixed reports whether nobody can change what the object is for.
+func isFixed(id request.ObjectID, obj client.Object) bool {
+	switch obj := obj.(type) {
+	case *corev1.ConfigMap:
+		return ptr.Deref(obj.Immutable, false)
+	case *corev1.Secret:
+		return ptr.Deref(obj.Immutable, false)
+	case *corev1.PersistentVolumeClaim:
+		return true
+	}
+	return result.Runs(id)
 }
 
 // asksAgain reports whether one of the later requests of the same pass reads or writes the object that could not be created.

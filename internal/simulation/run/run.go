@@ -35,7 +35,7 @@ type Run struct {
 	script   *script
 	holder   *holder
 	noOps    []string // writes of passes that had nothing to do
-	refused  []string // creates that are refused and taken for a success
+	refused  []result.RefusedCreate
 
 	unsuccessful []error // see result.Result
 

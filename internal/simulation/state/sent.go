@@ -23,9 +23,6 @@ func NotStored(sent []byte, live client.Object, ignore func(*unstructured.Unstru
 		return nil
 	}
 	is := &unstructured.Unstructured{Object: stored}
-	if immutable, _, _ := unstructured.NestedBool(stored, "immutable"); immutable {
-		return nil
-	}
 	wanted.SetGroupVersionKind(is.GroupVersionKind())
 	encodeStringData(wanted.Object)
 	for _, u := range []*unstructured.Unstructured{wanted, is} {
