@@ -26,7 +26,7 @@ type Result struct {
 	Rights     map[request.Right]string
 	Notes      []string        // what is to be said first, of a run without faults
 	NoOps      []string        // writes of passes that had nothing to do
-	Refused    []RefusedCreate // of a run without faults
+	Refused    []RefusedCreate // only a run without faults has some
 	// Unsuccessful are the parts of a run without faults that did not succeed. The first is Err, unless such findings are left out.
 	Unsuccessful []error
 
