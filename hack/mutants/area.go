@@ -35,12 +35,12 @@ var examples = []string{"memcached", "app", "databaseuser", "eru", "cache"}
 func areas() []area {
 	all := []area{
 		{
-			name: "internal/owned", folder: "internal/owned", below: true, count: 80,
+			name: "internal/owned", folder: "internal/owned", below: true, count: 50,
 			explorations: append([]suite{{".", "ownedresources", explorations, true}}, exploredExamples("app", "cache", "databaseuser")...),
 			others:       []suite{{".", "ownedresources", others, true}},
 		},
 		{
-			name: "reconcile", folder: "reconcile", count: 60,
+			name: "reconcile", folder: "reconcile", count: 40,
 			explorations: append(exploredExamples("databaseuser", "memcached", "eru"), suite{".", "ownedresources", explorations, true}),
 			others:       []suite{{".", "reconcile", everything, true}, {".", "ownedresources", others, true}},
 		},
@@ -52,7 +52,7 @@ func areas() []area {
 	}
 	for _, name := range examples {
 		all = append(all, area{
-			name: "examples/" + name, folder: "examples/" + name + "/controller", count: 30,
+			name: "examples/" + name, folder: "examples/" + name + "/controller", count: 20,
 			explorations: exploredExamples(name),
 			others:       []suite{{"examples", name + "/controller", others, false}, {"examples", name + "/test", everything, false}},
 		})
