@@ -1,8 +1,6 @@
 package ownedresources
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"reflect"
 	"slices"
@@ -10,8 +8,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
 )
 
 // ObjectMeta returns metadata for a child of any kind: the name and the namespace of its owner, and [Labels]. All builders
@@ -97,7 +96,7 @@ func NewSecret(owner client.Object, data map[string][]byte) *corev1.Secret {
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/.
 const (
 	labelName      = "app.kubernetes.io/name"
-	labelInstance  = "app.kubernetes.io/instance"
+	labelInstance  = owned.InstanceLabel
 	labelManagedBy = "app.kubernetes.io/managed-by"
 )
 
@@ -106,6 +105,10 @@ const (
 //   - app.kubernetes.io/name is the owner's kind in lower case;
 //   - app.kubernetes.io/instance is the owner's name, shortened by [LabelValue];
 //   - app.kubernetes.io/managed-by is the owner's kind in lower case with the suffix "-operator".
+//
+// A child without an owner reference ([Anywhere], [Child.Retain]) is written without app.kubernetes.io/instance: deployment tools would take
+// it for a part of an application of that name, and delete it. A Pod, a Service, a PersistentVolume and a Namespace keep the label, which
+// others may select, and get the annotation argocd.argoproj.io/sync-options: Prune=false.
 //
 // [ObjectMeta] sets them, and with it every builder of this package.
 func Labels(owner client.Object) map[string]string {
@@ -140,11 +143,4 @@ func kindName(owner client.Object) string {
 // LabelValue returns a label value for the name of an object. A name may have 253 characters, a label value only 63. A
 // name of at most 62 characters is returned as it is. A longer name is cut and ends in a hash of the whole name: the
 // value then has 63 characters, so that no other name has it.
-func LabelValue(name string) string {
-	if len(name) < validation.LabelValueMaxLength {
-		return name
-	}
-	sum := sha256.Sum256([]byte(name))
-	hash := hex.EncodeToString(sum[:5])
-	return name[:validation.LabelValueMaxLength-len(hash)-1] + "-" + hash
-}
+func LabelValue(name string) string { return owned.LabelValue(name) }

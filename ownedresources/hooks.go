@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned/set"
@@ -23,7 +24,10 @@ func (s *ChildSet[T]) Hooks() step.Hooks {
 		References:     s.set.References,
 		Served:         func() map[schema.GroupVersionKind]*servedkinds.Watch { return s.set.Served },
 		ConditionTypes: s.set.ConditionTypes,
-		Preview:        set.Previewer{Set: s.set}.Preview,
+		Builds: func(ctx context.Context, c client.Client, obj client.Object, kind schema.GroupKind, name types.NamespacedName) bool {
+			return set.Builds(ctx, s.set, c, obj, kind, name)
+		},
+		Preview: set.Previewer{Set: s.set}.Preview,
 	}
 }
 

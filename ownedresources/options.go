@@ -4,7 +4,7 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// ChildOption changes how one child is built, applied or judged: [FormerManagers], [Adopt], [AdoptRetained], [Recreate],
+// ChildOption changes how one child is built, applied or judged: [FormerManagers], [Adopt], [AdoptRetained], [AdoptRestored], [Recreate],
 // [ReadyWhen], [IfServed], [Anywhere], [RunOnce] or [ExpandVolumes]. What depends on the type of the owner or of the child is a
 // method of [Child] instead, so that the compiler checks it.
 type ChildOption func(*owned.Options)
@@ -42,6 +42,28 @@ func Adopt() ChildOption {
 // delete what the operator keeps under this name.
 func AdoptRetained() ChildOption {
 	return func(o *owned.Options) { o.AdoptRetained = true }
+}
+
+// AdoptRestored takes back an object of the child's name that was restored from a backup, together with its owner or before it. The
+// restored owner has another UID than the one that is in the backup. The object is taken back if all of these hold:
+//
+//   - Nothing controls it, or the former owner does: an object with the kind, the namespace and the name of the present owner, and another
+//     UID. It has no mark of an owner ([Anywhere], [Child.Retain]), or the mark of the former owner, and the API server shows that this
+//     owner is gone.
+//   - Its annotations say that this set has written it (opblocks.dev/set and opblocks.dev/applied), for an owner of this kind, namespace and
+//     name (opblocks.dev/owner-name). Versions of this module before opblocks.dev/owner-name have not recorded the owner. What they have
+//     written is taken back too, on the ground of the set's name alone.
+//   - It is not being deleted.
+//
+// Each write has the UID and the resource version as preconditions. Any other object is left alone, with an [*OwnershipError].
+//
+// The garbage collector deletes an object with a reference to an owner that is gone as soon as it sees it. Such an object is taken back only
+// if the operator is faster, so restore the owner first, or restore without owner references. The same holds if an owner is deleted and
+// created again under its name: with this option the new owner may get the children of the former one. See the guide "Backup and restore".
+//
+// Whoever may write the object can also write such annotations: see [AdoptRetained].
+func AdoptRestored() ChildOption {
+	return func(o *owned.Options) { o.AdoptRestored = true }
 }
 
 // Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields.

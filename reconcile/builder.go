@@ -194,6 +194,9 @@ func (r *Reconciler[T]) setup(mgr ctrl.Manager, b *ctrl.Builder) error {
 	if r.recorder == nil {
 		r.recorder = mgr.GetEventRecorder(fieldmanager.Reporter(r.kind))
 	}
+	if err := r.builders.Join(mgr); err != nil {
+		return err
+	}
 	var err error
 	if r.metrics, err = newMetrics(ctrlmetrics.Registry, r.kind.Kind); err != nil {
 		return err

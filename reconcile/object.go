@@ -247,6 +247,12 @@ func (d *detached) AsCached(obj client.Object) (is bool) {
 	return is
 }
 
+// OtherBuilderOf implements [passcontext.Pass].
+func (d *detached) OtherBuilderOf(ctx context.Context, kind schema.GroupKind, name types.NamespacedName) (running, other string) {
+	d.use(func(p currentPass) { running, other = p.OtherBuilderOf(ctx, kind, name) })
+	return running, other
+}
+
 // AnnotationKeptBy implements [passcontext.Pass].
 func (d *detached) AnnotationKeptBy(key string) (step string, kept bool) {
 	d.use(func(p currentPass) { step, kept = p.AnnotationKeptBy(key) })

@@ -10,6 +10,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -33,6 +35,7 @@ type pass[T client.Object] struct {
 	asked   asked  // what RequestedAnnotation requests
 	settled int    // how many steps, from the first, are left out because they would find nothing to do
 	notes   []note // conditions that steps have set by SetCondition
+	mistake error  // the kind or the client is set up so that no status can be written
 }
 
 // registered is what the steps of a pass have registered.
@@ -242,6 +245,11 @@ func (r *registered) AnnotationKeptBy(key string) (step string, kept bool) {
 // SetCondition implements [passcontext.Pass].
 func (p *pass[T]) SetCondition(condition metav1.Condition) {
 	p.notes = append(p.notes, note{&p.steps[p.running].stepOptions, condition})
+}
+
+// OtherBuilderOf implements [passcontext.Pass].
+func (p *pass[T]) OtherBuilderOf(ctx context.Context, kind schema.GroupKind, name types.NamespacedName) (running, other string) {
+	return p.steps[p.running].name, p.builders.OtherThan(ctx, p.running, p.obj, kind, name)
 }
 
 // runAfterSteps runs what the steps have registered by AfterSteps, if each step succeeded or waits. If what a step has

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -24,6 +26,7 @@ import (
 	"github.com/opblocks/opblocks/internal/ownwrites"
 	"github.com/opblocks/opblocks/internal/references"
 	"github.com/opblocks/opblocks/internal/step"
+	"github.com/opblocks/opblocks/reconcile/internal/builders"
 	"github.com/opblocks/opblocks/reconcile/internal/status"
 )
 
@@ -61,6 +64,7 @@ type Reconciler[T client.Object] struct {
 
 	formerFinalizers []string // the former finalizers of all steps
 	settlers         int      // how many steps, from the first, can be left out
+	builders         builders.Reconciler
 
 	// What SetupWithBuilder sets.
 	watching atomic.Bool
@@ -85,9 +89,10 @@ func New[T client.Object](c client.Client, steps ...NamedStep[T]) *Reconciler[T]
 	return r.WithClock(clock.RealClock{})
 }
 
-// Reconcile runs one pass. It returns an error only for a mistake in the reconciler itself, such as two steps with the same
-// name. That error is a controller-runtime TerminalError, because no retry heals it. Errors of steps are logged, shown in
-// the conditions, and retried after the returned delay.
+// Reconcile runs one pass. It returns an error only for a mistake in the setup. A mistake in the reconciler itself, such as two steps with
+// the same name, is a controller-runtime TerminalError, because no retry heals it. A kind without the status subresource is an error that
+// controller-runtime retries: a corrected CustomResourceDefinition heals it. Errors of steps are logged, shown in the conditions, and
+// retried after the returned delay.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if err := r.prepare(); err != nil {
 		return ctrl.Result{}, ctrlreconcile.TerminalError(err)
@@ -96,10 +101,15 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 		return ctrl.Result{}, ctrlreconcile.TerminalError(errNotWatching)
 	}
 	p := &pass[T]{passObject: passObject[T]{Reconciler: r, name: req.NamespacedName}}
+	run := p.run
 	if r.tracer.Tracer != nil {
-		return p.runTraced(ctx), nil
+		run = p.runTraced
 	}
-	return p.run(ctx), nil
+	result := run(ctx)
+	if p.mistake != nil {
+		return ctrl.Result{}, p.mistake
+	}
+	return result, nil
 }
 
 var errNotWatching = errors.New("the steps' watches are not set up: call SetupWithBuilder before the builder's Complete, or use For")
@@ -181,8 +191,29 @@ func (r *Reconciler[T]) prepareClient() (err error) {
 			r.formerFinalizers = append(r.formerFinalizers, r.steps[i].formerFinalizers...)
 		}
 	}
-	r.stepClient, err = newStepClient(r.client, watchedKinds, r.references())
-	return err
+	if r.stepClient, err = newStepClient(r.client, watchedKinds, r.references()); err != nil {
+		return err
+	}
+	r.prepareBuilders()
+	return nil
+}
+
+// prepareBuilders says which steps build which children. The filter and the predicates decide which objects are reconciled.
+func (r *Reconciler[T]) prepareBuilders() {
+	r.builders.Kind, r.builders.Client = r.kind, r.stepClient
+	r.builders.Selects = func(obj client.Object) bool {
+		typed, ok := obj.(T)
+		return ok && (r.filter == nil || r.filter(typed)) && !slices.ContainsFunc(r.predicates, func(p predicate.Predicate) bool {
+			return !p.Create(event.CreateEvent{Object: obj})
+		})
+	}
+	for i := range r.steps {
+		s := builders.Step{Name: r.steps[i].name}
+		if r.steps[i].canSettle() { // a type that embeds the step may call it or not
+			s.Builds = r.steps[i].hooks.Builds
+		}
+		r.builders.Steps = append(r.builders.Steps, s)
+	}
 }
 
 // references returns what the steps reference.

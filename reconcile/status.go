@@ -24,7 +24,8 @@ import (
 )
 
 // saveStatus writes the status if it differs from the one that was read. If observed is false, the observed generation does
-// not change. A write that another writer undoes again and again is delayed. An error is logged, and retried by p.retry.
+// not change. A write that another writer undoes again and again is delayed. An error is logged, and retried by p.retry. If the kind
+// has no status subresource, the pass returns the error instead.
 func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
 	p.status.Complete(p.before, p.obj, observed)
 	if p.status.Equal(p.before, p.obj) {
@@ -60,6 +61,9 @@ func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
 	case isConflict(err):
 		p.statusNotWritten(err)
 		log.FromContext(ctx).V(1).Info("Status was written by somebody else meanwhile; trying again", "conflict", err.Error())
+	case errors.Is(err, errNoSubresource): // neither a condition nor, in most tests, a log would show it
+		p.statusNotWritten(err)
+		p.mistake = fmt.Errorf("status of %s %s: %w", p.kind.Kind, p.name, err)
 	default:
 		p.statusNotWritten(err)
 		log.FromContext(ctx).Error(err, "Cannot write the status")

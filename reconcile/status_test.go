@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/conditions"
 )
@@ -192,10 +193,11 @@ func TestKindWithoutStatusSubresource(t *testing.T) {
 	c := fake.NewClientBuilder().WithScheme(types).WithObjects(l).Build()
 	step := Named("one", Func(func(context.Context, client.Client, *lamp) error { return nil }))
 	result, err := New(c, step).WithConditions(conditions.NewEditor[light](lights{})).Reconcile(ctx, request)
-	require.NoError(t, err)
-	require.NotZero(t, result.RequeueAfter)
-	require.Len(t, lines, 1)
-	require.Contains(t, lines[0], "+kubebuilder:subresource:status", "the error says what to add")
+	require.ErrorContains(t, err, "+kubebuilder:subresource:status", "the error says what to add")
+	require.ErrorContains(t, err, "WithStatusSubresource", "and in a test")
+	require.NotErrorIs(t, err, ctrlreconcile.TerminalError(nil), "a corrected definition heals it")
+	require.Zero(t, result, "controller-runtime ignores a delay beside an error")
+	require.Empty(t, lines, "controller-runtime logs what is returned")
 }
 
 func TestKindWithoutStatus(t *testing.T) {

@@ -157,6 +157,15 @@ func (r Schema) Child(name string) Schema {
 	return child
 }
 
+// Declares reports whether a schema has a field of this name.
+func Declares(r Schema, name string) bool {
+	if r.atom.Map == nil {
+		return false
+	}
+	_, declared := r.atom.FindField(name)
+	return declared
+}
+
 // Element returns the schema of a list's items.
 func (r Schema) Element() Schema {
 	item := Schema{}

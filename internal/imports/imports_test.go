@@ -136,7 +136,7 @@ var rules = []rule{
 	},
 	{
 		pkg:      "reconcile",
-		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/preview", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/writeloop", "reconcile/internal/compaction", "reconcile/internal/status"},
+		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/preview", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/writeloop", "reconcile/internal/builders", "reconcile/internal/compaction", "reconcile/internal/status"},
 		external: slices.Concat(controllerRuntime, schemas, tracing),
 		reason:   "stands on conditions and finalizers; the library's steps are no more to it than a user's",
 	},
@@ -146,6 +146,7 @@ var rules = []rule{
 		external: slices.Concat(controllerRuntime, schemas),
 		reason:   "reads and changes the status of a kind by reflection; sends nothing",
 	},
+	{pkg: "reconcile/internal/builders", ours: []string{"internal/permanager"}, external: controllerRuntime, reason: "which steps of a manager build which children; builds nothing itself"},
 	{pkg: "reconcile/internal/compaction", reason: "what the objects of a cache share; knows nothing of Kubernetes"},
 	{
 		pkg:      "ownedresources",
@@ -206,7 +207,8 @@ var rules = []rule{
 	{pkg: "internal/step", ours: []string{"internal/preview", "internal/references", "internal/servedkinds"}, reason: "the contract between reconcile and the sets of ownedresources"},
 	{pkg: "internal/references", ours: []string{"internal/servedkinds", "internal/versions"}, reason: "the watch of what objects refer to, and its reads, for reconcile and ownedresources, which must not import each other"},
 	{pkg: "internal/preview", reason: "what a reconcile would do, as data; prints it for reconcile/upgrade"},
-	{pkg: "internal/servedkinds", reason: "the watch of kinds that may not be served, for ownedresources, and their reads for reconcile"},
+	{pkg: "internal/servedkinds", ours: []string{"internal/permanager"}, reason: "the watch of kinds that may not be served, for ownedresources, and their reads for reconcile"},
+	{pkg: "internal/permanager", reason: "one value for each manager, for what its reconcilers share; knows none of the values"},
 	{pkg: "internal/versions", reason: "what ownedresources and references remember by version"},
 	{pkg: "internal/writeloop", reason: "how often a write is repeated that another writer undoes: of a child for ownedresources, of a status for reconcile"},
 	{pkg: "internal/eventnote", reason: "a pure function of strings"},

@@ -123,7 +123,7 @@ func WithoutReferenceTo(obj client.Object, owner types.UID) (others []metav1.Own
 }
 
 // ownAnnotations are the annotations that a write of the engine sets.
-var ownAnnotations = []string{record.Applied, record.Set, record.Order, record.Owner, record.Object, record.Retained, record.Builder, record.BuiltFrom}
+var ownAnnotations = []string{record.Applied, record.Set, record.OwnerName, record.Order, record.Owner, record.Object, record.Retained, record.Builder, record.BuiltFrom}
 
 // ownOptionAnnotations are the annotations that options of a child set on the desired object. They are set after
 // withoutOwnMetadata: what that function finds is a copy.
@@ -147,6 +147,13 @@ func withoutOwnMetadata(obj client.Object) client.Object {
 	obj.SetAnnotations(annotations)
 	obj.SetLabels(labels)
 	return obj
+}
+
+// hasWritten reports whether a live object has the record of the owner's set and of an owner of this kind, namespace and name, whatever its
+// UID. Versions of this module before opblocks.dev/owner-name have recorded the set alone.
+func (o *Owner) hasWritten(live client.Object) bool {
+	name := live.GetAnnotations()[record.OwnerName]
+	return (name == "" || name == o.ObjectName().String()) && IsWrittenBy(live, o.Set, o.FormerSets)
 }
 
 // IsWrittenBy reports whether a live object was written by a set of this name, or of one of its earlier names.

@@ -69,6 +69,8 @@ type Desired struct {
 	// Rewritten is the fingerprint of the rewritten differences of the last write. The next write is expected to have
 	// the same.
 	Rewritten string
+	// Admitted are the fields that are sent as they are live, or nil if there are none.
+	Admitted *Admitted
 }
 
 func (d *Desired) String() string { return d.Kind.Describe(d.Object) }

@@ -7,7 +7,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // Reasons of a [WaitingError].
@@ -32,16 +35,40 @@ type OwnershipError struct {
 	// Retained is whether the object belonged to a former owner (a deleted owner of the same name), and
 	// [ownedresources.Child.Retain] has kept it.
 	Retained bool
+
+	history string // what the records on an object without a controller say; empty if they say nothing
+	remedy  string // what to do then
+}
+
+// uncontrolled returns the error for a live object that nothing controls. Its records may be forged, so they only choose the words.
+func (o *Owner) uncontrolled(k *Kind, live client.Object) *OwnershipError {
+	e := &OwnershipError{Kind: k.GVK.Kind, Name: client.ObjectKeyFromObject(live)}
+	annotations := live.GetAnnotations()
+	switch writtenFor := annotations[record.OwnerName]; {
+	case annotations[record.Retained] == "true":
+		e.history = "was retained when a former owner was deleted, and was copied or restored since, so it may be the only copy of what it holds"
+		e.remedy = "allow to Adopt it, or choose another name"
+	case o.hasWritten(live):
+		e.history = "is not controlled by anything, and was written for an owner of this name: it was restored from a backup, or somebody has removed its owner reference"
+		e.remedy = "allow to take it back with AdoptRestored, or choose another name"
+	case writtenFor != "" && writtenFor != o.ObjectName().String():
+		e.history = "is not controlled by anything, and was written for " + writtenFor
+		e.remedy = "allow to Adopt it, or choose another name"
+	}
+	return e
 }
 
 func (e *OwnershipError) Error() string {
+	if e.history != "" {
+		return fmt.Sprintf("%s %s %s: it is left alone; %s", e.Kind, e.Name, e.history, e.remedy)
+	}
 	if e.Owner == nil {
-		return fmt.Sprintf("%s %s exists and is not controlled by anything: it is left alone; delete it, choose another name, or allow to Adopt it", e.Kind, e.Name)
+		return fmt.Sprintf("%s %s exists and is not controlled by anything: it is left alone; choose another name, or allow to Adopt it", e.Kind, e.Name)
 	}
 	name := types.NamespacedName{Namespace: e.OwnerNamespace, Name: e.Owner.Name}
 	owner := e.Owner.Kind + " " + strings.TrimPrefix(name.String(), "/")
 	if e.Retained {
-		return fmt.Sprintf("%s %s was retained when a former %s was deleted: it is left alone; delete it, choose another name, or allow to Adopt it", e.Kind, e.Name, owner)
+		return fmt.Sprintf("%s %s was retained when a former %s was deleted, so it may be the only copy of what it holds: it is left alone; allow to take it over with AdoptRetained, or choose another name", e.Kind, e.Name, owner)
 	}
 	return fmt.Sprintf("%s %s belongs to %s: it is left alone; choose another name", e.Kind, e.Name, owner)
 }

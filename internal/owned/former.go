@@ -35,7 +35,9 @@ func (o *Owner) mayWriteMarked(d *Desired, live client.Object, m record.Mark) er
 		return NewWaiting(ReasonTerminating, 0, name+" is being deleted")
 	case ours:
 		return nil
-	case m.Owner.Kind == o.ObjectName().Kind && d.Options.Adopt, ofOurName && m.Retained && d.Options.AdoptRetained && IsWrittenBy(live, o.Set, o.FormerSets):
+	case m.Owner.Kind == o.ObjectName().Kind && d.Options.Adopt,
+		ofOurName && m.Retained && d.Options.AdoptRetained && IsWrittenBy(live, o.Set, o.FormerSets),
+		ofOurName && d.Options.AdoptRestored && IsWrittenBy(live, o.Set, o.FormerSets):
 		return FormerError{Mark: m, Adopt: true, WaitingError: NewWaiting(ReasonTerminating, 0, fmt.Sprintf(
 			"%s is adopted when it is certain that its former %s is gone", name, m.Owner.Kind.Kind))}
 	case ofOurName && !m.Retained:

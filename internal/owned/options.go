@@ -11,6 +11,7 @@ type Options struct {
 	FormerManagers []string
 	Adopt          bool
 	AdoptRetained  bool
+	AdoptRestored  bool
 	Recreate       bool
 	CreateOnly     func(client.Object) // unsets the fields that are applied at creation only; nil for none
 

@@ -115,18 +115,22 @@ func (o *Owner) MayWrite(d *Desired, live client.Object) error {
 		}
 	}
 	switch {
-	case controller == nil && d.Options.Adopt && live.GetDeletionTimestamp() == nil:
+	case controller == nil && live.GetDeletionTimestamp() == nil && (d.Options.Adopt || d.Options.AdoptRestored && o.hasWritten(live)):
 		return nil
 	case controller == nil:
-		return &OwnershipError{Kind: k.GVK.Kind, Name: client.ObjectKeyFromObject(live)}
+		return o.uncontrolled(k, live)
 	case controller.UID == o.Reference.UID:
 		if live.GetDeletionTimestamp() != nil {
 			return NewWaiting(ReasonTerminating, 0, k.Describe(live)+" is being deleted")
 		}
 		return nil
 	case controller.Name == o.Reference.Name && controller.Kind == o.Reference.Kind && sameGroup(controller.APIVersion, o.Reference.APIVersion):
-		return OrphanError{NewWaiting(ReasonTerminating, 0, fmt.Sprintf(
-			"%s belongs to a deleted %s of the same name and waits for the garbage collector", k.Describe(live), controller.Kind))}
+		return OrphanError{
+			WaitingError: NewWaiting(ReasonTerminating, 0, fmt.Sprintf(
+				"%s belongs to a deleted %s of the same name and waits for the garbage collector", k.Describe(live), controller.Kind)),
+			Restored: d.Options.AdoptRestored && live.GetDeletionTimestamp() == nil && o.hasWritten(live),
+			Former:   controller.UID,
+		}
 	}
 	return &OwnershipError{Kind: k.GVK.Kind, Name: client.ObjectKeyFromObject(live), Owner: controller.DeepCopy()}
 }
@@ -156,7 +160,11 @@ func (o *Owner) isReferencedBy(live client.Object) bool {
 const GarbageCollectorDelay = time.Minute
 
 // OrphanError is returned for a child whose controller is a former owner.
-type OrphanError struct{ *WaitingError }
+type OrphanError struct {
+	*WaitingError
+	Restored bool      // [ownedresources.AdoptRestored] allows to take it back
+	Former   types.UID // the UID of that owner
+}
 
 func (e OrphanError) Unwrap() error { return e.WaitingError }
 

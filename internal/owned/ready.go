@@ -12,11 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/applyschema"
 	"github.com/opblocks/opblocks/internal/readiness"
 )
 
 // Ready returns nil if the live object is ready, a *FailedError if it does not become ready unless something changes,
-// and a *WaitingError otherwise. If a condition is given, it decides this, and otherwise the rules of kstatus do.
+// and a *WaitingError otherwise. If a condition is given, it decides this, and otherwise the rules of kstatus do, and one more: a custom
+// resource whose schema declares status.observedGeneration is not ready before its controller has set it. To kstatus a custom resource
+// without a status is ready at once.
 func (k *Kind) Ready(live client.Object, condition string) error {
 	if condition != "" {
 		return k.readyByCondition(live, condition)
@@ -27,11 +30,26 @@ func (k *Kind) Ready(live client.Object, condition string) error {
 	}
 	switch result.Status {
 	case status.CurrentStatus:
-		return nil
+		return k.observed(live)
 	case status.FailedStatus:
 		return NewFailed(result.Reason, k.Describe(live)+": "+result.Message)
 	}
 	return NewWaiting(result.Reason, 0, k.Describe(live)+": "+result.Message)
+}
+
+// observed returns a *WaitingError for a custom resource whose controller has not reported yet, as its schema promises.
+func (k *Kind) observed(live client.Object) error {
+	if k.Comparer == nil || applyschema.GoType(k.GVK) != nil || !applyschema.Declares(k.Comparer.Schema().Child("status"), "observedGeneration") {
+		return nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	if err != nil {
+		return fmt.Errorf("status of %s: %w", k.Describe(live), err)
+	}
+	if observed, _, _ := unstructured.NestedInt64(content, "status", "observedGeneration"); observed > 0 || live.GetGeneration() == 0 {
+		return nil // kstatus has compared it
+	}
+	return NewWaiting(readiness.ReasonNotObserved, 0, fmt.Sprintf("%s: its controller has not reported a status.observedGeneration yet", k.Describe(live)))
 }
 
 // readyByCondition returns nil if the condition is True for the generation of the live object, and a *WaitingError otherwise.

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/record"
 )
 
 // Scopes remembers which kinds are namespaced. It is safe for concurrent use.
@@ -32,8 +34,25 @@ func (s *Scopes) Validate(o *Owner, all []Declared) error {
 
 // ValidateOne finds what is wrong with an object before any request: see Validate.
 func (s *Scopes) ValidateOne(o *Owner, k *Kind, obj client.Object) error {
+	if err := s.validatePlace(o, k, obj); err != nil {
+		return err
+	}
+	return o.CheckIsAnother(k, obj)
+}
+
+// CheckIsAnother returns an error if an object is its own owner. The object would be overwritten, and deleted once it is not desired
+// any more.
+func (o *Owner) CheckIsAnother(k *Kind, obj client.Object) error {
+	if record.NameOf(k.GVK.GroupKind(), obj) != o.ObjectName() {
+		return nil
+	}
+	return fmt.Errorf("%s is its own owner: give the child another name than its owner's", k.Describe(obj))
+}
+
+// validatePlace finds what is wrong with the name and the namespace of an object. It sets the owner's namespace on an object without one.
+func (s *Scopes) validatePlace(o *Owner, k *Kind, obj client.Object) error {
 	if obj.GetName() == "" {
-		return fmt.Errorf("%s has no name: set one", k.GVK.Kind)
+		return ErrNoName(k)
 	}
 	if o.Namespace == "" { // a cluster-scoped owner may own objects of any scope and namespace
 		if namespaced, known, err := s.IsNamespaced(o, k, obj); err != nil || known && namespaced && obj.GetNamespace() == "" {
@@ -54,6 +73,11 @@ func (s *Scopes) ValidateOne(o *Owner, k *Kind, obj client.Object) error {
 		return fmt.Errorf("%s is in another namespace than its owner %s: the garbage collector would delete it at once; a child of Ensure may be there with the option Anywhere", k.Describe(obj), o)
 	}
 	return nil
+}
+
+// ErrNoName returns the error for an object without a name.
+func ErrNoName(k *Kind) error {
+	return fmt.Errorf("a %s has no name: set metadata.name in the function that builds it, such as ownedresources.ObjectMeta(owner) does", k.GVK.Kind)
 }
 
 // IsNamespaced reports whether a kind is namespaced. known is false for a kind that is not served, and with a fake

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -46,6 +48,11 @@ type Pass interface {
 	// waits for the function any more. From then on the function is outside of the pass, and the object that it has is its own: the pass
 	// goes on with a copy of the object as it was last read or written.
 	Detach(ctx context.Context) (ofFunction context.Context, end func())
+
+	// OtherBuilderOf returns the name of the step that runs, and of another step that builds an object of this name for the object of the
+	// pass too: a step of the same reconciler, or of another one of the same manager. other is empty if there is none. A step counts only
+	// if it certainly does, so that what it has left to another step is not claimed by both.
+	OtherBuilderOf(ctx context.Context, kind schema.GroupKind, name types.NamespacedName) (running, other string)
 
 	// AsCached reports whether obj is the object of the pass as the cache shows it: it was not read from the memory of our own
 	// writes, was not written since, and no step had it to write to before, except sets of children, which do not change it.

@@ -27,6 +27,7 @@ import (
 const (
 	Applied   = "opblocks.dev/applied"        // annotation, on every child: see [LastApplied]
 	Set       = "opblocks.dev/set"            // annotation: the name of the set, if it has one
+	OwnerName = "opblocks.dev/owner-name"     // annotation: KIND.GROUP/NAMESPACE/NAME of the owner for which the object was last written
 	Order     = "opblocks.dev/order"          // annotation: the rank of a child that comes after others, see [OrderOf]
 	OwnerUID  = "opblocks.dev/owner-uid"      // label of a mark: the UID of the owner, see [Mark]
 	Owner     = "opblocks.dev/owner"          // annotation of a mark: KIND.GROUP/NAMESPACE/NAME/UID of the owner

@@ -66,8 +66,7 @@ func TestKindsFollowDefinitions(t *testing.T) {
 	require.Len(t, runtimeLog().about("Monitor"), errorsSoFar, "nothing retries a kind that is gone")
 	o.stop()
 	noGoroutines(t)
-	_, kept := managers.Load(o.mgr.GetCache())
-	require.False(t, kept)
+	require.False(t, managers.Has(o.mgr))
 }
 
 // A definition that is deleted and created again at once has a new informer, which holds nothing of the time before.

@@ -19,7 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/opblocks/opblocks/internal/permanager"
 )
 
 // startRetry is how long after a failure the start of an informer is tried again.
@@ -57,33 +58,24 @@ type key struct {
 	form reflect.Type
 }
 
-// managers are the Kinds of the managers of this process, by their caches, until the manager ends. A manager has no place to
-// keep them, and two of them would remove each other's informers.
-var managers sync.Map // cache.Cache → *Kinds
+// managers are the Kinds of the managers of this process. Two of one manager would remove each other's informers.
+var managers permanager.Values[*Kinds]
 
 // ForManager returns the Kinds of a manager, which the manager starts and stops. It sends no request.
 func ForManager(mgr ctrl.Manager) (*Kinds, error) {
-	if known, ok := managers.Load(mgr.GetCache()); ok {
-		return known.(*Kinds), nil
-	}
-	resources, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return nil, fmt.Errorf("client for discovery: %w", err)
-	}
-	metadataClient, err := metadata.NewForConfigAndClient(metadata.ConfigFor(mgr.GetConfig()), mgr.GetHTTPClient())
-	if err != nil {
-		return nil, fmt.Errorf("client for the metadata of CustomResourceDefinitions: %w", err)
-	}
-	k := newKinds(mgr.GetCache(), mgr.GetScheme(), mgr.GetRESTMapper(), discoveryClient{resources.RESTClient()}, mgr.GetLogger().WithName("servedkinds"))
-	k.definitions = &definitions{client: metadataClient, changed: k.definitionChanged}
-	if known, loaded := managers.LoadOrStore(mgr.GetCache(), k); loaded {
-		return known.(*Kinds), nil
-	}
-	if err := mgr.Add(&runnable{kinds: k, manager: mgr.GetCache()}); err != nil {
-		managers.Delete(mgr.GetCache())
-		return nil, err
-	}
-	return k, nil
+	return managers.Of(mgr, func() (*Kinds, error) {
+		resources, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+		if err != nil {
+			return nil, fmt.Errorf("client for discovery: %w", err)
+		}
+		metadataClient, err := metadata.NewForConfigAndClient(metadata.ConfigFor(mgr.GetConfig()), mgr.GetHTTPClient())
+		if err != nil {
+			return nil, fmt.Errorf("client for the metadata of CustomResourceDefinitions: %w", err)
+		}
+		k := newKinds(mgr.GetCache(), mgr.GetScheme(), mgr.GetRESTMapper(), discoveryClient{resources.RESTClient()}, mgr.GetLogger().WithName("servedkinds"))
+		k.definitions = &definitions{client: metadataClient, changed: k.definitionChanged}
+		return k, nil
+	})
 }
 
 func newKinds(c informers, scheme *runtime.Scheme, mapper meta.RESTMapper, d discoverer, logger logr.Logger) *Kinds {
@@ -94,26 +86,7 @@ func newKinds(c informers, scheme *runtime.Scheme, mapper meta.RESTMapper, d dis
 	}
 }
 
-// runnable is the Kinds of a manager, as the manager runs it. It does not wait for the leader election, because a controller
-// may be set to start its sources before. Until a source has been started it sends no request.
-type runnable struct {
-	kinds   *Kinds
-	manager cache.Cache
-}
-
-var _ manager.LeaderElectionRunnable = &runnable{}
-
-func (r *runnable) NeedLeaderElection() bool { return false }
-
-// ReadsOnly tells the manager of a plan that the runnable may run: see package upgrade.
-func (r *runnable) ReadsOnly() {}
-
-func (r *runnable) Start(ctx context.Context) error {
-	defer managers.Delete(r.manager)
-	return r.kinds.Start(ctx)
-}
-
-// Start starts and stops informers until the context ends. It returns when all its goroutines have ended.
+// Start starts and stops informers until the context ends. It sends no request before a source has been started. It returns when all its goroutines have ended.
 func (k *Kinds) Start(ctx context.Context) error {
 	ctx = log.IntoContext(ctx, k.logger)
 	defer k.goroutines.Wait()

@@ -70,6 +70,8 @@ type Hooks struct {
 	Served func() map[schema.GroupVersionKind]*servedkinds.Watch
 	// ConditionTypes are the types of the conditions that the step sets itself, on which Ready does not depend.
 	ConditionTypes func() []string
+	// Builds reports whether Reconcile of obj would write a child of this name. It does not change obj, and sends no write.
+	Builds func(ctx context.Context, c client.Client, obj client.Object, kind schema.GroupKind, name types.NamespacedName) bool
 	// Preview returns what Reconcile of obj would do to children. c refuses all writes but dry runs.
 	Preview func(ctx context.Context, c client.Client, obj client.Object) ([]preview.Change, error)
 }

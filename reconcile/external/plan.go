@@ -18,8 +18,8 @@ import (
 // Preview says what Reconcile of obj would do outside of the cluster, for the plan of an upgrade (package upgrade). It names the things, and no
 // field of them. It changes nothing, and calls the API only with [Resource.ObserveInPlans].
 func (s *Step[T, S]) Preview(ctx context.Context, c client.Client, obj T) (changes []preview.Change, err error) {
-	if s.invalid != nil {
-		return nil, s.invalid
+	if err := s.mistake(obj); err != nil {
+		return nil, err
 	}
 	p := planning[T, S]{s.pass(c, obj)}
 	p.visit = s.plans.Visit(obj, s.server(obj))

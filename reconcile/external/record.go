@@ -78,8 +78,13 @@ func (r *Record) present() []Reference {
 	return append([]Reference{r.Reference}, r.Things...)
 }
 
-// all returns everything that is recorded.
-func (r *Record) all() []Reference { return slices.Concat(r.present(), r.Former) }
+// all returns everything that is recorded, and nothing for nil.
+func (r *Record) all() []Reference {
+	if r == nil {
+		return nil
+	}
+	return slices.Concat(r.present(), r.Former)
+}
 
 // Keys returns the keys of everything that is recorded, also of what is to be deleted. A field index of them, and of the desired keys, finds
 // the objects for [Resource.Others].

@@ -4,6 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"path"
+	"reflect"
+	"runtime"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -11,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/external/internal/calls"
@@ -82,8 +87,8 @@ func (s *Step[T, S]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err error) {
 	defer func() { err = calls.WithoutQueries(err) }()
 	defer calls.Recover(ctx, "a function of the resource", &err)
-	if s.invalid != nil {
-		return s.invalid
+	if err := s.mistake(obj); err != nil {
+		return err
 	}
 	p := s.pass(c, obj)
 	if err := p.setWanted(ctx); err != nil {
@@ -129,8 +134,8 @@ func (p *pass[T, S]) setWanted(ctx context.Context) (err error) {
 func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) (err error) {
 	defer func() { err = calls.WithoutQueries(err) }()
 	defer calls.Recover(ctx, "a function of the resource", &err)
-	if s.invalid != nil {
-		return s.invalid
+	if err := s.mistake(obj); err != nil {
+		return err
 	}
 	p := s.pass(c, obj)
 	p.visit.SetUrgent(true)
@@ -165,6 +170,15 @@ func (s *Step[T, S]) keysOf(obj T) []string {
 		return []string{s.Key(obj)}
 	}
 	return []string{""} // with ByID and ByToken
+}
+
+// mistake returns the mistake in the resource, or in what its Record returns for an object.
+func (s *Step[T, S]) mistake(obj T) error {
+	if s.invalid != nil || s.Record(obj) != nil {
+		return s.invalid
+	}
+	function := runtime.FuncForPC(reflect.ValueOf(s.Record).Pointer()).Name()
+	return ctrlreconcile.TerminalError(fmt.Errorf("the function Record (%s) returns nil: return a pointer to a field of the status, such as &obj.Status.Account", path.Base(function)))
 }
 
 // pass returns a pass whose desired keys are the recorded ones.

@@ -389,6 +389,18 @@ func TestSetupErrors(t *testing.T) {
 	}
 }
 
+func TestRecordReturnsNil(t *testing.T) {
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
+		r.Record = func(*Account) *external.Record { return nil }
+	})
+	calls, reason, _ := e.pass()
+	require.Empty(t, calls, "nothing would be recorded of what is created")
+	require.Equal(t, "Invalid", reason)
+	ready, _ := conditions.Get(e.object.Status.Conditions, conditions.Ready)
+	require.Contains(t, ready.Message, "the function Record (external_test.TestRecordReturnsNil")
+	require.Contains(t, ready.Message, "return a pointer to a field of the status")
+}
+
 func TestCallEndsAfterTimeout(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Timeout = time.Millisecond

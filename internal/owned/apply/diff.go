@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -117,16 +118,37 @@ func resolvedAnswer(ctx context.Context, d *owned.Desired, refusal error) (clien
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", d, err)
 	}
-	if migrates, _ := plan.TakeOverSteps(d, record.LastAppliedOf(live)); migrates {
+	migrates, _ := plan.TakeOverSteps(d, record.LastAppliedOf(live))
+	if migrates {
 		if err := write.MoveOwnership(d, live); err != nil {
 			return nil, err
 		}
 	}
 	_, trial, err := write.Resolve(ctx, d, live, refusal)
 	if err == nil && trial == nil {
-		err = refusal
+		trial, err = admittedAnswer(ctx, d, live, migrates, refusal)
 	}
 	return trial, err
+}
+
+// admittedAnswer returns what a refused apply would make of the object with the fields as they are live that admission has set. If that does
+// not help, the error is the refusal.
+func admittedAnswer(ctx context.Context, d *owned.Desired, live *unstructured.Unstructured, migrates bool, refusal error) (answer client.Object, err error) {
+	asCreated, _ := write.PostDryRun(ctx, d, "")
+	why, err := plan.Examine(d, live, asCreated)
+	if err != nil {
+		return nil, err
+	}
+	if migrates && why.Admitted != nil {
+		d.Admitted = why.Admitted
+		answer, err = write.TakeOverDryRun(ctx, d, live, nil)
+	} else {
+		answer, err = write.KeepAdmitted(ctx, d, live, why, client.DryRunAll)
+	}
+	if answer == nil && (err == nil || plan.IsInvalid(err)) {
+		err = why.Explain(refusal)
+	}
+	return answer, err
 }
 
 // authored returns two objects as trees of the fields that an author may set.

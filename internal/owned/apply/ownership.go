@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -89,21 +90,49 @@ func (a *Applier) RemoveMarked(ctx context.Context, o *owned.Owner, k *owned.Kin
 //
 // An apply cannot do it: a reference that another field manager has written too would stay.
 func (a *Applier) Unreference(ctx context.Context, o *owned.Owner, k *owned.Kind, live client.Object, b owned.Binding) (client.Object, error) {
-	annotations := o.MarkFor(b).Annotations(record.NameOf(k.GVK.GroupKind(), live))
+	return a.rebind(ctx, o, k, live, b, o.Reference.UID)
+}
+
+// rebind replaces the owner reference to an owner with this UID by the reference or the mark of our owner: see Unreference.
+func (a *Applier) rebind(ctx context.Context, o *owned.Owner, k *owned.Kind, live client.Object, b owned.Binding, former types.UID) (client.Object, error) {
+	annotations, labels := map[string]any{}, map[string]any{}
+	references := owned.WithoutReferenceTo(live, former)
+	if b == owned.ByReference {
+		references = append(references, o.Reference)
+	} else {
+		hidden := live.DeepCopyObject().(client.Object)
+		o.HideFromApplications(k.GVK.GroupKind(), hidden)
+		labels[record.OwnerUID] = string(o.Reference.UID)
+		addChanges(labels, live.GetLabels(), hidden.GetLabels())
+		addChanges(annotations, live.GetAnnotations(), hidden.GetAnnotations())
+		addChanges(annotations, nil, o.MarkFor(b).Annotations(record.NameOf(k.GVK.GroupKind(), live)))
+	}
+	if references == nil {
+		references = []metav1.OwnerReference{}
+	}
 	if last := record.LastAppliedOf(live); last.Method != record.ByOthers {
 		last.Method = record.ByCreate // the fields of this patch have to be migrated before the next apply
 		annotations[record.Applied] = last.String()
 	}
-	references := owned.WithoutReferenceTo(live, o.Reference.UID)
-	if references == nil {
-		references = []metav1.OwnerReference{}
-	}
+	metadata := map[string]any{"annotations": annotations, "labels": labels, "ownerReferences": references}
 	answer := k.Empty()
-	if err := o.PatchLocked(ctx, live, answer, map[string]any{
-		"ownerReferences": references, "annotations": annotations, "labels": map[string]string{record.OwnerUID: string(o.Reference.UID)},
-	}, nil); err != nil {
-		return nil, fmt.Errorf("take the owner reference off %s: %w", k.Describe(live), err)
+	if err := o.PatchLocked(ctx, live, answer, metadata, nil); err != nil {
+		return nil, fmt.Errorf("replace the owner reference of %s: %w", k.Describe(live), err)
 	}
 	a.Writes.Record(answer)
 	return answer, nil
+}
+
+// addChanges adds to a merge patch what turns one map into another.
+func addChanges(patch map[string]any, before, after map[string]string) {
+	for key, value := range after {
+		if old, is := before[key]; !is || old != value {
+			patch[key] = value
+		}
+	}
+	for key := range before {
+		if _, is := after[key]; !is {
+			patch[key] = nil
+		}
+	}
 }

@@ -97,6 +97,8 @@ func (a Previews) previewVersion(ctx context.Context, d *owned.Desired) (Preview
 		return unchanged(d, live), nil
 	case plan.DoReturn:
 		return Previewed{Live: live}, p.Err
+	case plan.DoTakeBack:
+		return previewTakeBack(d, live), nil
 	case plan.DoCollect, plan.DoRemove:
 		return a.previewRecreation(ctx, d, live, "it is left by a former owner of this name")
 	case plan.DoRefuse:
@@ -190,6 +192,17 @@ func (a Previews) previewApply(ctx context.Context, d *owned.Desired, live clien
 	}
 	p.SetEffects(live)
 	return p, nil
+}
+
+// previewTakeBack is for an object that a former owner of this name controls. An apply by a dry run would be refused: the object would have
+// two controllers.
+func previewTakeBack(d *owned.Desired, live client.Object) Previewed {
+	found := differ{hidden: isSecret(d)}
+	found.addLocal(d, live)
+	p := Previewed{Change: changeOf(d, preview.Apply), Live: live}
+	p.Differences, p.Effects = found.found, []string{"it is taken back from a former owner of this name"}
+	p.SetEffects(live)
+	return p
 }
 
 // previewRefused is for an object that the API server refuses to change.

@@ -9,10 +9,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/feature"
 	"github.com/opblocks/opblocks/internal/owned/memory"
 	"github.com/opblocks/opblocks/internal/owned/plan"
 	"github.com/opblocks/opblocks/internal/owned/report"
 	"github.com/opblocks/opblocks/internal/owned/write"
+	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -23,6 +25,9 @@ const maxSteps = 16
 // decides what is done next, and package write sends it. If the API server refuses a request, such as a changed port of a Service,
 // the code in refusal.go goes on.
 func (a *Applier) update(ctx context.Context, d *owned.Desired, live client.Object) (Result, error) {
+	if err := leaveGrownClaim(ctx, d, live); err != nil {
+		return Result{}, err
+	}
 	s := &plan.State{Desired: d, Live: live, Known: map[plan.Fact]bool{}}
 	for range maxSteps {
 		known, _ := a.Children.DetailsOf(s.Live.GetUID())
@@ -51,14 +56,48 @@ func (a *Applier) learn(ctx context.Context, s *plan.State, need plan.Fact, p pl
 		if former, ok := errors.AsType[owned.FormerError](p.Err); ok {
 			s.Gone, err = s.Owner.IsGone(ctx, former.Mark)
 		}
+	case plan.BuiltByOne:
+		err = requireOneBuilder(ctx, s.Desired)
 	case plan.PaceOfWrites:
 		s.Paced, s.Delay = p.Paths, a.slowDown(s.Desired, s.Live, p.Paths)
-		if s.Delay == nil && p.Verb != plan.DoBind && s.Options.Recreate && !a.Recreations.Has(s.Desired, s.Live) {
+		if s.Delay == nil && p.Verb != plan.DoBind && p.Verb != plan.DoTakeBack && s.Options.Recreate && !a.Recreations.Has(s.Desired, s.Live) {
 			s.Delay = a.SlowDownByName(s.Owner, s.Kind, s.Live, memory.Recreation, s.Sum)
 		}
 	}
 	s.Known[need] = err == nil
 	return err
+}
+
+// leaveGrownClaim leaves out the storage that a claim requests, while the live claim requests more and the request is not ours: somebody else
+// has let it grow. Sent as it is live, the request would be ours too, and conflict with the next apply of the other manager. A request of
+// ours is sent, also if it is smaller now: the API server accepts it after an expansion that has failed.
+func leaveGrownClaim(ctx context.Context, d *owned.Desired, live client.Object) error {
+	grown, err := feature.IsGrownClaim(d, live)
+	if !grown || err != nil {
+		return err
+	}
+	if len(live.GetManagedFields()) == 0 { // the cache may be configured to drop them
+		if live, err = d.ReadLive(ctx); err != nil {
+			return fmt.Errorf("read %s: %w", d, err)
+		}
+	}
+	if !plan.RequestsStorage(d, live) {
+		d.Object = feature.WithoutRequest(d.Object)
+	}
+	return nil
+}
+
+// requireOneBuilder returns an error if another step builds the object too.
+func requireOneBuilder(ctx context.Context, d *owned.Desired) error {
+	pass := passcontext.FromContext(ctx)
+	if pass == nil {
+		return nil
+	}
+	running, other := pass.OtherBuilderOf(ctx, d.Kind.GVK.GroupKind(), d.Key())
+	if other == "" {
+		return nil
+	}
+	return fmt.Errorf("%s is built by two steps, %q and %q, which would overwrite each other: build it in one of them, or give the objects different names", d, running, other)
 }
 
 // execute does what was planned for a live object. It returns done as false if something else has to be done after it.
@@ -86,8 +125,8 @@ func (a *Applier) execute(ctx context.Context, s *plan.State, p plan.Plan) (resu
 		return Result{}, true, former.WaitingError
 	case plan.DoRefuse:
 		return Result{}, true, a.Refuse(ctx, d, p.Err)
-	case plan.DoBind:
-		if s.Live, err = a.Unreference(ctx, d.Owner, d.Kind, s.Live, d.Binding); err == nil {
+	case plan.DoBind, plan.DoTakeBack:
+		if s.Live, err = a.rebind(ctx, d.Owner, d.Kind, s.Live, d.Binding, cmp.Or(p.Adopts, d.Owner.Reference.UID)); err == nil {
 			a.Children.CountWrite(d, s.Live.GetUID(), p.Paths, a.Clock.Now())
 			a.Report(ctx, d.Owner, d.Kind, s.Live, report.OutcomeApplied, p.Paths)
 		}
@@ -104,6 +143,12 @@ func (a *Applier) execute(ctx context.Context, s *plan.State, p plan.Plan) (resu
 // applyDesired applies an object, and does what follows from the answer.
 func (a *Applier) applyDesired(ctx context.Context, s *plan.State, p plan.Plan) (Result, error) {
 	d, last := s.Desired, record.LastAppliedOf(s.Live)
+	if err := a.Children.Refusal(d, s.Live, a.Clock.Now()); err != nil {
+		return Result{}, err
+	}
+	if known, _ := a.Children.DetailsOf(s.Live.GetUID()); known.Admitted != nil {
+		d.Admitted = plan.StillAdmitted(d, s.Live, known.Admitted)
+	}
 	d.Rewritten, d.ResetsOrder = last.Rewritten, d.Order == 0 && record.OrderOf(s.Live) != 0
 	live, err := write.TakeOver(ctx, d, s.Live)
 	if err != nil {
@@ -123,8 +168,13 @@ func (a *Applier) applyDesired(ctx context.Context, s *plan.State, p plan.Plan) 
 		answer, err = a.RecoverFrom(ctx, d, err)
 	}
 	if err != nil {
+		if plan.IsInvalid(err) {
+			a.Children.SetRefused(d, before, a.Clock.Now(), err)
+		}
 		return Result{}, write.WithSizeRemedy(err)
 	}
+	a.Children.SetAccepted(answer.GetUID())
+	a.Children.SetAdmitted(answer.GetUID(), d.Admitted)
 	a.Children.CountWrite(d, answer.GetUID(), p.Paths, a.Clock.Now())
 	answer = a.remember(ctx, d, answer)
 	paths := p.Paths

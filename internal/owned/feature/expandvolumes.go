@@ -110,6 +110,36 @@ func Growth(d *owned.Desired, live client.Object) ([]VolumeGrowth, error) {
 	return grown, nil
 }
 
+// WithFormerSizes returns a StatefulSet whose claim templates request what they requested before they grew.
+func WithFormerSizes(obj client.Object, grown []VolumeGrowth) (client.Object, error) {
+	obj = obj.DeepCopyObject().(client.Object)
+	switch obj := obj.(type) {
+	case *appsv1.StatefulSet:
+		for i := range obj.Spec.VolumeClaimTemplates {
+			template := &obj.Spec.VolumeClaimTemplates[i]
+			if g := slices.IndexFunc(grown, func(g VolumeGrowth) bool { return g.Template == template.Name }); g >= 0 {
+				template.Spec.Resources.Requests[corev1.ResourceStorage] = grown[g].From
+			}
+		}
+	case *unstructured.Unstructured:
+		templates, _, err := unstructured.NestedSlice(obj.Object, "spec", "volumeClaimTemplates")
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range templates {
+			template, _ := item.(map[string]any)
+			name, _, _ := unstructured.NestedString(template, "metadata", "name") // one without a name is refused
+			if g := slices.IndexFunc(grown, func(g VolumeGrowth) bool { return g.Template == name }); g >= 0 {
+				if err := unstructured.SetNestedField(template, grown[g].From.String(), "spec", "resources", "requests", "storage"); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return obj, unstructured.SetNestedSlice(obj.Object, templates, "spec", "volumeClaimTemplates")
+	}
+	return obj, nil
+}
+
 // The kinds that are read beside a StatefulSet.
 var (
 	ClaimKind = corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"hash/maphash"
+	"strconv"
 	"sync"
 	"time"
 
@@ -42,7 +43,22 @@ type ChildDetails struct {
 	loop *writeLoop
 	// orphanSince is when the child was first seen to belong to a former owner.
 	orphanSince time.Time
+	// Admitted are fields that were sent as they are live, see [owned.Admitted].
+	Admitted *owned.Admitted
+	// refused is the last write that the API server refused as invalid. It is nil after one that it has accepted.
+	refused *refusedWrite
 }
+
+// refusedWrite is a write that the API server refused.
+type refusedWrite struct {
+	desired owned.Sum
+	version string // see versionOf
+	at      time.Time
+	err     error
+}
+
+// refusalDelay is the delay before a refused write is sent again. Package reconcile looks again after as long.
+const refusalDelay = 10 * time.Minute
 
 // NewChildren returns a memory that counts rewritten differences in the metrics.
 func NewChildren(m *report.Metrics, v *versions.Epoch) *Children {
@@ -69,7 +85,7 @@ func (m *Children) Change(uid types.UID, f func(*ChildDetails)) {
 		record.details = &ChildDetails{}
 	}
 	f(record.details)
-	if d := record.details; d.Rewritten == nil && d.loop == nil && d.orphanSince.IsZero() {
+	if d := record.details; d.Rewritten == nil && d.loop == nil && d.orphanSince.IsZero() && d.Admitted == nil && d.refused == nil {
 		record.details = nil
 	}
 	if record == (rememberedChild{}) {
@@ -136,6 +152,47 @@ func (m *Children) SetRewritten(kind string, uid types.UID, differences []compar
 		d.kind, d.Rewritten = kind, differences
 		m.count(d, 1)
 	})
+}
+
+// SetAdmitted remembers the fields that were sent as they are live, or forgets them for nil.
+func (m *Children) SetAdmitted(uid types.UID, admitted *owned.Admitted) {
+	if known, found := m.DetailsOf(uid); admitted == nil && (!found || known.Admitted == nil) {
+		return
+	}
+	m.Change(uid, func(d *ChildDetails) { d.Admitted = admitted })
+}
+
+// SetRefused remembers that the API server has refused to write a child.
+func (m *Children) SetRefused(d *owned.Desired, live client.Object, now time.Time, err error) {
+	if live.GetUID() != "" {
+		m.Change(live.GetUID(), func(c *ChildDetails) { c.refused = &refusedWrite{d.Sum, versionOf(live), now, err} })
+	}
+}
+
+// SetAccepted forgets that the API server has refused to write a child.
+func (m *Children) SetAccepted(uid types.UID) {
+	if known, found := m.DetailsOf(uid); found && known.refused != nil {
+		m.Change(uid, func(d *ChildDetails) { d.refused = nil })
+	}
+}
+
+// Refusal returns the error with which the API server has refused this write a moment ago, and nil if the write may be sent: it is another
+// one, somebody has changed the live object since, or the refusal is old.
+func (m *Children) Refusal(d *owned.Desired, live client.Object, now time.Time) error {
+	known, found := m.DetailsOf(live.GetUID())
+	if r := known.refused; found && r != nil && r.desired == d.Sum && r.version == versionOf(live) && now.Sub(r.at) < refusalDelay {
+		return r.err
+	}
+	return nil
+}
+
+// versionOf returns the version of what somebody desires of a live object: the status does not count. Kinds without a generation have the
+// resource version.
+func versionOf(live client.Object) string {
+	if generation := live.GetGeneration(); generation > 0 {
+		return strconv.FormatInt(generation, 10)
+	}
+	return live.GetResourceVersion()
 }
 
 func (m *Children) count(d *ChildDetails, by float64) {

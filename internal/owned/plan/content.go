@@ -43,6 +43,7 @@ func ToSend(d *owned.Desired, method record.Method) client.Object {
 	if d.Owner.Set != "" {
 		annotations[record.Set] = d.Owner.Set
 	}
+	annotations[record.OwnerName] = d.Owner.ObjectName().String()
 	if d.Owner.BuiltFrom != nil {
 		if hash := d.Owner.BuiltFrom.Hash(d.Reads); hash != "" {
 			annotations[record.BuiltFrom] = hash

@@ -76,6 +76,21 @@ func isOurs(d *owned.Desired, entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == string(d.Owner.FieldManager) && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }
 
+// RequestsStorage reports whether we have written the storage that a live claim requests, and nobody has changed it since.
+func RequestsStorage(d *owned.Desired, claim client.Object) bool {
+	return isWrittenBy(claim, fieldpath.MakePathOrDie("spec", "resources", "requests", "storage"), func(manager string) bool {
+		return manager == string(d.Owner.FieldManager)
+	})
+}
+
+// isWrittenBy reports whether a field manager has written a field.
+func isWrittenBy(live client.Object, path fieldpath.Path, is func(manager string) bool) bool {
+	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		set, err := fieldSet(entry)
+		return err == nil && is(entry.Manager) && set.Has(path)
+	})
+}
+
 func fieldSet(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	set := &fieldpath.Set{}
 	if entry.FieldsV1 == nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,6 +26,7 @@ const (
 	DoRemove   Verb = "delete it: a former owner has left it"
 	DoCollect  Verb = "delete it in place of the garbage collector: a former owner controls it"
 	DoBind     Verb = "take the owner reference off, and mark it"
+	DoTakeBack Verb = "replace the owner reference to a former owner"
 	DoApply    Verb = "apply it"
 	DoExpand   Verb = "replace it by one with larger volumes"
 	DoRefuse   Verb = "recreate it, or report that a field cannot be dropped"
@@ -50,6 +52,7 @@ type Fact string
 const (
 	OwnerIsAlive  Fact = "whether the owner is as the API server has it"
 	FormerIsGone  Fact = "whether the former owner that the mark names is gone"
+	BuiltByOne    Fact = "whether no other step builds the object too"
 	PaceOfWrites  Fact = "whether a write has to wait, because another writer undoes it again and again"
 	RestIsApplied Fact = "whether the volumes are done, so that the rest of the object can be applied"
 )
@@ -69,7 +72,7 @@ type State struct {
 type Stage func(s *State, p Plan) Plan
 
 // Stages are all stages, in the order in which they decide. A stage can replace what earlier ones have planned.
-var Stages = []Stage{leaveOthers, bind, CompareLive, holdBack, slowDown, checkDesired, expand}
+var Stages = []Stage{leaveOthers, bind, CompareLive, requireOneBuilder, holdBack, slowDown, checkDesired, expand}
 
 // Decide returns what to do next. It is pure.
 func Decide(stages []Stage, s *State) (p Plan) {
@@ -94,6 +97,9 @@ func (s *State) Missing(p Plan) (Fact, bool) {
 func leaveOthers(s *State, p Plan) Plan {
 	err := s.Owner.MayWrite(s.Desired, s.Live)
 	if orphan, ok := errors.AsType[owned.OrphanError](err); ok {
+		if orphan.Restored {
+			return Plan{Verb: DoTakeBack, Paths: "metadata.ownerReferences", Adopts: orphan.Former, Needs: []Fact{OwnerIsAlive, BuiltByOne}}
+		}
 		return Plan{Verb: DoCollect, Err: orphan}
 	}
 	former, ok := errors.AsType[owned.FormerError](err)
@@ -124,7 +130,11 @@ func leaveOthers(s *State, p Plan) Plan {
 // bind gives an object the owner reference or the mark. An apply cannot take a reference off that another field manager has
 // written too.
 func bind(s *State, p Plan) Plan {
-	if s.ChangesBinding(s.Live) {
+	if p.Verb == DoTakeBack {
+		return p
+	}
+	isRestored := s.Options.AdoptRestored && metav1.GetControllerOfNoCopy(s.Live) == nil && !s.Owner.IsMarkedBy(s.Live, s.Kind.GVK.GroupKind())
+	if s.ChangesBinding(s.Live) || isRestored {
 		p.Needs = append(p.Needs, OwnerIsAlive)
 	}
 	if s.Binding != owned.ByReference && owned.RefersTo(s.Live, s.Owner.Reference.UID) {
@@ -158,6 +168,14 @@ func CompareLive(s *State, p Plan) Plan {
 	p.Verb = DoNothing
 	if err := SilentRefusal(s.Desired, s.Live); err != nil {
 		p.Verb, p.Err = DoRefuse, err
+	}
+	return p
+}
+
+// requireOneBuilder makes sure that no other step undoes what is about to be written.
+func requireOneBuilder(_ *State, p Plan) Plan {
+	if p.Verb == DoApply || p.Verb == DoBind || p.Verb == DoRefuse {
+		p.Needs = append(p.Needs, BuiltByOne)
 	}
 	return p
 }
@@ -198,7 +216,7 @@ func holdBack(s *State, p Plan) Plan {
 
 // slowDown delays a write that another writer undoes again and again.
 func slowDown(s *State, p Plan) Plan {
-	if p.Verb != DoApply && p.Verb != DoBind {
+	if p.Verb != DoApply && p.Verb != DoBind && p.Verb != DoTakeBack {
 		return p
 	}
 	if s.Paced == p.Paths && s.Delay != nil {

@@ -64,7 +64,7 @@ func TestDecide(t *testing.T) {
 		"AsDesired": {reason: "Nothing differs.", given: func(*planned) {}, want: DoNothing},
 		"Drift": {
 			reason: "Another writer has changed a field.", given: func(p *planned) { p.live.Data["colour"] = "blue" },
-			want: DoApply, paths: "data[colour]", needs: []Fact{PaceOfWrites},
+			want: DoApply, paths: "data[colour]", needs: []Fact{BuiltByOne, PaceOfWrites},
 		},
 		"Rewritten": {
 			reason: "The API server answered our last write with the same difference.",
@@ -73,16 +73,16 @@ func TestDecide(t *testing.T) {
 		"RewrittenOtherwise": {
 			reason: "The value is another one than in the answer to our last write.",
 			given:  func(p *planned) { p.live.Data["colour"], p.Rewritten = "green", rewritten },
-			want:   DoApply, paths: "data[colour]", needs: []Fact{PaceOfWrites},
+			want:   DoApply, paths: "data[colour]", needs: []Fact{BuiltByOne, PaceOfWrites},
 		},
 		"SentOtherwise": {
 			reason: "The live object covers what is desired, and was written for something else.",
 			given:  func(p *planned) { p.live.Annotations[record.Applied] = "v1:applied:0" },
-			want:   DoApply, paths: "metadata", needs: []Fact{PaceOfWrites},
+			want:   DoApply, paths: "metadata", needs: []Fact{BuiltByOne, PaceOfWrites},
 		},
 		"AnotherSet": {
 			reason: "Two steps build the same object.", given: func(p *planned) { p.live.Annotations[record.Set] = "other" },
-			want: DoApply, paths: "metadata.annotations[opblocks.dev/set], by another step that builds the same object", needs: []Fact{PaceOfWrites},
+			want: DoApply, paths: "metadata.annotations[opblocks.dev/set], by another step that builds the same object", needs: []Fact{BuiltByOne, PaceOfWrites},
 		},
 		"Delayed": {
 			reason: "Another writer changes it back again and again.",
@@ -100,7 +100,7 @@ func TestDecide(t *testing.T) {
 		},
 		"HeldAndRepaired": {
 			reason: "Drift is repaired all the same.", given: func(p *planned) { p.live.Data["colour"], p.Desired.Hold = "blue", "Service shop/web" },
-			want: DoApply, paths: "data[colour]", needs: []Fact{PaceOfWrites},
+			want: DoApply, paths: "data[colour]", needs: []Fact{BuiltByOne, PaceOfWrites},
 		},
 		"Foreign": {
 			reason: "It has another controller.", given: func(p *planned) { p.live.OwnerReferences[0].UID, p.live.OwnerReferences[0].Name = "x", "x" },
@@ -128,11 +128,11 @@ func TestDecide(t *testing.T) {
 				p.marks("former", true)
 				p.Options.AdoptRetained, p.Binding, p.Known[FormerIsGone], p.Gone = true, owned.ByRetention, true, true
 			},
-			want: DoApply, paths: "metadata", needs: []Fact{OwnerIsAlive, PaceOfWrites},
+			want: DoApply, paths: "metadata", needs: []Fact{OwnerIsAlive, BuiltByOne, PaceOfWrites},
 		},
 		"ToBeMarked": {
 			reason: "The reference is taken off before anything else.", given: func(p *planned) { p.Binding = owned.ByMark },
-			want: DoBind, paths: "metadata.ownerReferences", needs: []Fact{OwnerIsAlive, PaceOfWrites},
+			want: DoBind, paths: "metadata.ownerReferences", needs: []Fact{OwnerIsAlive, BuiltByOne, PaceOfWrites},
 		},
 		"Duplicate": {
 			reason: "The API server would refuse every later apply.",
@@ -146,7 +146,7 @@ func TestDecide(t *testing.T) {
 		},
 		"LargerVolumes": {
 			reason: "The claim template of a StatefulSet is immutable.", given: func(p *planned) { p.claims("1Gi", "2Gi"); p.knowsPace() },
-			want: DoExpand, paths: "spec.volumeClaimTemplates[0].spec.resources.requests[storage]", needs: []Fact{PaceOfWrites},
+			want: DoExpand, paths: "spec.volumeClaimTemplates[0].spec.resources.requests[storage]", needs: []Fact{BuiltByOne, PaceOfWrites},
 		},
 		"SmallerVolumes": {reason: "Volumes cannot shrink.", given: func(p *planned) { p.claims("2Gi", "1Gi"); p.knowsPace() }, want: DoReturn, says: "volumes cannot shrink"},
 	}
@@ -187,7 +187,8 @@ func TestMissing(t *testing.T) {
 
 // knowsPace adds the fact that nothing delays the write that is planned without it.
 func (p *planned) knowsPace() {
-	p.Paced, p.Known[PaceOfWrites] = Decide(Stages, p.State).Paths, true
+	p.Known[BuiltByOne], p.Known[PaceOfWrites] = true, true
+	p.Paced = Decide(Stages, p.State).Paths
 }
 
 // claims makes a StatefulSet of the objects whose claim template requests this storage.

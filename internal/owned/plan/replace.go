@@ -27,7 +27,10 @@ func Tree(d *owned.Desired, method record.Method) (map[string]any, error) {
 		return nil, fmt.Errorf("%s: %w", d, err)
 	}
 	tree := map[string]any{}
-	return tree, utiljson.Unmarshal(body, &tree)
+	if err := utiljson.Unmarshal(body, &tree); err != nil || method != record.ByApply {
+		return tree, err
+	}
+	return withAdmitted(d, tree)
 }
 
 // MergeInto returns what a server-side apply makes of the live object: merged with what is sent, and without what was

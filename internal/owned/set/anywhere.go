@@ -21,7 +21,7 @@ import (
 func (s *Set) validateAnywhere(ctx context.Context, o *owned.Owner, d *owned.Declared) error {
 	obj, k := d.Object, d.Kind
 	if obj.GetName() == "" {
-		return fmt.Errorf("%s has no name: set one", k.GVK.Kind)
+		return owned.ErrNoName(k)
 	}
 	namespaced, known, err := s.Applier.IsNamespaced(o, k, obj)
 	switch {
@@ -34,6 +34,9 @@ func (s *Set) validateAnywhere(ctx context.Context, o *owned.Owner, d *owned.Dec
 			return fmt.Errorf("%s has no namespace, and its owner %s is cluster-scoped: set a namespace", k.Describe(obj), o)
 		}
 		obj.SetNamespace(o.Namespace)
+	}
+	if err := o.CheckIsAnother(k, obj); err != nil {
+		return err
 	}
 	if !s.covers(ctx, s.Known().sampleOf(k.GVK), k.GVK, client.ObjectKeyFromObject(obj)) {
 		return fmt.Errorf("%s is in a namespace that the operator's cache does not cover, so no event of it would arrive: "+

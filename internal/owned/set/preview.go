@@ -115,7 +115,7 @@ func (v *walk) object(i int, d *owned.Declared, after string) {
 	if p.Changes() && after != "" {
 		p.After = after + " is ready"
 	}
-	if state := &v.States[i]; state.NotReady == "" && (err != nil || p.Changes() || !v.isReady(d)) {
+	if state := &v.States[i]; state.NotReady == "" && (err != nil || p.Changes() || !v.isReady(d) && !isUsableClaim(d)) {
 		state.NotReady = d.Kind.Describe(d.Object)
 	}
 	v.add(p.Change, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -148,9 +149,13 @@ func (r *Reconciliation) Add(obj client.Object) {
 	if _, untyped := child.Sample.(*unstructured.Unstructured); untyped {
 		obj.GetObjectKind().SetGroupVersionKind(r.Kinds[r.building].GVK)
 	}
+	binding := child.Options.BindingFor(r.Object)
+	if binding != owned.ByReference {
+		r.owner.HideFromApplications(r.Kinds[r.building].GVK.GroupKind(), obj)
+	}
 	r.objects = append(r.objects, owned.Declared{
 		Kind: r.Kinds[r.building], Object: obj, Options: &child.Options,
-		Binding: child.Options.BindingFor(r.Object), Builder: r.Set.kinds.Load().Builders[r.building], Order: r.Set.order.Rank[r.building],
+		Binding: binding, Builder: r.Set.kinds.Load().Builders[r.building], Order: r.Set.order.Rank[r.building],
 	})
 }
 
@@ -163,13 +168,24 @@ func (r *Reconciliation) check(j int) {
 		d.Err = r.Set.Applier.ValidateOne(r.owner, d.Kind, d.Object)
 	}
 	if d.Err != nil {
+		d.Err = fmt.Errorf("%w (%s builds it)", d.Err, functionOf(r, j))
 		return
 	}
 	if other := r.indexOf(j); other >= 0 {
-		d.Err = fmt.Errorf("%s is desired twice: give each child a name of its own", d.Kind.Describe(d.Object))
-		r.objects[other].Err = d.Err
+		d.Err = errReportedOnce
+		r.objects[other].Err = fmt.Errorf("%s is desired twice: give each child a name of its own (%s and %s build it)",
+			d.Kind.Describe(d.Object), functionOf(r, other), functionOf(r, j))
 	}
 }
+
+// functionOf returns the name of the function that has built object j, for messages.
+func functionOf(r *Reconciliation, j int) string {
+	i := slices.IndexFunc(r.States, func(s ChildState) bool { return s.from <= j && j < s.to })
+	return path.Base(r.Set.Children[i].function)
+}
+
+// errReportedOnce is the error of an object that has the name of an earlier one, which has the error for both.
+var errReportedOnce = errors.New("an earlier object has the same name")
 
 // indexOf returns the index of an earlier object that has the same kind and name as object j, or -1.
 func (r *Reconciliation) indexOf(j int) int {
@@ -194,6 +210,9 @@ func (r *Reconciliation) indexOf(j int) int {
 func (r *Reconciliation) fail(i int, subject string, err error) {
 	if r.States[i].NotReady == "" {
 		r.States[i].NotReady = subject
+	}
+	if errors.Is(err, errReportedOnce) {
+		return
 	}
 	wait, ok := errors.AsType[*owned.WaitingError](err)
 	if !ok {

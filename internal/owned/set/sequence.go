@@ -4,12 +4,12 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/opblocks/opblocks/internal/owned/feature"
-
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/feature"
 	"github.com/opblocks/opblocks/internal/owned/report"
 	"github.com/opblocks/opblocks/internal/owned/write"
 )
@@ -100,10 +100,23 @@ func (r *Reconciliation) conclude() {
 			if child.Options.IfServed {
 				err = r.Set.Served.CheckRefusal(d, err)
 			}
-			r.fail(b.child, d.Kind.Describe(d.Object), err)
+			holds := d.Kind.Describe(d.Object)
+			if isUsableClaim(d) {
+				holds = ""
+			}
+			r.fail(b.child, holds, err)
 		}
 	}
 	r.begun = r.begun[:0]
+}
+
+// isUsableClaim reports whether a claim exists that others need not wait for: it may be bound only when a pod uses it.
+func isUsableClaim(d *owned.Declared) bool {
+	if d.Live == nil || d.Kind.GVK != feature.ClaimKind || d.Options.ReadyCondition != "" {
+		return false
+	}
+	phase, err := feature.PhaseOf(d.Live)
+	return err == nil && phase != corev1.ClaimLost
 }
 
 // concludeObject returns nil if an object is ready.

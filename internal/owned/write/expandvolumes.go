@@ -24,44 +24,27 @@ import (
 // AcceptsRest asks the API server by a dry run whether it would accept the change if the claim templates requested what they
 // request now.
 func AcceptsRest(ctx context.Context, d *owned.Desired, live *unstructured.Unstructured, grown []feature.VolumeGrowth) (bool, error) {
-	want, err := plan.Tree(d, record.ByApply)
-	if err != nil {
-		return false, err
-	}
-	templates, _, err := unstructured.NestedSlice(want, "spec", "volumeClaimTemplates")
-	if err != nil {
-		return false, fmt.Errorf("claim templates of %s: %w", d, err)
-	}
-	for _, item := range templates {
-		template, _ := item.(map[string]any)
-		name, _, _ := unstructured.NestedString(template, "metadata", "name") // one without a name is refused
-		i := slices.IndexFunc(grown, func(g feature.VolumeGrowth) bool { return g.Template == name })
-		if i < 0 {
-			continue
-		}
-		if err := unstructured.SetNestedField(template, grown[i].From.String(), "spec", "resources", "requests", "storage"); err != nil {
+	rest := *d
+	for _, obj := range []*client.Object{&rest.Object, &rest.Full} {
+		var err error
+		if *obj, err = feature.WithFormerSizes(*obj, grown); err != nil {
 			return false, fmt.Errorf("claim templates of %s: %w", d, err)
 		}
 	}
-	object := &unstructured.Unstructured{Object: want}
-	if err := unstructured.SetNestedSlice(want, templates, "spec", "volumeClaimTemplates"); err != nil {
-		return false, fmt.Errorf("claim templates of %s: %w", d, err)
+	_, err := ServerSideApply(ctx, &rest, live, client.DryRunAll)
+	if !plan.IsInvalid(err) {
+		return err == nil, err
 	}
-	object.SetGroupVersionKind(d.Kind.GVK)
-	object.SetUID(live.GetUID())
-	object.SetResourceVersion(live.GetResourceVersion())
-	body, err := object.MarshalJSON()
+	asCreated, err := PostDryRun(ctx, &rest, "")
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", d, err)
+		return false, ignoreInvalid(err)
 	}
-	_, err = applyPatch(ctx, d, body, d.Owner.FieldManager, client.DryRunAll)
-	switch err = owned.LostRaceAsConflict(err); {
-	case plan.IsInvalid(err):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("apply %s: %w", d, WithoutValues(err))
+	why, err := plan.Examine(&rest, live, asCreated)
+	if err != nil {
+		return false, err
 	}
-	return true, nil
+	answer, err := KeepAdmitted(ctx, &rest, live, why, client.DryRunAll)
+	return answer != nil, err
 }
 
 // GrowClaims lets all claims of a StatefulSet grow that request less. They are found by the selector, whose labels the

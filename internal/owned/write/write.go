@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -60,7 +61,7 @@ func ApplyTo(ctx context.Context, d *owned.Desired, live client.Object) (answer,
 // The UID and the resource version are preconditions, so that the apply neither creates an object nor writes one that
 // has got another owner.
 func ServerSideApply(ctx context.Context, d *owned.Desired, live client.Object, options ...client.PatchOption) (client.Object, error) {
-	body, err := d.Kind.Comparer.AppendApply(nil, plan.ToSend(d, record.ByApply), d.Kind.GVK, string(live.GetUID()), live.GetResourceVersion())
+	body, err := bodyOf(d, live)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", d, err)
 	}
@@ -74,6 +75,22 @@ func ServerSideApply(ctx context.Context, d *owned.Desired, live client.Object, 
 		return nil, fmt.Errorf("apply %s: %w", d, WithoutValues(duplicateNodePortAsInvalid(unknownFieldAsInvalid(owned.LostRaceAsConflict(err)))))
 	}
 	return answer, nil
+}
+
+// bodyOf returns what is applied to a live object.
+func bodyOf(d *owned.Desired, live client.Object) ([]byte, error) {
+	if d.Admitted == nil {
+		return d.Kind.Comparer.AppendApply(nil, plan.ToSend(d, record.ByApply), d.Kind.GVK, string(live.GetUID()), live.GetResourceVersion())
+	}
+	tree, err := plan.Tree(d, record.ByApply)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{Object: tree}
+	object.SetGroupVersionKind(d.Kind.GVK)
+	object.SetUID(live.GetUID())
+	object.SetResourceVersion(live.GetResourceVersion())
+	return object.MarshalJSON()
 }
 
 // withoutNulls returns what is applied without the nulls that a refusal names, or nil if it names none. A null of a field that is

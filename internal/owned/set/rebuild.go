@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned"
@@ -90,4 +92,42 @@ func impure(subject, difference string, err error) error {
 		return errors.New(message)
 	}
 	return fmt.Errorf("%s: %w", message, err)
+}
+
+// Builds reports whether a set builds an object of this name for an owner. It calls the functions that build objects of that kind,
+// and changes nothing. It reports false unless it is certain: an input may miss an object, a child may be built from a live one, or a
+// function may panic, which the pass over that owner reports.
+func Builds(ctx context.Context, s *Set, c client.Client, obj client.Object, kind schema.GroupKind, name types.NamespacedName) (builds bool) {
+	defer func() { builds = recover() == nil && builds }()
+	kinds, err := s.KindsIn(c.Scheme())
+	if s.err() != nil || err != nil {
+		return false
+	}
+	var r *Reconciliation
+	for i, child := range s.Children {
+		if kinds[i].GVK.GroupKind() != kind || child.liveInput() != nil {
+			continue
+		}
+		if r == nil {
+			o, err := s.ownerOf(obj.DeepCopyObject().(client.Object), c)
+			if err != nil {
+				return false
+			}
+			ctx = passcontext.NewContext(passcontext.WithoutFaults(ctx), nil) // nothing of it is a part of the pass
+			if r, err = newReconciliation(ctx, s, c, &o); err != nil {
+				return false
+			}
+			r.readsAnew = true
+			if s.ifServed {
+				defer r.acquireServed()()
+			}
+		}
+		r.build(i)
+		for j := r.States[i].from; j < r.States[i].to; j++ {
+			if client.ObjectKeyFromObject(r.objects[j].Object) == name {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -1,0 +1,56 @@
+package owned
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// A deployment tool such as Argo CD may take each object with the label app.kubernetes.io/instance for a part of the application that the
+// label names. It deletes such an object if the application does not declare it, unless the object has an owner reference. A custom resource
+// often has the name of its application, and the builders give that label to its children. So a child without an owner reference does not
+// get the label. If other objects select the child by its labels, it keeps the label, and the annotation of Argo CD says that it stays.
+
+const (
+	// InstanceLabel is the recommended label for the name of an application's instance.
+	InstanceLabel = "app.kubernetes.io/instance"
+	syncOptions   = "argocd.argoproj.io/sync-options" // a list that is separated by commas
+	neverPrune    = "Prune=false"
+)
+
+// selectedKinds are the kinds whose own labels others select: Services and policies, monitors of Services, claims, and network policies.
+var selectedKinds = map[schema.GroupKind]bool{{Kind: "Pod"}: true, {Kind: "Service"}: true, {Kind: "PersistentVolume"}: true, {Kind: "Namespace"}: true}
+
+// HideFromApplications changes the labels and the annotations of an object without an owner reference, so that no deployment tool deletes it
+// for an application with the owner's name. It leaves the maps alone, which the user may share with a selector.
+func (o *Owner) HideFromApplications(kind schema.GroupKind, obj client.Object) {
+	if obj.GetLabels()[InstanceLabel] != LabelValue(o.Reference.Name) {
+		return
+	}
+	if !selectedKinds[kind] {
+		labels := maps.Clone(obj.GetLabels())
+		delete(labels, InstanceLabel)
+		obj.SetLabels(labels)
+		return
+	}
+	options := strings.FieldsFunc(obj.GetAnnotations()[syncOptions], func(r rune) bool { return r == ',' || r == ' ' })
+	if !slices.ContainsFunc(options, func(option string) bool { return strings.HasPrefix(option, "Prune=") }) {
+		SetAnnotation(obj, syncOptions, strings.Join(append(options, neverPrune), ","))
+	}
+}
+
+// LabelValue returns a label value for the name of an object: see [ownedresources.LabelValue].
+func LabelValue(name string) string {
+	if len(name) < validation.LabelValueMaxLength {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	hash := hex.EncodeToString(sum[:5])
+	return name[:validation.LabelValueMaxLength-len(hash)-1] + "-" + hash
+}

@@ -1,0 +1,263 @@
+package plan
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// Admission may change an object when it is created: it extends a node selector, names a mirror in an image, or sets the storage class of a
+// claim template. In a Pod, a Job and a StatefulSet most of these fields cannot be changed afterwards. An apply of what is desired would
+// undo them, so the API server refuses it, together with every other change of the object.
+//
+// A dry run of a creation shows what admission makes of the object. A field of the live object that the apply would change, and that the
+// dry run shows as it is live, was not changed by us: it is sent as it is live. A field that the dry run shows in another way is a new wish.
+
+// Refused is what is known of an apply that the API server has refused.
+type Refused struct {
+	Admitted *owned.Admitted // the fields that are to be sent as they are live, or nil if there are none
+	wishes   []string        // the other fields that the apply would change
+}
+
+// Examine finds out why the API server has refused an apply. asCreated is what the API server would make of the object if it was created now,
+// or nil if that is not known.
+func Examine(d *owned.Desired, live *unstructured.Unstructured, asCreated client.Object) (*Refused, error) {
+	want, err := Tree(d, record.ByApply)
+	if err != nil {
+		return nil, err
+	}
+	have, err := comparableTree(d.Kind, live)
+	if err != nil {
+		return nil, fmt.Errorf("fields of %s: %w", d, err)
+	}
+	if asCreated == nil {
+		return &Refused{wishes: namesOf(changedBy(d, live, want))}, nil
+	}
+	created, err := comparableTree(d.Kind, asCreated)
+	if err != nil {
+		return nil, fmt.Errorf("fields of %s: %w", d, err)
+	}
+	trees, err := typedTrees(d.Kind, have, created)
+	if err != nil { // the live object has fields of a newer API server, which the schema lacks
+		return &Refused{}, nil
+	}
+	difference, err := trees[0].Compare(trees[1])
+	if err != nil {
+		return &Refused{}, nil
+	}
+	changed, unlike := changedBy(d, live, want), difference.Modified.Union(difference.Removed)
+	values := map[string]any{}
+	if kept := changed.Difference(unlike); !kept.Empty() {
+		if values, err = treeOf(trees[0].ExtractItems(kept, typed.WithAppendKeyFields())); err != nil {
+			return nil, fmt.Errorf("fields of %s: %w", d, err)
+		}
+	}
+	keepTolerations(d, live, want, values)
+	r := &Refused{wishes: namesOf(changed.Intersection(unlike))}
+	if len(values) > 0 {
+		r.Admitted = &owned.Admitted{Values: values, Wish: want}
+	}
+	return r, nil
+}
+
+// Explain adds to a refusal that names only the whole spec the fields that the apply would change.
+func (r *Refused) Explain(refusal error) error {
+	var status apierrors.APIStatus
+	if len(r.wishes) == 0 || !errors.As(refusal, &status) || status.Status().Details == nil {
+		return refusal
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field != "spec" && cause.Field != "spec.template" {
+			return refusal
+		}
+	}
+	const most = 3
+	names := r.wishes
+	if len(names) > most {
+		names = append(names[:most:most], "…")
+	}
+	return fmt.Errorf("%w (the apply would change %s)", refusal, strings.Join(names, ", "))
+}
+
+// namesOf returns the paths of fields.
+func namesOf(fields *fieldpath.Set) (names []string) {
+	fields.Iterate(func(path fieldpath.Path) { names = append(names, strings.TrimPrefix(path.String(), ".")) })
+	return names
+}
+
+// comparableTree returns an object as a tree. If the kind has a Go type, all objects take the way through it: the API server leaves out zeros that
+// the tree of a Go type has. It also shows the kinds of the claim templates of a StatefulSet that is stored, and not of a dry run.
+func comparableTree(k *owned.Kind, obj client.Object) (map[string]any, error) {
+	if u, untyped := obj.(*unstructured.Unstructured); untyped && k.Type != reflect.TypeFor[unstructured.Unstructured]() {
+		same := reflect.New(k.Type).Interface().(client.Object)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, same); err != nil {
+			return nil, err
+		}
+		obj = same
+	}
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, err
+	}
+	templates, found, err := unstructured.NestedSlice(tree, "spec", "volumeClaimTemplates")
+	if !found || err != nil {
+		return tree, nil // a kind without claim templates
+	}
+	for _, template := range templates {
+		if fields, ok := template.(map[string]any); ok {
+			delete(fields, "apiVersion")
+			delete(fields, "kind")
+		}
+	}
+	spec := maps.Clone(tree["spec"].(map[string]any))
+	spec["volumeClaimTemplates"] = templates
+	tree = maps.Clone(tree)
+	tree["spec"] = spec
+	return tree, nil
+}
+
+func typedTrees(k *owned.Kind, trees ...map[string]any) (values []*typed.TypedValue, err error) {
+	for _, tree := range trees {
+		value, err := k.Comparer.Schema().Type().FromUnstructured(tree, typed.AllowDuplicates)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, value)
+	}
+	return values, nil
+}
+
+// StillAdmitted returns the fields that are desired and live as they were, or nil if there are none.
+func StillAdmitted(d *owned.Desired, live client.Object, a *owned.Admitted) *owned.Admitted {
+	want, err := Tree(d, record.ByApply)
+	if err != nil {
+		return nil
+	}
+	have, err := comparableTree(d.Kind, live)
+	if err != nil {
+		return nil
+	}
+	trees, err := typedTrees(d.Kind, a.Wish, want, a.Values, have)
+	if err != nil {
+		return nil
+	}
+	wishes, err := trees[0].Compare(trees[1])
+	if err != nil {
+		return nil
+	}
+	drift, err := trees[2].Compare(trees[3])
+	if err != nil {
+		return nil
+	}
+	lost := wishes.Modified.Union(wishes.Removed).Union(wishes.Added).Union(drift.Modified).Union(drift.Removed)
+	values, err := treeOf(trees[2].RemoveItems(lost))
+	if err != nil || len(values) == 0 {
+		return nil
+	}
+	return &owned.Admitted{Values: values, Wish: want}
+}
+
+// withAdmitted returns what is applied with the fields that are sent as they are live.
+func withAdmitted(d *owned.Desired, tree map[string]any) (map[string]any, error) {
+	if d.Admitted == nil {
+		return tree, nil
+	}
+	types := d.Kind.Comparer.Schema().Type()
+	want, err := types.FromUnstructured(tree)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d, err)
+	}
+	values, err := types.FromUnstructured(d.Admitted.Values)
+	if err == nil {
+		want, err = want.Merge(values)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d, err)
+	}
+	return treeOf(want)
+}
+
+// changedBy returns the fields of a live object that an apply would change or remove, without the metadata, the status, and the number of
+// replicas, which others may set.
+func changedBy(d *owned.Desired, live *unstructured.Unstructured, want map[string]any) *fieldpath.Set {
+	changed := &fieldpath.Set{}
+	merged, _, err := MergeInto(d, live, want)
+	if err != nil {
+		return changed
+	}
+	trees, err := typedTrees(d.Kind, live.Object, merged)
+	if err != nil {
+		return changed
+	}
+	difference, err := trees[0].Compare(trees[1])
+	if err != nil {
+		return changed
+	}
+	difference.Modified.Union(difference.Removed).Leaves().Iterate(func(path fieldpath.Path) {
+		switch name := path[0].FieldName; {
+		case name == nil, slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, *name), path.Equals(replicasPath):
+		default:
+			changed.Insert(path.Copy())
+		}
+	})
+	return changed
+}
+
+var (
+	replicasPath    = fieldpath.MakePathOrDie("spec", "replicas")
+	tolerationsPath = fieldpath.MakePathOrDie("spec", "tolerations")
+)
+
+func treeOf(value *typed.TypedValue) (map[string]any, error) {
+	encoded, err := json.Marshal(value.AsValue().Unstructured())
+	if err != nil {
+		return nil, err
+	}
+	tree := map[string]any{}
+	return tree, utiljson.Unmarshal(encoded, &tree)
+}
+
+// keepTolerations keeps the tolerations that another manager has added to a Pod. The API server refuses to remove or change a toleration of a
+// Pod, and the list is replaced as a whole by an apply.
+func keepTolerations(d *owned.Desired, live *unstructured.Unstructured, want, values map[string]any) {
+	path, isOther := []string{"spec", "tolerations"}, func(manager string) bool { return manager != string(d.Owner.FieldManager) }
+	wanted, _, _ := unstructured.NestedSlice(want, path...)
+	all, _, _ := unstructured.NestedSlice(live.Object, path...)
+	if d.Kind.GVK.GroupKind() != (schema.GroupKind{Kind: "Pod"}) || len(wanted) == 0 || !isWrittenBy(live, tolerationsPath, isOther) {
+		return
+	}
+	for _, toleration := range wanted {
+		i := slices.IndexFunc(all, func(known any) bool { return isSameToleration(known, toleration) })
+		if i < 0 {
+			all = append(all, toleration)
+		} else {
+			all[i] = toleration
+		}
+	}
+	_ = unstructured.SetNestedSlice(values, all, path...) // values is a tree of maps, as the schema has it
+}
+
+// isSameToleration reports whether two tolerations differ at most in the seconds, which may be changed.
+func isSameToleration(a, b any) bool {
+	is, isMap := a.(map[string]any)
+	other, otherIsMap := b.(map[string]any)
+	return isMap && otherIsMap && !slices.ContainsFunc([]string{"key", "operator", "value", "effect"}, func(name string) bool {
+		return !reflect.DeepEqual(is[name], other[name])
+	})
+}

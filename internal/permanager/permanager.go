@@ -1,0 +1,63 @@
+// Package permanager keeps values of managers. A manager has no place to keep one, and what two reconcilers of one manager share is neither
+// the state of one of them nor of the process.
+package permanager
+
+import (
+	"context"
+	"sync"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
+
+// Values are the values of the managers of this process, one for each, until the manager ends. It is safe for concurrent use.
+type Values[T any] struct{ byCache sync.Map } // cache.Cache → T
+
+// Of returns the value of a manager, which create makes if there is none yet. If two calls make one, the first counts.
+func (v *Values[T]) Of(mgr ctrl.Manager, create func() (T, error)) (value T, err error) {
+	if known, ok := v.byCache.Load(mgr.GetCache()); ok {
+		return known.(T), nil
+	}
+	if value, err = create(); err != nil {
+		return value, err
+	}
+	if known, loaded := v.byCache.LoadOrStore(mgr.GetCache(), value); loaded {
+		return known.(T), nil
+	}
+	if err := mgr.Add(&runnable[T]{v, mgr.GetCache(), value}); err != nil {
+		v.byCache.Delete(mgr.GetCache())
+		return value, err
+	}
+	return value, nil
+}
+
+// Has reports whether a manager has a value.
+func (v *Values[T]) Has(mgr ctrl.Manager) bool {
+	_, has := v.byCache.Load(mgr.GetCache())
+	return has
+}
+
+// runnable runs a value that can be started, and forgets it when the manager ends. It does not wait for the leader election, because a
+// controller may be set to start its sources before.
+type runnable[T any] struct {
+	values *Values[T]
+	cache  cache.Cache
+	value  T
+}
+
+var _ manager.LeaderElectionRunnable = &runnable[any]{}
+
+func (r *runnable[T]) NeedLeaderElection() bool { return false }
+
+// ReadsOnly tells the manager of a plan that the runnable may run: see package upgrade.
+func (r *runnable[T]) ReadsOnly() {}
+
+func (r *runnable[T]) Start(ctx context.Context) error {
+	defer r.values.byCache.Delete(r.cache)
+	if value, ok := any(r.value).(manager.Runnable); ok {
+		return value.Start(ctx)
+	}
+	<-ctx.Done()
+	return nil
+}

@@ -1,0 +1,80 @@
+// Package builders knows which steps build which children. If two steps build the same child, they overwrite each other in each pass.
+package builders
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/permanager"
+)
+
+// Reconciler is what is known of the steps of one reconciler.
+type Reconciler struct {
+	Kind    schema.GroupVersionKind  // the kind of its objects
+	Selects func(client.Object) bool // reports whether it reconciles an object
+	Client  client.Client            // what the steps get
+	Steps   []Step                   // in the order in which they run
+	others  *reconcilers             // the reconcilers of the same manager; nil without a manager
+}
+
+// Step is one step of a reconciler. Builds reports whether it certainly builds an object of this name. It is nil if nobody knows.
+type Step struct {
+	Name   string
+	Builds func(ctx context.Context, c client.Client, obj client.Object, kind schema.GroupKind, name types.NamespacedName) bool
+}
+
+// reconcilers are the reconcilers of one manager.
+type reconcilers struct {
+	mu  sync.Mutex
+	all []*Reconciler
+}
+
+var managers permanager.Values[*reconcilers]
+
+// Join makes the steps known to the other reconcilers of a manager. A reconciler joins once.
+func (r *Reconciler) Join(mgr ctrl.Manager) (err error) {
+	if r.others, err = managers.Of(mgr, func() (*reconcilers, error) { return &reconcilers{}, nil }); err != nil {
+		return err
+	}
+	r.others.mu.Lock()
+	defer r.others.mu.Unlock()
+	r.others.all = append(r.others.all, r)
+	return nil
+}
+
+// OtherThan returns the name of a step, other than the running one, that builds a child of obj, and an empty text if there is none.
+func (r *Reconciler) OtherThan(ctx context.Context, running int, obj client.Object, kind schema.GroupKind, name types.NamespacedName) string {
+	for i := range r.Steps {
+		if i != running && r.builds(ctx, i, obj, kind, name) {
+			return r.Steps[i].Name
+		}
+	}
+	if r.others == nil {
+		return ""
+	}
+	r.others.mu.Lock()
+	all := r.others.all[:len(r.others.all):len(r.others.all)]
+	r.others.mu.Unlock()
+	for _, other := range all {
+		if other == r || other.Kind != r.Kind || !other.Selects(obj) {
+			continue
+		}
+		for i := range other.Steps {
+			if other.builds(ctx, i, obj, kind, name) {
+				return fmt.Sprintf("%s of another reconciler of %s", other.Steps[i].Name, r.Kind.Kind)
+			}
+		}
+	}
+	return ""
+}
+
+func (r *Reconciler) builds(ctx context.Context, step int, obj client.Object, kind schema.GroupKind, name types.NamespacedName) bool {
+	builds := r.Steps[step].Builds
+	return builds != nil && builds(ctx, r.Client, obj, kind, name)
+}
