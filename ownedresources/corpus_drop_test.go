@@ -192,7 +192,7 @@ func (s *subject) normalized(t *testing.T, object map[string]any, without map[st
 
 // serverSet are fields and keys that the API server and its controllers set.
 var serverSet = map[string]bool{
-	record.Applied: true, record.Set: true, "deployment.kubernetes.io/revision": true,
+	record.Applied: true, record.Set: true, record.OwnerName: true, "deployment.kubernetes.io/revision": true,
 	"deprecated.daemonset.template.generation": true, "creationTimestamp": true, "status": true, "uid": true,
 	"controller-uid": true, "batch.kubernetes.io/controller-uid": true, "kubernetes.io/metadata.name": true,
 	"clusterIP": true, "clusterIPs": true, "nodePort": true, "healthCheckNodePort": true,

@@ -109,7 +109,7 @@ func (f *foreseen) check(t *testing.T, s *subject, want client.Object, op apply.
 
 // recorded are fields that an apply or a controller changes beside the desired ones.
 var recorded = map[string]bool{
-	record.Applied: true, record.BuiltFrom: true, "deployment.kubernetes.io/revision": true,
+	record.Applied: true, record.BuiltFrom: true, record.OwnerName: true, "deployment.kubernetes.io/revision": true,
 	"deprecated.daemonset.template.generation": true, "autoscaling.alpha.kubernetes.io/conditions": true,
 }
 

@@ -70,6 +70,8 @@ func TestBuildEachDuplicates(t *testing.T) {
 			}
 			err := list(append(names, "twice")...).Reconcile(t.Context(), env.client, env.owner)
 			require.ErrorContains(t, err, "ConfigMap "+env.namespace+"/twice is desired twice: give each child a name of its own")
+			require.Equal(t, 1, strings.Count(err.Error(), "desired twice"), "it is said once")
+			require.ErrorContains(t, err, "ownedresources.list.", "it names the function that builds them")
 			require.False(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "twice"}}), "which of the two is meant is not known")
 			for _, other := range names[1:] {
 				require.True(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: other}}), other)

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -22,7 +23,10 @@ import (
 // cachedPass is a pass over an object as the cache shows it.
 type cachedPass struct{ passcontext.Pass }
 
-func (cachedPass) AsCached(client.Object) bool                   { return true }
+func (cachedPass) AsCached(client.Object) bool { return true }
+func (cachedPass) OtherBuilderOf(context.Context, schema.GroupKind, types.NamespacedName) (string, string) {
+	return "", ""
+}
 func (cachedPass) KeepAnnotation(string, string)                 {}
 func (cachedPass) AnnotationKeptBy(string) (string, bool)        { return "", false }
 func (cachedPass) AfterSteps(do func(ctx context.Context) error) { _ = do(context.Background()) }

@@ -167,7 +167,7 @@ func (e *env) snapshot(t *testing.T) map[string]*unstructured.Unstructured {
 func authored(obj *unstructured.Unstructured) map[string]any {
 	tree := obj.DeepCopy().Object
 	annotations := obj.GetAnnotations()
-	for _, key := range []string{record.Applied, record.BuiltFrom} {
+	for _, key := range []string{record.Applied, record.BuiltFrom, record.OwnerName} {
 		delete(annotations, key)
 	}
 	metadata := map[string]any{}

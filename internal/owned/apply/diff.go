@@ -164,6 +164,7 @@ func authored(objs ...client.Object) (before, after map[string]any, err error) {
 		annotations = maps.Clone(annotations) // an unstructured object shares this map
 		delete(annotations, record.Applied)
 		delete(annotations, record.BuiltFrom)
+		delete(annotations, record.OwnerName)
 		trees[i] = map[string]any{}
 		for k, v := range content {
 			switch k {

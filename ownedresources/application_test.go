@@ -1,0 +1,68 @@
+package ownedresources
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/opblocks/opblocks/internal/owned"
+)
+
+// Argo CD takes an object for a part of the application NAME if it has the label app.kubernetes.io/instance=NAME and no owner reference, in
+// version 2 by default and since then by a setting. It prunes what is not in git.
+func TestChildrenWithoutOwnerReferenceAreNotTakenForAnApplications(t *testing.T) {
+	env := newServerEnv(t)
+	claim := func(o *Shop) *corev1.PersistentVolumeClaim {
+		made := env.claim()
+		made.ObjectMeta = ObjectMeta(o)
+		return made
+	}
+	role := func(o *Shop) *rbacv1.ClusterRole {
+		made := &rbacv1.ClusterRole{ObjectMeta: ObjectMeta(o)}
+		made.Name = o.Namespace + "-shop"
+		return made
+	}
+	keep := true
+	service := func(o *Shop) *corev1.Service {
+		made := NewService(o, nil, corev1.ServicePort{Port: 80})
+		made.Annotations = map[string]string{"argocd.argoproj.io/sync-options": "Replace=true"}
+		return made
+	}
+	set := Ensure(
+		Build(claim).Retain(func(*Shop) bool { return keep }), Build(role, Anywhere()), Build(service, Anywhere()),
+		Build(func(o *Shop) *corev1.ConfigMap { return NewConfigMap(o, nil) }))
+	set.SetName("children")
+	controllerutil.AddFinalizer(env.owner, set.FinalizerName())
+	require.NoError(t, env.other.Update(t.Context(), env.owner))
+	t.Cleanup(func() { _ = env.other.Delete(t.Context(), role(env.owner)) })
+
+	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "NotBound")
+	live := func(obj client.Object) client.Object {
+		if _, isRole := obj.(*rbacv1.ClusterRole); isRole {
+			obj.SetNamespace("")
+		}
+		require.NoError(t, env.other.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
+		return obj
+	}
+	require.NotContains(t, live(claim(env.owner)).GetLabels(), owned.InstanceLabel, "it is retained")
+	require.NotContains(t, live(role(env.owner)).GetLabels(), owned.InstanceLabel, "it is cluster-scoped")
+	selected := live(service(env.owner))
+	require.Equal(t, "web", selected.GetLabels()[owned.InstanceLabel], "others select Services by their labels")
+	require.Equal(t, "Replace=true,Prune=false", selected.GetAnnotations()["argocd.argoproj.io/sync-options"])
+	require.Equal(t, map[string]string{owned.InstanceLabel: "web", "app.kubernetes.io/name": "shop"}, selected.(*corev1.Service).Spec.Selector, "the pods have it")
+	require.Equal(t, "web", live(&corev1.ConfigMap{ObjectMeta: ObjectMeta(env.owner)}).GetLabels()[owned.InstanceLabel], "it has an owner reference")
+
+	keep = false
+	_ = set.Reconcile(t.Context(), env.client, env.owner)
+	require.Equal(t, "web", live(claim(env.owner)).GetLabels()[owned.InstanceLabel], "it has an owner reference now")
+	keep = true
+	_ = set.Reconcile(t.Context(), env.client, env.owner)
+	require.NotContains(t, live(claim(env.owner)).GetLabels(), owned.InstanceLabel, "it has none any more")
+	env.sent.Sent()
+	_ = set.Reconcile(t.Context(), env.client, env.owner)
+	require.NotContains(t, env.sent.Sent(), "PATCH persistentvolumeclaims", "nothing is written again")
+}

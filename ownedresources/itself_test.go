@@ -1,0 +1,58 @@
+package ownedresources
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+)
+
+// A child that is its own owner would be overwritten, and deleted once it is not built any more.
+func TestChildThatIsItsOwnOwner(t *testing.T) {
+	for name, options := range map[string][]ChildOption{"Adopt": {Adopt()}, "Anywhere": {Adopt(), Anywhere()}, "AdoptRestored": {AdoptRestored()}, "none": nil} {
+		t.Run(name, func(t *testing.T) {
+			env := newServerEnv(t)
+			owner := namedConfigMap(env.namespace, "web")
+			owner.Data = map[string]string{"motto": "of the user"}
+			env.create(t, owner)
+			set := Ensure(Build(func(o *corev1.ConfigMap) *corev1.ConfigMap {
+				return NewConfigMap(o, map[string]string{"motto": "of the operator"})
+			}, options...))
+			if finalizer := set.FinalizerName(); finalizer != "" {
+				controllerutil.AddFinalizer(owner, finalizer)
+				require.NoError(t, env.other.Update(t.Context(), owner))
+			}
+			err := set.Reconcile(t.Context(), env.client, owner)
+			require.ErrorContains(t, err, "is its own owner: give the child another name than its owner's (ownedresources.TestChildThatIsItsOwnOwner")
+			require.Empty(t, requestsFor(env, "configmaps"), "no request may be sent")
+			live := namedConfigMap("", "web")
+			require.True(t, env.exists(t, live))
+			require.Equal(t, owner.ResourceVersion, live.ResourceVersion)
+		})
+	}
+	t.Run("Apply", func(t *testing.T) {
+		env := newServerEnv(t)
+		_, err := Apply(t.Context(), env.client, env.owner, env.owner.DeepCopy())
+		require.ErrorContains(t, err, "is its own owner")
+		require.Empty(t, env.sent.Sent(), "no request may be sent")
+	})
+}
+
+// requestsFor returns the requests for a resource that were sent so far.
+func requestsFor(env *serverEnv, resource string) (sent []string) {
+	for _, request := range env.sent.Sent() {
+		if request == "GET "+resource || request == "POST "+resource || request == "PATCH "+resource || request == "DELETE "+resource {
+			sent = append(sent, request)
+		}
+	}
+	return sent
+}
+
+// The message for a child without a name says where it is built, and what to write.
+func TestChildWithoutAName(t *testing.T) {
+	env := newServerEnv(t)
+	err := Ensure(Build(func(*Shop) *corev1.ConfigMap { return &corev1.ConfigMap{} })).Reconcile(t.Context(), env.client, env.owner)
+	require.ErrorContains(t, err, "a ConfigMap has no name: set metadata.name in the function that builds it, such as ownedresources.ObjectMeta(owner) does")
+	require.ErrorContains(t, err, "(ownedresources.TestChildWithoutAName")
+}

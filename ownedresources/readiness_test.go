@@ -1,0 +1,48 @@
+package ownedresources
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+
+	"github.com/opblocks/opblocks/internal/applyschema"
+	"github.com/opblocks/opblocks/internal/owned"
+)
+
+// A custom resource of another operator whose schema declares status.observedGeneration is not ready before its controller has seen it. To
+// kstatus it is ready at once, and so is one without such a field.
+func TestReadinessOfCustomResources(t *testing.T) {
+	env := newClusterEnv(t)
+	server, err := discovery.NewDiscoveryClientForConfig(env.plane.Config())
+	require.NoError(t, err)
+	kinds := &owned.Kinds{Schemas: applyschema.FromServer(server.OpenAPIV3())}
+	ready := func(t *testing.T, obj *unstructured.Unstructured) error {
+		t.Helper()
+		k, err := kinds.Of(obj, env.client.Scheme())
+		require.NoError(t, err)
+		return k.Ready(obj, "")
+	}
+	of := func(version, kind string) *unstructured.Unstructured {
+		obj := &unstructured.Unstructured{Object: map[string]any{"apiVersion": version, "kind": kind, "spec": map[string]any{}}}
+		obj.SetNamespace(env.namespace)
+		obj.SetName("other")
+		return obj
+	}
+	t.Run("declared", func(t *testing.T) {
+		shop := of("example.com/v1", "Shop")
+		env.create(t, shop)
+		err := ready(t, shop)
+		require.ErrorAs(t, err, new(*owned.WaitingError))
+		require.ErrorContains(t, err, "its controller has not reported a status.observedGeneration yet")
+		require.NoError(t, unstructured.SetNestedField(shop.Object, shop.GetGeneration(), "status", "observedGeneration"))
+		require.NoError(t, env.other.Status().Update(t.Context(), shop))
+		require.NoError(t, ready(t, shop))
+	})
+	t.Run("not declared", func(t *testing.T) {
+		gadget := of("test.opblocks.dev/v1", "Gadget")
+		env.create(t, gadget)
+		require.NoError(t, ready(t, gadget), "nobody says that a controller reports anything")
+	})
+}

@@ -1,0 +1,196 @@
+package ownedresources
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// restoreEnv is a namespace with a backup of a child.
+type restoreEnv struct {
+	*serverEnv
+	backup *corev1.ConfigMap // without UID, version and managed fields
+}
+
+// restorable returns a set of one ConfigMap.
+func restorable(options ...ChildOption) *ChildSet[*Shop] {
+	set := Ensure(Build(func(s *Shop) *corev1.ConfigMap { return NewConfigMap(s, map[string]string{"motto": "open"}) }, options...))
+	set.SetName("settings")
+	return set
+}
+
+// newRestoreEnv returns a namespace in which the child was written, was saved and is gone, and in which the owner was created again.
+func newRestoreEnv(t *testing.T) *restoreEnv {
+	t.Helper()
+	env := &restoreEnv{serverEnv: newServerEnv(t)}
+	require.NoError(t, restorable().Reconcile(t.Context(), env.client, env.owner))
+	env.backup = &corev1.ConfigMap{}
+	env.live(t, env.backup)
+	require.NoError(t, env.other.Delete(t.Context(), env.backup.DeepCopy()))
+	env.backup.UID, env.backup.ResourceVersion, env.backup.ManagedFields = "", "", nil
+	env.backup.Data["by-hand"] = "kept"
+	require.NoError(t, env.other.Delete(t.Context(), env.owner))
+	env.owner = env.newOwner()
+	env.create(t, env.owner)
+	return env
+}
+
+func withoutReference(c *corev1.ConfigMap) { c.OwnerReferences = nil }
+
+// A tool for backups restores objects with their annotations, and with other UIDs.
+func TestAdoptRestored(t *testing.T) {
+	tests := map[string]struct {
+		reason   string
+		restored func(c *corev1.ConfigMap)
+		says     string // empty if the object is taken back
+	}{
+		"without owner references": {"Velero deletes them.", withoutReference, ""},
+		"with the old reference":   {"Exports that are applied again have it.", func(*corev1.ConfigMap) {}, ""},
+		"with a reference of others": {
+			"It is not a controller.", func(c *corev1.ConfigMap) {
+				c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "other", UID: "other"}}
+			}, "",
+		},
+		"by the version before": {
+			"It did not record the owner.", func(c *corev1.ConfigMap) { withoutReference(c); delete(c.Annotations, record.OwnerName) }, "",
+		},
+		"for an owner of another namespace": {
+			"A tool can restore into another namespace.", func(c *corev1.ConfigMap) {
+				withoutReference(c)
+				c.Annotations[record.OwnerName] = "Shop.example.com/other/web"
+			}, "is not controlled by anything, and was written for Shop.example.com/other/web",
+		},
+		"by another step": {
+			"That step may take it back.", func(c *corev1.ConfigMap) { withoutReference(c); c.Annotations[record.Set] = "other" }, "is not controlled by anything: it is left alone",
+		},
+		"by nobody of this module": {
+			"A record without a hash proves nothing.", func(c *corev1.ConfigMap) { withoutReference(c); delete(c.Annotations, record.Applied) },
+			"is not controlled by anything: it is left alone",
+		},
+		"of another living owner": {
+			"The records may be copied or forged.", func(c *corev1.ConfigMap) { c.OwnerReferences[0].Name, c.OwnerReferences[0].UID = "other", "other" }, "belongs to Shop other",
+		},
+		"that was retained elsewhere": {
+			"It may be the only copy.", func(c *corev1.ConfigMap) {
+				withoutReference(c)
+				c.Annotations[record.Retained], c.Annotations[record.Set] = "true", "other"
+			}, "was retained when a former owner was deleted",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			env := newRestoreEnv(t)
+			tc.restored(env.backup)
+			env.create(t, env.backup)
+			err := restorable(AdoptRestored()).Reconcile(t.Context(), env.client, env.owner)
+			live := &corev1.ConfigMap{}
+			env.live(t, live)
+			require.Equal(t, "kept", live.Data["by-hand"], tc.reason)
+			if tc.says != "" {
+				require.ErrorContains(t, err, tc.says, tc.reason)
+				require.ErrorAs(t, err, new(*OwnershipError))
+				require.NotContains(t, err.Error(), "delete it", "nobody is told to delete what may be the only copy")
+				require.Equal(t, env.backup.ResourceVersion, live.ResourceVersion, "it is left alone")
+				return
+			}
+			require.NoError(t, err, tc.reason)
+			require.True(t, metav1.IsControlledBy(live, env.owner), tc.reason)
+			require.Equal(t, env.backup.UID, live.UID)
+			require.Equal(t, record.NameOf(shopKind.GroupKind(), env.owner).String(), live.Annotations[record.OwnerName])
+			env.sent.Sent()
+			require.NoError(t, restorable(AdoptRestored()).Reconcile(t.Context(), env.client, env.owner))
+			require.NotContains(t, env.sent.Sent(), "PATCH configmaps", "it is as desired")
+		})
+	}
+}
+
+// Without the option the message says what has happened, and what to do.
+func TestRestoredWithoutTheOption(t *testing.T) {
+	env := newRestoreEnv(t)
+	withoutReference(env.backup)
+	env.create(t, env.backup)
+	err := restorable().Reconcile(t.Context(), env.client, env.owner)
+	require.ErrorContains(t, err, "was written for an owner of this name: it was restored from a backup, or somebody has removed its owner reference")
+	require.ErrorContains(t, err, "AdoptRestored")
+}
+
+// Two owners of one name were restored, and both are deleted and created again while the cache shows the one before.
+func TestRestoredForAnOwnerThatIsGone(t *testing.T) {
+	env := newRestoreEnv(t)
+	withoutReference(env.backup)
+	env.create(t, env.backup)
+	gone := env.owner.DeepCopy()
+	require.NoError(t, env.other.Delete(t.Context(), env.owner))
+	env.create(t, env.newOwner())
+	require.Error(t, restorable(AdoptRestored()).Reconcile(t.Context(), env.client, gone), "the API server has another owner")
+	live := &corev1.ConfigMap{}
+	env.live(t, live)
+	require.Empty(t, live.OwnerReferences)
+}
+
+// A child that is being deleted, by the garbage collector or by somebody else, is not taken back.
+func TestRestoredThatIsBeingDeleted(t *testing.T) {
+	env := newRestoreEnv(t)
+	env.backup.Finalizers = []string{"example.com/slow"}
+	env.create(t, env.backup)
+	require.NoError(t, env.other.Delete(t.Context(), env.backup.DeepCopy()))
+	requireWaits(t, restorable(AdoptRestored()).Reconcile(t.Context(), env.client, env.owner), owned.ReasonTerminating)
+	live := &corev1.ConfigMap{}
+	env.live(t, live)
+	live.Finalizers = nil
+	require.NoError(t, env.other.Update(t.Context(), live))
+}
+
+// A child with a mark in place of an owner reference would be deleted as the child of a former owner.
+func TestRestoredWithAMark(t *testing.T) {
+	for name, set := range map[string]func(options ...ChildOption) *ChildSet[*Shop]{
+		"anywhere": func(options ...ChildOption) *ChildSet[*Shop] { return restorable(append(options, Anywhere())...) },
+		"retained": func(options ...ChildOption) *ChildSet[*Shop] {
+			return restorable(append(options, withRetain(func(*Shop) bool { return true }))...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := &restoreEnv{serverEnv: newServerEnv(t)}
+			controllerutil.AddFinalizer(env.owner, set().FinalizerName())
+			require.NoError(t, env.other.Update(t.Context(), env.owner))
+			require.NoError(t, set().Reconcile(t.Context(), env.client, env.owner))
+			before := &corev1.ConfigMap{}
+			env.live(t, before)
+			env.owner.Finalizers = nil
+			require.NoError(t, env.other.Update(t.Context(), env.owner))
+			require.NoError(t, env.other.Delete(t.Context(), env.owner))
+			env.owner = env.newOwner()
+			controllerutil.AddFinalizer(env.owner, set().FinalizerName())
+			env.create(t, env.owner)
+
+			require.NoError(t, set(AdoptRestored()).Reconcile(t.Context(), env.client, env.owner))
+			live := &corev1.ConfigMap{}
+			env.live(t, live)
+			require.Equal(t, before.UID, live.UID)
+			require.Equal(t, string(env.owner.UID), live.Labels[record.OwnerUID])
+		})
+	}
+}
+
+// The owner reference to a former owner is replaced by the mark if the child is not to have a reference any more.
+func TestRestoredBecomesMarked(t *testing.T) {
+	env := newRestoreEnv(t)
+	set := restorable(AdoptRestored(), withRetain(func(*Shop) bool { return true }))
+	controllerutil.AddFinalizer(env.owner, set.FinalizerName())
+	require.NoError(t, env.other.Update(t.Context(), env.owner))
+	env.create(t, env.backup)
+	require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner))
+	live := &corev1.ConfigMap{}
+	env.live(t, live)
+	require.Empty(t, live.OwnerReferences)
+	require.Equal(t, types.UID(live.Labels[record.OwnerUID]), env.owner.UID)
+	require.Equal(t, client.ObjectKeyFromObject(env.backup), client.ObjectKeyFromObject(live))
+}
