@@ -61,8 +61,9 @@ const (
 	TooLate Verdict = "TooLate"
 	// Suspended means that nothing starts because [Input.Suspend] is set. [Status.Decide] never returns it.
 	Suspended Verdict = "Suspended"
-	// ClockBehind means that Since or LastScheduleTime is in the future, so the clock was set back. Nothing is due until
-	// the clock has caught up.
+	// ClockBehind means that Since or LastScheduleTime is in the future: the clock is behind now, or it was ahead when that was
+	// recorded. Nothing is due until the clock has caught up, which may take years, so show [Status.ClockBehindReason] in a
+	// condition.
 	ClockBehind Verdict = "ClockBehind"
 )
 
@@ -86,8 +87,9 @@ type Decision struct {
 	// changes.
 	RequeueAt time.Time
 
-	offset time.Duration
-	closed bool // too late because of a blackout window
+	offset   time.Duration
+	closed   bool      // too late because of a blackout window
+	caughtUp time.Time // when a clock that is behind has caught up
 }
 
 // TooLateReason returns why the run of a decision with the verdict [TooLate] does not start, in words for an event or a
@@ -104,12 +106,17 @@ const maxRequeueAfter = 10 * time.Minute
 
 // RequeueAfter returns the time from now until RequeueAt, for ctrl.Result.RequeueAfter. It is zero if RequeueAt is zero, and
 // otherwise more than zero and at most ten minutes. The limit is there because a timer does not notice that the machine
-// slept or that its clock was set, and because calling [Due] again costs almost nothing.
+// slept or that its clock was set, and because calling [Due] again costs almost nothing. With the verdict [ClockBehind], it
+// returns the time until the clock has caught up, so that a condition about the clock ends then.
 func (d Decision) RequeueAfter(now time.Time) time.Duration {
-	if d.RequeueAt.IsZero() {
+	at := d.RequeueAt
+	if d.Verdict == ClockBehind {
+		at = d.caughtUp
+	}
+	if at.IsZero() {
 		return 0
 	}
-	return min(max(d.RequeueAt.Sub(now), 1), maxRequeueAfter)
+	return min(max(at.Sub(now), 1), maxRequeueAfter)
 }
 
 // Due decides whether a run has to start now, and when to call Due again. It is a pure function. For a *[Schedule] it takes
@@ -125,7 +132,7 @@ func (d Decision) RequeueAfter(now time.Time) time.Duration {
 //   - After a blackout window, a run that it delayed starts one offset after its end; see [Input.BlackoutWindows]. If the
 //     deadline passes before that, the run is too late at once.
 //   - If the clock was set back, times that come again cause no second run. If the clock was years ahead when a run was
-//     recorded, nothing is due for years: correct LastScheduleTime and Since then.
+//     recorded, nothing is due for years, unless somebody removes LastScheduleTime and Since: see [ClockBehind].
 //
 // The first three rules are the rules of https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/, except
 // for offset and blackout windows, which CronJob does not have.
@@ -142,7 +149,7 @@ func Due(now time.Time, in Input) (Decision, error) {
 	d := Decision{Verdict: Waiting, offset: in.Offset}
 	switch {
 	case after.After(now):
-		d.Verdict = ClockBehind
+		d.Verdict, d.caughtUp = ClockBehind, after
 	case until.After(after):
 		d.ScheduledTime, d.Missed = in.latest(after, until, now.Location())
 	}

@@ -209,6 +209,17 @@ func ExampleStatus() {
 	// Waiting 2026-03-03 03:00:00 +0000 UTC
 }
 
+// The clock was a year ahead when a run was recorded, and is right now.
+func ExampleStatus_ClockBehindReason() {
+	status := schedule.Status{LastScheduleTime: new(metav1.NewTime(date(time.March, 1, 12, 0).AddDate(1, 0, 0)))}
+	d, err := status.Decide(date(time.March, 1, 12, 30), "uid", "0 * * * *", schedule.Options{})
+	fmt.Println(d.Verdict, err)
+	fmt.Println(status.ClockBehindReason(d))
+	// Output:
+	// ClockBehind <nil>
+	// the clock is behind lastScheduleTime, 2027-03-01T12:00:00Z: nothing starts until 2027-03-01T13:00:00Z. If the clock is right, it was ahead when that was recorded: remove lastScheduleTime and scheduleSince from the status
+}
+
 func ExampleNextToStart() {
 	noon := date(time.March, 1, 12, 0)
 	object := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "shop", Name: name} }

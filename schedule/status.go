@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +13,8 @@ import (
 // send no request.
 //
 // In each reconcile, call [Status.Decide]. If the verdict is [Start], start the run, and call [Status.Record]; if it is
-// [TooLate], call Record alone. While the schedule is suspended, call [Status.Stop] instead of Decide.
+// [TooLate], call Record alone. If it is [ClockBehind], show [Status.ClockBehindReason] in a condition. While the schedule is
+// suspended, call [Status.Stop] instead of Decide.
 type Status struct {
 	// ScheduleSince is the time from which the schedule is in effect, with its present time zone and blackout windows. No
 	// run starts for a scheduled time up to it.
@@ -87,6 +89,25 @@ const maxMissedRuns = 1 << 53
 func (s *Status) Record(d Decision) {
 	s.LastScheduleTime, s.NextScheduleTime = wholeSecond(d.ScheduledTime), d.nextScheduleTime()
 	s.MissedRuns = min(s.MissedRuns, maxMissedRuns-int64(d.Missed)) + int64(d.Missed)
+}
+
+// ClockBehindReason returns why nothing starts after a decision with the verdict [ClockBehind], in words for a condition. It
+// names the recorded time that the clock has not reached, until when nothing starts, and what to do if the clock is right. It
+// does not change while nothing else does.
+//
+// Whoever follows the advice removes LastScheduleTime and ScheduleSince. The schedule then takes effect anew: no scheduled
+// time of the past is due, so no run is repeated. If only LastScheduleTime is removed, the last run may be repeated.
+func (s *Status) ClockBehindReason(d Decision) string {
+	field, recorded := "lastScheduleTime", s.LastScheduleTime
+	if recorded == nil || recorded.Before(s.ScheduleSince) {
+		field, recorded = "scheduleSince", s.ScheduleSince
+	}
+	starts := "nothing starts"
+	if !d.RequeueAt.IsZero() {
+		starts += " until " + d.RequeueAt.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("the clock is behind %s, %s: %s. If the clock is right, it was ahead when that was recorded: "+
+		"remove lastScheduleTime and scheduleSince from the status", field, recorded.UTC().Format(time.RFC3339), starts)
 }
 
 // Stop clears ScheduleSince, ScheduleHash and NextScheduleTime. Call it while the schedule is suspended. With the next

@@ -100,6 +100,74 @@ func TestStatusDecideBeforeNextScheduleTime(t *testing.T) {
 	require.True(t, ok)
 }
 
+// TestStatusClockBehindReason names the time that was recorded ahead, and the first start after it.
+func TestStatusClockBehindReason(t *testing.T) {
+	const advice = ". If the clock is right, it was ahead when that was recorded: remove lastScheduleTime and scheduleSince from the status"
+	tests := map[string]struct {
+		reason      string
+		since, last string
+		options     schedule.Options
+		want        string
+		caughtUp    time.Duration // ten minutes at most
+	}{
+		"LastScheduleTime": {
+			reason: "a run was recorded when the clock was a year ahead",
+			since:  "2026-03-01 00:00", last: "2027-03-02 12:00", caughtUp: 10 * time.Minute,
+			want: "the clock is behind lastScheduleTime, 2027-03-02T12:00:00Z: nothing starts until 2027-03-02T13:00:00Z",
+		},
+		"ScheduleSince": {
+			reason: "the clock was ahead when the object was first seen",
+			since:  "2026-03-02 12:04:30", caughtUp: 4*time.Minute + 30*time.Second,
+			want: "the clock is behind scheduleSince, 2026-03-02T12:04:30Z: nothing starts until 2026-03-02T13:00:00Z",
+		},
+		"Both": {
+			reason: "the later time counts",
+			since:  "2027-03-02 12:30", last: "2027-03-02 12:00", caughtUp: 10 * time.Minute,
+			want: "the clock is behind scheduleSince, 2027-03-02T12:30:00Z: nothing starts until 2027-03-02T13:00:00Z",
+		},
+		"SpreadAndBlackout": {
+			reason: "a run starts at its place in the spread, and after a blackout window",
+			since:  "2026-03-01 00:00", last: "2026-03-02 12:03",
+			options: schedule.Options{SpreadSeconds: 600, BlackoutWindows: []schedule.BlackoutWindow{{Start: "12:30", End: "14:00"}}}, caughtUp: 3 * time.Minute,
+			want: "the clock is behind lastScheduleTime, 2026-03-02T12:03:00Z: nothing starts until 2026-03-02T14:07:25Z",
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			now := utc(t, "2026-03-02 12:00")
+			var s schedule.Status
+			decide := func() schedule.Decision {
+				t.Helper()
+				d, err := s.Decide(now, "uid", "0 * * * *", tc.options)
+				require.NoError(t, err)
+				return d
+			}
+			decide() // which sets the hash
+			s.ScheduleSince, s.LastScheduleTime = at(t, tc.since), at(t, tc.last)
+
+			d := decide()
+			require.Equal(t, schedule.ClockBehind, d.Verdict, tc.reason)
+			require.Equal(t, tc.want+advice, s.ClockBehindReason(d), tc.reason)
+			require.Equal(t, tc.caughtUp, d.RequeueAfter(now), "a pass comes when the clock has caught up")
+
+			s.ScheduleSince, s.LastScheduleTime = nil, nil // what the message advises
+			require.Equal(t, schedule.Waiting, decide().Verdict, "no run of the past is repeated")
+		})
+	}
+}
+
+// TestDueClockBehindForGood has a calendar without a time after the recorded one: still, a pass comes when the clock has caught up.
+func TestDueClockBehindForGood(t *testing.T) {
+	now := utc(t, "2026-03-02 12:00")
+	in := schedule.Input{Schedule: once{utc(t, "2026-03-02 12:02")}, LastScheduleTime: at(t, "2026-03-02 12:02")}
+	d, err := schedule.Due(now, in)
+	require.NoError(t, err)
+	require.Equal(t, schedule.ClockBehind, d.Verdict)
+	require.Equal(t, 2*time.Minute, d.RequeueAfter(now))
+	s := schedule.Status{LastScheduleTime: in.LastScheduleTime}
+	require.Contains(t, s.ClockBehindReason(d), "the clock is behind lastScheduleTime, 2026-03-02T12:02:00Z: nothing starts. If")
+}
+
 func TestStatusCandidate(t *testing.T) {
 	name := types.NamespacedName{Namespace: "shop", Name: "a"}
 	var s schedule.Status

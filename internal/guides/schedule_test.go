@@ -85,6 +85,8 @@ func (r reportStep) Reconcile(ctx context.Context, _ client.Client, s *Shop) err
 		s.Status.Report.Record(due)
 	case schedule.TooLate:
 		s.Status.Report.Record(due)
+	case schedule.ClockBehind: // nothing starts, perhaps for years
+		return reconcile.Wait("ClockBehind", due.RequeueAfter(r.clock.Now()), "%s", s.Status.Report.ClockBehindReason(due))
 	}
 	return reconcile.SuccessUntil("Scheduled", due.RequeueAfter(r.clock.Now()), "waits for its time")
 }

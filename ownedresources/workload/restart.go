@@ -73,12 +73,18 @@ const (
 	BlockedAlreadyRestarted = "AlreadyRestarted"
 	// BlockedPaused means that the Deployment is paused. It would replace its pods only after the pause.
 	BlockedPaused = "DeploymentPaused"
+	// BlockedUpdateStrategy means that the update strategy of the StatefulSet or DaemonSet lets its controller replace no
+	// pod: it is OnDelete, or its partition covers no pod.
+	BlockedUpdateStrategy = "UpdateStrategy"
 	// BlockedRolloutInProgress means that the workload is replacing its pods, for whatever reason.
 	BlockedRolloutInProgress = "RolloutInProgress"
 	// BlockedNotObserved means that the workload's controller has not observed the last change of the object yet, which
 	// may be as small as an annotation. This lasts a moment and ends with an event of the object: check again then
 	// instead of skipping the restart.
 	BlockedNotObserved = "NotObserved"
+	// BlockedPartition means that the partition of the StatefulSet leaves some of its pods as they are. Nothing else blocks
+	// the restart. Whoever wants to replace the other pods restarts it all the same.
+	BlockedPartition = "Partition"
 )
 
 // RestartBlocker explains why a restart should be skipped or delayed. The zero value means that nothing blocks it.
@@ -90,11 +96,15 @@ type RestartBlocker struct {
 }
 
 // CheckRestart returns what blocks a [Restart] of a Deployment, StatefulSet or DaemonSet that is due at the given time, or
-// the zero RestartBlocker. It checks in this order: a later restart, a pause, a change that is not observed yet, a rollout
-// in progress. A failed rollout does not block a restart, which may help.
+// the zero RestartBlocker. It checks in this order: a later restart, a pause, an update strategy that replaces no pods, a
+// change that is not observed yet, a rollout in progress, a partition. A failed rollout does not block a restart, which may
+// help.
 //
 // If the workload already shows a restart at exactly that time, nothing blocks it: the restart was sent earlier, perhaps
 // before a crash. [Restart] then sends nothing, and [ObserveRestart] observes its rollout.
+//
+// A restart whose time is in the future, from a clock that was ahead, blocks all restarts until then. CheckRestart has no
+// clock: if [RestartedAt] returns such a time, pass a copy of the workload without the annotation here and to Restart.
 //
 // CheckRestart returns an error for an object of another type, and if the scheme does not have the type.
 func CheckRestart(workload client.Object, at time.Time, scheme *runtime.Scheme) (RestartBlocker, error) {
@@ -104,6 +114,7 @@ func CheckRestart(workload client.Object, at time.Time, scheme *runtime.Scheme) 
 	}
 	at = at.Truncate(time.Second)
 	last, restarted := restartedAt(template)
+	blocked, partial := checkStrategy(workload)
 	rollout, err := ObserveRollout(workload, scheme)
 	switch {
 	case err != nil || restarted && last.Equal(at):
@@ -112,12 +123,14 @@ func CheckRestart(workload client.Object, at time.Time, scheme *runtime.Scheme) 
 		return RestartBlocker{BlockedAlreadyRestarted, "it was restarted already, at " + last.UTC().Format(time.RFC3339)}, nil
 	case isPaused(workload):
 		return RestartBlocker{BlockedPaused, "it is paused"}, nil
+	case blocked.Reason != "":
+		return blocked, nil
 	case rollout.Reason == readiness.ReasonNotObserved:
 		return RestartBlocker{BlockedNotObserved, "its last change has not been observed yet"}, nil
 	case rollout.State == RolloutInProgress:
 		return RestartBlocker{BlockedRolloutInProgress, "it is still rolling out"}, nil
 	}
-	return RestartBlocker{}, nil
+	return partial, nil
 }
 
 func restartedAt(template *corev1.PodTemplateSpec) (time.Time, bool) {
@@ -135,9 +148,4 @@ func podTemplate(workload client.Object) (*corev1.PodTemplateSpec, error) {
 		return &w.Spec.Template, nil
 	}
 	return nil, fmt.Errorf("%T has no pods that could be replaced: pass a Deployment, StatefulSet or DaemonSet", workload)
-}
-
-func isPaused(workload client.Object) bool {
-	d, ok := workload.(*appsv1.Deployment)
-	return ok && d.Spec.Paused
 }

@@ -20,7 +20,8 @@ const (
 	RolloutInProgress RolloutState = "InProgress"
 	// RolloutFailed means that the rollout does not complete unless something changes.
 	RolloutFailed RolloutState = "Failed"
-	// RolloutUnknown means that waiting for the rollout has ended without a result. Only [ObserveRestart] returns it.
+	// RolloutUnknown means that nobody can say when the rollout is complete: the workload's controller replaces no more pods
+	// until somebody does something, or [ObserveRestart] has waited long enough.
 	RolloutUnknown RolloutState = "Unknown"
 )
 
@@ -28,25 +29,41 @@ const (
 type Rollout struct {
 	// State is how far the rollout is. Only RolloutComplete means that the object is as its spec asks.
 	State RolloutState
-	// Reason, in CamelCase, and Message explain why the rollout is not complete. They are empty if it is.
+	// Reason, in CamelCase, and Message explain why the rollout is not complete. They are empty if it is, except with the
+	// reason Partition.
 	Reason, Message string
 }
 
 // ObserveRollout returns how far an object of any kind is from what its spec asks for, by the rules of kstatus, whoever owns
 // it. It sends no request. It returns an error if the scheme does not have the object's type, or if the object's status
 // cannot be read.
+//
+// For Deployments, StatefulSets and DaemonSets it also looks at what their controllers do not do. The state is
+//
+//   - [RolloutUnknown] with the reason Paused, if a Deployment was paused before the rollout was complete;
+//   - RolloutUnknown with the reason OnDelete, while a StatefulSet or DaemonSet with this update strategy has pods of a
+//     former template: its controller replaces a pod only when somebody deletes it. (To kstatus such a StatefulSet is
+//     complete, and such a DaemonSet in progress.)
+//   - [RolloutComplete] with the reason Partition, if a StatefulSet has replaced the pods that its partition covers, and the
+//     others are of a former template. The message says how many;
+//   - [RolloutInProgress] until the pods of a StatefulSet have been ready for its minReadySeconds.
 func ObserveRollout(obj client.Object, scheme *runtime.Scheme) (Rollout, error) {
-	result, err := readiness.ComputeInScheme(obj, scheme)
+	obj, err := typed(obj)
 	if err != nil {
 		return Rollout{}, err
 	}
+	result, err := readiness.ComputeInScheme(asRollingUpdate(obj), scheme)
+	if err != nil {
+		return Rollout{}, err
+	}
+	rollout := Rollout{RolloutInProgress, result.Reason, result.Message}
 	switch result.Status {
 	case status.CurrentStatus:
-		return Rollout{State: RolloutComplete}, nil
+		rollout = Rollout{State: RolloutComplete}
 	case status.FailedStatus:
-		return Rollout{RolloutFailed, result.Reason, result.Message}, nil
+		rollout.State = RolloutFailed
 	}
-	return Rollout{RolloutInProgress, result.Reason, result.Message}, nil
+	return withStrategy(obj, rollout), nil
 }
 
 // How long ObserveRestart waits for what may never happen.
@@ -66,7 +83,13 @@ const (
 //   - after a minute without the restart on the object, with the reason RestartUndone: somebody has removed the
 //     annotation, as kubectl rollout undo does;
 //   - if a Deployment was paused before the rollout was complete, with the reason Paused;
+//   - if the update strategy leaves pods of the former template, with the reason OnDelete or Partition: a restart is
+//     complete only when all pods are replaced. With a partition it is in progress until the pods that the partition covers
+//     are replaced;
 //   - after an hour in progress, with the reason TimedOut: without a progress deadline a rollout may never fail.
+//
+// A negative age, after a clock was set back, counts as zero. So compare the recorded time with the clock: a restart that was
+// recorded a year ahead is in progress for a year and an hour.
 //
 // ObserveRestart returns an error for an object of another type, and if the scheme does not have the type.
 func ObserveRestart(workload client.Object, at time.Time, age time.Duration, scheme *runtime.Scheme) (Rollout, error) {
@@ -82,11 +105,11 @@ func ObserveRestart(workload client.Object, at time.Time, age time.Duration, sch
 	}
 	rollout, err := ObserveRollout(workload, scheme)
 	switch {
-	case err != nil || rollout.State != RolloutInProgress:
+	case err != nil:
 		return rollout, err
-	case isPaused(workload):
-		return Rollout{RolloutUnknown, "Paused", "it was paused while it rolled out"}, nil
-	case age > rolloutTimeout:
+	case rollout.Reason == reasonPartition:
+		rollout.State = RolloutUnknown
+	case rollout.State == RolloutInProgress && age > rolloutTimeout:
 		return Rollout{RolloutUnknown, "TimedOut", "it was still rolling out after " + rolloutTimeout.String()}, nil
 	}
 	return rollout, nil

@@ -96,6 +96,9 @@ func WithMinInterval(d time.Duration) Option {
 // step reports ([reconcile.Reporting]) also shows the schedule, as in "0 2 * * *" in UTC. A Job that fails is not an
 // error of the step. If the spec is invalid, the step is stalled. An object that has the name of a Job and is not one
 // of ours is left alone, with an *ownedresources.OwnershipError.
+//
+// While a recorded time is in the future, nothing starts, and the step waits with the reason ClockBehind. The message names
+// the time, until when nothing starts, and what to remove if the clock was ahead when the time was recorded.
 func (s *Jobs[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 	spec, status := s.fields(obj)
 	o, err := newOwner(s, c, obj)
@@ -141,6 +144,8 @@ func (s *Jobs[T]) runSchedule(ctx context.Context, o *owner, spec *Spec, status 
 	}
 	scheduled := reconcile.SuccessUntil("", due.RequeueAfter(now), "%q in %s", spec.Schedule, timeZone(spec))
 	switch due.Verdict {
+	case schedule.ClockBehind:
+		return due, reconcile.Wait(string(due.Verdict), due.RequeueAfter(now), "%s%s", status.ClockBehindReason(due), alsoDelete(runsAfter(now, runs)))
 	case schedule.Start:
 		waitsFor, err := s.start(ctx, o, spec, status, runs, due)
 		if err != nil {

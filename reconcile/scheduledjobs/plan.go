@@ -2,6 +2,7 @@ package scheduledjobs
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -41,6 +42,31 @@ func decide(now time.Time, owner types.UID, spec *Spec, status *Status, runs []r
 	due, err := status.Decide(now, owner, spec.Schedule, spec.Options)
 	status.LastScheduleTime = recorded
 	return due, err
+}
+
+// runsAfter returns the names of the Jobs that show a run in the future, the earliest first. [observe] takes their time into the
+// status, so removing it there is not enough. A held Job shows no run.
+func runsAfter(now time.Time, runs []run) (names []string) {
+	sorted := slices.Clone(runs)
+	slices.SortFunc(sorted, func(a, b run) int { return a.scheduled.Compare(b.scheduled) })
+	for i := range sorted {
+		if r := &sorted[i]; r.state != held && r.scheduled.After(now) {
+			names = append(names, r.job.Name)
+		}
+	}
+	return names
+}
+
+// alsoDelete returns the end of the message of [schedule.ClockBehind]: which Jobs to delete before their time is removed from
+// the status.
+func alsoDelete(jobs []string) string {
+	switch len(jobs) {
+	case 0:
+		return ""
+	case 1:
+		return "; first delete Job " + jobs[0] + ", which shows such a time too"
+	}
+	return "; first delete the Jobs " + strings.Join(jobs, ", ") + ", which show such times too"
 }
 
 // startPlan is how the run that is due starts.

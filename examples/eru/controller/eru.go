@@ -66,11 +66,11 @@ func (s restartStep) initialize(ctx context.Context, c client.Client, eru *eruv1
 // runSchedule starts or skips a restart that is due, and waits for the next one. For an Eru that is disabled or no longer
 // requested, it records that the schedule does not run.
 func (s restartStep) runSchedule(ctx context.Context, c client.Client, eru *eruv1.Eru, d *appsv1.Deployment) error {
-	last := eru.LastCondition().Type
+	last := eru.LastCondition()
 	switch {
 	case eru.IsRequested() && d.Annotations[eruv1.AnnotationEru] != "true":
 		return s.stopped(eru, "AnnotationRemoved", "the Deployment does not ask for it any more")
-	case !eru.Spec.Enabled && last == eruv1.ConditionCreated:
+	case !eru.Spec.Enabled && last.Type == eruv1.ConditionCreated:
 		return nil
 	case !eru.Spec.Enabled:
 		return s.stopped(eru, "Disabled", "spec.enabled is false")
@@ -84,12 +84,19 @@ func (s restartStep) runSchedule(ctx context.Context, c client.Client, eru *eruv
 		return stop(eru, eruv1.PhaseFailure, reconcile.Stalled("", err))
 	}
 	eru.Status.Phase = eruv1.PhaseRunning
+	isNew := !eru.Status.ScheduleSince.Equal(since) || last.Type != eruv1.ConditionScheduled && last.Type != eruv1.ConditionRestarted
+	if due.Verdict != schedule.ClockBehind && last.Reason == eruv1.ReasonClockBehind { // also if a restart is due now
+		isNew, err = false, s.scheduled(eru, text)
+	}
 	switch {
+	case err != nil:
+	case due.Verdict == schedule.ClockBehind:
+		err = s.clockBehind(eru, due)
 	case due.Verdict == schedule.Start:
 		err = s.Start(ctx, c, eru, d, due)
 	case due.Verdict == schedule.TooLate:
 		err = s.Skip(eru, due, "TooLate", due.TooLateReason())
-	case !eru.Status.ScheduleSince.Equal(since) || last != eruv1.ConditionScheduled && last != eruv1.ConditionRestarted:
+	case isNew:
 		err = s.scheduled(eru, text)
 	}
 	return cmp.Or(err, reconcile.Wait(eruv1.ConditionScheduled, due.RequeueAfter(now), "waits for its time"))

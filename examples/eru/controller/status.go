@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
+	"github.com/opblocks/opblocks/schedule"
 )
 
 // created records that the Eru was created because a Deployment requested it.
@@ -16,6 +17,11 @@ func (s restartStep) created(eru *eruv1.Eru) error {
 func (s restartStep) scheduled(eru *eruv1.Eru, text string) error {
 	message := fmt.Sprintf("%q in %s", text, cmp.Or(eru.Spec.TimeZone, "UTC"))
 	return eru.AddCondition(s.Clock.Now, eruv1.ConditionScheduled, eruv1.ConditionScheduled, message)
+}
+
+// clockBehind records that nothing restarts, and until when, since the clock has not reached a time that is recorded.
+func (s restartStep) clockBehind(eru *eruv1.Eru, due schedule.Decision) error {
+	return eru.AddCondition(s.Clock.Now, eruv1.ConditionScheduled, eruv1.ReasonClockBehind, eru.Status.ClockBehindReason(due))
 }
 
 // stopped records why the schedule does not run.

@@ -100,6 +100,10 @@ func (r Restarts) ObserveRollout(ctx context.Context, c client.Client, eru *eruv
 		status.LastRolloutResult = eruv1.RolloutUnknown
 		return nil
 	}
+	now := metav1.NewTime(r.Clock.Now().Truncate(time.Second))
+	if now.Before(status.LastRestartTime) { // the clock was ahead: the end would be waited for until then, and keep others waiting
+		status.LastRestartTime = &now
+	}
 	rollout, err := workload.ObserveRestart(d, status.LastScheduleTime.Time, r.Clock.Since(status.LastRestartTime.Time), c.Scheme())
 	if err != nil || rollout.State == workload.RolloutInProgress {
 		return err

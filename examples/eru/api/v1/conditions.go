@@ -24,16 +24,20 @@ const ReasonCreated = "create eru cr success,wait to start"
 // ReasonComplete is the reason of the condition Restarted when the rollout is complete.
 const ReasonComplete = "RolloutComplete"
 
+// ReasonClockBehind is the reason of the condition Scheduled while the clock is behind a time that is recorded in the status.
+const ReasonClockBehind = "ClockBehind"
+
 // History returns the conditions for editing: each one that is set is appended. now returns the time of a condition.
 func (e *Eru) History(now func() time.Time) conditions.List {
 	editor := conditions.NewEditor(eruConditions{}).WithClock(now)
 	return editor.History(&e.Status.Conditions, cmp.Or(max(e.Spec.HistoryLimit, 0), DefaultHistoryLimit))
 }
 
-// AddCondition appends a condition. It is ready, unless it is Restarted with a reason other than [ReasonComplete].
+// AddCondition appends a condition. It is ready, unless it is Restarted with a reason other than [ReasonComplete], or its reason
+// is [ReasonClockBehind].
 func (e *Eru) AddCondition(now func() time.Time, conditionType, reason, message string) error {
 	status := metav1.ConditionTrue
-	if conditionType == ConditionRestarted && reason != ReasonComplete {
+	if conditionType == ConditionRestarted && reason != ReasonComplete || reason == ReasonClockBehind {
 		status = metav1.ConditionFalse
 	}
 	_, _, err := e.History(now).Set(metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message})
