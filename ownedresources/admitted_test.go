@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -33,21 +33,21 @@ func admittedEnv(t *testing.T) *serverEnv {
 	} {
 		group := map[string]string{"pods": "", "jobs": "batch", "statefulsets": "apps"}[kind]
 		name := env.namespace + "-" + kind
-		policy := &admissionv1.MutatingAdmissionPolicy{
+		policy := &admissionregistrationv1.MutatingAdmissionPolicy{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec: admissionv1.MutatingAdmissionPolicySpec{
-				ReinvocationPolicy: admissionv1.NeverReinvocationPolicy,
-				MatchConstraints: &admissionv1.MatchResources{
+			Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+				ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+				MatchConstraints: &admissionregistrationv1.MatchResources{
 					NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: env.namespace}},
-					ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
-						Operations: []admissionv1.OperationType{admissionv1.Create},
-						Rule:       admissionv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: []string{kind}},
+					ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+						Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+						Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: []string{kind}},
 					}}},
 				},
-				Mutations: []admissionv1.Mutation{{PatchType: admissionv1.PatchTypeJSONPatch, JSONPatch: &admissionv1.JSONPatch{Expression: "[" + expression + "]"}}},
+				Mutations: []admissionregistrationv1.Mutation{{PatchType: admissionregistrationv1.PatchTypeJSONPatch, JSONPatch: &admissionregistrationv1.JSONPatch{Expression: "[" + expression + "]"}}},
 			},
 		}
-		binding := &admissionv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.MutatingAdmissionPolicyBindingSpec{PolicyName: name}}
+		binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: name}}
 		for _, obj := range []client.Object{policy, binding} {
 			env.create(t, obj)
 			t.Cleanup(func() { _ = env.other.Delete(t.Context(), obj) })

@@ -95,7 +95,8 @@ type stepOptions struct {
 	formerFinalizers []string
 }
 
-// Named returns a step with a name and options. Names are unique in a reconciler; Ready, Reconciling, Stalled, Paused and
+// Named returns a step with a name and options. A function becomes a step by [Func]: given as it is, the compiler says that it "cannot infer
+// T". Names are unique in a reconciler; Ready, Reconciling, Stalled, Paused and
 // finalizer are reserved. Logs, metrics and the action of events show the name. If several steps decide Ready (those that
 // failed or wait; if there are none, those that are skipped), the message of Ready names each of them by the condition that
 // it reports, or else by its name.

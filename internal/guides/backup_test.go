@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -79,7 +80,7 @@ func (b *backup) operate(t *testing.T, setUp func(ctrl.Manager) error) (stop fun
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()
-	stop = sync.OnceFunc(func() { cancel(); <-ended })
+	stop = sync.OnceFunc(func() { cancel(); assert.NoError(t, <-ended) })
 	t.Cleanup(stop)
 	return stop
 }
@@ -263,7 +264,9 @@ func SetupRestorableAccounts(mgr ctrl.Manager, api accounts) error {
 			}
 			return external.ErrExists
 		},
-		Desired: func(_ context.Context, _ client.Client, s *Shop) (account, error) { return account{Owner: ownerOf(s)}, nil },
+		Desired: func(_ context.Context, _ client.Client, s *Shop) (account, error) {
+			return account{Owner: ownerOf(s)}, nil
+		},
 		Differs: func(observed, desired account) bool { return observed.Owner != desired.Owner },
 		Create: func(ctx context.Context, _ client.Client, _ *Shop, ref external.Reference, desired account) (string, error) {
 			return "", explain(api.Create(ctx, ref.Key, desired))

@@ -81,7 +81,7 @@ func ExamplePodTemplate_Apply() {
 	_, err = patch.Apply(base, selector)
 	fmt.Println(err)
 	// Output:
-	// web nginx:1.27 [{LEVEL debug nil} {MODE shop nil}]
+	// web nginx:1.27 [{MODE shop nil} {LEVEL debug nil}]
 	// proxy envoy:1.31 []
 	// <nil>
 	// spec.podTemplate.metadata.labels[app]: Forbidden: must stay "web", by which the workload selects its pods: do not change or remove it

@@ -2,7 +2,9 @@ package overlay
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +24,7 @@ func merge(base *corev1.PodTemplateSpec, patch map[string]any) (*corev1.PodTempl
 	if err != nil {
 		return nil, fmt.Errorf("merge into the pod template: %w", err)
 	}
+	decodeKeys(map[string]any(result))
 	merged := &corev1.PodTemplateSpec{}
 	if err := converter.FromUnstructuredWithValidation(result, merged, true); err != nil {
 		return nil, fmt.Errorf("convert the merged pod template: %w", err)
@@ -42,7 +45,8 @@ func prepare(base, patch map[string]any, t reflect.Type) {
 	case remove:
 		return
 	}
-	for name, value := range patch {
+	replaceOthers(base, patch, t)
+	for name, value := range maps.Clone(patch) { // orders are added
 		if strings.HasPrefix(name, directivePrefix) {
 			list, isOrder := strings.CutPrefix(name, orderPrefix)
 			if live, _ := base[list].([]any); isOrder && len(live) == 0 {
@@ -59,7 +63,13 @@ func prepare(base, patch map[string]any, t reflect.Type) {
 			}
 		case []any:
 			if live, ok := base[name].([]any); ok && m.mergeKey != "" {
-				prepareItems(live, value, m)
+				replaced := slices.ContainsFunc(value, isReplaceMarker)
+				if !replaced {
+					encodeKeys(live, value, m)
+				}
+				if prepareItems(live, value, m); !replaced {
+					setOrder(live, value, patch, name, m)
+				}
 				continue
 			}
 		}

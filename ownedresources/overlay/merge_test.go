@@ -29,7 +29,7 @@ var patches = flag.Int("patches", 3000, "how many random patches TestRandomPatch
 
 // TestRandomPatches applies random patches to random bases. Each accepted patch gives the same bytes each time, changes
 // nothing when it is applied again, and leaves the base alone. Where the API server's library needs no preparation, its
-// result is the same.
+// result is the same but for the three differences that the page lists.
 func TestRandomPatches(t *testing.T) {
 	accepted, compared := 0, 0
 	for seed := range uint64(*patches) {
@@ -60,13 +60,21 @@ func TestRandomPatches(t *testing.T) {
 		if strings.Contains(string(patch.Raw), `"$patch":"replace"`) || quantityDeleted.Match(patch.Raw) {
 			continue
 		}
+		if strings.Contains(encoded(t, given), "UDP") && strings.Contains(string(patch.Raw), `"$patch":"delete"`) { // the library deletes both ports
+			continue
+		}
 		b, err := strategicpatch.StrategicMergePatch([]byte(encoded(t, given)), patch.Raw, corev1.PodTemplateSpec{})
 		if err != nil || bytes.Contains(b, []byte(`"$`)) {
 			continue
 		}
 		var want corev1.PodTemplateSpec
 		require.NoError(t, json.Unmarshal(b, &want), describe)
-		if diff := cmp.Diff(asJSON(t, want), asJSON(t, first)); diff != "" {
+		for _, volume := range want.Spec.Volumes { // the library leaves both sources
+			if i := slices.IndexFunc(first.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == volume.Name }); i >= 0 && volume.EmptyDir != nil && volume.HostPath != nil {
+				want.Spec.Volumes[slices.IndexFunc(want.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == volume.Name })] = first.Spec.Volumes[i]
+			}
+		}
+		if diff := cmp.Diff(sorted(asJSON(t, want)), sorted(asJSON(t, first))); diff != "" {
 			t.Errorf("%s\n-library +got:\n%s", describe, diff)
 		}
 		compared++
@@ -74,6 +82,28 @@ func TestRandomPatches(t *testing.T) {
 	t.Logf("%d accepted, %d compared with the library", accepted, compared)
 	require.Greater(t, accepted, *patches/2)
 	require.Greater(t, compared, *patches/3)
+}
+
+// sorted sorts the lists whose items have keys, whose order the library chooses in another way.
+func sorted(tree any) any {
+	switch tree := tree.(type) {
+	case map[string]any:
+		for name, value := range tree {
+			tree[name] = sorted(value)
+		}
+	case []any:
+		keyOf := func(item any) string {
+			object, _ := item.(map[string]any)
+			return fmt.Sprint(object["containerPort"], object["protocol"], object["ip"], object["name"])
+		}
+		for i := range tree {
+			tree[i] = sorted(tree[i])
+		}
+		if _, isObject := slices.Concat(tree, []any{nil})[0].(map[string]any); isObject {
+			slices.SortStableFunc(tree, func(a, b any) int { return strings.Compare(keyOf(a), keyOf(b)) })
+		}
+	}
+	return tree
 }
 
 func encoded(t testing.TB, p corev1.PodTemplateSpec) string {

@@ -31,8 +31,8 @@ type PodTemplate struct {
 // and a patch of this size takes at most about half a second.
 const MaxSize = 64 << 10
 
-// Apply returns base with the patch merged into it, as the API server merges a strategic merge patch. It does not change
-// base. Without a patch it returns base itself, and allocates nothing; otherwise the result shares no memory with base.
+// Apply returns base with the patch merged into it, as the API server merges a strategic merge patch, with the differences that the page
+// docs/overlay.md lists. It does not change base. Without a patch it returns base itself, and allocates nothing; otherwise the result shares no memory with base.
 // Equal arguments give equal results, down to the order of all lists.
 //
 // The labels that selector names cannot be changed, since the API server refuses a workload whose pods do not match its

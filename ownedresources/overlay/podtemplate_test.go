@@ -94,13 +94,17 @@ func applyCases(t testing.TB) map[string]applyCase {
 			},
 		},
 		"Container": {
-			reason: "Containers are merged by name, their variables too, and what is new comes before what the base alone has.",
+			reason: "Containers are merged by name, their variables too, and what is new comes after what the base has, unless the patch names an item of the base after it.",
 			patch:  `{spec: {containers: [{name: web, image: "nginx:1.28", env: [{name: MODE, value: sale}, {name: EXTRA, value: "1"}]}, {name: sidecar, image: proxy}]}}`,
 			change: func(p *corev1.PodTemplateSpec) {
 				web := &p.Spec.Containers[0]
 				web.Image = "nginx:1.28"
-				web.Env = []corev1.EnvVar{{Name: "MODE", Value: "sale"}, {Name: "EXTRA", Value: "1"}, {Name: "LEVEL", Value: "info"}}
-				p.Spec.Containers = []corev1.Container{*web, {Name: "sidecar", Image: "proxy"}, p.Spec.Containers[1]}
+				web.Env = []corev1.EnvVar{{Name: "MODE", Value: "sale"}, {Name: "LEVEL", Value: "info"}, {Name: "EXTRA", Value: "1"}}
+				p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "sidecar", Image: "proxy"})
+			},
+			elsewhere: func(p *corev1.PodTemplateSpec) { // kubectl puts what is new before what only the base has
+				env, all := p.Spec.Containers[0].Env, p.Spec.Containers
+				env[1], env[2], all[1], all[2] = env[2], env[1], all[2], all[1]
 			},
 		},
 		"AtomicLists": {
@@ -126,9 +130,13 @@ func applyCases(t testing.TB) map[string]applyCase {
 			change: func(p *corev1.PodTemplateSpec) {
 				p.Spec.PriorityClassName, p.Spec.Tolerations, p.Spec.Containers[0].Command = "", nil, nil
 				added := template(t, `{spec: {containers: [{name: new, image: x, resources: {limits: {memory: 1Gi}}}]}}`).Spec.Containers[0]
-				p.Spec.Containers = []corev1.Container{p.Spec.Containers[0], added, p.Spec.Containers[1]}
+				p.Spec.Containers = append(p.Spec.Containers, added)
 			},
-			elsewhere: func(p *corev1.PodTemplateSpec) { p.Spec.Containers[1].Resources.Limits["cpu"] = resource.Quantity{} }, // a limit of 0
+			elsewhere: func(p *corev1.PodTemplateSpec) {
+				all := p.Spec.Containers
+				all[1], all[2] = all[2], all[1]
+				all[1].Resources.Limits["cpu"] = resource.Quantity{} // a limit of 0
+			},
 		},
 		"DeleteItem": {
 			reason: "$patch: delete removes the item of the base with the same key, and is nothing where there is none.",
@@ -216,9 +224,11 @@ func applyCases(t testing.TB) map[string]applyCase {
 					Name: "new", Image: "x", SecurityContext: &corev1.SecurityContext{RunAsUser: new(int64(5))},
 					Env: []corev1.EnvVar{{Name: "B", Value: "b"}}, Ports: []corev1.ContainerPort{{ContainerPort: 1}},
 				}
-				p.Spec.Containers = append([]corev1.Container{added}, p.Spec.Containers...)
+				p.Spec.Containers = append(p.Spec.Containers, added)
 			},
 			elsewhere: func(p *corev1.PodTemplateSpec) { // directives are ignored with a warning, and what they mark stays
+				last := len(p.Spec.Containers) - 1
+				p.Spec.Containers = append([]corev1.Container{p.Spec.Containers[last]}, p.Spec.Containers[:last]...)
 				p.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{}
 				p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A"}, {Name: "B", Value: "b"}}
 				p.Spec.Containers[0].Ports = []corev1.ContainerPort{{}, {ContainerPort: 1}}

@@ -145,12 +145,22 @@ func (c *checker) key(path *field.Path, item map[string]any, list member, replac
 		c.add(field.Required(path.Child(list.mergeKey), "the items of this list are merged by it"))
 	case !isComparable(key): // the check of its type has added an error
 	case item[patchDirective] == remove:
-	case earlier[key] && !replaced:
+	case earlier[keyIn(item, list)] && !replaced:
 		c.add(invalidValue(path.Child(list.mergeKey), "stands twice in the list, and the API server would merge the two items: "+
 			"merge them, or give the whole list, after an item \"$patch: replace\""))
 	default:
-		earlier[key] = true
+		earlier[keyIn(item, list)] = true
 	}
+}
+
+// keyIn returns what identifies an item of a list.
+func keyIn(item map[string]any, list member) any {
+	key := item[list.mergeKey]
+	second, composite := compositeKeys[list.goType.Elem()]
+	if value := valueOr(item[second.field], second.whenUnset); composite && isComparable(value) {
+		return [2]any{key, value}
+	}
+	return key
 }
 
 // checkScalar returns what is wrong with a value of a type that has no members, without the value, or "".

@@ -135,8 +135,8 @@ func TestValidate(t *testing.T) {
 			},
 		},
 		"SameKeyTwice": {
-			reason: "The API server would merge the two, and lose one of two ports with one number.",
-			patch:  `{"spec": {"containers": [{"name": "a", "ports": [{"containerPort": 53, "protocol": "TCP"}, {"containerPort": 53, "protocol": "UDP"}]}]}}`,
+			reason: "The API server would merge the two, and lose one. A port has TCP by default, and one of another protocol is another port.",
+			patch:  `{"spec": {"containers": [{"name": "a", "ports": [{"containerPort": 53, "protocol": "TCP"}, {"containerPort": 53}, {"containerPort": 53, "protocol": "UDP"}]}]}}`,
 			want:   []string{".spec.containers[0].ports[1].containerPort: Invalid value: " + twiceInKey},
 		},
 		"RootDirective": {

@@ -4,6 +4,7 @@ package builders
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -59,7 +60,7 @@ func (r *Reconciler) OtherThan(ctx context.Context, running int, obj client.Obje
 		return ""
 	}
 	r.others.mu.Lock()
-	all := r.others.all[:len(r.others.all):len(r.others.all)]
+	all := slices.Clip(r.others.all)
 	r.others.mu.Unlock()
 	for _, other := range all {
 		if other == r || other.Kind != r.Kind || !other.Selects(obj) {

@@ -1,0 +1,57 @@
+package overlay
+
+import (
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// unions are the fields of which an object may have only one, by the type of the object. The API server refuses an object with two of them, and
+// a strategic merge leaves the one of the base beside the one of the patch.
+var unions = map[reflect.Type][][]string{
+	reflect.TypeFor[corev1.Volume]():           {fieldNamesOf[corev1.VolumeSource]()},
+	reflect.TypeFor[corev1.Probe]():            {fieldNamesOf[corev1.ProbeHandler]()},
+	reflect.TypeFor[corev1.LifecycleHandler](): {fieldNamesOf[corev1.LifecycleHandler]()},
+	reflect.TypeFor[corev1.EnvVar]():           {{"value", "valueFrom"}},
+	reflect.TypeFor[corev1.EnvVarSource]():     {fieldNamesOf[corev1.EnvVarSource]()},
+	reflect.TypeFor[corev1.VolumeMount]():      {{"subPath", "subPathExpr"}},
+	reflect.TypeFor[corev1.PodResourceClaim](): {{"resourceClaimName", "resourceClaimTemplateName"}},
+}
+
+// local are the types that have the field localhostProfile for the type Localhost, and no other.
+var local = []reflect.Type{reflect.TypeFor[corev1.SeccompProfile](), reflect.TypeFor[corev1.AppArmorProfile]()}
+
+const localhostProfile = "localhostProfile"
+
+// fieldNamesOf returns the names in JSON of the fields of a struct whose fields exclude each other.
+func fieldNamesOf[T any]() (names []string) {
+	for name := range fieldsOf(reflect.TypeFor[T]()) {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// replaceOthers makes the patch remove the fields of the base that exclude what the patch sets.
+func replaceOthers(base, patch map[string]any, t reflect.Type) {
+	if _, says := patch[localhostProfile]; slices.Contains(local, t) && !says && patch["type"] != nil && patch["type"] != base["type"] && base[localhostProfile] != nil {
+		patch[localhostProfile] = nil
+	}
+	for _, union := range unions[t] {
+		if !slices.ContainsFunc(union, func(name string) bool { return isSet(patch[name]) }) {
+			continue
+		}
+		for _, name := range union {
+			if _, says := patch[name]; !says && base[name] != nil {
+				patch[name] = nil
+			}
+		}
+	}
+}
+
+// isSet reports whether a value of a patch is more than the removal of a field.
+func isSet(value any) bool {
+	object, isObject := value.(map[string]any)
+	return value != nil && !(isObject && object[patchDirective] == remove)
+}
