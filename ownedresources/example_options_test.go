@@ -243,3 +243,25 @@ func refuseLargerTemplates(ctx context.Context, c client.WithWatch, obj client.O
 	}
 	return c.Patch(ctx, obj, patch, options...)
 }
+
+// A child that was restored from a backup, without its owner reference, is taken back by the restored owner, which has another UID.
+func ExampleAdoptRestored() {
+	ctx, c := context.Background(), fake.NewFakeClient()
+	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *corev1.ConfigMap {
+		return ownedresources.NewConfigMap(shop, map[string]string{"motto": "open"})
+	}, ownedresources.AdoptRestored()))
+	for _, uid := range []types.UID{"first", "second"} {
+		shop := webShop(ShopSpec{})
+		shop.UID = uid
+		must(c.Create(ctx, shop))
+		must(children.Reconcile(ctx, c, shop))
+		settings := get(c, "web", &corev1.ConfigMap{})
+		fmt.Println("owner of the settings:", settings.OwnerReferences[0].UID)
+		must(c.Delete(ctx, shop))
+		settings.OwnerReferences = nil // as a tool for backups restores it
+		must(c.Update(ctx, settings))
+	}
+	// Output:
+	// owner of the settings: first
+	// owner of the settings: second
+}

@@ -152,7 +152,9 @@ func TestRestoredThatIsBeingDeleted(t *testing.T) {
 // A child with a mark in place of an owner reference would be deleted as the child of a former owner.
 func TestRestoredWithAMark(t *testing.T) {
 	for name, set := range map[string]func(options ...ChildOption) *ChildSet[*Shop]{
-		"anywhere": func(options ...ChildOption) *ChildSet[*Shop] { return restorable(append([]ChildOption{Anywhere()}, options...)...) },
+		"anywhere": func(options ...ChildOption) *ChildSet[*Shop] {
+			return restorable(append([]ChildOption{Anywhere()}, options...)...)
+		},
 		"retained": func(options ...ChildOption) *ChildSet[*Shop] {
 			return restorable(append(options, withRetain(func(*Shop) bool { return true }))...)
 		},

@@ -63,7 +63,7 @@ func TestKeysOfTwoFields(t *testing.T) {
 	}
 }
 
-// Of fields that exclude each other the one of the patch replaces the one of the template: no API server accepts both.
+// If fields exclude each other, the patch's replaces the template's: no API server accepts both.
 func TestOneOfAChoice(t *testing.T) {
 	base := template(t, `{spec: {
 		securityContext: {seccompProfile: {type: Localhost, localhostProfile: a.json}},

@@ -63,13 +63,7 @@ func prepare(base, patch map[string]any, t reflect.Type) {
 			}
 		case []any:
 			if live, ok := base[name].([]any); ok && m.mergeKey != "" {
-				replaced := slices.ContainsFunc(value, isReplaceMarker)
-				if !replaced {
-					encodeKeys(live, value, m)
-				}
-				if prepareItems(live, value, m); !replaced {
-					setOrder(live, value, patch, name, m)
-				}
+				prepareList(live, value, patch, name, m)
 				continue
 			}
 		}
@@ -79,6 +73,17 @@ func prepare(base, patch map[string]any, t reflect.Type) {
 			delete(patch, name)
 		}
 	}
+}
+
+// prepareList prepares a list that is merged, and that is in a patch under a name.
+func prepareList(base, items []any, patch map[string]any, name string, list member) {
+	if slices.ContainsFunc(items, isReplaceMarker) {
+		prepareItems(base, items, list)
+		return
+	}
+	encodeKeys(base, items, list)
+	prepareItems(base, items, list)
+	setOrder(base, items, patch, name, list)
 }
 
 // prepareItems prepares the items of a list that is merged.

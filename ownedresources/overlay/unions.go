@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// unions are the fields of which an object may have only one, by the type of the object. The API server refuses an object with two of them, and
-// a strategic merge leaves the one of the base beside the one of the patch.
+// unions are groups of fields that exclude each other, by the type of the object that has them. The API server refuses an object with two fields
+// of a group, and a strategic merge leaves the base's beside the patch's.
 var unions = map[reflect.Type][][]string{
 	reflect.TypeFor[corev1.Volume]():           {fieldNamesOf[corev1.VolumeSource]()},
 	reflect.TypeFor[corev1.Probe]():            {fieldNamesOf[corev1.ProbeHandler]()},
@@ -53,5 +53,5 @@ func replaceOthers(base, patch map[string]any, t reflect.Type) {
 // isSet reports whether a value of a patch is more than the removal of a field.
 func isSet(value any) bool {
 	object, isObject := value.(map[string]any)
-	return value != nil && !(isObject && object[patchDirective] == remove)
+	return value != nil && (!isObject || object[patchDirective] != remove)
 }
