@@ -27,7 +27,7 @@ func admittedEnv(t *testing.T) *serverEnv {
 	env := newServerEnv(t)
 	env.create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "default"}}) // no controller makes it
 	for kind, expression := range map[string]string{
-		"pods":         `JSONPatch{op: "add", path: "/spec/nodeSelector/pool", value: "shop"}`,
+		"pods":         `JSONPatch{op: "add", path: "/spec/nodeSelector", value: has(object.spec.nodeSelector) ? {"disk": dyn(object.spec.nodeSelector.disk), "pool": dyn("shop")} : {"pool": dyn("shop")}}`,
 		"jobs":         `JSONPatch{op: "replace", path: "/spec/template/spec/containers/0/image", value: "mirror.example.com/" + object.spec.template.spec.containers[0].image}`,
 		"statefulsets": `JSONPatch{op: "add", path: "/spec/volumeClaimTemplates/0/spec/storageClassName", value: "fast"}`,
 	} {
@@ -96,6 +96,14 @@ func TestFieldsThatAdmissionHasSet(t *testing.T) {
 	}{
 		"a label of a Pod": {
 			reason: "The node selector is replaced as a whole.", build: func() client.Object { return env.admittedPod() },
+			change: func(obj client.Object) { label(obj, "2") }, is: func(live client.Object) bool { return live.GetLabels()["version"] == "2" },
+		},
+		"a label of a Pod without a node selector": {
+			reason: "Nobody owns what admission has set alone.", build: func() client.Object {
+				pod := env.admittedPod()
+				pod.Spec.NodeSelector = map[string]string{}
+				return pod
+			},
 			change: func(obj client.Object) { label(obj, "2") }, is: func(live client.Object) bool { return live.GetLabels()["version"] == "2" },
 		},
 		"a label of a Job": {

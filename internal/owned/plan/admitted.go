@@ -193,8 +193,8 @@ func withAdmitted(d *owned.Desired, tree map[string]any) (map[string]any, error)
 	return treeOf(want)
 }
 
-// changedBy returns the fields of a live object that an apply would change or remove, without the metadata, the status, and the number of
-// replicas, which others may set.
+// changedBy returns the fields of a live object that an apply would change, without the metadata, the status, and the number of replicas, which
+// others may set. Fields that it would remove are not among them: the API server sets the defaults again, and admission owns nothing alone.
 func changedBy(d *owned.Desired, live *unstructured.Unstructured, want map[string]any) *fieldpath.Set {
 	changed := &fieldpath.Set{}
 	merged, _, err := MergeInto(d, live, want)
@@ -209,7 +209,7 @@ func changedBy(d *owned.Desired, live *unstructured.Unstructured, want map[strin
 	if err != nil {
 		return changed
 	}
-	difference.Modified.Union(difference.Removed).Leaves().Iterate(func(path fieldpath.Path) {
+	difference.Modified.Iterate(func(path fieldpath.Path) {
 		switch name := path[0].FieldName; {
 		case name == nil, slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, *name), path.Equals(replicasPath):
 		default:
