@@ -256,3 +256,31 @@ func TestExpandVolumesThatAdmissionHasSet(t *testing.T) {
 	require.Equal(t, "2Gi", template.Resources.Requests.Storage().String())
 	require.Equal(t, "fast", *template.StorageClassName)
 }
+
+// The API server lets nobody remove a toleration of a Pod, and an apply replaces the list as a whole.
+func TestTolerationsOfOthers(t *testing.T) {
+	env := newServerEnv(t)
+	env.create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "default"}})
+	toleration := func(key string) corev1.Toleration {
+		return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
+	}
+	wish := func(version string, keys ...string) *corev1.Pod {
+		pod := env.admittedPod()
+		for _, key := range keys {
+			pod.Spec.Tolerations = append(pod.Spec.Tolerations, toleration(key))
+		}
+		label(pod, version)
+		return pod
+	}
+	_, err := env.apply(t, wish("1", "ours"))
+	require.NoError(t, err)
+	byHand(t, env, &corev1.Pod{}, func(p *corev1.Pod) { p.Spec.Tolerations = append(p.Spec.Tolerations, toleration("theirs")) })
+	for _, keys := range [][]string{{"ours"}, {"ours", "more"}} {
+		result, err := env.apply(t, wish("2", keys...))
+		require.NoError(t, err)
+		require.Equal(t, "2", result.Object.GetLabels()["version"])
+		for _, key := range append(keys, "theirs") {
+			require.Contains(t, result.Object.(*corev1.Pod).Spec.Tolerations, toleration(key))
+		}
+	}
+}
