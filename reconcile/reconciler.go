@@ -199,11 +199,12 @@ func (r *Reconciler[T]) prepareClient() (err error) {
 }
 
 // prepareBuilders says which steps build which children. The filter and the predicates decide which objects are reconciled.
+// Without a filter nobody knows the predicates of a builder of the user's own.
 func (r *Reconciler[T]) prepareBuilders() {
 	r.builders.Kind, r.builders.Client = r.kind, r.stepClient
 	r.builders.Selects = func(obj client.Object) bool {
 		typed, ok := obj.(T)
-		return ok && (r.filter == nil || r.filter(typed)) && !slices.ContainsFunc(r.predicates, func(p predicate.Predicate) bool {
+		return ok && (r.mgr != nil || r.filter != nil) && (r.filter == nil || r.filter(typed)) && !slices.ContainsFunc(r.predicates, func(p predicate.Predicate) bool {
 			return !p.Create(event.CreateEvent{Object: obj})
 		})
 	}

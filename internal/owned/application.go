@@ -24,8 +24,9 @@ const (
 	neverPrune    = "Prune=false"
 )
 
-// selectedKinds are the kinds whose own labels others select: Services and policies, monitors of Services, claims, and network policies.
-var selectedKinds = map[schema.GroupKind]bool{{Kind: "Pod"}: true, {Kind: "Service"}: true, {Kind: "PersistentVolume"}: true, {Kind: "Namespace"}: true}
+// selectedKinds are the kinds whose own labels others select: Services and policies, monitors of Services, claims, network policies, and aggregated ClusterRoles.
+var selectedKinds = map[schema.GroupKind]bool{{Kind: "Pod"}: true, {Kind: "Service"}: true, {Kind: "PersistentVolume"}: true, {Kind: "Namespace"}: true,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}: true}
 
 // HideFromApplications changes the labels and the annotations of an object without an owner reference, so that no deployment tool deletes it
 // for an application with the owner's name. It leaves the maps alone, which the user may share with a selector.

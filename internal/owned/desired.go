@@ -71,6 +71,8 @@ type Desired struct {
 	Rewritten string
 	// Admitted are the fields that are sent as they are live, or nil if there are none.
 	Admitted *Admitted
+	// Unasked is set if the API server has refused a write, and could not be asked why: the refusal may not last.
+	Unasked bool
 }
 
 func (d *Desired) String() string { return d.Kind.Describe(d.Object) }

@@ -124,7 +124,7 @@ func (o *Owner) MayWrite(d *Desired, live client.Object) error {
 			return NewWaiting(ReasonTerminating, 0, k.Describe(live)+" is being deleted")
 		}
 		return nil
-	case controller.Name == o.Reference.Name && controller.Kind == o.Reference.Kind && sameGroup(controller.APIVersion, o.Reference.APIVersion):
+	case o.hasNameOf(controller, live):
 		return OrphanError{
 			WaitingError: NewWaiting(ReasonTerminating, 0, fmt.Sprintf(
 				"%s belongs to a deleted %s of the same name and waits for the garbage collector", k.Describe(live), controller.Kind)),
@@ -133,6 +133,13 @@ func (o *Owner) MayWrite(d *Desired, live client.Object) error {
 		}
 	}
 	return &OwnershipError{Kind: k.GVK.Kind, Name: client.ObjectKeyFromObject(live), Owner: controller.DeepCopy()}
+}
+
+// hasNameOf reports whether a controller of a live object has the owner's kind, namespace and name. A reference is to an owner in the namespace
+// of the object, or to a cluster-scoped one.
+func (o *Owner) hasNameOf(controller *metav1.OwnerReference, live client.Object) bool {
+	return controller.Name == o.Reference.Name && controller.Kind == o.Reference.Kind && sameGroup(controller.APIVersion, o.Reference.APIVersion) &&
+		(o.Namespace == "" || o.Namespace == live.GetNamespace())
 }
 
 func sameGroup(a, b string) bool {

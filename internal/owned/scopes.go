@@ -58,6 +58,9 @@ func (s *Scopes) validatePlace(o *Owner, k *Kind, obj client.Object) error {
 		if namespaced, known, err := s.IsNamespaced(o, k, obj); err != nil || known && namespaced && obj.GetNamespace() == "" {
 			return cmp.Or(err, fmt.Errorf("%s has no namespace, and its owner %s is cluster-scoped: set a namespace", k.Describe(obj), o))
 		}
+		if namespaced, known, _ := s.IsNamespaced(o, k, obj); known && !namespaced {
+			obj.SetNamespace("")
+		}
 		return nil
 	}
 	switch namespaced, known, err := s.IsNamespaced(o, k, obj); {

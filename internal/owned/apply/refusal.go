@@ -35,6 +35,7 @@ func (a *Applier) RecoverFrom(ctx context.Context, d *owned.Desired, refusal err
 		return answer, err
 	}
 	asCreated, wouldBeRefused := write.PostDryRun(ctx, d, "")
+	d.Unasked = wouldBeRefused != nil && !plan.IsInvalid(wouldBeRefused)
 	why, err := plan.Examine(d, live, asCreated)
 	if err != nil {
 		return nil, err

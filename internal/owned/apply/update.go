@@ -168,7 +168,7 @@ func (a *Applier) applyDesired(ctx context.Context, s *plan.State, p plan.Plan) 
 		answer, err = a.RecoverFrom(ctx, d, err)
 	}
 	if err != nil {
-		if plan.IsInvalid(err) {
+		if plan.IsInvalid(err) && !d.Unasked {
 			a.Children.SetRefused(d, before, a.Clock.Now(), err)
 		}
 		return Result{}, write.WithSizeRemedy(err)

@@ -1,11 +1,12 @@
 package memory
 
 import (
+	"fmt"
 	"hash/maphash"
-	"strconv"
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -52,7 +53,8 @@ type ChildDetails struct {
 // refusedWrite is a write that the API server refused.
 type refusedWrite struct {
 	desired owned.Sum
-	version string // see versionOf
+	full    client.Object // with the fields of CreateOnly, which the hash lacks
+	version string        // see versionOf
 	at      time.Time
 	err     error
 }
@@ -165,7 +167,7 @@ func (m *Children) SetAdmitted(uid types.UID, admitted *owned.Admitted) {
 // SetRefused remembers that the API server has refused to write a child.
 func (m *Children) SetRefused(d *owned.Desired, live client.Object, now time.Time, err error) {
 	if live.GetUID() != "" {
-		m.Change(live.GetUID(), func(c *ChildDetails) { c.refused = &refusedWrite{d.Sum, versionOf(live), now, err} })
+		m.Change(live.GetUID(), func(c *ChildDetails) { c.refused = &refusedWrite{d.Sum, d.Full, versionOf(live), now, err} })
 	}
 }
 
@@ -180,17 +182,17 @@ func (m *Children) SetAccepted(uid types.UID) {
 // one, somebody has changed the live object since, or the refusal is old.
 func (m *Children) Refusal(d *owned.Desired, live client.Object, now time.Time) error {
 	known, found := m.DetailsOf(live.GetUID())
-	if r := known.refused; found && r != nil && r.desired == d.Sum && r.version == versionOf(live) && now.Sub(r.at) < refusalDelay {
+	if r := known.refused; found && r != nil && r.desired == d.Sum && equality.Semantic.DeepEqual(r.full, d.Full) && r.version == versionOf(live) && now.Sub(r.at) < refusalDelay {
 		return r.err
 	}
 	return nil
 }
 
-// versionOf returns the version of what somebody desires of a live object: the status does not count. Kinds without a generation have the
+// versionOf returns the version of what somebody desires of a live object: the status does not count, and the labels, annotations and finalizers do. Kinds without a generation have the
 // resource version.
 func versionOf(live client.Object) string {
 	if generation := live.GetGeneration(); generation > 0 {
-		return strconv.FormatInt(generation, 10)
+		return fmt.Sprint(generation, live.GetLabels(), live.GetAnnotations(), live.GetFinalizers())
 	}
 	return live.GetResourceVersion()
 }

@@ -97,8 +97,16 @@ func (r *Refused) Explain(refusal error) error {
 
 // namesOf returns the paths of fields.
 func namesOf(fields *fieldpath.Set) (names []string) {
-	fields.Iterate(func(path fieldpath.Path) { names = append(names, strings.TrimPrefix(path.String(), ".")) })
+	fields.Iterate(func(path fieldpath.Path) { names = append(names, nameOf(path)) })
 	return names
+}
+
+// nameOf returns a path up to the first item that is its own key: the item is a value, which may be secret.
+func nameOf(path fieldpath.Path) string {
+	if i := slices.IndexFunc(path, func(e fieldpath.PathElement) bool { return e.Value != nil }); i >= 0 {
+		path = path[:i]
+	}
+	return strings.TrimPrefix(path.String(), ".")
 }
 
 // comparableTree returns an object as a tree. If the kind has a Go type, all objects take the way through it: the API server leaves out zeros that
