@@ -71,8 +71,14 @@ type Desired struct {
 	Rewritten string
 	// Admitted are the fields that are sent as they are live, or nil if there are none.
 	Admitted *Admitted
-	// Unasked is set if the API server has refused a write, and could not be asked why: the refusal may not last.
-	Unasked bool
+	// Trial is the answer to the dry run of a creation, or nil if there was none: several decisions depend on it.
+	Trial *Trial
+}
+
+// Trial is what the API server would make of an object if it was created now, or why it would not create it.
+type Trial struct {
+	Object client.Object // nil if there is an error
+	Err    error
 }
 
 func (d *Desired) String() string { return d.Kind.Describe(d.Object) }

@@ -134,7 +134,7 @@ func resolvedAnswer(ctx context.Context, d *owned.Desired, refusal error) (clien
 // admittedAnswer returns what a refused apply would make of the object with the fields as they are live that admission has set. If that does
 // not help, the error is the refusal.
 func admittedAnswer(ctx context.Context, d *owned.Desired, live *unstructured.Unstructured, migrates bool, refusal error) (answer client.Object, err error) {
-	asCreated, _ := write.PostDryRun(ctx, d, "")
+	asCreated, _ := write.TryCreation(ctx, d) // without an answer nothing is known of admission
 	why, err := plan.Examine(d, live, asCreated)
 	if err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func (a *Applier) expandVolumes(ctx context.Context, d *owned.Desired, live clie
 	if err != nil || !accepted {
 		return err
 	}
-	if _, err := write.PostDryRun(ctx, d, ""); err != nil {
+	if _, err := write.TryCreation(ctx, d); err != nil {
 		return fmt.Errorf("%s is not replaced by one with larger volumes, since that would be refused: %w", d, err)
 	}
 	set, err := feature.AsStatefulSet(tree)

@@ -227,7 +227,7 @@ func (a Previews) previewRecreation(ctx context.Context, d *owned.Desired, live 
 		p.Effects = []string{effect}
 	}
 	p.SetEffects(live)
-	answer, err := write.PostDryRun(ctx, d, "")
+	answer, err := write.TryCreation(ctx, d)
 	if err != nil {
 		return Previewed{Live: live}, err
 	}

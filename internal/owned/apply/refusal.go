@@ -34,8 +34,7 @@ func (a *Applier) RecoverFrom(ctx context.Context, d *owned.Desired, refusal err
 	if err != nil || answer != nil {
 		return answer, err
 	}
-	asCreated, wouldBeRefused := write.PostDryRun(ctx, d, "")
-	d.Unasked = wouldBeRefused != nil && !plan.IsInvalid(wouldBeRefused)
+	asCreated, _ := write.TryCreation(ctx, d) // without an answer nothing is known of admission
 	why, err := plan.Examine(d, live, asCreated)
 	if err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func (a *Applier) RecoverFrom(ctx context.Context, d *owned.Desired, refusal err
 	}
 	refusal = why.Explain(refusal)
 	if d.Options.Recreate {
-		return nil, a.recreate(ctx, d, live, refusal, wouldBeRefused)
+		return nil, a.recreate(ctx, d, live, refusal)
 	}
 	return nil, refusal
 }
@@ -63,8 +62,7 @@ func (a *Applier) Refuse(ctx context.Context, d *owned.Desired, refusal error) e
 	if err := d.Owner.MayWrite(d, live); err != nil {
 		return err
 	}
-	_, wouldBeRefused := write.PostDryRun(ctx, d, "")
-	return a.recreate(ctx, d, live, refusal, wouldBeRefused)
+	return a.recreate(ctx, d, live, refusal)
 }
 
 // ReasonRecreating is the reason while an object is deleted to be created again.
@@ -72,19 +70,19 @@ const ReasonRecreating = "Recreating"
 
 // recreate deletes an object because the API server refuses to change it. The event of its deletion triggers the
 // reconcile that creates it. Nothing in the refusal distinguishes an immutable field from a wrong value for certain, so
-// a dry run has tried first to create the new object, under another name. wouldBeRefused is its error.
+// a dry run tries first to create the new object, under another name.
 //
 // If the object was itself created for this change, another one would be refused too. If another writer has put an
 // object in its place, that is deleted again, less often each time.
-func (a *Applier) recreate(ctx context.Context, d *owned.Desired, live client.Object, refusal, wouldBeRefused error) error {
+func (a *Applier) recreate(ctx context.Context, d *owned.Desired, live client.Object, refusal error) error {
 	if a.Recreations.Has(d, live) {
 		return fmt.Errorf("recreated once for this change already: %w", refusal)
 	}
 	if err := a.SlowDownByName(d.Owner, d.Kind, live, memory.Recreation, d.Sum); err != nil {
 		return err
 	}
-	if wouldBeRefused != nil {
-		return errors.Join(refusal, fmt.Errorf("%s is not recreated, since that would be refused too: %w", d, wouldBeRefused))
+	if _, err := write.TryCreation(ctx, d); err != nil {
+		return errors.Join(refusal, fmt.Errorf("%s is not recreated, since that would be refused too: %w", d, err))
 	}
 	if err := d.Owner.Confirm(ctx); err != nil {
 		return err

@@ -283,7 +283,7 @@ func (a Runs) replaceRun(ctx context.Context, d *owned.Desired, live client.Obje
 	if d.Hold != "" {
 		return d.Held("is not replaced")
 	}
-	if _, err := write.PostDryRun(ctx, d, ""); err != nil {
+	if _, err := write.TryCreation(ctx, d); err != nil {
 		return fmt.Errorf("%s is not replaced, since its new content would be refused: %w", d, err)
 	}
 	if err := d.Owner.RequireCurrent(ctx); err != nil {

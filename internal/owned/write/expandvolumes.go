@@ -25,6 +25,7 @@ import (
 // request now.
 func AcceptsRest(ctx context.Context, d *owned.Desired, live *unstructured.Unstructured, grown []feature.VolumeGrowth) (bool, error) {
 	rest := *d
+	rest.Trial = nil
 	for _, obj := range []*client.Object{&rest.Object, &rest.Full} {
 		var err error
 		if *obj, err = feature.WithFormerSizes(*obj, grown); err != nil {
@@ -35,7 +36,7 @@ func AcceptsRest(ctx context.Context, d *owned.Desired, live *unstructured.Unstr
 	if !plan.IsInvalid(err) {
 		return err == nil, err
 	}
-	asCreated, err := PostDryRun(ctx, &rest, "")
+	asCreated, err := TryCreation(ctx, &rest)
 	if err != nil {
 		return false, ignoreInvalid(err)
 	}

@@ -22,6 +22,15 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
+// TryCreation returns what the object would become if it were created under another name. It asks once for a desired object.
+func TryCreation(ctx context.Context, d *owned.Desired) (client.Object, error) {
+	if d.Trial == nil {
+		obj, err := PostDryRun(ctx, d, "")
+		d.Trial = &owned.Trial{Object: obj, Err: err}
+	}
+	return d.Trial.Object, d.Trial.Err
+}
+
 // PostDryRun returns what the object would become if it were created. The name is left to the API server if it is empty.
 func PostDryRun(ctx context.Context, d *owned.Desired, name string) (client.Object, error) {
 	obj, err := plan.ToPost(d)
