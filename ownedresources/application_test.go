@@ -26,6 +26,11 @@ func TestChildrenWithoutOwnerReferenceAreNotTakenForAnApplications(t *testing.T)
 		made.Name = o.Namespace + "-shop"
 		return made
 	}
+	binding := func(o *Shop) *rbacv1.ClusterRoleBinding {
+		made := &rbacv1.ClusterRoleBinding{ObjectMeta: role(o).ObjectMeta, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: role(o).Name}}
+		made.RoleRef.APIGroup = rbacv1.GroupName
+		return made
+	}
 	keep := true
 	service := func(o *Shop) *corev1.Service {
 		made := NewService(o, nil, corev1.ServicePort{Port: 80})
@@ -33,23 +38,28 @@ func TestChildrenWithoutOwnerReferenceAreNotTakenForAnApplications(t *testing.T)
 		return made
 	}
 	set := Ensure(
-		Build(claim).Retain(func(*Shop) bool { return keep }), Build(role, Anywhere()), Build(service, Anywhere()),
+		Build(claim).Retain(func(*Shop) bool { return keep }), Build(role, Anywhere()), Build(binding, Anywhere()), Build(service, Anywhere()),
 		Build(func(o *Shop) *corev1.ConfigMap { return NewConfigMap(o, nil) }))
 	set.SetName("children")
 	controllerutil.AddFinalizer(env.owner, set.FinalizerName())
 	require.NoError(t, env.other.Update(t.Context(), env.owner))
-	t.Cleanup(func() { _ = env.other.Delete(t.Context(), role(env.owner)) })
 
 	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "NotBound")
+	env.deleteAfter(t, role(env.owner))
+	env.deleteAfter(t, binding(env.owner))
 	live := func(obj client.Object) client.Object {
-		if _, isRole := obj.(*rbacv1.ClusterRole); isRole {
+		switch obj.(type) {
+		case *rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding:
 			obj.SetNamespace("")
 		}
 		require.NoError(t, env.other.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
 		return obj
 	}
 	require.NotContains(t, live(claim(env.owner)).GetLabels(), owned.InstanceLabel, "it is retained")
-	require.NotContains(t, live(role(env.owner)).GetLabels(), owned.InstanceLabel, "it is cluster-scoped")
+	require.NotContains(t, live(binding(env.owner)).GetLabels(), owned.InstanceLabel, "it is cluster-scoped")
+	aggregated := live(role(env.owner))
+	require.Equal(t, "web", aggregated.GetLabels()[owned.InstanceLabel], "an aggregated ClusterRole selects others by their labels")
+	require.Equal(t, "Prune=false", aggregated.GetAnnotations()["argocd.argoproj.io/sync-options"])
 	selected := live(service(env.owner))
 	require.Equal(t, "web", selected.GetLabels()[owned.InstanceLabel], "others select Services by their labels")
 	require.Equal(t, "Replace=true,Prune=false", selected.GetAnnotations()["argocd.argoproj.io/sync-options"])

@@ -107,8 +107,8 @@ const (
 //   - app.kubernetes.io/managed-by is the owner's kind in lower case with the suffix "-operator".
 //
 // A child without an owner reference ([Anywhere], [Child.Retain]) is written without app.kubernetes.io/instance: deployment tools would take
-// it for a part of an application of that name, and delete it. A Pod, a Service, a PersistentVolume and a Namespace keep the label, which
-// others may select, and get the annotation argocd.argoproj.io/sync-options: Prune=false.
+// it for a part of an application of that name, and delete it. A Pod, a Service, a PersistentVolume, a Namespace and a ClusterRole keep the
+// label, which others may select, and get the annotation argocd.argoproj.io/sync-options: Prune=false.
 //
 // [ObjectMeta] sets them, and with it every builder of this package.
 func Labels(owner client.Object) map[string]string {

@@ -24,13 +24,12 @@ func newClaimEnv(t *testing.T) *claimEnv {
 	t.Helper()
 	env := &claimEnv{serverEnv: newServerEnv(t)}
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{GenerateName: "grows-"}, Provisioner: "example.com/disk", AllowVolumeExpansion: new(true)}
-	env.create(t, class)
-	t.Cleanup(func() { _ = env.other.Delete(t.Context(), class) })
+	env.createForTest(t, class)
 	env.class = class.Name
 	_, err := env.apply(t, env.wish("1Gi", "1"))
 	require.NoError(t, err)
 	byHand(t, env.serverEnv, &corev1.PersistentVolumeClaim{}, func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "volume" })
-	env.has(t, "1Gi")
+	env.setCapacity(t, "1Gi")
 	return env
 }
 
@@ -44,8 +43,8 @@ func (env *claimEnv) wish(size, version string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// has gives the claim a capacity, as the controllers of Kubernetes do.
-func (env *claimEnv) has(t *testing.T, capacity string) {
+// setCapacity binds the claim to a volume of this capacity, as the controllers of Kubernetes do.
+func (env *claimEnv) setCapacity(t *testing.T, capacity string) {
 	t.Helper()
 	claim := &corev1.PersistentVolumeClaim{}
 	env.live(t, claim)
@@ -69,7 +68,7 @@ func requested(obj client.Object) string {
 func TestClaimThatSomebodyElseHasLetGrow(t *testing.T) {
 	env := newClaimEnv(t)
 	env.grow(t, "5Gi")
-	env.has(t, "5Gi")
+	env.setCapacity(t, "5Gi")
 	result, err := env.apply(t, env.wish("1Gi", "1"))
 	require.NoError(t, err)
 	require.Equal(t, apply.Unchanged, result.Operation, "the smaller request is not sent")
@@ -98,7 +97,7 @@ func TestClaimWithALoweredWish(t *testing.T) {
 	result, err := env.apply(t, env.wish("4Gi", "1"))
 	require.NoError(t, err)
 	require.Equal(t, "4Gi", requested(result.Object), "the request is ours, so it is sent")
-	env.has(t, "4Gi")
+	env.setCapacity(t, "4Gi")
 	_, err = env.apply(t, env.wish("2Gi", "1"))
 	require.True(t, apierrors.IsInvalid(err), "a volume cannot shrink: %v", err)
 }

@@ -40,6 +40,13 @@ func TestReadinessOfCustomResources(t *testing.T) {
 		require.NoError(t, env.other.Status().Update(t.Context(), shop))
 		require.NoError(t, ready(t, shop))
 	})
+	t.Run("declared as a number or a text", func(t *testing.T) { // as Istio does, whose controller reports nothing by default
+		k, err := kinds.Of(of("test.opblocks.dev/v1", "Gizmo"), env.client.Scheme())
+		require.NoError(t, err)
+		gizmo := of("test.opblocks.dev/v1", "Gizmo")
+		env.create(t, gizmo)
+		require.NoError(t, k.Ready(gizmo, ""))
+	})
 	t.Run("not declared", func(t *testing.T) {
 		gadget := of("test.opblocks.dev/v1", "Gadget")
 		env.create(t, gadget)

@@ -110,6 +110,18 @@ func (env *serverEnv) create(t *testing.T, obj client.Object) {
 	require.NoError(t, env.other.Create(t.Context(), obj))
 }
 
+// createForTest creates an object without a namespace as somebody else, and deletes it when the test ends.
+func (env *serverEnv) createForTest(t *testing.T, obj client.Object) {
+	t.Helper()
+	env.create(t, obj)
+	env.deleteAfter(t, obj)
+}
+
+// deleteAfter deletes an object without a namespace when the test ends. The context of the test has ended by then.
+func (env *serverEnv) deleteAfter(t *testing.T, obj client.Object) {
+	t.Cleanup(func() { require.NoError(t, env.other.Delete(context.Background(), obj)) })
+}
+
 // apply applies want as a child of the owner. It drops the count of the requests before.
 func (env *serverEnv) apply(t *testing.T, want client.Object, options ...ChildOption) (apply.Result, error) {
 	t.Helper()

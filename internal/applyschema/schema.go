@@ -157,13 +157,14 @@ func (r Schema) Child(name string) Schema {
 	return child
 }
 
-// Declares reports whether a schema has a field of this name.
-func Declares(r Schema, name string) bool {
+// DeclaresNumber reports whether a schema has a field of this name that is a number and nothing else.
+func DeclaresNumber(r Schema, name string) bool {
 	if r.atom.Map == nil {
 		return false
 	}
 	_, declared := r.atom.FindField(name)
-	return declared
+	scalar := r.Child(name).atom.Scalar
+	return declared && scalar != nil && *scalar == smdschema.Numeric
 }
 
 // Element returns the schema of a list's items.

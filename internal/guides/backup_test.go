@@ -136,8 +136,10 @@ func (b *backup) lose(t *testing.T) {
 			if !b.read(t, live) {
 				return true
 			}
-			live.SetFinalizers(nil) // the operator is gone too
-			_ = b.Update(t.Context(), live)
+			live.SetFinalizers(nil)                                             // the operator is gone too
+			if err := b.Update(t.Context(), live); !apierrors.IsConflict(err) { // a controller may have been faster
+				require.NoError(t, client.IgnoreNotFound(err))
+			}
 			return false
 		})
 	}

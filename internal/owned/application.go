@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,9 +25,14 @@ const (
 	neverPrune    = "Prune=false"
 )
 
-// selectedKinds are the kinds whose own labels others select: Services and policies, monitors of Services, claims, network policies, and aggregated ClusterRoles.
-var selectedKinds = map[schema.GroupKind]bool{{Kind: "Pod"}: true, {Kind: "Service"}: true, {Kind: "PersistentVolume"}: true, {Kind: "Namespace"}: true,
-	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}: true}
+// selectedKinds are the kinds whose own labels others select.
+var selectedKinds = map[schema.GroupKind]bool{
+	{Kind: "Pod"}:              true, // Services and policies select pods
+	{Kind: "Service"}:          true, // monitors select Services
+	{Kind: "PersistentVolume"}: true, // claims select volumes
+	{Kind: "Namespace"}:        true, // network policies select namespaces
+	{Group: rbacv1.GroupName, Kind: "ClusterRole"}: true, // an aggregated ClusterRole selects others
+}
 
 // HideFromApplications changes the labels and the annotations of an object without an owner reference, so that no deployment tool deletes it
 // for an application with the owner's name. It leaves the maps alone, which the user may share with a selector.

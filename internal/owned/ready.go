@@ -18,8 +18,8 @@ import (
 
 // Ready returns nil if the live object is ready, a *FailedError if it does not become ready unless something changes,
 // and a *WaitingError otherwise. If a condition is given, it decides this, and otherwise the rules of kstatus do, and one more: a custom
-// resource whose schema declares status.observedGeneration is not ready before its controller has set it. To kstatus a custom resource
-// without a status is ready at once.
+// resource whose schema declares status.observedGeneration as an integer is not ready before its controller has set it. (A schema that takes a
+// text too is one whose controller need not report.) To kstatus a custom resource without a status is ready at once.
 func (k *Kind) Ready(live client.Object, condition string) error {
 	if condition != "" {
 		return k.readyByCondition(live, condition)
@@ -37,9 +37,9 @@ func (k *Kind) Ready(live client.Object, condition string) error {
 	return NewWaiting(result.Reason, 0, k.Describe(live)+": "+result.Message)
 }
 
-// observed returns a *WaitingError for a custom resource whose controller has not reported yet, as its schema promises.
+// observed returns a *WaitingError for a custom resource whose controller has not reported yet, although its schema promises it.
 func (k *Kind) observed(live client.Object) error {
-	if k.Comparer == nil || applyschema.GoType(k.GVK) != nil || !applyschema.Declares(k.Comparer.Schema().Child("status"), "observedGeneration") {
+	if k.Comparer == nil || applyschema.GoType(k.GVK) != nil || !applyschema.DeclaresNumber(k.Comparer.Schema().Child("status"), "observedGeneration") {
 		return nil
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)

@@ -1,7 +1,6 @@
 package owned
 
 import (
-	"cmp"
 	"fmt"
 	"sync"
 
@@ -55,11 +54,13 @@ func (s *Scopes) validatePlace(o *Owner, k *Kind, obj client.Object) error {
 		return ErrNoName(k)
 	}
 	if o.Namespace == "" { // a cluster-scoped owner may own objects of any scope and namespace
-		if namespaced, known, err := s.IsNamespaced(o, k, obj); err != nil || known && namespaced && obj.GetNamespace() == "" {
-			return cmp.Or(err, fmt.Errorf("%s has no namespace, and its owner %s is cluster-scoped: set a namespace", k.Describe(obj), o))
-		}
-		if namespaced, known, _ := s.IsNamespaced(o, k, obj); known && !namespaced {
+		switch namespaced, known, err := s.IsNamespaced(o, k, obj); {
+		case err != nil:
+			return err
+		case known && !namespaced:
 			obj.SetNamespace("")
+		case known && obj.GetNamespace() == "":
+			return fmt.Errorf("%s has no namespace, and its owner %s is cluster-scoped: set a namespace", k.Describe(obj), o)
 		}
 		return nil
 	}

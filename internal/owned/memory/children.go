@@ -54,7 +54,7 @@ type ChildDetails struct {
 type refusedWrite struct {
 	desired owned.Sum
 	full    client.Object // with the fields of CreateOnly, which the hash lacks
-	version string        // see versionOf
+	version string        // see authoredVersion
 	at      time.Time
 	err     error
 }
@@ -167,7 +167,7 @@ func (m *Children) SetAdmitted(uid types.UID, admitted *owned.Admitted) {
 // SetRefused remembers that the API server has refused to write a child.
 func (m *Children) SetRefused(d *owned.Desired, live client.Object, now time.Time, err error) {
 	if live.GetUID() != "" {
-		m.Change(live.GetUID(), func(c *ChildDetails) { c.refused = &refusedWrite{d.Sum, d.Full, versionOf(live), now, err} })
+		m.Change(live.GetUID(), func(c *ChildDetails) { c.refused = &refusedWrite{d.Sum, d.Full, authoredVersion(live), now, err} })
 	}
 }
 
@@ -182,15 +182,19 @@ func (m *Children) SetAccepted(uid types.UID) {
 // one, somebody has changed the live object since, or the refusal is old.
 func (m *Children) Refusal(d *owned.Desired, live client.Object, now time.Time) error {
 	known, found := m.DetailsOf(live.GetUID())
-	if r := known.refused; found && r != nil && r.desired == d.Sum && equality.Semantic.DeepEqual(r.full, d.Full) && r.version == versionOf(live) && now.Sub(r.at) < refusalDelay {
-		return r.err
+	r := known.refused
+	if !found || r == nil || now.Sub(r.at) >= refusalDelay {
+		return nil
 	}
-	return nil
+	if r.desired != d.Sum || !equality.Semantic.DeepEqual(r.full, d.Full) || r.version != authoredVersion(live) {
+		return nil
+	}
+	return r.err
 }
 
-// versionOf returns the version of what somebody desires of a live object: the status does not count, and the labels, annotations and finalizers do. Kinds without a generation have the
-// resource version.
-func versionOf(live client.Object) string {
+// authoredVersion returns a text that changes with what authors set in a live object: the spec, labels, annotations and finalizers, but not the
+// status. An object without a generation has its resource version.
+func authoredVersion(live client.Object) string {
 	if generation := live.GetGeneration(); generation > 0 {
 		return fmt.Sprint(generation, live.GetLabels(), live.GetAnnotations(), live.GetFinalizers())
 	}
