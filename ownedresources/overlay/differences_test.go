@@ -45,7 +45,12 @@ func TestKeysOfTwoFields(t *testing.T) {
 		containers: [{name: web, ports: [{name: tcp, containerPort: 8301, protocol: TCP}, {name: udp, containerPort: 8301, protocol: UDP}, {name: dns, containerPort: 53, protocol: UDP}]}],
 		topologySpreadConstraints: [{topologyKey: zone, whenUnsatisfiable: DoNotSchedule, maxSkew: 1}, {topologyKey: zone, whenUnsatisfiable: ScheduleAnyway, maxSkew: 1}]}}`)
 	tests := map[string]struct{ reason, patch, ports, constraints string }{
-		"the second protocol":             {"It is not the first one.", `{spec: {containers: [{name: web, ports: [{containerPort: 8301, protocol: UDP, name: serf}]}]}}`, "tcp/TCP serf/UDP dns/UDP", "1 1"},
+		"the second protocol": {"It is not the first one.", `{spec: {containers: [{name: web, ports: [{containerPort: 8301, protocol: UDP, name: serf}]}]}}`, "tcp/TCP serf/UDP dns/UDP", "1 1"},
+		"an empty protocol":   {"It is TCP too.", `{spec: {containers: [{name: web, ports: [{containerPort: 53, protocol: "", name: x}]}]}}`, "tcp/TCP udp/UDP dns/UDP x/", "1 1"},
+		"an order of both": {"The patch names both protocols.", `{spec: {containers: [{name: web, $setElementOrder/ports: [{containerPort: 8301, protocol: UDP}, {containerPort: 53}, {containerPort: 8301, protocol: TCP}],
+			ports: [{containerPort: 53, protocol: TCP, name: x}]}]}}`, "udp/UDP dns/UDP x/TCP tcp/TCP", "1 1"},
+		"both in an order of numbers": {"An entry stands for both.", `{spec: {containers: [{name: web, $setElementOrder/ports: [{containerPort: 53}, {containerPort: 8301}],
+			ports: [{containerPort: 53, protocol: TCP, name: a}, {containerPort: 53, protocol: UDP, name: b}]}]}}`, "b/UDP a/TCP tcp/TCP udp/UDP", "1 1"},
 		"no protocol":                     {"TCP is the default.", `{spec: {containers: [{name: web, ports: [{containerPort: 8301, name: serf}]}]}}`, "serf/TCP udp/UDP dns/UDP", "1 1"},
 		"another protocol":                {"It is another port.", `{spec: {containers: [{name: web, ports: [{containerPort: 53, protocol: TCP, name: dns-tcp}]}]}}`, "tcp/TCP udp/UDP dns/UDP dns-tcp/TCP", "1 1"},
 		"one is deleted":                  {"The other stays.", `{spec: {containers: [{name: web, ports: [{containerPort: 8301, protocol: UDP, $patch: delete}]}]}}`, "tcp/TCP dns/UDP", "1 1"},
@@ -67,13 +72,16 @@ func TestKeysOfTwoFields(t *testing.T) {
 func TestOneOfAChoice(t *testing.T) {
 	base := template(t, `{spec: {
 		securityContext: {seccompProfile: {type: Localhost, localhostProfile: a.json}},
-		volumes: [{name: data, emptyDir: {}}],
+		volumes: [{name: data, emptyDir: {}}, {name: disk, fc: {targetWWNs: [b], lun: 1}}],
 		resourceClaims: [{name: gpu, resourceClaimName: one}],
 		containers: [{name: web, env: [{name: LEVEL, value: info}, {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}],
 			volumeMounts: [{name: data, mountPath: /data, subPath: a}], lifecycle: {preStop: {exec: {command: [stop]}}},
 			livenessProbe: {periodSeconds: 5, httpGet: {path: /, port: 80}}}]}}`)
 	tests := map[string]struct{ reason, patch, want string }{
-		"a volume":               {"The source is another one.", `{volumes: [{name: data, persistentVolumeClaim: {claimName: web}}]}`, `{spec: {volumes: [{name: data, persistentVolumeClaim: {claimName: web}}]}}`},
+		"a volume": {"The source is another one.", `{volumes: [{name: data, persistentVolumeClaim: {claimName: web}}]}`, `{spec: {volumes: [{name: data, persistentVolumeClaim: {claimName: web}}, {name: disk, fc: {targetWWNs: [b], lun: 1}}]}}`},
+		"a volume and the removal of the other": {"The patch says both.", `{volumes: [{name: data, emptyDir: {$patch: delete}, hostPath: {path: /x}}]}`,
+			`{spec: {volumes: [{name: data, hostPath: {path: /x}}, {name: disk, fc: {targetWWNs: [b], lun: 1}}]}}`},
+		"a disk":                 {"The two ways to name it exclude each other.", `{volumes: [{name: disk, fc: {wwids: [a]}}]}`, `{spec: {volumes: [{name: data, emptyDir: {}}, {name: disk, fc: {wwids: [a]}}]}}`},
 		"a probe":                {"Its period stays.", `{containers: [{name: web, livenessProbe: {tcpSocket: {port: 80}}}]}`, `{spec: {containers: [{livenessProbe: {periodSeconds: 5, tcpSocket: {port: 80}}}]}}`},
 		"a hook":                 {"It sleeps now.", `{containers: [{name: web, lifecycle: {preStop: {sleep: {seconds: 5}}}}]}`, `{spec: {containers: [{lifecycle: {preStop: {sleep: {seconds: 5}}}}]}}`},
 		"a variable by a source": {"The text goes.", `{containers: [{name: web, env: [{name: LEVEL, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}]}`, `{spec: {containers: [{env: [{name: LEVEL, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}]}}`},
@@ -114,6 +122,16 @@ func TestOneOfAChoice(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The key of an item is taken apart again, and no other text is: a NUL stays.
+func TestTextsStay(t *testing.T) {
+	base := template(t, `{metadata: {annotations: {base: "left\0right", containerPort: "80\0"}}, spec: {containers: [{name: web, ports: [{containerPort: 80}]}]}}`)
+	got, err := patchOf(t, `{metadata: {annotations: {patch: "left\0right"}}, spec: {containers: [{name: web, ports: [{containerPort: 80, name: http}], env: [{name: A, value: "left\0right"}]}]}}`).Apply(base, nil)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"base": "left\x00right", "patch": "left\x00right", "containerPort": "80\x00"}, got.Annotations)
+	require.Equal(t, "left\x00right", got.Spec.Containers[0].Env[0].Value)
+	require.Equal(t, []corev1.ContainerPort{{ContainerPort: 80, Name: "http"}}, got.Spec.Containers[0].Ports)
 }
 
 func namesOf[T any](items []T, name func(T) string) (joined string) {

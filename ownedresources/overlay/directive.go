@@ -96,44 +96,84 @@ func (c *checker) order(path *field.Path, value, items any, list member) {
 		return
 	}
 	before := c.found
-	var keys []any
-	for i, item := range order {
-		switch object, isObject := item.(map[string]any); {
-		case list.mergeKey == "":
-			c.value(path.Index(i), orList(item), member{goType: withoutPointer(list.goType.Elem())}, true)
-			keys = append(keys, item)
-		case !isObject || len(object) != 1 || object[list.mergeKey] == nil:
-			c.add(invalidValue(path.Index(i), "must have the field "+list.mergeKey+" and no other"))
-		default:
-			c.object(path.Index(i), object, list.goType.Elem(), true)
-			keys = append(keys, object[list.mergeKey])
-		}
+	keys := make([]itemKey, len(order))
+	for i, entry := range order {
+		keys[i] = c.orderEntry(path.Index(i), entry, list)
 	}
 	if c.found > before {
 		return
 	}
 	for i, key := range keys {
-		if slices.Contains(keys[:i], key) {
+		if slices.ContainsFunc(keys[:i], key.meets) {
 			c.add(invalidValue(path.Index(i), "stands twice: an order has each item once"))
 			return
 		}
 	}
 	patched, _ := items.([]any)
-	for i, item := range patched {
-		key := item
+	if i := notInOrder(patched, keys, list); i >= 0 {
+		c.add(invalidValue(path, fmt.Sprintf("must contain the items of the patch in the same order: item %d is missing or comes earlier", i)))
+	}
+}
+
+// orderEntry checks an entry of an order and returns its key.
+func (c *checker) orderEntry(path *field.Path, entry any, list member) itemKey {
+	if list.mergeKey == "" {
+		c.value(path, orList(entry), member{goType: withoutPointer(list.goType.Elem())}, true)
+		return itemKey{first: entry}
+	}
+	second := secondKeys[list.goType.Elem()].field // empty for a key of one field
+	object, isObject := entry.(map[string]any)
+	if !isObject || object[list.mergeKey] == nil || !hasOnly(object, list.mergeKey, second) {
+		fields := list.mergeKey
+		if second != "" {
+			fields += ", or the fields " + fields + " and " + second + ","
+		}
+		c.add(invalidValue(path, "must have the field "+fields+" and no other"))
+		return itemKey{}
+	}
+	c.object(path, object, list.goType.Elem(), true)
+	return itemKey{object[list.mergeKey], object[second]}
+}
+
+// notInOrder returns the index of the first item that the keys do not have in its place, or -1.
+func notInOrder(items []any, keys []itemKey, list member) int {
+	for i, item := range items {
+		key := itemKey{first: item}
 		if object, isObject := item.(map[string]any); isObject {
 			if object[patchDirective] != nil {
 				continue
 			}
-			key = object[list.mergeKey]
+			if both, isComposite := keyIn(object, list).(itemKey); isComposite {
+				key = both
+			} else {
+				key.first = object[list.mergeKey]
+			}
 		}
-		place := slices.IndexFunc(keys, func(k any) bool { return isComparable(key) && k == key })
+		place := slices.IndexFunc(keys, func(k itemKey) bool { return isComparable(key.first) && k.meets(key) })
 		if place < 0 {
-			c.add(invalidValue(path, fmt.Sprintf("must contain the items of the patch in the same order: item %d is missing or comes earlier", i)))
-			return
+			return i
 		}
-		keys = keys[place+1:]
+		if keys = keys[place:]; keys[0] == key || key.second == nil { // else the entry may stand for the next item too
+			keys = keys[1:]
+		}
 	}
+	return -1
+}
+
+// meets reports whether two keys may be of one item: a second field that is not set is any.
+func (k itemKey) meets(other itemKey) bool {
+	isUnset := func(second any) bool { return second == nil || second == "" }
+	return k.first == other.first && (isUnset(k.second) || isUnset(other.second) || k.second == other.second)
+}
+
+// hasOnly reports whether an object has no other fields than these.
+func hasOnly(object map[string]any, names ...string) bool {
+	for name := range object {
+		if !slices.Contains(names, name) {
+			return false
+		}
+	}
+	return true
 }
 
 // isComparable reports whether a value of JSON can be compared.

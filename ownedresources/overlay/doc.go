@@ -16,12 +16,14 @@
 // removed. A field of this type takes two lines of the CRD.
 //
 // Facts to know:
-//   - The patch is merged as by kubectl patch --type strategic, with the same library: containers, volumes and
-//     variables are merged by name, ports by containerPort, mounts by mountPath. Tolerations, args and command are
-//     replaced as a whole. Null removes a field, and $patch: delete removes an item. All directives are supported:
+//   - The patch is merged by the library of kubectl patch --type strategic: containers, volumes and variables by name, ports
+//     by containerPort and protocol, mounts by mountPath. Tolerations, args and command are replaced as a whole. Null
+//     removes a field, and $patch: delete removes an item. All directives are supported:
 //     https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
-//   - The merge differs from kubectl patch where that loses something or leaves something behind. An object with
-//     $patch: replace is kept where the base has none. Nulls and directives in new items are carried out. What the API
+//   - The merge differs from kubectl patch where that loses something, leaves something behind, or gives a pod that no API
+//     server accepts. The items of the base keep their places. Ports and spread constraints have keys of two fields. If
+//     fields exclude each other, the one of the patch replaces the one of the base. An object with $patch: replace is kept
+//     where the base has none. Nulls and directives in new items are carried out. What the API
 //     server would ignore, guess or take in no fixed order is an error: an unknown field, a directive in a list that is
 //     replaced as a whole, a key that stands twice.
 //   - The order of the result depends on the arguments alone, so an unchanged patch rolls no pods.

@@ -1,69 +1,69 @@
 package overlay
 
 import (
-	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
 
-// compositeKey is the second field of the key of a list whose items server-side apply tells apart by two fields. A strategic merge knows only the
+// secondKey is the second field of the key of a list whose items server-side apply tells apart by two fields. A strategic merge knows only the
 // first one, and would merge an item of a patch into another item.
-type compositeKey struct {
+type secondKey struct {
 	field string
 	// whenUnset is the value of a field that is not set. If it is empty, an item of a patch without the field is the first item of the base
 	// that has the same value in the first field.
 	whenUnset string
 }
 
-var compositeKeys = map[reflect.Type]compositeKey{
+var secondKeys = map[reflect.Type]secondKey{
 	reflect.TypeFor[corev1.ContainerPort]():            {"protocol", string(corev1.ProtocolTCP)},
 	reflect.TypeFor[corev1.TopologySpreadConstraint](): {"whenUnsatisfiable", ""},
 }
 
-// keySeparator is in no value of a key.
-const keySeparator = "\x00"
+// itemKey is both fields of a key. While two objects are merged it stands in place of the first one.
+type itemKey struct{ first, second any }
 
-// encodeKeys puts both fields of the key into the first one, so that a strategic merge tells the items apart. decodeKeys takes them apart again.
+// keyIn returns what identifies an item of a list that is merged: the first field of its key, or an [itemKey]. The value of a field is one that
+// can be compared, and nil if the item has none.
+func keyIn(item map[string]any, list member) any {
+	first := item[list.mergeKey]
+	second, isComposite := secondKeys[list.goType.Elem()]
+	if _, encoded := first.(itemKey); encoded || !isComposite || first == nil {
+		return first
+	}
+	value := item[second.field]
+	if value == nil || value == "" || !isComparable(value) {
+		value = second.whenUnset
+	}
+	return itemKey{first, value}
+}
+
+// encodeKeys makes a strategic merge tell the items of two lists apart by both fields of their keys. decodeKeys undoes it in the result.
 func encodeKeys(base, patch []any, list member) {
-	second, composite := compositeKeys[list.goType.Elem()]
-	if !composite {
+	if _, isComposite := secondKeys[list.goType.Elem()]; !isComposite {
 		return
 	}
-	encode := func(item map[string]any, value any) {
-		item[list.mergeKey] = fmt.Sprint(item[list.mergeKey], keySeparator, value)
-	}
-	var keys []string // the encoded keys of the base
+	firstOf := map[any]itemKey{} // the first item of the base, by the first field
 	for _, item := range base {
-		if item, ok := item.(map[string]any); ok && item[list.mergeKey] != nil {
-			encode(item, valueOr(item[second.field], second.whenUnset))
-			keys = append(keys, item[list.mergeKey].(string))
+		item, _ := item.(map[string]any)
+		if key, ok := keyIn(item, list).(itemKey); ok {
+			if item[list.mergeKey] = key; firstOf[key.first] == (itemKey{}) {
+				firstOf[key.first] = key
+			}
 		}
 	}
 	for _, item := range patch {
-		item, ok := item.(map[string]any)
-		if !ok || item[list.mergeKey] == nil {
+		item, _ := item.(map[string]any)
+		key, ok := keyIn(item, list).(itemKey)
+		if !ok {
 			continue
 		}
-		value := valueOr(item[second.field], second.whenUnset)
-		if value == "" {
-			first := fmt.Sprint(item[list.mergeKey], keySeparator)
-			if i := slices.IndexFunc(keys, func(key string) bool { return strings.HasPrefix(key, first) }); i >= 0 {
-				value = strings.TrimPrefix(keys[i], first)
-			}
+		if known := firstOf[key.first]; key.second == "" && known != (itemKey{}) {
+			key = known
 		}
-		encode(item, value)
+		item[list.mergeKey] = key
 	}
-}
-
-func valueOr(value any, whenUnset string) any {
-	if value == nil {
-		return whenUnset
-	}
-	return value
 }
 
 // decodeKeys undoes encodeKeys in the result of a merge.
@@ -71,20 +71,11 @@ func decodeKeys(tree any) {
 	switch tree := tree.(type) {
 	case map[string]any:
 		for name, value := range tree {
-			text, isText := value.(string)
-			first, _, encoded := strings.Cut(text, keySeparator)
-			switch {
-			case !isText || !encoded:
-				decodeKeys(value)
-			case name == "containerPort":
-				number, err := strconv.ParseFloat(first, 64)
-				if err != nil {
-					continue
-				}
-				tree[name] = int64(number)
-			default:
-				tree[name] = first
+			if key, encoded := value.(itemKey); encoded {
+				tree[name] = key.first
+				continue
 			}
+			decodeKeys(value)
 		}
 	case []any:
 		for _, item := range tree {
@@ -96,62 +87,79 @@ func decodeKeys(tree any) {
 // setOrder orders a list that is merged: the items of the base keep their places, and a new item of the patch comes before the next item of the
 // base that the patch names, or else last. An order of the patch's own wins.
 func setOrder(base, items []any, patch map[string]any, name string, list member) {
-	keyOf := func(item any) any {
-		object, _ := item.(map[string]any)
-		if object[patchDirective] != nil {
-			return nil
-		}
-		return object[list.mergeKey]
-	}
-	if order, own := patch[orderPrefix+name].([]any); own {
-		patch[orderPrefix+name] = encodeOrder(order, slices.Concat(base, items), list)
-		return
-	}
 	var order []any
-	for _, item := range base {
-		if key := keyOf(item); key != nil && !slices.Contains(order, key) {
-			order = append(order, key)
-		}
+	if own, isOwn := patch[orderPrefix+name].([]any); isOwn {
+		order = ownOrder(own, slices.Concat(base, items), list)
+	} else {
+		order = orderOf(base, items, list)
 	}
-	var fresh []any // the new items that have no next item of the base yet
-	for _, item := range items {
-		key := keyOf(item)
-		if key == nil {
-			continue
-		}
-		if i := slices.Index(order, key); i >= 0 {
-			order, fresh = slices.Insert(order, i, fresh...), nil
-		} else {
-			fresh = append(fresh, key)
-		}
-	}
-	order = append(order, fresh...)
-	place := func(item any) int { return slices.Index(order, keyOf(item)) } // a directive comes first
-	slices.SortStableFunc(items, func(a, b any) int { return place(a) - place(b) })
+	places := make(map[any]int, len(order))
 	entries := make([]any, len(order))
 	for i, key := range order {
+		places[key] = i + 1
 		entries[i] = map[string]any{list.mergeKey: key}
 	}
+	slices.SortStableFunc(items, func(a, b any) int { return places[orderedKey(a, list)] - places[orderedKey(b, list)] }) // directives come first
 	patch[orderPrefix+name] = entries
 }
 
-// encodeOrder returns an order of the patch's own for items whose keys were encoded. An entry stands for all items that have its first field.
-func encodeOrder(order, items []any, list member) (encoded []any) {
-	if _, composite := compositeKeys[list.goType.Elem()]; !composite {
-		return order
+// orderedKey returns the key of an item that has a place in an order, and nil for a directive.
+func orderedKey(item any, list member) any {
+	object, _ := item.(map[string]any)
+	if object[patchDirective] != nil {
+		return nil
 	}
-	for _, entry := range order {
+	return object[list.mergeKey]
+}
+
+// orderOf returns the keys of the base and of a patch, in the order of setOrder.
+func orderOf(base, items []any, list member) (order []any) {
+	inBase, before := map[any]bool{}, map[any][]any{} // before has the new items that come before an item of the base
+	for _, item := range base {
+		inBase[orderedKey(item, list)] = true
+	}
+	var fresh []any // the new items that have no next item of the base yet
+	for _, item := range items {
+		switch key := orderedKey(item, list); {
+		case key == nil:
+		case inBase[key]:
+			before[key], fresh = append(before[key], fresh...), nil
+		default:
+			fresh = append(fresh, key)
+		}
+	}
+	for _, item := range base {
+		if key := orderedKey(item, list); key != nil && inBase[key] {
+			order = append(append(order, before[key]...), key)
+			inBase[key] = false // if two items of the base have the key, the first counts
+		}
+	}
+	return append(order, fresh...)
+}
+
+// ownOrder returns the keys of items in the order that the patch gives. An entry without the second field of a key stands for all items that
+// have its first field.
+func ownOrder(own, items []any, list member) (order []any) {
+	second, isComposite := secondKeys[list.goType.Elem()]
+	seen := map[any]bool{}
+	add := func(key any) {
+		if key != nil && !seen[key] {
+			seen[key] = true
+			order = append(order, key)
+		}
+	}
+	for _, entry := range own {
 		object, _ := entry.(map[string]any)
-		first := fmt.Sprint(object[list.mergeKey], keySeparator)
-		var keys []any
+		if !isComposite {
+			add(object[list.mergeKey])
+			continue
+		}
 		for _, item := range items {
-			object, _ := item.(map[string]any)
-			key, _ := object[list.mergeKey].(string)
-			if strings.HasPrefix(key, first) && object[patchDirective] == nil && !slices.Contains(keys, any(key)) {
-				keys = append(keys, key)
-				encoded = append(encoded, map[string]any{list.mergeKey: key})
+			key, _ := orderedKey(item, list).(itemKey)
+			if key.first == object[list.mergeKey] && (object[second.field] == nil || object[second.field] == key.second) {
+				add(any(key))
 			}
 		}
 	}
-	return encoded
+	return order
 }

@@ -17,6 +17,7 @@ var unions = map[reflect.Type][][]string{
 	reflect.TypeFor[corev1.EnvVarSource]():     {fieldNamesOf[corev1.EnvVarSource]()},
 	reflect.TypeFor[corev1.VolumeMount]():      {{"subPath", "subPathExpr"}},
 	reflect.TypeFor[corev1.PodResourceClaim](): {{"resourceClaimName", "resourceClaimTemplateName"}},
+	reflect.TypeFor[corev1.FCVolumeSource]():   {{"targetWWNs", "wwids"}, {"lun", "wwids"}},
 }
 
 // local are the types that have the field localhostProfile for the type Localhost, and no other.
@@ -43,7 +44,7 @@ func replaceOthers(base, patch map[string]any, t reflect.Type) {
 			continue
 		}
 		for _, name := range union {
-			if _, says := patch[name]; !says && base[name] != nil {
+			if !isSet(patch[name]) && base[name] != nil {
 				patch[name] = nil
 			}
 		}

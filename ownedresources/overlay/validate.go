@@ -145,22 +145,22 @@ func (c *checker) key(path *field.Path, item map[string]any, list member, replac
 		c.add(field.Required(path.Child(list.mergeKey), "the items of this list are merged by it"))
 	case !isComparable(key): // the check of its type has added an error
 	case item[patchDirective] == remove:
-	case earlier[keyIn(item, list)] && !replaced:
+	case isTwice(item, list, earlier) && !replaced:
 		c.add(invalidValue(path.Child(list.mergeKey), "stands twice in the list, and the API server would merge the two items: "+
 			"merge them, or give the whole list, after an item \"$patch: replace\""))
 	default:
-		earlier[keyIn(item, list)] = true
+		earlier[keyIn(item, list)], earlier[key] = true, true
 	}
 }
 
-// keyIn returns what identifies an item of a list.
-func keyIn(item map[string]any, list member) any {
-	key := item[list.mergeKey]
-	second, composite := compositeKeys[list.goType.Elem()]
-	if value := valueOr(item[second.field], second.whenUnset); composite && isComparable(value) {
-		return [2]any{key, value}
+// isTwice reports whether an item has the key of an earlier one. An item without the second field of a key may be each that has the first.
+func isTwice(item map[string]any, list member, earlier map[any]bool) bool {
+	key := keyIn(item, list)
+	both, isComposite := key.(itemKey)
+	if !isComposite || secondKeys[list.goType.Elem()].whenUnset != "" {
+		return earlier[key]
 	}
-	return key
+	return earlier[key] || earlier[itemKey{both.first, ""}] || both.second == "" && earlier[both.first]
 }
 
 // checkScalar returns what is wrong with a value of a type that has no members, without the value, or "".

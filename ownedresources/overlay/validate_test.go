@@ -139,6 +139,11 @@ func TestValidate(t *testing.T) {
 			patch:  `{"spec": {"containers": [{"name": "a", "ports": [{"containerPort": 53, "protocol": "TCP"}, {"containerPort": 53}, {"containerPort": 53, "protocol": "UDP"}]}]}}`,
 			want:   []string{".spec.containers[0].ports[1].containerPort: Invalid value: " + twiceInKey},
 		},
+		"PerhapsTwice": {
+			reason: "Without its second field, an item may be each that has the first.",
+			patch:  `{"spec": {"topologySpreadConstraints": [{"topologyKey": "zone", "maxSkew": 2}, {"topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "maxSkew": 3}]}}`,
+			want:   []string{".spec.topologySpreadConstraints[1].topologyKey: Invalid value: " + twiceInKey},
+		},
 		"RootDirective": {
 			reason: "A pod template without its base is none of the operator's.",
 			patch:  `{"$patch": "replace", "spec": {"a": 1}}`,
