@@ -126,7 +126,7 @@ func TestFieldsThatAdmissionHasSet(t *testing.T) {
 		for options, recreate := range map[string][]ChildOption{"": nil, ", with Recreate": {Recreate()}} {
 			t.Run(name+options, func(t *testing.T) {
 				env.applier = apply.New()
-				if child := tc.build(); env.exists(t, child) { // of the case before
+				if child := tc.build(); env.exists(t, child) { // the case before has left it
 					require.NoError(t, env.other.Delete(t.Context(), child, client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground)))
 				}
 				before, err := env.apply(t, tc.build(), recreate...)
@@ -194,6 +194,19 @@ func TestNewWishForAFieldThatAdmissionHasSet(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEqual(t, first.Object.GetUID(), second.Object.GetUID())
 	require.Equal(t, map[string]string{"disk": "nvme", "pool": "shop"}, second.Object.(*corev1.Pod).Spec.NodeSelector)
+}
+
+// A refusal of a whole template is explained by the fields that the apply would add, and not by what may be changed.
+func TestRefusalOfATemplateNamesWhatIsAdded(t *testing.T) {
+	env := admittedEnv(t)
+	_, err := env.apply(t, env.admittedJob())
+	require.NoError(t, err)
+	changed := env.admittedJob()
+	changed.Spec.TTLSecondsAfterFinished = new(int32(60))
+	changed.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "MODE", Value: "shop"}}
+	_, err = env.apply(t, changed)
+	require.True(t, apierrors.IsInvalid(err), "%v", err)
+	require.ErrorContains(t, err, `(the apply would change spec.template.spec.containers[name="migrate"].env)`)
 }
 
 // A field that is dropped is a new wish too, also if admission has set another one in the same list.

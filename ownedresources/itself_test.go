@@ -5,6 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
@@ -31,6 +33,16 @@ func TestChildThatIsItsOwnOwner(t *testing.T) {
 			require.Equal(t, owner.ResourceVersion, live.ResourceVersion)
 		})
 	}
+	t.Run("cluster-scoped, with a namespace", func(t *testing.T) { // the API server drops the namespace
+		env := newServerEnv(t)
+		owner := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: env.namespace}}
+		env.createForTest(t, owner)
+		set := Ensure(Build(func(o *rbacv1.ClusterRole) *rbacv1.ClusterRole {
+			return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Namespace: "stray"}}
+		}, Adopt()))
+		require.ErrorContains(t, set.Reconcile(t.Context(), env.client, owner), "is its own owner")
+		require.Empty(t, requestsFor(env, "clusterroles"), "no request may be sent")
+	})
 	t.Run("Apply", func(t *testing.T) {
 		env := newServerEnv(t)
 		_, err := Apply(t.Context(), env.client, env.owner, env.owner.DeepCopy())

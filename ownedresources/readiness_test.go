@@ -1,6 +1,7 @@
 package ownedresources
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,6 +47,9 @@ func TestReadinessOfCustomResources(t *testing.T) {
 		gizmo := of("test.opblocks.dev/v1", "Gizmo")
 		env.create(t, gizmo)
 		require.NoError(t, k.Ready(gizmo, ""))
+		require.NoError(t, unstructured.SetNestedField(gizmo.Object, strconv.FormatInt(gizmo.GetGeneration(), 10), "status", "observedGeneration"))
+		require.NoError(t, env.other.Status().Update(t.Context(), gizmo))
+		require.NoError(t, k.Ready(gizmo, ""), "the text is the generation")
 	})
 	t.Run("not declared", func(t *testing.T) {
 		gadget := of("test.opblocks.dev/v1", "Gadget")

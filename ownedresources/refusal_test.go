@@ -1,6 +1,7 @@
 package ownedresources
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -171,6 +172,25 @@ func TestRecreateAgainAfterAnotherChange(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, apply.Created, result.Operation)
 	}
+}
+
+// A refusal is known for what the API server was asked to create, and not only for what is applied.
+func TestCorrectedFieldThatIsOnlyCreated(t *testing.T) {
+	env := newServerEnv(t)
+	build := func(version, key string) *corev1.ConfigMap {
+		made := NewConfigMap(env.owner, map[string]string{"version": version, key: "only created"})
+		made.Immutable = new(true)
+		return made
+	}
+	only := withCreateOnly(func(c *corev1.ConfigMap) {
+		maps.DeleteFunc(c.Data, func(key, _ string) bool { return key != "version" })
+	})
+	_, err := env.apply(t, build("1", "good"), Recreate(), only)
+	require.NoError(t, err)
+	_, err = env.apply(t, build("2", "no key"), Recreate(), only)
+	require.True(t, apierrors.IsInvalid(err), "%v", err)
+	_, err = env.apply(t, build("2", "good"), Recreate(), only)
+	requireWaits(t, err, apply.ReasonRecreating)
 }
 
 // For server-side apply an item with another key is another item.

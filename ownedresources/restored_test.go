@@ -2,16 +2,19 @@ package ownedresources
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/record"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // restoreEnv is a namespace with a backup of a child.
@@ -195,4 +198,42 @@ func TestRestoredBecomesMarked(t *testing.T) {
 	require.Empty(t, live.OwnerReferences)
 	require.Equal(t, types.UID(live.Labels[record.OwnerUID]), env.owner.UID)
 	require.Equal(t, client.ObjectKeyFromObject(env.backup), client.ObjectKeyFromObject(live))
+}
+
+// An owner of the same name in another namespace is another owner. If it lives, its child is neither taken nor deleted.
+func TestChildOfAnOwnerOfTheSameNameElsewhere(t *testing.T) {
+	for _, wrote := range []string{"this version", "the version before"} {
+		for how, options := range map[string][]ChildOption{"Anywhere": {Anywhere()}, "AdoptRestored": {Anywhere(), AdoptRestored()}} {
+			t.Run(wrote+", "+how, func(t *testing.T) {
+				env := newServerEnv(t)
+				theirs := env.newOwner()
+				theirs.Namespace = controlplane.Namespace(t, env.plane)
+				env.create(t, theirs)
+				require.NoError(t, restorable().Reconcile(t.Context(), env.client, theirs))
+				before := namedConfigMap(theirs.Namespace, "web")
+				require.True(t, env.exists(t, before))
+				if wrote == "the version before" {
+					delete(before.Annotations, record.OwnerName)
+					require.NoError(t, env.other.Update(t.Context(), before))
+				}
+				set := Ensure(Build(func(s *Shop) *corev1.ConfigMap {
+					made := NewConfigMap(s, map[string]string{"motto": "overwritten"})
+					made.Namespace = theirs.Namespace
+					return made
+				}, options...))
+				set.SetName("settings")
+				clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+				set.set.Applier.Clock = clock
+				controllerutil.AddFinalizer(env.owner, set.FinalizerName())
+				require.NoError(t, env.other.Update(t.Context(), env.owner))
+				for range 3 {
+					require.ErrorAs(t, set.Reconcile(t.Context(), env.client, env.owner), new(*OwnershipError))
+					clock.SetTime(clock.Now().Add(2 * time.Minute)) // an object whose owner is gone is deleted after a while
+				}
+				after := namedConfigMap(theirs.Namespace, "web")
+				require.True(t, env.exists(t, after))
+				require.Equal(t, before.ResourceVersion, after.ResourceVersion)
+			})
+		}
+	}
 }

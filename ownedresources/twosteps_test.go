@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/internal/memoryserver"
@@ -114,14 +115,18 @@ func TestTwoStepsThatBuildOneChild(t *testing.T) {
 // Two reconcilers of one manager that build one child would overwrite each other too, unless their filters give each of them its own shops.
 func TestTwoReconcilersThatBuildOneChild(t *testing.T) {
 	keepsData := func(s *Shop) bool { return s.Spec.KeepData }
+	keepsNone := func(s *Shop) bool { return !keepsData(s) }
+	type filters [2]func(*Shop) bool // one for each reconciler
 	tests := map[string]struct {
-		reason  string
-		filters [2]func(*Shop) bool
-		want    string
+		reason string
+		passes filters // WithFilter of the reconciler
+		events filters // WithEventFilter of the builder
+		want   string
 	}{
-		"of all shops":        {"Nothing tells them apart.", [2]func(*Shop) bool{wantedAlways, wantedAlways}, "built by two steps"},
-		"of different shops":  {"Each has its own.", [2]func(*Shop) bool{func(s *Shop) bool { return !keepsData(s) }, keepsData}, ""},
-		"of the shops of one": {"The other one reconciles nothing.", [2]func(*Shop) bool{wantedAlways, keepsData}, ""},
+		"of all shops":                        {"Nothing tells them apart.", filters{wantedAlways, wantedAlways}, filters{}, "built by two steps"},
+		"of different shops":                  {"Each has its own.", filters{keepsNone, keepsData}, filters{}, ""},
+		"of the shops of one":                 {"The other one reconciles nothing.", filters{wantedAlways, keepsData}, filters{}, ""},
+		"of different shops, by event filter": {"Only the builder knows its filter.", filters{}, filters{keepsNone, keepsData}, ""},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -129,8 +134,17 @@ func TestTwoReconcilersThatBuildOneChild(t *testing.T) {
 				Start: func(p *reconciletest.Process) error {
 					mgr := p.Manager(reconcile.CacheOptions())
 					for i, colour := range []string{"red", "blue"} {
-						r := reconcile.New(mgr.GetClient(), paint(colour, wantedAlways)).WithFilter(tc.filters[i])
+						r := reconcile.New(mgr.GetClient(), paint(colour, wantedAlways))
+						if passes := tc.passes[i]; passes != nil {
+							r.WithFilter(passes)
+						}
 						b := ctrl.NewControllerManagedBy(mgr).Named("shop-" + colour).For(&Shop{})
+						if events := tc.events[i]; events != nil {
+							b.WithEventFilter(predicate.NewPredicateFuncs(func(obj client.Object) bool {
+								shop, isShop := obj.(*Shop)
+								return isShop && events(shop)
+							}))
+						}
 						if err := errors.Join(r.SetupWithBuilder(mgr, b), b.Complete(r)); err != nil {
 							return err
 						}

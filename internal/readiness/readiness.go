@@ -10,6 +10,7 @@ package readiness
 import (
 	"fmt"
 	"maps"
+	"strconv"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	corev1 "k8s.io/api/core/v1"
@@ -65,6 +66,7 @@ func computeUnstructured(obj client.Object, gvk schema.GroupVersionKind) (Result
 	if _, own := obj.(runtime.Unstructured); own { // the converter returns the object's own map, which others may read
 		content = maps.Clone(content)
 	}
+	readGeneration(content)
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(gvk)
 	computed, err := status.Compute(u)
@@ -82,4 +84,19 @@ func computeUnstructured(obj client.Object, gvk schema.GroupVersionKind) (Result
 		result.Reason = computed.Conditions[0].Reason
 	}
 	return result, nil
+}
+
+// readGeneration replaces a status.observedGeneration that is a text by its number, without changing the status itself. A controller that
+// writes its status as Protobuf does (https://protobuf.dev/programming-guides/json) sends 64-bit numbers as texts. Istio is one of them.
+func readGeneration(content map[string]any) {
+	state, _ := content["status"].(map[string]any)
+	text, isText := state["observedGeneration"].(string)
+	if !isText {
+		return
+	}
+	if generation, err := strconv.ParseInt(text, 10, 64); err == nil {
+		state = maps.Clone(state)
+		state["observedGeneration"] = generation
+		content["status"] = state
+	}
 }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -202,4 +203,19 @@ func TestComputeInScheme(t *testing.T) {
 	require.ErrorContains(t, err, "add its types to the manager's scheme")
 	_, err = ComputeInScheme(deployment(nil), runtime.NewScheme())
 	require.NoError(t, err, "the kind of a Deployment need not be looked up")
+}
+
+// Istio's controller writes the generation as a text, as Protobuf does.
+func TestGenerationThatIsAText(t *testing.T) {
+	for generation, want := range map[any]status.Status{"2": status.CurrentStatus, "1": status.InProgressStatus, int64(2): status.CurrentStatus} {
+		gateway := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "networking.istio.io/v1", "kind": "Gateway", "metadata": map[string]any{"name": "web", "generation": int64(2)},
+			"status": map[string]any{"observedGeneration": generation},
+		}}
+		before := gateway.DeepCopy()
+		result, err := Compute(gateway, gateway.GroupVersionKind())
+		require.NoError(t, err)
+		require.Equal(t, want, result.Status, "%v", generation)
+		require.Equal(t, before, gateway, "others read the same object")
+	}
 }

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/opblocks/opblocks/internal/permanager"
+	"github.com/opblocks/opblocks/internal/managervalues"
 )
 
 // startRetry is how long after a failure the start of an informer is tried again.
@@ -59,7 +59,7 @@ type key struct {
 }
 
 // managers are the Kinds of the managers of this process. Two of one manager would remove each other's informers.
-var managers permanager.Values[*Kinds]
+var managers managervalues.Values[*Kinds]
 
 // ForManager returns the Kinds of a manager, which the manager starts and stops. It sends no request.
 func ForManager(mgr ctrl.Manager) (*Kinds, error) {

@@ -2,17 +2,12 @@ package plan
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
-	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -32,7 +27,7 @@ import (
 // Refused is what is known of an apply that the API server has refused.
 type Refused struct {
 	Admitted *owned.Admitted // the fields that are to be sent as they are live, or nil if there are none
-	wishes   []string        // the other fields that the apply would change
+	wishes   *fieldpath.Set  // the other fields that the apply would add or change
 }
 
 // Examine finds out why the API server has refused an apply. asCreated is what the API server would make of the object if it was created now,
@@ -47,7 +42,8 @@ func Examine(d *owned.Desired, live *unstructured.Unstructured, asCreated client
 		return nil, fmt.Errorf("fields of %s: %w", d, err)
 	}
 	if asCreated == nil {
-		return &Refused{wishes: namesOf(changedBy(d, live, want))}, nil
+		changes := changedBy(d, live, want)
+		return &Refused{wishes: changes.Modified.Union(changes.Added)}, nil
 	}
 	created, err := comparableTree(d.Kind, asCreated)
 	if err != nil {
@@ -55,58 +51,25 @@ func Examine(d *owned.Desired, live *unstructured.Unstructured, asCreated client
 	}
 	trees, err := typedTrees(d.Kind, have, created)
 	if err != nil { // the live object has fields of a newer API server, which the schema lacks
-		return &Refused{}, nil
+		return &Refused{wishes: fieldpath.NewSet()}, nil
 	}
 	difference, err := trees[0].Compare(trees[1])
 	if err != nil {
-		return &Refused{}, nil
+		return &Refused{wishes: fieldpath.NewSet()}, nil
 	}
-	changed, unlike := changedBy(d, live, want), difference.Modified.Union(difference.Removed)
+	changes, unlike := changedBy(d, live, want), difference.Modified.Union(difference.Removed)
 	values := map[string]any{}
-	if kept := changed.Difference(unlike); !kept.Empty() {
+	if kept := changes.Modified.Difference(unlike); !kept.Empty() {
 		if values, err = treeOf(trees[0].ExtractItems(kept, typed.WithAppendKeyFields())); err != nil {
 			return nil, fmt.Errorf("fields of %s: %w", d, err)
 		}
 	}
 	keepTolerations(d, live, want, values)
-	r := &Refused{wishes: namesOf(changed.Intersection(unlike))}
+	r := &Refused{wishes: changes.Modified.Intersection(unlike).Union(changes.Added)}
 	if len(values) > 0 {
 		r.Admitted = &owned.Admitted{Values: values, Wish: want}
 	}
 	return r, nil
-}
-
-// Explain adds to a refusal that names only the whole spec the fields that the apply would change.
-func (r *Refused) Explain(refusal error) error {
-	var status apierrors.APIStatus
-	if len(r.wishes) == 0 || !errors.As(refusal, &status) || status.Status().Details == nil {
-		return refusal
-	}
-	for _, cause := range status.Status().Details.Causes {
-		if cause.Field != "spec" && cause.Field != "spec.template" {
-			return refusal
-		}
-	}
-	const most = 3
-	names := r.wishes
-	if len(names) > most {
-		names = append(names[:most:most], "…")
-	}
-	return fmt.Errorf("%w (the apply would change %s)", refusal, strings.Join(names, ", "))
-}
-
-// namesOf returns the paths of fields.
-func namesOf(fields *fieldpath.Set) (names []string) {
-	fields.Iterate(func(path fieldpath.Path) { names = append(names, nameOf(path)) })
-	return names
-}
-
-// nameOf returns a path up to the first item that is its own key: the item is a value, which may be secret.
-func nameOf(path fieldpath.Path) string {
-	if i := slices.IndexFunc(path, func(e fieldpath.PathElement) bool { return e.Value != nil }); i >= 0 {
-		path = path[:i]
-	}
-	return strings.TrimPrefix(path.String(), ".")
 }
 
 // comparableTree returns an object as a tree. If the kind has a Go type, all objects take the way through it: the API server leaves out zeros that
@@ -201,36 +164,28 @@ func withAdmitted(d *owned.Desired, tree map[string]any) (map[string]any, error)
 	return treeOf(want)
 }
 
-// changedBy returns the fields of a live object that an apply would change, without the metadata, the status, and the number of replicas, which
-// others may set. Fields that it would remove are not among them: the API server sets the defaults again, and admission owns nothing alone.
-func changedBy(d *owned.Desired, live *unstructured.Unstructured, want map[string]any) *fieldpath.Set {
-	changed := &fieldpath.Set{}
+// changedBy returns the fields of a live object that an apply would add, change or remove, without the fields in notExamined. A field that it would
+// remove may be a default, which the API server sets again.
+func changedBy(d *owned.Desired, live *unstructured.Unstructured, want map[string]any) *typed.Comparison {
+	same := &typed.Comparison{Removed: fieldpath.NewSet(), Modified: fieldpath.NewSet(), Added: fieldpath.NewSet()}
 	merged, _, err := MergeInto(d, live, want)
 	if err != nil {
-		return changed
+		return same
 	}
 	trees, err := typedTrees(d.Kind, live.Object, merged)
 	if err != nil {
-		return changed
+		return same
 	}
-	difference, err := trees[0].Compare(trees[1])
+	changes, err := trees[0].Compare(trees[1])
 	if err != nil {
-		return changed
+		return same
 	}
-	difference.Modified.Iterate(func(path fieldpath.Path) {
-		switch name := path[0].FieldName; {
-		case name == nil, slices.Contains([]string{"apiVersion", "kind", "metadata", "status"}, *name), path.Equals(replicasPath):
-		default:
-			changed.Insert(path.Copy())
-		}
-	})
-	return changed
+	return changes.ExcludeFields(notExamined)
 }
 
-var (
-	replicasPath    = fieldpath.MakePathOrDie("spec", "replicas")
-	tolerationsPath = fieldpath.MakePathOrDie("spec", "tolerations")
-)
+// notExamined are the fields that no refusal of a change is about, and the number of replicas, which others may set.
+var notExamined = fieldpath.NewSet(fieldpath.MakePathOrDie("apiVersion"), fieldpath.MakePathOrDie("kind"), fieldpath.MakePathOrDie("metadata"),
+	fieldpath.MakePathOrDie("status"), fieldpath.MakePathOrDie("spec", "replicas"))
 
 func treeOf(value *typed.TypedValue) (map[string]any, error) {
 	encoded, err := json.Marshal(value.AsValue().Unstructured())
@@ -239,33 +194,4 @@ func treeOf(value *typed.TypedValue) (map[string]any, error) {
 	}
 	tree := map[string]any{}
 	return tree, utiljson.Unmarshal(encoded, &tree)
-}
-
-// keepTolerations keeps the tolerations that another manager has added to a Pod. The API server refuses to remove or change a toleration of a
-// Pod, and the list is replaced as a whole by an apply.
-func keepTolerations(d *owned.Desired, live *unstructured.Unstructured, want, values map[string]any) {
-	path, isOther := []string{"spec", "tolerations"}, func(manager string) bool { return manager != string(d.Owner.FieldManager) }
-	wanted, _, _ := unstructured.NestedSlice(want, path...)
-	all, _, _ := unstructured.NestedSlice(live.Object, path...)
-	if d.Kind.GVK.GroupKind() != (schema.GroupKind{Kind: "Pod"}) || len(wanted) == 0 || !isWrittenBy(live, tolerationsPath, isOther) {
-		return
-	}
-	for _, toleration := range wanted {
-		i := slices.IndexFunc(all, func(known any) bool { return isSameToleration(known, toleration) })
-		if i < 0 {
-			all = append(all, toleration)
-		} else {
-			all[i] = toleration
-		}
-	}
-	_ = unstructured.SetNestedSlice(values, all, path...) // values is a tree of maps, as the schema has it
-}
-
-// isSameToleration reports whether two tolerations differ at most in the seconds, which may be changed.
-func isSameToleration(a, b any) bool {
-	is, isMap := a.(map[string]any)
-	other, otherIsMap := b.(map[string]any)
-	return isMap && otherIsMap && !slices.ContainsFunc([]string{"key", "operator", "value", "effect"}, func(name string) bool {
-		return !reflect.DeepEqual(is[name], other[name])
-	})
 }

@@ -12,7 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/permanager"
+	"github.com/opblocks/opblocks/internal/managervalues"
 )
 
 // Reconciler is what is known of the steps of one reconciler.
@@ -36,7 +36,7 @@ type reconcilers struct {
 	all []*Reconciler
 }
 
-var managers permanager.Values[*reconcilers]
+var managers managervalues.Values[*reconcilers]
 
 // Join makes the steps known to the other reconcilers of a manager. A reconciler joins once.
 func (r *Reconciler) Join(mgr ctrl.Manager) (err error) {

@@ -1,6 +1,6 @@
-// Package permanager keeps values of managers. A manager has no place to keep one, and what two reconcilers of one manager share is neither
+// Package managervalues keeps values of managers. A manager has no place to keep one, and what two reconcilers of one manager share is neither
 // the state of one of them nor of the process.
-package permanager
+package managervalues
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 // Values are the values of the managers of this process, one for each, until the manager ends. It is safe for concurrent use.
 type Values[T any] struct{ byCache sync.Map } // cache.Cache → T
 
-// Of returns the value of a manager, which create makes if there is none yet. If two calls make one, the first counts.
+// Of returns the value of a manager. If the manager has none yet, create makes it; if two calls do so at once, the first value counts.
 func (v *Values[T]) Of(mgr ctrl.Manager, create func() (T, error)) (value T, err error) {
 	if known, ok := v.byCache.Load(mgr.GetCache()); ok {
 		return known.(T), nil

@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Explain adds to a refusal that names only a whole spec the fields below it that the apply would add or change.
+func (r *Refused) Explain(refusal error) error {
+	var status apierrors.APIStatus
+	if !errors.As(refusal, &status) || status.Status().Details == nil {
+		return refusal
+	}
+	var names []string
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field != "spec" && cause.Field != "spec.template" {
+			return refusal
+		}
+		names = append(names, namesBelow(r.wishes, cause.Field)...)
+	}
+	const most = 3
+	if names = slices.Compact(slices.Sorted(slices.Values(names))); len(names) == 0 {
+		return refusal
+	} else if len(names) > most {
+		names = append(names[:most:most], "…")
+	}
+	return fmt.Errorf("%w (the apply would change %s)", refusal, strings.Join(names, ", "))
+}
+
+// namesBelow returns the paths of the outermost fields of a set that are below a field.
+func namesBelow(fields *fieldpath.Set, field string) (names []string) {
+	for path := range fields.All() { // a field comes before those below it
+		name := nameOf(path)
+		if isBelow(name, field) && !slices.ContainsFunc(names, func(outer string) bool { return name == outer || isBelow(name, outer) }) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// isBelow reports whether a path leads to a field or an item inside of another path.
+func isBelow(path, outer string) bool {
+	rest, below := strings.CutPrefix(path, outer)
+	return below && rest != "" && (rest[0] == '.' || rest[0] == '[')
+}
+
+// nameOf returns a path up to the first item that is its own key: the item is a value, which may be secret.
+func nameOf(path fieldpath.Path) string {
+	if i := slices.IndexFunc(path, func(e fieldpath.PathElement) bool { return e.Value != nil }); i >= 0 {
+		path = path[:i]
+	}
+	return strings.TrimPrefix(path.String(), ".")
+}
