@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/opblocks/opblocks/ownedresources/overlay"
 )
 
 // Shop owns the children of all tests of this package. testdata/shops.yaml has its definition.
@@ -39,6 +41,8 @@ type ShopSpec struct {
 	Rotate string `json:"rotate,omitempty"`
 	// Monitored asks for a monitor.
 	Monitored bool `json:"monitored,omitempty"`
+	// PodTemplate is merged into the template of the pods.
+	PodTemplate overlay.PodTemplate `json:"podTemplate,omitzero"`
 }
 
 // ShopStatus is what the operator has observed.
@@ -70,6 +74,7 @@ func (s *Shop) DeepCopy() *Shop {
 func (s *ShopSpec) DeepCopy() *ShopSpec {
 	out := *s
 	out.Volumes = slices.Clone(s.Volumes)
+	s.PodTemplate.DeepCopyInto(&out.PodTemplate)
 	if s.Storage != nil {
 		out.Storage = new(s.Storage.DeepCopy())
 	}

@@ -86,7 +86,7 @@ func (a *Applier) answer(c *Creation) (client.Object, error) {
 		}
 		return nil, wait
 	case c.err != nil:
-		return nil, fmt.Errorf("create %s: %w", d, write.WithSizeRemedy(write.WithoutValues(c.err)))
+		return nil, fmt.Errorf("create %s: %w", d, write.WithSizeRemedy(plan.SeeUserPatch(d, nil, write.WithoutValues(c.err))))
 	}
 	a.CountByName(d.Owner, d.Kind, c.object, memory.Creating, d.Sum)
 	return d.Kind.AsLive(c.object)

@@ -168,6 +168,7 @@ func (a *Applier) applyDesired(ctx context.Context, s *plan.State, p plan.Plan) 
 		answer, err = a.RecoverFrom(ctx, d, err)
 	}
 	if err != nil {
+		err = plan.SeeUserPatch(d, before, err)
 		unasked := d.Trial != nil && d.Trial.Err != nil && !plan.IsInvalid(d.Trial.Err) // the reason may pass, such as a quota
 		if plan.IsInvalid(err) && !unasked {
 			a.Children.SetRefused(d, before, a.Clock.Now(), err)

@@ -1,0 +1,153 @@
+package plan
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/applyschema"
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// userPatch is a patch of a pod template that users write in a field of the owner, such as overlay.PodTemplate.
+type userPatch interface {
+	// Origin returns the field of the patch to look at if the API server refuses a field of the merged pod template.
+	Origin(merged *corev1.PodTemplateSpec, at []any) (path string, found bool)
+}
+
+var userPatchType = reflect.TypeFor[userPatch]()
+
+// SeeUserPatch adds to a refusal the fields of users' patches to look at: users know what they wrote, and not what was built of it. live is nil
+// for a creation.
+func SeeUserPatch(d *owned.Desired, live client.Object, refusal error) error {
+	if !IsInvalid(refusal) {
+		return refusal
+	}
+	patches := patchesIn(reflect.ValueOf(d.Owner.Object), nil)
+	if len(patches) == 0 {
+		return refusal
+	}
+	tree := refusedTree(d, live)
+	var names []string
+	for _, cause := range CausesOf(refusal, tree) {
+		template, at := podTemplateAt(tree, cause)
+		for i := range patches {
+			if template == nil {
+				break
+			}
+			if name, found := patches[i].Origin(template, at); found {
+				names = append(names, strings.TrimSuffix(patches[i].path.String()+"."+name, "."))
+			}
+		}
+	}
+	if names = slices.Compact(slices.Sorted(slices.Values(names))); len(names) == 0 {
+		return refusal
+	}
+	return fmt.Errorf("%w (see %s of %s)", refusal, strings.Join(names, ", "), d.Owner)
+}
+
+// refusedTree returns what the API server has refused, or nil if that is not known.
+func refusedTree(d *owned.Desired, live client.Object) map[string]any {
+	if live == nil {
+		tree, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(d.Full)
+		return tree
+	}
+	want, err := Tree(d, record.ByApply)
+	if err != nil {
+		return nil
+	}
+	have, err := comparableTree(d.Kind, live)
+	if err != nil {
+		return want
+	}
+	if merged, _, err := MergeInto(d, &unstructured.Unstructured{Object: have}, want); err == nil {
+		return merged
+	}
+	return want
+}
+
+// podTemplateAt returns the pod template around a field, and the steps from there to the field. A Pod is its own template.
+func podTemplateAt(tree map[string]any, cause []applyschema.Step) (*corev1.PodTemplateSpec, []any) {
+	start := 0
+	if tree["kind"] != "Pod" {
+		if start = slices.Index(cause, applyschema.Step("template")) + 1; start == 0 {
+			return nil, nil
+		}
+	}
+	content, _ := applyschema.At(tree, cause[:start]).(map[string]any)
+	template := &corev1.PodTemplateSpec{}
+	if content == nil || runtime.DefaultUnstructuredConverter.FromUnstructured(content, template) != nil {
+		return nil, nil
+	}
+	var at []any
+	if isMetadata := len(cause) > start && (cause[start] == "labels" || cause[start] == "annotations"); isMetadata {
+		at = append(at, "metadata") // the API server leaves it out for a template
+	}
+	for _, step := range cause[start:] {
+		at = append(at, step)
+	}
+	return template, at
+}
+
+// patchField is a field of an owner with a patch.
+type patchField struct {
+	userPatch
+	path *field.Path
+}
+
+// patchesIn returns the patches in a value that is encoded as JSON, and in those below it.
+func patchesIn(v reflect.Value, path *field.Path) (found []patchField) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return nil
+		}
+		if patch, isPatch := reflect.TypeAssert[userPatch](v); isPatch {
+			return []patchField{{patch, path}}
+		}
+		return patchesIn(v.Elem(), path)
+	case reflect.Struct:
+		if v.CanAddr() && reflect.PointerTo(v.Type()).Implements(userPatchType) {
+			return patchesIn(v.Addr(), path)
+		}
+		for f, value := range v.Fields() {
+			if f.IsExported() {
+				found = append(found, patchesIn(value, pathOfField(path, f))...)
+			}
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return nil
+		}
+		for i := range v.Len() {
+			found = append(found, patchesIn(v.Index(i), path.Index(i))...)
+		}
+	case reflect.Map:
+		for key, value := range v.Seq2() {
+			copied := reflect.New(value.Type()) // the values of a map have no address
+			copied.Elem().Set(value)
+			found = append(found, patchesIn(copied, path.Key(fmt.Sprint(key)))...)
+		}
+	}
+	return found
+}
+
+// pathOfField returns the path of a field of a struct. The fields of an embedded struct are fields of the struct around it.
+func pathOfField(path *field.Path, f reflect.StructField) *field.Path {
+	switch name, _, _ := strings.Cut(f.Tag.Get("json"), ","); {
+	case name == "" && f.Anonymous:
+		return path
+	case path == nil:
+		return field.NewPath(name)
+	default:
+		return path.Child(name)
+	}
+}

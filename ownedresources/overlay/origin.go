@@ -1,0 +1,158 @@
+package overlay
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Origin returns the field of the patch to look at if the API server refuses a field of a pod template that [PodTemplate.Apply] has merged: the
+// field that sets it, the object that sets fields beside it, or the new item that lacks it. It reports false if the patch has nothing to do with
+// the field.
+//
+// The steps of at lead to the refused field: a string for each field and each key of a map, and an int for the index of each item. The result is
+// relative to the patch, as in spec.containers[0].image. It is empty for the patch as a whole, which removes something that may be missing
+// elsewhere.
+func (p *PodTemplate) Origin(merged *corev1.PodTemplateSpec, at []any) (path string, found bool) {
+	if p.isEmpty() {
+		return "", false
+	}
+	patch, invalid := p.parse(nil)
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(merged)
+	if len(invalid) > 0 || err != nil {
+		return "", false
+	}
+	here, added := place{patch: patch, merged: tree, schema: member{goType: podTemplateType}}, false
+	for i, step := range at {
+		next, found := here.below(step)
+		if !found {
+			beside := i == len(at)-1 && here.isObjectOfPod()
+			if added || beside {
+				return here.path.String(), true
+			}
+			return "", removes(patch)
+		}
+		here, added = next, added || next.isAdded()
+	}
+	if here.depth < 2 { // the whole spec says nothing
+		return "", false
+	}
+	return here.path.String(), true
+}
+
+// place is a place in a patch, and the same place in the merged pod template.
+type place struct {
+	patch, merged any
+	schema        member
+	path          *field.Path // in the patch
+	depth         int
+	isItem        bool
+}
+
+// below returns the place to which a step leads. It returns false if the patch does not have it.
+func (p place) below(step any) (next place, found bool) {
+	next.depth = p.depth + 1
+	switch step := step.(type) {
+	case string:
+		object, _ := p.patch.(map[string]any)
+		merged, _ := p.merged.(map[string]any)
+		if next.patch, found = object[step]; !found {
+			return next, false
+		}
+		next.merged, next.path = merged[step], p.child(step)
+		next.schema, found = memberOf(p.schema.goType, step)
+		return next, found
+	case int:
+		items, _ := p.patch.([]any)
+		merged, _ := p.merged.([]any)
+		i := p.indexOf(items, merged, step)
+		if i < 0 {
+			return next, false
+		}
+		next.patch, next.merged, next.path, next.isItem = items[i], merged[step], p.path.Index(i), true
+		next.schema = member{goType: withoutPointer(p.schema.goType.Elem())}
+		return next, true
+	}
+	return next, false
+}
+
+// child returns the path of a field, or of an entry of a map.
+func (p place) child(name string) *field.Path {
+	switch {
+	case p.path == nil:
+		return field.NewPath(name)
+	case p.schema.goType.Kind() == reflect.Map:
+		return p.path.Key(name)
+	}
+	return p.path.Child(name)
+}
+
+// indexOf returns the index in the patch of an item of the merged list, or -1. A list that is not merged is the patch's own.
+func (p place) indexOf(items, merged []any, i int) int {
+	if i >= len(merged) {
+		return -1
+	}
+	item, isObject := merged[i].(map[string]any)
+	if !isObject || p.schema.mergeKey == "" {
+		if i < len(items) {
+			return i
+		}
+		return -1
+	}
+	key := bothKeys(item, p.schema)
+	return slices.IndexFunc(items, func(patched any) bool {
+		object, _ := patched.(map[string]any)
+		return object[p.schema.mergeKey] != nil && bothKeys(object, p.schema).meets(key)
+	})
+}
+
+// bothKeys returns the key of an item. Its second field is nil if the list has keys of one field.
+func bothKeys(item map[string]any, list member) itemKey {
+	key := keyIn(item, list)
+	if both, isComposite := key.(itemKey); isComposite {
+		return both
+	}
+	return itemKey{first: key}
+}
+
+// isAdded reports whether the place is an item that has nothing but what the patch gives it.
+func (p place) isAdded() bool {
+	patch, isObject := p.patch.(map[string]any)
+	merged, _ := p.merged.(map[string]any)
+	for name, value := range merged {
+		if object, isEmpty := value.(map[string]any); isEmpty && len(object) == 0 { // an empty struct
+			continue
+		}
+		if patch[name] == nil {
+			return false
+		}
+	}
+	return p.isItem && isObject
+}
+
+// isObjectOfPod reports whether the place is an object inside of the spec or the metadata of the pod, and not an item of a list.
+func (p place) isObjectOfPod() bool {
+	_, isObject := p.patch.(map[string]any)
+	return isObject && !p.isItem && p.depth > 1
+}
+
+// removes reports whether a patch removes something from the pod template.
+func removes(patch any) bool {
+	switch patch := patch.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		for name, value := range patch {
+			if name == patchDirective || strings.HasPrefix(name, removeFromPrimitive) || removes(value) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(patch, removes)
+	}
+	return false
+}

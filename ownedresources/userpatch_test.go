@@ -1,0 +1,72 @@
+package ownedresources
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/ownedresources/overlay"
+)
+
+// What the API server refuses because of a user's patch is said with the path in the user's field: what was built of it, nobody has written.
+func TestRefusalBecauseOfAUserPatch(t *testing.T) {
+	tests := map[string]struct {
+		reason, patch, want string
+	}{
+		"a port of a sidecar": {
+			"The sidecar is the second container of the Deployment, and the first of the patch.",
+			`{"spec": {"containers": [{"name": "proxy", "image": "proxy:1", "ports": [{"containerPort": 99999}]}]}}`,
+			"spec.template.spec.containers[1].ports[0].containerPort: Invalid value: 99999: must be between 1 and 65535, inclusive" +
+				" (see spec.podTemplate.spec.containers[0].ports[0].containerPort of Shop ",
+		},
+		"a sidecar without an image": {
+			"The patch has the container and not the field.", `{"spec": {"containers": [{"name": "proxy"}]}}`, "(see spec.podTemplate.spec.containers[0] of Shop ",
+		},
+		"two fields": {
+			"Each is named.", `{"metadata": {"annotations": {"a b": "c"}}, "spec": {"priorityClassName": "a b"}}`,
+			"(see spec.podTemplate.metadata.annotations, spec.podTemplate.spec.priorityClassName of Shop ",
+		},
+		"a removed volume": {
+			"A mount of the template names it.", `{"spec": {"volumes": [{"name": "data", "$patch": "delete"}]}}`, "(see spec.podTemplate of Shop ",
+		},
+		"a variable": {
+			"Its value stays hidden.", `{"spec": {"containers": [{"name": "web", "env": [{"name": "A=", "value": "s3cret"}]}]}}`,
+			"(see spec.podTemplate.spec.containers[0].env[0].name of Shop ",
+		},
+	}
+	for name, tc := range tests {
+		for _, way := range []string{"created", "applied"} {
+			t.Run(name+", "+way, func(t *testing.T) {
+				env := newServerEnv(t)
+				set := Ensure(BuildOrError(func(s *Shop) (*appsv1.Deployment, error) {
+					d := NewDeployment(s, nil, corev1.Container{Name: "web", Image: "web:1", VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}})
+					d.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data"}}
+					template, err := s.Spec.PodTemplate.Apply(d.Spec.Template, d.Spec.Selector)
+					d.Spec.Template = template
+					return d, err
+				}))
+				if way == "applied" {
+					require.ErrorAs(t, set.Reconcile(t.Context(), env.client, env.owner), new(*owned.WaitingError), "no controller makes pods")
+				}
+				env.owner.Spec.PodTemplate = overlay.PodTemplate{Raw: []byte(tc.patch)}
+				for range 2 { // the second time the refusal is known
+					err := set.Reconcile(t.Context(), env.client, env.owner)
+					require.True(t, apierrors.IsInvalid(err), "%v", err)
+					require.ErrorContains(t, err, tc.want, tc.reason)
+					require.NotContains(t, err.Error(), "s3cret")
+				}
+			})
+		}
+	}
+	t.Run("a mistake of the operator", func(t *testing.T) {
+		env := newServerEnv(t)
+		env.owner.Spec.PodTemplate = overlay.PodTemplate{Raw: []byte(`{"spec": {"containers": [{"name": "web", "env": [{"name": "A", "value": "b"}]}]}}`)}
+		_, err := env.apply(t, NewDeployment(env.owner, nil, corev1.Container{Name: "web"}))
+		require.True(t, apierrors.IsInvalid(err), "%v", err)
+		require.NotContains(t, err.Error(), "(see ", "the user can do nothing about it")
+	})
+}
