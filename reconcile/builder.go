@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
@@ -23,6 +24,7 @@ import (
 	"github.com/opblocks/opblocks/internal/references"
 	"github.com/opblocks/opblocks/internal/servedkinds"
 	"github.com/opblocks/opblocks/internal/step"
+	"github.com/opblocks/opblocks/reconcile/internal/turns"
 )
 
 // For returns a reconciler of the manager for all objects of type T. [Reconciler.Complete] adds its controller. A pass is
@@ -83,6 +85,15 @@ func (r *Reconciler[T]) WithFilter(ours func(obj T) bool) *Reconciler[T] {
 // millisecond is an error of Complete, and so is a First that is longer than Longest.
 func (r *Reconciler[T]) WithRetries(retries Retries) *Reconciler[T] {
 	r.retries = retries
+	return r
+}
+
+// WithTurns bounds the long work of one pass: after this number of calls, or when this time has passed since the first one, [Yield] and the steps
+// of package external end the pass, and a later pass goes on. Objects of all namespaces share the workers of a controller, so an object with
+// thousands of calls to make must not keep the others waiting. The default is 100 calls and 1 second. Fewer than one call, or less than a
+// millisecond, is an error of Complete.
+func (r *Reconciler[T]) WithTurns(calls int, length time.Duration) *Reconciler[T] {
+	r.turns = turns.Bounds{Calls: calls, Time: length}
 	return r
 }
 

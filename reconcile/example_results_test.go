@@ -1,12 +1,14 @@
 package reconcile_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile"
 )
@@ -33,6 +35,22 @@ func ExampleLowPriority() {
 	// Output:
 	// again after 10m0s <nil>
 	// Ready True Provisioned "the account exists"
+}
+
+// A step with a call for each of many grants lets other objects have their turn.
+func ExampleYield() {
+	run(reconcile.Named("grants", reconcile.Func(func(ctx context.Context, _ client.Client, _ *budget) error {
+		for range 1000 {
+			if err := reconcile.Yield(ctx); err != nil {
+				return err // the next pass finds out what is left to grant
+			}
+		}
+		return nil
+	})))
+	// Output:
+	// again after 0s <nil>
+	// Ready False Yielded "there is more to do; a pass makes at most 100 calls and takes at most 1s, so that others get their turn"
+	// Reconciling True Yielded "there is more to do; a pass makes at most 100 calls and takes at most 1s, so that others get their turn"
 }
 
 // The error keeps its meaning. Here that is a failure, which is retried with backoff.

@@ -253,6 +253,14 @@ func (d *detached) OtherBuilderOf(ctx context.Context, kind schema.GroupKind, na
 	return running, other
 }
 
+// Spend implements [passcontext.Pass].
+func (d *detached) Spend(by passcontext.Spender) (err error) {
+	if !d.use(func(p currentPass) { err = p.Spend(by) }) {
+		return errDetached
+	}
+	return err
+}
+
 // AnnotationKeptBy implements [passcontext.Pass].
 func (d *detached) AnnotationKeptBy(key string) (step string, kept bool) {
 	d.use(func(p currentPass) { step, kept = p.AnnotationKeptBy(key) })

@@ -19,6 +19,7 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/record"
+	"github.com/opblocks/opblocks/reconcile/internal/turns"
 )
 
 // PausedAnnotation is the annotation that pauses an object: no step runs, whatever triggers the pass, and the condition
@@ -31,6 +32,7 @@ const PausedAnnotation = record.Paused
 type pass[T client.Object] struct {
 	passObject[T]
 	registered
+	turn    turns.Turn
 	retry   retry
 	asked   asked  // what RequestedAnnotation requests
 	settled int    // how many steps, from the first, are left out because they would find nothing to do
@@ -220,7 +222,17 @@ func (p *pass[T]) call(ctx context.Context, verb string, step int, do stepFunc[T
 		}
 		o.step = &p.steps[step].stepOptions
 	}()
-	return classify(do(ctx, p.stepClient, p.obj))
+	err := do(ctx, p.stepClient, p.obj)
+	if o = classify(err); o.state == waiting && errors.Is(err, passcontext.ErrTurnOver) {
+		list, _ := p.status.Conditions(p.obj) // an error shows when they are set
+		o.keepsConditions = o.keepsConditions || turns.IsShown(list, p.obj.GetGeneration())
+	}
+	return o
+}
+
+// Spend implements [passcontext.Pass].
+func (p *pass[T]) Spend(by passcontext.Spender) error {
+	return p.turn.Spend(p.clock.Now(), p.turns, p.running, by)
 }
 
 // AfterSteps implements [passcontext.Pass].

@@ -28,6 +28,7 @@ import (
 	"github.com/opblocks/opblocks/internal/step"
 	"github.com/opblocks/opblocks/reconcile/internal/builders"
 	"github.com/opblocks/opblocks/reconcile/internal/status"
+	"github.com/opblocks/opblocks/reconcile/internal/turns"
 )
 
 // Reconciler runs the steps for objects of type T. It is a controller-runtime reconciler. Make it with [For] or [New], and
@@ -43,6 +44,7 @@ type Reconciler[T client.Object] struct {
 	withoutStatus bool
 	filter        func(obj T) bool     // nil: all objects
 	retries       Retries              // with its defaults once prepare has run
+	turns         turns.Bounds         // the bounds of one pass
 	recorder      events.EventRecorder // nil without a manager
 	tracer        passTracer
 
@@ -84,7 +86,7 @@ var _ ctrlreconcile.Reconciler = &Reconciler[client.Object]{}
 // T is a pointer to the API type, which must be in the scheme of the client. A mistake in the steps or options is an error
 // of SetupWithBuilder and of every pass.
 func New[T client.Object](c client.Client, steps ...NamedStep[T]) *Reconciler[T] {
-	r := &Reconciler[T]{client: c, steps: steps}
+	r := &Reconciler[T]{client: c, steps: steps, turns: turns.Default}
 	r.receivers.New = func() any { return r.empty() }
 	return r.WithClock(clock.RealClock{})
 }
@@ -134,6 +136,9 @@ func (r *Reconciler[T]) prepareFirst() error {
 	}
 	var err error
 	if r.retries, err = r.retries.complete(); err != nil {
+		return fmt.Errorf("reconciler of %s: %w", r.typ, err)
+	}
+	if err = r.turns.Validate(); err != nil {
 		return fmt.Errorf("reconciler of %s: %w", r.typ, err)
 	}
 	if r.options.RateLimiter != nil {

@@ -1,9 +1,13 @@
 package reconcile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/opblocks/opblocks/internal/passcontext"
+	"github.com/opblocks/opblocks/reconcile/internal/turns"
 )
 
 // Waiter is an error of a step that waits for something while nothing is wrong. [Wait] returns one. Errors of any package
@@ -165,3 +169,21 @@ type lowPriorityError struct{ err error }
 
 func (e *lowPriorityError) Error() string { return e.err.Error() }
 func (e *lowPriorityError) Unwrap() error { return e.err }
+
+// Yielded is the reason of a step whose turn is over, see [Yield].
+const Yielded = turns.Yielded
+
+// Yield lets others have their turn during long work, such as a statement for each of a thousand grants. Call it before each call to an API that is
+// outside of the cluster, with the context of the step. It returns nil while the pass may go on. When the pass has made its number of calls, or
+// its time has passed ([Reconciler.WithTurns]), Yield returns a [Wait] with the reason [Yielded]: return that error from the step. The next pass
+// runs behind the objects that wait by then, and has to find out by itself what is left to do. If the conditions say something of the present
+// spec, they stay as they are until then.
+//
+// The first call of Yield in a step of a pass returns nil, so each pass gets on. Outside of a pass Yield returns nil.
+func Yield(ctx context.Context) error {
+	pass := passcontext.FromContext(ctx)
+	if pass == nil {
+		return nil
+	}
+	return pass.Spend(passcontext.ByFunction)
+}

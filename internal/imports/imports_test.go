@@ -136,7 +136,7 @@ var rules = []rule{
 	},
 	{
 		pkg:      "reconcile",
-		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/preview", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/writeloop", "reconcile/internal/builders", "reconcile/internal/compaction", "reconcile/internal/status"},
+		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/preview", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/writeloop", "reconcile/internal/builders", "reconcile/internal/compaction", "reconcile/internal/status", "reconcile/internal/turns"},
 		external: slices.Concat(controllerRuntime, schemas, tracing),
 		reason:   "stands on conditions and finalizers; the library's steps are no more to it than a user's",
 	},
@@ -147,6 +147,7 @@ var rules = []rule{
 		reason:   "reads and changes the status of a kind by reflection; sends nothing",
 	},
 	{pkg: "reconcile/internal/builders", ours: []string{"internal/managervalues"}, external: controllerRuntime, reason: "which steps of a manager build which children; builds nothing itself"},
+	{pkg: "reconcile/internal/turns", ours: []string{"conditions", "internal/passcontext"}, external: controllerRuntime, reason: "how much one pass may do; knows no steps"},
 	{pkg: "reconcile/internal/compaction", reason: "what the objects of a cache share; knows nothing of Kubernetes"},
 	{
 		pkg:      "ownedresources",

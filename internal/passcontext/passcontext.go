@@ -5,6 +5,7 @@ package passcontext
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -54,10 +55,27 @@ type Pass interface {
 	// if it certainly does, so that what it has left to another step is not claimed by both.
 	OtherBuilderOf(ctx context.Context, kind schema.GroupKind, name types.NamespacedName) (running, other string)
 
+	// Spend notes that the step that runs is about to make a call of long work. It returns an error that is [ErrTurnOver] if the pass has
+	// done enough. The first call by each spender of a step is never refused.
+	Spend(by Spender) error
+
 	// AsCached reports whether obj is the object of the pass as the cache shows it: it was not read from the memory of our own
 	// writes, was not written since, and no step had it to write to before, except sets of children, which do not change it.
 	AsCached(obj client.Object) bool
 }
+
+// Spender is in which way a step makes calls of long work.
+type Spender int
+
+const (
+	// ByFunction is for a call in a function of the user.
+	ByFunction Spender = iota
+	// ByBlock is for a call of a block, which may call a function of the user that makes calls itself.
+	ByBlock
+)
+
+// ErrTurnOver is the error of a step that goes on in a later pass, behind what waits.
+var ErrTurnOver = errors.New("the turn of the pass is over")
 
 type key struct{}
 

@@ -140,6 +140,10 @@ func resource(api api, identity external.Identity) external.Resource[*Account, e
 }
 
 func setUp(mgr ctrl.Manager, r external.Resource[*Account, entry]) error {
+	return newReconciler(mgr, r).Complete()
+}
+
+func newReconciler(mgr ctrl.Manager, r external.Resource[*Account, entry]) *reconcile.Reconciler[*Account] {
 	return reconcile.For(mgr, reconcile.Named("account", external.New(r),
-		reconcile.Finalizer("test.opblocks.dev/account"), reconcile.Reporting("AccountReady"))).Complete()
+		reconcile.Finalizer("test.opblocks.dev/account"), reconcile.Reporting("AccountReady")))
 }

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -34,13 +35,16 @@ func (p dropping[T, S]) dropFormer(ctx context.Context) error {
 // which may take long. later is the wait for the API to show what may have been created.
 func (p dropping[T, S]) settle(ctx context.Context) (later, err error) {
 	for _, ref := range p.former() {
-		if !ref.Pending || p.isLost(ref) {
+		if !ref.Pending || p.isLost(ref) || p.round.unseen[ref.Key] != nil {
 			continue
+		}
+		if err := p.visit.Next(ctx); err != nil {
+			return nil, err
 		}
 		switch observed, err := p.observe(ctx, ref); {
 		case errors.Is(err, ErrNotFound):
 			if wait := p.awaitGrace(ref); wait != nil {
-				later = wait
+				p.round.unseen[ref.Key] = wait
 			} else {
 				p.remove(ref.Key)
 			}
@@ -52,6 +56,9 @@ func (p dropping[T, S]) settle(ctx context.Context) (later, err error) {
 		default:
 			p.remove(ref.Key)
 		}
+	}
+	for _, ref := range p.former() {
+		later = cmp.Or(p.round.unseen[ref.Key], later)
 	}
 	return later, nil
 }
@@ -82,6 +89,9 @@ func (p dropping[T, S]) drop(ctx context.Context, ref Reference) error {
 	}
 	isShared, err := p.isShared(ctx, ref)
 	if err != nil || isShared {
+		return err
+	}
+	if err := p.visit.Next(ctx); err != nil {
 		return err
 	}
 	if ref.Pending || p.asks(ref) {

@@ -3,6 +3,7 @@ package external
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/external/internal/calls"
@@ -15,6 +16,14 @@ type candidate[S any] struct {
 	missing   bool // it is to be created
 	foreign   bool // it is not known to be ours: it is to be created or taken over
 	wasFaster bool // it was created by an earlier pass, whose version is unknown
+
+	// What the passes of a round have done with it.
+	at         time.Time // when it was observed
+	admitted   bool
+	prepared   bool // the record says that it is about to be created
+	wasPending bool // the record said so before the round
+	created    bool
+	updated    bool
 }
 
 // find observes the desired things, and the former ones that may not exist. It returns an error if a desired one must not become ours. It changes
@@ -25,6 +34,11 @@ func (p *pass[T, S]) find(ctx context.Context) (found []*candidate[S], err error
 		return nil, err
 	}
 	for _, key := range p.keys {
+		f, known := p.round.found[key]
+		if known {
+			found = append(found, f)
+			continue
+		}
 		f, err := p.findOne(ctx, key)
 		if later != nil && err != nil && rests(err) {
 			return nil, later
@@ -32,12 +46,16 @@ func (p *pass[T, S]) find(ctx context.Context) (found []*candidate[S], err error
 		if err != nil {
 			return nil, err
 		}
+		f.at, p.round.found[key] = p.Clock.Now(), f
 		found = append(found, f)
 	}
 	return found, p.admit(ctx, found)
 }
 
 func (p *pass[T, S]) findOne(ctx context.Context, key string) (*candidate[S], error) {
+	if err := p.visit.Next(ctx); err != nil {
+		return nil, err
+	}
 	ref, recorded := p.get(key)
 	observed, err := p.observe(ctx, ref)
 	switch isMissing := errors.Is(err, ErrNotFound); {
@@ -110,13 +128,17 @@ func (p *pass[T, S]) admit(ctx context.Context, found []*candidate[S]) error {
 		return nil
 	}
 	for _, f := range found {
-		if !f.foreign {
+		if !f.foreign || f.admitted {
 			continue
+		}
+		if err := p.visit.Next(ctx); err != nil {
+			return err
 		}
 		ref, _ := p.get(f.key)
 		observed := f.observed
 		err := p.call(ctx, calls.Admit, func(ctx context.Context) error { return p.Admit(ctx, p.client, p.obj, ref, observed) })
 		if err == nil {
+			f.admitted = true
 			continue
 		}
 		if _, waits := errors.AsType[reconcile.Waiter](err); waits || calls.IsRefused(err) {

@@ -25,6 +25,7 @@ type pass[T client.Object, S any] struct {
 	seen    S      // what was observed last under a desired key
 	behind  bool   // the API may not show the present state yet
 	visit   *calls.Visit
+	round   *round[S]
 
 	every        time.Duration // the interval of the object
 	invalidEvery bool          // the annotation has no interval
@@ -130,16 +131,24 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 func (p *pass[T, S]) look(ctx context.Context) error {
 	var found []*candidate[S]
 	for _, key := range p.keys {
-		ref, _ := p.get(key)
-		observed, err := p.observe(ctx, ref)
-		switch {
-		case errors.Is(err, ErrNotFound):
-			return p.notFound(ref)
-		case err != nil:
-			return err
+		f, known := p.round.found[key]
+		if !known {
+			if err := p.visit.Next(ctx); err != nil {
+				return err
+			}
+			ref, _ := p.get(key)
+			observed, err := p.observe(ctx, ref)
+			switch {
+			case errors.Is(err, ErrNotFound):
+				return p.notFound(ref)
+			case err != nil:
+				return err
+			}
+			f = &candidate[S]{key: key, observed: &observed}
+			p.round.found[key] = f
 		}
-		p.tell(observed)
-		found = append(found, &candidate[S]{key: key, observed: &observed})
+		p.tell(*f.observed)
+		found = append(found, f)
 	}
 	if err := (publishing[T, S]{p}).publish(ctx); err != nil {
 		return err

@@ -171,7 +171,8 @@ type Resource[T client.Object, S any] struct {
 	Concurrency int
 
 	// Quota limits the calls of this process. Give the same limiter to all resources that share a quota. Polls leave a quarter of the burst
-	// to objects that a person has changed. If the quota is for more replicas than one, give each its share. Default: no limit.
+	// to objects that a person has changed. A pass that has to wait ends, and holds no worker. A call that follows from another one, such as the
+	// observation of what was created, is made at once, and later passes wait for its token. If the quota is for more replicas than one, give each its share. Default: no limit.
 	Quota *rate.Limiter
 
 	// ObserveInPlans makes the plan of an upgrade (package upgrade) observe each thing, within Quota, so that it knows what would be updated. By

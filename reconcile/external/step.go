@@ -28,6 +28,7 @@ type Step[T client.Object, S any] struct {
 
 	invalid error
 	synced  memory
+	rounds  rounds[S]
 	claims  claims.Table
 	calls   *calls.Calls
 	plans   *calls.Calls // the calls of plans, which wait for the quota as long as it takes
@@ -102,8 +103,13 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 		return p.success(due.Sub(now))
 	}
 	p.visit.SetUrgent(reconcile.Requested(ctx) || p.isChanged() || !published)
+	p.round = s.rounds.take(name, synced{uid: obj.GetUID(), generation: obj.GetGeneration(), version: p.version, policy: p.policy}, p.keys)
+	p.behind = p.behind || p.round.behind
 	before := keysOf(p.all)
-	err = p.visit.Do(ctx, p.sync)
+	if err = p.visit.Do(ctx, p.sync); p.visit.IsPutOff() {
+		p.round.behind = p.behind
+		s.rounds.putOff(name, p.round)
+	}
 	if rests(err) {
 		p.record.Generation = obj.GetGeneration()
 	}
@@ -153,13 +159,17 @@ func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) (err 
 // Forget drops what the step remembers of an object. The reconciler calls it when the object is gone, also if its cleanup was given up.
 func (s *Step[T, S]) Forget(name types.NamespacedName) {
 	s.synced.forget(name)
+	s.rounds.forget(name)
 	s.claims.Keep(name, nil)
 	s.secrets.forget(name)
 	s.calls.EndWait(name)
 }
 
 // StatusNotWritten makes the next pass observe again: what [Resource.Observed] has put into the status is lost. The reconciler calls it.
-func (s *Step[T, S]) StatusNotWritten(name types.NamespacedName) { s.synced.forget(name) }
+func (s *Step[T, S]) StatusNotWritten(name types.NamespacedName) {
+	s.synced.forget(name)
+	s.rounds.forget(name)
+}
 
 // keysOf returns the keys of what is desired, sorted, each one once.
 func (s *Step[T, S]) keysOf(obj T) []string {

@@ -93,6 +93,7 @@ type env struct {
 	step       *external.Step[*Account, entry]
 	options    []reconcile.StepOption
 	object     *Account
+	turns      int // the calls of one pass; 0 for the default
 }
 
 func newEnv(t *testing.T, identity external.Identity, edit func(*external.Resource[*Account, entry]), options ...reconcile.StepOption) *env {
@@ -115,6 +116,9 @@ func newEnv(t *testing.T, identity external.Identity, edit func(*external.Resour
 func (e *env) restart() {
 	e.step = external.New(e.step.Resource)
 	e.reconciler = reconcile.New(e.Client, reconcile.Named("account", e.step, e.options...)).WithClock(e.clock)
+	if e.turns > 0 {
+		e.reconciler.WithTurns(e.turns, time.Hour)
+	}
 }
 
 // pass reconciles the object until it is quiet, and returns the calls and the reason of Ready.

@@ -36,6 +36,7 @@ func (a *account) Reconcile(ctx context.Context, c client.Client, u *userv1alpha
 		return reconcile.Wait(reconcile.SecretNotFound, 0, "spec.password is missing: name a Secret and its key")
 	}
 	err := a.Step.Reconcile(ctx, c, u)
+	a.refusals.endPass(u.UID, err)
 	if claimed, ok := errors.AsType[*external.ClaimedError](err); ok {
 		return a.claimed(claimed)
 	}
@@ -65,6 +66,7 @@ func (a *account) release(ctx context.Context, c client.Client, u *userv1alpha1.
 // Finalize drops the accounts of a DatabaseUser that is being deleted.
 func (a *account) Finalize(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser) error {
 	a.fingerprints.forget(u)
+	a.refusals.endPass(u.UID, nil)
 	if abandoned(u) && len(u.Status.Hosts) > 0 {
 		return a.abandon(ctx, u)
 	}

@@ -52,11 +52,18 @@ type Operator struct {
 
 	recorder     events.EventRecorder
 	fingerprints fingerprints
+	refusals     refusals
 }
 
 // workers is the number of passes at a time. A pass that waits for the database does not keep those waiting that do not need
 // it. The client of the database has as many connections.
 const workers = 4
+
+// turnCalls and turnTime bound what one pass does: a DatabaseUser has up to 2,048 grants, and others wait for a worker.
+const (
+	turnCalls = 100
+	turnTime  = 200 * time.Millisecond
+)
 
 // Steps returns the steps of a pass over a DatabaseUser.
 func (o *Operator) Steps() []reconcile.NamedStep[*userv1alpha1.DatabaseUser] {
@@ -75,7 +82,7 @@ func (o *Operator) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &userv1alpha1.DatabaseUser{}, UserIndex, IndexUsers); err != nil {
 		return err
 	}
-	return reconcile.For(mgr, o.Steps()...).WithConditions(Conditions).WithPredicates(o.events()).WithFilter(o.Serves).
+	return reconcile.For(mgr, o.Steps()...).WithConditions(Conditions).WithPredicates(o.events()).WithFilter(o.Serves).WithTurns(turnCalls, turnTime).
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: workers}).Complete()
 }
 

@@ -36,6 +36,7 @@ type harness struct {
 	reconciler *reconcile.Reconciler[*userv1alpha1.DatabaseUser]
 	database   *accountstest.Database
 	clock      *clocktesting.FakePassiveClock
+	turn       int // the calls of one pass; 0 for the default
 }
 
 func newHarness(t *testing.T, objects ...client.Object) *harness {
@@ -55,26 +56,41 @@ func newHarness(t *testing.T, objects ...client.Object) *harness {
 func (h *harness) start(database accounts.Database) {
 	operator := &controller.Operator{Database: database, Target: "Shop", Resync: 10 * time.Minute, Clock: h.clock}
 	h.reconciler = reconcile.New(h.Client, operator.Steps()...).WithConditions(controller.Conditions).WithClock(h.clock)
+	if h.turn > 0 {
+		h.reconciler.WithTurns(h.turn, time.Hour)
+	}
 }
 
-// reconcile runs one pass over the sample, and returns its condition Ready and the calls of the database.
+// reconcile runs passes over the sample until its turn is not over any more, and returns its condition Ready and the calls of the database.
 func (h *harness) reconcile(t *testing.T) (ready metav1.Condition, calls []string) {
 	t.Helper()
 	return h.reconcileNamed(t, sample().Name), h.database.Calls()
 }
 
-// reconcileNamed runs one pass over a DatabaseUser, and returns its condition Ready.
+// reconcileNamed does the same for another DatabaseUser, and returns its condition Ready.
 func (h *harness) reconcileNamed(t *testing.T, name string) metav1.Condition {
 	t.Helper()
 	key := client.ObjectKey{Namespace: sample().Namespace, Name: name}
-	_, err := h.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
-	require.NoError(t, err)
+	require.NoError(t, h.passes(t, key))
 	var u userv1alpha1.DatabaseUser
 	if h.Get(t.Context(), key, &u) != nil {
 		return metav1.Condition{}
 	}
 	c, _ := controller.Conditions.Get(u.Status.Conditions, conditions.Ready)
 	return metav1.Condition{Status: c.Status, Reason: c.Reason, Message: c.Message}
+}
+
+// passes runs passes over a DatabaseUser until its turn is not over any more.
+func (h *harness) passes(t *testing.T, key client.ObjectKey) error {
+	t.Helper()
+	for range 100 {
+		result, err := h.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
+		if err != nil || result.RequeueAfter == 0 || result.RequeueAfter > time.Millisecond {
+			return err
+		}
+	}
+	require.Fail(t, "the work does not end")
+	return nil
 }
 
 func (h *harness) change(t *testing.T, change func(*userv1alpha1.DatabaseUser)) {

@@ -18,20 +18,7 @@ type desired struct {
 	password accounts.Password
 	version  string           // the version of the password
 	granted  []accounts.Grant // by earlier passes
-
-	refused []error          // the errors of the statements that the server has refused
-	kept    []accounts.Grant // that could not be revoked
-}
-
-// refuse keeps an error that is of one statement only, and returns any other one.
-func (d *desired) refuse(field string, err error) error {
-	_, isStatement := errors.AsType[*accounts.StatementError](err)
-	_, isInvalid := errors.AsType[*accounts.InvalidError](err)
-	if isStatement || isInvalid {
-		d.refused = append(d.refused, inField(field, err))
-		return nil
-	}
-	return inField(field, err)
+	refused  *refused
 }
 
 // desiredFrom returns the desired state of a spec. All that is wrong with it is in the error, which wraps an

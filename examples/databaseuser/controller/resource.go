@@ -66,6 +66,7 @@ func (o *Operator) desired(ctx context.Context, c client.Client, u *userv1alpha1
 	if u.Status.User == u.Spec.User {
 		want.granted = recordedGrants(u)
 	}
+	want.refused = o.refusals.of(u)
 	return state{desired: &want}, provisionError(err)
 }
 
@@ -121,23 +122,24 @@ func (o *Operator) update(ctx context.Context, _ client.Client, u *userv1alpha1.
 	return provisionError(o.applyGrants(ctx, u, s, want))
 }
 
-// applyGrants revokes and grants all that it can. What the server refuses is kept in want, for [Operator.ready]. It stops at any other
-// error: each further statement would meet the same error, after a request of its own.
+// applyGrants revokes and grants all that it can, until the turn of the pass is over. What the server refuses is kept in want, for
+// [Operator.ready]. It stops at any other error: each further statement would meet the same error, after a request of its own.
 func (o *Operator) applyGrants(ctx context.Context, u *userv1alpha1.DatabaseUser, s, want state) error {
 	setRecordedGrants(u, append(recordedGrants(u), want.grants...))
 	if err := reconcile.Checkpoint(ctx); err != nil {
 		return err
 	}
 	for _, g := range s.Surplus(want.granted, want.grants) {
-		if err := o.Database.Revoke(ctx, s.account, g); err != nil {
-			want.kept = append(want.kept, g)
-			if err := want.refuse("revoke "+g.String(), err); err != nil {
-				return err
-			}
+		done, err := want.refused.try(ctx, statement{s.account, "revoke " + g.String()}, func() error { return o.Database.Revoke(ctx, s.account, g) })
+		if err != nil {
+			return err
+		}
+		if !done {
+			want.refused.kept = append(want.refused.kept, g)
 		}
 	}
 	for _, g := range s.Missing(want.grants) {
-		if err := want.refuse("grant "+g.String(), o.Database.Grant(ctx, s.account, g)); err != nil {
+		if _, err := want.refused.try(ctx, statement{s.account, "grant " + g.String()}, func() error { return o.Database.Grant(ctx, s.account, g) }); err != nil {
 			return err
 		}
 	}
@@ -153,8 +155,8 @@ func (o *Operator) drop(ctx context.Context, _ client.Client, u *userv1alpha1.Da
 func (o *Operator) ready(u *userv1alpha1.DatabaseUser, s, want state) error {
 	o.fingerprints.set(u, s.account, s.Fingerprint)
 	// Also if some were refused: else a spec that changes often makes the record longer and longer.
-	setRecordedGrants(u, append(want.kept, want.grants...))
-	if err := errors.Join(want.refused...); err != nil {
+	setRecordedGrants(u, append(want.refused.kept, want.grants...))
+	if err := errors.Join(want.refused.errs...); err != nil {
 		return provisionError(err)
 	}
 	if s.Locked {

@@ -37,7 +37,7 @@ type settings struct {
 }
 
 // connect returns the operator's client of a server.
-func connect(t *testing.T, s *mariadb.Server, password func() (string, error)) *accounts.Client {
+func connect(t testing.TB, s *mariadb.Server, password func() (string, error)) *accounts.Client {
 	t.Helper()
 	c, err := accounts.New(accounts.Options{Address: s.Address(), User: s.Admin().User, Password: password,
 		Timeout: operatortest.Patience, ConnectTimeout: operatortest.Patience}) // the machine may be busy
@@ -51,7 +51,7 @@ func passwordOf(s *mariadb.Server) func() (string, error) {
 }
 
 // operate starts the operator for the target shop, in the tenant's namespace. It is stopped when the test ends.
-func (n *tenant) operate(t *testing.T, s *mariadb.Server, edits ...func(*settings)) *operator {
+func (n *tenant) operate(t testing.TB, s *mariadb.Server, edits ...func(*settings)) *operator {
 	t.Helper()
 	with := settings{target: n.unique("shop"), access: n.ControlPlane.Config(), server: s, password: passwordOf(s), cache: []string{n.Namespace}}
 	for _, edit := range edits {

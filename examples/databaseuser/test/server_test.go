@@ -16,7 +16,7 @@ import (
 // shared starts the server of the tests that neither stop it nor read its log.
 var shared = sync.OnceValues(func() (*mariadb.Server, error) { return mariadb.Start(context.Background()) })
 
-func sharedServer(t *testing.T) *mariadb.Server {
+func sharedServer(t testing.TB) *mariadb.Server {
 	t.Helper()
 	s, err := shared()
 	require.NoError(t, err)

@@ -28,12 +28,12 @@ type tenant struct {
 	suffix string
 }
 
-func newTenant(t *testing.T) *tenant {
+func newTenant(t testing.TB) *tenant {
 	t.Helper()
 	return newTenantOn(t, apiServer(t))
 }
 
-func newTenantOn(t *testing.T, cp *controlplane.ControlPlane) *tenant {
+func newTenantOn(t testing.TB, cp *controlplane.ControlPlane) *tenant {
 	t.Helper()
 	u := operatortest.NewUser(t, cp, scheme)
 	return &tenant{User: u, suffix: u.Namespace[strings.LastIndex(u.Namespace, "-"):]}
@@ -60,7 +60,7 @@ func (n *tenant) secret(name string) *corev1.Secret {
 }
 
 // create creates a DatabaseUser for the target shop, with the password in the Secret of the same name.
-func (n *tenant) create(t *testing.T, name string, edits ...func(*userv1alpha1.DatabaseUser)) *userv1alpha1.DatabaseUser {
+func (n *tenant) create(t testing.TB, name string, edits ...func(*userv1alpha1.DatabaseUser)) *userv1alpha1.DatabaseUser {
 	t.Helper()
 	u := n.user(name)
 	u.Labels = map[string]string{userv1alpha1.TargetLabel: n.unique("shop")}
@@ -74,7 +74,7 @@ func (n *tenant) create(t *testing.T, name string, edits ...func(*userv1alpha1.D
 }
 
 // setPassword creates or updates a Secret.
-func (n *tenant) setPassword(t *testing.T, name, password string) {
+func (n *tenant) setPassword(t testing.TB, name, password string) {
 	t.Helper()
 	s := n.secret(name)
 	s.Data = map[string][]byte{"password": []byte(password)}

@@ -2,8 +2,11 @@ package calls
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
 // Function is the name of a function that calls the API.
@@ -21,7 +24,7 @@ const (
 
 // Ask makes a call to the API. Its context ends after the timeout.
 func Ask[A any](ctx context.Context, v *Visit, f Function, do func(ctx context.Context) (A, error)) (answer A, err error) {
-	if err := v.take(ctx); err != nil {
+	if err := v.pay(ctx); err != nil {
 		return answer, err
 	}
 	c := v.calls
@@ -30,6 +33,7 @@ func Ask[A any](ctx context.Context, v *Visit, f Function, do func(ctx context.C
 	defer cancel()
 	answer, err = await(limited, &c.abandoned, v.uid, f, do)
 	v.detached = c.abandoned.err(v.uid) != nil
+	v.putOff = v.putOff || errors.Is(err, passcontext.ErrTurnOver) // by the function itself
 	late := err != nil && limited.Err() != nil && ctx.Err() == nil
 	if late {
 		err = fmt.Errorf("no answer within %v: %w", c.timeout, err)

@@ -1,7 +1,6 @@
 package calls
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -15,8 +14,8 @@ const (
 )
 
 const (
-	// longestBlock is how long a pass waits for the quota. A pass that would have to wait longer ends, and comes again.
-	longestBlock = time.Second
+	// longestWait is the longest time that is waited for tokens, but for polls, which take turns.
+	longestWait = time.Minute
 	// forgottenAfter is how long after the end of its pause a server is forgotten that nobody calls any more.
 	forgottenAfter = 5 * time.Minute
 	// sweepEvery is the time between two searches for servers that nobody calls any more.
@@ -35,6 +34,8 @@ type gate struct {
 	servers  map[string]*server
 	swept    time.Time // when servers that nobody calls were last looked for
 	nextPoll time.Time // when the last poll that was put off comes again
+
+	nextUrgent time.Time // when the last other pass that was put off comes again
 }
 
 // server is the state of a server.
@@ -141,54 +142,47 @@ func (g *gate) throttle(now time.Time, name string, after time.Duration) {
 	}
 }
 
-// take takes a token of the quota for the first call of a pass. A poll leaves a part of the tokens, so that a pass that is urgent finds
-// one. Polls that are put off come again one after the other, as fast as the quota allows.
-func (g *gate) take(ctx context.Context, now time.Time, urgent bool) (denied *denial, err error) {
-	switch {
-	case g.quota == nil:
-		return nil, nil
-	case urgent:
-		return g.block(ctx, now)
+// take takes a token of the quota, or says when the pass should come again. A poll leaves a part of the tokens, so that a pass that is urgent
+// finds one. Passes that are put off come again one after the other, as fast as the quota allows. None of them holds a worker while it waits.
+// A pass that is in the middle of its work, and may have many more calls to make, comes again when there are several tokens.
+func (g *gate) take(now time.Time, urgent, inTheMiddle bool) *denial {
+	if g.quota == nil || g.quota.Limit() == rate.Inf {
+		return nil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if reserve := float64(g.quota.Burst() / 4); g.quota.TokensAt(now) >= reserve+1 && g.quota.AllowN(now, 1) {
-		return nil, nil
+	reserve, next := 0.0, &g.nextUrgent
+	if !urgent {
+		reserve, next = float64(g.quota.Burst()/4), &g.nextPoll
 	}
-	if g.nextPoll.Before(now) {
-		g.nextPoll = now
+	if missing := reserve + 1 - g.quota.TokensAt(now); missing <= 0 && g.quota.AllowN(now, 1) {
+		return nil
+	} else if first := now.Add(g.timeFor(missing - 1)); next.Before(first) {
+		*next = first
 	}
-	g.nextPoll = g.nextPoll.Add(interval(g.quota))
-	return &denial{ReasonRateLimited, outOfQuota, waitsForQuota, g.nextPoll.Sub(now)}, nil
+	*next = next.Add(g.timeFor(1))
+	after := next.Sub(now)
+	if urgent { // events may have made it ask several times
+		after = min(after, longestWait)
+	}
+	if inTheMiddle {
+		after = max(after, g.timeFor(float64(g.quota.Burst()/2)))
+	}
+	return &denial{ReasonRateLimited, "the quota of calls is used up", waitsForQuota, after}
 }
 
-const outOfQuota = "the quota of calls is used up"
-
-// block takes a token, and waits for it if that is short.
-func (g *gate) block(ctx context.Context, now time.Time) (*denial, error) {
-	r := g.quota.ReserveN(now, 1)
-	delay := r.DelayFrom(now)
-	if !r.OK() || delay > longestBlock {
-		r.CancelAt(now)
-		return &denial{ReasonRateLimited, outOfQuota, waitsForQuota, min(delay, time.Minute)}, nil
-	}
-	if delay == 0 {
-		return nil, nil
-	}
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+// charge takes a token that may not be there yet: later passes wait for it.
+func (g *gate) charge(now time.Time) {
+	if g.quota != nil {
+		g.quota.ReserveN(now, 1)
 	}
 }
 
-// interval returns the time between two tokens.
-func interval(l *rate.Limiter) time.Duration {
-	if l.Limit() == rate.Inf || l.Limit() <= 0 {
+// timeFor returns the time in which the quota gives a number of tokens, and a second if it gives none.
+func (g *gate) timeFor(tokens float64) time.Duration {
+	limit := float64(g.quota.Limit())
+	if limit <= 0 {
 		return time.Second
 	}
-	return time.Duration(float64(time.Second) / float64(l.Limit()))
+	return time.Duration(min(max(tokens, 0)/limit, longestWait.Seconds()) * float64(time.Second))
 }

@@ -87,7 +87,7 @@ func TestQuota(t *testing.T) {
 			v := &Visit{calls: c, urgent: object == changed}
 			require.NoError(t, v.enter())
 			defer v.leave()
-			if err := v.take(ctx); err != nil {
+			if err := v.Next(ctx); err != nil {
 				waiter, ok := errors.AsType[reconcile.Waiter](err)
 				require.True(t, ok)
 				_, after := waiter.Waiting()

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/reconcile"
 )
 
@@ -20,6 +21,8 @@ type Visit struct {
 	isProbe  bool
 	urgent   bool
 	detached bool
+	isPaid   bool // Next has paid for the next call
+	putOff   bool
 	count    int // the number of calls
 	answered bool
 	trouble  error
@@ -84,14 +87,65 @@ func (v *Visit) wait(d *denial) error {
 	return reconcile.LowPriority(reconcile.KeepConditions(err))
 }
 
-// take takes a token for the next call. Only before the first call of a pass it may be denied to a poll.
-func (v *Visit) take(ctx context.Context) error {
-	denied, err := v.calls.gate.take(ctx, v.calls.now(), v.urgent || v.count > 0)
-	if v.count++; err != nil {
+// Next asks whether the pass may go on, before it begins with something whose result is remembered: a later pass then goes on there. A call
+// that follows from another one, such as the observation of what was created, is made without asking.
+func (v *Visit) Next(ctx context.Context) error {
+	if err := v.spend(ctx); err != nil {
 		return err
 	}
-	return v.wait(denied)
+	err := v.wait(v.calls.gate.take(v.calls.now(), v.urgent || v.count > 0, v.count > 0))
+	v.putOff, v.isPaid = err != nil, err == nil
+	if v.putOff && v.count > 0 {
+		return inTheMiddleError{err}
+	}
+	return err
 }
+
+// inTheMiddleError is the wait of a pass that has made calls, and is to go on.
+type inTheMiddleError struct{ error }
+
+func (e inTheMiddleError) Unwrap() error { return e.error }
+
+// Is reports that it is [passcontext.ErrTurnOver].
+func (inTheMiddleError) Is(target error) bool { return target == passcontext.ErrTurnOver }
+
+// spend asks the pass whether its turn is over. It is never over before the first call.
+func (v *Visit) spend(ctx context.Context) error {
+	pass := passcontext.FromContext(ctx)
+	if pass == nil {
+		return nil
+	}
+	err := pass.Spend(passcontext.ByBlock)
+	if err == nil {
+		return nil
+	}
+	v.putOff = true
+	if v.urgent {
+		return err
+	}
+	return reconcile.LowPriority(reconcile.KeepConditions(err))
+}
+
+// pay pays for a call. Only the first one of a pass may be refused.
+func (v *Visit) pay(ctx context.Context) error {
+	if !v.isPaid && v.count == 0 {
+		if err := v.Next(ctx); err != nil {
+			return err
+		}
+	}
+	if !v.isPaid {
+		v.calls.gate.charge(v.calls.now())
+		if pass := passcontext.FromContext(ctx); pass != nil {
+			_ = pass.Spend(passcontext.ByBlock) // it is made in any case
+		}
+	}
+	v.isPaid = false
+	v.count++
+	return nil
+}
+
+// IsPutOff reports whether a later pass has to go on, since the turn of this one is over or the quota is used up.
+func (v *Visit) IsPutOff() bool { return v.putOff }
 
 // note notes what the answer to a call says of the server, and returns the error of the pass. late is whether the timeout of the call
 // has passed.

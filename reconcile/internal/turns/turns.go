@@ -1,0 +1,100 @@
+// Package turns bounds the long work of one pass, so that the objects which wait for a worker get their turn.
+package turns
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/internal/passcontext"
+)
+
+const (
+	// After is the delay after which an object goes on whose turn is over. It is behind everything that is in the queue by then.
+	After = time.Millisecond
+
+	// shortest is the shortest time that can be set. A shorter one is a number without its unit.
+	shortest = time.Millisecond
+)
+
+// Bounds are the bounds of the long work of one pass.
+type Bounds struct {
+	Calls int
+	Time  time.Duration
+}
+
+// Default are the bounds if none are set.
+var Default = Bounds{100, time.Second}
+
+// Validate returns an error if a pass could do nothing.
+func (b Bounds) Validate() error {
+	switch {
+	case b.Calls < 1:
+		return fmt.Errorf("WithTurns: the number of calls is %d: set it to 1 or more, such as %d", b.Calls, Default.Calls)
+	case b.Time < shortest:
+		return fmt.Errorf("WithTurns: the time is %s: set it to %s or more, such as %s", b.Time, shortest, Default.Time)
+	}
+	return nil
+}
+
+// Turn is what a pass has spent. The zero value is a pass that has made no call.
+type Turn struct {
+	mu    sync.Mutex // a step may make calls in several goroutines
+	began time.Time  // the first call
+	calls int
+	known map[spender]bool // who has made a call
+}
+
+// spender is a step, in one of its ways to make calls.
+type spender struct {
+	step int
+	by   passcontext.Spender
+}
+
+// Spend notes a call that a step is about to make, or returns an error if the pass has done enough. The first call by each spender of a step is
+// never refused.
+func (t *Turn) Spend(now time.Time, most Bounds, step int, by passcontext.Spender) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.calls == 0 {
+		t.began = now
+	}
+	who := spender{step, by}
+	isOver := t.calls >= most.Calls || now.Sub(t.began) >= most.Time
+	if isOver && t.known[who] {
+		return &overError{most}
+	}
+	if t.known == nil {
+		t.known = map[spender]bool{}
+	}
+	t.known[who] = true
+	t.calls++
+	return nil
+}
+
+// Yielded is the reason of a step whose turn is over.
+const Yielded = "Yielded"
+
+// overError is the wait of a step whose turn is over.
+type overError struct{ Bounds }
+
+func (e *overError) Error() string {
+	return fmt.Sprintf("there is more to do; a pass makes at most %d calls and takes at most %s, so that others get their turn", e.Calls, e.Time)
+}
+
+// Waiting implements reconcile.Waiter.
+func (*overError) Waiting() (reason string, after time.Duration) { return Yielded, After }
+
+// Is reports that it is [passcontext.ErrTurnOver].
+func (*overError) Is(target error) bool { return target == passcontext.ErrTurnOver }
+
+// IsShown reports whether the conditions say something of a generation of the object. If so, they stay as they are while a step goes on in later
+// passes: two outcomes in turns would write the status for ever, since each write of it is an event.
+func IsShown(list conditions.List, generation int64) bool {
+	if list == nil {
+		return false
+	}
+	ready, found := list.Get(conditions.Ready)
+	return found && (ready.ObservedGeneration == 0 || ready.ObservedGeneration == generation) // a type of its own may lack the field
+}
