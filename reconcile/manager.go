@@ -20,13 +20,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/opblocks/opblocks/internal/fieldmanager"
 	"github.com/opblocks/opblocks/reconcile/internal/compaction"
+	"github.com/opblocks/opblocks/reconcile/internal/requestlog"
 )
 
-// NewManager returns a manager of controller-runtime. It differs in four ways:
+// NewManager returns a manager of controller-runtime. It differs in five ways:
 //   - Start returns an error, of one sentence, if a permission to list or watch is missing. The plain manager would wait for
 //     its cache for ever, or run without seeing any change. The error satisfies apierrors.IsForbidden.
 //   - Start returns an error, of one sentence, if the API server does not serve the kind of a reconciler. The plain manager
@@ -34,7 +36,10 @@ import (
 //   - Start returns when its context is cancelled before the cache has started.
 //   - Its readiness endpoint (/readyz at HealthProbeBindAddress) reports an error until the caches have synced. With
 //     EnableWarmup of config.Controller these are the caches of all controllers, also while another replica leads. Without it
-//     a replica that waits to lead has not started its caches, and is ready.
+//     a replica that waits to lead has not started its caches, and is ready. An operator that serves the conversion webhook of a kind which it
+//     caches would never become ready: the API server needs the webhook to answer the cache. Let it replace the check, by
+//     mgr.AddReadyzCheck("caches", healthz.Ping) of controller-runtime's package healthz.
+//   - Its loggers log nothing at level 8 and above, so that client-go does not log the bodies of requests, with the passwords in them.
 //
 // A replica stays ready while the API server cannot be reached: all replicas would become unready at once, and their metrics
 // could not be read. A leader ends if it cannot renew its lease, and its next process is not ready before the API server
@@ -58,6 +63,10 @@ func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error)
 		m.cache, err = newCache(config, options)
 		return &endingCache{Cache: m.cache, scheme: options.Scheme, ending: m.ending}, err
 	}
+	if options.Logger.GetSink() == nil {
+		options.Logger = log.Log
+	}
+	options.Logger = requestlog.WithoutBodies(options.Logger)
 	var err error
 	if m.Manager, err = ctrl.NewManager(config, options); err != nil {
 		return nil, err

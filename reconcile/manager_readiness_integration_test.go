@@ -14,6 +14,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
@@ -25,11 +26,13 @@ func TestReadiness(t *testing.T) {
 		reason      string
 		warmup      bool
 		other       bool // another replica leads
+		replaced    bool // the check is replaced by one that is always ready
 		readyBefore bool
 	}{
 		"Alone":             {reason: "the controller starts its watches at once"},
 		"AloneWithWarmup":   {reason: "the warm-up waits for the same caches", warmup: true},
 		"StandbyWithWarmup": {reason: "a replica that waits to lead fills its caches", warmup: true, other: true},
+		"Replaced":          {reason: "the operator serves the conversion webhook without which its cache cannot sync", replaced: true, readyBefore: true},
 		"Standby":           {reason: "without the warm-up it has no caches to wait for", other: true, readyBefore: true},
 	}
 	for name, tc := range tests {
@@ -47,6 +50,9 @@ func TestReadiness(t *testing.T) {
 			}
 			mgr, err := reconcile.NewManager(user, o)
 			require.NoError(t, err)
+			if tc.replaced {
+				require.NoError(t, mgr.AddReadyzCheck("caches", healthz.Ping))
+			}
 			require.NoError(t, reconcile.For[*budget](mgr, reconcile.Named("one", step(nil))).Complete())
 			ctx, stop := context.WithCancel(t.Context())
 			done := make(chan error, 1)

@@ -33,6 +33,7 @@ type pass[T client.Object] struct {
 	passObject[T]
 	registered
 	turn    turns.Turn
+	worst   state // of the steps, and failed if something else has failed
 	retry   retry
 	asked   asked  // what RequestedAnnotation requests
 	settled int    // how many steps, from the first, are left out because they would find nothing to do
@@ -92,6 +93,7 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 	default:
 		log.FromContext(ctx).Error(err, "Cannot read the object")
 		p.tracer.outcomes(ctx, []outcome{{state: failed, reason: reasonFailed}})
+		p.worst = failed
 		p.retry = p.retry.merge(retryFailure(err))
 		return p.end()
 	}
@@ -316,6 +318,7 @@ func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 			o.state = failed // not a race: somebody has to see it
 		}
 		p.report(ctx, o)
+		p.worst = max(p.worst, o.state)
 		p.retry = p.retry.merge(p.retries.of(o, next))
 		observed = observed && o.state != conflicted && !o.keepsConditions
 		quiet = quiet && o.state == succeeded && o.err == nil
@@ -324,7 +327,7 @@ func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 	p.reportEnd(ctx, outcomes)
 	if err := p.setConditions(outcomes); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot set a condition")
-		p.retry = p.retry.merge(retryFailure(err))
+		p.retry, p.worst = p.retry.merge(retryFailure(err)), max(p.worst, failed)
 	}
 	p.answer(outcomes)
 	if observed && p.asked.value != "" {

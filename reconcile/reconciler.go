@@ -27,6 +27,7 @@ import (
 	"github.com/opblocks/opblocks/internal/references"
 	"github.com/opblocks/opblocks/internal/step"
 	"github.com/opblocks/opblocks/reconcile/internal/builders"
+	"github.com/opblocks/opblocks/reconcile/internal/requestlog"
 	"github.com/opblocks/opblocks/reconcile/internal/status"
 	"github.com/opblocks/opblocks/reconcile/internal/turns"
 )
@@ -107,7 +108,7 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 	if r.tracer.Tracer != nil {
 		run = p.runTraced
 	}
-	result := run(ctx)
+	result := run(requestlog.InContext(ctx))
 	if p.mistake != nil {
 		return ctrl.Result{}, p.mistake
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +30,9 @@ type metrics struct {
 	results    *prometheus.CounterVec
 	conditions *conditionCollector
 	loops      *prometheus.GaugeVec // package ownedresources has it too
+
+	// What controller-runtime counts of passes that return an error, and passes of this package return none.
+	errors, terminal prometheus.Counter
 }
 
 func newMetrics(registry prometheus.Registerer, kind string) (*metrics, error) {
@@ -45,7 +49,30 @@ func newMetrics(registry prometheus.Registerer, kind string) (*metrics, error) {
 	}, []string{"kind", "step", "result"}))
 	m.conditions, errs[2] = register(registry, newConditionCollector())
 	m.loops, errs[3] = register(registry, writeloop.NewMetric())
+	m.errors = controllerCounter(registry, "controller_runtime_reconcile_errors_total", "Total number of reconciliation errors per controller", kind)
+	m.terminal = controllerCounter(registry, "controller_runtime_terminal_reconcile_errors_total", "Total number of terminal reconciliation errors per controller", kind)
 	return m, errors.Join(errs[:]...)
+}
+
+// controllerCounter returns a counter of controller-runtime, so that the alerts that clusters have for it see the failures of passes too. It
+// has the name that controller-runtime gives to the controller of a kind. If a version of controller-runtime describes the counter in
+// other words, it cannot be shared, and counts for nobody.
+func controllerCounter(registry prometheus.Registerer, name, help, kind string) prometheus.Counter {
+	vector, err := register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"controller"}))
+	if err != nil {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name})
+	}
+	return vector.WithLabelValues(strings.ToLower(kind))
+}
+
+// pass counts a pass that has failed, as controller-runtime counts one that returns an error.
+func (m *metrics) pass(worst state) {
+	if m == nil || worst < failed {
+		return
+	}
+	if m.errors.Inc(); worst == stalled {
+		m.terminal.Inc()
+	}
 }
 
 // register registers a collector, or returns the one that is registered already: the reconcilers of a process share them.

@@ -10,10 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
 func TestConditionMetric(t *testing.T) {
@@ -78,6 +81,69 @@ func TestStepMetrics(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	require.Equal(t, []string{"kind=PodDisruptionBudget step=one 5"}, r.series(t, "opblocks_step_duration_seconds"))
+}
+
+// The failures of passes are counted as controller-runtime counts errors, in its own counters. A wait and a lost race do not count.
+func TestErrorMetrics(t *testing.T) {
+	tests := map[string]struct {
+		reason    string
+		err       error
+		read      bool // the object cannot be read
+		status    error
+		errs, ter float64
+	}{
+		"success":                  {reason: "nothing has failed"},
+		"a wait":                   {reason: "nothing is wrong", err: Wait("X", time.Minute, "x")},
+		"a conflict":               {reason: "somebody was faster", err: apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("x"))},
+		"a failure":                {reason: "it is retried", err: errors.New("boom"), errs: 1},
+		"stalled":                  {reason: "it is not retried soon, as a TerminalError", err: Stalled("X", errors.New("x")), errs: 1, ter: 1},
+		"the status":               {reason: "the pass itself has failed", status: errors.New("boom"), errs: 1},
+		"both":                     {reason: "one pass counts once", err: errors.New("boom"), status: errors.New("boom"), errs: 1},
+		"a conflict of the status": {reason: "somebody was faster", status: apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("x"))},
+		"the read":                 {reason: "the pass could not begin", read: true, errs: 1},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			funcs := interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+				if tc.status != nil {
+					return tc.status
+				}
+				return c.SubResource(sub).Patch(ctx, obj, p, opts...)
+			}}
+			if tc.read {
+				funcs.Get = func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+					return errors.New("boom")
+				}
+			}
+			h := newHarness(t, funcs, Named("one", returning(tc.err)))
+			r := h.withMetrics(t)
+			_, err := h.Reconcile(t.Context(), request)
+			require.NoError(t, err)
+			const of = "controller=poddisruptionbudget "
+			require.Equal(t, []string{fmt.Sprint(of, tc.errs)}, r.series(t, "controller_runtime_reconcile_errors_total"), tc.reason)
+			require.Equal(t, []string{fmt.Sprint(of, tc.ter)}, r.series(t, "controller_runtime_terminal_reconcile_errors_total"), tc.reason)
+		})
+	}
+}
+
+// The counters are the ones of controller-runtime, in whatever version, and not of the same name.
+func TestErrorMetricsAreShared(t *testing.T) {
+	m, err := newMetrics(ctrlmetrics.Registry, "Shared")
+	require.NoError(t, err)
+	m.pass(stalled)
+	families, err := ctrlmetrics.Registry.Gather()
+	require.NoError(t, err)
+	found := map[string]float64{}
+	for _, family := range families {
+		for _, series := range family.GetMetric() {
+			for _, label := range series.GetLabel() {
+				if label.GetName() == "controller" && label.GetValue() == "shared" {
+					found[family.GetName()] = series.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	require.Equal(t, map[string]float64{"controller_runtime_reconcile_errors_total": 1, "controller_runtime_terminal_reconcile_errors_total": 1}, found)
 }
 
 // What a step has registered by AfterSteps counts as another run of this step.

@@ -139,6 +139,7 @@ func isLastingConflict(o *outcome, failures int) bool {
 
 // end ends a pass: it counts a failure, or resets the number of failures, and returns when the next pass is due.
 func (p *pass[T]) end() ctrl.Result {
+	p.metrics.pass(p.worst)
 	switch {
 	case p.retry.backoff:
 		failures := p.memory.failures(p.name)

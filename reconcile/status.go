@@ -66,6 +66,7 @@ func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
 		p.mistake = fmt.Errorf("status of %s %s: %w", p.kind.Kind, p.name, err)
 	default:
 		p.statusNotWritten(err)
+		p.worst = max(p.worst, failed)
 		log.FromContext(ctx).Error(err, "Cannot write the status")
 	}
 }

@@ -7,6 +7,8 @@ package main
 import (
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -34,7 +36,7 @@ func TestRealRun(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, s.stop()) })
 	require.NoError(t, s.play(t.Context(), 0))
-	_, end := s.metrics.span()
+	begin, end := s.metrics.span()
 	require.NoError(t, s.stop())
 
 	d, r := loadedDashboard(t), ruleFile(t)
@@ -45,6 +47,21 @@ func TestRealRun(t *testing.T) {
 	})
 	t.Run("Panels", func(t *testing.T) { assertPanelsHaveData(t, d, s.metrics, d.everything()) })
 	t.Run("Page", func(t *testing.T) { assertPageHasMetrics(t, s.metrics) })
+	t.Run("AlertsOfClusters", func(t *testing.T) { // which they have for any controller of controller-runtime
+		file := filepath.Join(t.TempDir(), "rules.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(`groups:
+- name: clusters
+  rules:
+  - alert: ReconcileErrors
+    expr: sum by (controller) (increase(controller_runtime_reconcile_errors_total[15m])) > 0
+    annotations: {summary: "{{ $labels.controller }} has errors"}
+`), 0o600))
+		common, err := loadRules(file)
+		require.NoError(t, err)
+		firing, err := common.evaluate(t.Context(), s.metrics, begin, end, 5*time.Second)
+		require.NoError(t, err)
+		require.Contains(t, firing, "memcached has errors", "the API server could not write a Deployment for a while")
+	})
 	t.Run("Alerts", func(t *testing.T) {
 		want := []string{
 			"A server that step registration of Cache calls has not been reached for 15 minutes",

@@ -136,7 +136,7 @@ var rules = []rule{
 	},
 	{
 		pkg:      "reconcile",
-		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/preview", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/writeloop", "reconcile/internal/builders", "reconcile/internal/compaction", "reconcile/internal/status", "reconcile/internal/turns"},
+		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/preview", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/writeloop", "reconcile/internal/builders", "reconcile/internal/compaction", "reconcile/internal/requestlog", "reconcile/internal/status", "reconcile/internal/turns"},
 		external: slices.Concat(controllerRuntime, schemas, tracing),
 		reason:   "stands on conditions and finalizers; the library's steps are no more to it than a user's",
 	},
@@ -148,6 +148,7 @@ var rules = []rule{
 	},
 	{pkg: "reconcile/internal/builders", ours: []string{"internal/managervalues"}, external: controllerRuntime, reason: "which steps of a manager build which children; builds nothing itself"},
 	{pkg: "reconcile/internal/turns", ours: []string{"conditions", "internal/passcontext"}, external: controllerRuntime, reason: "how much one pass may do; knows no steps"},
+	{pkg: "reconcile/internal/requestlog", external: []string{"github.com/go-logr/logr"}, reason: "keeps the bodies of requests out of logs"},
 	{pkg: "reconcile/internal/compaction", reason: "what the objects of a cache share; knows nothing of Kubernetes"},
 	{
 		pkg:      "ownedresources",
