@@ -33,7 +33,7 @@ type pass[T client.Object] struct {
 	passObject[T]
 	registered
 	turn    turns.Turn
-	worst   state // of the steps, and failed if something else has failed
+	worst   state // the worst outcome of a step, and failed if something else has failed
 	retry   retry
 	asked   asked  // what RequestedAnnotation requests
 	settled int    // how many steps, from the first, are left out because they would find nothing to do
