@@ -365,6 +365,22 @@ func TestLocked(t *testing.T) {
 	assert.Equal(t, "theirs", h.database.Password(alice))
 }
 
+func TestExpired(t *testing.T) {
+	h := newHarness(t, sample(), secret("swordfish"))
+	h.reconcile(t)
+	h.database.Expire(alice)
+	h.clock.SetTime(noon.Add(time.Hour))
+	ready, calls := h.reconcile(t)
+	assert.Equal(t, metav1.ConditionFalse, ready.Status)
+	assert.Equal(t, "PasswordExpired", ready.Reason)
+	assert.Contains(t, ready.Message, "put another password into Secret alice")
+	assert.Equal(t, []string{"Lookup 'alice'@'%'"}, calls, "the same password would shut nobody out")
+	require.NoError(t, h.Update(t.Context(), secret("marlin")))
+	ready, _ = h.reconcile(t)
+	assert.Equal(t, "ProvisionSucceeded", ready.Reason, ready.Message)
+	assert.Equal(t, "marlin", h.database.Password(alice))
+}
+
 func TestRename(t *testing.T) {
 	h := newHarness(t, sample(), secret("swordfish"))
 	h.reconcile(t)

@@ -151,13 +151,18 @@ func (o *Operator) drop(ctx context.Context, _ client.Client, u *userv1alpha1.Da
 	return provisionError(o.Database.Drop(ctx, accountOf(ref.Key)))
 }
 
-// ready returns what the server has refused, and a wait for an account that somebody has locked. The operator does not unlock it.
+// ready returns what the server has refused, and a wait for an account that somebody has locked or whose password has expired. The operator does not
+// unlock it, and does not set the same password anew: an administrator has shut the account on purpose, or has a rule for how long a password lives.
 func (o *Operator) ready(u *userv1alpha1.DatabaseUser, s, want state) error {
 	o.fingerprints.set(u, s.account, s.Fingerprint)
 	// Also if some were refused: else a spec that changes often makes the record longer and longer.
 	setRecordedGrants(u, append(want.refused.kept, want.grants...))
 	if err := errors.Join(want.refused.errs...); err != nil {
 		return provisionError(err)
+	}
+	if s.Expired {
+		return o.wait(reasonExpired, "the password of account %s has expired, so that nobody can use the account: put another password into Secret %s, or ask an administrator "+
+			"of the database, who may have shut the account on purpose", s.account, u.Spec.Password.Name)
 	}
 	if s.Locked {
 		return o.wait(reasonLocked, "account %s is locked, so that nobody can log in: ask an administrator of the database to unlock it with ALTER USER … ACCOUNT UNLOCK", s.account)

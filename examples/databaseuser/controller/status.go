@@ -19,6 +19,7 @@ const (
 	reasonUnreachable = "DatabaseUnreachable"
 	reasonExists      = "AccountExists"
 	reasonLocked      = "AccountLocked"
+	reasonExpired     = "PasswordExpired"
 	reasonClaimed     = "AccountClaimed"
 	reasonRelease     = "WaitingForRelease"
 	reasonReleased    = "Released"

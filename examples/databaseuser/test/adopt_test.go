@@ -268,6 +268,25 @@ func TestCreatedWhileAdopting(t *testing.T) {
 	assert.NoError(t, db.login(user, "theirs"))
 }
 
+// TestExpired checks that a DatabaseUser whose password has expired is not Ready, and that another password ends that.
+func TestExpired(t *testing.T) {
+	t.Parallel()
+	n, db := newTenant(t), open(t, sharedServer(t))
+	o := n.operate(t, db.Server)
+	n.setPassword(t, "alice", "swordfish")
+	user := n.create(t, "alice").Spec.User
+	n.provisioned(t, "alice")
+	db.execute(t, "ALTER USER `"+user+"` PASSWORD EXPIRE")
+	o.resync(t, n, "alice")
+	u := n.settled(t, "alice", "PasswordExpired")
+	assert.Equal(t, "the password of account '"+user+"'@'%' has expired, so that nobody can use the account: put another password into Secret alice, "+
+		"or ask an administrator of the database, who may have shut the account on purpose", ready(u).Message)
+	assert.Equal(t, metav1.ConditionFalse, ready(u).Status)
+	n.setPassword(t, "alice", "marlin")
+	n.provisioned(t, "alice")
+	assert.NoError(t, db.login(user, "marlin"))
+}
+
 // TestLocked checks that a DatabaseUser whose account somebody locks is not Ready, and that the operator does not unlock it.
 func TestLocked(t *testing.T) {
 	t.Parallel()

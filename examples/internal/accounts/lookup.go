@@ -35,10 +35,14 @@ func (c *Client) Lookup(ctx context.Context, a Account) (*State, error) {
 func (c *Client) readAccount(ctx context.Context, a Account, s *State) error {
 	var plugin, stored, require, subject string
 	var lowerCase int
+	var mariaDB bool
 	err := c.db.QueryRowContext(ctx, selectAccount, a.User, a.Host).Scan(&plugin, &stored, &require, &subject,
 		&s.Limits.MaxUserConnections, &s.Limits.MaxConnectionsPerHour, &s.Limits.MaxQueriesPerHour, &s.Limits.MaxUpdatesPerHour,
-		&lowerCase)
+		&lowerCase, &mariaDB)
 	if err != nil {
+		return err
+	}
+	if err := c.db.QueryRowContext(ctx, selectExpired(mariaDB), a.User, a.Host).Scan(&s.Expired); err != nil {
 		return err
 	}
 	s.Fingerprint, s.NamesIgnoreCase = NewFingerprint(plugin, stored), lowerCase != 0

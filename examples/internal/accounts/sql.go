@@ -16,7 +16,22 @@ const isMariaDB = `VERSION() LIKE '%MariaDB%'`
 const selectTableGrants = "SELECT Db, Table_name, Table_priv FROM mysql.tables_priv WHERE User = ? AND Host = ?"
 
 const selectAccount = "SELECT plugin, COALESCE(authentication_string, ''), ssl_type, x509_subject, max_user_connections, max_connections, " +
-	"max_questions, max_updates, @@lower_case_table_names FROM mysql.user WHERE User = ? AND Host = ?"
+	"max_questions, max_updates, @@lower_case_table_names, " + isMariaDB + " FROM mysql.user WHERE User = ? AND Host = ?"
+
+// selectExpired selects whether the password of an account has expired: by hand, or since it was last changed longer ago than the account's or the
+// server's password lifetime. A lifetime of 0 has no end. MariaDB has 0 as the time of the last change if it has expired by hand, and -1 as
+// the lifetime for the server's.
+func selectExpired(isMariaDB bool) string {
+	if !isMariaDB {
+		return "SELECT password_expired = 'Y' OR COALESCE(password_lifetime, @@default_password_lifetime) > 0 AND " +
+			"DATE_ADD(password_last_changed, INTERVAL COALESCE(password_lifetime, @@default_password_lifetime) DAY) < NOW() " +
+			"FROM mysql.user WHERE User = ? AND Host = ?"
+	}
+	const lifetime = "COALESCE(NULLIF(CAST(JSON_VALUE(Priv, '$.password_lifetime') AS INT), -1), @@default_password_lifetime)"
+	const changed = "CAST(JSON_VALUE(Priv, '$.password_last_changed') AS INT)"
+	return "SELECT COALESCE(" + changed + " = 0 OR " + lifetime + " > 0 AND " + changed + " + " + lifetime + " * 86400 < UNIX_TIMESTAMP(), FALSE) " +
+		"FROM mysql.global_priv WHERE User = ? AND Host = ?"
+}
 
 // selectAccounts selects the accounts of a user name, whose case matters. The host may be empty: such an account is
 // for every host. On MariaDB, roles have no host either. MySQL's roles are accounts.

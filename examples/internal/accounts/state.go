@@ -71,6 +71,10 @@ type State struct {
 	// Locked is true if somebody has locked the account: nobody can log in. This package never locks or unlocks one.
 	Locked bool
 
+	// Expired is true if the password has expired: nobody can use the account before it has another password. SetPassword ends it, also with
+	// the same password.
+	Expired bool
+
 	// NamesIgnoreCase is true if this server stores the names of databases and tables in lower case.
 	NamesIgnoreCase bool
 }

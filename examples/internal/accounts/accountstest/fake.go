@@ -76,6 +76,13 @@ func (d *Database) SetLocked(a accounts.Account, locked bool) {
 	d.accounts[a].Locked = locked
 }
 
+// Expire makes the password of an account expire.
+func (d *Database) Expire(a accounts.Account) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.accounts[a].Expired = true
+}
+
 // Lookup implements [accounts.Database].
 func (d *Database) Lookup(_ context.Context, a accounts.Account) (*accounts.State, error) {
 	defer d.mu.Unlock()
@@ -147,6 +154,7 @@ func (d *Database) SetPassword(_ context.Context, a accounts.Account, p accounts
 		return accounts.ErrNotFound
 	}
 	d.setPassword(a, p)
+	d.accounts[a].Expired = false
 	return nil
 }
 
