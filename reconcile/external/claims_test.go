@@ -213,6 +213,57 @@ func TestSwaps(t *testing.T) {
 	}
 }
 
+// An object that waits for a key does not ask what is desired, which may send a request: many may wait.
+func TestWaitingForAKeyAsksNothing(t *testing.T) {
+	asked := map[string]int{}
+	c := newCommunity(t, func(r *external.Resource[*Account, entry]) {
+		r.Desired = func(_ context.Context, _ client.Client, a *Account) (entry, error) {
+			asked[a.Name]++
+			return entry{Quota: a.Spec.Quota}, nil
+		}
+	})
+	c.create("first", "alice")
+	c.pass("first")
+	c.create("second", "alice")
+	for range 3 {
+		require.Contains(t, c.pass("second"), external.ReasonClaimed)
+	}
+	require.Equal(t, map[string]int{"first": 1}, asked)
+}
+
+// An object gives up what it has for another one of a circle only if it can have the new thing.
+func TestSwapThatWaits(t *testing.T) {
+	missing := true
+	c := newCommunity(t, func(r *external.Resource[*Account, entry]) {
+		r.Desired = func(_ context.Context, _ client.Client, a *Account) (entry, error) {
+			if a.Spec.Quota == 1 && a.Spec.Login == "bob" && missing {
+				return entry{}, reconcile.Wait("SecretNotFound", 0, "there is no password")
+			}
+			return entry{Quota: a.Spec.Quota}, nil
+		}
+	})
+	c.create("a", "alice")
+	c.pass("a")
+	b := newAccount(func(s *AccountSpec) { s.Login, s.Quota = "bob", 2 })
+	b.Name, b.UID, b.Generation, b.CreationTimestamp = "b", "b-uid", 1, metav1.NewTime(time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC))
+	require.NoError(t, c.Create(t.Context(), b))
+	c.pass("b")
+	c.rename("a", "bob")
+	c.rename("b", "alice")
+	for range 3 {
+		require.Contains(t, c.pass("a"), "SecretNotFound")
+		c.pass("b")
+	}
+	require.Equal(t, "default/a", c.api.entries["alice"].Owner, "it keeps what it has")
+	missing = false
+	for range 3 {
+		c.pass("a")
+		c.pass("b")
+	}
+	require.Equal(t, "default/b", c.api.entries["alice"].Owner)
+	require.Equal(t, "default/a", c.api.entries["bob"].Owner)
+}
+
 // TestCircleIsTooLong has more objects that wait for each other than are looked at.
 func TestCircleIsTooLong(t *testing.T) {
 	const n = external.MaxCircle + 2

@@ -90,14 +90,11 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 	if p.observesOnly() {
 		return p.look(ctx)
 	}
-	var desired S
-	if len(p.keys) > 0 {
-		var err error
-		if desired, err = p.Desired(ctx, p.client, p.obj); err != nil {
-			return err
-		}
+	if err := p.claim(ctx); err != nil { // before Desired, which may send a request: many objects may wait for one
+		return err
 	}
-	if err := p.claim(ctx); err != nil {
+	desired, err := p.desire(ctx)
+	if err != nil {
 		return err
 	}
 	found, err := p.find(ctx)
@@ -125,6 +122,14 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 		}
 	}
 	return p.ready(found, desired)
+}
+
+// desire returns the desired state, and the zero value if nothing is desired.
+func (p *pass[T, S]) desire(ctx context.Context) (desired S, err error) {
+	if len(p.keys) > 0 {
+		desired, err = p.Desired(ctx, p.client, p.obj)
+	}
+	return desired, err
 }
 
 // look observes the things, and does nothing else.
