@@ -58,7 +58,7 @@ func (o *outside) setUp(mgr ctrl.Manager) error {
 		Desired: func(_ context.Context, _ client.Client, c cache) (string, error) {
 			return fmt.Sprint(c.Spec.Settings), nil
 		},
-		Differs: func(observed, desired string) bool { return observed != desired },
+		Differs: func(_ external.Reference, observed, desired string) bool { return observed != desired },
 		Create: func(_ context.Context, _ client.Client, _ cache, ref external.Reference, desired string) (string, error) {
 			return "", o.put(ref.Key, desired)
 		},

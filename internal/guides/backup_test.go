@@ -269,7 +269,7 @@ func SetupRestorableAccounts(mgr ctrl.Manager, api accounts) error {
 		Desired: func(_ context.Context, _ client.Client, s *Shop) (account, error) {
 			return account{Owner: ownerOf(s)}, nil
 		},
-		Differs: func(observed, desired account) bool { return observed.Owner != desired.Owner },
+		Differs: func(_ external.Reference, observed, desired account) bool { return observed.Owner != desired.Owner },
 		Create: func(ctx context.Context, _ client.Client, _ *Shop, ref external.Reference, desired account) (string, error) {
 			return "", explain(api.Create(ctx, ref.Key, desired))
 		},

@@ -33,7 +33,7 @@ func SetupBuckets(mgr ctrl.Manager, api buckets) error {
 		Desired: func(_ context.Context, _ client.Client, s *Shop) (bucket, error) {
 			return bucket{Region: s.Spec.Region}, nil // empty: the API chooses
 		},
-		Differs: func(observed, desired bucket) bool {
+		Differs: func(_ external.Reference, observed, desired bucket) bool {
 			return desired.Region != "" && observed.Region != desired.Region
 		},
 		Observed: func(s *Shop, b bucket) { s.Status.Region = b.Region },

@@ -43,7 +43,7 @@ func SetupDomains(mgr ctrl.Manager, connect func(token reconcile.Sensitive) doma
 		Desired: func(_ context.Context, _ client.Client, s *Shop) (domain, error) {
 			return domain{Owner: ownerOf(s), Target: s.Name}, nil
 		},
-		Differs: func(observed, desired domain) bool { return observed != desired },
+		Differs: func(_ external.Reference, observed, desired domain) bool { return observed != desired },
 		Create: func(ctx context.Context, c client.Client, s *Shop, ref external.Reference, desired domain) (string, error) {
 			d, err := api(ctx, c, s)
 			if err == nil {

@@ -40,7 +40,7 @@ func SetupPasswords(mgr ctrl.Manager, api accounts) error {
 		Version: func(ctx context.Context, c client.Client, s *Shop) (string, error) {
 			return reconcile.SecretVersion(ctx, c, s.Namespace, passwordOf(s))
 		},
-		Differs: func(observed, desired account) bool { return observed.Owner != desired.Owner },
+		Differs: func(_ external.Reference, observed, desired account) bool { return observed.Owner != desired.Owner },
 		Create: func(ctx context.Context, _ client.Client, _ *Shop, ref external.Reference, desired account) (string, error) {
 			return "", api.Create(ctx, ref.Key, desired)
 		},

@@ -44,6 +44,9 @@ type ShopSpec struct {
 	// Region is where the bucket is; empty for where the API puts it.
 	Region string `json:"region,omitempty"`
 
+	// Topics are the topics in the broker.
+	Topics []Topic `json:"topics,omitempty"`
+
 	// Backup is when a Job copies the data; nil for never.
 	Backup *scheduledjobs.Spec `json:"backup,omitempty"`
 
@@ -58,6 +61,8 @@ type ShopStatus struct {
 	Bucket        external.Record      `json:"bucket,omitzero"`
 	Domain        external.Record      `json:"domain,omitzero"`
 	Region        string               `json:"region,omitempty"`
+	TopicRecord   external.Record      `json:"topicRecord,omitzero"`
+	Topics        []TopicStatus        `json:"topics,omitempty"`
 	Backup        scheduledjobs.Status `json:"backup,omitzero"`
 	Report        schedule.Status      `json:"report,omitzero"`
 
@@ -86,6 +91,9 @@ func (s *Shop) DeepCopyObject() runtime.Object {
 		s.Spec.Backup.DeepCopyInto(out.Spec.Backup)
 	}
 	s.Spec.ReportOptions.DeepCopyInto(&out.Spec.ReportOptions)
+	out.Spec.Topics = slices.Clone(s.Spec.Topics)
+	out.Status.Topics = slices.Clone(s.Status.Topics)
+	s.Status.TopicRecord.DeepCopyInto(&out.Status.TopicRecord)
 	s.Status.Account.DeepCopyInto(&out.Status.Account)
 	s.Status.Bucket.DeepCopyInto(&out.Status.Bucket)
 	s.Status.Domain.DeepCopyInto(&out.Status.Domain)

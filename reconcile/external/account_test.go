@@ -106,7 +106,7 @@ func resource(api api, identity external.Identity) external.Resource[*Account, e
 		Desired: func(_ context.Context, _ client.Client, a *Account) (entry, error) {
 			return entry{Quota: a.Spec.Quota}, nil
 		},
-		Differs: func(observed, desired entry) bool { return observed.Quota != desired.Quota },
+		Differs: func(_ external.Reference, observed, desired entry) bool { return observed.Quota != desired.Quota },
 		Create: func(ctx context.Context, _ client.Client, a *Account, ref external.Reference, desired entry) (string, error) {
 			return api.create(ctx, a.Namespace+"/"+a.Name, ref, desired.Quota)
 		},

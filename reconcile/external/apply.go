@@ -50,7 +50,7 @@ func (a *applier[T, S]) apply(ctx context.Context) error {
 		return nil
 	}
 	isOutdated := func(f *candidate[S]) bool {
-		return f.wasFaster || version != a.version && !f.missing || a.Differs(*f.observed, a.desired)
+		return f.wasFaster || version != a.version && !f.missing || a.differs(f)
 	}
 	for _, f := range a.found {
 		if f.updated || f.observed == nil || !isOutdated(f) {
@@ -138,8 +138,13 @@ func (a *applier[T, S]) update(ctx context.Context, f *candidate[S]) error {
 	if err := a.lookAgain(ctx, f); err != nil {
 		return err
 	}
-	a.behind = a.behind || a.looksAgain() && a.Differs(*f.observed, a.desired)
+	a.behind = a.behind || a.looksAgain() && a.differs(f)
 	return nil
+}
+
+func (a *applier[T, S]) differs(f *candidate[S]) bool {
+	ref, _ := a.get(f.key)
+	return a.Differs(ref, *f.observed, a.desired)
 }
 
 func (a *applier[T, S]) looksAgain() bool {

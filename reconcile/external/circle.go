@@ -23,7 +23,7 @@ func (p *pass[T, S]) yield(ctx context.Context, wait *ClaimedError) error {
 	case err != nil:
 		return err
 	case at == firstOfCircle:
-		if _, err := p.desire(ctx); err != nil { // then it would have nothing at all
+		if _, err := p.Desired(ctx, p.client, p.obj); err != nil { // then it would have nothing at all
 			return err
 		}
 		if err := (dropping[T, S]{p}).dropFormer(ctx); err != nil {

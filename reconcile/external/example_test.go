@@ -29,7 +29,7 @@ func ExampleNew() {
 			return quota, nil
 		},
 		Desired: func(_ context.Context, _ client.Client, a *Account) (int, error) { return a.Spec.Quota, nil },
-		Differs: func(observed, desired int) bool { return observed != desired },
+		Differs: func(_ external.Reference, observed, desired int) bool { return observed != desired },
 		Create: func(_ context.Context, _ client.Client, _ *Account, ref external.Reference, quota int) (string, error) {
 			accounts[ref.Key] = quota
 			return "", nil

@@ -130,7 +130,7 @@ func TestFormerIsSettled(t *testing.T) {
 // TestStatusIsWrittenInTheEnd refuses the status write after a pass that has found a change: what Observed has put into the status is not lost.
 func TestStatusIsWrittenInTheEnd(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
-		r.Differs = func(entry, entry) bool { return false }
+		r.Differs = func(external.Reference, entry, entry) bool { return false }
 		r.Observed = func(a *Account, state entry) { a.Status.Login = state.Token }
 	})
 	isRefused := false

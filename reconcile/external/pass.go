@@ -93,9 +93,12 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 	if err := p.claim(ctx); err != nil { // before Desired, which may send a request: many objects may wait for one
 		return err
 	}
-	desired, err := p.desire(ctx)
-	if err != nil {
-		return err
+	var desired S
+	if len(p.keys) > 0 {
+		var err error
+		if desired, err = p.Desired(ctx, p.client, p.obj); err != nil {
+			return err
+		}
 	}
 	found, err := p.find(ctx)
 	if err != nil {
@@ -122,14 +125,6 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 		}
 	}
 	return p.ready(found, desired)
-}
-
-// desire returns the desired state, and the zero value if nothing is desired.
-func (p *pass[T, S]) desire(ctx context.Context) (desired S, err error) {
-	if len(p.keys) > 0 {
-		desired, err = p.Desired(ctx, p.client, p.obj)
-	}
-	return desired, err
 }
 
 // look observes the things, and does nothing else.

@@ -123,7 +123,7 @@ func (p planning[T, S]) compared(ctx context.Context, ref Reference) preview.Cha
 		return p.refused(ref, p.unknown(ref))
 	case f.missing:
 		return p.change(ref, preview.Create)
-	case p.mayUpdate() && (p.record.Version != p.version || p.Differs(*f.observed, desired)):
+	case p.mayUpdate() && (p.record.Version != p.version || p.Differs(ref, *f.observed, desired)):
 		return p.change(ref, preview.Apply)
 	}
 	return p.change(ref, preview.None)

@@ -45,8 +45,8 @@ type Resource[T client.Object, S any] struct {
 	// [ByID] and [ByToken].
 	Key func(obj T) string
 
-	// Keys takes the place of Key if an object has several things, one for each key, such as an account on several hosts. All of them
-	// have the same desired state, or [Resource.Create] and [Resource.Update] choose from it by the key of the reference. If there are
+	// Keys takes the place of Key if an object has several things, one for each key, such as an account on several hosts. Desired returns the
+	// state of all of them, and Create, Update and Differs choose from it by the key of the reference. If there are
 	// none, all that obj had is deleted, and neither Desired nor Version is called. The order of the keys does not matter, and a key that
 	// occurs twice counts once. Optional.
 	Keys func(obj T) []string
@@ -70,9 +70,9 @@ type Resource[T client.Object, S any] struct {
 	// step never writes the spec: it is its author's, and a tool that applies it from a repository would take the value away again.
 	Desired func(ctx context.Context, c client.Client, obj T) (S, error)
 
-	// Differs reports whether the observed state has to be updated. It ignores what is unset in desired, since the API has chosen it: what it
+	// Differs reports whether the observed state has to be updated. With Keys, the key of the reference says which of the things it is. It ignores what is unset in desired, since the API has chosen it: what it
 	// chose can be in the status (Observed). Leave out what can only be written, such as a password: see Version.
-	Differs func(observed, desired S) bool
+	Differs func(ref Reference, observed, desired S) bool
 
 	// Create creates the thing, and returns its ID, if the API gives one. It returns [ErrExists] if the key is taken.
 	Create func(ctx context.Context, c client.Client, obj T, ref Reference, desired S) (id string, err error)

@@ -207,7 +207,7 @@ func newSearch(t *testing.T, w *web) *search {
 		Desired: func(_ context.Context, _ client.Client, a *Account) (login, error) {
 			return login{a.Spec.Login, reconcile.Sensitive(secret)}, nil
 		},
-		Differs: func(_, _ login) bool { return true },
+		Differs: func(_ external.Reference, _, _ login) bool { return true },
 		Create: func(ctx context.Context, _ client.Client, _ *Account, _ external.Reference, desired login) (string, error) {
 			return "", w.send(ctx, http.MethodPut, desired)
 		},

@@ -34,7 +34,7 @@ func accounts(observed *atomic.Int32, quotas map[string]int, observes bool) step
 			return quota, nil
 		},
 		Desired: func(context.Context, client.Client, *budget) (int, error) { return 2, nil },
-		Differs: func(observed, desired int) bool { return observed != desired },
+		Differs: func(_ external.Reference, observed, desired int) bool { return observed != desired },
 		Create: func(context.Context, client.Client, *budget, external.Reference, int) (string, error) {
 			return "", refused()
 		},

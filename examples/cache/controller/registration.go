@@ -38,7 +38,7 @@ func registration(r *registry.Client) reconcile.Step[*storev1alpha1.Cache] {
 		Desired: func(_ context.Context, _ client.Client, c *storev1alpha1.Cache) (string, error) {
 			return fmt.Sprintf("%s:%d", primary(c), serverPortNumber), nil
 		},
-		Differs: func(observed, desired string) bool { return observed != desired },
+		Differs: func(_ external.Reference, observed, desired string) bool { return observed != desired },
 		Create: func(ctx context.Context, _ client.Client, c *storev1alpha1.Cache, _ external.Reference, address string) (id string, err error) {
 			return "", r.Put(ctx, client.ObjectKeyFromObject(c), address)
 		},

@@ -85,7 +85,7 @@ func (o *Operator) observe(ctx context.Context, c client.Client, u *userv1alpha1
 	return s, provisionError(err)
 }
 
-func differs(s, want state) bool {
+func differs(_ external.Reference, s, want state) bool {
 	return s.passwordChanged || s.Fingerprint.Differs(want.password) || s.Settings != want.settings ||
 		len(s.Surplus(want.granted, want.grants)) > 0 || len(s.Missing(want.grants)) > 0
 }

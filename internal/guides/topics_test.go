@@ -1,0 +1,173 @@
+//go:build !race
+
+// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+
+package guides
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/external"
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/fakeapi"
+)
+
+// Topic is a topic that a Shop asks for.
+type Topic struct {
+	Name       string `json:"name"`
+	Partitions int    `json:"partitions"`
+}
+
+// TopicStatus is what is known of a topic.
+type TopicStatus struct {
+	Name       string `json:"name"`
+	Partitions int    `json:"partitions,omitempty"`
+	Ready      bool   `json:"ready"`
+}
+
+// partitions are the numbers of partitions by the keys of topics: of one topic in an observed state, and of all in the desired one.
+type partitions map[string]int
+
+// topicKey returns the name of a topic in the broker. Topics of different shops differ.
+func topicKey(s *Shop, name string) string { return s.Namespace + "." + s.Name + "." + name }
+
+// SetupTopics adds the controller of the guide to a manager.
+func SetupTopics(mgr ctrl.Manager, api broker) error {
+	step := external.New(external.Resource[*Shop, partitions]{
+		Record: func(s *Shop) *external.Record { return &s.Status.TopicRecord },
+		Keys: func(s *Shop) (keys []string) {
+			for _, t := range s.Spec.Topics {
+				keys = append(keys, topicKey(s, t.Name))
+			}
+			return keys
+		},
+		Desired: func(_ context.Context, _ client.Client, s *Shop) (partitions, error) {
+			all := partitions{}
+			for _, t := range s.Spec.Topics {
+				all[topicKey(s, t.Name)] = t.Partitions
+			}
+			return all, nil
+		},
+		Observe: func(ctx context.Context, _ client.Client, _ *Shop, ref external.Reference) (partitions, error) {
+			n, err := api.Partitions(ctx, ref.Key)
+			return partitions{ref.Key: n}, err
+		},
+		Differs: func(ref external.Reference, observed, desired partitions) bool {
+			return observed[ref.Key] != desired[ref.Key]
+		},
+		Create: func(ctx context.Context, _ client.Client, _ *Shop, ref external.Reference, desired partitions) (string, error) {
+			return "", api.Create(ctx, ref.Key, desired[ref.Key])
+		},
+		Update: func(ctx context.Context, _ client.Client, _ *Shop, ref external.Reference, _, desired partitions) error {
+			return api.Resize(ctx, ref.Key, desired[ref.Key])
+		},
+		Delete: func(ctx context.Context, _ client.Client, _ *Shop, ref external.Reference) error {
+			return api.Delete(ctx, ref.Key)
+		},
+		IsOurs:   func(*Shop, external.Reference, partitions) bool { return true }, // nobody else makes topics of such names
+		Observed: recordTopic,
+	})
+	return reconcile.For(mgr,
+		reconcile.Named("topics", step, reconcile.Finalizer("shop.example.com/topics")),
+		reconcile.Named("topic-status", reconcile.Func(recordTopics)),
+	).Complete()
+}
+
+// recordTopic keeps in the status what was observed of one topic.
+func recordTopic(s *Shop, observed partitions) {
+	for i := range s.Status.Topics {
+		t := &s.Status.Topics[i]
+		if n, ok := observed[topicKey(s, t.Name)]; ok {
+			t.Partitions = n
+		}
+	}
+	for key, n := range observed {
+		name := strings.TrimPrefix(key, topicKey(s, ""))
+		if !slices.ContainsFunc(s.Status.Topics, func(t TopicStatus) bool { return t.Name == name }) {
+			s.Status.Topics = append(s.Status.Topics, TopicStatus{Name: name, Partitions: n})
+		}
+	}
+}
+
+// recordTopics makes the status list the topics of the record: those that are there, those that are being created, and those that have yet
+// to go.
+func recordTopics(_ context.Context, _ client.Client, s *Shop) error {
+	record := &s.Status.TopicRecord
+	var all []TopicStatus
+	for _, ref := range slices.Concat(record.Things, record.Former) {
+		t := TopicStatus{Name: strings.TrimPrefix(ref.Key, topicKey(s, ""))}
+		if i := slices.IndexFunc(s.Status.Topics, func(known TopicStatus) bool { return known.Name == t.Name }); i >= 0 {
+			t.Partitions = s.Status.Topics[i].Partitions
+		}
+		t.Ready = !ref.Pending && slices.Contains(record.Things, ref)
+		all = append(all, t)
+	}
+	s.Status.Topics = all
+	return nil
+}
+
+// broker is a client of the API. Its errors are what they mean for a pass.
+type broker interface {
+	Partitions(ctx context.Context, name string) (int, error)
+	Create(ctx context.Context, name string, partitions int) error
+	Resize(ctx context.Context, name string, partitions int) error
+	Delete(ctx context.Context, name string) error
+}
+
+type fakeBroker struct{ *fakeapi.Client[int] }
+
+func (f fakeBroker) Partitions(ctx context.Context, name string) (int, error) {
+	t, err := f.Get(ctx, name)
+	return t.Fields, explain(asAnswer(err))
+}
+
+func (f fakeBroker) Create(ctx context.Context, name string, partitions int) error {
+	_, err := f.Client.Create(ctx, fakeapi.Thing[int]{Name: name, Fields: partitions})
+	return explain(asAnswer(err))
+}
+
+func (f fakeBroker) Resize(ctx context.Context, name string, partitions int) error {
+	return explain(asAnswer(f.Update(ctx, fakeapi.Thing[int]{Name: name, Fields: partitions})))
+}
+
+func (f fakeBroker) Delete(ctx context.Context, name string) error {
+	return explain(asAnswer(f.Client.Delete(ctx, name)))
+}
+
+func TestTopicsSurviveEveryFault(t *testing.T) {
+	topics := func(all ...Topic) func(*ShopSpec) { return func(s *ShopSpec) { s.Topics = all } }
+	are := func(want ...TopicStatus) func(*reconciletest.Env) error {
+		return func(env *reconciletest.Env) error {
+			var live Shop
+			if err := env.Get(context.Background(), client.ObjectKeyFromObject(shop()), &live); err != nil {
+				return err
+			}
+			if !slices.Equal(live.Status.Topics, want) {
+				return fmt.Errorf("the status has the topics %+v, and not %+v", live.Status.Topics, want)
+			}
+			return nil
+		}
+	}
+	reconciletest.Explore(t, reconciletest.Scenario{
+		Scheme: scheme, CRDs: []string{"testdata"},
+		External: func() reconciletest.External { return &fakeapi.API[int]{Kind: "topic"} },
+		Start: func(p *reconciletest.Process) error {
+			return SetupTopics(p.Manager(), fakeBroker{p.External().(*fakeapi.API[int]).Client(p)})
+		},
+		Actions: []reconciletest.Action{
+			reconciletest.Create(shop(topics(Topic{"orders", 3}, Topic{"carts", 1}))).Then(are(TopicStatus{"carts", 1, true}, TopicStatus{"orders", 3, true})),
+			change(topics(Topic{"orders", 6}, Topic{"returns", 2})).Then(are(TopicStatus{"orders", 6, true}, TopicStatus{"returns", 2, true})),
+			reconciletest.Delete(shop()),
+		},
+		Horizon: 5 * time.Minute, // shorter than Every: no poll repairs what a fault has broken
+	})
+}
