@@ -49,6 +49,15 @@ func (a *applier[T, S]) apply(ctx context.Context) error {
 		}
 		return nil
 	}
+	if err := a.updateAll(ctx, version); err != nil {
+		return err
+	}
+	a.record.Version = a.version
+	return nil
+}
+
+// updateAll updates what differs, or has another version than the desired one.
+func (a *applier[T, S]) updateAll(ctx context.Context, version string) error {
 	isOutdated := func(f *candidate[S]) bool {
 		return f.wasFaster || version != a.version && !f.missing || a.differs(f)
 	}
@@ -71,7 +80,6 @@ func (a *applier[T, S]) apply(ctx context.Context) error {
 			return err
 		}
 	}
-	a.record.Version = a.version
 	return nil
 }
 

@@ -31,7 +31,9 @@ func ExampleResource_publish() {
 // A field that an object may leave to the API.
 func ExampleResource_unsetFields() {
 	r := external.Resource[*Account, entry]{
-		Differs: func(_ external.Reference, observed, desired entry) bool { return desired.Quota != 0 && observed.Quota != desired.Quota },
+		Differs: func(_ external.Reference, observed, desired entry) bool {
+			return desired.Quota != 0 && observed.Quota != desired.Quota
+		},
 	}
 	fmt.Println(r.Differs(external.Reference{}, entry{Quota: 5}, entry{}), r.Differs(external.Reference{}, entry{Quota: 5}, entry{Quota: 2}))
 	// Output: false true

@@ -93,7 +93,7 @@ func TestTurns(t *testing.T) {
 				several(r)
 				r.ObserveOnly = func(*Account) bool { return true }
 			}, func(e *env) {
-				for _, login := range strings.Split(logins(n), ",") {
+				for login := range strings.SplitSeq(logins(n), ",") {
 					e.api.entries[login] = entry{Login: login}
 				}
 			}, map[string]int{"get": n}, 10,

@@ -17,7 +17,9 @@ func TestUnsetFieldsComeToRest(t *testing.T) {
 	const chosen = 5
 	shown := 0
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
-		r.Differs = func(_ external.Reference, observed, desired entry) bool { return desired.Quota != 0 && observed.Quota != desired.Quota }
+		r.Differs = func(_ external.Reference, observed, desired entry) bool {
+			return desired.Quota != 0 && observed.Quota != desired.Quota
+		}
 		r.Observed = func(_ *Account, state entry) { shown = state.Quota }
 		create := r.Create
 		r.Create = func(ctx context.Context, c client.Client, a *Account, ref external.Reference, desired entry) (string, error) {
