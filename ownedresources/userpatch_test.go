@@ -31,7 +31,7 @@ func TestRefusalBecauseOfAUserPatch(t *testing.T) {
 			"(see spec.podTemplate.metadata.annotations, spec.podTemplate.spec.priorityClassName of Shop ",
 		},
 		"a removed volume": {
-			"A mount of the template names it.", `{"spec": {"volumes": [{"name": "data", "$patch": "delete"}]}}`, "(see spec.podTemplate of Shop ",
+			"A mount of the template names it.", `{"spec": {"volumes": [{"name": "data", "$patch": "delete"}]}}`, "(see spec.podTemplate.spec.volumes[0] of Shop ",
 		},
 		"a variable": {
 			"Its value stays hidden.", `{"spec": {"containers": [{"name": "web", "env": [{"name": "A=", "value": "s3cret"}]}]}}`,

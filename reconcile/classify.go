@@ -42,6 +42,7 @@ type outcome struct {
 	explained       bool          // Success gave a reason: Ready shows it and the message
 	halts           bool          // the later steps are skipped
 	keepsConditions bool          // another writer sets them
+	yields          bool          // a later pass goes on with the work of the step
 	panicked        any           // the value with which the step panicked; nil if it did not
 	lowPriority     bool          // the pass that the delay asks for comes after those that events have triggered
 }

@@ -29,6 +29,18 @@ func (p *pass[T]) setConditions(outcomes []outcome) error {
 	return storeConditions(list, append(set, notesOf(outcomes, p.notes)...), p.obj.GetGeneration())
 }
 
+// keepWhileYielding keeps the conditions while a step goes on in later passes, if they say something of the present spec and no step has failed.
+func keepWhileYielding(outcomes []outcome, isShown func() bool) {
+	isYielding := func(o outcome) bool { return o.yields }
+	hasFailed := func(o outcome) bool { return o.state >= failed }
+	if !slices.ContainsFunc(outcomes, isYielding) || slices.ContainsFunc(outcomes, hasFailed) || !isShown() {
+		return
+	}
+	for i := range outcomes {
+		outcomes[i].keepsConditions = outcomes[i].keepsConditions || outcomes[i].yields
+	}
+}
+
 // notesOf returns the conditions of the notes whose steps set conditions. After a conflict the next pass does.
 func notesOf(outcomes []outcome, notes []note) (set []metav1.Condition) {
 	for _, n := range notes {

@@ -49,8 +49,8 @@ func ExampleYield() {
 	})))
 	// Output:
 	// again after 0s <nil>
-	// Ready False Yielded "there is more to do; a pass makes at most 100 calls and takes at most 1s, so that others get their turn"
-	// Reconciling True Yielded "there is more to do; a pass makes at most 100 calls and takes at most 1s, so that others get their turn"
+	// Ready False Yielded "there is more to do, and it goes on in turns with other objects"
+	// Reconciling True Yielded "there is more to do, and it goes on in turns with other objects"
 }
 
 // The error keeps its meaning. Here that is a failure, which is retried with backoff.

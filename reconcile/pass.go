@@ -225,10 +225,8 @@ func (p *pass[T]) call(ctx context.Context, verb string, step int, do stepFunc[T
 		o.step = &p.steps[step].stepOptions
 	}()
 	err := do(ctx, p.stepClient, p.obj)
-	if o = classify(err); o.state == waiting && errors.Is(err, passcontext.ErrTurnOver) {
-		list, _ := p.status.Conditions(p.obj) // an error shows when they are set
-		o.keepsConditions = o.keepsConditions || turns.IsShown(list, p.obj.GetGeneration())
-	}
+	o = classify(err)
+	o.yields = o.state == waiting && errors.Is(err, passcontext.ErrTurnOver)
 	return o
 }
 
@@ -311,6 +309,11 @@ func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 		defer cancel()
 	}
 	next := attempt{name: p.name, failures: p.memory.failures(p.name), soon: p.retriesForbiddenSoon(outcomes)}
+	keepWhileYielding(outcomes, func() bool {
+		list, _ := p.status.Conditions(p.obj) // an error shows when they are set
+		observed, has := p.status.ObservedGeneration(p.before)
+		return turns.IsShown(list, p.obj.GetGeneration(), !has || observed == p.obj.GetGeneration())
+	})
 	observed, quiet, version := true, true, versionOf(p.before)
 	for i := range outcomes {
 		o := &outcomes[i]

@@ -182,7 +182,7 @@ const Yielded = turns.Yielded
 // The first call of Yield in a step of a pass returns nil, so each pass gets on. Outside of a pass Yield returns nil.
 func Yield(ctx context.Context) error {
 	pass := passcontext.FromContext(ctx)
-	if pass == nil {
+	if pass == nil || !passcontext.HasTurn(ctx) {
 		return nil
 	}
 	return pass.Spend(passcontext.ByFunction)

@@ -80,7 +80,7 @@ func TestYieldInTwoSteps(t *testing.T) {
 	require.NoError(t, h.client.Get(t.Context(), request.NamespacedName, live))
 	ready, _ := conditions.Get(live.Status.Conditions, conditions.Ready)
 	require.Equal(t, Yielded, ready.Reason)
-	require.Contains(t, ready.Message, "a pass makes at most 10 calls and takes at most 1h0m0s")
+	require.Contains(t, ready.Message, turns.Message)
 }
 
 func TestYieldOutsideOfAPass(t *testing.T) {

@@ -77,6 +77,16 @@ const (
 // ErrTurnOver is the error of a step that goes on in a later pass, behind what waits.
 var ErrTurnOver = errors.New("the turn of the pass is over")
 
+type withoutTurnKey struct{}
+
+// WithoutTurn returns a context for a function whose work cannot be cut into turns.
+func WithoutTurn(ctx context.Context) context.Context {
+	return context.WithValue(ctx, withoutTurnKey{}, true)
+}
+
+// HasTurn reports whether the context was not made by [WithoutTurn].
+func HasTurn(ctx context.Context) bool { return ctx.Value(withoutTurnKey{}) == nil }
+
 type key struct{}
 
 // NewContext returns a context that carries the pass.

@@ -1,47 +1,74 @@
 package overlay
 
 import (
+	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Origin returns the field of the patch to look at if the API server refuses a field of a pod template that [PodTemplate.Apply] has merged: the
-// field that sets it, the object that sets fields beside it, or the new item that lacks it. It reports false if the patch has nothing to do with
-// the field.
+// field that sets it, the object that sets fields beside it, the new item that lacks it, or the item that removes what it names. It reports false
+// if the patch has nothing to do with the field, or if the template was not merged with this patch.
 //
 // The steps of at lead to the refused field: a string for each field and each key of a map, and an int for the index of each item. The result is
-// relative to the patch, as in spec.containers[0].image. It is empty for the patch as a whole, which removes something that may be missing
-// elsewhere.
+// relative to the patch, as in spec.containers[0].image.
 func (p *PodTemplate) Origin(merged *corev1.PodTemplateSpec, at []any) (path string, found bool) {
 	if p.isEmpty() {
 		return "", false
 	}
-	patch, invalid := p.parse(nil)
-	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(merged)
-	if len(invalid) > 0 || err != nil {
+	again, err := p.Apply(*merged, nil)
+	if err != nil || !equality.Semantic.DeepEqual(&again, merged) { // a patch changes nothing where it was merged before
 		return "", false
 	}
-	here, added := place{patch: patch, merged: tree, schema: member{goType: podTemplateType}}, false
+	patch, _ := p.parse(nil)
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(merged)
+	if err != nil {
+		return "", false
+	}
+	whole := place{patch: patch, merged: tree, schema: member{goType: podTemplateType}}
+	here, added := whole, false
 	for i, step := range at {
 		next, found := here.below(step)
-		if !found {
-			beside := i == len(at)-1 && here.isObjectOfPod()
-			if added || beside {
-				return here.path.String(), true
-			}
-			return "", removes(patch)
+		if found {
+			here, added = next, added || next.isAdded()
+			continue
 		}
-		here, added = next, added || next.isAdded()
+		if added || i == len(at)-1 && here.isObjectOfPod() {
+			return here.path.String(), true
+		}
+		if removal := whole.removalOf(valueOf(tree, at)); removal != nil {
+			return removal.String(), true
+		}
+		return "", false
 	}
 	if here.depth < 2 { // the whole spec says nothing
 		return "", false
 	}
 	return here.path.String(), true
+}
+
+// valueOf returns the text at a path in a tree, and an empty one if there is none.
+func valueOf(tree any, at []any) string {
+	for _, step := range at {
+		switch step := step.(type) {
+		case string:
+			object, _ := tree.(map[string]any)
+			tree = object[step]
+		case int:
+			items, _ := tree.([]any)
+			if step >= len(items) {
+				return ""
+			}
+			tree = items[step]
+		}
+	}
+	text, _ := tree.(string)
+	return text
 }
 
 // place is a place in a patch, and the same place in the merged pod template.
@@ -140,19 +167,31 @@ func (p place) isObjectOfPod() bool {
 	return isObject && !p.isItem && p.depth > 1
 }
 
-// removes reports whether a patch removes something from the pod template.
-func removes(patch any) bool {
-	switch patch := patch.(type) {
-	case nil:
-		return true
+// removalOf returns the path of an item with a name that the patch removes, or of a list that it replaces, and nil if there is none.
+func (p place) removalOf(name string) *field.Path {
+	switch patch := p.patch.(type) {
 	case map[string]any:
-		for name, value := range patch {
-			if name == patchDirective || strings.HasPrefix(name, removeFromPrimitive) || removes(value) {
-				return true
+		for _, field := range slices.Sorted(maps.Keys(patch)) {
+			if next, found := p.below(field); found && name != "" {
+				if path := next.removalOf(name); path != nil {
+					return path
+				}
 			}
 		}
 	case []any:
-		return slices.ContainsFunc(patch, removes)
+		for i, item := range patch {
+			object, _ := item.(map[string]any)
+			switch {
+			case isReplaceMarker(item):
+				return p.path
+			case object[patchDirective] == remove && object[p.schema.mergeKey] == name:
+				return p.path.Index(i)
+			}
+			inner := place{patch: item, path: p.path.Index(i), schema: member{goType: withoutPointer(p.schema.goType.Elem())}, depth: p.depth + 1}
+			if path := inner.removalOf(name); path != nil {
+				return path
+			}
+		}
 	}
-	return false
+	return nil
 }

@@ -59,7 +59,16 @@ func TestOrigin(t *testing.T) {
 		},
 		"a field that is removed": {"The null stands there.", `{"spec": {"containers": [{"name": "web", "image": null}]}}`, container(0, "image"), "spec.containers[0].image", false},
 		"a volume that is removed": {
-			"A mount names it, and only the patch as a whole can be the reason.", `{"spec": {"volumes": [{"name": "data", "$patch": "delete"}]}}`, container(0, "volumeMounts", 0, "name"), "", false,
+			"A mount names it.", `{"spec": {"volumes": [{"name": "tmp", "emptyDir": {}}, {"name": "data", "$patch": "delete"}]}}`, container(0, "volumeMounts", 0, "name"), "spec.volumes[1]", false,
+		},
+		"all volumes are replaced": {
+			"A mount names one of them.", `{"spec": {"volumes": [{"$patch": "replace"}, {"name": "tmp", "emptyDir": {}}]}}`, container(0, "volumeMounts", 0, "name"), "spec.volumes", false,
+		},
+		"another volume is removed": {
+			"No mount names it.", `{"spec": {"volumes": [{"name": "tmp", "$patch": "delete"}]}}`, container(0, "volumeMounts", 0, "name"), "", true,
+		},
+		"something else is removed": {
+			"It says nothing of an image.", `{"spec": {"priorityClassName": null}}`, container(0, "image"), "", true,
 		},
 		"a field of the template": {"The patch sets another field.", `{"spec": {"containers": [{"name": "web", "env": [{"name": "A", "value": "b"}]}]}}`, container(0, "image"), "", true},
 		"another container":       {"The patch does not name it.", `{"spec": {"containers": [{"name": "proxy", "image": "proxy:1"}]}}`, container(0, "image"), "", true},
@@ -80,4 +89,18 @@ func TestOrigin(t *testing.T) {
 			require.Equal(t, !tc.none, found, tc.reason)
 		})
 	}
+}
+
+// An owner may have several patches: one that was not merged into the template is not the reason.
+func TestOriginOfAnotherTemplate(t *testing.T) {
+	theirs := &PodTemplate{Raw: []byte(`{"spec": {"containers": [{"name": "proxy", "image": "proxy:1", "ports": [{"containerPort": 99999}]}]}}`)}
+	other := &PodTemplate{Raw: []byte(`{"spec": {"containers": [{"name": "proxy", "image": "proxy:1", "ports": [{"containerPort": 9999}]}]}}`)}
+	merged, err := theirs.Apply(corev1.PodTemplateSpec{}, nil)
+	require.NoError(t, err)
+	at := []any{"spec", "containers", 0, "ports", 0, "containerPort"}
+	got, found := theirs.Origin(&merged, at)
+	require.True(t, found)
+	require.Equal(t, "spec.containers[0].ports[0].containerPort", got)
+	_, found = other.Origin(&merged, at)
+	require.False(t, found)
 }

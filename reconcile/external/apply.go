@@ -20,19 +20,18 @@ type applier[T client.Object, S any] struct {
 	*pass[T, S]
 	found   []*candidate[S]
 	desired S
+	isPart  bool // a later pass goes on with other things
 }
 
 // apply creates what is missing, and updates what differs.
 func (a *applier[T, S]) apply(ctx context.Context) error {
 	a.confirm()
-	if !a.round.begun {
-		a.round.version, a.round.begun = a.record.Version, true
-	}
-	version := a.round.version
+	begin := a.record.Version
+	version := begin // the version of what was found
 	if !slices.ContainsFunc(a.found, func(f *candidate[S]) bool { return !f.missing }) {
 		version = a.version
 	}
-	recorded := a.round.version
+	recorded := a.record.Version
 	later, begunEarlier, err := a.createAll(ctx)
 	if err != nil {
 		return err
@@ -49,29 +48,10 @@ func (a *applier[T, S]) apply(ctx context.Context) error {
 		}
 		return nil
 	}
-	if err := a.updateAll(ctx, version); err != nil {
-		return err
-	}
-	a.record.Version = a.version
-	return nil
-}
-
-// updateAll updates what differs, or has another version than the desired one.
-func (a *applier[T, S]) updateAll(ctx context.Context, version string) error {
-	isOutdated := func(f *candidate[S]) bool {
-		return f.wasFaster || version != a.version && !f.missing || a.differs(f)
-	}
 	for _, f := range a.found {
-		if f.updated || f.observed == nil || !isOutdated(f) {
+		isOutdated := f.wasFaster || version != a.version && !f.missing
+		if f.observed == nil || !isOutdated && !a.differs(f) {
 			continue
-		}
-		if a.Clock.Since(f.at) > freshFor {
-			if err := a.refresh(ctx, f); err != nil {
-				return err
-			}
-			if !isOutdated(f) {
-				continue
-			}
 		}
 		if version != a.version {
 			a.record.Version = "" // until the API has answered
@@ -80,15 +60,15 @@ func (a *applier[T, S]) updateAll(ctx context.Context, version string) error {
 			return err
 		}
 	}
+	if a.record.Version = a.version; a.isPart && begin != a.version {
+		a.record.Version = "" // the other things may have another one
+	}
 	return nil
 }
 
 // confirm records what was found. If it is not known which version it has, no version is recorded until all is updated.
 func (a *applier[T, S]) confirm() {
 	for _, f := range a.found {
-		if f.created && f.observed != nil {
-			a.tell(*f.observed)
-		}
 		if f.missing {
 			continue
 		}
@@ -96,7 +76,6 @@ func (a *applier[T, S]) confirm() {
 		if f.foreign {
 			a.record.forgetWritten()
 			ref.Adopted = true
-			f.foreign = false
 		}
 		a.set(ref)
 		a.tell(*f.observed)
@@ -113,25 +92,8 @@ func (a *applier[T, S]) confirmed(f *candidate[S]) Reference {
 	return a.withID(ref, *f.observed)
 }
 
-// refresh observes a thing once more that an earlier pass of the round has observed.
-func (a *applier[T, S]) refresh(ctx context.Context, f *candidate[S]) error {
-	again, err := a.findOne(ctx, f.key)
-	if err != nil {
-		return err
-	}
-	if again.foreign {
-		return reconcile.Wait(ReasonNotFound, firstLook, "%s has gone since it was observed", f.key)
-	}
-	f.observed, f.at = again.observed, a.Clock.Now()
-	a.tell(*f.observed)
-	return nil
-}
-
 // update changes a thing.
 func (a *applier[T, S]) update(ctx context.Context, f *candidate[S]) error {
-	if err := a.visit.Next(ctx); err != nil {
-		return err
-	}
 	if err := a.checkpoint(ctx); err != nil {
 		return err
 	}
@@ -139,10 +101,8 @@ func (a *applier[T, S]) update(ctx context.Context, f *candidate[S]) error {
 	observed := *f.observed
 	err := a.call(ctx, calls.Update, func(ctx context.Context) error { return a.Update(ctx, a.client, a.obj, ref, observed, a.desired) })
 	if err != nil {
-		delete(a.round.found, f.key) // it may be half done, so a later pass has to observe it
 		return err
 	}
-	f.updated = true
 	if err := a.lookAgain(ctx, f); err != nil {
 		return err
 	}
@@ -175,27 +135,29 @@ func (a *applier[T, S]) lookAgain(ctx context.Context, f *candidate[S]) error {
 }
 
 // createAll creates what is missing. The status records all of it before the first creation. later is the wait for the API to show what was
-// created, and begunEarlier is whether a pass before the round has begun one of these creations.
+// created, and begunEarlier is whether an earlier pass has begun one of these creations.
 func (a *applier[T, S]) createAll(ctx context.Context) (later error, begunEarlier bool, err error) {
+	wasPending := map[string]bool{} // by the keys that are to be created
 	for _, f := range a.found {
-		if !f.missing || f.prepared {
+		if !f.missing {
 			continue
 		}
-		f.wasPending, err = a.prepare(f.key)
+		pending, err := a.prepare(f.key)
 		switch _, isLate := errors.AsType[*creatingError](err); {
 		case isLate:
 			later, begunEarlier = err, true
 		case err != nil:
 			return nil, false, err
 		default:
-			f.prepared = true
+			wasPending[f.key] = pending
 		}
 	}
 	for _, f := range a.found {
-		if !f.prepared || f.created {
+		pending, isPrepared := wasPending[f.key]
+		if !isPrepared {
 			continue
 		}
-		err := a.create(ctx, f)
+		err := a.create(ctx, f, pending)
 		if _, isLate := errors.AsType[*creatingError](err); isLate {
 			later = err
 		} else if err != nil {
@@ -228,10 +190,7 @@ func (a *applier[T, S]) prepare(key string) (wasPending bool, err error) {
 }
 
 // create creates a thing that the status records.
-func (a *applier[T, S]) create(ctx context.Context, f *candidate[S]) error {
-	if err := a.visit.Next(ctx); err != nil {
-		return err
-	}
+func (a *applier[T, S]) create(ctx context.Context, f *candidate[S], wasPending bool) error {
 	if err := a.checkpoint(ctx); err != nil {
 		return err
 	}
@@ -239,30 +198,26 @@ func (a *applier[T, S]) create(ctx context.Context, f *candidate[S]) error {
 	id, err := calls.Ask(ctx, a.visit, calls.Create, func(ctx context.Context) (string, error) { return a.Create(ctx, a.client, a.obj, ref, a.desired) })
 	switch {
 	case errors.Is(err, ErrExists):
-		return a.existsAlready(ctx, f)
+		return a.existsAlready(ctx, f, wasPending)
 	case err != nil:
-		delete(a.round.found, f.key) // it may have had an effect, so a later pass has to observe it
-		if calls.IsRefused(err) && !f.wasPending {
+		if calls.IsRefused(err) && !wasPending {
 			a.remove(f.key)
 		}
 		return err
 	}
 	ref.ID, ref.Pending = id, a.Grace > 0
 	if a.set(ref); ref.Pending {
-		delete(a.round.found, f.key) // it is to be observed
 		return &creatingError{ref, min(a.Grace, firstLook)}
 	}
-	f.created = true
 	return a.lookAgain(ctx, f)
 }
 
 // existsAlready is for a key that was taken between the observation and the creation: by an earlier creation of ours, whose record was
 // pending, or by somebody else.
-func (a *applier[T, S]) existsAlready(ctx context.Context, f *candidate[S]) error {
-	delete(a.round.found, f.key)
+func (a *applier[T, S]) existsAlready(ctx context.Context, f *candidate[S], wasPending bool) error {
 	ref, _ := a.get(f.key)
 	observed, err := a.observe(ctx, ref)
-	if errors.Is(err, ErrNotFound) && a.Identity != ByKey && !f.wasPending { // it has the key, and another ID
+	if errors.Is(err, ErrNotFound) && a.Identity != ByKey && !wasPending { // it has the key, and another ID
 		a.remove(f.key)
 		return reconcile.Stalled(ReasonExists, &takenError{f.key})
 	}
@@ -273,7 +228,7 @@ func (a *applier[T, S]) existsAlready(ctx context.Context, f *candidate[S]) erro
 		return err
 	}
 	f.observed, f.wasFaster = &observed, a.version != ""
-	if !f.wasPending && a.IsOurs == nil || !a.isOurs(ref, observed) {
+	if !wasPending && a.IsOurs == nil || !a.isOurs(ref, observed) {
 		if err := a.adopt(f); err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package external
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -20,9 +19,9 @@ type dropping[T client.Object, S any] struct{ *pass[T, S] }
 
 // dropFormer deletes what the object had under former keys, one after the other.
 func (p dropping[T, S]) dropFormer(ctx context.Context) error {
-	for _, ref := range p.former() {
+	for i, ref := range p.former() {
 		if !p.retains() {
-			if err := p.drop(ctx, ref); err != nil {
+			if err := p.drop(ctx, ref, i == 0); err != nil {
 				return err
 			}
 		}
@@ -35,16 +34,13 @@ func (p dropping[T, S]) dropFormer(ctx context.Context) error {
 // which may take long. later is the wait for the API to show what may have been created.
 func (p dropping[T, S]) settle(ctx context.Context) (later, err error) {
 	for _, ref := range p.former() {
-		if !ref.Pending || p.isLost(ref) || p.round.unseen[ref.Key] != nil {
+		if !ref.Pending || p.isLost(ref) {
 			continue
-		}
-		if err := p.visit.Next(ctx); err != nil {
-			return nil, err
 		}
 		switch observed, err := p.observe(ctx, ref); {
 		case errors.Is(err, ErrNotFound):
 			if wait := p.awaitGrace(ref); wait != nil {
-				p.round.unseen[ref.Key] = wait
+				later = wait
 			} else {
 				p.remove(ref.Key)
 			}
@@ -56,9 +52,6 @@ func (p dropping[T, S]) settle(ctx context.Context) (later, err error) {
 		default:
 			p.remove(ref.Key)
 		}
-	}
-	for _, ref := range p.former() {
-		later = cmp.Or(p.round.unseen[ref.Key], later)
 	}
 	return later, nil
 }
@@ -73,8 +66,8 @@ func (p dropping[T, S]) dropAll(ctx context.Context) (err error) {
 			}
 		}
 	}()
-	for _, ref := range p.all {
-		if err := p.drop(ctx, ref); err != nil {
+	for i, ref := range p.all {
+		if err := p.drop(ctx, ref, i == 0); err != nil {
 			return err
 		}
 		dropped = append(dropped, ref.Key)
@@ -83,7 +76,7 @@ func (p dropping[T, S]) dropAll(ctx context.Context) (err error) {
 }
 
 // drop deletes one thing, if it is ours, and returns a wait until the API does not show it any more.
-func (p dropping[T, S]) drop(ctx context.Context, ref Reference) error {
+func (p dropping[T, S]) drop(ctx context.Context, ref Reference, isFirst bool) error {
 	if p.Identity == ByID && ref.ID == "" && !ref.Pending { // a person has said that it does not exist
 		return nil
 	}
@@ -91,7 +84,7 @@ func (p dropping[T, S]) drop(ctx context.Context, ref Reference) error {
 	if err != nil || isShared {
 		return err
 	}
-	if err := p.visit.Next(ctx); err != nil {
+	if err := p.visit.Next(ctx, isFirst); err != nil {
 		return err
 	}
 	if ref.Pending || p.asks(ref) {

@@ -1,6 +1,10 @@
 package external
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // Remembered returns the number of objects in memory.
 func (s *Step[T, S]) Remembered() int { return len(s.synced.byName) }
@@ -10,3 +14,14 @@ func (s *Step[T, S]) Abandoned() int { return s.calls.NotReturned() }
 
 // Measure registers the metrics in a registry of the test.
 func (s *Step[T, S]) Measure(registry prometheus.Registerer) error { return s.calls.Measure(registry) }
+
+// Occupy is a pass over another object that goes on at the server.
+func (s *Step[T, S]) Occupy(obj T) (leave func()) {
+	entered, end, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = s.calls.Visit(obj, s.server(obj)).Do(context.Background(), func(context.Context) error { close(entered); <-end; return nil })
+	}()
+	<-entered
+	return func() { close(end); <-done }
+}

@@ -3,7 +3,6 @@ package external
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/external/internal/calls"
@@ -16,46 +15,53 @@ type candidate[S any] struct {
 	missing   bool // it is to be created
 	foreign   bool // it is not known to be ours: it is to be created or taken over
 	wasFaster bool // it was created by an earlier pass, whose version is unknown
-
-	// What the passes of a round have done with it.
-	at         time.Time // when it was observed
-	admitted   bool
-	prepared   bool // the record says that it is about to be created
-	wasPending bool // the record said so before the round
-	created    bool
-	updated    bool
 }
 
-// find observes the desired things, and the former ones that may not exist. It returns an error if a desired one must not become ours. It changes
-// nothing outside. In the record it changes what turns out to exist, not to exist, or to belong to somebody else.
-func (p *pass[T, S]) find(ctx context.Context) (found []*candidate[S], err error) {
+// find observes desired things, as many as the turn of the pass allows, and the former ones that may not exist. rest is the wait for a later pass
+// that goes on with the others. It returns an error if a desired one must not become ours. It changes nothing outside. In the record it changes
+// what turns out to exist, not to exist, or to belong to somebody else.
+func (p *pass[T, S]) find(ctx context.Context, desired S) (found []*candidate[S], rest, err error) {
 	later, err := dropping[T, S]{p}.settle(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	for _, key := range p.keys {
-		f, known := p.round.found[key]
-		if known {
-			found = append(found, f)
-			continue
+	work := 0
+	for _, key := range p.open() {
+		if work == mostWork {
+			rest = p.visit.PutOff()
+			break
+		}
+		if rest = p.visit.Next(ctx, len(found) == 0); rest != nil {
+			break
 		}
 		f, err := p.findOne(ctx, key)
 		if later != nil && err != nil && rests(err) {
-			return nil, later
+			return nil, nil, later
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		f.at, p.round.found[key] = p.Clock.Now(), f
-		found = append(found, f)
+		if found = append(found, f); f.missing || p.record.Version != p.version || p.Differs(Reference{Key: key}, *f.observed, desired) {
+			work++
+		}
 	}
-	return found, p.admit(ctx, found)
+	if rest != nil && len(found) == 0 {
+		return nil, nil, rest
+	}
+	return found, rest, p.admit(ctx, found)
+}
+
+// open returns the desired keys whose things are not done yet in this round.
+func (p *pass[T, S]) open() (keys []string) {
+	for _, key := range p.keys {
+		if p.round.done[key] == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 func (p *pass[T, S]) findOne(ctx context.Context, key string) (*candidate[S], error) {
-	if err := p.visit.Next(ctx); err != nil {
-		return nil, err
-	}
 	ref, recorded := p.get(key)
 	observed, err := p.observe(ctx, ref)
 	switch isMissing := errors.Is(err, ErrNotFound); {
@@ -128,17 +134,13 @@ func (p *pass[T, S]) admit(ctx context.Context, found []*candidate[S]) error {
 		return nil
 	}
 	for _, f := range found {
-		if !f.foreign || f.admitted {
+		if !f.foreign {
 			continue
-		}
-		if err := p.visit.Next(ctx); err != nil {
-			return err
 		}
 		ref, _ := p.get(f.key)
 		observed := f.observed
 		err := p.call(ctx, calls.Admit, func(ctx context.Context) error { return p.Admit(ctx, p.client, p.obj, ref, observed) })
 		if err == nil {
-			f.admitted = true
 			continue
 		}
 		if _, waits := errors.AsType[reconcile.Waiter](err); waits || calls.IsRefused(err) {

@@ -100,7 +100,8 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 			return err
 		}
 	}
-	found, err := p.find(ctx)
+	p.tellDone()
+	found, rest, err := p.find(ctx, desired)
 	if err != nil {
 		return err
 	}
@@ -109,9 +110,12 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 			return err
 		}
 	}
-	a := applier[T, S]{pass: p, found: found, desired: desired}
+	a := applier[T, S]{pass: p, found: found, desired: desired, isPart: rest != nil}
 	if err := a.apply(ctx); err != nil {
 		return err
+	}
+	if p.markDone(found); rest != nil {
+		return rest
 	}
 	if err := (publishing[T, S]{p}).publish(ctx); err != nil {
 		return err
@@ -124,37 +128,47 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 			return err
 		}
 	}
-	return p.ready(found, desired)
+	return p.ready(desired)
+}
+
+// tellDone tells once more what was observed of the things that are done, since each pass has another copy of the object.
+func (p *pass[T, S]) tellDone() {
+	for _, key := range p.keys {
+		if f := p.round.done[key]; f != nil && f.observed != nil {
+			p.tell(*f.observed)
+		}
+	}
+}
+
+func (p *pass[T, S]) markDone(found []*candidate[S]) {
+	for _, f := range found {
+		p.round.done[f.key] = f
+	}
 }
 
 // look observes the things, and does nothing else.
 func (p *pass[T, S]) look(ctx context.Context) error {
-	var found []*candidate[S]
-	for _, key := range p.keys {
-		f, known := p.round.found[key]
-		if !known {
-			if err := p.visit.Next(ctx); err != nil {
-				return err
-			}
-			ref, _ := p.get(key)
-			observed, err := p.observe(ctx, ref)
-			switch {
-			case errors.Is(err, ErrNotFound):
-				return p.notFound(ref)
-			case err != nil:
-				return err
-			}
-			f = &candidate[S]{key: key, observed: &observed}
-			p.round.found[key] = f
+	p.tellDone()
+	for i, key := range p.open() {
+		if err := p.visit.Next(ctx, i == 0); err != nil {
+			return err
 		}
-		p.tell(*f.observed)
-		found = append(found, f)
+		ref, _ := p.get(key)
+		observed, err := p.observe(ctx, ref)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			return p.notFound(ref)
+		case err != nil:
+			return err
+		}
+		p.tell(observed)
+		p.markDone([]*candidate[S]{{key: key, observed: &observed}})
 	}
 	if err := (publishing[T, S]{p}).publish(ctx); err != nil {
 		return err
 	}
 	var none S
-	return p.ready(found, none)
+	return p.ready(none)
 }
 
 // notFound returns the wait for a thing that somebody else is to create.
@@ -163,8 +177,9 @@ func (p *pass[T, S]) notFound(ref Reference) error {
 }
 
 // ready asks whether the things are ready, and returns the error of the first that is not.
-func (p *pass[T, S]) ready(found []*candidate[S], desired S) (first error) {
-	for _, f := range found {
+func (p *pass[T, S]) ready(desired S) (first error) {
+	for _, key := range p.keys {
+		f := p.round.done[key]
 		if p.Ready == nil || f.observed == nil {
 			continue
 		}

@@ -8,43 +8,43 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// round is what the passes over an object have done since all was as desired last, or since one of them has failed. If the turn of a pass is
-// over, or the quota is used up, the next pass goes on with the round. It lives in memory: another process begins anew, with what the
-// status records.
+// round is what passes over an object have done of its things. If the turn of a pass is over, or the quota is used up, a later pass goes on with
+// the things that are not done. It lives in memory: after a start, an error or a change of what is desired, all things are looked at again.
 type round[S any] struct {
-	of      synced
+	of      synced // what is desired
+	request string // the last request of a person
 	keys    []string
-	found   map[string]*candidate[S] // by key
-	unseen  map[string]error         // by the key of a former thing that may exist: the wait for the API to show it
-	version string                   // the version of what was found
-	begun   bool                     // version is known
+	begun   time.Time
+	done    map[string]*candidate[S] // by key: what is as desired, for Ready
 	behind  bool                     // see pass
 }
 
+// mostWork is how many things one pass creates or updates together. Each of them takes more calls than the observation, and a function that
+// yields shall find time left.
+const mostWork = 10
+
 // isOf reports whether a round is of what is desired now.
-func (r *round[S]) isOf(of synced, keys []string) bool {
-	return r.of == of && slices.Equal(r.keys, keys)
+func (r *round[S]) isOf(now *round[S]) bool {
+	return r != nil && r.of == now.of && r.request == now.request && slices.Equal(r.keys, now.keys)
 }
 
-// rounds are the rounds that were put off.
+// rounds are the rounds that go on in a later pass.
 type rounds[S any] struct {
 	mu     sync.Mutex
 	byName map[types.NamespacedName]*round[S]
 }
 
-// take returns the round of an object that was put off, or a new one if there is none of what is desired now.
-func (r *rounds[S]) take(name types.NamespacedName, of synced, keys []string) *round[S] {
+// get returns the round of an object, or the new one if there is none of what is desired now.
+func (r *rounds[S]) get(name types.NamespacedName, new *round[S]) *round[S] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known := r.byName[name]
-	delete(r.byName, name)
-	if known != nil && known.isOf(of, keys) {
+	if known := r.byName[name]; known.isOf(new) {
 		return known
 	}
-	return &round[S]{of: of, keys: keys, found: map[string]*candidate[S]{}, unseen: map[string]error{}}
+	return new
 }
 
-func (r *rounds[S]) putOff(name types.NamespacedName, one *round[S]) {
+func (r *rounds[S]) set(name types.NamespacedName, one *round[S]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.byName == nil {
@@ -58,6 +58,3 @@ func (r *rounds[S]) forget(name types.NamespacedName) {
 	defer r.mu.Unlock()
 	delete(r.byName, name)
 }
-
-// freshFor is how long an observation of a round is believed before something is updated by it.
-const freshFor = 5 * time.Second

@@ -92,10 +92,11 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 		return err
 	}
 	p := s.pass(c, obj)
+	name := client.ObjectKeyFromObject(obj)
 	if err := p.setWanted(ctx); err != nil {
+		s.rounds.forget(name)
 		return err
 	}
-	name := client.ObjectKeyFromObject(obj)
 	last, now, published := s.synced.get(name, obj.GetUID()), s.Clock.Now(), publishing[T, S]{p}.isPublished(ctx)
 	if due := last.at.Add(p.untilNext(last.behind)); p.isAsAfter(last) && now.Before(due) && published && !reconcile.Requested(ctx) {
 		p.store()             // a former key may be desired again
@@ -103,12 +104,18 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 		return p.success(due.Sub(now))
 	}
 	p.visit.SetUrgent(reconcile.Requested(ctx) || p.isChanged() || !published)
-	p.round = s.rounds.take(name, synced{uid: obj.GetUID(), generation: obj.GetGeneration(), version: p.version, policy: p.policy}, p.keys)
+	p.round = s.rounds.get(name, &round[S]{
+		of:      synced{uid: obj.GetUID(), generation: obj.GetGeneration(), version: p.version, policy: p.policy},
+		request: obj.GetAnnotations()[reconcile.RequestedAnnotation], keys: p.keys, begun: now, done: map[string]*candidate[S]{},
+	})
+	p.visit.SetGoesOn(len(p.round.done) > 0)
 	p.behind = p.behind || p.round.behind
 	before := keysOf(p.all)
-	if err = p.visit.Do(ctx, p.sync); p.visit.IsPutOff() {
+	err = p.visit.Do(ctx, p.sync)
+	s.rounds.forget(name)
+	if _, waits := errors.AsType[reconcile.Waiter](err); waits && p.visit.IsPutOff() {
 		p.round.behind = p.behind
-		s.rounds.putOff(name, p.round)
+		s.rounds.set(name, p.round)
 	}
 	if rests(err) {
 		p.record.Generation = obj.GetGeneration()
@@ -120,8 +127,8 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 		return err
 	}
 	behind := p.behind && !last.behind // it is looked at only once more
-	s.synced.set(name, synced{uid: obj.GetUID(), generation: obj.GetGeneration(), version: p.version, policy: p.policy, at: s.Clock.Now(), behind: behind})
-	return p.success(p.untilNext(behind))
+	s.synced.set(name, synced{uid: obj.GetUID(), generation: obj.GetGeneration(), version: p.version, policy: p.policy, at: p.round.begun, behind: behind})
+	return p.success(max(p.round.begun.Add(p.untilNext(behind)).Sub(s.Clock.Now()), firstLook))
 }
 
 // setWanted sets the keys and the version.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
@@ -36,7 +37,9 @@ func (a *account) Reconcile(ctx context.Context, c client.Client, u *userv1alpha
 		return reconcile.Wait(reconcile.SecretNotFound, 0, "spec.password is missing: name a Secret and its key")
 	}
 	err := a.Step.Reconcile(ctx, c, u)
-	a.refusals.endPass(u.UID, err)
+	if !goesOn(err) {
+		a.progresses.forget(client.ObjectKeyFromObject(u))
+	}
 	if claimed, ok := errors.AsType[*external.ClaimedError](err); ok {
 		return a.claimed(claimed)
 	}
@@ -66,9 +69,15 @@ func (a *account) release(ctx context.Context, c client.Client, u *userv1alpha1.
 // Finalize drops the accounts of a DatabaseUser that is being deleted.
 func (a *account) Finalize(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser) error {
 	a.fingerprints.forget(u)
-	a.refusals.endPass(u.UID, nil)
+	a.progresses.forget(client.ObjectKeyFromObject(u))
 	if abandoned(u) && len(u.Status.Hosts) > 0 {
 		return a.abandon(ctx, u)
 	}
 	return a.Step.Finalize(ctx, c, u)
+}
+
+// Forget drops what is remembered of a DatabaseUser. The reconciler calls it when the object is gone.
+func (a *account) Forget(name types.NamespacedName) {
+	a.progresses.forget(name)
+	a.Step.Forget(name)
 }

@@ -12,10 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/opblocks/opblocks/conditions"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
+	"github.com/opblocks/opblocks/examples/databaseuser/controller"
 	"github.com/opblocks/opblocks/examples/internal/accounts"
 )
 
@@ -142,4 +145,26 @@ func TestRefusedGrantsAreForgotten(t *testing.T) {
 		assert.Len(t, u.Status.Grants, 65)
 		assert.True(t, slices.ContainsFunc(u.Status.Grants, func(g userv1alpha1.AppliedGrant) bool { return g.Database == "shop" }), "it is still to be revoked")
 	}
+}
+
+// A pass that goes on with the account of another one sets its password once, and keeps what the conditions say of another spec from being shown.
+func TestPasswordIsSetOnce(t *testing.T) {
+	u := sample()
+	u.Spec.Grants = manyGrants("db")[:30]
+	h := newHarness(t, u, secret("swordfish"))
+	h.reconcile(t)
+	h.turn = 10
+	h.start(h.database)
+	require.NoError(t, h.Update(t.Context(), secret("marlin")))
+	h.change(t, func(u *userv1alpha1.DatabaseUser) { u.Spec.Grants = manyGrants("shop")[:30] })
+	_, err := h.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(u)})
+	require.NoError(t, err)
+	require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(u), u))
+	ready, _ := controller.Conditions.Get(u.Status.Conditions, conditions.Ready)
+	assert.Equal(t, "Yielded", ready.Reason, "the spec is another one")
+	now, calls := h.reconcile(t)
+	assert.Equal(t, "ProvisionSucceeded", now.Reason, now.Message)
+	assert.Equal(t, 1, count(calls, "SetPassword "))
+	assert.Equal(t, 30, count(calls, "Grant "))
+	assert.Equal(t, 30, count(calls, "Revoke "))
 }

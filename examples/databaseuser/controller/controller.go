@@ -52,7 +52,7 @@ type Operator struct {
 
 	recorder     events.EventRecorder
 	fingerprints fingerprints
-	refusals     refusals
+	progresses   progresses
 }
 
 // workers is the number of passes at a time. A pass that waits for the database does not keep those waiting that do not need

@@ -18,7 +18,7 @@ type desired struct {
 	password accounts.Password
 	version  string           // the version of the password
 	granted  []accounts.Grant // by earlier passes
-	refused  *refused
+	progress *progress
 }
 
 // desiredFrom returns the desired state of a spec. All that is wrong with it is in the error, which wraps an

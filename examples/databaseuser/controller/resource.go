@@ -66,7 +66,7 @@ func (o *Operator) desired(ctx context.Context, c client.Client, u *userv1alpha1
 	if u.Status.User == u.Spec.User {
 		want.granted = recordedGrants(u)
 	}
-	want.refused = o.refusals.of(u)
+	want.progress = o.progresses.of(u)
 	return state{desired: &want}, provisionError(err)
 }
 
@@ -109,10 +109,12 @@ func (o *Operator) create(ctx context.Context, _ client.Client, u *userv1alpha1.
 
 // update changes the password if it may be another one, then the settings, which takes off the mark, then the grants.
 func (o *Operator) update(ctx context.Context, _ client.Client, u *userv1alpha1.DatabaseUser, _ external.Reference, s, want state) error {
-	if u.Status.PasswordVersion != want.version || s.passwordChanged || s.Fingerprint.Differs(want.password) {
+	isSet := want.progress.passwords[s.account] == want.version && !s.Fingerprint.Differs(want.password)
+	if !isSet && (u.Status.PasswordVersion != want.version || s.passwordChanged || s.Fingerprint.Differs(want.password)) {
 		if err := o.Database.SetPassword(ctx, s.account, want.password); err != nil {
 			return provisionError(err)
 		}
+		want.progress.passwords[s.account] = want.version
 	}
 	if s.Settings != want.settings {
 		if err := o.Database.SetSettings(ctx, s.account, want.settings); err != nil {
@@ -130,16 +132,16 @@ func (o *Operator) applyGrants(ctx context.Context, u *userv1alpha1.DatabaseUser
 		return err
 	}
 	for _, g := range s.Surplus(want.granted, want.grants) {
-		done, err := want.refused.try(ctx, statement{s.account, "revoke " + g.String()}, func() error { return o.Database.Revoke(ctx, s.account, g) })
+		done, err := want.progress.try(ctx, statement{s.account, "revoke " + g.String()}, func() error { return o.Database.Revoke(ctx, s.account, g) })
 		if err != nil {
 			return err
 		}
 		if !done {
-			want.refused.kept = append(want.refused.kept, g)
+			want.progress.kept = append(want.progress.kept, g)
 		}
 	}
 	for _, g := range s.Missing(want.grants) {
-		if _, err := want.refused.try(ctx, statement{s.account, "grant " + g.String()}, func() error { return o.Database.Grant(ctx, s.account, g) }); err != nil {
+		if _, err := want.progress.try(ctx, statement{s.account, "grant " + g.String()}, func() error { return o.Database.Grant(ctx, s.account, g) }); err != nil {
 			return err
 		}
 	}
@@ -156,8 +158,8 @@ func (o *Operator) drop(ctx context.Context, _ client.Client, u *userv1alpha1.Da
 func (o *Operator) ready(u *userv1alpha1.DatabaseUser, s, want state) error {
 	o.fingerprints.set(u, s.account, s.Fingerprint)
 	// Also if some were refused: else a spec that changes often makes the record longer and longer.
-	setRecordedGrants(u, append(want.refused.kept, want.grants...))
-	if err := errors.Join(want.refused.errs...); err != nil {
+	setRecordedGrants(u, append(want.progress.kept, want.grants...))
+	if err := errors.Join(want.progress.errs...); err != nil {
 		return provisionError(err)
 	}
 	if s.Expired {

@@ -43,12 +43,12 @@ func SeeUserPatch(d *owned.Desired, live client.Object, refusal error) error {
 			if template == nil {
 				break
 			}
-			if name, found := patches[i].Origin(template, at); found {
-				names = append(names, strings.TrimSuffix(patches[i].path.String()+"."+name, "."))
+			if name, found := patches[i].Origin(template, at); found && !slices.Contains(names, patches[i].path.String()+"."+name) {
+				names = append(names, patches[i].path.String()+"."+name)
 			}
 		}
 	}
-	if names = slices.Compact(slices.Sorted(slices.Values(names))); len(names) == 0 {
+	if len(names) == 0 {
 		return refusal
 	}
 	return fmt.Errorf("%w (see %s of %s)", refusal, strings.Join(names, ", "), d.Owner)

@@ -6,7 +6,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/require"
-	"k8s.io/klog/v2"
 )
 
 // client-go takes its logger from the context, and adds a call depth.
@@ -15,13 +14,13 @@ func TestInContext(t *testing.T) {
 	l := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{Verbosity: 10})
 	ctx := InContext(InContext(logr.NewContext(t.Context(), l.WithName("shop"))))
 	for level := range 11 {
-		got := klog.FromContext(ctx).WithValues("controller", "shop").WithName("web").WithCallDepth(2).V(level)
+		got := logr.FromContextOrDiscard(ctx).WithValues("controller", "shop").WithName("web").WithCallDepth(2).V(level)
 		require.Equal(t, level < bodies, got.Enabled(), "level %d", level)
 		got.Info("a line")
 	}
 	require.Len(t, lines, bodies)
-	require.True(t, klog.FromContext(ctx).V(3).V(4).Enabled())
-	require.False(t, klog.FromContext(ctx).V(4).V(4).Enabled(), "levels add up")
+	require.True(t, logr.FromContextOrDiscard(ctx).V(3).V(4).Enabled())
+	require.False(t, logr.FromContextOrDiscard(ctx).V(4).V(4).Enabled(), "levels add up")
 }
 
 func TestInContextThatLogsLess(t *testing.T) {

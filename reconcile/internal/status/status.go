@@ -23,6 +23,8 @@ type Type interface {
 	// Complete sets what every pass sets before it writes. The observed generation stays as it was before if observed is
 	// false: then the conditions are still about an earlier generation.
 	Complete(before, obj client.Object, observed bool)
+	// ObservedGeneration returns the observed generation, and false if the status has no such field.
+	ObservedGeneration(obj client.Object) (generation int64, has bool)
 	// Handled returns the request that the object acknowledges as handled, or an empty string if the status has no such field.
 	Handled(obj client.Object) string
 	// SetHandled acknowledges a request for a pass.
@@ -48,6 +50,7 @@ var errNotRecordable = errors.New("checkpoint of a kind whose status is not writ
 
 func (none) Conditions(client.Object) (conditions.List, error)         { return nil, nil }
 func (none) Complete(_, _ client.Object, _ bool)                       {}
+func (none) ObservedGeneration(client.Object) (int64, bool)            { return 0, false }
 func (none) Handled(client.Object) string                              { return "" }
 func (none) SetHandled(client.Object, string)                          {}
 func (none) FillRequired(client.Object)                                {}
@@ -110,6 +113,13 @@ func (s *structStatus) Conditions(obj client.Object) (conditions.List, error) {
 		return nil, nil
 	}
 	return s.binder.Bind(s.of(obj).FieldByIndex(s.conditions).Addr().Interface())
+}
+
+func (s *structStatus) ObservedGeneration(obj client.Object) (generation int64, has bool) {
+	if s.observedGeneration == nil {
+		return 0, false
+	}
+	return s.of(obj).FieldByIndex(s.observedGeneration).Int(), true
 }
 
 func (s *structStatus) Complete(before, obj client.Object, observed bool) {

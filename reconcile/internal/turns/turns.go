@@ -53,7 +53,7 @@ type spender struct {
 }
 
 // Spend notes a call that a step is about to make, or returns an error if the pass has done enough. The first call by each spender of a step is
-// never refused.
+// never refused, nor is the first call of a function of the user after a call of a block.
 func (t *Turn) Spend(now time.Time, most Bounds, step int, by passcontext.Spender) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,12 +63,15 @@ func (t *Turn) Spend(now time.Time, most Bounds, step int, by passcontext.Spende
 	who := spender{step, by}
 	isOver := t.calls >= most.Calls || now.Sub(t.began) >= most.Time
 	if isOver && t.known[who] {
-		return &overError{most}
+		return &overError{}
 	}
 	if t.known == nil {
 		t.known = map[spender]bool{}
 	}
 	t.known[who] = true
+	if by == passcontext.ByBlock { // which may call another function
+		delete(t.known, spender{step, passcontext.ByFunction})
+	}
 	t.calls++
 	return nil
 }
@@ -76,12 +79,13 @@ func (t *Turn) Spend(now time.Time, most Bounds, step int, by passcontext.Spende
 // Yielded is the reason of a step whose turn is over.
 const Yielded = "Yielded"
 
-// overError is the wait of a step whose turn is over.
-type overError struct{ Bounds }
+// Message is the message of such a step. It has no numbers, since each change of it would be written to the status.
+const Message = "there is more to do, and it goes on in turns with other objects"
 
-func (e *overError) Error() string {
-	return fmt.Sprintf("there is more to do; a pass makes at most %d calls and takes at most %s, so that others get their turn", e.Calls, e.Time)
-}
+// overError is the wait of a step whose turn is over.
+type overError struct{}
+
+func (*overError) Error() string { return Message }
 
 // Waiting implements reconcile.Waiter.
 func (*overError) Waiting() (reason string, after time.Duration) { return Yielded, After }
@@ -90,11 +94,12 @@ func (*overError) Waiting() (reason string, after time.Duration) { return Yielde
 func (*overError) Is(target error) bool { return target == passcontext.ErrTurnOver }
 
 // IsShown reports whether the conditions say something of a generation of the object. If so, they stay as they are while a step goes on in later
-// passes: two outcomes in turns would write the status for ever, since each write of it is an event.
-func IsShown(list conditions.List, generation int64) bool {
+// passes: two outcomes in turns would write the status for ever, since each write of it is an event. A type of its own for conditions may lack the
+// observed generation: then the one of the status counts.
+func IsShown(list conditions.List, generation int64, isObserved bool) bool {
 	if list == nil {
 		return false
 	}
 	ready, found := list.Get(conditions.Ready)
-	return found && (ready.ObservedGeneration == 0 || ready.ObservedGeneration == generation) // a type of its own may lack the field
+	return found && (ready.ObservedGeneration == generation || ready.ObservedGeneration == 0 && isObserved)
 }

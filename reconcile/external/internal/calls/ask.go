@@ -31,6 +31,9 @@ func Ask[A any](ctx context.Context, v *Visit, f Function, do func(ctx context.C
 	begin := time.Now()
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
+	if f != Update && f != Delete { // the next pass would begin anew with it, or would take it for a creation whose answer was lost
+		limited = passcontext.WithoutTurn(limited)
+	}
 	answer, err = await(limited, &c.abandoned, v.uid, f, do)
 	v.detached = c.abandoned.err(v.uid) != nil
 	v.putOff = v.putOff || errors.Is(err, passcontext.ErrTurnOver) // by the function itself

@@ -58,7 +58,10 @@ func (c *Calls) Measure(registry prometheus.Registerer) (err error) {
 }
 
 // EndWait notes that an object does not wait.
-func (c *Calls) EndWait(object types.NamespacedName) { c.waits.set(object, "") }
+func (c *Calls) EndWait(object types.NamespacedName) {
+	c.waits.set(object, "")
+	c.gate.forget(object)
+}
 
 // NotReturned returns the number of calls that have not returned although their context has ended.
 func (c *Calls) NotReturned() int { return c.abandoned.count() }

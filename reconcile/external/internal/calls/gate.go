@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // The pause after a server could not be reached doubles from the first to the longest.
@@ -14,7 +15,7 @@ const (
 )
 
 const (
-	// longestWait is the longest time that is waited for tokens, but for polls, which take turns.
+	// longestWait bounds the time until a token is there, such as for a quota that gives none.
 	longestWait = time.Minute
 	// forgottenAfter is how long after the end of its pause a server is forgotten that nobody calls any more.
 	forgottenAfter = 5 * time.Minute
@@ -36,6 +37,7 @@ type gate struct {
 	nextPoll time.Time // when the last poll that was put off comes again
 
 	nextUrgent time.Time // when the last other pass that was put off comes again
+	slots      map[types.NamespacedName]quotaSlot
 }
 
 // server is the state of a server.
@@ -143,9 +145,10 @@ func (g *gate) throttle(now time.Time, name string, after time.Duration) {
 }
 
 // take takes a token of the quota, or says when the pass should come again. A poll leaves a part of the tokens, so that a pass that is urgent
-// finds one. Passes that are put off come again one after the other, as fast as the quota allows. None of them holds a worker while it waits.
-// A pass that is in the middle of its work, and may have many more calls to make, comes again when there are several tokens.
-func (g *gate) take(now time.Time, urgent, inTheMiddle bool) *denial {
+// finds one. Passes that are put off come again one after the other, as fast as the quota allows: each object has one slot, however often events
+// make it ask. None of them holds a worker while it waits. A pass in the middle of its work, which may have many more calls to make, comes again
+// when there are several tokens.
+func (g *gate) take(now time.Time, object types.NamespacedName, urgent, inTheMiddle bool) *denial {
 	if g.quota == nil || g.quota.Limit() == rate.Inf {
 		return nil
 	}
@@ -155,20 +158,39 @@ func (g *gate) take(now time.Time, urgent, inTheMiddle bool) *denial {
 	if !urgent {
 		reserve, next = float64(g.quota.Burst()/4), &g.nextPoll
 	}
-	if missing := reserve + 1 - g.quota.TokensAt(now); missing <= 0 && g.quota.AllowN(now, 1) {
+	missing := reserve + 1 - g.quota.TokensAt(now)
+	if missing <= 0 && g.quota.AllowN(now, 1) {
+		delete(g.slots, object)
 		return nil
-	} else if first := now.Add(g.timeFor(missing - 1)); next.Before(first) {
-		*next = first
 	}
-	*next = next.Add(g.timeFor(1))
-	after := next.Sub(now)
-	if urgent { // events may have made it ask several times
-		after = min(after, longestWait)
+	slot := g.slots[object]
+	if slot.urgent != urgent || !now.Before(slot.at) {
+		if first := now.Add(g.timeFor(missing - 1)); next.Before(first) {
+			*next = first
+		}
+		*next = next.Add(g.timeFor(1))
+		if slot = (quotaSlot{*next, urgent}); inTheMiddle {
+			slot.at = slot.at.Add(g.timeFor(float64(g.quota.Burst()/2 - 1)))
+		}
+		if g.slots == nil {
+			g.slots = map[types.NamespacedName]quotaSlot{}
+		}
+		g.slots[object] = slot
 	}
-	if inTheMiddle {
-		after = max(after, g.timeFor(float64(g.quota.Burst()/2)))
-	}
-	return &denial{ReasonRateLimited, "the quota of calls is used up", waitsForQuota, after}
+	return &denial{ReasonRateLimited, "the quota of calls is used up", waitsForQuota, slot.at.Sub(now)}
+}
+
+// quotaSlot is when an object comes again that was put off.
+type quotaSlot struct {
+	at     time.Time
+	urgent bool
+}
+
+// forget drops the slot of an object.
+func (g *gate) forget(object types.NamespacedName) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.slots, object)
 }
 
 // charge takes a token that may not be there yet: later passes wait for it.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/opblocks/opblocks/reconcile"
@@ -84,10 +87,10 @@ func TestQuota(t *testing.T) {
 		var changedAt time.Time
 		begin, served := time.Now(), 0
 		pass := func(ctx context.Context, object int) {
-			v := &Visit{calls: c, urgent: object == changed}
+			v := &Visit{calls: c, object: types.NamespacedName{Name: strconv.Itoa(object)}, urgent: object == changed}
 			require.NoError(t, v.enter())
 			defer v.leave()
-			if err := v.Next(ctx); err != nil {
+			if err := v.Next(ctx, true); err != nil {
 				waiter, ok := errors.AsType[reconcile.Waiter](err)
 				require.True(t, ok)
 				_, after := waiter.Waiting()
@@ -141,6 +144,44 @@ func TestQuota(t *testing.T) {
 			require.GreaterOrEqual(t, n, 2, "object %d is not starved", object)
 		}
 	})
+}
+
+// TestQuotaOfManyObjects has 2,000 objects that a person has changed at once. Each needs one call, and events make each ask twice.
+func TestQuotaOfManyObjects(t *testing.T) {
+	const objects, limit, burst = 2000, 10, 10
+	type request struct {
+		at     time.Time
+		object int
+	}
+	begin := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	g, now := &gate{quota: rate.NewLimiter(limit, burst)}, begin
+	var waiting []request
+	for object := range objects {
+		waiting = append(waiting, request{now, object}, request{now, object})
+	}
+	served := map[int]bool{}
+	for len(waiting) > 0 {
+		slices.SortStableFunc(waiting, func(a, b request) int { return a.at.Compare(b.at) })
+		next := waiting[0]
+		waiting = waiting[1:]
+		if now = later(now, next.at); served[next.object] {
+			continue
+		}
+		if denied := g.take(now, types.NamespacedName{Name: strconv.Itoa(next.object)}, true, false); denied != nil {
+			waiting = append(waiting, request{now.Add(denied.after), next.object})
+			continue
+		}
+		served[next.object] = true
+	}
+	require.LessOrEqual(t, now.Sub(begin), (objects/limit+2)*time.Second, "the quota is used")
+	require.Empty(t, g.slots, "nothing is remembered of objects that do not wait")
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 // TestGateForgetsServers has servers whose last objects were deleted while they could not be reached.

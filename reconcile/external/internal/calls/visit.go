@@ -10,6 +10,7 @@ import (
 
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/internal/turns"
 )
 
 // Visit is what one pass does at a server.
@@ -23,6 +24,7 @@ type Visit struct {
 	detached bool
 	isPaid   bool // Next has paid for the next call
 	putOff   bool
+	goesOn   bool
 	count    int // the number of calls
 	answered bool
 	trouble  error
@@ -53,6 +55,7 @@ func (v *Visit) Do(ctx context.Context, do func(ctx context.Context) error) (err
 		return err
 	}
 	if err := v.enter(); err != nil {
+		v.putOff = true
 		return err
 	}
 	defer v.leave()
@@ -87,21 +90,44 @@ func (v *Visit) wait(d *denial) error {
 	return reconcile.LowPriority(reconcile.KeepConditions(err))
 }
 
-// Next asks whether the pass may go on, before it begins with something whose result is remembered: a later pass then goes on there. A call
-// that follows from another one, such as the observation of what was created, is made without asking.
-func (v *Visit) Next(ctx context.Context) error {
-	if err := v.spend(ctx); err != nil {
+// Next asks whether the pass may begin with another thing. It takes a token for the next call. All other calls, which follow from an
+// observation, are made without asking: what was begun is done. The first thing is refused only before any call of the pass, so each pass that
+// calls gets on.
+func (v *Visit) Next(ctx context.Context, isFirst bool) error {
+	if v.isPaid || isFirst && v.count > 0 { // the last call was not needed, or others were made
+		return nil
+	}
+	if pass := passcontext.FromContext(ctx); pass != nil {
+		if err := pass.Spend(passcontext.ByBlock); err != nil {
+			return v.wrapped(err)
+		}
+	}
+	if err := v.wait(v.calls.gate.take(v.calls.now(), v.object, v.urgent, v.goesOn || v.count > 0)); err != nil {
+		if v.goesOn || v.count > 0 {
+			return v.wrapped(err)
+		}
+		v.putOff = true
 		return err
 	}
-	err := v.wait(v.calls.gate.take(v.calls.now(), v.urgent || v.count > 0, v.count > 0))
-	v.putOff, v.isPaid = err != nil, err == nil
-	if v.putOff && v.count > 0 {
-		return inTheMiddleError{err}
-	}
-	return err
+	v.isPaid = true
+	return nil
 }
 
-// inTheMiddleError is the wait of a pass that has made calls, and is to go on.
+// PutOff returns the wait of a pass that has enough to do, and is followed by another one.
+func (v *Visit) PutOff() error {
+	return v.wrapped(reconcile.Wait(turns.Yielded, turns.After, "%s", turns.Message))
+}
+
+// wrapped returns the wait of a pass in the middle of its work. A poll comes after what a person has changed.
+func (v *Visit) wrapped(err error) error {
+	v.putOff = true
+	if v.urgent {
+		return inTheMiddleError{err}
+	}
+	return reconcile.LowPriority(reconcile.KeepConditions(inTheMiddleError{err}))
+}
+
+// inTheMiddleError is the wait of a pass that is to go on.
 type inTheMiddleError struct{ error }
 
 func (e inTheMiddleError) Unwrap() error { return e.error }
@@ -109,27 +135,10 @@ func (e inTheMiddleError) Unwrap() error { return e.error }
 // Is reports that it is [passcontext.ErrTurnOver].
 func (inTheMiddleError) Is(target error) bool { return target == passcontext.ErrTurnOver }
 
-// spend asks the pass whether its turn is over. It is never over before the first call.
-func (v *Visit) spend(ctx context.Context) error {
-	pass := passcontext.FromContext(ctx)
-	if pass == nil {
-		return nil
-	}
-	err := pass.Spend(passcontext.ByBlock)
-	if err == nil {
-		return nil
-	}
-	v.putOff = true
-	if v.urgent {
-		return err
-	}
-	return reconcile.LowPriority(reconcile.KeepConditions(err))
-}
-
 // pay pays for a call. Only the first one of a pass may be refused.
 func (v *Visit) pay(ctx context.Context) error {
-	if !v.isPaid && v.count == 0 {
-		if err := v.Next(ctx); err != nil {
+	if v.count == 0 {
+		if err := v.Next(ctx, true); err != nil {
 			return err
 		}
 	}
@@ -144,7 +153,10 @@ func (v *Visit) pay(ctx context.Context) error {
 	return nil
 }
 
-// IsPutOff reports whether a later pass has to go on, since the turn of this one is over or the quota is used up.
+// SetGoesOn says that an earlier pass has done a part of the work.
+func (v *Visit) SetGoesOn(goesOn bool) { v.goesOn = goesOn }
+
+// IsPutOff reports whether a later pass has to go on: the turn of this one is over, the quota is used up, or the server is busy.
 func (v *Visit) IsPutOff() bool { return v.putOff }
 
 // note notes what the answer to a call says of the server, and returns the error of the pass. late is whether the timeout of the call
