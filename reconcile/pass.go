@@ -88,6 +88,9 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 	case err == nil:
 	case apierrors.IsNotFound(err):
 		p.forget(p.name)
+		if report := passcontext.PassEnds(ctx); report != nil {
+			report(passcontext.PassEnd{Kind: p.kind, Gone: true})
+		}
 		p.tracer.result(ctx, resultGone)
 		return ctrl.Result{}
 	default:

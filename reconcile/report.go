@@ -292,6 +292,7 @@ func (p *pass[T]) reportEnd(ctx context.Context, outcomes []outcome) {
 		return
 	}
 	end := passcontext.PassEnd{Kind: p.kind, UID: p.before.GetUID(), Cleanup: p.before.GetDeletionTimestamp() != nil}
+	end.FilteredOut = len(outcomes) == 0 && p.filter != nil && !p.filter(p.before)
 	for i := range outcomes {
 		o := &outcomes[i]
 		step := passcontext.StepEnd{Step: o.step.name, State: o.state.String(), Reason: o.reason, Message: o.message}

@@ -117,7 +117,7 @@ var rules = []rule{
 	},
 	{
 		pkg:      "reconcile/external/internal/calls",
-		ours:     []string{"reconcile", "internal/passcontext"},
+		ours:     []string{"reconcile", "reconcile/internal/turns", "internal/passcontext"},
 		external: append([]string{"golang.org/x/time/rate"}, controllerRuntime...),
 		reason:   "which calls are made now, and what they answer; knows no records. A call that never returns has to be taken out of the pass",
 	},

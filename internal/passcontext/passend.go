@@ -13,6 +13,9 @@ type PassEnd struct {
 	UID     types.UID // empty: the object could not be read
 	Cleanup bool      // the object is being deleted, and Steps has the cleanup that has not finished
 	Steps   []StepEnd // empty: no step has run, since the object is paused or filtered out
+
+	FilteredOut bool
+	Gone        bool // the object does not exist
 }
 
 // StepEnd is how a step has ended in a pass.

@@ -26,7 +26,7 @@ func (p *pass[T, S]) find(ctx context.Context, desired S) (found []*candidate[S]
 		return nil, nil, err
 	}
 	work := 0
-	for _, key := range p.open() {
+	for _, key := range p.round.open() {
 		if work == mostWork {
 			rest = p.visit.PutOff()
 			break
@@ -49,16 +49,6 @@ func (p *pass[T, S]) find(ctx context.Context, desired S) (found []*candidate[S]
 		return nil, nil, rest
 	}
 	return found, rest, p.admit(ctx, found)
-}
-
-// open returns the desired keys whose things are not done yet in this round.
-func (p *pass[T, S]) open() (keys []string) {
-	for _, key := range p.keys {
-		if p.round.done[key] == nil {
-			keys = append(keys, key)
-		}
-	}
-	return keys
 }
 
 func (p *pass[T, S]) findOne(ctx context.Context, key string) (*candidate[S], error) {

@@ -100,7 +100,9 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 			return err
 		}
 	}
-	p.tellDone()
+	for _, observed := range p.round.observed() { // each pass has another copy of the object
+		p.tell(observed)
+	}
 	found, rest, err := p.find(ctx, desired)
 	if err != nil {
 		return err
@@ -114,7 +116,7 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 	if err := a.apply(ctx); err != nil {
 		return err
 	}
-	if p.markDone(found); rest != nil {
+	if p.round.mark(found...); rest != nil {
 		return rest
 	}
 	if err := (publishing[T, S]{p}).publish(ctx); err != nil {
@@ -131,25 +133,12 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 	return p.ready(desired)
 }
 
-// tellDone tells once more what was observed of the things that are done, since each pass has another copy of the object.
-func (p *pass[T, S]) tellDone() {
-	for _, key := range p.keys {
-		if f := p.round.done[key]; f != nil && f.observed != nil {
-			p.tell(*f.observed)
-		}
-	}
-}
-
-func (p *pass[T, S]) markDone(found []*candidate[S]) {
-	for _, f := range found {
-		p.round.done[f.key] = f
-	}
-}
-
 // look observes the things, and does nothing else.
 func (p *pass[T, S]) look(ctx context.Context) error {
-	p.tellDone()
-	for i, key := range p.open() {
+	for _, observed := range p.round.observed() { // each pass has another copy of the object
+		p.tell(observed)
+	}
+	for i, key := range p.round.open() {
 		if err := p.visit.Next(ctx, i == 0); err != nil {
 			return err
 		}
@@ -162,7 +151,7 @@ func (p *pass[T, S]) look(ctx context.Context) error {
 			return err
 		}
 		p.tell(observed)
-		p.markDone([]*candidate[S]{{key: key, observed: &observed}})
+		p.round.mark(&candidate[S]{key: key, observed: &observed})
 	}
 	if err := (publishing[T, S]{p}).publish(ctx); err != nil {
 		return err

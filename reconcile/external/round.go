@@ -28,6 +28,33 @@ func (r *round[S]) isOf(now *round[S]) bool {
 	return r != nil && r.of == now.of && r.request == now.request && slices.Equal(r.keys, now.keys)
 }
 
+// open returns the desired keys whose things are not done yet.
+func (r *round[S]) open() (keys []string) {
+	for _, key := range r.keys {
+		if r.done[key] == nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// observed returns what was observed of the things that are done.
+func (r *round[S]) observed() (all []S) {
+	for _, key := range r.keys {
+		if f := r.done[key]; f != nil && f.observed != nil {
+			all = append(all, *f.observed)
+		}
+	}
+	return all
+}
+
+// mark notes that things are done.
+func (r *round[S]) mark(found ...*candidate[S]) {
+	for _, f := range found {
+		r.done[f.key] = f
+	}
+}
+
 // rounds are the rounds that go on in a later pass.
 type rounds[S any] struct {
 	mu     sync.Mutex

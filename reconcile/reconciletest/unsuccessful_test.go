@@ -158,6 +158,29 @@ func TestFindsThatNoPassIsMade(t *testing.T) {
 		require.Len(t, report.Failures, 1, reason)
 		assert.ErrorContains(t, report.Failures[0].Err, "no controller has made a pass, so nothing was tested", reason)
 	}
+	filtered := func(events bool) func(p *reconciletest.Process) error {
+		return func(p *reconciletest.Process) error {
+			none := func(*Shop) bool { return false }
+			mgr := p.Manager()
+			if events { // the filter leaves out the events too
+				return reconcile.For(mgr, step(func(*Shop) error { return nil })()...).WithFilter(none).Complete()
+			}
+			r := reconcile.New(mgr.GetClient(), step(func(*Shop) error { return nil })()...).WithFilter(none)
+			b := ctrl.NewControllerManagedBy(mgr).For(&Shop{})
+			return errors.Join(r.SetupWithBuilder(mgr, b), b.Complete(r))
+		}
+	}
+	for _, events := range []bool{false, true} {
+		report := reconciletest.ExploreQuietly(t, reconciletest.Scenario{
+			Scheme: scheme, CRDs: []string{"testdata"}, Actions: []reconciletest.Action{reconciletest.Create(shop()), reconciletest.Delete(shop())}, Start: filtered(events),
+		})
+		require.Len(t, report.Failures, 1, "with a filter of events: %v", events)
+		want := "each pass was left out by a filter (WithFilter), such as the one over "
+		if events {
+			want = "no pass was made while its object existed, so nothing was tested: does a filter (WithFilter) or a predicate"
+		}
+		assert.ErrorContains(t, report.Failures[0].Err, want)
+	}
 	two := reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"testdata"}, Actions: []reconciletest.Action{reconciletest.Create(shop())},
 		Start: func(p *reconciletest.Process) error {

@@ -26,10 +26,13 @@ type verdicts struct {
 	objects  map[fakemanager.Target]verdict.Object // the object of the last pass
 	reported map[fakemanager.Target]verdict.Pass   // the last pass of package reconcile, whose steps are judged
 	lines    []string                              // failures that a retry has overcome
+	filtered string                                // an object that a filter has left out; empty if there is none
+	ran      bool                                  // there was a pass over an object that no filter has left out
+	gone     map[fakemanager.Target]bool           // passes of package reconcile over objects that do not exist
 }
 
 func newVerdicts() verdicts {
-	return verdicts{objects: map[fakemanager.Target]verdict.Object{}, reported: map[fakemanager.Target]verdict.Pass{}}
+	return verdicts{objects: map[fakemanager.Target]verdict.Object{}, reported: map[fakemanager.Target]verdict.Pass{}, gone: map[fakemanager.Target]bool{}}
 }
 
 // Verdict judges whether the operator succeeds in a run without faults.
@@ -46,10 +49,16 @@ func (v Verdict) stepsEnded(target fakemanager.Target, end passcontext.PassEnd) 
 	if o.References != nil {
 		return
 	}
+	if o.Passes.verdict.gone[target] = end.Gone; end.Gone {
+		return
+	}
 	id := request.ObjectID{Kind: end.Kind, Name: target.Request.NamespacedName}
 	pass := verdict.Pass{Object: verdict.Object{Controller: target.Controller, ID: id, UID: end.UID, Name: id.String()}, Cleanup: end.Cleanup}
 	for _, step := range end.Steps {
 		pass.Ends = append(pass.Ends, verdict.End{Step: step.Step, State: step.State, Reason: step.Reason, Message: step.Message})
+	}
+	if o.Passes.verdict.ran = o.Passes.verdict.ran || !end.FilteredOut; end.FilteredOut {
+		o.Passes.verdict.filtered = id.String()
 	}
 	o.Passes.verdict.reported[target] = pass
 	o.Passes.verdict.book.Add(pass)
@@ -65,7 +74,7 @@ func (v Verdict) passEnded(ended *pass, err error) {
 	if live := o.History.Present[object.ID]; live != nil {
 		object.UID = live.GetUID()
 	}
-	of.objects[ended.target] = object
+	of.objects[ended.target], of.ran = object, of.ran || !of.gone[ended.target]
 	end := verdict.End{State: verdict.Succeeded}
 	if err != nil && !apierrors.IsConflict(err) {
 		end = verdict.End{State: verdict.Failed, Message: err.Error()}
@@ -187,6 +196,14 @@ func (v Verdict) checkPasses() error {
 	if len(made) == 0 && (len(controllers) > 0 || len(o.Log.All()) == 0) {
 		return failure.Finding{Kind: kinds.DoesNotSucceed, Err: errors.New("no controller has made a pass, so nothing was tested: does the set-up add a controller to the manager (Complete), " +
 			"and does the scenario have an object of its kind?")}
+	}
+	switch of := &o.Passes.verdict; {
+	case !of.ran && of.filtered != "":
+		return failure.Finding{Kind: kinds.DoesNotSucceed, Err: fmt.Errorf("each pass was left out by a filter (WithFilter), such as the one over %s, so nothing was tested: "+
+			"let the filter return true for an object of the scenario, or give the scenario an object that it selects", of.filtered)}
+	case !of.ran && len(of.gone) > 0:
+		return failure.Finding{Kind: kinds.DoesNotSucceed, Err: errors.New("no pass was made while its object existed, so nothing was tested: does a filter (WithFilter) or a predicate " +
+			"leave out the objects of the scenario?")}
 	}
 	for _, c := range controllers {
 		if !made[c.Name()] {
