@@ -162,3 +162,17 @@ func TestQuotaIsUsed(t *testing.T) {
 	e.until(10)
 	require.Equal(t, 2, e.api.entries["alice"].Quota, "the observation does not use up what the update needs")
 }
+
+// A failure of another step is shown while this one goes on.
+func TestOtherStepFailsDuringARound(t *testing.T) {
+	e := newEnv(t, external.ByKey, several)
+	e.edit(func(a *Account) { a.Spec.Login = logins(10) })
+	e.until(10)
+	e.step = external.New(e.step.Resource)
+	e.reconciler = reconcile.New(e.Client, reconcile.Named("account", e.step, e.options...),
+		reconcile.Named("other", reconcile.Func(func(context.Context, client.Client, *Account) error { return errors.New("broken") }))).
+		WithClock(e.clock).WithTurns(3, time.Hour)
+	calls, reason, _ := e.pass()
+	require.Len(t, calls, 3)
+	require.Equal(t, "Failed", reason)
+}

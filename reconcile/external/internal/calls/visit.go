@@ -124,7 +124,7 @@ func (v *Visit) wrapped(err error) error {
 	if v.urgent {
 		return inTheMiddleError{err}
 	}
-	return reconcile.LowPriority(reconcile.KeepConditions(inTheMiddleError{err}))
+	return reconcile.LowPriority(inTheMiddleError{err})
 }
 
 // inTheMiddleError is the wait of a pass that is to go on.
