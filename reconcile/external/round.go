@@ -61,14 +61,14 @@ type rounds[S any] struct {
 	byName map[types.NamespacedName]*round[S]
 }
 
-// get returns the round of an object, or the new one if there is none of what is desired now.
-func (r *rounds[S]) get(name types.NamespacedName, new *round[S]) *round[S] {
+// get returns the round of an object, or a fresh one if there is none of what is desired now.
+func (r *rounds[S]) get(name types.NamespacedName, fresh *round[S]) *round[S] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if known := r.byName[name]; known.isOf(new) {
+	if known := r.byName[name]; known.isOf(fresh) {
 		return known
 	}
-	return new
+	return fresh
 }
 
 func (r *rounds[S]) set(name types.NamespacedName, one *round[S]) {
