@@ -55,7 +55,7 @@ func TestErrorsAmongGrants(t *testing.T) {
 		"Forbidden":   {"the role of the operator was changed", apierrors.NewForbidden(resource, "sample", nil), nil, 2, 0},
 		"Unreachable": {"each would wait for a timeout", nil, &accounts.UnreachableError{Reason: "no answer"}, 2, 1},
 		"Dropped":     {"somebody has dropped the account", nil, accounts.ErrNotFound, 2, 1},
-		"Refused":     {"another grant may be allowed", nil, refusal, 2, 32 * 64},
+		"Refused":     {"another grant may be allowed, and that the work goes on is written once", nil, refusal, 3, 32 * 64},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
