@@ -21,7 +21,7 @@ type round[S any] struct {
 
 // mostWork is how many things one pass creates or updates together. Each of them takes more calls than the observation, and a function that
 // yields shall find time left.
-const mostWork = 10
+const mostWork = 4
 
 // isOf reports whether a round is of what is desired now.
 func (r *round[S]) isOf(now *round[S]) bool {
