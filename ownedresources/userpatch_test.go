@@ -62,6 +62,14 @@ func TestRefusalBecauseOfAUserPatch(t *testing.T) {
 			})
 		}
 	}
+	t.Run("a Pod", func(t *testing.T) { // it is its own template
+		env := newServerEnv(t)
+		env.owner.Spec.PodTemplate = overlay.PodTemplate{Raw: []byte(`{"spec": {"containers": [{"name": "web", "ports": [{"containerPort": 99999}]}]}}`)}
+		template, err := env.owner.Spec.PodTemplate.Apply(corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1"}}}}, nil)
+		require.NoError(t, err)
+		_, err = env.apply(t, &corev1.Pod{ObjectMeta: ObjectMeta(env.owner), Spec: template.Spec})
+		require.ErrorContains(t, err, "(see spec.podTemplate.spec.containers[0].ports[0].containerPort of Shop ")
+	})
 	t.Run("a mistake of the operator", func(t *testing.T) {
 		env := newServerEnv(t)
 		env.owner.Spec.PodTemplate = overlay.PodTemplate{Raw: []byte(`{"spec": {"containers": [{"name": "web", "env": [{"name": "A", "value": "b"}]}]}}`)}

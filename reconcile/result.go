@@ -179,7 +179,8 @@ const Yielded = turns.Yielded
 // runs behind the objects that wait by then, and has to find out by itself what is left to do. If the conditions say something of the present
 // spec, they stay as they are until then.
 //
-// The first call of Yield in a step of a pass returns nil, so each pass gets on. Outside of a pass Yield returns nil.
+// The first call of Yield in a step of a pass returns nil, so each pass gets on. Outside of a pass Yield returns nil. In the functions of package
+// external it always does so, but for Update and Delete: a later pass could not go on in the middle of the others.
 func Yield(ctx context.Context) error {
 	pass := passcontext.FromContext(ctx)
 	if pass == nil || !passcontext.HasTurn(ctx) {

@@ -139,7 +139,9 @@ func isLastingConflict(o *outcome, failures int) bool {
 
 // end ends a pass: it counts a failure, or resets the number of failures, and returns when the next pass is due.
 func (p *pass[T]) end() ctrl.Result {
-	p.metrics.pass(p.worst)
+	if p.mistake == nil { // else the pass returns an error, which controller-runtime counts
+		p.metrics.pass(p.worst)
+	}
 	switch {
 	case p.retry.backoff:
 		failures := p.memory.failures(p.name)

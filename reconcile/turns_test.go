@@ -80,7 +80,7 @@ func TestYieldInTwoSteps(t *testing.T) {
 	require.NoError(t, h.client.Get(t.Context(), request.NamespacedName, live))
 	ready, _ := conditions.Get(live.Status.Conditions, conditions.Ready)
 	require.Equal(t, Yielded, ready.Reason)
-	require.Contains(t, ready.Message, turns.Message)
+	require.Contains(t, ready.Message, turns.Over.Error())
 }
 
 func TestYieldOutsideOfAPass(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // Values are the values of the managers of this process, one for each, until the manager ends. It is safe for concurrent use.
 type Values[T any] struct{ byCache sync.Map } // cache.Cache → T
 
-// Of returns the value of a manager. If the manager has none yet, create makes it; if two calls do so at once, the first value counts.
+// Of returns the value of a manager. If the manager does not have a value yet, create makes it. If two calls make one at once, the first value counts.
 func (v *Values[T]) Of(mgr ctrl.Manager, create func() (T, error)) (value T, err error) {
 	if known, ok := v.byCache.Load(mgr.GetCache()); ok {
 		return known.(T), nil

@@ -14,8 +14,8 @@ type PassEnd struct {
 	Cleanup bool      // the object is being deleted, and Steps has the cleanup that has not finished
 	Steps   []StepEnd // empty: no step has run, since the object is paused or filtered out
 
-	FilteredOut bool
-	Gone        bool // the object does not exist
+	FilteredOut bool // the filter of the reconciler leaves the object out
+	Gone        bool // the object does not exist, and nothing else is known
 }
 
 // StepEnd is how a step has ended in a pass.

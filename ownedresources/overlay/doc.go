@@ -20,8 +20,8 @@
 //     by containerPort and protocol, mounts by mountPath. Tolerations, args and command are replaced as a whole. Null
 //     removes a field, and $patch: delete removes an item. All directives are supported:
 //     https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
-//   - The merge differs from kubectl patch where that loses something, leaves something behind, or gives a pod that no API
-//     server accepts. The items of the base keep their places. Ports and spread constraints have keys of two fields. If
+//   - The merge differs from kubectl patch where kubectl patch loses something, leaves something behind, or makes a pod that no
+//     API server accepts. The items of the base keep their places. Ports and spread constraints have keys of two fields. If
 //     fields exclude each other, the one of the patch replaces the one of the base. An object with $patch: replace is kept
 //     where the base has none. Nulls and directives in new items are carried out. What the API
 //     server would ignore, guess or take in no fixed order is an error: an unknown field, a directive in a list that is

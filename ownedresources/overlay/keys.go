@@ -137,8 +137,8 @@ func orderOf(base, items []any, list member) (order []any) {
 	return append(order, fresh...)
 }
 
-// ownOrder returns the keys of items in the order that the patch gives. An entry without the second field of a key stands for all items that
-// have its first field.
+// ownOrder returns the keys of items in the order that the patch gives. If an entry lacks the second field of a key, the entry stands for all items
+// with its first field.
 func ownOrder(own, items []any, list member) (order []any) {
 	second, isComposite := secondKeys[list.goType.Elem()]
 	seen := map[any]bool{}

@@ -146,7 +146,7 @@ func bothKeys(item map[string]any, list member) itemKey {
 	return itemKey{first: key}
 }
 
-// isAdded reports whether the place is an item that has nothing but what the patch gives it.
+// isAdded reports whether the place is an item all of whose fields are in the patch.
 func (p place) isAdded() bool {
 	patch, isObject := p.patch.(map[string]any)
 	merged, _ := p.merged.(map[string]any)

@@ -231,7 +231,7 @@ func TestWaitingForAKeyAsksNothing(t *testing.T) {
 	require.Equal(t, map[string]int{"first": 1}, asked)
 }
 
-// An object gives up what it has for another one of a circle only if it can have the new thing.
+// In a circle of objects that wait for each other, an object deletes its former thing only if it can have the new thing.
 func TestSwapThatWaits(t *testing.T) {
 	missing := true
 	c := newCommunity(t, func(r *external.Resource[*Account, entry]) {

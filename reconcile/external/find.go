@@ -41,7 +41,8 @@ func (p *pass[T, S]) find(ctx context.Context, desired S) (found []*candidate[S]
 		if err != nil {
 			return nil, nil, err
 		}
-		if found = append(found, f); f.missing || p.record.Version != p.version || p.Differs(Reference{Key: key}, *f.observed, desired) {
+		ref, _ := p.get(key)
+		if found = append(found, f); f.missing || p.mayUpdate() && (p.record.Version != p.version || p.Differs(ref, *f.observed, desired)) {
 			work++
 		}
 	}

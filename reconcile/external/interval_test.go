@@ -99,3 +99,11 @@ func TestPollsComeLast(t *testing.T) {
 	e.clock.SetTime(e.clock.Now().Add(time.Minute))
 	require.Equal(t, new(handler.LowPriority), priority())
 }
+
+// An interval that is shorter than the usual delay before a second look is kept.
+func TestShortInterval(t *testing.T) {
+	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) { r.Every = time.Second })
+	_, _, after := e.pass()
+	require.GreaterOrEqual(t, after, time.Second)
+	require.LessOrEqual(t, after, 1100*time.Millisecond)
+}

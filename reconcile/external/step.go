@@ -128,7 +128,8 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 	}
 	behind := p.behind && !last.behind // it is looked at only once more
 	s.synced.set(name, synced{uid: obj.GetUID(), generation: obj.GetGeneration(), version: p.version, policy: p.policy, at: p.round.begun, behind: behind})
-	return p.success(max(p.round.begun.Add(p.untilNext(behind)).Sub(s.Clock.Now()), firstLook))
+	after := p.untilNext(behind) // from the begin of the round: its first things were observed then
+	return p.success(max(after-s.Clock.Since(p.round.begun), min(after, firstLook)))
 }
 
 // setWanted sets the keys and the version.

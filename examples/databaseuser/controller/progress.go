@@ -31,8 +31,8 @@ type progress struct {
 
 // statement is one that grants or revokes.
 type statement struct {
-	accounts.Account
-	text string
+	account accounts.Account
+	text    string
 }
 
 // of returns the progress of the passes before, and an empty one if the spec was another one.

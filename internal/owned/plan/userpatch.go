@@ -39,12 +39,13 @@ func SeeUserPatch(d *owned.Desired, live client.Object, refusal error) error {
 	var names []string
 	for _, cause := range CausesOf(refusal, tree) {
 		template, at := podTemplateAt(tree, cause)
+		if template == nil {
+			continue
+		}
 		for i := range patches {
-			if template == nil {
-				break
-			}
-			if name, found := patches[i].Origin(template, at); found && !slices.Contains(names, patches[i].path.String()+"."+name) {
-				names = append(names, patches[i].path.String()+"."+name)
+			origin, found := patches[i].patch.Origin(template, at)
+			if name := patches[i].path.String() + "." + origin; found && !slices.Contains(names, name) {
+				names = append(names, name)
 			}
 		}
 	}
@@ -57,8 +58,13 @@ func SeeUserPatch(d *owned.Desired, live client.Object, refusal error) error {
 // refusedTree returns what the API server has refused, or nil if that is not known.
 func refusedTree(d *owned.Desired, live client.Object) map[string]any {
 	if live == nil {
-		tree, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(d.Full)
-		return tree
+		tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(d.Full)
+		if err != nil {
+			return nil
+		}
+		u := &unstructured.Unstructured{Object: tree}
+		u.SetGroupVersionKind(d.Kind.GVK) // which a typed object does not carry
+		return u.Object
 	}
 	want, err := Tree(d, record.ByApply)
 	if err != nil {
@@ -99,8 +105,8 @@ func podTemplateAt(tree map[string]any, cause []applyschema.Step) (*corev1.PodTe
 
 // patchField is a field of an owner with a patch.
 type patchField struct {
-	userPatch
-	path *field.Path
+	patch userPatch
+	path  *field.Path
 }
 
 // patchesIn returns the patches in a value that is encoded as JSON, and in those below it.

@@ -63,7 +63,7 @@ func (t *Turn) Spend(now time.Time, most Bounds, step int, by passcontext.Spende
 	who := spender{step, by}
 	isOver := t.calls >= most.Calls || now.Sub(t.began) >= most.Time
 	if isOver && t.known[who] {
-		return &overError{}
+		return Over
 	}
 	if t.known == nil {
 		t.known = map[spender]bool{}
@@ -79,19 +79,20 @@ func (t *Turn) Spend(now time.Time, most Bounds, step int, by passcontext.Spende
 // Yielded is the reason of a step whose turn is over.
 const Yielded = "Yielded"
 
-// Message is the message of such a step. It has no numbers, since each change of it would be written to the status.
-const Message = "there is more to do, and it goes on in turns with other objects"
+// Over is the wait of a step whose turn is over. Its message has no numbers, since each change of it would be written to the status.
+var Over error = overError{}
 
-// overError is the wait of a step whose turn is over.
 type overError struct{}
 
-func (*overError) Error() string { return Message }
+func (overError) Error() string {
+	return "there is more to do, and it goes on in turns with other objects"
+}
 
 // Waiting implements reconcile.Waiter.
-func (*overError) Waiting() (reason string, after time.Duration) { return Yielded, After }
+func (overError) Waiting() (reason string, after time.Duration) { return Yielded, After }
 
 // Is reports that it is [passcontext.ErrTurnOver].
-func (*overError) Is(target error) bool { return target == passcontext.ErrTurnOver }
+func (overError) Is(target error) bool { return target == passcontext.ErrTurnOver }
 
 // IsShown reports whether the conditions say something of a generation of the object. If so, they stay as they are while a step goes on in later
 // passes: two outcomes in turns would write the status for ever, since each write of it is an event. A type of its own for conditions may lack the

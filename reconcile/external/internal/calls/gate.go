@@ -15,7 +15,7 @@ const (
 )
 
 const (
-	// longestWait bounds the time until a token is there, such as for a quota that gives none.
+	// longestWait is the longest delay until a token is there. If the quota gives a token less often, the pass asks again after this delay.
 	longestWait = time.Minute
 	// forgottenAfter is how long after the end of its pause a server is forgotten that nobody calls any more.
 	forgottenAfter = 5 * time.Minute

@@ -99,35 +99,30 @@ func (v *Visit) Next(ctx context.Context, isFirst bool) error {
 	}
 	if pass := passcontext.FromContext(ctx); pass != nil {
 		if err := pass.Spend(passcontext.ByBlock); err != nil {
-			return v.wrapped(err)
+			return v.later(err)
 		}
 	}
-	if err := v.wait(v.calls.gate.take(v.calls.now(), v.object, v.urgent, v.goesOn || v.count > 0)); err != nil {
-		if v.goesOn || v.count > 0 {
-			return v.wrapped(err)
-		}
-		v.putOff = true
-		return err
+	inTheMiddle := v.goesOn || v.count > 0
+	err := v.wait(v.calls.gate.take(v.calls.now(), v.object, v.urgent, inTheMiddle))
+	v.putOff, v.isPaid = err != nil, err == nil
+	if v.putOff && inTheMiddle {
+		return inTheMiddleError{err}
 	}
-	v.isPaid = true
-	return nil
+	return err
 }
 
 // PutOff returns the wait of a pass that has enough to do, and is followed by another one.
-func (v *Visit) PutOff() error {
-	return v.wrapped(reconcile.Wait(turns.Yielded, turns.After, "%s", turns.Message))
-}
+func (v *Visit) PutOff() error { return v.later(turns.Over) }
 
-// wrapped returns the wait of a pass in the middle of its work. A poll comes after what a person has changed.
-func (v *Visit) wrapped(err error) error {
-	v.putOff = true
-	if v.urgent {
-		return inTheMiddleError{err}
+// later returns the wait of a pass whose turn is over. A poll comes after what a person has changed.
+func (v *Visit) later(over error) error {
+	if v.putOff = true; v.urgent {
+		return over
 	}
-	return reconcile.LowPriority(inTheMiddleError{err})
+	return reconcile.LowPriority(over)
 }
 
-// inTheMiddleError is the wait of a pass that is to go on.
+// inTheMiddleError is the wait for the quota of a pass that has done a part of its work.
 type inTheMiddleError struct{ error }
 
 func (e inTheMiddleError) Unwrap() error { return e.error }
