@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned"
@@ -112,9 +114,28 @@ const (
 //
 // [ObjectMeta] sets them, and with it every builder of this package.
 func Labels(owner client.Object) map[string]string {
-	labels := defaultSelector(owner)
-	labels[labelManagedBy] = labels[labelName] + "-operator"
-	return labels
+	all := defaultSelector(owner)
+	all[labelManagedBy] = all[labelName] + "-operator"
+	return all
+}
+
+// OnlyChildren limits the cache of a manager to children, for the option ByObject of cache.Options:
+//
+//	cache.Options{ByObject: ownedresources.OnlyChildren(&v1.App{}, &appsv1.Deployment{}, &corev1.Service{})}
+//
+// Of the kinds that are given the cache then holds the objects with the labels app.kubernetes.io/name and app.kubernetes.io/managed-by that [Labels]
+// returns for any owner of this kind. Without it the cache holds all objects of these kinds in the cluster. Name a kind only if the
+// operator reads no other objects of it. A child without these labels is not created: the error is a [*NotCachedError]. One that an earlier
+// release created without them gets them, if it is still desired; else it stays until its owner is deleted. A label is not a proof: an
+// object of somebody else that has the labels is in the cache, but is not a child. The map is new, and may be changed.
+func OnlyChildren(owner client.Object, kinds ...client.Object) map[client.Object]cache.ByObject {
+	ofAll := Labels(owner)
+	delete(ofAll, labelInstance)
+	byObject := make(map[client.Object]cache.ByObject, len(kinds))
+	for _, kind := range kinds {
+		byObject[kind] = cache.ByObject{Label: labels.SelectorFromSet(ofAll)}
+	}
+	return byObject
 }
 
 // defaultSelector returns the labels that never change while the owner exists.

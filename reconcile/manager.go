@@ -8,23 +8,23 @@ import (
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/opblocks/opblocks/internal/cacheselection"
 	"github.com/opblocks/opblocks/internal/fieldmanager"
+	"github.com/opblocks/opblocks/internal/hashedvalues"
 	"github.com/opblocks/opblocks/reconcile/internal/compaction"
+	"github.com/opblocks/opblocks/reconcile/internal/managercache"
 	"github.com/opblocks/opblocks/reconcile/internal/requestlog"
 )
 
@@ -44,15 +44,20 @@ import (
 // A replica stays ready while the API server cannot be reached: all replicas would become unready at once, and their metrics
 // could not be read. A leader ends if it cannot renew its lease, and its next process is not ready before the API server
 // answers.
-func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error) {
-	m := &manager{refused: make(chan error, 1)}
+func NewManager(config *rest.Config, options ctrl.Options, more ...ManagerOption) (ctrl.Manager, error) {
+	for _, option := range more {
+		if err := option(&options); err != nil {
+			return nil, err
+		}
+	}
+	m := &manager{refused: make(managercache.Refusals, 1), cacheOptions: options.Cache}
 	m.ending, m.end = context.WithCancel(context.Background()) //nolint:gosec // Start calls end
 	newInformer := options.Cache.NewInformer
 	if newInformer == nil {
 		newInformer = toolscache.NewSharedIndexInformer
 	}
 	options.Cache.NewInformer = func(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-		return newInformer(m.observe(lw), obj, resync, indexers)
+		return newInformer(m.refused.Observe(lw), obj, resync, indexers)
 	}
 	newCache := options.NewCache
 	if newCache == nil {
@@ -61,7 +66,7 @@ func NewManager(config *rest.Config, options ctrl.Options) (ctrl.Manager, error)
 	options.NewCache = func(config *rest.Config, options cache.Options) (cache.Cache, error) {
 		var err error
 		m.cache, err = newCache(config, options)
-		return &endingCache{Cache: m.cache, scheme: options.Scheme, ending: m.ending}, err
+		return &managercache.Ending{Cache: m.cache, Scheme: options.Scheme, Context: m.ending}, err
 	}
 	if options.Logger.GetSink() == nil {
 		options.Logger = log.Log
@@ -81,10 +86,19 @@ type manager struct {
 	ctrl.Manager
 	cache   cache.Cache
 	warming atomic.Int32 // controllers whose warm-up has not ended
-	refused chan error
+	refused managercache.Refusals
 	ending  context.Context
 	end     context.CancelFunc
 	kinds   []schema.GroupVersionKind // the kinds of the reconcilers
+
+	cacheOptions cache.Options // which objects the cache holds
+}
+
+var _ cacheselection.Manager = &manager{}
+
+// CacheSelection returns which objects of a kind the cache holds. The engine of package ownedresources creates no other children.
+func (m *manager) CacheSelection(gvk schema.GroupVersionKind) cacheselection.Selection {
+	return cacheselection.Of(&m.cacheOptions, gvk, m.GetScheme())
 }
 
 // addKind adds the kind of a reconciler, which the API server has to serve when the manager starts.
@@ -95,74 +109,14 @@ func (m *manager) addKind(kind schema.GroupVersionKind) { m.kinds = append(m.kin
 func (m *manager) requireServed() error {
 	for _, kind := range m.kinds {
 		if _, err := m.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(err) {
-			return errNotServed(kind)
+			return managercache.ErrNotServed(kind)
 		}
 	}
 	return nil
 }
 
-// errNotServed returns the error for a kind that the API server does not serve. What the API client returns may be about all kinds
-// of the group.
-func errNotServed(kind schema.GroupVersionKind) error {
-	noMatch := &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
-	return fmt.Errorf("the cache cannot start: %w: install its CustomResourceDefinition first (make install)", noMatch)
-}
-
 // GetCache returns the cache without its wrapper.
 func (m *manager) GetCache() cache.Cache { return m.cache }
-
-// endingCache is the cache that controller-runtime's manager sees. That manager waits for its cache even when its context
-// is cancelled, so WaitForCacheSync returns true then.
-type endingCache struct {
-	cache.Cache
-	scheme *runtime.Scheme
-	ending context.Context
-}
-
-func (c *endingCache) WaitForCacheSync(ctx context.Context) bool {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	defer context.AfterFunc(c.ending, stop)()
-	return c.Cache.WaitForCacheSync(ctx) || c.ending.Err() != nil
-}
-
-// IndexField needs the kind, unlike the watches of a controller, before the manager starts.
-func (c *endingCache) IndexField(ctx context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
-	err := c.Cache.IndexField(ctx, obj, field, extract)
-	if kind, unknown := apiutil.GVKForObject(obj, c.scheme); unknown == nil && meta.IsNoMatchError(err) {
-		return errNotServed(kind)
-	}
-	return err
-}
-
-// observe reports the first Forbidden answer of a list or watch to the manager. A watch that has worked before is retried:
-// somebody may be changing the roles.
-func (m *manager) observe(lw toolscache.ListerWatcher) toolscache.ListerWatcher {
-	inner := toolscache.ToListerWatcherWithContext(lw)
-	var worked atomic.Bool
-	report := func(err error) {
-		if !apierrors.IsForbidden(err) || worked.Load() {
-			return
-		}
-		select {
-		case m.refused <- err:
-		default: // the first one is enough
-		}
-	}
-	return &toolscache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list, err := inner.ListWithContext(ctx, options)
-			report(err)
-			return list, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
-			w, err := inner.WatchWithContext(ctx, options)
-			report(err)
-			worked.CompareAndSwap(false, err == nil)
-			return w, err
-		},
-	}
-}
 
 func (m *manager) Start(ctx context.Context) error {
 	if err := m.requireServed(); err != nil {
@@ -230,6 +184,38 @@ func (c *warmingController) Warmup(ctx context.Context) error {
 		c.manager.warming.Add(-1)
 	}
 	return err
+}
+
+// ManagerOption is an option of [NewManager], such as [HashLargeValues].
+type ManagerOption func(*ctrl.Options) error
+
+// HashLargeValues keeps large Secrets and ConfigMaps out of the cache: whoever may write one in a namespace that the operator watches
+// fills its memory otherwise. The cache holds a hash in place of each value of an object whose keys and values are more than bound bytes;
+// 64 << 10 is a good bound. A bound that is not positive is an error of NewManager.
+//
+// The manager's client and its cache read such an object whole, with one request each. A child of package ownedresources is compared by the
+// hashes, which costs no request while it is as desired. What the cache shows as it is has hashes: the objects of events, in
+// predicates and in functions that map them to requests, and those of indexes. An annotation says so, which the API server
+// refuses if such an object is sent back. A changed value has another hash, so predicates that compare the data work.
+func HashLargeValues(bound int) ManagerOption {
+	return func(options *ctrl.Options) error {
+		if bound <= 0 {
+			return fmt.Errorf("HashLargeValues(%d): the bound is a number of bytes, and must be positive: use 64 << 10", bound)
+		}
+		newCache := options.NewCache
+		if newCache == nil {
+			newCache = cache.New
+		}
+		options.NewCache = func(config *rest.Config, options cache.Options) (cache.Cache, error) {
+			live, err := client.New(config, client.Options{HTTPClient: options.HTTPClient, Scheme: options.Scheme, Mapper: options.Mapper})
+			if err != nil {
+				return nil, err
+			}
+			cached, err := newCache(config, hashedvalues.Options(options, bound))
+			return &hashedvalues.Cache{Cache: cached, Live: live}, err
+		}
+		return nil
+	}
 }
 
 // CacheOptions returns options for the cache of a manager. The cache keeps objects small by [TransformCompact]. It holds the

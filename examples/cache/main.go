@@ -83,7 +83,7 @@ func run(plan string, operator *controller.Operator, options ctrl.Options) error
 	if plan != "" {
 		return upgrade.Plan(ctrl.SetupSignalHandler(), access, options, operator.SetupWithManager, os.Stdout, upgrade.Format(plan))
 	}
-	mgr, err := reconcile.NewManager(access, options)
+	mgr, err := reconcile.NewManager(access, options, reconcile.HashLargeValues(controller.LargeValues))
 	if err != nil {
 		return err
 	}

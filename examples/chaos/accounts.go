@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/internal/mariadb"
 )
@@ -38,6 +40,18 @@ func (a *accounts) put(ctx context.Context, name string, random *rand.Rand) erro
 			w.privileges = append(w.privileges, privilege)
 		}
 	}
+	return a.set(ctx, name, w)
+}
+
+func (a *accounts) repeat(ctx context.Context, name string) error {
+	return a.set(ctx, name, a.want[name])
+}
+
+func (a *accounts) kind() (kind schema.GroupVersionKind, namespace string) {
+	return userv1alpha1.GroupVersion.WithKind("DatabaseUser"), a.namespace
+}
+
+func (a *accounts) set(ctx context.Context, name string, w account) error {
 	if err := a.apply(ctx, map[string]any{
 		"apiVersion": "v1", "kind": "Secret",
 		"metadata":   map[string]any{"namespace": a.namespace, "name": name},

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
 )
@@ -35,7 +36,18 @@ func newApps(c *cluster) population {
 func (a *apps) names() []string { return slices.Sorted(maps.Keys(a.want)) }
 
 func (a *apps) put(ctx context.Context, name string, random *rand.Rand) error {
-	w := app{image: fmt.Sprintf("nginx:1.%d", 16+random.IntN(10)), replicas: random.Int32N(4), port: random.IntN(2) == 0, budget: random.IntN(2) == 0}
+	return a.set(ctx, name, app{
+		image: fmt.Sprintf("nginx:1.%d", 16+random.IntN(10)), replicas: random.Int32N(4), port: random.IntN(2) == 0, budget: random.IntN(2) == 0,
+	})
+}
+
+func (a *apps) repeat(ctx context.Context, name string) error { return a.set(ctx, name, a.want[name]) }
+
+func (a *apps) kind() (kind schema.GroupVersionKind, namespace string) {
+	return appv1.GroupVersion.WithKind("App"), a.namespace
+}
+
+func (a *apps) set(ctx context.Context, name string, w app) error {
 	spec := map[string]any{"image": w.image, "replicas": int64(w.replicas)}
 	if w.port {
 		spec["ports"] = []any{map[string]any{"port": int64(8080), "targetPort": int64(80)}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	appv1 "github.com/opblocks/opblocks/examples/app/api/v1"
+	storev1alpha1 "github.com/opblocks/opblocks/examples/cache/api/v1alpha1"
+	"github.com/opblocks/opblocks/examples/cache/registry/registrytest"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
 	"github.com/opblocks/opblocks/examples/internal/launch"
@@ -31,11 +34,14 @@ type cluster struct {
 	proxy    *proxy
 	replicas []*replica
 	client   client.Client // the users' client; it does not use the proxy
+	registry *registrytest.Registry
+	web      *httptest.Server // serves the registry
 }
 
 // start starts a cluster without faults. It has ten nodes: there are some hundreds of pods, and a node runs 110.
 func start(ctx context.Context) (c *cluster, err error) {
-	c = &cluster{}
+	c = &cluster{registry: registrytest.New()}
+	c.web = httptest.NewServer(c.registry)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.stop())
@@ -53,18 +59,18 @@ func start(ctx context.Context) (c *cluster, err error) {
 	}
 	scheme := runtime.NewScheme()
 	if err = errors.Join(clientgoscheme.AddToScheme(scheme), cachev1alpha1.AddToScheme(scheme), appv1.AddToScheme(scheme),
-		userv1alpha1.AddToScheme(scheme), eruv1.AddToScheme(scheme)); err != nil {
+		userv1alpha1.AddToScheme(scheme), eruv1.AddToScheme(scheme), storev1alpha1.AddToScheme(scheme)); err != nil {
 		return c, err
 	}
 	if c.client, err = client.New(c.cp.Config(), client.Options{Scheme: scheme}); err != nil {
 		return c, err
 	}
-	for _, namespace := range []string{"memcacheds", "apps", "accounts", "schedules"} {
+	for _, namespace := range []string{"memcacheds", "apps", "accounts", "caches", "schedules"} {
 		if err = c.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
 			return c, err
 		}
 	}
-	for _, example := range []string{"memcached", "app", "databaseuser", "eru"} {
+	for _, example := range []string{"memcached", "app", "databaseuser", "cache", "eru"} {
 		say("starting two replicas of the %s operator", example)
 		if err = c.install(ctx, example); err != nil {
 			return c, err
@@ -90,6 +96,9 @@ func (c *cluster) install(ctx context.Context, example string) error {
 	args := []string{
 		"--kubeconfig=" + kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0", "--leader-elect", "--zap-stacktrace-level=panic",
 		"--leader-election-namespace=" + example + "-system",
+	}
+	if example == "cache" {
+		args = append(args, "--registry="+c.web.URL)
 	}
 	if example == "databaseuser" {
 		credentials, err := c.credentials()
@@ -135,6 +144,7 @@ func (c *cluster) leave() error {
 
 func (c *cluster) stop() error {
 	var errs []error
+	c.web.Close()
 	if c.cp != nil {
 		errs = append(errs, c.cp.Stop())
 	}

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 )
@@ -26,7 +27,18 @@ func newMemcacheds(c *cluster) population {
 func (m *memcacheds) names() []string { return slices.Sorted(maps.Keys(m.sizes)) }
 
 func (m *memcacheds) put(ctx context.Context, name string, random *rand.Rand) error {
-	size := random.Int32N(4)
+	return m.set(ctx, name, random.Int32N(4))
+}
+
+func (m *memcacheds) repeat(ctx context.Context, name string) error {
+	return m.set(ctx, name, m.sizes[name])
+}
+
+func (m *memcacheds) kind() (kind schema.GroupVersionKind, namespace string) {
+	return cachev1alpha1.GroupVersion.WithKind("Memcached"), m.namespace
+}
+
+func (m *memcacheds) set(ctx context.Context, name string, size int32) error {
 	err := m.apply(ctx, map[string]any{
 		"apiVersion": cachev1alpha1.GroupVersion.String(), "kind": "Memcached",
 		"metadata": map[string]any{"namespace": m.namespace, "name": name},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -34,7 +35,18 @@ func newSchedules(c *cluster) *schedules {
 func (s *schedules) names() []string { return slices.Sorted(maps.Keys(s.enabled)) }
 
 func (s *schedules) put(ctx context.Context, name string, random *rand.Rand) error {
-	enabled := random.IntN(4) > 0
+	return s.set(ctx, name, random.IntN(4) > 0)
+}
+
+func (s *schedules) repeat(ctx context.Context, name string) error {
+	return s.set(ctx, name, s.enabled[name])
+}
+
+func (s *schedules) kind() (kind schema.GroupVersionKind, namespace string) {
+	return appsv1.SchemeGroupVersion.WithKind("Deployment"), s.namespace
+}
+
+func (s *schedules) set(ctx context.Context, name string, enabled bool) error {
 	labels := map[string]any{"app": name}
 	if err := s.apply(ctx, map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment",
@@ -84,6 +96,30 @@ func (s *schedules) watch(ctx context.Context) {
 			s.note(deployments.Items)
 		}
 	}
+}
+
+// snapshot returns a copy of the due times, for restore.
+func (s *schedules) snapshot() map[types.UID]map[string]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	copied := make(map[types.UID]map[string]bool, len(s.restarts))
+	for uid, times := range s.restarts {
+		copied[uid] = maps.Clone(times)
+	}
+	return copied
+}
+
+// restored notes the due times of Deployments that are as they were shortly after a snapshot.
+func (s *schedules) restored(ctx context.Context, snapshot map[types.UID]map[string]bool) error {
+	var deployments appsv1.DeploymentList
+	if err := s.list(ctx, s.namespace, &deployments); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.restarts = snapshot
+	s.mu.Unlock()
+	s.note(deployments.Items)
+	return nil
 }
 
 func (s *schedules) note(deployments []appsv1.Deployment) {

@@ -22,14 +22,14 @@ func (c *cluster) storm(ctx context.Context, users *users, random *rand.Rand, le
 		failed = users.live(ctx)
 		stop()
 	})
-	printed := began
+	printed, faults := began, newPicker(random)
 	for time.Since(began) < length || report.kills < kills {
 		if time.Since(printed) > 15*time.Second {
 			printed = time.Now()
 			say("%.0f s, %d faults, %d changes by users", time.Since(began).Seconds(), report.total, users.changes.Load())
 		}
-		f := pick(random)
-		what, err := f.inject(ctx, c, random)
+		f := faults.pick()
+		what, err := f.inject(ctx, c, users, random)
 		if err == nil {
 			report.add(f.name == "kill", what)
 			err = errors.Join(c.restartEnded(report), pause(ctx, time.Duration(500+random.IntN(2000))*time.Millisecond))

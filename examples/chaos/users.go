@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -18,6 +21,10 @@ import (
 type population interface {
 	// put creates or changes an object, with random content.
 	put(ctx context.Context, name string, random *rand.Rand) error
+	// repeat creates or changes an object as it was put last.
+	repeat(ctx context.Context, name string) error
+	// kind returns the kind and the namespace of the objects.
+	kind() (kind schema.GroupVersionKind, namespace string)
 	// drop deletes an object.
 	drop(ctx context.Context, name string) error
 	// names returns the names of the objects that should exist, sorted.
@@ -28,6 +35,8 @@ type population interface {
 
 // users create, change and delete objects, one at a time.
 type users struct {
+	cluster     *cluster
+	mu          sync.Mutex // is held while something is changed
 	random      *rand.Rand
 	populations []population
 	schedules   *schedules
@@ -37,7 +46,7 @@ type users struct {
 
 func newUsers(c *cluster, random *rand.Rand) *users {
 	s := newSchedules(c)
-	return &users{random: random, schedules: s, populations: []population{newMemcacheds(c), newApps(c), newAccounts(c), s}}
+	return &users{cluster: c, random: random, schedules: s, populations: []population{newMemcacheds(c), newApps(c), newAccounts(c), newCaches(c), s}}
 }
 
 // arrive creates the first objects.
@@ -60,32 +69,63 @@ func (u *users) add(ctx context.Context, p population) error {
 // live changes objects until the context ends. For each object that is deleted one is created, half of them with the same name.
 func (u *users) live(ctx context.Context) error {
 	for {
-		p := u.populations[u.random.IntN(len(u.populations))]
-		names := p.names()
-		name := names[u.random.IntN(len(names))]
-		var err error
-		switch u.random.IntN(10) {
-		case 0:
-			if err = p.drop(ctx, name); err == nil {
-				u.changes.Add(1)
-				err = u.add(ctx, p)
-			}
-		case 1:
-			if err = p.drop(ctx, name); err == nil {
-				u.changes.Add(2)
-				err = p.put(ctx, name, u.random)
-			}
-		default:
-			u.changes.Add(1)
-			err = p.put(ctx, name, u.random)
+		if err := u.change(ctx); err != nil {
+			return err
 		}
-		if err == nil {
-			err = pause(ctx, time.Duration(u.random.IntN(400))*time.Millisecond)
-		}
-		if err != nil {
+		if err := pause(ctx, time.Duration(u.random.IntN(400))*time.Millisecond); err != nil {
 			return err
 		}
 	}
+}
+
+func (u *users) change(ctx context.Context) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	p := u.populations[u.random.IntN(len(u.populations))]
+	names := p.names()
+	name := names[u.random.IntN(len(names))]
+	switch u.random.IntN(10) {
+	case 0:
+		u.changes.Add(1)
+		if err := p.drop(ctx, name); err != nil {
+			return err
+		}
+		return u.add(ctx, p)
+	case 1:
+		u.changes.Add(1)
+		if err := p.drop(ctx, name); err != nil {
+			return err
+		}
+	}
+	u.changes.Add(1)
+	return p.put(ctx, name, u.random)
+}
+
+// repeat puts every object as it was put last, and deletes those that should not exist. Users do so after etcd was restored from a copy.
+func (u *users) repeat(ctx context.Context) error {
+	for _, p := range u.populations {
+		kind, namespace := p.kind()
+		var found metav1.PartialObjectMetadataList
+		found.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		if err := u.cluster.list(ctx, namespace, &found); err != nil {
+			return err
+		}
+		names := p.names()
+		for _, name := range namesOf(found.Items) {
+			if slices.Contains(names, name) {
+				continue
+			}
+			if err := p.drop(ctx, name); err != nil {
+				return err
+			}
+		}
+		for _, name := range names {
+			if err := p.repeat(ctx, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // leave deletes everything.

@@ -76,15 +76,22 @@ func (e *OwnershipError) Error() string {
 // Reason returns the reason for a condition that shows the error: OwnedByAnother.
 func (*OwnershipError) Reason() string { return "OwnedByAnother" }
 
-// NotCachedError is returned for an object that exists and that the cache does not show.
+// NotCachedError is returned for an object that exists and that the cache does not show, and for one that is not created since the cache would
+// not show it.
 type NotCachedError struct {
 	// Kind of the object.
 	Kind string
 	// Name of the object.
 	Name types.NamespacedName
+	// Selector of the cache, if the object is not created because of it.
+	Selector string
 }
 
 func (e *NotCachedError) Error() string {
+	if e.Selector != "" {
+		return fmt.Sprintf("%s %s is not created: the cache would never show it, since its labels do not match %q, which is asked for by the option "+
+			"Cache.ByObject or Cache.DefaultLabelSelector of the manager; set these labels in the function that builds it, or widen the option", e.Kind, e.Name, e.Selector)
+	}
 	return fmt.Sprintf("%s %s is not in the cache, although it exists: the cache's selector or namespaces leave it out; "+
 		"set the labels that the selector asks for, or widen the cache", e.Kind, e.Name)
 }

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/hashedvalues"
 )
 
 // Reader reads the kinds that a reconciler watches. What it returns is never older than the event of the object that triggered
@@ -74,7 +76,7 @@ func (r *Reader) getMetadata(ctx context.Context, name client.ObjectKey, into *m
 	if err != nil {
 		return err
 	}
-	if err := r.Cache.Get(ctx, name, whole, append(slices.Clip(opts), client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := r.Cache.Get(ctx, name, whole, append(slices.Clip(opts), client.UnsafeDisableDeepCopy, hashedvalues.AsHashed)...); err != nil {
 		return err
 	}
 	copyMetadata(whole, into, gvk)
@@ -87,7 +89,7 @@ func (r *Reader) listMetadata(ctx context.Context, into *metav1.PartialObjectMet
 	if err != nil {
 		return err
 	}
-	if err := r.Cache.List(ctx, whole, append(slices.Clip(opts), client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := r.Cache.List(ctx, whole, append(slices.Clip(opts), client.UnsafeDisableDeepCopy, hashedvalues.AsHashed)...); err != nil {
 		return err
 	}
 	into.ListMeta = metav1.ListMeta{ResourceVersion: whole.GetResourceVersion(), Continue: whole.GetContinue(), RemainingItemCount: whole.GetRemainingItemCount()}

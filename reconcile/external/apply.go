@@ -152,19 +152,36 @@ func (a *applier[T, S]) createAll(ctx context.Context) (later error, begunEarlie
 			wasPending[f.key] = pending
 		}
 	}
-	for _, f := range a.found {
+	for i, f := range a.found {
 		pending, isPrepared := wasPending[f.key]
 		if !isPrepared {
 			continue
 		}
+		begunEarlier = begunEarlier || a.mayRepeat(pending)
 		err := a.create(ctx, f, pending)
 		if _, isLate := errors.AsType[*creatingError](err); isLate {
 			later = err
 		} else if err != nil {
+			a.unprepare(a.found[i+1:], wasPending)
 			return nil, false, err
 		}
 	}
 	return later, begunEarlier, nil
+}
+
+// mayRepeat reports whether a creation may be a repetition that the API takes for the first one, by the token: then the thing is as an earlier pass
+// desired it.
+func (a *applier[T, S]) mayRepeat(wasPending bool) bool {
+	return wasPending && a.Identity == ByToken
+}
+
+// unprepare removes what was recorded for creations that are not sent, since one before them has failed.
+func (a *applier[T, S]) unprepare(unsent []*candidate[S], wasPending map[string]bool) {
+	for _, f := range unsent {
+		if pending, isPrepared := wasPending[f.key]; isPrepared && !pending {
+			a.remove(f.key)
+		}
+	}
 }
 
 // prepare records a thing that is about to be created. It returns an error if a creation may have had an effect that the API does not show
@@ -209,7 +226,25 @@ func (a *applier[T, S]) create(ctx context.Context, f *candidate[S], wasPending 
 	if a.set(ref); ref.Pending {
 		return &creatingError{ref, min(a.Grace, firstLook)}
 	}
+	if a.mayRepeat(wasPending) {
+		return a.lookAtRepeated(ctx, f)
+	}
 	return a.lookAgain(ctx, f)
+}
+
+// lookAtRepeated observes what a repetition has found or created, so that it can be updated.
+func (a *applier[T, S]) lookAtRepeated(ctx context.Context, f *candidate[S]) error {
+	ref, _ := a.get(f.key)
+	observed, err := a.observe(ctx, ref)
+	if errors.Is(err, ErrNotFound) {
+		return &creatingError{ref, firstLook}
+	}
+	if err != nil {
+		return err
+	}
+	f.observed, f.wasFaster = &observed, a.version != ""
+	a.tell(observed)
+	return nil
 }
 
 // existsAlready is for a key that was taken between the observation and the creation: by an earlier creation of ours, whose record was

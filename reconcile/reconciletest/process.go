@@ -34,6 +34,10 @@ func (p *Process) Client() client.Client { return p.process.Client() }
 // main sets the option Client.Cache.Unstructured of [manager.Options].
 func (p *Process) CacheUnstructured() { p.process.CacheUnstructured() }
 
+// HashLargeValues makes the cache as the option of this name of reconcile.NewManager does. Call it first in Start if main sets that option. A bound
+// that is less than the values of the scenario shows what the operator does with hashed objects.
+func (p *Process) HashLargeValues(bound int) { p.process.HashLargeValues(bound) }
+
 // APIReader returns a reader that reads from the API server, not from the cache.
 func (p *Process) APIReader() client.Reader { return p.process.APIReader() }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
@@ -20,6 +21,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/opblocks/opblocks/internal/cacheselection"
 	"github.com/opblocks/opblocks/internal/preview"
 	"github.com/opblocks/opblocks/internal/step"
 	"github.com/opblocks/opblocks/reconcile"
@@ -69,6 +71,17 @@ func newManager(access *rest.Config, options ctrl.Options) (*manager, error) {
 		return nil, err
 	}
 	return &manager{Manager: mgr}, nil
+}
+
+var _ cacheselection.Manager = &manager{}
+
+// CacheSelection returns which objects of a kind the cache holds.
+func (m *manager) CacheSelection(gvk schema.GroupVersionKind) cacheselection.Selection {
+	known, ok := m.Manager.(cacheselection.Manager)
+	if !ok {
+		return cacheselection.Selection{}
+	}
+	return known.CacheSelection(gvk)
 }
 
 // AddPlanned adds what a reconciler would do.

@@ -4,6 +4,9 @@ package controller
 import (
 	"context"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -49,10 +52,11 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	return reconcile.For(mgr, Steps()...).WithConditions(Conditions).Complete()
 }
 
-// Cache returns cache options for some namespaces, or for all if none is given.
+// Cache returns cache options for some namespaces, or for all if none is given. Of the kinds of an App's children only those are cached.
 func Cache(namespaces ...string) cache.Options {
 	options := reconcile.CacheOptions(namespaces...)
 	options.DefaultTransform = dropUnused()
+	options.ByObject = ownedresources.OnlyChildren(&appv1.App{}, &appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{})
 	return options
 }
 

@@ -4,7 +4,10 @@ package controller
 import (
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -94,16 +97,19 @@ func (o *Operator) SetupWithManager(mgr ctrl.Manager) error {
 	return reconcile.For(mgr, o.Steps()...).Complete()
 }
 
-// Cache returns cache options for some namespaces, or for all if none is given. The only Secrets and pods in the cache
-// are the operator's own.
+// Cache returns cache options for some namespaces, or for all if none is given. The only Secrets, workloads and pods in the cache
+// are the operator's own. ConfigMaps are all there, since a Cache may refer to any: see [LargeValues].
 func Cache(namespaces ...string) cache.Options {
 	options := reconcile.CacheOptions(namespaces...)
-	options.ByObject = map[client.Object]cache.ByObject{
-		&corev1.Secret{}: {Label: labels.SelectorFromSet(labels.Set{labelManagedBy: kindLabels[labelManagedBy]})},
-		&corev1.Pod{}:    {Label: labels.SelectorFromSet(labels.Set{labelName: kindLabels[labelName]})},
-	}
+	options.ByObject = ownedresources.OnlyChildren(&storev1alpha1.Cache{}, &corev1.Secret{}, &appsv1.StatefulSet{}, &corev1.Service{},
+		&policyv1.PodDisruptionBudget{}, &networkingv1.NetworkPolicy{})
+	options.ByObject[&corev1.Pod{}] = cache.ByObject{Label: labels.SelectorFromSet(labels.Set{labelName: kindLabels[labelName]})}
 	return options
 }
+
+// LargeValues is the size in bytes above which the cache has hashes in place of the values of a Secret or a ConfigMap. Anybody can give a Secret the
+// labels of the operator's own.
+const LargeValues = 64 << 10
 
 // Client returns client options: ServiceMonitors, which have no Go type here, are read from the cache too.
 func Client() client.Options {

@@ -31,6 +31,7 @@ func newScheme(t *testing.T) *runtime.Scheme {
 }
 
 func start(p *reconciletest.Process) error {
+	p.HashLargeValues(50) // less than the ConfigMap of a Cache
 	client, err := registry.New("http://registry.example.com", p.RoundTripper(p.External().(*registrytest.Registry)))
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"github.com/opblocks/opblocks/examples/cache/registry"
 	"github.com/opblocks/opblocks/examples/cache/registry/registrytest"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
+	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
@@ -35,14 +36,14 @@ var (
 )
 
 // startOperator starts the operator for some namespaces. It is stopped when the test ends.
-func startOperator(t *testing.T, access *rest.Config, options ctrl.Options, namespaces ...string) *operatortest.Operator {
+func startOperator(t testing.TB, access *rest.Config, options ctrl.Options, namespaces ...string) *operatortest.Operator {
 	t.Helper()
 	o, _ := startWithRegistry(t, access, options, namespaces...)
 	return o
 }
 
 // startWithRegistry starts the operator with a registry, and returns both.
-func startWithRegistry(t *testing.T, access *rest.Config, options ctrl.Options, namespaces ...string) (*operatortest.Operator, *registrytest.Registry) {
+func startWithRegistry(t testing.TB, access *rest.Config, options ctrl.Options, namespaces ...string) (*operatortest.Operator, *registrytest.Registry) {
 	t.Helper()
 	fake := registrytest.New()
 	server := httptest.NewServer(fake)
@@ -56,7 +57,8 @@ func startWithRegistry(t *testing.T, access *rest.Config, options ctrl.Options, 
 		merged.Unstructured = options.Client.Cache.Unstructured
 		options.Client.Cache = &merged
 	}
-	return operatortest.Start(t, access, options, &storev1alpha1.Cache{}, (&controller.Operator{Registry: c}).SetupWithManager), fake
+	return operatortest.Start(t, access, options, &storev1alpha1.Cache{}, (&controller.Operator{Registry: c}).SetupWithManager,
+		reconcile.HashLargeValues(controller.LargeValues)), fake
 }
 
 // user is the access of the test itself to a namespace, as an administrator.

@@ -28,7 +28,7 @@ type Operator struct {
 
 // Start starts the operator that setup adds to a manager, and stops it when the test ends. The options need Scheme and Cache.
 // Its log goes to the log of the test. Passes over objects of the type of primary are counted.
-func Start(t testing.TB, access *rest.Config, options ctrl.Options, primary client.Object, setup func(ctrl.Manager) error) *Operator {
+func Start(t testing.TB, access *rest.Config, options ctrl.Options, primary client.Object, setup func(ctrl.Manager) error, more ...reconcile.ManagerOption) *Operator {
 	t.Helper()
 	o, shown := &Operator{Requests: &Requests{}}, &log{t: t}
 	options.Logger = testr.NewWithInterface(shown, testr.Options{LogTimestamp: true})
@@ -36,7 +36,7 @@ func Start(t testing.TB, access *rest.Config, options ctrl.Options, primary clie
 	options.GracefulShutdownTimeout = new(Patience)   // the default of 30 seconds is over on a busy machine
 	options.Controller.SkipNameValidation = new(true) // several in one process
 	options.NewClient = o.passes.count(primary, options.NewClient)
-	mgr, err := reconcile.NewManager(o.Requests.Count(access), options)
+	mgr, err := reconcile.NewManager(o.Requests.Count(access), options, more...)
 	require.NoError(t, err)
 	require.NoError(t, setup(mgr))
 

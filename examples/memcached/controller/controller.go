@@ -2,10 +2,10 @@
 package controller
 
 import (
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
 	"github.com/opblocks/opblocks/ownedresources"
@@ -47,11 +47,12 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	return reconcile.For(mgr, Steps()...).Complete()
 }
 
-// Cache returns cache options for some namespaces, or for all if none is given. Only memcached's own pods are cached.
+// Cache returns cache options for some namespaces, or for all if none is given. Only memcached's own pods, Deployments and Services are cached.
 // Objects are cached without managedFields, which saves a third of the memory. Only a child whose managedFields somebody has
 // cleared keeps those written since, until they are repaired: see reconcile.TransformCompact.
 func Cache(namespaces ...string) cache.Options {
 	options := reconcile.CacheOptions(namespaces...)
-	options.ByObject = map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: memcachedPods}}
+	options.ByObject = ownedresources.OnlyChildren(&cachev1alpha1.Memcached{}, &appsv1.Deployment{}, &corev1.Service{})
+	options.ByObject[&corev1.Pod{}] = cache.ByObject{Label: memcachedPods}
 	return options
 }

@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/opblocks/opblocks/internal/cacheselection"
+	"github.com/opblocks/opblocks/internal/hashedvalues"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/feature"
 	"github.com/opblocks/opblocks/internal/owned/memory"
@@ -46,6 +48,7 @@ type Result struct {
 // a write loop.
 type Applier struct {
 	Kinds *owned.Kinds
+	Cache cacheselection.Manager // knows what the cache holds; nil if nobody does
 	owned.Scopes
 	Clock       clock.PassiveClock
 	Writes      *ownwrites.Writes
@@ -71,8 +74,9 @@ func (a *Applier) ForgetOwner(owner types.UID) {
 	a.Recreations.Forget(owner)
 }
 
-// WithoutCopy is the option of a read whose object may be the memory of the cache: nobody changes it.
-var WithoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
+// AsCached are the options of a read that takes the object as the cache has it: its memory, which nobody changes, and with hashes in place of
+// large values.
+var AsCached = []client.GetOption{&client.GetOptions{UnsafeDisableDeepCopy: new(true)}, hashedvalues.AsHashed}
 
 // Begin applies one object if needed. If the object does not exist, Begin writes nothing and returns its Creation, for [Send] and
 // [Applier.FinishCreation].
@@ -136,16 +140,28 @@ func (a *Applier) beginNormalized(ctx context.Context, o *owned.Owner, child own
 }
 
 // Read returns the live object from the cache, or the answer to our own last write if that is newer. It returns nil if
-// there is none.
+// there is none. An object whose values are hashed in the cache, and not all as desired, is read from the API server.
 func (a *Applier) Read(ctx context.Context, o *owned.Owner, k *owned.Kind, obj client.Object) (live client.Object, fromCache bool, err error) {
 	cached, name := k.Empty(), client.ObjectKeyFromObject(obj)
-	err = o.Client.Get(ctx, name, cached, WithoutCopy)
+	err = o.Client.Get(ctx, name, cached, AsCached...)
 	switch {
 	case err == nil:
-		live = a.Writes.Newer(cached)
-		return live, live == cached, nil
+		if live = a.Writes.Newer(cached); live != cached {
+			return live, false, nil
+		}
+		whole, ok := hashedvalues.Restore(cached, obj)
+		if ok {
+			return whole, true, nil
+		}
+		whole = k.Empty()
+		if err = o.Client.Get(ctx, name, whole); err == nil {
+			return whole, whole.GetResourceVersion() == cached.GetResourceVersion(), nil
+		}
 	case apierrors.IsNotFound(err):
 		return a.Writes.Unseen(cached, name), false, nil
+	}
+	if apierrors.IsNotFound(err) { // it was deleted after the cache had shown it
+		return nil, false, nil
 	}
 	return nil, false, fmt.Errorf("read %s: %w", k.Describe(obj), err)
 }
@@ -161,10 +177,33 @@ func (a *Applier) UpdateUnseen(ctx context.Context, d *owned.Desired, alreadyExi
 		return Result{}, err
 	}
 	result, err := a.update(ctx, d, live)
-	if err == nil && a.Clock.Since(live.GetCreationTimestamp().Time) > MaxCacheDelay {
+	if err == nil && a.Clock.Since(live.GetCreationTimestamp().Time) > MaxCacheDelay && !a.comesIntoCache(d, live, result.Object) {
 		err = &owned.NotCachedError{Kind: d.Kind.GVK.Kind, Name: client.ObjectKeyFromObject(live)}
 	}
 	return result, err
+}
+
+// comesIntoCache reports whether a write has given an object the labels without which the cache has not shown it.
+func (a *Applier) comesIntoCache(d *owned.Desired, before, after client.Object) bool {
+	if a.Cache == nil {
+		return false
+	}
+	selection := a.Cache.CacheSelection(d.Kind.GVK)
+	return !selection.Holds(before) && selection.Holds(after)
+}
+
+// requireCached returns an error if the cache would not show an object that is about to be created. Each pass would try to create it
+// again, and no change of it would trigger one.
+func (a *Applier) requireCached(d *owned.Desired) error {
+	if a.Cache == nil {
+		return nil
+	}
+	selection := a.Cache.CacheSelection(d.Kind.GVK)
+	selector, known := selection.SelectorOf(d.Object.GetNamespace())
+	if !known || selection.Holds(d.Object) { // the read that found nothing has said so if the namespace is not in the cache
+		return nil
+	}
+	return &owned.NotCachedError{Kind: d.Kind.GVK.Kind, Name: d.Key(), Selector: selector.String()}
 }
 
 // readUnseen reads an object that exists although the cache does not show it.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
+	"github.com/opblocks/opblocks/internal/hashedvalues"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/record"
 )
@@ -81,7 +82,7 @@ func (s *Set) covers(ctx context.Context, sample client.Object, gvk schema.Group
 		}
 		defer w.Release()
 	}
-	err := s.Cache.Get(ctx, name, sample.DeepCopyObject().(client.Object))
+	err := s.Cache.Get(ctx, name, sample.DeepCopyObject().(client.Object), hashedvalues.AsHashed)
 	covered := err == nil || !strings.Contains(err.Error(), "unknown namespace for the cache") // controller-runtime has no type for it
 	if !covered || client.IgnoreNotFound(err) == nil {
 		s.coverage.Store(key, covered)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/opblocks/opblocks/internal/hashedvalues"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
 	"github.com/opblocks/opblocks/internal/references"
@@ -55,7 +56,7 @@ func (r *InputReader) Get(ctx context.Context, name client.ObjectKey, obj client
 	if err != nil {
 		return err
 	}
-	err = r.Reader.Get(ctx, name, obj, options...)
+	hashed, err := r.get(ctx, name, obj, options)
 	read := owned.ReadVersion{Kind: kind, Name: name}
 	switch {
 	case err == nil:
@@ -72,6 +73,7 @@ func (r *InputReader) Get(ctx context.Context, name client.ObjectKey, obj client
 	}
 	_, metadata := obj.(*metav1.PartialObjectMetadata)
 	if metadata || ref.Cached || cachesWhole(r.Reader, obj) {
+		r.pastCache = r.pastCache || hashed
 		if err != nil {
 			if hidden := references.PastCache(ctx, r.live, kind, name); hidden != nil {
 				r.unseen(kind.Kind, hidden)
@@ -88,6 +90,15 @@ func (r *InputReader) Get(ctx context.Context, name client.ObjectKey, obj client
 		}
 	}
 	return err
+}
+
+// get reads an object. hashed reports whether the cache has hashes in place of its values, so that the whole object was read past it.
+func (r *InputReader) get(ctx context.Context, name client.ObjectKey, obj client.Object, options []client.GetOption) (hashed bool, err error) {
+	err = r.Reader.Get(ctx, name, obj, append(slices.Clip(options), hashedvalues.AsHashed)...)
+	if err != nil || !hashedvalues.IsHashed(obj) {
+		return false, err
+	}
+	return true, r.Reader.Get(ctx, name, obj, options...)
 }
 
 // List is refused: an input is told of changes of the objects that it names, and of no others.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/hashedvalues"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
 	"github.com/opblocks/opblocks/internal/owned/childindex"
@@ -99,7 +100,7 @@ func (s Pruner) list(ctx context.Context, o *owned.Owner, place int, k *owned.Ki
 
 func (s Pruner) listByClient(ctx context.Context, o *owned.Owner, place int, k *owned.Kind) ([]client.Object, error) {
 	list := NewList(s.Children[place].Sample, k.GVK, o.Client.Scheme())
-	options := []client.ListOption{client.UnsafeDisableDeepCopy}
+	options := []client.ListOption{client.UnsafeDisableDeepCopy, hashedvalues.AsHashed}
 	if !s.Known().isAnywhere(k.GVK) {
 		options = append(options, client.InNamespace(o.Namespace))
 	}
@@ -130,7 +131,7 @@ func (s Pruner) listIndexed(ctx context.Context, place int, k *owned.Kind, owner
 // typed or not as the watch that fills the index: the cache may have two informers of a kind, and the other one may be behind.
 func (s Pruner) readIndexed(ctx context.Context, kind schema.GroupKind, owner types.UID, name childindex.Name, mark *record.Mark, live client.Object) (found, gone bool, err error) {
 	before := s.childIndex.State(owner)
-	err = s.Cache.Get(ctx, name.NamespacedName, live, apply.WithoutCopy)
+	err = s.Cache.Get(ctx, name.NamespacedName, live, apply.AsCached...)
 	if client.IgnoreNotFound(err) != nil {
 		return false, false, err
 	}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	"github.com/opblocks/opblocks/internal/hashedvalues"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/servedkinds"
@@ -137,7 +138,7 @@ func (k WatchedKind) forgetFormerKind(scheme *runtime.Scheme) {
 func (k WatchedKind) forgetChildren(ctx context.Context, sample client.Object, scheme *runtime.Scheme) {
 	k.childIndex.RemoveKind(k.place)
 	list := NewList(sample, k.gvk, scheme)
-	if err := k.Cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := k.Cache.List(ctx, list, client.UnsafeDisableDeepCopy, hashedvalues.AsHashed); err != nil {
 		log.FromContext(ctx).V(1).Info("Cannot list the children of a kind that is gone", "kind", k.gvk.String(), "reason", err.Error())
 	}
 	for _, child := range ItemsOf(list) {

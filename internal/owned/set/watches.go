@@ -17,6 +17,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/opblocks/opblocks/internal/applyschema"
+	"github.com/opblocks/opblocks/internal/cacheselection"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/references"
 	"github.com/opblocks/opblocks/internal/step"
@@ -83,6 +84,7 @@ func (s Watcher) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 	}
 	s.APIReader = mgr.GetAPIReader()
 	s.Cache = mgr.GetCache()
+	s.Applier.Cache, _ = mgr.(cacheselection.Manager)
 	s.Applier.Recorder = mgr.GetEventRecorder("opblocks")
 	if err := s.Applier.Metrics.Register(ctrlmetrics.Registry); err != nil {
 		return err

@@ -46,19 +46,19 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 		return err
 	}
 	k := c.kind(gvk, formOf(obj))
-	if !k.selection.covers(key.Namespace) {
+	if _, known := k.selection.SelectorOf(key.Namespace); !known {
 		return fmt.Errorf("unable to get: %v because of unknown namespace for the cache", key) // these are controller-runtime's words
 	}
-	if k.selection.transform != nil { // it changes the object in place, and more than once
+	if k.selection.Transform != nil { // it changes the object in place, and more than once
 		opts = append(slices.Clone(opts), &client.GetOptions{UnsafeDisableDeepCopy: new(false)})
 	}
 	if err := c.readers[k.form].Get(ctx, key, obj, opts...); err != nil {
 		return err
 	}
-	if !k.selection.matches(obj) {
+	if !k.selection.Holds(obj) {
 		return apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: strings.ToLower(gvk.Kind)}, key.Name)
 	}
-	return k.selection.transformInPlace(obj)
+	return transformInPlace(obj, k.selection.Transform)
 }
 
 // List lists objects as the cache shows them. It starts to watch their kind. Field selectors need an index, as in a real
@@ -81,10 +81,10 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client
 	}
 	var found []runtime.Object
 	for _, item := range itemsOf(list) {
-		if !k.selection.matches(item) || !matches(item) {
+		if !k.selection.Holds(item) || !matches(item) {
 			continue
 		}
-		if err := k.selection.transformInPlace(item); err != nil {
+		if err := transformInPlace(item, k.selection.Transform); err != nil {
 			return err
 		}
 		found = append(found, item)

@@ -33,7 +33,7 @@ type shownObject struct {
 // show returns an object of the server as the informer shows it, nil if there is none or it is not selected. It converts a version
 // once, until it shows another version of the object, and calls the functions of the indexes with it, as a real cache does.
 func (i *informer) show(obj client.Object) (client.Object, error) {
-	if obj == nil || !i.kind.selection.matches(obj) {
+	if obj == nil || !i.kind.selection.Holds(obj) {
 		return nil, nil
 	}
 	i.mu.Lock()
@@ -42,7 +42,7 @@ func (i *informer) show(obj client.Object) (client.Object, error) {
 	if last := i.shown[key]; last.of == obj {
 		return last.object, nil
 	}
-	made, err := i.kind.form.convert(obj, &i.kind.selection)
+	made, err := i.kind.form.convert(obj, i.kind.selection.Transform)
 	if err != nil {
 		return nil, err
 	}
@@ -73,11 +73,11 @@ func formOf(obj runtime.Object) form {
 	return typed
 }
 
-// convert returns a copy of the object in this form, as the cache holds it: transformed by the selection.
-func (f form) convert(obj client.Object, s *selection) (client.Object, error) {
+// convert returns a copy of the object in this form, as the cache holds it: transformed.
+func (f form) convert(obj client.Object, transform toolscache.TransformFunc) (client.Object, error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	if f == typed || f == formOf(obj) {
-		return s.transformed(obj.DeepCopyObject().(client.Object))
+		return transformed(obj.DeepCopyObject().(client.Object), transform)
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
@@ -91,7 +91,7 @@ func (f form) convert(obj client.Object, s *selection) (client.Object, error) {
 		}
 	}
 	made.GetObjectKind().SetGroupVersionKind(gvk)
-	return s.transformed(made)
+	return transformed(made, transform)
 }
 
 // AddEventHandler registers a handler, and calls its OnAdd for each object that the cache shows.

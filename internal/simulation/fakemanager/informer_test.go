@@ -8,13 +8,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/cacheselection"
 )
 
 // As with a real informer the old object of an update is the new one of the event before, and a transformation sees each version
 // once.
 func TestInformerShowsEachVersionOnce(t *testing.T) {
 	transformed := 0
-	i := &informer{cache: &Cache{}, shown: map[client.ObjectKey]shownObject{}, kind: &kind{selection: selection{transform: func(obj any) (any, error) {
+	i := &informer{cache: &Cache{}, shown: map[client.ObjectKey]shownObject{}, kind: &kind{selection: cacheselection.Selection{Transform: func(obj any) (any, error) {
 		transformed++
 		return obj, nil
 	}}}}

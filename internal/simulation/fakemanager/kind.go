@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/opblocks/opblocks/internal/cacheselection"
 	"github.com/opblocks/opblocks/internal/memoryserver"
 )
 
@@ -32,7 +33,7 @@ type watchedKinds struct {
 type kind struct {
 	gvk       schema.GroupVersionKind
 	form      form
-	selection selection
+	selection cacheselection.Selection
 	seen      int64                 // the revision that the cache shows
 	pending   []memoryserver.Change // changes that the cache does not show yet
 	frozen    *freeze               // nil: all pending changes can be delivered at once
@@ -61,7 +62,7 @@ func (w *watchedKinds) kind(gvk schema.GroupVersionKind, f form) *kind {
 	k := w.watchFrom(gvk, f, revision)
 	if !k.asked {
 		k.asked = true
-		w.watched(gvk, k.selection.watchedNamespaces())
+		w.watched(gvk, k.selection.WatchedNamespaces())
 	}
 	return k
 }
@@ -74,7 +75,7 @@ func (w *watchedKinds) watchFrom(gvk schema.GroupVersionKind, f form, revision i
 	}
 	k := &kind{gvk: gvk, form: f, seen: revision}
 	if f != direct { // the options are of the manager's cache alone
-		k.selection = selectionOf(&w.options, gvk, w.scheme)
+		k.selection = cacheselection.Of(&w.options, gvk, w.scheme)
 	}
 	if others := w.formsOf(gvk); len(others) > 0 {
 		k.seen, k.pending, k.frozen = others[0].seen, slices.Clone(others[0].pending), others[0].frozen.clone()
@@ -118,6 +119,13 @@ func (w *watchedKinds) WatchesTwice(gvk schema.GroupVersionKind) bool {
 	return whole && part
 }
 
+// selectionOf returns which objects of a kind the cache holds.
+func (w *watchedKinds) selectionOf(gvk schema.GroupVersionKind) cacheselection.Selection {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return cacheselection.Of(&w.options, gvk, w.scheme)
+}
+
 // Hides reports whether the cache does not hold an object of a kind that it watches, because of its options.
 func (w *watchedKinds) Hides(obj client.Object) bool {
 	gvk, err := apiutil.GVKForObject(obj, w.scheme)
@@ -126,7 +134,7 @@ func (w *watchedKinds) Hides(obj client.Object) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.ContainsFunc(w.formsOf(gvk), func(k *kind) bool { return !k.selection.matches(obj) })
+	return slices.ContainsFunc(w.formsOf(gvk), func(k *kind) bool { return !k.selection.Holds(obj) })
 }
 
 // OtherVersion returns the version in which a kind is watched, if that is not the given one. Else it returns "".
@@ -201,7 +209,7 @@ func (w *watchedKinds) Restrict(options cache.Options) {
 	w.options = options
 	for _, k := range w.kinds {
 		if k.form != direct {
-			k.selection = selectionOf(&w.options, k.gvk, w.scheme)
+			k.selection = cacheselection.Of(&w.options, k.gvk, w.scheme)
 		}
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
+	"github.com/opblocks/opblocks/internal/cacheselection"
 	"github.com/opblocks/opblocks/internal/memoryserver"
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/simulation/failure"
@@ -72,6 +73,13 @@ func New(o Options) *Manager {
 
 // Cache returns the manager's cache.
 func (m *Manager) Cache() *Cache { return m.cache }
+
+var _ cacheselection.Manager = &Manager{}
+
+// CacheSelection returns which objects of a kind the cache holds.
+func (m *Manager) CacheSelection(gvk schema.GroupVersionKind) cacheselection.Selection {
+	return m.cache.selectionOf(gvk)
+}
 
 // Controllers returns the controllers that were added, in their order.
 func (m *Manager) Controllers() []*Controller { return m.controllers }

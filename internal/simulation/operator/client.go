@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"github.com/opblocks/opblocks/internal/hashedvalues"
 	"github.com/opblocks/opblocks/internal/simulation/request"
 )
 
@@ -50,15 +51,31 @@ func (c *recordingClient) Get(ctx context.Context, key client.ObjectKey, obj cli
 	if c.readsLive(obj) {
 		return apiReader{c}.Get(ctx, key, obj, opts...)
 	}
-	r := c.request("get", obj)
-	r.Object, r.Cached, r.Behind = key, true, c.process.Mgr.Cache().Behind(r.Kind, obj)
-	return c.process.read(ctx, r, func() error { return c.process.Mgr.Cache().Get(ctx, key, obj, opts...) })
+	return c.wholeReader().Get(ctx, key, obj, opts...)
 }
 
 func (c *recordingClient) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	if c.readsLive(list) {
 		return apiReader{c}.List(ctx, list, opts...)
 	}
+	return c.wholeReader().List(ctx, list, opts...)
+}
+
+// wholeReader returns a reader of the cache that reads the objects from the server which are hashed in the cache.
+func (c *recordingClient) wholeReader() client.Reader {
+	return hashedvalues.Reader{Cached: cacheReader{c}, Live: apiReader{c}}
+}
+
+// cacheReader reads from the cache. Its calls are recorded.
+type cacheReader struct{ *recordingClient }
+
+func (c cacheReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	r := c.request("get", obj)
+	r.Object, r.Cached, r.Behind = key, true, c.process.Mgr.Cache().Behind(r.Kind, obj)
+	return c.process.read(ctx, r, func() error { return c.process.Mgr.Cache().Get(ctx, key, obj, opts...) })
+}
+
+func (c cacheReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	r := c.listRequest(list, opts)
 	r.Cached, r.Behind = true, c.process.Mgr.Cache().Behind(r.Kind, list)
 	return c.process.read(ctx, r, func() error { return c.process.Mgr.Cache().List(ctx, list, opts...) })

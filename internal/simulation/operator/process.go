@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/opblocks/opblocks/internal/hashedvalues"
 	"github.com/opblocks/opblocks/internal/memoryserver"
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/simulation/bubble"
@@ -39,6 +40,7 @@ type Process struct {
 	recorder *eventRecorder
 	Mgr      *fakemanager.Manager
 	managed  bool         // the operator called Manager
+	bound    int          // see HashLargeValues; 0 without it
 	refused  atomic.Int64 // how many requests were refused after its death
 
 	Dead bool  // guarded by the run's lock
@@ -72,6 +74,12 @@ func (p *Process) Context() context.Context { return p.ctx }
 // CacheUnstructured makes the manager's client read unstructured objects from the cache too.
 func (p *Process) CacheUnstructured() { p.client.unstructured = true }
 
+// HashLargeValues makes the cache hash Secrets and ConfigMaps of more than bound bytes: see package hashedvalues.
+func (p *Process) HashLargeValues(bound int) {
+	p.bound = bound
+	p.Mgr.Cache().Restrict(hashedvalues.Options(cache.Options{}, bound))
+}
+
 // Client returns the manager's client. It reads from the cache, except unstructured objects by default.
 func (p *Process) Client() client.Client { return p.client }
 
@@ -97,6 +105,9 @@ func (p *Process) External() world.External { return p.operator.External }
 func (p *Process) Manager(options ...cache.Options) manager.Manager {
 	p.managed = true
 	for _, o := range options {
+		if p.bound > 0 {
+			o = hashedvalues.Options(o, p.bound)
+		}
 		p.Mgr.Cache().Restrict(o)
 	}
 	return p.Mgr.AsManager()

@@ -18,6 +18,10 @@ type Strings struct {
 
 const maxStrings = 4096
 
+// maxLength is the length of the longest strings that are shared. Longer ones, such as the values of a ConfigMap, are seldom equal, and what is
+// shared stays in memory after its object.
+const maxLength = 1024
+
 // Compact makes an object smaller, which nobody else may use at the same time: equal strings of all objects share their
 // memory, and so do pointers to empty structs, and equal maps of strings within the object.
 func (s *Strings) Compact(obj any) {
@@ -28,6 +32,9 @@ func (s *Strings) Compact(obj any) {
 }
 
 func (s *Strings) share(v string) string {
+	if len(v) > maxLength {
+		return v
+	}
 	if known, ok := s.known[v]; ok {
 		return known
 	}

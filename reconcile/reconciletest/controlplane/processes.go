@@ -62,17 +62,30 @@ func (p *processes) start(command supervisor.Command) (*supervisor.Process, erro
 
 // rerun kills a program and starts it again.
 func (p *processes) rerun(name string) error {
+	return p.rerunAfter(name, func() error { return nil })
+}
+
+// rerunAfter kills a program, calls a function, and starts the program again.
+func (p *processes) rerunAfter(name string, do func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.running[name]
-	if err := before.process.Kill(); err != nil {
+	if err := errors.Join(before.process.Kill(), do()); err != nil {
 		return err
 	}
 	process, err := p.launch(before.command)
-	if err != nil || name != controllerManager || !p.paused {
+	if err != nil || !slices.Contains(controllers, name) || !p.paused {
 		return err
 	}
 	return process.Suspend()
+}
+
+// startAgain starts a program that was killed.
+func (p *processes) startAgain(name string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, err := p.launch(p.running[name].command)
+	return err
 }
 
 // launch starts a program. The caller holds the lock.

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -93,6 +94,36 @@ func TestRestart(t *testing.T) {
 
 	// The controllers work after both restarts.
 	kubectl(t, cp, namespace, "create", "deployment", "web", "--image=web", "--replicas=2")
+	kubectl(t, cp, namespace, "rollout", "status", "deployment/web", "--timeout=5m")
+}
+
+// TestRestoreEtcd shows that nothing that happened after the copy is left, and that the controllers see what is there.
+func TestRestoreEtcd(t *testing.T) {
+	cp := controlplane.New(t, controlplane.WithControllers())
+	require.ErrorContains(t, cp.RestoreEtcd(t.Context()), "call SaveEtcd first")
+	namespace := controlplane.Namespace(t, cp)
+	c := newClient(t, cp)
+	named := func(name string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	}
+	kept, changed, later := named("deleted"), named("changed"), named("later")
+	require.NoError(t, errors.Join(c.Create(t.Context(), kept), c.Create(t.Context(), changed)))
+	kubectl(t, cp, namespace, "create", "deployment", "web", "--image=web", "--replicas=1")
+	kubectl(t, cp, namespace, "rollout", "status", "deployment/web", "--timeout=5m")
+	require.NoError(t, cp.SaveEtcd(t.Context()))
+
+	before := changed.ResourceVersion
+	changed.Data = map[string]string{"changed": "later"}
+	require.NoError(t, errors.Join(c.Delete(t.Context(), kept), c.Update(t.Context(), changed), c.Create(t.Context(), later)))
+	kubectl(t, cp, namespace, "scale", "deployment", "web", "--replicas=2")
+	require.NoError(t, cp.RestoreEtcd(t.Context()))
+
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(kept), kept))
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(changed), changed))
+	require.Equal(t, before, changed.ResourceVersion)
+	require.Empty(t, changed.Data)
+	require.True(t, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(later), later)))
+	kubectl(t, cp, namespace, "scale", "deployment", "web", "--replicas=3")
 	kubectl(t, cp, namespace, "rollout", "status", "deployment/web", "--timeout=5m")
 }
 

@@ -1,0 +1,87 @@
+// Package cacheselection tells which objects the cache of a manager holds, by its options.
+package cacheselection
+
+import (
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// Manager is a manager that knows the options of its cache: the one of package reconcile, and the one of an exploration.
+type Manager interface {
+	// CacheSelection returns which objects of a kind the cache holds.
+	CacheSelection(gvk schema.GroupVersionKind) Selection
+}
+
+// Selection is which objects of a kind a cache holds, and how it transforms them. The zero value is all objects, as they are.
+type Selection struct {
+	Transform toolscache.TransformFunc // nil: none
+
+	namespaces map[string]labels.Selector // nil: all
+	selector   labels.Selector            // nil: all
+}
+
+// Of returns the selection for a kind by the options.
+func Of(options *cache.Options, gvk schema.GroupVersionKind, scheme *runtime.Scheme) Selection {
+	s := Selection{selector: options.DefaultLabelSelector, Transform: options.DefaultTransform}
+	namespaces := options.DefaultNamespaces
+	for obj, of := range options.ByObject {
+		kind, err := apiutil.GVKForObject(obj, scheme)
+		if err != nil || kind != gvk {
+			continue
+		}
+		if of.Label != nil {
+			s.selector = of.Label
+		}
+		if of.Transform != nil {
+			s.Transform = of.Transform
+		}
+		if of.Namespaces != nil {
+			namespaces = of.Namespaces
+		}
+	}
+	if len(namespaces) > 0 {
+		s.namespaces = map[string]labels.Selector{}
+		for namespace := range maps.Keys(namespaces) {
+			s.namespaces[namespace] = namespaces[namespace].LabelSelector
+		}
+	}
+	return s
+}
+
+// Holds reports whether the cache holds the object.
+func (s *Selection) Holds(obj client.Object) bool {
+	selector, known := s.SelectorOf(obj.GetNamespace())
+	return known && (selector == nil || selector.Matches(labels.Set(obj.GetLabels())))
+}
+
+// SelectorOf returns which objects of a namespace the cache holds, or of those that are cluster-scoped if it is empty. nil means all. known is
+// false if it holds none of the namespace.
+func (s *Selection) SelectorOf(namespace string) (selector labels.Selector, known bool) {
+	if s.namespaces == nil || namespace == "" {
+		return s.selector, true
+	}
+	own, known := s.namespaces[namespace]
+	if !known {
+		own, known = s.namespaces[cache.AllNamespaces]
+	}
+	if own == nil {
+		own = s.selector
+	}
+	return own, known
+}
+
+// WatchedNamespaces returns the namespaces that are watched; [cache.AllNamespaces] stands for all.
+func (s *Selection) WatchedNamespaces() []string {
+	if s.namespaces == nil {
+		return []string{cache.AllNamespaces}
+	}
+	return slices.Sorted(maps.Keys(s.namespaces))
+}

@@ -1,0 +1,138 @@
+package hashedvalues
+
+import (
+	"context"
+	"maps"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// AsHashed is the option of a read that takes hashed objects as they are: of one that needs only metadata, or that restores them.
+var AsHashed asHashed
+
+type asHashed struct{}
+
+// ApplyToGet changes no other option.
+func (asHashed) ApplyToGet(*client.GetOptions) {}
+
+// ApplyToList changes no other option.
+func (asHashed) ApplyToList(*client.ListOptions) {}
+
+// Reader reads whole objects: it reads those that are hashed in the cache from the API server.
+type Reader struct {
+	Cached client.Reader
+	Live   client.Reader
+}
+
+var _ client.Reader = Reader{}
+
+// Get reads an object, whole unless the options have [AsHashed].
+func (r Reader) Get(ctx context.Context, name client.ObjectKey, obj client.Object, options ...client.GetOption) error {
+	if err := r.Cached.Get(ctx, name, obj, options...); err != nil {
+		return err
+	}
+	if !IsHashed(obj) || slices.Contains(options, client.GetOption(AsHashed)) {
+		return nil
+	}
+	return r.readWhole(ctx, obj)
+}
+
+// List lists objects, whole unless the options have [AsHashed]. Each hashed object costs a request. One that is gone since, or that has lost the
+// labels that the options ask for, is left out.
+func (r Reader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if err := r.Cached.List(ctx, list, options...); err != nil {
+		return err
+	}
+	if !mayHaveHashed(list) || slices.Contains(options, client.ListOption(AsHashed)) {
+		return nil
+	}
+	selector := (&client.ListOptions{}).ApplyOptions(options).LabelSelector
+	var found []runtime.Object
+	replaced := false
+	err := meta.EachListItem(list, func(item runtime.Object) error {
+		obj := item.(client.Object)
+		if IsHashed(obj) {
+			replaced = true
+			if err := r.readWhole(ctx, obj); err != nil {
+				return client.IgnoreNotFound(err)
+			}
+			if selector != nil && !selector.Matches(labels.Set(obj.GetLabels())) {
+				return nil
+			}
+		}
+		found = append(found, item)
+		return nil
+	})
+	if err != nil || !replaced {
+		return err
+	}
+	return meta.SetList(list, found)
+}
+
+// mayHaveHashed reports whether a list may have hashed objects.
+func mayHaveHashed(list client.ObjectList) bool {
+	switch list.(type) {
+	case *corev1.SecretList, *corev1.ConfigMapList, *unstructured.UnstructuredList:
+		return true
+	}
+	return false
+}
+
+// readWhole reads a hashed object into it. The maps of the hashed one may be the cache's.
+func (r Reader) readWhole(ctx context.Context, obj client.Object) error {
+	whole := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
+	whole.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(obj), whole); err != nil {
+		return err
+	}
+	if whole.GetUID() != obj.GetUID() { // another object of the name, which the cache does not show yet and may never show
+		return apierrors.NewNotFound(schema.GroupResource{}, obj.GetName())
+	}
+	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(whole).Elem())
+	return nil
+}
+
+// Cache is a cache whose reads return whole objects. What its informers show stays hashed.
+type Cache struct {
+	cache.Cache
+	// Live reads from the API server.
+	Live client.Reader
+}
+
+// Get is [Reader.Get].
+func (c *Cache) Get(ctx context.Context, name client.ObjectKey, obj client.Object, options ...client.GetOption) error {
+	return Reader{c.Cache, c.Live}.Get(ctx, name, obj, options...)
+}
+
+// List is [Reader.List].
+func (c *Cache) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return Reader{c.Cache, c.Live}.List(ctx, list, options...)
+}
+
+// shallowCopy returns a copy whose maps of values and annotations may be replaced.
+func shallowCopy(obj client.Object) client.Object {
+	switch obj := obj.(type) {
+	case *corev1.ConfigMap:
+		copied := *obj
+		return &copied
+	case *corev1.Secret:
+		copied := *obj
+		return &copied
+	}
+	u := obj.(*unstructured.Unstructured)
+	content := maps.Clone(u.Object)
+	if metadata, ok := content["metadata"].(map[string]any); ok {
+		content["metadata"] = maps.Clone(metadata)
+	}
+	return &unstructured.Unstructured{Object: content}
+}

@@ -1,0 +1,146 @@
+package hashedvalues
+
+import (
+	"maps"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// mark is the annotation of a hashed object. Its key is not valid, on purpose: see the package comment.
+const mark = "opblocks.dev/hashed: read this object with the manager's client, since its values are hashes in the cache"
+
+// withoutKeys is the value of the mark if the object has lost its keys, too.
+const withoutKeys = "keys"
+
+// kubectl keeps all that it has applied in this annotation, the values among it.
+const lastApplied = corev1.LastAppliedConfigAnnotation
+
+// IsHashed reports whether an object is hashed.
+func IsHashed(obj client.Object) bool {
+	_, hashed := obj.GetAnnotations()[mark]
+	return hashed
+}
+
+// hash puts a hash in place of each long value of an object, if its keys, its values and what kubectl has applied are more than bound bytes.
+// If the keys alone are more, they are dropped with the values. An object that is hashed already stays as it is.
+func hash(obj client.Object, bound int) {
+	fields := valuesOf(obj)
+	if fields == nil || IsHashed(obj) {
+		return
+	}
+	annotations := obj.GetAnnotations()
+	total, keys := len(annotations[lastApplied]), 0
+	for _, f := range fields {
+		k, v := f.size()
+		total, keys = total+k+v, keys+k
+	}
+	if total <= bound {
+		return
+	}
+	lost := ""
+	for _, f := range fields {
+		if keys > bound {
+			lost = withoutKeys
+			f.drop()
+		} else {
+			f.hash()
+		}
+	}
+	marked := maps.Clone(annotations)
+	if marked == nil {
+		marked = map[string]string{}
+	}
+	delete(marked, lastApplied)
+	marked[mark] = lost
+	obj.SetAnnotations(marked)
+}
+
+// Transform returns a function that hashes Secrets and ConfigMaps of more than bound bytes, and then calls next, unless that is nil.
+func Transform(bound int, next toolscache.TransformFunc) toolscache.TransformFunc {
+	return func(obj any) (any, error) {
+		if object, ok := obj.(client.Object); ok {
+			hash(object, bound)
+		}
+		if next == nil {
+			return obj, nil
+		}
+		return next(obj)
+	}
+}
+
+// Options returns a copy of the options of a cache in which each transform is a [Transform].
+func Options(options cache.Options, bound int) cache.Options {
+	options.DefaultTransform = Transform(bound, options.DefaultTransform)
+	options.DefaultNamespaces = withTransforms(options.DefaultNamespaces, bound)
+	options.ByObject = maps.Clone(options.ByObject)
+	for obj, of := range options.ByObject {
+		if of.Transform != nil {
+			of.Transform = Transform(bound, of.Transform)
+		}
+		of.Namespaces = withTransforms(of.Namespaces, bound)
+		options.ByObject[obj] = of
+	}
+	return options
+}
+
+func withTransforms(namespaces map[string]cache.Config, bound int) map[string]cache.Config {
+	namespaces = maps.Clone(namespaces)
+	for namespace, of := range namespaces {
+		if of.Transform != nil {
+			of.Transform = Transform(bound, of.Transform)
+			namespaces[namespace] = of
+		}
+	}
+	return namespaces
+}
+
+// Restore returns the whole object that a hashed one stands for, without a request: it has the desired values where the hashes are theirs.
+// It returns false if another value is left, such as one that has to be changed, or one of another writer. Neither object is changed.
+// An object that is not hashed is returned as it is.
+func Restore(live, desired client.Object) (whole client.Object, ok bool) {
+	if !IsHashed(live) {
+		return live, true
+	}
+	if desired, ok = inFormOf(live, desired); !ok || live.GetAnnotations()[mark] == withoutKeys {
+		return nil, false
+	}
+	if _, wanted := desired.GetAnnotations()[lastApplied]; wanted {
+		return nil, false
+	}
+	whole = shallowCopy(live)
+	fields, wanted := valuesOf(whole), valuesOf(desired)
+	if len(fields) != len(wanted) {
+		return nil, false
+	}
+	for i, f := range fields {
+		if !f.restore(wanted[i]) {
+			return nil, false
+		}
+	}
+	annotations := maps.Clone(live.GetAnnotations())
+	delete(annotations, mark)
+	if len(annotations) == 0 {
+		annotations = nil
+	}
+	whole.SetAnnotations(annotations)
+	return whole, true
+}
+
+// inFormOf returns an object in the Go type of another one.
+func inFormOf(live, obj client.Object) (client.Object, bool) {
+	if reflect.TypeOf(live) == reflect.TypeOf(obj) {
+		return obj, true
+	}
+	u, untyped := obj.(*unstructured.Unstructured)
+	if !untyped {
+		return nil, false
+	}
+	made := reflect.New(reflect.TypeOf(live).Elem()).Interface().(client.Object)
+	return made, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, made) == nil
+}

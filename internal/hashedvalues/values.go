@@ -1,0 +1,155 @@
+package hashedvalues
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// values are the values in one field of an object, by their keys.
+type values interface {
+	// size returns the bytes of the keys and of the values.
+	size() (keys, values int)
+	// hash puts a hash in place of each long value.
+	hash()
+	// drop removes all keys.
+	drop()
+	// restore puts the desired values in place of their hashes. It returns false if the hash of another value is left. The map itself is not
+	// changed: the object gets a new one.
+	restore(desired values) bool
+}
+
+// valuesOf returns the fields of an object with values, none if it is neither a Secret nor a ConfigMap.
+func valuesOf(obj client.Object) []values {
+	switch obj := obj.(type) {
+	case *corev1.ConfigMap:
+		return []values{&field[string]{texts, obj.Data, func(m map[string]string) { obj.Data = m }}, bytesOf(&obj.BinaryData)}
+	case *corev1.Secret:
+		return []values{bytesOf(&obj.Data)}
+	case *unstructured.Unstructured:
+		switch {
+		case obj.GetAPIVersion() != "v1":
+		case obj.GetKind() == "ConfigMap":
+			return []values{untyped(obj, "data", untypedTexts), untyped(obj, "binaryData", untypedBytes)}
+		case obj.GetKind() == "Secret":
+			return []values{untyped(obj, "data", untypedBytes)}
+		}
+	}
+	return nil
+}
+
+func bytesOf(m *map[string][]byte) values {
+	return &field[[]byte]{binary, *m, func(changed map[string][]byte) { *m = changed }}
+}
+
+func untyped(obj *unstructured.Unstructured, name string, f form[any]) values {
+	m, _ := obj.Object[name].(map[string]any)
+	return &field[any]{f, m, func(changed map[string]any) {
+		if changed == nil {
+			delete(obj.Object, name)
+			return
+		}
+		obj.Object[name] = changed
+	}}
+}
+
+// form is the form of the values of a field.
+type form[V any] struct {
+	length func(V) int
+	equal  func(a, b V) bool
+	hash   func(V) V
+	// hashed is the length of a hash. Values that are shorter stay as they are, so a value of this length is a hash, and nobody can give the
+	// hash of another value for a value.
+	hashed int
+}
+
+// hashLength is the length of what hashOf returns.
+const hashLength = len("sha256:") + 2*sha256.Size
+
+// hashOf returns a hash as text.
+func hashOf(value []byte) string {
+	sum := sha256.Sum256(value)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+var (
+	texts = form[string]{
+		length: func(v string) int { return len(v) },
+		equal:  func(a, b string) bool { return a == b },
+		hash:   func(v string) string { return hashOf([]byte(v)) },
+		hashed: hashLength,
+	}
+	binary = form[[]byte]{
+		length: func(v []byte) int { return len(v) },
+		equal:  bytes.Equal,
+		hash:   func(v []byte) []byte { return []byte(hashOf(v)) },
+		hashed: hashLength,
+	}
+	untypedTexts = form[any]{length: lengthOfText, equal: equalTexts, hash: func(v any) any { return hashOf([]byte(v.(string))) }, hashed: hashLength}
+	// untypedBytes are base64, and so are their hashes.
+	untypedBytes = form[any]{length: lengthOfText, equal: equalTexts, hash: func(v any) any {
+		return base64.StdEncoding.EncodeToString([]byte(hashOf([]byte(v.(string)))))
+	}, hashed: base64.StdEncoding.EncodedLen(hashLength)}
+)
+
+// lengthOfText returns the length of a text. It returns 0 for any other value, which the API server does not accept.
+func lengthOfText(v any) int {
+	text, _ := v.(string)
+	return len(text)
+}
+
+func equalTexts(a, b any) bool {
+	text, ok := a.(string)
+	other, both := b.(string)
+	return ok && both && text == other
+}
+
+// field is the values of one field.
+type field[V any] struct {
+	form[V]
+	all   map[string]V
+	store func(map[string]V)
+}
+
+func (f *field[V]) size() (keys, values int) {
+	for key, value := range f.all {
+		keys, values = keys+len(key), values+f.length(value)
+	}
+	return keys, values
+}
+
+func (f *field[V]) hash() {
+	for key, value := range f.all {
+		if f.length(value) >= f.hashed {
+			f.all[key] = f.form.hash(value)
+		}
+	}
+}
+
+func (f *field[V]) drop() {
+	f.all = nil
+	f.store(nil)
+}
+
+func (f *field[V]) restore(desired values) bool {
+	wanted := desired.(*field[V])
+	restored := maps.Clone(f.all)
+	for key, value := range f.all {
+		if f.length(value) != f.hashed {
+			continue
+		}
+		want, ok := wanted.all[key]
+		if !ok || f.length(want) < f.hashed || !f.equal(f.form.hash(want), value) {
+			return false
+		}
+		restored[key] = want
+	}
+	f.store(restored)
+	return true
+}

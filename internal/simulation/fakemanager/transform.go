@@ -1,0 +1,29 @@
+package fakemanager
+
+import (
+	"reflect"
+
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// transformed returns an object as a cache with this transform holds it. The transform may be nil. It may change the object.
+func transformed(obj client.Object, transform toolscache.TransformFunc) (client.Object, error) {
+	if transform == nil {
+		return obj, nil
+	}
+	made, err := transform(obj)
+	if err != nil {
+		return nil, err
+	}
+	return made.(client.Object), nil
+}
+
+// transformInPlace is transformed for an object that the caller of a read owns: the result is written into it.
+func transformInPlace(obj client.Object, transform toolscache.TransformFunc) error {
+	made, err := transformed(obj, transform)
+	if err == nil && made != obj {
+		reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(made).Elem())
+	}
+	return err
+}

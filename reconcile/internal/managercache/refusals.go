@@ -1,0 +1,44 @@
+package managercache
+
+import (
+	"context"
+	"sync/atomic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	toolscache "k8s.io/client-go/tools/cache"
+)
+
+// Refusals receives the first Forbidden answer of a list or watch. Make it with room for one.
+type Refusals chan error
+
+// Observe returns the lister and watcher of an informer, which reports what is refused. A watch that has worked before is retried:
+// somebody may be changing the roles.
+func (r Refusals) Observe(lw toolscache.ListerWatcher) toolscache.ListerWatcher {
+	inner := toolscache.ToListerWatcherWithContext(lw)
+	var worked atomic.Bool
+	report := func(err error) {
+		if !apierrors.IsForbidden(err) || worked.Load() {
+			return
+		}
+		select {
+		case r <- err:
+		default: // the first one is enough
+		}
+	}
+	return &toolscache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list, err := inner.ListWithContext(ctx, options)
+			report(err)
+			return list, err
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
+			w, err := inner.WatchWithContext(ctx, options)
+			report(err)
+			worked.CompareAndSwap(false, err == nil)
+			return w, err
+		},
+	}
+}
