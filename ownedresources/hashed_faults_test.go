@@ -16,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// TestHashedSurvivesEveryFault has children of which the cache has hashes alone, and an input that is read from such a child.
+// TestHashedSurvivesEveryFault has children that are hashed in the cache, and an input that is read from one of them.
 func TestHashedSurvivesEveryFault(t *testing.T) {
 	const bound = 100
 	long := strings.Repeat("x", 2*bound)

@@ -187,9 +187,9 @@ func TestSelectorLeavesOutChild(t *testing.T) {
 		unlabels bool
 		leftOut  bool
 	}{
-		"Children":        {"The builders set the labels.", cache.Options{ByObject: OnlyChildren(&Shop{}, &corev1.ConfigMap{})}, false, false},
-		"WithoutLabels":   {"This builder does not.", cache.Options{ByObject: OnlyChildren(&Shop{}, &corev1.ConfigMap{})}, true, true},
-		"OfAnotherKind":   {"Only ConfigMaps are selected.", cache.Options{ByObject: OnlyChildren(&Shop{}, &corev1.Service{})}, true, false},
+		"Children":      {"The builders set the labels.", cache.Options{ByObject: OnlyChildren(&Shop{}, &corev1.ConfigMap{})}, false, false},
+		"WithoutLabels": {"This builder does not.", cache.Options{ByObject: OnlyChildren(&Shop{}, &corev1.ConfigMap{})}, true, true},
+		"OfAnotherKind": {"Only ConfigMaps are selected.", cache.Options{ByObject: OnlyChildren(&Shop{}, &corev1.Service{})}, true, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

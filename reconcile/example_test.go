@@ -264,3 +264,18 @@ func ExampleNewManager() {
 	}
 	fmt.Println(err)
 }
+
+// A ConfigMap of 64 KiB or more stays small in the cache, and the manager's client reads it whole.
+func ExampleHashLargeValues() {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	mgr, err := reconcile.NewManager(config, ctrl.Options{Cache: reconcile.CacheOptions()}, reconcile.HashLargeValues(64<<10))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(mgr.Start(ctrl.SetupSignalHandler()))
+}

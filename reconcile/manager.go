@@ -194,9 +194,8 @@ type ManagerOption func(*ctrl.Options) error
 // 64 << 10 is a good bound. A bound that is not positive is an error of NewManager.
 //
 // The manager's client and its cache read such an object whole, with one request each. A child of package ownedresources is compared by the
-// hashes, which costs no request while it is as desired. What the cache shows as it is has hashes: the objects of events, in
-// predicates and in functions that map them to requests, and those of indexes. An annotation says so, which the API server
-// refuses if such an object is sent back. A changed value has another hash, so predicates that compare the data work.
+// hashes, which costs no request while it is as desired. Predicates, functions that map events to requests, and index functions get
+// the hashes. An annotation says so, which the API server refuses if such an object is sent back. A changed value has another hash, so predicates that compare the data work.
 func HashLargeValues(bound int) ManagerOption {
 	return func(options *ctrl.Options) error {
 		if bound <= 0 {

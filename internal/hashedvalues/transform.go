@@ -67,10 +67,32 @@ func Transform(bound int, next toolscache.TransformFunc) toolscache.TransformFun
 		if object, ok := obj.(client.Object); ok {
 			hash(object, bound)
 		}
-		if next == nil {
-			return obj, nil
+		if next != nil {
+			made, err := next(obj)
+			if err != nil {
+				return nil, err
+			}
+			obj = made
 		}
-		return next(obj)
+		shareMark(obj)
+		return obj, nil
+	}
+}
+
+// onlyMark are the annotations of all hashed objects that have no others. Nobody writes to the objects of a cache.
+var onlyMark = map[string]string{mark: ""}
+
+// shareMark saves a third of the memory that a hashed object takes, if it has no other annotations. It comes after all that writes to the object.
+func shareMark(obj any) {
+	switch obj := obj.(type) {
+	case *corev1.ConfigMap:
+		if maps.Equal(obj.Annotations, onlyMark) {
+			obj.Annotations = onlyMark
+		}
+	case *corev1.Secret:
+		if maps.Equal(obj.Annotations, onlyMark) {
+			obj.Annotations = onlyMark
+		}
 	}
 }
 

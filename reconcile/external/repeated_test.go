@@ -17,7 +17,9 @@ import (
 
 // TestRepeatedCreation has a creation whose answer was lost. Its repetition by the token creates nothing, and what is desired has changed since.
 func TestRepeatedCreation(t *testing.T) {
-	version := func(_ context.Context, _ client.Client, a *Account) (string, error) { return strconv.Itoa(a.Spec.Quota), nil }
+	version := func(_ context.Context, _ client.Client, a *Account) (string, error) {
+		return strconv.Itoa(a.Spec.Quota), nil
+	}
 	nothingDiffers := func(external.Reference, entry, entry) bool { return false }
 	for name, tc := range map[string]struct {
 		reason string
@@ -55,12 +57,12 @@ func TestRepeatedCreation(t *testing.T) {
 	}
 }
 
-// TestUnsentCreations has several keys, of which the creation of the first fails. The others were recorded before, and were not sent.
+// TestUnsentCreations has several keys. The creation of the first one fails, and the others were recorded before and are not sent.
 func TestUnsentCreations(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		err    error
-		want   []string // of the record after the first pass
+		want   []string // the keys in the record after the first pass
 	}{
 		"Throttled":  {"None of them had an effect.", external.Throttled(time.Second, errors.New("429")), nil},
 		"Refused":    {"None of them had an effect.", external.Refused("NoQuota", errors.New("403")), nil},

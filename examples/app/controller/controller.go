@@ -52,7 +52,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 	return reconcile.For(mgr, Steps()...).WithConditions(Conditions).Complete()
 }
 
-// Cache returns cache options for some namespaces, or for all if none is given. Of the kinds of an App's children only those are cached.
+// Cache returns cache options for some namespaces, or for all if none is given. Only an App's own Deployments, Services and budgets are cached.
 func Cache(namespaces ...string) cache.Options {
 	options := reconcile.CacheOptions(namespaces...)
 	options.DefaultTransform = dropUnused()

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/opblocks/opblocks/internal/cacheselection"
 	"github.com/opblocks/opblocks/internal/hashedvalues"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/feature"
@@ -48,7 +47,7 @@ type Result struct {
 // a write loop.
 type Applier struct {
 	Kinds *owned.Kinds
-	Cache cacheselection.Manager // knows what the cache holds; nil if nobody does
+	Cache Cache
 	owned.Scopes
 	Clock       clock.PassiveClock
 	Writes      *ownwrites.Writes
@@ -177,33 +176,10 @@ func (a *Applier) UpdateUnseen(ctx context.Context, d *owned.Desired, alreadyExi
 		return Result{}, err
 	}
 	result, err := a.update(ctx, d, live)
-	if err == nil && a.Clock.Since(live.GetCreationTimestamp().Time) > MaxCacheDelay && !a.comesIntoCache(d, live, result.Object) {
+	if err == nil && a.Clock.Since(live.GetCreationTimestamp().Time) > MaxCacheDelay && !a.Cache.getsIn(d, live, result.Object) {
 		err = &owned.NotCachedError{Kind: d.Kind.GVK.Kind, Name: client.ObjectKeyFromObject(live)}
 	}
 	return result, err
-}
-
-// comesIntoCache reports whether a write has given an object the labels without which the cache has not shown it.
-func (a *Applier) comesIntoCache(d *owned.Desired, before, after client.Object) bool {
-	if a.Cache == nil {
-		return false
-	}
-	selection := a.Cache.CacheSelection(d.Kind.GVK)
-	return !selection.Holds(before) && selection.Holds(after)
-}
-
-// requireCached returns an error if the cache would not show an object that is about to be created. Each pass would try to create it
-// again, and no change of it would trigger one.
-func (a *Applier) requireCached(d *owned.Desired) error {
-	if a.Cache == nil {
-		return nil
-	}
-	selection := a.Cache.CacheSelection(d.Kind.GVK)
-	selector, known := selection.SelectorOf(d.Object.GetNamespace())
-	if !known || selection.Holds(d.Object) { // the read that found nothing has said so if the namespace is not in the cache
-		return nil
-	}
-	return &owned.NotCachedError{Kind: d.Kind.GVK.Kind, Name: d.Key(), Selector: selector.String()}
 }
 
 // readUnseen reads an object that exists although the cache does not show it.

@@ -43,7 +43,7 @@ func (a *Applier) prepareCreation(ctx context.Context, d *owned.Desired) (*Creat
 			return nil, err
 		}
 	}
-	if err := errors.Join(requireOneBuilder(ctx, d), plan.CheckValues(d), a.requireCached(d)); err != nil {
+	if err := errors.Join(requireOneBuilder(ctx, d), plan.CheckValues(d), a.Cache.require(d)); err != nil {
 		return nil, err
 	}
 	if d.Binding != owned.ByReference { // the garbage collector would not delete it

@@ -141,7 +141,7 @@ func changeOf(d *owned.Desired, action preview.Action) preview.Change {
 
 // previewCreation creates an absent object by a dry run.
 func (a Previews) previewCreation(ctx context.Context, d *owned.Desired) (Previewed, error) {
-	if err := errors.Join(plan.CheckValues(d), a.requireCached(d)); err != nil {
+	if err := errors.Join(plan.CheckValues(d), a.Cache.require(d)); err != nil {
 		return Previewed{}, err
 	}
 	feature.SetGenerated(ctx, d, feature.PlanFill(d.Generate, nil))

@@ -84,7 +84,7 @@ func (s Watcher) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 	}
 	s.APIReader = mgr.GetAPIReader()
 	s.Cache = mgr.GetCache()
-	s.Applier.Cache, _ = mgr.(cacheselection.Manager)
+	s.Applier.Cache.Manager, _ = mgr.(cacheselection.Manager)
 	s.Applier.Recorder = mgr.GetEventRecorder("opblocks")
 	if err := s.Applier.Metrics.Register(ctrlmetrics.Registry); err != nil {
 		return err
