@@ -20,6 +20,7 @@ type accounts struct {
 	*cluster
 	namespace string
 	want      map[string]account
+	adopt     bool // accounts may be there whose DatabaseUsers are lost
 }
 
 type account struct {
@@ -27,7 +28,7 @@ type account struct {
 	privileges []any // on the database shop
 }
 
-func newAccounts(c *cluster) population {
+func newAccounts(c *cluster) *accounts {
 	return &accounts{cluster: c, namespace: "accounts", want: map[string]account{}}
 }
 
@@ -59,13 +60,17 @@ func (a *accounts) set(ctx context.Context, name string, w account) error {
 	}); err != nil {
 		return err
 	}
+	spec := map[string]any{
+		"user": name, "password": map[string]any{"name": name, "key": "password"},
+		"grants": []any{map[string]any{"privileges": w.privileges, "database": "shop"}},
+	}
+	if a.adopt {
+		spec["adopt"] = true
+	}
 	err := a.apply(ctx, map[string]any{
 		"apiVersion": userv1alpha1.GroupVersion.String(), "kind": "DatabaseUser",
 		"metadata": map[string]any{"namespace": a.namespace, "name": name, "labels": map[string]any{"target": "chaos"}},
-		"spec": map[string]any{
-			"user": name, "password": map[string]any{"name": name, "key": "password"},
-			"grants": []any{map[string]any{"privileges": w.privileges, "database": "shop"}},
-		},
+		"spec":     spec,
 	})
 	if err == nil {
 		a.want[name] = w
@@ -76,6 +81,31 @@ func (a *accounts) set(ctx context.Context, name string, w account) error {
 func (a *accounts) drop(ctx context.Context, name string) error {
 	delete(a.want, name)
 	return a.remove(ctx, userv1alpha1.GroupVersion.String(), "DatabaseUser", a.namespace, name)
+}
+
+// restored does what an administrator does for the accounts of DatabaseUsers that were created after the copy: it drops those that nobody wants
+// any more, and allows to take over the others.
+func (a *accounts) restored(ctx context.Context) error {
+	a.adopt = true
+	var objects userv1alpha1.DatabaseUserList
+	if err := a.list(ctx, a.namespace, &objects); err != nil {
+		return err
+	}
+	root := a.db.OpenRoot()
+	defer root.Close()
+	names, err := column(ctx, root, "SELECT User FROM mysql.user WHERE Host = '%'")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if _, wanted := a.want[name]; wanted || slices.Contains(namesOf(objects.Items), name) {
+			continue
+		}
+		if _, err := root.ExecContext(ctx, fmt.Sprintf("DROP USER '%s'@'%%'", name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // differences checks that each user can log in with the password and has the privileges, and that the only other

@@ -97,7 +97,7 @@ func restore(ctx context.Context, c *cluster, users *users, _ *rand.Rand) (strin
 	if err := c.cp.RestoreEtcd(ctx); err != nil {
 		return "", err
 	}
-	if err := users.schedules.restored(ctx, due); err != nil {
+	if err := errors.Join(users.schedules.restored(ctx, due), users.accounts.restored(ctx)); err != nil {
 		return "", err
 	}
 	for _, r := range c.replicas {

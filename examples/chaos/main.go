@@ -17,6 +17,9 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 func main() {
@@ -26,6 +29,7 @@ func main() {
 	kills := flag.Int("kills", 50, "Minimum number of processes to kill, however long that takes.")
 	keep := flag.Bool("keep", false, "Keep everything running after a failure, and print how to look at it.")
 	flag.Parse()
+	log.SetLogger(logr.Discard()) // the library of the control plane logs what nobody has to know
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, *seed, *storm, *kills, *objects, *keep)
 	interrupted := ctx.Err() != nil

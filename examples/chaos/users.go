@@ -40,13 +40,14 @@ type users struct {
 	random      *rand.Rand
 	populations []population
 	schedules   *schedules
+	accounts    *accounts
 	changes     atomic.Int64
 	created     int
 }
 
 func newUsers(c *cluster, random *rand.Rand) *users {
-	s := newSchedules(c)
-	return &users{cluster: c, random: random, schedules: s, populations: []population{newMemcacheds(c), newApps(c), newAccounts(c), newCaches(c), s}}
+	s, a := newSchedules(c), newAccounts(c)
+	return &users{cluster: c, random: random, schedules: s, accounts: a, populations: []population{newMemcacheds(c), newApps(c), a, newCaches(c), s}}
 }
 
 // arrive creates the first objects.

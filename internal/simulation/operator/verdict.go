@@ -178,8 +178,12 @@ func (v Verdict) Check(asked []verdict.Unready) (errs []error) {
 		errs = append(errs, failure.Finding{Kind: kinds.DoesNotSucceed, Cause: p.Cause, Object: p.Object, Err: errors.New(p.Text)})
 	}
 	for _, u := range judgement.Missing {
-		errs = append(errs, failure.Finding{Kind: kinds.DoesNotSucceed, Asked: true, Err: fmt.Errorf("the scenario says that %s does not become ready, for the reason %q, and that is not so at the end: "+
-			"remove it from Unready, or correct its reason", u.Object, u.Reason)})
+		what := "no step of it fails or waits then: remove it from Unready"
+		if len(u.Instead) > 0 {
+			what = fmt.Sprintf("correct the reason in Unready: it is %q", u.Instead)
+		}
+		errs = append(errs, failure.Finding{Kind: kinds.DoesNotSucceed, Asked: true, Err: fmt.Errorf("the scenario says that %s does not become ready, for the reason %q, and that is not so at the end: %s",
+			u.Object, u.Reason, what)})
 	}
 	o.Passes.verdict.lines = append(o.Passes.verdict.lines, judgement.Lines...)
 	return errs
@@ -225,8 +229,14 @@ func (v Verdict) Notes(action string) []string {
 	if failed == nil {
 		return notes
 	}
+	if v.of.Leader == nil { // no process has started
+		return notes
+	}
+	if err := v.checkPasses(); err != nil && !strings.Contains(failed.Error(), err.Error()) {
+		notes = append(notes, "It may be the reason that "+err.Error())
+	}
 	for _, p := range v.of.Passes.verdict.book.Failing() {
-		if !strings.Contains(failed.Error(), p.Message) { // it is not the failure itself
+		if !strings.Contains(failed.Error(), p.Message) || failure.IsAsked(failed) { // it is not the failure itself
 			notes = append(notes, p.Text)
 		}
 	}

@@ -26,17 +26,25 @@ type Problem struct {
 type Judgement struct {
 	Problems []Problem
 	Lines    []string  // parts that wait in the end, and have succeeded before
-	Missing  []Unready // what the scenario asks for and did not come
+	Missing  []Missing // what the scenario asks for and did not come
+}
+
+// Missing is a state that the scenario asks for and that did not come.
+type Missing struct {
+	Unready
+	Instead []string // the other reasons for which the object is not ready
 }
 
 // Judge judges all parts at the end of the run.
 func (b *Book) Judge(asked []Unready) (j Judgement) {
 	met := make([]bool, len(asked))
+	reasons := map[request.ObjectID][]string{}
 	for _, p := range b.parts {
 		wrong, wait := p.judge()
 		if !wrong && !wait {
 			continue
 		}
+		reasons[p.object.ID] = append(reasons[p.object.ID], p.reason())
 		excused := false
 		for i := range asked {
 			if asked[i].isFor(p) {
@@ -53,7 +61,7 @@ func (b *Book) Judge(asked []Unready) (j Judgement) {
 	}
 	for i := range asked {
 		if !met[i] {
-			j.Missing = append(j.Missing, asked[i])
+			j.Missing = append(j.Missing, Missing{asked[i], reasons[asked[i].Object]})
 		}
 	}
 	return j
@@ -101,12 +109,17 @@ func (p *part) problem() Problem {
 	if p.gone {
 		b.WriteString("\nOnly the deletion of the object has ended that")
 	}
-	reason := p.now.Reason
-	if p.step == "" {
-		reason, _, _ = strings.Cut(strings.TrimPrefix(p.now.Message, "in an error: "), "\n")
-	}
-	fmt.Fprintf(&b, "\nIf it is meant to end so, say it in the scenario: Unready: []reconciletest.Unready{{Object: …, Reason: %q}}", reason)
+	fmt.Fprintf(&b, "\nIf it is meant to end so, say it in the scenario: Unready: []reconciletest.Unready{{Object: …, Reason: %q}}", p.reason())
 	return Problem{Text: b.String(), Message: p.now.Message, Cause: p.subject("of a "+p.object.ID.Kind.Kind) + " " + p.words(), Object: p.object.Name}
+}
+
+// reason returns the Reason of the Unready that means this part.
+func (p *part) reason() string {
+	if p.step != "" || p.now.IsStatus {
+		return p.now.Reason
+	}
+	reason, _, _ := strings.Cut(strings.TrimPrefix(p.now.Message, "in an error: "), "\n")
+	return reason
 }
 
 // describe says how the part stands, and since when.

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,13 +91,16 @@ func TestUnready(t *testing.T) {
 	b := &Book{}
 	b.Add(passOf(Stalled))
 	b.Rest("1", func(types.UID) bool { return true })
-	for reason, u := range map[string]Unready{
-		"another reason": {Object: shop.ID, Reason: "Other"},
-		"another object": {Reason: "Why"},
+	for reason, tc := range map[string]struct {
+		asked   Unready
+		instead []string
+	}{
+		"another reason": {Unready{Object: shop.ID, Reason: "Other"}, []string{"Why"}},
+		"another object": {Unready{Reason: "Why"}, nil},
 	} {
-		j := b.Judge([]Unready{u})
-		if len(j.Problems) != 1 || len(j.Missing) != 1 {
-			t.Errorf("%s: got %d problems and %d missing, want one of each", reason, len(j.Problems), len(j.Missing))
+		j := b.Judge([]Unready{tc.asked})
+		if len(j.Problems) != 1 || len(j.Missing) != 1 || !slices.Equal(j.Missing[0].Instead, tc.instead) {
+			t.Errorf("%s: got %d problems and %+v, want one of each", reason, len(j.Problems), j.Missing)
 		}
 	}
 	if j := b.Judge([]Unready{{Object: shop.ID, Reason: "Why"}}); len(j.Problems)+len(j.Missing)+len(j.Lines) != 0 {
