@@ -38,7 +38,10 @@ func (r Refusals) Observe(lw toolscache.ListerWatcher) toolscache.ListerWatcher 
 			w, err := inner.WatchWithContext(ctx, options)
 			report(err)
 			worked.CompareAndSwap(false, err == nil)
-			return w, err
+			if err != nil {
+				return w, err
+			}
+			return newReleasedWatch(w), nil
 		},
 	}
 }
