@@ -26,8 +26,8 @@ func (w *endless) Stop()                             { close(w.results) }
 func TestWatchIsReleased(t *testing.T) {
 	released := make(chan bool, 1)
 	observed := make(Refusals, 1).Observe(&toolscache.ListWatch{
-		ListFunc: func(metav1.ListOptions) (apiruntime.Object, error) { return nil, nil },
-		WatchFunc: func(metav1.ListOptions) (apiwatch.Interface, error) {
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (apiruntime.Object, error) { return nil, nil },
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (apiwatch.Interface, error) {
 			w := &endless{results: make(chan apiwatch.Event, 1), buffer: make([]byte, 1<<20)}
 			w.results <- apiwatch.Event{Type: apiwatch.Bookmark}
 			runtime.AddCleanup(w, func(released chan bool) { released <- true }, released)
