@@ -18,7 +18,7 @@ import (
 
 // TestHashedSurvivesEveryFault has children that are hashed in the cache, and an input that is read from one of them.
 func TestHashedSurvivesEveryFault(t *testing.T) {
-	const bound = 100
+	const bound = 180 // more than the hashes of a Secret with two keys
 	long := strings.Repeat("x", 2*bound)
 	child := func() *corev1.ConfigMap { return contentConfigMap(newShop()) }
 	reconciletest.Explore(t, withShops(reconciletest.Scenario{

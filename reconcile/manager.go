@@ -98,7 +98,7 @@ var _ cacheselection.Manager = &manager{}
 
 // CacheSelection returns which objects of a kind the cache holds. The engine of package ownedresources creates no other children.
 func (m *manager) CacheSelection(gvk schema.GroupVersionKind) cacheselection.Selection {
-	return cacheselection.Of(&m.cacheOptions, gvk, m.GetScheme())
+	return cacheselection.ForKind(&m.cacheOptions, gvk, m.GetScheme())
 }
 
 // addKind adds the kind of a reconciler, which the API server has to serve when the manager starts.

@@ -55,8 +55,8 @@ var faults = []fault{
 	{"restore", 1, restore},
 }
 
-// leaseDuration is longer than the lease of a leader, which another replica takes then.
-const leaseDuration = 20 * time.Second
+// frozenTime is longer than the lease of a leader, so another replica takes the lease.
+const frozenTime = 20 * time.Second
 
 // freezeLeader suspends the leader of an operator until another replica leads, and lets it go on: it does not know yet that it does not
 // lead any more.
@@ -74,7 +74,7 @@ func freezeLeader(ctx context.Context, c *cluster, _ *users, random *rand.Rand) 
 	if err := r.process.Suspend(); err != nil {
 		return "", err
 	}
-	return "leader frozen until another replica leads", errors.Join(pause(ctx, leaseDuration), r.process.Resume())
+	return "leader frozen until another replica leads", errors.Join(pause(ctx, frozenTime), r.process.Resume())
 }
 
 // restore brings etcd back as it was some seconds before, as an administrator does with a backup: all that caches objects is stopped and started

@@ -28,8 +28,8 @@ type Selection struct {
 	selector   labels.Selector            // nil: all
 }
 
-// Of returns the selection for a kind by the options.
-func Of(options *cache.Options, gvk schema.GroupVersionKind, scheme *runtime.Scheme) Selection {
+// ForKind returns which objects of a kind a cache with these options holds.
+func ForKind(options *cache.Options, gvk schema.GroupVersionKind, scheme *runtime.Scheme) Selection {
 	s := Selection{selector: options.DefaultLabelSelector, Transform: options.DefaultTransform}
 	namespaces := options.DefaultNamespaces
 	for obj, of := range options.ByObject {

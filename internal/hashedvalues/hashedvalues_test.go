@@ -54,6 +54,14 @@ func TestMarkCannotBeForged(t *testing.T) {
 	require.NotEmpty(t, validation.IsQualifiedName(mark))
 }
 
+func TestWithoutMark(t *testing.T) {
+	require.Nil(t, WithoutMark(nil))
+	require.Nil(t, WithoutMark(onlyMark))
+	require.Contains(t, onlyMark, mark, "it is shared")
+	require.Equal(t, map[string]string{"note": "stays"}, WithoutMark(map[string]string{"note": "stays"}))
+	require.Equal(t, map[string]string{"note": "stays"}, WithoutMark(map[string]string{"note": "stays", mark: ""}))
+}
+
 func TestTransform(t *testing.T) {
 	applied := settings(map[string]string{"a": "1"})
 	applied.Annotations = map[string]string{lastApplied: long, "note": "stays"}
@@ -61,6 +69,10 @@ func TestTransform(t *testing.T) {
 	manyKeys := map[string]string{}
 	for i := range bound {
 		manyKeys[fmt.Sprint(i)] = ""
+	}
+	shortValues := map[string]string{}
+	for i := range 20 {
+		shortValues[fmt.Sprint(i)] = long[:hashLength-1]
 	}
 	tests := map[string]struct {
 		reason string
@@ -102,6 +114,11 @@ func TestTransform(t *testing.T) {
 		"Keys": {
 			reason: "Keys alone can fill the memory.",
 			obj:    settings(manyKeys),
+			want:   func(o client.Object) any { return [2]any{o.(*corev1.ConfigMap).Data == nil, o.GetAnnotations()[mark]} }, is: [2]any{true, withoutKeys},
+		},
+		"ShortValues": {
+			reason: "Many values that are shorter than a hash can do so too.",
+			obj:    settings(shortValues),
 			want:   func(o client.Object) any { return [2]any{o.(*corev1.ConfigMap).Data == nil, o.GetAnnotations()[mark]} }, is: [2]any{true, withoutKeys},
 		},
 		"LastApplied": {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// AsHashed is the option of a read that takes hashed objects as they are: of one that needs only metadata, or that restores them.
+// AsHashed is the option of a read that takes hashed objects as they are, since it needs only metadata or restores them.
 var AsHashed asHashed
 
 type asHashed struct{}
@@ -96,10 +96,21 @@ func (r Reader) readWhole(ctx context.Context, obj client.Object) error {
 		return err
 	}
 	if whole.GetUID() != obj.GetUID() { // another object of the name, which the cache does not show yet and may never show
-		return apierrors.NewNotFound(schema.GroupResource{}, obj.GetName())
+		return apierrors.NewNotFound(schema.GroupResource{Resource: resourceOf(obj)}, obj.GetName())
 	}
 	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(whole).Elem())
 	return nil
+}
+
+// resourceOf names the resource of a hashed object in an error.
+func resourceOf(obj client.Object) string {
+	switch obj.(type) {
+	case *corev1.ConfigMap:
+		return "configmaps"
+	case *corev1.Secret:
+		return "secrets"
+	}
+	return "objects"
 }
 
 // Cache is a cache whose reads return whole objects. What its informers show stays hashed.

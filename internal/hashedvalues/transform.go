@@ -21,31 +21,54 @@ const withoutKeys = "keys"
 // kubectl keeps all that it has applied in this annotation, the values among it.
 const lastApplied = corev1.LastAppliedConfigAnnotation
 
-// IsHashed reports whether an object is hashed.
-func IsHashed(obj client.Object) bool {
-	_, hashed := obj.GetAnnotations()[mark]
+// IsHashed reports whether an object is hashed. It copies nothing, since every read asks.
+func IsHashed(obj client.Object) (hashed bool) {
+	switch obj := obj.(type) {
+	case *corev1.ConfigMap:
+		_, hashed = obj.Annotations[mark]
+	case *corev1.Secret:
+		_, hashed = obj.Annotations[mark]
+	case *unstructured.Unstructured:
+		metadata, _ := obj.Object["metadata"].(map[string]any)
+		annotations, _ := metadata["annotations"].(map[string]any)
+		_, hashed = annotations[mark]
+	}
 	return hashed
 }
 
+// WithoutMark returns annotations without the mark of a hashed object, for a reader of metadata alone. The map is not changed.
+func WithoutMark(annotations map[string]string) map[string]string {
+	if _, hashed := annotations[mark]; !hashed {
+		return annotations
+	}
+	if len(annotations) == 1 {
+		return nil
+	}
+	annotations = maps.Clone(annotations)
+	delete(annotations, mark)
+	return annotations
+}
+
 // hash puts a hash in place of each long value of an object, if its keys, its values and what kubectl has applied are more than bound bytes.
-// If the keys alone are more, they are dropped with the values. An object that is hashed already stays as it is.
+// If it would still be larger with the hashes, because it has many keys, the keys are dropped with the values. An object that is hashed already
+// stays as it is.
 func hash(obj client.Object, bound int) {
 	fields := valuesOf(obj)
 	if fields == nil || IsHashed(obj) {
 		return
 	}
 	annotations := obj.GetAnnotations()
-	total, keys := len(annotations[lastApplied]), 0
+	whole, small := len(annotations[lastApplied]), 0
 	for _, f := range fields {
-		k, v := f.size()
-		total, keys = total+k+v, keys+k
+		w, s := f.size()
+		whole, small = whole+w, small+s
 	}
-	if total <= bound {
+	if whole <= bound {
 		return
 	}
 	lost := ""
 	for _, f := range fields {
-		if keys > bound {
+		if small > bound {
 			lost = withoutKeys
 			f.drop()
 		} else {
@@ -79,10 +102,10 @@ func Transform(bound int, next toolscache.TransformFunc) toolscache.TransformFun
 	}
 }
 
-// onlyMark are the annotations of all hashed objects that have no others. Nobody writes to the objects of a cache.
+// onlyMark are the annotations of each hashed object that has no other ones. Nobody writes to the objects of a cache.
 var onlyMark = map[string]string{mark: ""}
 
-// shareMark saves a third of the memory that a hashed object takes, if it has no other annotations. It comes after all that writes to the object.
+// shareMark gives an object that has only the mark the map that all of them share. It comes after all that writes to the object.
 func shareMark(obj any) {
 	switch obj := obj.(type) {
 	case *corev1.ConfigMap:
@@ -145,12 +168,7 @@ func Restore(live, desired client.Object) (whole client.Object, ok bool) {
 			return nil, false
 		}
 	}
-	annotations := maps.Clone(live.GetAnnotations())
-	delete(annotations, mark)
-	if len(annotations) == 0 {
-		annotations = nil
-	}
-	whole.SetAnnotations(annotations)
+	whole.SetAnnotations(WithoutMark(live.GetAnnotations()))
 	return whole, true
 }
 

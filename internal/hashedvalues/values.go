@@ -14,8 +14,8 @@ import (
 
 // values are the values in one field of an object, by their keys.
 type values interface {
-	// size returns the bytes of the keys and of the values.
-	size() (keys, values int)
+	// size returns the bytes of the keys and the values, and the bytes with hashes in place of the long values.
+	size() (whole, small int)
 	// hash puts a hash in place of each long value.
 	hash()
 	// drop removes all keys.
@@ -117,11 +117,12 @@ type field[V any] struct {
 	store func(map[string]V)
 }
 
-func (f *field[V]) size() (keys, values int) {
+func (f *field[V]) size() (whole, small int) {
 	for key, value := range f.all {
-		keys, values = keys+len(key), values+f.length(value)
+		length := f.length(value)
+		whole, small = whole+len(key)+length, small+len(key)+min(length, f.hashed)
 	}
-	return keys, values
+	return whole, small
 }
 
 func (f *field[V]) hash() {

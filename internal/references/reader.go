@@ -104,6 +104,7 @@ func (r *Reader) listMetadata(ctx context.Context, into *metav1.PartialObjectMet
 
 func copyMetadata(whole client.Object, into *metav1.PartialObjectMetadata, gvk schema.GroupVersionKind) {
 	meta.AsPartialObjectMetadata(whole).DeepCopyInto(into)
+	into.Annotations = hashedvalues.WithoutMark(into.Annotations)
 	into.SetGroupVersionKind(gvk)
 }
 

@@ -158,10 +158,12 @@ func watchHeap(b *testing.B) (stop func() uint64) {
 	var most uint64
 	done.Go(func() {
 		heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+		look := time.NewTicker(time.Millisecond)
+		defer look.Stop()
 		for ctx.Err() == nil {
 			metrics.Read(heap)
 			most = max(most, heap[0].Value.Uint64())
-			time.Sleep(time.Millisecond)
+			<-look.C
 		}
 	})
 	return func() uint64 {

@@ -75,7 +75,7 @@ func (w *watchedKinds) watchFrom(gvk schema.GroupVersionKind, f form, revision i
 	}
 	k := &kind{gvk: gvk, form: f, seen: revision}
 	if f != direct { // the options are of the manager's cache alone
-		k.selection = cacheselection.Of(&w.options, gvk, w.scheme)
+		k.selection = cacheselection.ForKind(&w.options, gvk, w.scheme)
 	}
 	if others := w.formsOf(gvk); len(others) > 0 {
 		k.seen, k.pending, k.frozen = others[0].seen, slices.Clone(others[0].pending), others[0].frozen.clone()
@@ -123,7 +123,7 @@ func (w *watchedKinds) WatchesTwice(gvk schema.GroupVersionKind) bool {
 func (w *watchedKinds) selectionOf(gvk schema.GroupVersionKind) cacheselection.Selection {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return cacheselection.Of(&w.options, gvk, w.scheme)
+	return cacheselection.ForKind(&w.options, gvk, w.scheme)
 }
 
 // Hides reports whether the cache does not hold an object of a kind that it watches, because of its options.
@@ -209,7 +209,7 @@ func (w *watchedKinds) Restrict(options cache.Options) {
 	w.options = options
 	for _, k := range w.kinds {
 		if k.form != direct {
-			k.selection = cacheselection.Of(&w.options, k.gvk, w.scheme)
+			k.selection = cacheselection.ForKind(&w.options, k.gvk, w.scheme)
 		}
 	}
 }

@@ -183,7 +183,7 @@ func (v Verdict) Check(asked []verdict.Unready) (errs []error) {
 			what = fmt.Sprintf("correct the reason in Unready: it is %q", u.Instead)
 		}
 		errs = append(errs, failure.Finding{Kind: kinds.DoesNotSucceed, Asked: true, Err: fmt.Errorf("the scenario says that %s does not become ready, for the reason %q, and that is not so at the end: %s",
-			u.Object, u.Reason, what)})
+			u.Asked.Object, u.Asked.Reason, what)})
 	}
 	o.Passes.verdict.lines = append(o.Passes.verdict.lines, judgement.Lines...)
 	return errs

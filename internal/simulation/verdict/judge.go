@@ -31,7 +31,7 @@ type Judgement struct {
 
 // Missing is a state that the scenario asks for and that did not come.
 type Missing struct {
-	Unready
+	Asked   Unready
 	Instead []string // the other reasons for which the object is not ready
 }
 

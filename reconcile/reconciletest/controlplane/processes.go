@@ -70,7 +70,10 @@ func (p *processes) rerunAfter(name string, do func() error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.running[name]
-	if err := errors.Join(before.process.Kill(), do()); err != nil {
+	if err := before.process.Kill(); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
 		return err
 	}
 	process, err := p.launch(before.command)
