@@ -193,7 +193,7 @@ type ManagerOption func(*ctrl.Options) error
 // fills its memory otherwise. The cache holds a hash in place of each value of an object whose keys and values are more than bound bytes;
 // 64 << 10 is a good bound. A bound that is not positive is an error of NewManager.
 //
-// The manager's client and its cache read such an object whole, with one request each. A child of package ownedresources is compared by the
+// The manager's client and its cache read such an object whole, with one request each, for which the operator needs the permission to get it. A child of package ownedresources is compared by the
 // hashes, which costs no request while it is as desired. Predicates, functions that map events to requests, and index functions get
 // the hashes. An annotation says so, which the API server refuses if such an object is sent back. A changed value has another hash, so predicates that compare the data work.
 func HashLargeValues(bound int) ManagerOption {
