@@ -100,6 +100,7 @@ var rules = []rule{
 	{pkg: "internal/serviceaccount", helpsTests: true, reason: "requests the token of a ServiceAccount in any cluster"},
 	{pkg: "internal/requests", helpsTests: true, reason: "counts at the transport, for any client"},
 	{pkg: "internal/exportedapi", reason: "a program: compares the exported API with that of the last release"},
+	{pkg: "internal/runtests", reason: "a program: runs the tests of all modules"},
 	{pkg: "internal/release", reason: "a program: checks the files before a tag is pushed"},
 
 	// Packages that users import.

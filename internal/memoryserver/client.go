@@ -74,7 +74,7 @@ func (c *liveClient) List(ctx context.Context, list client.ObjectList, options .
 	if err != nil {
 		return err
 	}
-	return fill(list, found, revision, false)
+	return fill(list, found, revision)
 }
 
 func (c *liveClient) Create(ctx context.Context, obj client.Object, options ...client.CreateOption) error {

@@ -60,17 +60,21 @@ func (s *store) list(k *kind.Kind, as reflect.Type, sel selection, revision int6
 	return found, nil
 }
 
-// fill writes copies of objects into a list. With keepKind, items of Go types keep their apiVersion and kind, as in a
-// list from a cache.
-func fill(list client.ObjectList, objects []client.Object, revision int64, keepKind bool) error {
+// fill writes copies of objects into a list of a client, whose items of Go types have neither apiVersion nor kind.
+func fill(list client.ObjectList, objects []client.Object, revision int64) error {
 	items := make([]runtime.Object, len(objects))
 	for i, object := range objects {
 		item := object.DeepCopyObject().(client.Object)
-		if !keepKind && !isUntyped(item) {
+		if !isUntyped(item) {
 			item.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 		}
 		items[i] = item
 	}
+	return setItems(list, items, revision)
+}
+
+// setItems makes a list complete.
+func setItems(list client.ObjectList, items []runtime.Object, revision int64) error {
 	if err := meta.SetList(list, items); err != nil {
 		return err
 	}

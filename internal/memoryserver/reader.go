@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,17 +17,24 @@ import (
 
 // Reader returns a reader of the past. It calls at before each read and reads the kind as it was at that revision, so a
 // reader can fall behind and catch up. It returns objects as a controller-runtime cache does, with apiVersion and kind. Those that
-// it gets without a copy share memory with each other, and not with the server.
-func (s *Server) Reader(at func(schema.GroupVersionKind) int64) client.Reader {
-	return &pastReader{server: s, at: at, shared: map[sharedKey]sharedObject{}}
+// it returns without a copy share memory with each other, and not with the server.
+//
+// hold makes from an object what the reader has of it, such as less of its fields, and nil if the reader does not have it. It may change the
+// object. It is called once for each version that is read. If hold is nil, the reader has all objects as they are.
+func (s *Server) Reader(at func(schema.GroupVersionKind) int64, hold func(schema.GroupVersionKind, client.Object) (client.Object, error)) client.Reader {
+	if hold == nil {
+		hold = func(_ schema.GroupVersionKind, obj client.Object) (client.Object, error) { return obj, nil }
+	}
+	return &pastReader{server: s, at: at, hold: hold, shared: map[sharedKey]sharedObject{}}
 }
 
 type pastReader struct {
 	server *Server
 	at     func(schema.GroupVersionKind) int64
+	hold   func(schema.GroupVersionKind, client.Object) (client.Object, error)
 
 	mu     sync.Mutex
-	shared map[sharedKey]sharedObject // what the last read without a copy returned
+	shared map[sharedKey]sharedObject // what the reader last had of each object
 }
 
 type sharedKey struct {
@@ -36,7 +44,7 @@ type sharedKey struct {
 }
 
 // sharedObject is an object as reads without a copy return it.
-type sharedObject struct{ of, object client.Object } // on the server; the reader's copy
+type sharedObject struct{ of, object client.Object } // on the server; what the reader has of it, nil for nothing
 
 func (r *pastReader) Get(ctx context.Context, key client.ObjectKey, out client.Object, options ...client.GetOption) error {
 	if err := ctx.Err(); err != nil {
@@ -54,26 +62,33 @@ func (r *pastReader) Get(ctx context.Context, key client.ObjectKey, out client.O
 	if err != nil {
 		return err
 	}
-	if ptr.Deref((&client.GetOptions{}).ApplyOptions(options).UnsafeDisableDeepCopy, false) {
-		found = r.share(sharedKey{k, client.ObjectKeyFromObject(found), reflect.TypeOf(out)}, found)
-	} else {
-		found = found.DeepCopyObject().(client.Object)
+	held, err := r.share(k, found)
+	switch {
+	case err != nil:
+		return err
+	case held == nil:
+		return notFound(k, key)
+	case !ptr.Deref((&client.GetOptions{}).ApplyOptions(options).UnsafeDisableDeepCopy, false):
+		held = held.DeepCopyObject().(client.Object)
 	}
-	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(found).Elem())
+	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(held).Elem())
 	return nil
 }
 
-// share returns the reader's copy of an object. An operator may change it by mistake. Neither the server may see that, nor those that
-// follow it.
-func (r *pastReader) share(id sharedKey, found client.Object) client.Object {
+// share returns what the reader has of an object, nil for nothing. An operator may change it by mistake. Neither the server may see that, nor
+// those that follow it.
+func (r *pastReader) share(k *kind.Kind, found client.Object) (client.Object, error) {
+	id := sharedKey{k, client.ObjectKeyFromObject(found), reflect.TypeOf(found)}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if last := r.shared[id]; last.of == found {
-		return last.object
+	if last, known := r.shared[id]; known && last.of == found {
+		return last.object, nil
 	}
-	made := sharedObject{found, found.DeepCopyObject().(client.Object)}
-	r.shared[id] = made
-	return made.object
+	held, err := r.hold(k.GVK, found.DeepCopyObject().(client.Object))
+	if err == nil {
+		r.shared[id] = sharedObject{found, held}
+	}
+	return held, err
 }
 
 func (r *pastReader) find(k *kind.Kind, key client.ObjectKey, as reflect.Type) (client.Object, error) {
@@ -85,8 +100,12 @@ func (r *pastReader) find(k *kind.Kind, key client.ObjectKey, as reflect.Type) (
 			return v.view(k, as)
 		}
 	}
-	// A cache does not know the resource's name: its error has the kind instead.
-	return nil, apierrors.NewNotFound(schema.GroupResource{Group: k.GVK.Group, Resource: k.GVK.Kind}, key.Name)
+	return nil, notFound(k, key)
+}
+
+// notFound returns the error of a cache, which does not know the resource's name. It has the kind instead.
+func notFound(k *kind.Kind, key client.ObjectKey) error {
+	return apierrors.NewNotFound(schema.GroupResource{Group: k.GVK.Group, Resource: k.GVK.Kind}, key.Name)
 }
 
 func (r *pastReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
@@ -97,7 +116,8 @@ func (r *pastReader) List(ctx context.Context, list client.ObjectList, options .
 	if err != nil {
 		return err
 	}
-	sel, err := newSelection(k, (&client.ListOptions{}).ApplyOptions(options))
+	all := (&client.ListOptions{}).ApplyOptions(options)
+	sel, err := newSelection(k, all)
 	if err != nil {
 		return err
 	}
@@ -108,5 +128,19 @@ func (r *pastReader) List(ctx context.Context, list client.ObjectList, options .
 	if err != nil {
 		return err
 	}
-	return fill(list, found, revision, true)
+	var items []runtime.Object
+	for _, object := range found {
+		held, err := r.share(k, object)
+		if err != nil {
+			return err
+		}
+		if held == nil {
+			continue
+		}
+		if !ptr.Deref(all.UnsafeDisableDeepCopy, false) {
+			held = held.DeepCopyObject().(client.Object)
+		}
+		items = append(items, held)
+	}
+	return setItems(list, items, revision)
 }

@@ -213,6 +213,20 @@ func (s *Server) Changes(since int64) []Change {
 	return changes
 }
 
+// Changed reports whether an object of one of the kinds was written after a revision.
+func (s *Server) Changed(since int64, kinds map[schema.GroupVersionKind]struct{}) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := min(max(since-firstRevision, 0), int64(len(s.store.history)))
+	return slices.ContainsFunc(s.store.history[from:], func(c *change) bool {
+		if c == nil {
+			return false // skipped by Advance
+		}
+		_, asked := kinds[c.kind.GVK]
+		return asked
+	})
+}
+
 // Advance skips revisions and generated names up to the given revision. It does nothing if the server has passed it already.
 // The next write then has the same resource version, however many writes came before, and so has the next generated name.
 // Runs can then be compared although objects contain resource versions or names of others.

@@ -19,6 +19,7 @@ type Exploration struct {
 	Survived map[kinds.Fault]int      // runs with one fault that were survived
 	Missed   int                      // runs in which a fault did not happen, since the operator did something else before
 	Singles  int                      // possible runs with one fault
+	Repeated int                      // crashes that are not among them, since another one leaves the same for the next process
 	Done     int                      // runs with one fault that were done
 	Pairs    int                      // possible runs with two faults
 	Tried    int                      // runs with two faults that were survived

@@ -36,6 +36,7 @@ type Options struct {
 // Explore runs the scenario without faults, and then with each single fault at each point of that run, and with pairs
 // of faults if the options say so. The scenario and the options must be valid.
 func Explore(t *testing.T, s *run.Scenario, o Options) *Exploration {
+	defer collectLess()()
 	limited := *s
 	limited.Deadline = o.Deadline
 	e := &explorer{t: t, scenario: &limited, options: o, found: &Exploration{
@@ -250,6 +251,7 @@ func (e *explorer) add(r *result.Result) {
 	e.found.Runs++
 	e.addResult(r)
 	if len(r.Faults) == 1 && e.options.Depth > 1 {
+		plan.MarkRepeatedCrashes(r.Points, e.isTried)
 		e.singles = append(e.singles, plan.NewSingle(r.Faults[0], r.Points, e.kindsAt))
 	}
 }
@@ -259,11 +261,13 @@ func (e *explorer) add(r *result.Result) {
 func (e *explorer) singleFaults() [][]plan.Fault {
 	var faults []plan.Fault
 	points := e.refs.Points()
+	plan.MarkRepeatedCrashes(points, e.isTried)
 	for i := range points {
 		p := &points[i]
 		for _, kind := range e.kindsAt(p) {
 			faults = append(faults, plan.Fault{Kind: kind, At: p.Name, Nth: p.Nth})
 		}
+		e.found.Repeated += len(p.Repeated())
 	}
 	e.found.Singles = len(faults)
 	faults = plan.Shuffled(faults, e.options.Seed)
@@ -280,8 +284,11 @@ func (e *explorer) singleFaults() [][]plan.Fault {
 
 // kindsAt returns the kinds of faults to try at a point.
 func (e *explorer) kindsAt(p *plan.Point) []kinds.Fault {
-	return slices.DeleteFunc(p.Faults(), func(kind kinds.Fault) bool { return slices.Contains(e.options.Skip, kind) })
+	return slices.DeleteFunc(p.Faults(), func(kind kinds.Fault) bool { return !e.isTried(kind) })
 }
+
+// isTried reports whether the options do not leave out a kind.
+func (e *explorer) isTried(kind kinds.Fault) bool { return !slices.Contains(e.options.Skip, kind) }
 
 // pairs returns all pairs of a first fault and a second one at a later point, or a sample of them if there are more than
 // the limit.

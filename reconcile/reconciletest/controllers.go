@@ -57,8 +57,9 @@ type SimulatedController struct {
 	// For is an object of the kind that the controller works for, such as &batchv1.Job{}. The default controller of the kind
 	// does not run. nil: the controller runs in addition to the default ones.
 	For client.Object
-	// Step takes one step. It writes nothing if there is nothing to do. It must do the same in every run. nil: nothing is
-	// simulated for the kind.
+	// Step takes one step. It writes nothing if there is nothing to do. It must do the same in every run, and depend on nothing but what it
+	// reads, the clock and what is outside of the cluster: a step that has changed nothing is repeated when one of these has changed. nil: nothing
+	// is simulated for the kind.
 	Step func(ctx context.Context, c client.Client) error
 }
 

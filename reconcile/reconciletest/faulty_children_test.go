@@ -443,7 +443,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: kinds.CrashBefore,
+		fault: kinds.CrashAfter,
 		says:  []string{"update Shop/status default/web #1", "it runs Job default/web again 1 time, without faults 0 times"},
 	},
 	"SuspendedJobRunAgain": {
@@ -473,7 +473,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: kinds.CrashBefore,
+		fault: kinds.CrashAfter,
 		says:  []string{"update Shop/status default/web #1", "it runs Job default/web again 1 time, without faults 0 times"},
 	},
 	"UpdateWithoutAVersion": {
@@ -570,7 +570,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop(func(s *Shop) { s.Spec.Motto = "open" })), changeMotto)
 		},
-		fault: kinds.CrashBefore,
+		fault: kinds.CrashAfter,
 		says:  []string{"update Shop/status default/web #1", "it deletes ConfigMap default/web-* of Shop web 1 time, without faults 0 times"},
 	},
 	"RestartNotRecorded": {

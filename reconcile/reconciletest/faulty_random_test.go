@@ -55,7 +55,7 @@ var faultyRandom = map[string]faulty{
 		fault: kinds.CrashAfter,
 		says: []string{
 			"external: Servers.<random 1>.Motto: nothing without faults, \"red\" here",
-			"12 runs: external Servers.<random N>.Motto is not empty here", "or a package variable): external: Servers.*",
+			"11 runs: external Servers.<random N>.Motto is not empty here", "or a package variable): external: Servers.*",
 		},
 	},
 }

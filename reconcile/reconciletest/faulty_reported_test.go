@@ -167,7 +167,7 @@ var faultyReported = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), changeMotto)
 		},
-		fault: kinds.CrashBefore,
+		fault: kinds.CrashAfter,
 		says:  []string{"ConfigMap default/web #1", "ConfigMap default/web: present without faults, absent here"},
 	},
 	"AnnotationFilteredOut": {

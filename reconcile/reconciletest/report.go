@@ -19,6 +19,7 @@ type Report struct {
 	Skipped  []FaultKind       // kinds that were left out by [SkipFaults]
 	Missed   int               // runs in which a fault did not happen, since the operator did something else before
 	Singles  int               // possible runs with one fault
+	Repeated int               // crashes that are not among them, since another one leaves the same: one before a write, and one after the write before it
 	Pairs    int               // possible runs with two faults; 0 unless [Depth] is 2
 	Tried    int               // runs with two faults that were survived
 	Seed     uint64            // the seed of the sample, see [Limit], [LimitPairs] and [Budget]; 0 without a sample
@@ -77,7 +78,7 @@ func (r *Report) add(x *simulation.Exploration) {
 		r.Silenced += n
 	}
 	r.failedRun, r.soundRun = x.Timelines()
-	r.Singles, r.Late, r.done = x.Singles, x.Late, x.Done
+	r.Singles, r.Repeated, r.Late, r.done = x.Singles, x.Repeated, x.Late, x.Done
 	maps.Copy(r.Survived, x.Survived)
 	for i := range x.Failures {
 		f := &x.Failures[i]
@@ -151,6 +152,9 @@ func (r *Report) survived() string {
 	}
 	if r.Seed > 0 {
 		line += fmt.Sprintf(" (seed %d)", r.Seed)
+	}
+	if r.Repeated > 0 {
+		line += fmt.Sprintf("; %s not tried, since another one leaves the same", text.Plural(r.Repeated, "crash fault"))
 	}
 	line += r.leftOut()
 	if r.Missed > 0 {

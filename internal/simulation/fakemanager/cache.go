@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,7 +33,11 @@ func newCache(o *Options) *Cache {
 		context:      o.Context, mapper: o.Client.RESTMapper(), readers: map[form]client.Reader{},
 	}
 	for _, f := range forms {
-		c.readers[f] = o.Server.Reader(func(gvk schema.GroupVersionKind) int64 { return c.kind(gvk, f).seen })
+		c.readers[f] = o.Server.Reader(
+			func(gvk schema.GroupVersionKind) int64 { return c.kind(gvk, f).seen },
+			func(gvk schema.GroupVersionKind, obj client.Object) (client.Object, error) {
+				return c.kind(gvk, f).hold(obj)
+			})
 	}
 	return c
 }
@@ -49,16 +52,7 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 	if _, known := k.selection.SelectorOf(key.Namespace); !known {
 		return fmt.Errorf("unable to get: %v because of unknown namespace for the cache", key) // these are controller-runtime's words
 	}
-	if k.selection.Transform != nil { // it changes the object in place, and more than once
-		opts = append(slices.Clone(opts), &client.GetOptions{UnsafeDisableDeepCopy: new(false)})
-	}
-	if err := c.readers[k.form].Get(ctx, key, obj, opts...); err != nil {
-		return err
-	}
-	if !k.selection.Holds(obj) {
-		return apierrors.NewNotFound(schema.GroupResource{Group: gvk.Group, Resource: strings.ToLower(gvk.Kind)}, key.Name)
-	}
-	return transformInPlace(obj, k.selection.Transform)
+	return c.readers[k.form].Get(ctx, key, obj, opts...)
 }
 
 // List lists objects as the cache shows them. It starts to watch their kind. Field selectors need an index, as in a real
@@ -76,18 +70,15 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client
 	if err != nil {
 		return err
 	}
-	if err := c.readers[k.form].List(ctx, list, &client.ListOptions{Namespace: options.Namespace, LabelSelector: options.LabelSelector}); err != nil {
+	options.FieldSelector = nil
+	if err := c.readers[k.form].List(ctx, list, &options); err != nil {
 		return err
 	}
 	var found []runtime.Object
 	for _, item := range itemsOf(list) {
-		if !k.selection.Holds(item) || !matches(item) {
-			continue
+		if matches(item) {
+			found = append(found, item)
 		}
-		if err := transformInPlace(item, k.selection.Transform); err != nil {
-			return err
-		}
-		found = append(found, item)
 	}
 	return meta.SetList(list, found)
 }

@@ -48,6 +48,14 @@ type kindKey struct {
 	form form
 }
 
+// hold returns an object as the cache holds it, nil if it does not. It may change the object.
+func (k *kind) hold(obj client.Object) (client.Object, error) {
+	if !k.selection.Holds(obj) {
+		return nil, nil
+	}
+	return transformed(obj, k.selection.Transform)
+}
+
 // forms are all forms, in the order in which their informers get a change.
 var forms = [...]form{typed, untyped, metadata, direct}
 

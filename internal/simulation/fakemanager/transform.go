@@ -1,8 +1,6 @@
 package fakemanager
 
 import (
-	"reflect"
-
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -17,13 +15,4 @@ func transformed(obj client.Object, transform toolscache.TransformFunc) (client.
 		return nil, err
 	}
 	return made.(client.Object), nil
-}
-
-// transformInPlace is transformed for an object that the caller of a read owns: the result is written into it.
-func transformInPlace(obj client.Object, transform toolscache.TransformFunc) error {
-	made, err := transformed(obj, transform)
-	if err == nil && made != obj {
-		reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(made).Elem())
-	}
-	return err
 }

@@ -35,7 +35,7 @@ func (c *call) watch() (*http.Response, error) {
 	w := &watcher{
 		call: c, selected: selected, metadata: wantsMetadata(c.request), wake: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
-	w.reader = c.Server.Reader(func(schema.GroupVersionKind) int64 { return w.at })
+	w.reader = c.Server.Reader(func(schema.GroupVersionKind) int64 { return w.at }, nil)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	initial := isTrue(query, "sendInitialEvents")

@@ -56,6 +56,7 @@ func (p *Process) send(ctx context.Context, c *request.Call, do func(lost bool) 
 	c.Owned = to.Counter.Created[request.ObjectID{Kind: c.Kind, Name: c.Object}]
 	o := &outgoing{operator: to, process: p, call: c, do: do}
 	o.reachAPI(ctx)
+	c.Before = to.moment()
 	to.record(p, c)
 	o.noteObject()
 	if o.isInOutage() {
@@ -131,8 +132,16 @@ var handlers = map[kinds.Fault]func(o *outgoing) error{
 // carryOut performs the request.
 func (o *outgoing) carryOut(lost bool) error {
 	err := o.operator.CarryOut(o.call, lost, o.do)
+	o.call.After = o.operator.moment()
 	o.failIfForeign()
 	return err
+}
+
+// moment returns what decides how the run goes on. The caller holds the lock.
+func (o *Operator) moment() request.Moment {
+	now := o.Moment()
+	now.Actions = o.Actions.Begun()
+	return now
 }
 
 // answer records the answer that the operator gets, and returns it.

@@ -23,6 +23,8 @@ type Point struct {
 	Added     bool // the change is a creation
 	Action    int  // how many actions of the user have begun before the change
 	Recreated bool // set by MarkRecreations
+
+	repeated []kinds.Fault // crashes that leave what another one leaves; set by MarkRepeatedCrashes
 }
 
 // Faults returns the kinds of faults that can be injected at the point.
@@ -47,6 +49,41 @@ func MarkRecreations(points []Point) {
 		p.Recreated = next > 0 && points[i+next].Action == p.Action+1
 	}
 }
+
+// MarkRepeatedCrashes notes crashes that need not be tried, since an earlier one leaves the same for the next process: a crash after one write
+// and a crash before the next one, or before and after a write that changes nothing. tried reports whether a kind is tried at all.
+func MarkRepeatedCrashes(points []Point, tried func(kinds.Fault) bool) {
+	type crash struct {
+		moment   request.Moment
+		downtime bool
+	}
+	known := map[crash]bool{}
+	for i := range points {
+		p := &points[i]
+		if p.Call == nil || p.Call.After.Time.IsZero() || !p.Call.IsWrite() || p.Call.DryRun {
+			continue
+		}
+		for _, c := range []struct {
+			kind   kinds.Fault
+			leaves crash
+		}{
+			{kinds.CrashBefore, crash{p.Call.Before, false}},
+			{kinds.CrashAfter, crash{p.Call.After, false}},
+			{kinds.CrashDowntime, crash{p.Call.After, true}},
+		} {
+			switch {
+			case !tried(c.kind):
+			case known[c.leaves]:
+				p.repeated = append(p.repeated, c.kind)
+			default:
+				known[c.leaves] = true
+			}
+		}
+	}
+}
+
+// Repeated returns the kinds of crashes that need not be tried at the point, since another one leaves the same.
+func (p *Point) Repeated() []kinds.Fault { return p.repeated }
 
 // Plan holds the faults to inject in a run, and the points that the run has reached. The run's lock guards it.
 type Plan struct {

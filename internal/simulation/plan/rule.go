@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/internal/simulation/request"
 )
@@ -138,6 +140,8 @@ func (f *Rule) AppliesTo(p *Point) bool {
 		return f.batches
 	case p.Call != nil && p.Call.DryRun:
 		return false // it changes nothing
+	case slices.Contains(p.repeated, f.Kind):
+		return false // it is tried elsewhere
 	case p.Call == nil:
 		return f.Requests == nil && !f.deletions && !f.batches && p.Watched &&
 			(p.Twice || !f.needsTwo) && (p.Recreated || !f.needsRecreation)

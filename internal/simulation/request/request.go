@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -97,8 +98,21 @@ type Call struct {
 
 	HasPast bool // it reads an API whose answer would be another one if it showed what was there before the last write
 
+	Before, After Moment // the moments around the request, in a run in which it is carried out; else After is the zero value
+
 	DryRun bool // it asks the API server to change nothing
 	Past   bool // the process began with an old cache, which has not caught up yet
+}
+
+// Moment is what decides how a run goes on, beside the operator's process. If two moments of a run are equal, nothing has happened between them
+// but reads.
+type Moment struct {
+	Revision int64 // of the API server
+	Time     time.Time
+	Calls    int  // how many calls have gone outside of the cluster
+	Steps    int  // how often what is there has changed by itself
+	Actions  int  // how many actions of the user have begun
+	Probe    bool // the check runs that the operator rests
 }
 
 // IndentedBody returns the body of a write, for a reader. It returns "" for a Secret.

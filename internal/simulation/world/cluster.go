@@ -1,7 +1,6 @@
 package world
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/opblocks/opblocks/internal/simulation/failure"
@@ -16,8 +15,11 @@ func (w *World) StepCluster() bool {
 	parts := w.Others.Parts()
 	w.Mu.Unlock()
 	moved := w.stepExternal()
-	for _, reconcile := range w.Controllers {
-		if err := failure.Recover("it", func() error { return reconcile(context.Background(), w.User) }); err != nil {
+	for _, c := range w.controllers {
+		w.Mu.Lock()
+		now := w.Moment()
+		w.Mu.Unlock()
+		if err := failure.Recover("it", func() error { return c.step(now) }); err != nil {
 			w.Fail(fmt.Errorf("a simulated controller: %w", err))
 		}
 	}

@@ -51,6 +51,7 @@ func (w *World) CarryOut(c *request.Call, lost bool, do func(lost bool) error) e
 // carryOutExternal carries out an effect or a query. The caller holds the lock. It is released while do runs, since do
 // is the test author's code and may wait.
 func (w *World) carryOutExternal(c *request.Call, lost bool, do func(lost bool) error) error {
+	w.externalCalls++
 	before := w.ExternalState()
 	err := func() error {
 		w.Mu.Unlock()

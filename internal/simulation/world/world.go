@@ -1,5 +1,5 @@
 // Package world is what is around the operator in a run. A [World] has the API server, the log of the requests, the trace and
-// the plan of the faults. history.go has the objects that exist, cluster.go lets the rest of the cluster work, count.go counts
+// the plan of the faults. history.go has the objects that exist, cluster.go lets the rest of the cluster work, controller.go has one simulated controller of it, count.go counts
 // what the operator did, secrets.go looks for values of Secrets where they must not appear, otherwriter.go is the other
 // writer of the operator's objects, and apis.go has the APIs outside of the cluster.
 package world
@@ -35,6 +35,8 @@ type World struct {
 	Trace  *trace.Trace
 	Rights *request.Rights
 
+	controllers []*controller // the simulated controllers
+
 	Mu            sync.Mutex // guards what follows
 	Plan          plan.Plan
 	History       History
@@ -48,6 +50,7 @@ type World struct {
 	beatsUntil    int64                  // the revision up to which lastChange has looked
 	RealTime      string                 // what the operator has made from a time of the real clock; "": nothing
 	externalSteps int                    // how often what is outside of the cluster has changed by itself
+	externalCalls int                    // how many calls have gone there
 	APIs          APIs
 }
 
@@ -78,6 +81,9 @@ func New(o Options) *World {
 		random:   rand.NewChaCha8(o.Seed),
 	}
 	w.Others.World = w
+	for _, reconcile := range o.Controllers {
+		w.controllers = append(w.controllers, newController(w, reconcile))
+	}
 	return w
 }
 
@@ -135,6 +141,11 @@ func (w *World) Version() Version {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
 	return Version{w.lastChange(), w.Counter.Effects, w.externalSteps}
+}
+
+// Moment returns what decides how the run goes on, without what the user has done. The caller holds the lock.
+func (w *World) Moment() request.Moment {
+	return request.Moment{Revision: w.Server.Revision(), Time: time.Now(), Calls: w.externalCalls, Steps: w.externalSteps, Probe: w.Probing}
 }
 
 // NoteSilenced is silence for a caller that does not hold the lock.

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ticksPerSecond is the unit of the times in /proc, which is the same on all architectures: see proc_pid_stat(5), and USER_HZ in the kernel.
+const ticksPerSecond = 100
+
+// processTimes measures the processor time of the programs of tests from /proc, since the command go keeps what it knows of them. Where there is
+// no /proc it knows nothing.
+type processTimes struct {
+	proc string // the folder
+
+	mu    sync.Mutex
+	ticks map[string]int // user time by the folder of the package
+}
+
+func newProcessTimes() *processTimes { return &processTimes{proc: "/proc", ticks: map[string]int{}} }
+
+// of returns the user time of a package's tests, and of all programs that they started, as far as it was sampled.
+func (t *processTimes) of(folder string) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return time.Duration(t.ticks[folder]) * time.Second / ticksPerSecond
+}
+
+// process is a line of /proc.
+type process struct {
+	parent int
+	ticks  int // user time of the process and of its children that it has waited for
+}
+
+// sample looks at all processes.
+func (t *processTimes) sample() {
+	stats, _ := filepath.Glob(filepath.Join(t.proc, "[0-9]*", "stat"))
+	processes, children := map[int]process{}, map[int][]int{}
+	for _, stat := range stats {
+		text, err := os.ReadFile(stat) //nolint:gosec // a file of /proc
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(stat)))
+		if p, ok := parseStat(string(text)); err == nil && ok {
+			processes[pid] = p
+			children[p.parent] = append(children[p.parent], pid)
+		}
+	}
+	var total func(pid int) int
+	total = func(pid int) int {
+		sum := processes[pid].ticks
+		for _, child := range children[pid] {
+			sum += total(child)
+		}
+		return sum
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for pid := range processes {
+		folder := filepath.Join(t.proc, strconv.Itoa(pid))
+		program, _ := os.Readlink(filepath.Join(folder, "exe"))
+		if working, err := os.Readlink(filepath.Join(folder, "cwd")); err == nil && strings.HasSuffix(program, ".test") {
+			t.ticks[working] = max(t.ticks[working], total(pid))
+		}
+	}
+}
+
+// parseStat parses a file stat of /proc. The second field is the name of the program in parentheses, which may contain anything.
+func parseStat(text string) (process, bool) {
+	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
+	if len(fields) < 14 {
+		return process{}, false
+	}
+	parent, err1 := strconv.Atoi(fields[1])
+	own, err2 := strconv.Atoi(fields[11])
+	waited, err3 := strconv.Atoi(fields[13])
+	return process{parent, own + waited}, err1 == nil && err2 == nil && err3 == nil
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// runner runs `go test`.
+type runner struct {
+	race     bool          // only the packages that share memory, under the race detector
+	timeout  time.Duration // of the tests of one package
+	out, log io.Writer
+}
+
+// test runs the tests of the checkout. The error is errFailed if tests fail; they have been printed then.
+func (r *runner) test(ctx context.Context, root string) error {
+	modules, err := modulesIn(root)
+	if err != nil {
+		return err
+	}
+	if r.race {
+		modules = thatShareMemory(modules)
+		fmt.Fprintf(r.log, "opblocks: these packages start goroutines or use package sync:\n%s", namesOf(modules))
+	}
+	t := newTracker(modules, r.out, r.log)
+	defer t.watch()()
+	for _, m := range modules {
+		if err := r.testModule(ctx, m, t); err != nil {
+			return err
+		}
+	}
+	return t.finish()
+}
+
+// testModule runs the tests of a module, and lets the tracker follow them. It returns an error if they could not be run, or were interrupted.
+func (r *runner) testModule(ctx context.Context, m *module, t *tracker) error {
+	// More packages than processors run at once, since most of them wait for a server. `go vet` is a part of `make lint`.
+	args := []string{"test", "-json", "-vet=off", "-ldflags=-s -w", "-parallel=6", fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+1), fmt.Sprintf("-timeout=%s", r.timeout)}
+	if r.race {
+		args = append(args, "-race")
+	}
+	for _, p := range m.packages {
+		args = append(args, p.ImportPath)
+	}
+	command := m.command(args...)
+	command.Stderr = r.log
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that it can be ended with all its children
+	events, err := command.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := command.Start(); err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { _ = syscall.Kill(-command.Process.Pid, syscall.SIGTERM) })()
+	unread := t.follow(events)
+	err = command.Wait()
+	if ctx.Err() != nil {
+		return errors.New("interrupted; nothing is left running")
+	}
+	if failed, is := errors.AsType[*exec.ExitError](err); is && failed.ExitCode() == 1 {
+		err = nil // tests failed
+	}
+	return errors.Join(unread, err)
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestEveryTestFile checks that make test runs every test file of the repository: none is in a module of its own that is forgotten, none is
+// left out by its name or by a build constraint.
+func TestEveryTestFile(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	modules, err := modulesIn(root)
+	require.NoError(t, err)
+	run := map[string]bool{}
+	for _, m := range modules {
+		for _, p := range m.packages {
+			for _, name := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
+				run[filepath.Join(p.Dir, name)] = true
+			}
+		}
+	}
+	require.NoError(t, eachTestFile(root, func(file string) {
+		assert.True(t, run[file], "make test leaves out %s", file)
+	}))
+	assert.NotEmpty(t, run)
+}
+
+// checkout writes a workspace of a module with some test functions, each in a package of its own, and a module outside of the workspace.
+func checkout(t *testing.T, tests map[string]string) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	write := func(name, text string) {
+		path := filepath.Join(root, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+	write("go.work", "go 1.26.0\n\nuse .\n")
+	write("go.mod", "module example.com/shop\n\ngo 1.26.0\n")
+	write("hack/outside/go.mod", "module example.com/outside\n\ngo 1.26.0\n")
+	write("hack/outside/outside_test.go", "package outside\n\nimport \"testing\"\n\nfunc TestOutside(*testing.T) {}\n")
+	write("testdata/left_test.go", "package left\n")
+	for name, body := range tests {
+		write(name+"/shop_test.go", "package "+name+"\n\nimport (\n\t\"fmt\"\n\t\"os\"\n\t\"testing\"\n\t\"time\"\n)\n\nvar _, _, _ = fmt.Sprint, os.Getpid, time.Now\n\n"+body)
+	}
+	t.Setenv("GOWORK", filepath.Join(root, "go.work"))
+	t.Setenv("GOFLAGS", "-count=1")
+	return root
+}
+
+func TestRunner(t *testing.T) {
+	tests := map[string]struct {
+		reason  string
+		tests   map[string]string
+		want    error
+		printed []string // regular expressions
+		silent  []string // texts that are not printed
+	}{
+		"Passes": {
+			reason:  "what passes is a line; every module is tested",
+			tests:   map[string]string{"cart": "func TestCart(t *testing.T) { fmt.Println(\"noise\") }\n"},
+			printed: []string{`(?m)^ok +\texample.com/shop/cart\t`, `(?m)^ok +\texample.com/outside\t`, `tested 2 packages in \d+ s, 0 of them without a change since the last time; these took most:`, `(?m)^ +\d\.\d s .* example.com/shop/cart$`},
+			silent:  []string{"noise", "failed"},
+		},
+		"Fails": {
+			reason: "the output of what fails is printed, and its name once more at the end",
+			tests: map[string]string{
+				"cart": "func TestCart(t *testing.T) { t.Error(\"the cart is empty\") }\nfunc TestOther(t *testing.T) { t.Log(\"noise\") }\n",
+				"till": "func TestTill(t *testing.T) {}\n",
+			},
+			want:    errFailed,
+			printed: []string{"shop_test.go:12: the cart is empty", `(?m)^ok +\texample.com/shop/till\t`, `(?m)^opblocks: failed: example.com/shop/cart TestCart$`},
+			silent:  []string{"noise"},
+		},
+		"DoesNotCompile": {
+			reason: "the compiler's message is printed, and the other packages are tested",
+			tests:  map[string]string{"cart": "func TestCart(t *testing.T) { t.Missing() }\n", "till": "func TestTill(t *testing.T) {}\n"},
+			want:   errFailed, printed: []string{"t.Missing undefined", `(?m)^ok +\texample.com/shop/till\t`, "opblocks: failed: example.com/shop/cart"},
+		},
+		"Hangs": {
+			reason:  "the test is named, and its goroutines are printed",
+			tests:   map[string]string{"cart": "func TestCart(t *testing.T) { waitForEver() }\nfunc waitForEver() { select {} }\n"},
+			want:    errFailed,
+			printed: []string{"panic: test timed out after 2s", `running tests:\s+TestCart`, `shop/cart.waitForEver\(`, "opblocks: failed: example.com/shop/cart"},
+		},
+		"FullDisk": {
+			reason: "it is said what to do",
+			tests:  map[string]string{"cart": "func TestCart(t *testing.T) { t.Error(\"write x: no space left on device\") }\n"},
+			want:   errFailed, printed: []string{"opblocks: the disk is full: see df"},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			root := checkout(t, tc.tests)
+			out, log := &bytes.Buffer{}, &bytes.Buffer{}
+			err := (&runner{timeout: 2 * time.Second, out: out, log: log}).test(t.Context(), root)
+			assert.Equal(t, tc.want, err, tc.reason)
+			printed := out.String() + log.String()
+			for _, want := range tc.printed {
+				assert.Regexp(t, want, printed, tc.reason)
+			}
+			for _, silent := range tc.silent {
+				assert.NotContains(t, printed, silent, tc.reason)
+			}
+		})
+	}
+}
+
+// TestInterrupted interrupts the runner while a test runs that never ends.
+func TestInterrupted(t *testing.T) {
+	begun := filepath.Join(t.TempDir(), "begun")
+	require.NoError(t, syscall.Mkfifo(begun, 0o600))
+	root := checkout(t, map[string]string{"cart": "func TestCart(t *testing.T) {\n\tif err := os.WriteFile(\"" + begun + "\", fmt.Appendln(nil, os.Getpid()), 0o600); err != nil {\n\t\tt.Fatal(err)\n\t}\n\tselect {}\n}\n"})
+	ctx, interrupt := context.WithCancel(t.Context())
+	testing := make(chan string, 1)
+	go func() {
+		pid, err := os.ReadFile(begun) // returns when the test has written
+		assert.NoError(t, err)
+		interrupt()
+		testing <- strings.TrimSpace(string(pid))
+	}()
+	out := &bytes.Buffer{}
+	err := (&runner{timeout: time.Minute, out: out, log: t.Output()}).test(ctx, root)
+	require.EqualError(t, err, "interrupted; nothing is left running", out)
+	pid := <-testing
+	require.Eventually(t, func() bool {
+		stat, err := os.ReadFile("/proc/" + pid + "/stat")
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	}, 10*time.Second, time.Millisecond, "the test still runs")
+}
+
+func TestSharesMemory(t *testing.T) {
+	tests := map[string]struct {
+		code string
+		want bool
+	}{
+		"Goroutine": {"func f() { go f() }", true},
+		"Sync":      {"import _ \"sync\"", true},
+		"Atomic":    {"import _ \"sync/atomic\"", true},
+		"Neither":   {"import _ \"context\"\n\nfunc f() { defer f() }", false},
+		"Wrong":     {"func {", true},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(folder, "a.go"), []byte("package a\n\n"+tc.code+"\n"), 0o600))
+			p := &testedPackage{Dir: folder, GoFiles: []string{"a.go"}}
+			assert.Equal(t, tc.want, p.sharesMemory())
+		})
+	}
+}
+
+// TestProcessTimes samples a folder that looks like /proc.
+func TestProcessTimes(t *testing.T) {
+	proc := t.TempDir()
+	for pid, stat := range map[string]string{
+		"10": "10 (cart.test) S 1 10 10 0 -1 0 0 0 0 0 200 9 30 9 20 0 1 0 0",
+		"11": "11 (a (b) c) S 10 10 10 0 -1 0 0 0 0 0 100 9 0 9 20 0 1 0 0",
+		"12": "12 (other) S 1 10 10 0 -1 0 0 0 0 0 700 9 0 9 20 0 1 0 0",
+	} {
+		require.NoError(t, os.Mkdir(filepath.Join(proc, pid), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(proc, pid, "stat"), []byte(stat), 0o600))
+	}
+	require.NoError(t, os.Symlink("/tmp/cart.test", filepath.Join(proc, "10", "exe")))
+	require.NoError(t, os.Symlink("/shop/cart", filepath.Join(proc, "10", "cwd")))
+	times := newProcessTimes()
+	times.proc = proc
+	times.sample()
+	assert.Equal(t, 3300*time.Millisecond, times.of("/shop/cart"), "the program, what it has waited for, and what it has started")
+	assert.Zero(t, times.of("/shop/other"))
+}

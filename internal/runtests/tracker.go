@@ -1,0 +1,219 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// tracker follows the tests of all packages.
+type tracker struct {
+	out, log io.Writer
+	begun    time.Time
+	total    int
+	times    *processTimes
+
+	mu      sync.Mutex // guards what follows
+	running map[string]*testRun
+	ended   []*testRun
+	full    bool // the disk
+}
+
+// testRun is the run of one package's tests.
+type testRun struct {
+	tested *testedPackage
+	begun  time.Time
+	wall   time.Duration
+	user   time.Duration // processor time of the tests and of all that they started; 0: not known
+	failed []string      // the names of the tests
+	broken bool          // the package failed
+	cached bool
+
+	output map[string]*strings.Builder // of the package, "", and of its tests that have not passed
+	order  []string                    // their names
+}
+
+// event is what `go test -json` prints.
+type event struct {
+	Action, Package, Test, Output string
+	ImportPath                    string // of a package that is built
+	Elapsed                       float64
+}
+
+func newTracker(modules []*module, out, log io.Writer) *tracker {
+	t := &tracker{out: out, log: log, begun: time.Now(), running: map[string]*testRun{}, times: newProcessTimes()}
+	for _, m := range modules {
+		t.total += len(m.packages)
+		for _, p := range m.packages {
+			t.running[p.ImportPath] = &testRun{tested: p, output: map[string]*strings.Builder{}}
+		}
+	}
+	return t
+}
+
+// watch prints how far the tests are every 15 seconds, and measures processor time, until stop is called.
+func (t *tracker) watch() (stop func()) {
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		sample, beat := time.NewTicker(200*time.Millisecond), time.NewTicker(15*time.Second)
+		defer sample.Stop()
+		defer beat.Stop()
+		for {
+			select {
+			case <-sample.C:
+				t.times.sample()
+			case <-beat.C:
+				fmt.Fprintln(t.log, t.progress(time.Now()))
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { close(done); <-stopped }
+}
+
+// progress says how far the tests are, and which packages have been tested for longest.
+func (t *tracker) progress(now time.Time) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := fmt.Sprintf("opblocks: testing, %d s: %d of %d packages", int(now.Sub(t.begun).Seconds()), len(t.ended), t.total)
+	begun := slices.DeleteFunc(slices.Collect(maps.Values(t.running)), func(r *testRun) bool { return now.Sub(r.begun) < 15*time.Second || r.begun.IsZero() })
+	slices.SortFunc(begun, func(a, b *testRun) int { return a.begun.Compare(b.begun) })
+	for i, r := range begun {
+		text += fmt.Sprintf("%s %s for %d s", []string{";", ","}[min(i, 1)], r.tested.name(), int(now.Sub(r.begun).Seconds()))
+	}
+	return text
+}
+
+// follow reads the events until the command ends.
+func (t *tracker) follow(events io.Reader) error {
+	for decoder := json.NewDecoder(events); ; {
+		var e event
+		switch err := decoder.Decode(&e); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			_, _ = io.Copy(io.Discard, events) // so that the command can end
+			return fmt.Errorf("the output of go test: %w", err)
+		}
+		t.note(&e)
+	}
+}
+
+func (t *tracker) note(e *event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.full = t.full || strings.Contains(e.Output, "no space left on device")
+	r := t.running[e.Package]
+	if r == nil { // it is built, or has ended
+		fmt.Fprint(t.out, e.Output)
+		return
+	}
+	switch {
+	case e.Action == "start":
+		r.begun = time.Now()
+	case e.Action == "output":
+		r.add(e.Test, e.Output)
+	case e.Test != "":
+		r.testEnded(e)
+	case e.Action == "pass" || e.Action == "fail" || e.Action == "skip":
+		r.wall, r.broken = time.Duration(e.Elapsed*float64(time.Second)), e.Action == "fail"
+		r.user = t.times.of(r.tested.Dir)
+		delete(t.running, e.Package)
+		t.ended = append(t.ended, r)
+		r.print(t.out)
+	}
+}
+
+func (r *testRun) add(test, output string) {
+	if r.output[test] == nil {
+		r.output[test] = &strings.Builder{}
+		r.order = append(r.order, test)
+	}
+	r.output[test].WriteString(output)
+	r.cached = r.cached || test == "" && strings.HasSuffix(output, "\t(cached)\n")
+}
+
+func (r *testRun) testEnded(e *event) {
+	switch e.Action {
+	case "pass", "skip":
+		delete(r.output, e.Test) // nobody reads it
+	case "fail":
+		r.failed = append(r.failed, e.Test)
+	}
+}
+
+// print prints the last line of a package, such as "ok" with its time. If it has failed, all output of tests that have not passed comes before.
+func (r *testRun) print(out io.Writer) {
+	own := r.output[""]
+	if own == nil {
+		own = &strings.Builder{}
+	}
+	if !r.broken {
+		lines := strings.SplitAfter(strings.TrimSuffix(own.String(), "\n"), "\n")
+		fmt.Fprintln(out, lines[len(lines)-1])
+		return
+	}
+	for _, test := range r.order {
+		if output := r.output[test]; output != nil && test != "" {
+			fmt.Fprint(out, output)
+		}
+	}
+	fmt.Fprint(out, own)
+}
+
+// finish prints which packages took most, and what failed.
+func (t *tracker) finish() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fmt.Fprint(t.log, t.slowest(10))
+	failed := false
+	for _, r := range t.ended {
+		if r.broken {
+			failed = true
+			fmt.Fprintf(t.log, "opblocks: failed: %s %s\n", r.tested.name(), strings.Join(r.failed, " "))
+		}
+	}
+	for name := range t.running {
+		failed = true
+		fmt.Fprintf(t.log, "opblocks: not tested: %s\n", name)
+	}
+	if t.full {
+		fmt.Fprintln(t.log, "opblocks: the disk is full: see df; `go clean -cache` removes what was compiled")
+	}
+	if failed {
+		return errFailed
+	}
+	return nil
+}
+
+// slowest returns a table of the packages that took most.
+func (t *tracker) slowest(n int) string {
+	ran := slices.DeleteFunc(slices.Clone(t.ended), func(r *testRun) bool { return r.cached })
+	slices.SortFunc(ran, func(a, b *testRun) int {
+		return cmp.Or(cmp.Compare(b.wall, a.wall), cmp.Compare(a.tested.ImportPath, b.tested.ImportPath))
+	})
+	text := &strings.Builder{}
+	fmt.Fprintf(text, "opblocks: tested %d packages in %d s, %d of them without a change since the last time", len(t.ended), int(time.Since(t.begun).Seconds()), len(t.ended)-len(ran))
+	if len(ran) > 0 {
+		fmt.Fprint(text, "; these took most:\n    wall       user\n")
+	} else {
+		fmt.Fprintln(text)
+	}
+	for _, r := range ran[:min(n, len(ran))] {
+		user := "     ?  "
+		if r.user > 0 {
+			user = fmt.Sprintf("%6.1f s", r.user.Seconds())
+		}
+		fmt.Fprintf(text, "%6.1f s   %s   %s\n", r.wall.Seconds(), user, r.tested.name())
+	}
+	return text.String()
+}
