@@ -18,17 +18,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	utilversion "k8s.io/apimachinery/pkg/util/version"
 )
 
 // TestCopies copies each example by the built program, with the library of the checkout, and checks that its own targets accept the copy.
-// What the tests of a copy show is shown in the repository, and for one example by [TestGettingStarted].
+// What the tests of a copy show is shown in the repository, and for one example by [TestGettingStarted]. The copies require what the workspace
+// of the repository has, so that little is compiled for them.
 func TestCopies(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "new")
 	runCommand(t, ".", []string{"GOWORK=" + filepath.Join(root, "go.work")}, "go", "build", "-buildvcs=false", "-o", program, ".")
 	for example, flags := range map[string]map[string]string{
 		"app":          {"kind": "Order", "group": "shop.example.com", "version": "v1beta1"},
-		"cache":        {"kind": "Queue", "controller-runtime": "v0.24"},
-		"databaseuser": {"kind": "MailAccount", "version": "v1", "controller-runtime": "v0.24"},
+		"cache":        {"kind": "Queue"},
+		"databaseuser": {"kind": "MailAccount", "version": "v1"},
 		"eru":          {"kind": "Policy"},
 	} {
 		t.Run(example, func(t *testing.T) {
@@ -37,21 +39,33 @@ func TestCopies(t *testing.T) {
 			flags["from"], flags["skip-tidy"] = example, "false"
 			runCommand(t, ".", nil, program, arguments(copied, flags)...)
 			assertRenamed(t, copied, example)
-			if flags["controller-runtime"] != "" {
-				assertOldest(t, copied)
-			}
 			runCommand(t, copied, nil, "go", "list", "-test", "-export", "./...") // compiles the tests too, and links nothing
 			assertGenerated(t, copied)
 		})
 	}
 }
 
-// assertOldest asserts that a copy requires controller-runtime and Kubernetes' modules in the versions of the library.
-func assertOldest(t *testing.T, folder string) {
-	t.Helper()
-	library, copied := versionsIn(t, root), versionsIn(t, folder)
+// TestOldest checks that a copy for the oldest controller-runtime requires that and Kubernetes' modules in the versions of the library. That the
+// examples compile with them is a part of make compatibility.
+func TestOldest(t *testing.T) {
+	folder := t.TempDir()
+	code, output := executeIn(t.Context(), t, folder, map[string]string{"from": "databaseuser", "controller-runtime": "v0.24", "skip-tidy": "false"})
+	require.Zero(t, code, output)
+	library, copied := versionsIn(t, root), versionsIn(t, filepath.Join(folder, "shop"))
 	for _, module := range []string{controllerRuntime, "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go"} {
 		assert.Equal(t, library[module], copied[module], module)
+	}
+}
+
+// TestVersions checks that a copy shares what is compiled with the repository: the generator of the copies requires nothing newer than the
+// examples do. If it does, raise these versions in examples, bench, hack/k8s and hack/monitoring.
+func TestVersions(t *testing.T) {
+	generator, examples := versionsIn(t, filepath.Join(root, "hack", "generate")), versionsIn(t, filepath.Join(root, "examples"))
+	for module, version := range examples {
+		if newer, shared := generator[module]; shared {
+			older := utilversion.MustParseSemantic(version).LessThan(utilversion.MustParseSemantic(newer))
+			assert.False(t, older, "%s: the generator requires %s, and the examples %s", module, newer, version)
+		}
 	}
 }
 

@@ -79,8 +79,8 @@ func release(t *testing.T) *released {
 	flags = regexp.MustCompile(`-count=\S+`).ReplaceAllString(flags, "")
 	r.environment = []string{
 		"GOPROXY=file://" + filepath.ToSlash(proxy) + "," + others, "GONOSUMDB=" + libraryPath + "," + libraryPath + "/*",
-		// With -modcacherw it can be removed. The page's make lint runs go vet.
-		"GOFLAGS=" + strings.TrimSpace(flags+" -modcacherw -vet=off"),
+		// With -modcacherw it can be removed. The page's make lint runs go vet. With the timeout of make test, what has passed once is not run again.
+		"GOFLAGS=" + strings.TrimSpace(flags+" -modcacherw -vet=off -timeout=30m"),
 	}
 	t.Cleanup(func() {
 		for _, module := range []string{libraryPath, modulePath} {
