@@ -14,9 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var auditFolder string
-
-func auditLog() string { return filepath.Join(auditFolder, "audit.log") }
+func auditLog() string { return filepath.Join(scratch, "audit.log") }
 
 // auditPolicy makes the API server log the requests of ServiceAccounts. A watch is logged when it begins.
 const auditPolicy = `apiVersion: audit.k8s.io/v1

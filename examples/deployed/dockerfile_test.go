@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -16,6 +17,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,6 +37,7 @@ type dockerfile struct {
 	context string // folder that COPY copies from
 	ignored func(path string) bool
 	args    map[string]string // values of the build arguments
+	global  map[string]string // the arguments before the first FROM
 	stages  []*stage
 }
 
@@ -52,27 +55,71 @@ func buildImage(t *testing.T, example string, args map[string]string) *image {
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	require.NoError(t, err)
 	file := filepath.Join(root, "examples", example, "Dockerfile")
-	d := &dockerfile{context: root, ignored: readIgnored(t, file+".dockerignore"), args: args}
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	global := map[string]string{} // the arguments before the first FROM
-	for _, line := range instructions(string(text)) {
-		instruction, rest, _ := strings.Cut(line, " ")
-		rest = strings.TrimSpace(rest)
-		switch {
-		case instruction == "ARG" && len(d.stages) == 0:
-			d.argument(global, rest, nil)
-		case instruction == "FROM":
-			d.from(t, os.Expand(rest, func(name string) string { return global[name] }))
-		default:
-			require.NotEmpty(t, d.stages, "%s comes before FROM", instruction)
-			d.run(t, instruction, rest, global)
-		}
+	lines := instructions(string(text))
+	own := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "go build") })
+	require.Positive(t, own, "it builds nothing")
+	d := &dockerfile{context: root, ignored: readIgnored(t, file+".dockerignore"), args: args, global: map[string]string{}}
+	d.share(t, lines[:own])
+	d.compile(t, lines[own])
+	for _, line := range lines[own+1:] {
+		d.carryOut(t, line)
 	}
 	last := d.stages[len(d.stages)-1]
 	require.Contains(t, d.stages[0].env, "CGO_ENABLED=0", "the base image has no C library")
 	copyLibraries(t, last.path(last.entrypoint[0]), last.root)
 	return &last.image
+}
+
+// layers has what instructions have done that images have in common, by these instructions. As in docker's cache they are carried out once,
+// and the library is compiled once for all examples.
+var layers = struct {
+	sync.Mutex
+	of map[string]*dockerfile
+}{of: map[string]*dockerfile{}}
+
+// share carries out instructions that other images may begin with, unless another image has done it.
+func (d *dockerfile) share(t *testing.T, lines []string) {
+	t.Helper()
+	layers.Lock()
+	defer layers.Unlock()
+	key := strings.Join(lines, "\n")
+	if layers.of[key] == nil {
+		shared := *d
+		for _, line := range lines {
+			shared.carryOut(t, line)
+		}
+		layers.of[key] = &shared
+	}
+	d.global = maps.Clone(layers.of[key].global)
+	for _, s := range layers.of[key].stages {
+		d.stages = append(d.stages, &stage{image{s.root, slices.Clone(s.env), s.user, s.entrypoint}, s.name, s.workdir, maps.Clone(s.args)})
+	}
+}
+
+// compile carries out an instruction that compiles, for one image at a time, so that the next one finds the packages that they share.
+func (d *dockerfile) compile(t *testing.T, line string) {
+	t.Helper()
+	layers.Lock()
+	defer layers.Unlock()
+	d.carryOut(t, line)
+}
+
+// carryOut carries out one instruction.
+func (d *dockerfile) carryOut(t *testing.T, line string) {
+	t.Helper()
+	instruction, rest, _ := strings.Cut(line, " ")
+	rest = strings.TrimSpace(rest)
+	switch {
+	case instruction == "ARG" && len(d.stages) == 0:
+		d.argument(d.global, rest, nil)
+	case instruction == "FROM":
+		d.from(t, os.Expand(rest, func(name string) string { return d.global[name] }))
+	default:
+		require.NotEmpty(t, d.stages, "%s comes before FROM", instruction)
+		d.run(t, instruction, rest)
+	}
 }
 
 // instructions returns the instructions of a Dockerfile, without comments, each in one line.
@@ -104,7 +151,9 @@ func (d *dockerfile) from(t *testing.T, definition string) {
 	t.Helper()
 	base, name, _ := strings.Cut(definition, " AS ")
 	s := &stage{name: name, workdir: "/", args: map[string]string{}}
-	s.root = t.TempDir()
+	folder, err := os.MkdirTemp(scratch, "stage")
+	require.NoError(t, err)
+	s.root = folder
 	switch {
 	case strings.Contains(base, "golang:"): // the RUN instructions use the toolchain of this machine
 	case strings.Contains(base, "distroless/static"):
@@ -128,13 +177,13 @@ func copyTimeZones(t *testing.T, root string) {
 }
 
 // run runs one instruction in the last stage.
-func (d *dockerfile) run(t *testing.T, instruction, rest string, global map[string]string) {
+func (d *dockerfile) run(t *testing.T, instruction, rest string) {
 	t.Helper()
 	s := d.stages[len(d.stages)-1]
 	expanded := os.Expand(rest, s.variable)
 	switch instruction {
 	case "ARG":
-		d.argument(s.args, rest, global)
+		d.argument(s.args, rest, d.global)
 	case "ENV":
 		s.env = append(s.env, words(expanded)...)
 	case "WORKDIR":

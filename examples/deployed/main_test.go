@@ -22,19 +22,22 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-func TestMain(m *testing.M) { operatortest.Main(m, stopDatabase, func() { os.RemoveAll(auditFolder) }) }
+// scratch is a folder that is removed after all tests.
+var scratch string
+
+func TestMain(m *testing.M) { operatortest.Main(m, stopDatabase, func() { os.RemoveAll(scratch) }) }
 
 // start starts the control plane that all tests share. It has the CRDs from the beginning: the garbage collector finds kinds that
 // are installed later only after a while.
 var start = sync.OnceValues(func() (cp *controlplane.ControlPlane, err error) {
-	if auditFolder, err = os.MkdirTemp("", "deployed"); err != nil {
+	if scratch, err = os.MkdirTemp("", "deployed"); err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(auditFolder, "policy.yaml"), []byte(auditPolicy), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(scratch, "policy.yaml"), []byte(auditPolicy), 0o600); err != nil {
 		return nil, err
 	}
 	options := []controlplane.Option{controlplane.WithControllers(), controlplane.WithAPIServerArgs(
-		"--audit-policy-file="+filepath.Join(auditFolder, "policy.yaml"), "--audit-log-path="+auditLog())}
+		"--audit-policy-file="+filepath.Join(scratch, "policy.yaml"), "--audit-log-path="+auditLog())}
 	for _, e := range examples {
 		options = append(options, controlplane.WithCRDs(filepath.Join("..", e.name, "config", "crd", "bases")))
 	}
