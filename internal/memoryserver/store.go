@@ -200,7 +200,7 @@ func (s *Server) Changes(since int64) []Change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from := min(max(since-firstRevision, 0), int64(len(s.store.history)))
-	changes := make([]Change, 0, int64(len(s.store.history))-from)
+	var changes []Change // most revisions may be skipped
 	for _, c := range s.store.history[from:] {
 		if c == nil {
 			continue // skipped by Advance
@@ -211,20 +211,6 @@ func (s *Server) Changes(since int64) []Change {
 		})
 	}
 	return changes
-}
-
-// Changed reports whether an object of one of the kinds was written after a revision.
-func (s *Server) Changed(since int64, kinds map[schema.GroupVersionKind]struct{}) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	from := min(max(since-firstRevision, 0), int64(len(s.store.history)))
-	return slices.ContainsFunc(s.store.history[from:], func(c *change) bool {
-		if c == nil {
-			return false // skipped by Advance
-		}
-		_, asked := kinds[c.kind.GVK]
-		return asked
-	})
 }
 
 // Advance skips revisions and generated names up to the given revision. It does nothing if the server has passed it already.

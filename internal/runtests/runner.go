@@ -14,7 +14,7 @@ import (
 // runner runs `go test`.
 type runner struct {
 	race     bool          // only the packages that share memory, under the race detector
-	timeout  time.Duration // of the tests of one package
+	timeout  time.Duration // the time that the tests of a package may take
 	out, log io.Writer
 }
 

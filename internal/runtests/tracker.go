@@ -36,14 +36,14 @@ type testRun struct {
 	broken bool          // the package failed
 	cached bool
 
-	output map[string]*strings.Builder // of the package, "", and of its tests that have not passed
+	output map[string]*strings.Builder // what the package, "", and its tests that have not passed have printed
 	order  []string                    // their names
 }
 
 // event is what `go test -json` prints.
 type event struct {
 	Action, Package, Test, Output string
-	ImportPath                    string // of a package that is built
+	ImportPath                    string // the package that is built
 	Elapsed                       float64
 }
 

@@ -33,6 +33,9 @@ type Options struct {
 	Progress *Progress     // prints how far the exploration is; nil: nothing is printed
 }
 
+// tries reports whether a kind of faults is not left out.
+func (o *Options) tries(kind kinds.Fault) bool { return !slices.Contains(o.Skip, kind) }
+
 // Explore runs the scenario without faults, and then with each single fault at each point of that run, and with pairs
 // of faults if the options say so. The scenario and the options must be valid.
 func Explore(t *testing.T, s *run.Scenario, o Options) *Exploration {
@@ -251,7 +254,7 @@ func (e *explorer) add(r *result.Result) {
 	e.found.Runs++
 	e.addResult(r)
 	if len(r.Faults) == 1 && e.options.Depth > 1 {
-		plan.MarkRepeatedCrashes(r.Points, e.isTried)
+		plan.MarkRepeatedCrashes(r.Points, e.options.tries)
 		e.singles = append(e.singles, plan.NewSingle(r.Faults[0], r.Points, e.kindsAt))
 	}
 }
@@ -261,7 +264,7 @@ func (e *explorer) add(r *result.Result) {
 func (e *explorer) singleFaults() [][]plan.Fault {
 	var faults []plan.Fault
 	points := e.refs.Points()
-	plan.MarkRepeatedCrashes(points, e.isTried)
+	plan.MarkRepeatedCrashes(points, e.options.tries)
 	for i := range points {
 		p := &points[i]
 		for _, kind := range e.kindsAt(p) {
@@ -284,11 +287,8 @@ func (e *explorer) singleFaults() [][]plan.Fault {
 
 // kindsAt returns the kinds of faults to try at a point.
 func (e *explorer) kindsAt(p *plan.Point) []kinds.Fault {
-	return slices.DeleteFunc(p.Faults(), func(kind kinds.Fault) bool { return !e.isTried(kind) })
+	return slices.DeleteFunc(p.Faults(), func(kind kinds.Fault) bool { return !e.options.tries(kind) })
 }
-
-// isTried reports whether the options do not leave out a kind.
-func (e *explorer) isTried(kind kinds.Fault) bool { return !slices.Contains(e.options.Skip, kind) }
 
 // pairs returns all pairs of a first fault and a second one at a later point, or a sample of them if there are more than
 // the limit.

@@ -107,7 +107,7 @@ type Call struct {
 // Moment is what decides how a run goes on, beside the operator's process. If two moments of a run are equal, nothing has happened between them
 // but reads.
 type Moment struct {
-	Revision int64 // of the API server
+	Revision int64 // the API server's
 	Time     time.Time
 	Calls    int  // how many calls have gone outside of the cluster
 	Steps    int  // how often what is there has changed by itself

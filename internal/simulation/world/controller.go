@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -94,5 +95,8 @@ func (c *controller) step(now request.Moment) error {
 func (c *controller) rests(now request.Moment) bool {
 	last := c.rested
 	last.Revision = now.Revision
-	return !c.rested.Time.IsZero() && last == now && !c.server.Changed(c.rested.Revision, c.asked)
+	return !c.rested.Time.IsZero() && last == now && !slices.ContainsFunc(c.server.Changes(c.rested.Revision), func(change memoryserver.Change) bool {
+		_, asked := c.asked[change.GVK]
+		return asked
+	})
 }
