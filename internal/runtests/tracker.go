@@ -63,7 +63,7 @@ func (t *tracker) watch() (stop func()) {
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		sample, beat := time.NewTicker(200*time.Millisecond), time.NewTicker(15*time.Second)
+		sample, beat := time.NewTicker(time.Second), time.NewTicker(15*time.Second)
 		defer sample.Stop()
 		defer beat.Stop()
 		for {
