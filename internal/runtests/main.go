@@ -36,7 +36,7 @@ var errFailed = errors.New("tests failed")
 
 func run() error {
 	race := flag.Bool("race", false, "test under the race detector, and only the packages that share memory between goroutines")
-	timeout := flag.Duration("timeout", 20*time.Minute, "how long the tests of a package may take before it fails, and prints its goroutines")
+	timeout := flag.Duration("timeout", 30*time.Minute, "how long the tests of a package may take before it fails, and prints its goroutines")
 	flag.Parse()
 	if *race && !hasCompiler() {
 		const missing = "the race detector needs a C compiler, and there is none: install one, such as gcc, or set CC"
