@@ -87,10 +87,14 @@ func (t *tracker) progress(now time.Time) string {
 	text := fmt.Sprintf("opblocks: testing, %d s: %d of %d packages", int(now.Sub(t.begun).Seconds()), len(t.ended), t.total)
 	begun := slices.DeleteFunc(slices.Collect(maps.Values(t.running)), func(r *testRun) bool { return now.Sub(r.begun) < 15*time.Second || r.begun.IsZero() })
 	slices.SortFunc(begun, func(a, b *testRun) int { return a.begun.Compare(b.begun) })
-	for i, r := range begun {
-		text += fmt.Sprintf("%s %s for %d s", []string{";", ","}[min(i, 1)], r.tested.name(), int(now.Sub(r.begun).Seconds()))
+	if len(begun) == 0 {
+		return text
 	}
-	return text
+	names := make([]string, len(begun))
+	for i, r := range begun {
+		names[i] = fmt.Sprintf("%s for %d s", r.tested.name(), int(now.Sub(r.begun).Seconds()))
+	}
+	return text + "; " + strings.Join(names, ", ")
 }
 
 // follow reads the events until the command ends.
