@@ -75,15 +75,15 @@ func buildImage(t *testing.T, example string, args map[string]string) *image {
 // layers has what instructions have done that images have in common, by these instructions. As in docker's cache they are carried out once,
 // and the library is compiled once for all examples.
 var layers = struct {
-	sync.Mutex
+	mu sync.Mutex
 	of map[string]*dockerfile
 }{of: map[string]*dockerfile{}}
 
 // share carries out instructions that other images may begin with, unless another image has done it.
 func (d *dockerfile) share(t *testing.T, lines []string) {
 	t.Helper()
-	layers.Lock()
-	defer layers.Unlock()
+	layers.mu.Lock()
+	defer layers.mu.Unlock()
 	key := strings.Join(lines, "\n")
 	if layers.of[key] == nil {
 		shared := *d
@@ -101,8 +101,8 @@ func (d *dockerfile) share(t *testing.T, lines []string) {
 // compile carries out an instruction that compiles, for one image at a time, so that the next one finds the packages that they share.
 func (d *dockerfile) compile(t *testing.T, line string) {
 	t.Helper()
-	layers.Lock()
-	defer layers.Unlock()
+	layers.mu.Lock()
+	defer layers.mu.Unlock()
 	d.carryOut(t, line)
 }
 

@@ -161,7 +161,7 @@ func (c *liveClient) lookupConfiguration(ctx context.Context, obj runtime.ApplyC
 	if err != nil {
 		return nil, client.ObjectKey{}, err
 	}
-	k, err := c.server.kind(gv.WithKind(ptr.Deref(described.GetKind(), "")))
+	k, err := c.kind(gv.WithKind(ptr.Deref(described.GetKind(), "")))
 	if err != nil {
 		return nil, client.ObjectKey{}, errors.Join(ctx.Err(), err)
 	}

@@ -18,7 +18,10 @@ import (
 )
 
 // liveClient behaves like controller-runtime's client without a cache.
-type liveClient struct{ server *Server }
+type liveClient struct {
+	server *Server
+	note   func(schema.GroupVersionKind) // is called with the kind of each request
+}
 
 var _ client.WithWatch = (*liveClient)(nil)
 
@@ -59,7 +62,7 @@ func (c *liveClient) List(ctx context.Context, list client.ObjectList, options .
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	k, as, err := c.server.kindOfList(list)
+	k, as, err := c.kindOfList(list)
 	if err != nil {
 		return err
 	}
@@ -81,7 +84,7 @@ func (c *liveClient) Create(ctx context.Context, obj client.Object, options ...c
 	if err := metadataOnly(obj, "create"); err != nil {
 		return err
 	}
-	k, err := c.server.kindOf(ctx, obj)
+	k, err := c.kindOf(ctx, obj)
 	if err != nil {
 		return err
 	}
@@ -184,7 +187,7 @@ func (c *liveClient) Delete(ctx context.Context, obj client.Object, options ...c
 }
 
 func (c *liveClient) DeleteAllOf(ctx context.Context, obj client.Object, options ...client.DeleteAllOfOption) error {
-	k, err := c.server.kindOf(ctx, obj)
+	k, err := c.kindOf(ctx, obj)
 	if err != nil {
 		return err
 	}

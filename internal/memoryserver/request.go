@@ -7,11 +7,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -46,7 +48,7 @@ var defaultManager = filepath.Base(os.Args[0])
 // lookup returns the kind and the key of a request's object. It returns the errors of client-go, which sends no request
 // without a name.
 func (c *liveClient) lookup(ctx context.Context, object runtime.Object, namespace, name string) (*kind.Kind, client.ObjectKey, error) {
-	k, err := c.server.kindOf(ctx, object)
+	k, err := c.kindOf(ctx, object)
 	if err != nil {
 		return nil, client.ObjectKey{}, err
 	}
@@ -66,15 +68,33 @@ func requireName(k *kind.Kind, namespace, name string) error {
 	return nil
 }
 
-func (s *Server) kindOf(ctx context.Context, object runtime.Object) (*kind.Kind, error) {
+func (c *liveClient) kindOf(ctx context.Context, object runtime.Object) (*kind.Kind, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	gvk, err := apiutil.GVKForObject(object, s.scheme)
+	gvk, err := apiutil.GVKForObject(object, c.server.scheme)
 	if err != nil {
 		return nil, err
 	}
-	return s.kind(gvk)
+	return c.kind(gvk)
+}
+
+// kindOfList is [Server.kindOfList] for a request.
+func (c *liveClient) kindOfList(list client.ObjectList) (*kind.Kind, reflect.Type, error) {
+	k, as, err := c.server.kindOfList(list)
+	if err == nil {
+		c.note(k.GVK)
+	}
+	return k, as, err
+}
+
+// kind is [Server.kind] for a request.
+func (c *liveClient) kind(gvk schema.GroupVersionKind) (*kind.Kind, error) {
+	k, err := c.server.kind(gvk)
+	if err == nil {
+		c.note(k.GVK)
+	}
+	return k, err
 }
 
 func metadataOnly(object client.Object, verb string) error {

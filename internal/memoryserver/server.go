@@ -47,7 +47,12 @@ func New(scheme *runtime.Scheme, options ...Option) (*Server, error) {
 }
 
 // Client returns a client without a cache. Each of its requests is done when the call returns.
-func (s *Server) Client() client.WithWatch { return &liveClient{server: s} }
+func (s *Server) Client() client.WithWatch { return s.NotingClient(func(schema.GroupVersionKind) {}) }
+
+// NotingClient is Client, and calls note with the kind of each request before it is done.
+func (s *Server) NotingClient(note func(schema.GroupVersionKind)) client.WithWatch {
+	return &liveClient{server: s, note: note}
+}
 
 // kind returns a kind that the server has. The error satisfies meta.IsNoMatchError.
 func (s *Server) kind(gvk schema.GroupVersionKind) (*kind.Kind, error) {

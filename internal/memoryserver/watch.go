@@ -50,7 +50,7 @@ func (c *liveClient) Watch(ctx context.Context, list client.ObjectList, options 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	k, as, err := c.server.kindOfList(list)
+	k, as, err := c.kindOfList(list)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ const garbagePercent = 200
 
 // relaxed counts the explorations that run, since tests may explore in parallel.
 var relaxed struct {
-	sync.Mutex
+	mu           sync.Mutex
 	explorations int
 	before       int // the target of the rest of the test program
 }
@@ -23,14 +23,14 @@ func collectLess() (restore func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
-	relaxed.Lock()
-	defer relaxed.Unlock()
+	relaxed.mu.Lock()
+	defer relaxed.mu.Unlock()
 	if relaxed.explorations++; relaxed.explorations == 1 {
 		relaxed.before = debug.SetGCPercent(garbagePercent)
 	}
 	return func() {
-		relaxed.Lock()
-		defer relaxed.Unlock()
+		relaxed.mu.Lock()
+		defer relaxed.mu.Unlock()
 		if relaxed.explorations--; relaxed.explorations == 0 {
 			debug.SetGCPercent(relaxed.before)
 		}

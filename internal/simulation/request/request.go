@@ -98,7 +98,7 @@ type Call struct {
 
 	HasPast bool // it reads an API whose answer would be another one if it showed what was there before the last write
 
-	Before, After Moment // the moments around the request, in a run in which it is carried out; else After is the zero value
+	Before, After Moment // the moments before and after it; After is the zero value if a fault kept it from being carried out
 
 	DryRun bool // it asks the API server to change nothing
 	Past   bool // the process began with an old cache, which has not caught up yet
