@@ -32,8 +32,9 @@ type testedPackage struct {
 	XTestGoFiles []string
 }
 
-// modulesIn returns what has tests in the checkout: first the modules of the workspace together, then each other one.
-func modulesIn(root string) ([]*module, error) {
+// modulesIn returns what has tests in the checkout, with these flags of the compiler, such as -race: first the modules of the workspace together,
+// then each other one.
+func modulesIn(root string, flags ...string) ([]*module, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
 		return nil, err
@@ -54,12 +55,12 @@ func modulesIn(root string) ([]*module, error) {
 			continue
 		}
 		m := &module{folder: folder, outside: true}
-		if err := m.list("./..."); err != nil {
+		if err := m.list(flags, "./..."); err != nil {
 			return nil, err
 		}
 		all = append(all, m)
 	}
-	return all, workspace.list(patterns...)
+	return all, workspace.list(flags, patterns...)
 }
 
 // foldersOfTests returns the folders of the modules that have a test file, sorted.
@@ -95,8 +96,9 @@ func eachTestFile(root string, do func(file string)) error {
 }
 
 // list finds the packages of the patterns that have tests.
-func (m *module) list(patterns ...string) error {
-	listed, err := m.command(append([]string{"list", "-json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles"}, patterns...)...).Output()
+func (m *module) list(flags []string, patterns ...string) error {
+	arguments := slices.Concat([]string{"list", "-json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles"}, flags, patterns)
+	listed, err := m.command(arguments...).Output()
 	if err != nil {
 		return fmt.Errorf("go list in %s: %w: %s", m.folder, err, outputOf(err))
 	}

@@ -20,7 +20,11 @@ type runner struct {
 
 // test runs the tests of the checkout. The error is errFailed if tests fail; they have been printed then.
 func (r *runner) test(ctx context.Context, root string) error {
-	modules, err := modulesIn(root)
+	var flags []string
+	if r.race {
+		flags = append(flags, "-race") // without the files that have the build tag !race
+	}
+	modules, err := modulesIn(root, flags...)
 	if err != nil {
 		return err
 	}
@@ -31,20 +35,18 @@ func (r *runner) test(ctx context.Context, root string) error {
 	t := newTracker(modules, r.out, r.log)
 	defer t.watch()()
 	for _, m := range modules {
-		if err := r.testModule(ctx, m, t); err != nil {
+		if err := r.testModule(ctx, m, flags, t); err != nil {
 			return err
 		}
 	}
 	return t.finish()
 }
 
-// testModule runs the tests of a module, and lets the tracker follow them. It returns an error if they could not be run, or were interrupted.
-func (r *runner) testModule(ctx context.Context, m *module, t *tracker) error {
+// testModule runs the tests of a module with these flags of the compiler, and lets the tracker follow them. It returns an error if they could not be run, or were interrupted.
+func (r *runner) testModule(ctx context.Context, m *module, flags []string, t *tracker) error {
 	// More packages than processors run at once, since most of them wait for a server. `go vet` is a part of `make lint`.
 	args := []string{"test", "-json", "-vet=off", "-ldflags=-s -w", "-parallel=6", fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+1), fmt.Sprintf("-timeout=%s", r.timeout)}
-	if r.race {
-		args = append(args, "-race")
-	}
+	args = append(args, flags...)
 	for _, p := range m.packages {
 		args = append(args, p.ImportPath)
 	}
