@@ -20,6 +20,8 @@ import (
 func TestEveryTestFile(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
+	t.Setenv("GOWORK", filepath.Join(root, "go.work")) // make compatibility tests without a workspace and with other flags
+	t.Setenv("GOFLAGS", "")
 	modules, err := modulesIn(root)
 	require.NoError(t, err)
 	run := map[string]bool{}
