@@ -9,8 +9,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/memoryserver"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/record"
@@ -158,6 +160,41 @@ func TestFinalizeDeletesWhatAFormerOwnerHasLeft(t *testing.T) {
 	requireWaits(t, s.Finalize(t.Context(), env.client, owner), "ChildTerminating", "/kept; waits for their deletion")
 	require.False(t, env.exists(t, kept))
 	require.NoError(t, s.Finalize(t.Context(), env.client, owner))
+}
+
+// The owner stays until the last object that a former owner has left is gone.
+func TestFinalizeWaitsForWhatAFormerOwnerHasLeft(t *testing.T) {
+	server, err := memoryserver.New(scheme.Scheme, memoryserver.CRDs("testdata/shops.yaml"))
+	require.NoError(t, err)
+	c, s := server.Client(), keptSet(Anywhere())
+	create := func() *Shop {
+		owner := newShop()
+		owner.Finalizers = []string{s.FinalizerName()}
+		require.NoError(t, c.Create(t.Context(), owner))
+		return owner
+	}
+	former := create()
+	require.NoError(t, s.Reconcile(t.Context(), c, former))
+	kept := namedConfigMap(former.Namespace, "kept")
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(kept), kept))
+	kept.Finalizers = []string{"example.com/backup"}
+	require.NoError(t, c.Update(t.Context(), kept))
+	require.NoError(t, c.Delete(t.Context(), former))
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(former), former))
+	former.Finalizers = nil // by hand
+	require.NoError(t, c.Update(t.Context(), former))
+
+	owner := create()
+	require.NoError(t, c.Delete(t.Context(), owner))
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(owner), owner))
+	for range 2 {
+		requireWaits(t, s.Finalize(t.Context(), c, owner), "ChildTerminating", "/kept; waits for their deletion")
+	}
+	require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(kept), kept))
+	require.NotNil(t, kept.DeletionTimestamp)
+	kept.Finalizers = nil
+	require.NoError(t, c.Update(t.Context(), kept))
+	require.NoError(t, s.Finalize(t.Context(), c, owner))
 }
 
 // A finalizer that nobody adds would leave what is anywhere behind.

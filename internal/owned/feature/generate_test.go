@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned"
@@ -58,6 +60,47 @@ func TestPlanFill(t *testing.T) {
 			got := want{Keep: string(plan.keep["password"]) != "", Fill: len(plan.Fill) == 1, Triggered: plan.Triggered}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("%s\n%s", test.reason, diff)
+			}
+		})
+	}
+}
+
+func TestWithoutGenerated(t *testing.T) {
+	rotated := record.HashOfTrigger("3 days")
+	password := owned.GeneratedKey{Name: "password", Length: 8}
+	rotating := owned.GeneratedKey{Name: "password", Length: 8, RotateOn: func(client.Object) string { return "3 days" }}
+	cases := map[string]struct {
+		reason      string
+		key         owned.GeneratedKey
+		data        map[string]any
+		want        map[string]any // the data
+		annotations map[string]string
+		generated   bool
+	}{
+		"NoValue":   {reason: "The key is generated.", key: password, data: map[string]any{"other": "eA=="}, want: map[string]any{"other": "eA=="}, generated: true},
+		"Empty":     {reason: "An empty value would be sent, and differ from the live one.", key: password, data: map[string]any{"password": "", "other": "eA=="}, want: map[string]any{"other": "eA=="}, generated: true},
+		"EmptyOnly": {reason: "A typed Secret is encoded without data too.", key: password, data: map[string]any{"password": ""}, generated: true},
+		"OwnValue":  {reason: "What the builder sets is kept.", key: rotating, data: map[string]any{"password": "eA=="}, want: map[string]any{"password": "eA=="}},
+		"RotateOn": {
+			reason: "A change of the trigger is a change of what is desired.", key: rotating, data: map[string]any{},
+			annotations: map[string]string{record.Rotated: "password=" + rotated}, generated: true,
+		},
+	}
+	for name, test := range cases {
+		t.Run(name, func(t *testing.T) {
+			secret := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "data": test.data}}
+			typed := &corev1.Secret{}
+			require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(secret.Object, typed))
+			for _, given := range []client.Object{secret, typed} {
+				before := given.DeepCopyObject()
+				got, generated := WithoutGenerated(&owned.Owner{}, given, []owned.GeneratedKey{test.key})
+				require.Equal(t, before, given, "the caller's object is not modified")
+				require.Equal(t, test.annotations, got.GetAnnotations(), test.reason)
+				require.Equal(t, test.generated, len(generated) == 1, test.reason)
+				fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(got)
+				require.NoError(t, err)
+				data, _ := fields["data"].(map[string]any)
+				require.Equal(t, test.want, data, test.reason)
 			}
 		})
 	}

@@ -144,6 +144,15 @@ func TestDecide(t *testing.T) {
 			},
 			want: DoReturn, says: "another item of the list has this key",
 		},
+		"Headless": {
+			reason: "The API server keeps clusterIP: None although it is dropped, and says nothing.",
+			given: func(p *planned) {
+				service := &corev1.Service{ObjectMeta: p.live.ObjectMeta, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}}
+				p.Kind, _ = owned.BuiltIn.Of(service, scheme.Scheme)
+				p.Object, p.Full, p.State.Live = &corev1.Service{}, &corev1.Service{}, service
+			},
+			want: DoRefuse, needs: []Fact{BuiltByOne}, says: "the live Service is headless, which is immutable",
+		},
 		"LargerVolumes": {
 			reason: "The claim template of a StatefulSet is immutable.", given: func(p *planned) { p.claims("1Gi", "2Gi"); p.knowsPace() },
 			want: DoExpand, paths: "spec.volumeClaimTemplates[0].spec.resources.requests[storage]", needs: []Fact{BuiltByOne, PaceOfWrites},
