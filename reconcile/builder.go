@@ -139,18 +139,22 @@ func (r *Reconciler[T]) Complete() error {
 	if r.mgr == nil {
 		return errNotFor
 	}
-	var predicates []predicate.Predicate
-	if len(r.predicates) > 0 {
-		predicates = append(predicates, orAsked(predicate.And(r.predicates...)))
-	}
-	if r.filter != nil {
-		predicates = append(predicates, r.filterEvents())
-	}
-	b := ctrl.NewControllerManagedBy(r.mgr).For(r.empty(), builder.WithPredicates(predicates...)).WithOptions(r.options)
+	b := ctrl.NewControllerManagedBy(r.mgr).For(r.empty(), builder.WithPredicates(r.eventPredicates()...)).WithOptions(r.options)
 	if err := r.setup(r.mgr, b); err != nil {
 		return err
 	}
 	return b.Complete(r)
+}
+
+// eventPredicates returns the predicates of [Reconciler.WithPredicates] and [Reconciler.WithFilter]. An event of the object has to pass all.
+func (r *Reconciler[T]) eventPredicates() (all []predicate.Predicate) {
+	if len(r.predicates) > 0 {
+		all = append(all, orAsked(predicate.And(r.predicates...)))
+	}
+	if r.filter != nil {
+		all = append(all, r.filterEvents())
+	}
+	return all
 }
 
 // filterEvents returns the predicate of [Reconciler.WithFilter].

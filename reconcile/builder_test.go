@@ -60,6 +60,37 @@ func TestWithFilterEvents(t *testing.T) {
 	}
 }
 
+func TestEventPredicates(t *testing.T) {
+	// served lets an object pass by its label, and its updates only if the generation changes.
+	served := predicate.And(predicate.NewPredicateFuncs(func(obj client.Object) bool { return obj.GetLabels()["served"] == "yes" }), predicate.GenerationChangedPredicate{})
+	of := func(generation int64, labels map[string]string, requested string) *budget {
+		b := newBudget()
+		b.Generation, b.Labels, b.Annotations = generation, labels, map[string]string{RequestedAnnotation: requested}
+		return b
+	}
+	ours, unserved, theirs := map[string]string{"served": "yes", "target": "ours"}, map[string]string{"target": "ours"}, map[string]string{"served": "yes"}
+	for name, tc := range map[string]struct {
+		reason        string
+		before, after *budget // before is nil for a creation
+		want          bool
+	}{
+		"Created":         {"both let it pass", nil, of(1, ours, ""), true},
+		"CreatedUnserved": {"the predicate excludes the object", nil, of(1, unserved, ""), false},
+		"CreatedTheirs":   {"the filter excludes the object", nil, of(1, theirs, ""), false},
+		"Changed":         {"both let it pass", of(1, ours, ""), of(2, ours, ""), true},
+		"StatusChanged":   {"the predicate excludes the update", of(1, ours, ""), of(1, ours, ""), false},
+		"Asked":           {"a pass was asked for, and the object would pass as a new one", of(1, ours, ""), of(1, ours, "now"), true},
+		"AskedUnserved":   {"a pass was asked for, and the predicate excludes the object", of(1, unserved, ""), of(1, unserved, "now"), false},
+		"AskedTheirs":     {"a pass was asked for, and the filter excludes the object", of(1, theirs, ""), of(1, theirs, "now"), false},
+	} {
+		all := predicate.And((&Reconciler[*budget]{}).WithPredicates(served).WithFilter(labelled("ours")).eventPredicates()...)
+		got := tc.before == nil && all.Create(event.CreateEvent{Object: tc.after}) ||
+			tc.before != nil && all.Update(event.UpdateEvent{ObjectOld: tc.before, ObjectNew: tc.after})
+		require.Equal(t, tc.want, got, "%s: %s", name, tc.reason)
+	}
+	require.Empty(t, (&Reconciler[*budget]{}).eventPredicates(), "each event passes by default")
+}
+
 // managerStub is a manager that is never started.
 type managerStub struct {
 	ctrl.Manager

@@ -208,8 +208,9 @@ func TestPatchOwnerReference(t *testing.T) {
 	require.NoError(t, err, "nothing is sent for an owner that is being deleted; a request would return NotFound here")
 	require.False(t, changed)
 
-	_, err = PatchOwnerReference(t.Context(), fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build(), &corev1.ConfigMap{}, &corev1.ConfigMap{})
+	changed, err = PatchOwnerReference(t.Context(), fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build(), &corev1.ConfigMap{}, &corev1.ConfigMap{})
 	require.Error(t, err, "the scheme does not have the type of the owner")
+	require.False(t, changed)
 }
 
 // The pass continues from the answers to its own writes.
