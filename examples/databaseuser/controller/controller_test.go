@@ -415,4 +415,11 @@ func TestRelease(t *testing.T) {
 	ready, _ := h.reconcile(t)
 	assert.Empty(t, h.database.Accounts(), "the account is released")
 	assert.Equal(t, "Released", ready.Reason)
+
+	require.NoError(t, h.Update(t.Context(), secret("marlin")))
+	h.change(t, func(u *userv1alpha1.DatabaseUser) { u.Labels["target"] = "shop" })
+	ready, calls := h.reconcile(t)
+	assert.Equal(t, "ProvisionSucceeded", ready.Reason, ready.Message)
+	assert.Equal(t, "marlin", h.database.Password(alice))
+	assert.NotContains(t, calls, "SetPassword 'alice'@'%'", "nothing is known of the password that the account had before")
 }

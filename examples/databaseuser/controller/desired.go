@@ -13,7 +13,7 @@ import (
 // desired is the validated content of a spec, and the password that it refers to.
 type desired struct {
 	accounts []accounts.Account // sorted by host
-	grants   []accounts.Grant   // normalized
+	grants   []accounts.Grant   // in the order of the spec
 	settings accounts.Settings
 	password accounts.Password
 	version  string           // the version of the password
@@ -63,7 +63,6 @@ func desiredFrom(u *userv1alpha1.DatabaseUser) (desired, error) {
 		errs = append(errs, inField(fmt.Sprintf("spec.grants[%d]", i), grant.Validate()))
 		d.grants = append(d.grants, grant)
 	}
-	d.grants = accounts.Normalize(d.grants)
 	return d, errors.Join(errs...)
 }
 

@@ -1,6 +1,8 @@
 package controller_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,8 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/opblocks/opblocks/conditions"
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
 	"github.com/opblocks/opblocks/examples/databaseuser/controller"
 	"github.com/opblocks/opblocks/examples/internal/accounts"
@@ -113,6 +118,36 @@ func TestNamesakes(t *testing.T) {
 			assert.NotContains(t, after.Status.Hosts, "127.0.0.1", "it is not recorded, so that no deletion drops it")
 		})
 	}
+}
+
+// TestNamesakesOfUnknownOwners has an account of the same user name on the server, while the DatabaseUsers that it may belong to cannot be listed.
+func TestNamesakesOfUnknownOwners(t *testing.T) {
+	u := sample()
+	u.Spec.Hosts, u.Spec.Adopt = []string{"127.0.0.1"}, true
+	h := newHarness(t, u, secret("swordfish"))
+	require.NoError(t, h.database.Create(t.Context(), alice, "theirs", accounts.Settings{}))
+	fails := false
+	h.database.Fail = func(method string) error {
+		fails = fails || method == "AccountsOf" // the namesakes are known, and whose they are comes next
+		return nil
+	}
+	h.Client = interceptor.NewClient(h.Client.(client.WithWatch), interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if fails {
+				return errors.New("the cache does not answer")
+			}
+			return c.List(ctx, list, opts...)
+		},
+	})
+	h.start(h.database)
+	key := client.ObjectKeyFromObject(u)
+	_, err := h.reconciler.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
+	require.NoError(t, err)
+	require.NoError(t, h.Get(t.Context(), key, u))
+	ready, _ := controller.Conditions.Get(u.Status.Conditions, conditions.Ready)
+	assert.Equal(t, "ProvisionFailed", ready.Reason)
+	assert.Contains(t, ready.Message, "the cache does not answer")
+	assert.Equal(t, []string{"'alice'@'%'"}, h.database.Accounts(), "nothing is created")
 }
 
 // TestNameIsShared has two DatabaseUsers that an earlier version of the operator has let share a name: both are kept as specified,
