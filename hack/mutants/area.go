@@ -1,5 +1,11 @@
 package main
 
+import (
+	"path"
+	"path/filepath"
+	"slices"
+)
+
 // area is a part of the code that is changed, and the tests that should notice.
 type area struct {
 	name   string
@@ -56,6 +62,28 @@ func areas() []area {
 			explorations: exploredExamples(name),
 			others:       []suite{{"examples", name + "/controller", others, false}, {"examples", name + "/test", everything, false}},
 		})
+	}
+	return all
+}
+
+// othersOf returns the suites without explorations for a change of a file. In an area with folders below it, the tests of the file's own package come first.
+func (a *area) othersOf(root, file string) []suite {
+	folder := path.Dir(file)
+	if own, _ := filepath.Glob(filepath.Join(root, folder, "*_test.go")); !a.below || len(own) == 0 { // the pattern is right
+		return a.others
+	}
+	return append([]suite{{".", folder, everything, true}}, a.others...)
+}
+
+// suites returns all suites of an area, each once.
+func (s *sampled) suites(root string) []suite {
+	all := slices.Clone(s.area.explorations)
+	for _, m := range s.mutants {
+		for _, one := range s.area.othersOf(root, m.File) {
+			if !slices.Contains(all, one) {
+				all = append(all, one)
+			}
+		}
 	}
 	return all
 }

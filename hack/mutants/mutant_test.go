@@ -106,6 +106,32 @@ func TestC(t *testing.T) { reconciletest.Run(t, s, nil) }
 	}
 }
 
+// The tests of the package that was changed notice the most.
+func TestOthersOf(t *testing.T) {
+	root := t.TempDir()
+	for _, file := range []string{"internal/owned/plan/plan_test.go", "internal/owned/write/write.go"} {
+		if err := os.MkdirAll(filepath.Join(root, filepath.Dir(file)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, file), []byte("package p\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	users := suite{".", "ownedresources", others, true}
+	for file, want := range map[string][]suite{
+		"internal/owned/plan/plan.go":   {{".", "internal/owned/plan", everything, true}, users},
+		"internal/owned/write/write.go": {users}, // it has no tests
+	} {
+		below := area{below: true, others: []suite{users}}
+		if got := below.othersOf(root, file); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", file, got, want)
+		}
+		if got := (&area{others: []suite{users}}).othersOf(root, file); !slices.Equal(got, []suite{users}) {
+			t.Errorf("%s: got %v, and the area names its suites itself", file, got)
+		}
+	}
+}
+
 // The sample follows from the seed alone.
 func TestSample(t *testing.T) {
 	root, err := repository()

@@ -20,7 +20,8 @@ How good are the tests? [hack/mutants](../hack/mutants) makes small changes in t
 return an error, or changes a number. It runs the tests with each change. A change that no test notices has survived, and is listed below with its reason.
 
 - **Explorations** are the tests that call ` + "`reconciletest.Explore`" + `. They try a sample of the faults, as with ` + "`go test -short`" + `.
-- **Other tests** are all others: for examples also those on the real control plane; for packages of the library those that need none.
+- **Other tests** are all others: for examples also those on the real control plane; for packages of the library those that need none,
+  among them the tests of the package itself.
 
 The changes are a sample that follows from a seed. Run it again by ` + "`make mutants`" + `, which goes on where it was stopped: the results are in
 [results.jsonl](../hack/mutants/results.jsonl). A result counts as long as the function that was changed stays as it is; ` + "`-again`" + ` tests once more what has survived.

@@ -95,7 +95,7 @@ func (s *session) testArea(ctx context.Context, of *sampled) error {
 	if s.missing(of) == 0 {
 		return nil
 	}
-	if err := s.testUnchanged(ctx, &of.area); err != nil {
+	if err := s.testUnchanged(ctx, of); err != nil {
 		return err
 	}
 	q, workers := s.queue(of), runtime.NumCPU()
@@ -125,17 +125,15 @@ func (s *session) work(ctx context.Context, q *queue) error {
 }
 
 // testUnchanged returns an error if the tests of an area fail without a change.
-func (s *session) testUnchanged(ctx context.Context, a *area) error {
-	fmt.Fprintf(os.Stderr, "mutants: the tests of %s without a change\n", a.name)
+func (s *session) testUnchanged(ctx context.Context, of *sampled) error {
+	fmt.Fprintf(os.Stderr, "mutants: the tests of %s without a change\n", of.area.name)
 	w, err := newWorkspace(s.root, nil)
 	if err != nil {
 		return err
 	}
 	defer w.remove()
-	for _, suites := range [][]suite{a.explorations, a.others} {
-		if failed, err := w.test(ctx, suites); err != nil || failed != "" {
-			return fmt.Errorf("without a change %s fails, so the tests say nothing: %w", failed, err)
-		}
+	if failed, err := w.test(ctx, of.suites(s.root)); err != nil || failed != "" {
+		return fmt.Errorf("without a change %s fails, so the tests say nothing: %w", failed, err)
 	}
 	return nil
 }
@@ -156,7 +154,7 @@ func (s *session) testOne(ctx context.Context, a *area, m mutant) (r result, err
 		if r.Explorations, err = w.test(ctx, a.explorations); err != nil {
 			return r, err
 		}
-		if r.Others, err = w.test(ctx, a.others); err != nil {
+		if r.Others, err = w.test(ctx, a.othersOf(s.root, m.File)); err != nil {
 			return r, err
 		}
 	}
