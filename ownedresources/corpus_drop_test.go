@@ -18,15 +18,15 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// dropEachField drops one field of the wanted object after the other. Each time, the live object must become as if it
-// had been created without the field.
+// dropEachField drops one field of the wanted object after the other, of those that are the subject's to drop alone. Each time, the live
+// object must become as if it had been created without the field.
 func (s *subject) dropEachField(t *testing.T, n *counts) {
 	t.Helper()
 	before := s.normalized(t, s.live(t), serverSet)
 	full := s.sent(t)
 	var last path // the field that was dropped before and is wanted again with the next drop
 	var fixed immutableFields
-	for _, at := range fieldsOf(full) {
+	for _, at := range s.alone(t) {
 		if _, item := at[len(at)-1].(int); item {
 			if v, _ := at.in(full); isLeaf(v) {
 				continue // an item of an atomic list or a set
@@ -64,7 +64,7 @@ func (s *subject) dropEachField(t *testing.T, n *counts) {
 			last = nil
 			continue
 		}
-		s.manifest.droppable = append(s.manifest.droppable, at)
+		s.droppable.add(s.sortOf(t, full, at))
 		s.compareWithNew(t, want, at.String(), n)
 	}
 	if s.restoreIsRefused(t, last, n) {
@@ -76,14 +76,13 @@ func (s *subject) dropEachField(t *testing.T, n *counts) {
 	s.expect(t, s.want, apply.Unchanged, 0, "after the last field came back")
 }
 
-// dropAllFields drops all fields that the check of the typed form could drop, or as many of them as the API server
-// allows together.
+// dropAllFields drops all fields whose sort a check of the typed form could drop, or as many of them as the API server allows together.
 func (s *subject) dropAllFields(t *testing.T, n *counts) {
 	t.Helper()
 	full := s.sent(t)
 	var droppable []path
-	for _, at := range s.manifest.droppable {
-		if v, there := at.in(full); there && isLeaf(v) && at.field() != "replicas" {
+	for _, at := range fieldsOf(full) {
+		if v, _ := at.in(full); isLeaf(v) && at.field() != "replicas" && s.droppable.has(s.sortOf(t, full, at)) {
 			droppable = append(droppable, at)
 		}
 	}

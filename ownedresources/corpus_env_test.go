@@ -47,15 +47,16 @@ type corpusEnv struct {
 	kinds        *owned.Kinds
 	namespaces   map[string]string        // the namespace of each form
 	owners       map[string]client.Object // the owner in each namespace
+	droppable    sorts                    // what the checks of typed subjects could drop
 	newNamespace func(*testing.T) string  // creates one more
 }
 
 // manifest is a file of testdata/corpus.
 type manifest struct {
-	name      string
-	yaml      []byte
-	droppable []path           // fields that can be dropped; the check of the typed form finds them
-	refused   map[string]error // changes by hand that the API server refused of the typed form; the unstructured one does not try them
+	name    string
+	yaml    []byte
+	typed   *subject         // the subject in the typed form
+	refused map[string]error // changes by hand that the API server refused of the typed form; the unstructured one does not try them
 }
 
 func newCorpusEnv(t *testing.T) *corpusEnv {
@@ -122,7 +123,10 @@ func isForVersion(m manifest) bool {
 // subject returns a manifest in one form. A cluster-scoped object gets a unique name, in place of the word corpus.
 func (c *corpusEnv) subject(t *testing.T, m *manifest, form string) *subject {
 	t.Helper()
-	s := &subject{manifest: m, form: form, other: c.other, writes: &writeCounter{}, applier: apply.New()}
+	s := &subject{manifest: m, form: form, other: c.other, writes: &writeCounter{}, applier: apply.New(), droppable: &c.droppable}
+	if form == "typed" {
+		m.typed = s
+	}
 	obj := c.decode(t, m.yaml, form)
 	namespaced, err := c.other.IsObjectNamespaced(obj)
 	require.NoError(t, err)

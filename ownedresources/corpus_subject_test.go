@@ -38,6 +38,9 @@ type subject struct {
 	other     client.Client   // the client of somebody else
 	writes    *writeCounter
 	owner     client.Object
+
+	elsewhere map[string]bool // fields that another manifest has too, and that are changed and dropped alone there; by path
+	droppable *sorts          // what can be dropped, as the checks of typed subjects find out
 }
 
 func (s *subject) String() string { return s.manifest.name + "/" + s.form }

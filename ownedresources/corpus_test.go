@@ -15,7 +15,7 @@ import (
 )
 
 // TestCorpus applies each manifest of testdata/corpus, once as a Go struct and once as an unstructured object, and
-// waits until the controllers write nothing any more. Then it checks, for every single field, what
+// waits until the controllers write nothing any more. Then it checks, for every field, what
 // docs/ownedresources-apply.md promises:
 //
 //   - Applying again sends nothing, also after a restart of the operator.
@@ -24,7 +24,9 @@ import (
 //   - Fields and list items of others cause no write, and survive ours.
 //   - What the plan of a new version of the operator says of a change of one field is what then happens.
 //
-// Each manifest has a subtest in each group: -run 'TestCorpus//deployment-web' checks one.
+// Every field of every manifest is changed and dropped together with the others of the manifest. It is also changed and dropped alone, if no
+// other manifest of its kind has the field with a value of this sort. Each manifest has a subtest in each group:
+// -run 'TestCorpus//deployment-web' checks one.
 func TestCorpus(t *testing.T) {
 	c := newCorpusEnv(t)
 	files := slices.DeleteFunc(c.manifests(t), func(m manifest) bool { return !isForVersion(m) })
@@ -36,6 +38,7 @@ func TestCorpus(t *testing.T) {
 	}
 	c.createAndSettle(t, subjects)
 	alone, beside, untyped := groups(t, subjects)
+	share(t, alone)
 
 	var n counts
 	checkEach(t, "settled", subjects, func(t *testing.T, s *subject) { s.checkSettled(t, &n) })

@@ -134,13 +134,10 @@ func (u *user) scheduledMany(t testing.TB, many int) {
 	}
 }
 
-// TestHundredDue runs the same with the race detector.
-func TestHundredDue(t *testing.T) { testManyDue(t, 100, 5) }
-
-// testManyDue has many Erus due in the same minute. Their places in the spread and the limit hold, also when the operator is restarted in
-// between, and each Deployment is restarted once.
-func testManyDue(t *testing.T, many, maxConcurrent int) {
-	const spread = 60
+// TestThousandDue has a thousand Erus due in the same minute. Their places in the spread and the limit hold, also when the operator is restarted
+// in between, and each Deployment is restarted once.
+func TestThousandDue(t *testing.T) {
+	const many, maxConcurrent, spread = 1000, 25, 60
 	u := newUser(t, apiServer(t))
 	r, clock := stepped()
 	r.MaxConcurrent = maxConcurrent
