@@ -22,7 +22,7 @@ var templates embed.FS
 
 // templateFiles are the files that a copy gets from templates, by their paths in the new module.
 var templateFiles = map[string]string{
-	"Makefile": "Makefile.tmpl", "Dockerfile": "Dockerfile.tmpl", "README.md": "README.md.tmpl",
+	"Makefile": "Makefile.tmpl", "Dockerfile": "Dockerfile.tmpl", "README.md": "README.md.tmpl", "AGENTS.md": "AGENTS.md.tmpl",
 	"hack/undeploy": "undeploy", ".dockerignore": "dockerignore.tmpl", ".gitignore": "gitignore.tmpl",
 }
 

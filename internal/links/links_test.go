@@ -32,7 +32,7 @@ func TestPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pattern := range []string{"docs/*.md", "docs/guides/*.md", "examples/*/README.md"} {
+	for _, pattern := range []string{"llms.txt", "docs/*.md", "docs/guides/*.md", "examples/*/README.md"} {
 		more, err := fs.Glob(s.root, pattern)
 		if err != nil || len(more) == 0 {
 			t.Fatalf("no page is %s: %v", pattern, err)

@@ -16,21 +16,23 @@ import (
 
 const index = "docs/README.md"
 
-// TestIndex checks that the index lists each page of the documentation.
+// TestIndex checks that the index, and the list for coding assistants, list each page of the documentation.
 func TestIndex(t *testing.T) {
-	for _, page := range notListed(t, os.DirFS(filepath.Join("..", ".."))) {
-		t.Errorf("%s does not list %s", index, page)
+	for _, index := range []string{index, "llms.txt"} {
+		for _, page := range notListed(t, os.DirFS(filepath.Join("..", "..")), index) {
+			t.Errorf("%s does not list %s", index, page)
+		}
 	}
 }
 
-// notListed returns the pages below docs/ that the index does not link. A translation is listed by the page that it translates.
-func notListed(t *testing.T, root fs.FS) (missing []string) {
+// notListed returns the pages below docs/ that an index does not link. A translation is listed by the page that it translates.
+func notListed(t *testing.T, root fs.FS, index string) (missing []string) {
 	t.Helper()
 	text, err := fs.ReadFile(root, index)
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed := map[string]bool{index: true}
+	listed := map[string]bool{"docs/README.md": true}
 	for _, m := range link.FindAllStringSubmatch(string(text), -1) {
 		address, _, _ := strings.Cut(m[1], "#")
 		listed[path.Join(path.Dir(index), address)] = true
@@ -57,7 +59,7 @@ func TestNotListed(t *testing.T) {
 		"docs/more/b.md":        {},
 		"docs/more/left-out.md": {},
 	}
-	if diff := cmp.Diff([]string{"docs/more/left-out.md"}, notListed(t, root)); diff != "" {
+	if diff := cmp.Diff([]string{"docs/more/left-out.md"}, notListed(t, root, index)); diff != "" {
 		t.Error(diff)
 	}
 }

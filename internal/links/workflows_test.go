@@ -21,7 +21,7 @@ var (
 	makeCall   = regexp.MustCompile(`\bmake ((?:[A-Z_]+=\S+ )*)([a-z-]+)`)
 	pinnedUse  = regexp.MustCompile(`^[\w-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
 	anyUse     = regexp.MustCompile(`(?m)^\s*(?:- )?uses: *(.*)$`)
-	developers = []string{"CONTRIBUTING.md", "docs/releasing.md", "docs/compatibility.md"} // their readers have the Makefile
+	developers = []string{"AGENTS.md", "CONTRIBUTING.md", "docs/releasing.md", "docs/compatibility.md"} // their readers have the Makefile
 )
 
 // TestMakeTargets tests that the make targets exist which pages for developers and workflows name.
