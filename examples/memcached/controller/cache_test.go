@@ -11,7 +11,7 @@ import (
 	"github.com/opblocks/opblocks/examples/memcached/controller"
 )
 
-// TestCacheOfPods checks that the cache leaves out the pods of others, of which a cluster may have tens of thousands.
+// TestCacheOfPods checks that the cache leaves out the pods of others. A cluster may have tens of thousands.
 func TestCacheOfPods(t *testing.T) {
 	var pods cache.ByObject
 	for obj, options := range controller.Cache("default").ByObject {

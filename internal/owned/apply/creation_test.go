@@ -20,7 +20,7 @@ func TestAnswerOfARefusedCreation(t *testing.T) {
 	terminating.ErrStatus.Details.Causes = append(terminating.ErrStatus.Details.Causes, metav1.StatusCause{Type: corev1.NamespaceTerminatingCause})
 	tests := map[string]struct {
 		reason    string
-		namespace string // of the child; the owner is in shop
+		namespace string // where the child is; the owner is in shop
 		err       error
 		waits     bool
 		delay     time.Duration
