@@ -125,7 +125,7 @@ func TestFieldsThatAdmissionHasSet(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		for options, recreate := range map[string][]ChildOption{"": nil, ", with Recreate": {Recreate()}} {
+		for options, recreate := range map[string][]childOption{"": nil, ", with Recreate": {withRecreate()}} {
 			t.Run(name+options, func(t *testing.T) {
 				env.applier = apply.New()
 				if child := tc.build(); env.exists(t, child) { // the case before has left it
@@ -187,12 +187,12 @@ func TestNewWishForAFieldThatAdmissionHasSet(t *testing.T) {
 	_, err = env.apply(t, wish())
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
 	require.ErrorContains(t, err, "the apply would change spec.nodeSelector", "it names the field")
-	_, err = env.apply(t, wish(), Recreate())
+	_, err = env.apply(t, wish(), withRecreate())
 	require.Error(t, err, "the refusal is known")
 	env.applier = apply.New()
-	_, err = env.apply(t, wish(), Recreate())
+	_, err = env.apply(t, wish(), withRecreate())
 	require.ErrorAs(t, err, new(*owned.WaitingError))
-	second, err := env.apply(t, wish(), Recreate())
+	second, err := env.apply(t, wish(), withRecreate())
 	require.NoError(t, err)
 	require.NotEqual(t, first.Object.GetUID(), second.Object.GetUID())
 	require.Equal(t, map[string]string{"disk": "nvme", "pool": "shop"}, second.Object.(*corev1.Pod).Spec.NodeSelector)
@@ -252,11 +252,11 @@ func TestKnownRefusal(t *testing.T) {
 // An operator that lets the claim templates of a StatefulSet grow is not stopped by what admission has set in them.
 func TestExpandVolumesThatAdmissionHasSet(t *testing.T) {
 	env := admittedEnv(t)
-	first, err := env.apply(t, env.admittedSet(), ExpandVolumes())
+	first, err := env.apply(t, env.admittedSet(), withExpandVolumes())
 	require.NoError(t, err)
 	larger := env.admittedSet()
 	larger.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("2Gi")
-	_, err = env.apply(t, larger, ExpandVolumes())
+	_, err = env.apply(t, larger, withExpandVolumes())
 	var wait *owned.WaitingError
 	require.ErrorAs(t, err, &wait)
 	require.Equal(t, apply.ReasonRecreating, reasonOf(wait))
@@ -265,7 +265,7 @@ func TestExpandVolumesThatAdmissionHasSet(t *testing.T) {
 	env.live(t, orphaning)
 	orphaning.Finalizers = nil // no collector runs
 	require.NoError(t, env.other.Update(t.Context(), orphaning))
-	second, err := env.apply(t, larger, ExpandVolumes())
+	second, err := env.apply(t, larger, withExpandVolumes())
 	require.NoError(t, err)
 	require.NotEqual(t, first.Object.GetUID(), second.Object.GetUID())
 	template := second.Object.(*appsv1.StatefulSet).Spec.VolumeClaimTemplates[0].Spec

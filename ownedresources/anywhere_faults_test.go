@@ -26,7 +26,7 @@ import (
 func anywhereSet() *ChildSet[*Shop] {
 	role := Build(func(owner *Shop) *rbacv1.ClusterRole {
 		return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "shop-" + owner.Name}}
-	}, Anywhere())
+	}).Anywhere()
 	shards := BuildEach(func(owner *Shop) (all []*corev1.ConfigMap, err error) {
 		for i := range owner.Spec.Shards {
 			all = append(all, &corev1.ConfigMap{
@@ -35,7 +35,7 @@ func anywhereSet() *ChildSet[*Shop] {
 			})
 		}
 		return all, nil
-	}, Anywhere()).After(role)
+	}).Anywhere().After(role)
 	return Ensure(shards, role)
 }
 

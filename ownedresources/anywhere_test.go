@@ -18,15 +18,15 @@ import (
 )
 
 // anywhere returns a set of a ClusterRole, and of ConfigMaps in the other namespace that come after it, as many as shards.
-func (env *serverEnv) anywhere(options ...ChildOption) *ChildSet[*Shop] {
-	options = append(options, Anywhere())
-	role := Build(func(*Shop) *rbacv1.ClusterRole { return env.role() }, options...)
-	shards := BuildEach(func(owner *Shop) (all []*corev1.ConfigMap, err error) {
+func (env *serverEnv) anywhere(options ...childOption) *ChildSet[*Shop] {
+	options = append(options, withAnywhere())
+	role := with(Build(func(*Shop) *rbacv1.ClusterRole { return env.role() }), options...)
+	shards := with(BuildEach(func(owner *Shop) (all []*corev1.ConfigMap, err error) {
 		for i := range int(owner.Spec.Shards) {
 			all = append(all, env.shard(i))
 		}
 		return all, nil
-	}, options...).After(role)
+	}), options...).After(role)
 	return Ensure(shards, role)
 }
 
@@ -119,7 +119,7 @@ func TestAnywhere(t *testing.T) {
 		before := shard.UID
 		env.owner = env.newOwner()
 		env.create(t, env.owner)
-		env.start(t, env.anywhere(Adopt()))
+		env.start(t, env.anywhere(withAdopt()))
 		waitForMarks(t, env, shard, env.owner.UID)
 		require.Equal(t, before, shard.UID)
 	})

@@ -38,7 +38,7 @@ func TestChildrenWithoutOwnerReferenceAreNotTakenForAnApplications(t *testing.T)
 		return made
 	}
 	set := Ensure(
-		Build(claim).Retain(func(*Shop) bool { return keep }), Build(role, Anywhere()), Build(binding, Anywhere()), Build(service, Anywhere()),
+		Build(claim).Retain(func(*Shop) bool { return keep }), Build(role).Anywhere(), Build(binding).Anywhere(), Build(service).Anywhere(),
 		Build(func(o *Shop) *corev1.ConfigMap { return NewConfigMap(o, nil) }))
 	set.SetName("children")
 	controllerutil.AddFinalizer(env.owner, set.FinalizerName())

@@ -108,7 +108,7 @@ const (
 //   - app.kubernetes.io/instance is the owner's name, shortened by [LabelValue];
 //   - app.kubernetes.io/managed-by is the owner's kind in lower case with the suffix "-operator".
 //
-// A child without an owner reference ([Anywhere], [Child.Retain]) is written without app.kubernetes.io/instance: deployment tools would take
+// A child without an owner reference ([Child.Anywhere], [Child.Retain]) is written without app.kubernetes.io/instance: deployment tools would take
 // it for a part of an application of that name, and delete it. A Pod, a Service, a PersistentVolume, a Namespace and a ClusterRole keep the
 // label, which others may select, and get the annotation argocd.argoproj.io/sync-options: Prune=false.
 //

@@ -18,7 +18,7 @@ import (
 // and containers meet the Pod Security Standard "restricted": see [PodTemplate].
 //
 // The pod template is immutable once the Job exists. Name the Job after what it does, such as the version that it
-// migrates to, or use [Recreate]. TTLSecondsAfterFinished is unset: [Ensure] creates a Job that was removed again, and it
+// migrates to, or use [Child.Recreate]. TTLSecondsAfterFinished is unset: [Ensure] creates a Job that was removed again, and it
 // runs again. The name must be a label value, of at most 63 characters: check it with [ValidateName].
 //
 // NewJob does not change containers.

@@ -131,7 +131,7 @@ func TestApplyRepairsDrift(t *testing.T) {
 func TestApplyReplacesWhatContradicts(t *testing.T) {
 	forEachChange(t, "contradiction", func(t *testing.T, env *serverEnv, c *changeCase, form func([]byte) client.Object) {
 		for _, keys := range [][]string{{"example.com/dropped"}, {"example.com/dropped", "example.com/changed"}} {
-			_, err := env.apply(t, form(withAnnotations(t, c.Before, keys...)), Recreate())
+			_, err := env.apply(t, form(withAnnotations(t, c.Before, keys...)), withRecreate())
 			require.NoError(t, err)
 		}
 		env.edit(t, c.Before, c.Edit)
@@ -145,7 +145,7 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 		changes, err := Diff(t.Context(), env.client, env.owner, form(desired))
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, len(changes[0].Differences), 2, "%v", changes[0].Differences)
-		result, err := env.apply(t, form(desired), Recreate())
+		result, err := env.apply(t, form(desired), withRecreate())
 		require.NoError(t, err, c.Reason)
 		require.Equal(t, apply.Applied, result.Operation)
 		patched(t, env.liveJSON(t, desired), c.After)

@@ -42,8 +42,8 @@ func (c *Child[T, C]) engine() *set.Child {
 func Build[T client.Object, C any, P interface {
 	*C
 	client.Object
-}](f func(owner T) P, options ...ChildOption) *Child[T, P] {
-	return newChild[T, P](P(new(C)), f, options, func(r *set.Reconciliation) error {
+}](f func(owner T) P) *Child[T, P] {
+	return newChild[T, P](P(new(C)), f, func(r *set.Reconciliation) error {
 		addObject(r, f(r.Object.(T)))
 		return nil
 	})
@@ -54,8 +54,8 @@ func Build[T client.Object, C any, P interface {
 func BuildOrError[T client.Object, C any, P interface {
 	*C
 	client.Object
-}](f func(owner T) (P, error), options ...ChildOption) *Child[T, P] {
-	return newChild[T, P](P(new(C)), f, options, func(r *set.Reconciliation) error {
+}](f func(owner T) (P, error)) *Child[T, P] {
+	return newChild[T, P](P(new(C)), f, func(r *set.Reconciliation) error {
 		obj, err := f(r.Object.(T))
 		if err == nil {
 			addObject(r, obj)
@@ -69,8 +69,8 @@ func BuildOrError[T client.Object, C any, P interface {
 func BuildEach[T client.Object, C any, P interface {
 	*C
 	client.Object
-}](f func(owner T) ([]P, error), options ...ChildOption) *Child[T, P] {
-	return newChild[T, P](P(new(C)), f, options, func(r *set.Reconciliation) error {
+}](f func(owner T) ([]P, error)) *Child[T, P] {
+	return newChild[T, P](P(new(C)), f, func(r *set.Reconciliation) error {
 		objs, err := f(r.Object.(T))
 		if err == nil {
 			addObjects(r, objs)
@@ -84,8 +84,8 @@ func BuildEach[T client.Object, C any, P interface {
 func BuildFrom[T client.Object, S, C any, P interface {
 	*C
 	client.Object
-}](input *Input[T, S], f func(owner T, value S) (P, error), options ...ChildOption) *Child[T, P] {
-	child := newChild[T, P](P(new(C)), f, options, func(r *set.Reconciliation) error {
+}](input *Input[T, S], f func(owner T, value S) (P, error)) *Child[T, P] {
+	child := newChild[T, P](P(new(C)), f, func(r *set.Reconciliation) error {
 		value, err := input.value(r)
 		if err != nil {
 			return err
@@ -104,8 +104,8 @@ func BuildFrom[T client.Object, S, C any, P interface {
 func BuildEachFrom[T client.Object, S, C any, P interface {
 	*C
 	client.Object
-}](input *Input[T, S], f func(owner T, value S) ([]P, error), options ...ChildOption) *Child[T, P] {
-	child := newChild[T, P](P(new(C)), f, options, func(r *set.Reconciliation) error {
+}](input *Input[T, S], f func(owner T, value S) ([]P, error)) *Child[T, P] {
+	child := newChild[T, P](P(new(C)), f, func(r *set.Reconciliation) error {
 		value, err := input.value(r)
 		if err != nil {
 			return err
@@ -121,12 +121,8 @@ func BuildEachFrom[T client.Object, S, C any, P interface {
 }
 
 // newChild returns a child that build builds. build calls f, the user's function. Here only the name of f is used.
-func newChild[T, P client.Object](sample client.Object, f any, options []ChildOption, build func(*set.Reconciliation) error) *Child[T, P] {
-	c := set.NewChild(sample, f, build)
-	for _, o := range options {
-		o(&c.Options)
-	}
-	return &Child[T, P]{c}
+func newChild[T, P client.Object](sample client.Object, f any, build func(*set.Reconciliation) error) *Child[T, P] {
+	return &Child[T, P]{set.NewChild(sample, f, build)}
 }
 
 // addObject adds an object unless it is nil. An interface that holds a nil pointer is not nil, so the type is needed here.
@@ -171,8 +167,8 @@ func untyped[T client.Object](children []AnyChild[T]) []*set.Child {
 func BuildApply[T client.Object, C any, P interface {
 	*C
 	runtime.ApplyConfiguration
-}](sample client.Object, f func(owner T) (P, error), options ...ChildOption) *Child[T, *unstructured.Unstructured] {
-	child := newChild[T, *unstructured.Unstructured](sample, f, options, func(r *set.Reconciliation) error {
+}](sample client.Object, f func(owner T) (P, error)) *Child[T, *unstructured.Unstructured] {
+	child := newChild[T, *unstructured.Unstructured](sample, f, func(r *set.Reconciliation) error {
 		configuration, err := f(r.Object.(T))
 		if err != nil || configuration == nil {
 			return err

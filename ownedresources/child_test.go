@@ -71,7 +71,7 @@ func TestAdopt(t *testing.T) {
 	theirs.Spec.Replicas = new(int32(9))
 	theirs.Labels["theirs"] = "stays"
 	require.NoError(t, w.other.Create(t.Context(), theirs))
-	result, err := w.apply(t, w.deployment(), Adopt())
+	result, err := w.apply(t, w.deployment(), withAdopt())
 	require.NoError(t, err)
 	require.Equal(t, apply.Applied, result.Operation)
 	var live appsv1.Deployment
@@ -84,7 +84,7 @@ func TestAdopt(t *testing.T) {
 	w.owner = w.newOwnerNamed(t, "another")
 	again := w.deployment()
 	again.Name = "web"
-	_, err = w.apply(t, again, Adopt())
+	_, err = w.apply(t, again, withAdopt())
 	var owned *owned.OwnershipError
 	require.ErrorAs(t, err, &owned, "an object that has a controller is never adopted")
 }

@@ -77,7 +77,7 @@ func (s *ChildSet[T]) RemoveInOrder() *ChildSet[T] {
 }
 
 // FinalizerName returns the finalizer that the owner needs for [ChildSet.Finalize], or nothing if there is nothing to
-// clean up. Only sets with [ChildSet.RemoveInOrder], [Anywhere], [Child.Retain], [RunOnce] or [ExpandVolumes] need one. The
+// clean up. Only sets with [ChildSet.RemoveInOrder], [Child.Anywhere], [Child.Retain], [Child.RunOnce] or [Child.ExpandVolumes] need one. The
 // finalizer is "children.opblocks.dev/" and the name of the set, or "set" if it has none. Package reconcile adds and
 // removes it. In a reconciler of your own, add it before the first Reconcile and remove it when Finalize has returned
 // nil.
@@ -90,8 +90,8 @@ func (s *ChildSet[T]) FinalizerName() string { return s.set.FinalizerName() }
 func (s *ChildSet[T]) FormerFinalizerNames() []string { return s.set.FormerFinalizerNames() }
 
 // Finalize deletes the children of an owner that is being deleted, if nobody else deletes them: the children with the
-// option [Anywhere], or with [ChildSet.RemoveInOrder] all children, in order. Children that [Child.Retain] keeps stay. Before
-// that, Finalize removes the finalizers from the Jobs of [RunOnce], and deletes the pods that [ExpandVolumes] has
+// option [Child.Anywhere], or with [ChildSet.RemoveInOrder] all children, in order. Children that [Child.Retain] keeps stay. Before
+// that, Finalize removes the finalizers from the Jobs of [Child.RunOnce], and deletes the pods that [Child.ExpandVolumes] has
 // orphaned. Until all of these are gone, the error is a [*WaitingError], and the event of a child's deletion triggers
 // the next reconcile. Package reconcile calls it.
 func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) error {

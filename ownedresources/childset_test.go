@@ -72,16 +72,16 @@ func TestReconcileOfCombinedOptionsIsQuiet(t *testing.T) {
 	require.NoError(t, env.other.Update(t.Context(), env.owner))
 	passwords := map[string]string{}
 	for _, retain := range []bool{true, false, true} {
-		options := []ChildOption{Anywhere(), withRetain(func(*Shop) bool { return retain }), IfServed(), Adopt(), withGenerate("password", 9)}
-		first := Build(func(*Shop) *corev1.Secret {
+		options := []childOption{withAnywhere(), withRetain(func(*Shop) bool { return retain }), withIfServed(), withAdopt(), withGenerate("password", 9)}
+		first := with(Build(func(*Shop) *corev1.Secret {
 			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: elsewhere.namespace, Name: "first"}}
-		}, options...)
-		list := BuildEachFrom(first.Live(), func(_ *Shop, live *corev1.Secret) (all []*corev1.Secret, err error) {
+		}), options...)
+		list := with(BuildEachFrom(first.Live(), func(_ *Shop, live *corev1.Secret) (all []*corev1.Secret, err error) {
 			for _, name := range []string{"a", "b", "c"} {
 				all = append(all, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"first": live.Name}}})
 			}
 			return all, nil
-		}, options...).After(first)
+		}), options...).After(first)
 		s := Ensure(list, first).RemoveInOrder()
 		s.SetName("step")
 		for range 2 {

@@ -28,16 +28,16 @@
 //   - [BuildFrom] also builds from an [Input]: from objects that [From] reads, from their versions ([VersionHash]) or
 //     contents ([ContentHash]), from live objects of other children ([Child.Live], [Child.LiveEach]), or from several of these
 //     ([Combine]). [Child.KeepWhileMissing] applies the child while one of these objects is missing.
-//   - [Child.After] sets an order, and [ChildSet.RemoveInOrder] keeps it when the owner is deleted. [ReadyWhen] names
+//   - [Child.After] sets an order, and [ChildSet.RemoveInOrder] keeps it when the owner is deleted. [Child.ReadyWhen] names
 //     the condition that makes a child ready.
-//   - [IfServed] is for kinds that the API server may not serve.
-//   - [Anywhere] is for objects in other namespaces, and for cluster-scoped ones.
+//   - [Child.IfServed] is for kinds that the API server may not serve.
+//   - [Child.Anywhere] is for objects in other namespaces, and for cluster-scoped ones.
 //   - [Child.Retain] keeps objects when the owner is deleted.
 //   - [Child.Generate] fills keys of a Secret with random values, once.
-//   - [RunOnce] runs a Job once for each content.
-//   - [ExpandVolumes] lets the volumes of a StatefulSet grow.
+//   - [Child.RunOnce] runs a Job once for each content.
+//   - [Child.ExpandVolumes] lets the volumes of a StatefulSet grow.
 //
-// [Adopt], [AdoptRetained], [Recreate], [Child.CreateOnly] and [FormerManagers] change how a child is written.
+// [Child.Adopt], [Child.AdoptRetained], [Child.Recreate], [Child.CreateOnly] and [Child.FormerManagers] change how a child is written.
 //
 // # What happens to one object
 //
@@ -48,13 +48,13 @@
 //     that the POST's entry in managedFields owns are moved to the apply's entry. Otherwise fields that are no longer
 //     desired would stay for ever.
 //   - An object that has another controller, or none, is left alone, and the error is an [OwnershipError], which names
-//     the controller. The options [Adopt] and [AdoptRetained] allow to take over an object without a controller.
+//     the controller. The options [Child.Adopt] and [Child.AdoptRetained] allow to take over an object without a controller.
 //   - While an object is being deleted, the error is a [WaitingError]. The event of its deletion triggers the next
 //     reconcile.
 //   - While the controller of an object is a former owner, the error is a [WaitingError] too: the garbage collector
 //     deletes the object. If it has not done so after a minute, and the object has no other owner, a [ChildSet] deletes
 //     it.
-//   - A child with the option [Anywhere] or [Child.Retain] has a mark instead of an owner reference. It is ours if the mark
+//   - A child with the option [Child.Anywhere] or [Child.Retain] has a mark instead of an owner reference. It is ours if the mark
 //     names the object itself, and the owner with its UID. What a former owner has left is deleted, unless it is
 //     retained.
 //
@@ -78,7 +78,7 @@
 //
 // Defaults and fields of others may contradict what is desired: the parameters of another strategy, the previous source
 // of a volume, an item that has our node port. Dry runs find these fields, and one write removes them, with the live
-// resource version as precondition. Other fields of others stay. Only if that write is refused too does [Recreate]
+// resource version as precondition. Other fields of others stay. Only if that write is refused too does [Child.Recreate]
 // delete the object.
 //
 // # What is sent

@@ -59,15 +59,15 @@ func TestDryRunThatFailsForAMoment(t *testing.T) {
 				made.Immutable = new(true)
 				return made
 			}
-			_, err := env.apply(t, build("1"), Recreate())
+			_, err := env.apply(t, build("1"), withRecreate())
 			require.NoError(t, err)
 			c.failure = failure
-			_, err = env.apply(t, build("2"), Recreate())
+			_, err = env.apply(t, build("2"), withRecreate())
 			require.ErrorIs(t, err, failure)
 			c.failure = nil
-			_, err = env.apply(t, build("2"), Recreate())
+			_, err = env.apply(t, build("2"), withRecreate())
 			requireWaits(t, err, apply.ReasonRecreating)
-			_, err = env.apply(t, build("2"), Recreate())
+			_, err = env.apply(t, build("2"), withRecreate())
 			require.NoError(t, err)
 		})
 	}

@@ -8,7 +8,7 @@ import "github.com/opblocks/opblocks/internal/owned"
 //	if foreign, ok := errors.AsType[*ownedresources.OwnershipError](err); ok { … }
 //
 // Its fields are the Kind and the Name of the object; Owner, its controller reference, or nil if it has none; and for an object
-// with the mark of another owner (see [Anywhere]) the kind, the name and the UID of that owner in Owner, its namespace in
+// with the mark of another owner (see [Child.Anywhere]) the kind, the name and the UID of that owner in Owner, its namespace in
 // OwnerNamespace, and Retained if [Child.Retain] has kept the object of a former owner (a deleted owner of the same name).
 // Reason returns OwnedByAnother, the reason for a condition that shows the error.
 type OwnershipError = owned.OwnershipError
@@ -26,7 +26,7 @@ type NotCachedError = owned.NotCachedError
 // It wraps a controller-runtime TerminalError, so controller-runtime does not retry it, nor any error that is joined with
 // it. An event of the child triggers the next reconcile. (Package reconcile retries the joined errors.)
 //
-// Reason returns the reason of the child's own condition. Without such a reason it is Failed, or JobFailed for a Job of [RunOnce].
+// Reason returns the reason of the child's own condition. Without such a reason it is Failed, or JobFailed for a Job of [Child.RunOnce].
 type FailedError = owned.FailedError
 
 // WaitingError is returned if there is nothing to do but to wait: a child is not ready yet, is being deleted, belongs
@@ -38,12 +38,12 @@ type FailedError = owned.FailedError
 //   - ChildTerminating, until an object is deleted;
 //   - DependencyNotReady, while a child waits for another one ([Child.After]);
 //   - ReferenceNotFound, while an object that an input reads does not exist ([From]);
-//   - Recreating, after an object was deleted to be created again ([Recreate], [RunOnce], [ExpandVolumes]);
+//   - Recreating, after an object was deleted to be created again ([Child.Recreate], [Child.RunOnce], [Child.ExpandVolumes]);
 //   - WriteLoop, while a write is delayed;
-//   - KindNotServed and SchemaNotServed, for a moment while a kind ceases or begins to be served ([IfServed]);
-//   - JobRunning and FormerPodsRunning, for a Job of [RunOnce];
-//   - ClaimNotBound, for a StatefulSet of [ExpandVolumes];
-//   - the reason why a child is not ready, by its condition ([ReadyWhen]) or by the rules of kstatus.
+//   - KindNotServed and SchemaNotServed, for a moment while a kind ceases or begins to be served ([Child.IfServed]);
+//   - JobRunning and FormerPodsRunning, for a Job of [Child.RunOnce];
+//   - ClaimNotBound, for a StatefulSet of [Child.ExpandVolumes];
+//   - the reason why a child is not ready, by its condition ([Child.ReadyWhen]) or by the rules of kstatus.
 //
 // For several children it is the reason of the first one. ReferenceNotFound precedes the others.
 //

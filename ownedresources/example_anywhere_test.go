@@ -13,7 +13,7 @@ import (
 )
 
 // Two other namespaces get a copy of the content. Such a child has no owner reference; an annotation names its owner.
-func ExampleAnywhere() {
+func ExampleChild_Anywhere() {
 	children := ownedresources.Ensure(ownedresources.BuildEach(func(shop *Shop) (all []*corev1.ConfigMap, err error) {
 		for _, namespace := range []string{"blue", "green"} {
 			content := ownedresources.NewConfigMap(shop, map[string]string{"content": shop.Spec.Content})
@@ -21,7 +21,7 @@ func ExampleAnywhere() {
 			all = append(all, content)
 		}
 		return all, nil
-	}, ownedresources.Anywhere()))
+	}).Anywhere())
 	shop := webShop(ShopSpec{Content: "sale"})
 	shop.Finalizers = []string{children.FinalizerName()} // package reconcile adds it
 	c := fake.NewFakeClient(shop)

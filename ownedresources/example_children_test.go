@@ -97,14 +97,14 @@ func ExampleChildSet_RemoveInOrder() {
 }
 
 // One of three pods runs. That is enough for the condition, but not for kstatus, which is the default.
-func ExampleReadyWhen() {
+func ExampleChild_ReadyWhen() {
 	ctx, shop := context.Background(), webShop(ShopSpec{Shards: 3})
 	c := fake.NewClientBuilder().WithStatusSubresource(&appsv1.Deployment{}).Build()
 	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *appsv1.Deployment {
 		d := newDatabase(shop)
 		d.Spec.Replicas = new(shop.Spec.Shards)
 		return d
-	}, ownedresources.ReadyWhen("Available")))
+	}).ReadyWhen("Available"))
 	fmt.Println(children.Reconcile(ctx, c, shop))
 	makeReady(ctx, c, "web-database")
 	fmt.Println(children.Reconcile(ctx, c, shop))

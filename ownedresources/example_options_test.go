@@ -23,14 +23,14 @@ import (
 )
 
 // A ServiceMonitor is wanted only where the Prometheus operator is installed.
-func ExampleIfServed() {
+func ExampleChild_IfServed() {
 	kind := schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
 	monitor := ownedresources.Build(func(shop *Shop) *unstructured.Unstructured {
 		fmt.Println("not called while the kind is not served")
 		u := &unstructured.Unstructured{}
 		u.SetName(shop.Name)
 		return u
-	}, ownedresources.IfServed("Monitoring")).Kind(kind)
+	}).IfServed("Monitoring").Kind(kind)
 	shop := webShop(ShopSpec{Monitored: true})
 	fmt.Println(ownedresources.Ensure(monitor).Reconcile(context.Background(), fake.NewFakeClient(), shop))
 	// Output: <nil>
@@ -56,12 +56,12 @@ func ExampleChild_CreateOnly() {
 	// replicas: 2
 }
 
-func ExampleAdopt() {
+func ExampleChild_Adopt() {
 	c, shop := fake.NewFakeClient(), webShop(ShopSpec{Content: "sale"})
 	existing := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-settings"}}
 	must(c.Create(context.Background(), existing))
 
-	children := ownedresources.Ensure(ownedresources.Build(newSettings, ownedresources.Adopt()))
+	children := ownedresources.Ensure(ownedresources.Build(newSettings).Adopt())
 	fmt.Println(children.Reconcile(context.Background(), c, shop))
 	settings := get(c, "web-settings", &corev1.ConfigMap{})
 	fmt.Println(metav1.IsControlledBy(settings, shop), settings.Data)
@@ -71,11 +71,11 @@ func ExampleAdopt() {
 }
 
 // A new owner takes over what the former owner has left, and nothing else of that name.
-func ExampleAdoptRetained() {
+func ExampleChild_AdoptRetained() {
 	ctx, c := context.Background(), fake.NewFakeClient()
 	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: shop.Name + "-data"}}
-	}, ownedresources.AdoptRetained()).Retain(func(shop *Shop) bool { return shop.Spec.KeepData }))
+	}).AdoptRetained().Retain(func(shop *Shop) bool { return shop.Spec.KeepData }))
 	for _, uid := range []types.UID{"first", "second"} {
 		shop := webShop(ShopSpec{KeepData: true})
 		shop.UID = uid
@@ -90,7 +90,7 @@ func ExampleAdoptRetained() {
 }
 
 // A field that an older operator wrote goes once it is no longer wanted.
-func ExampleFormerManagers() {
+func ExampleChild_FormerManagers() {
 	ctx, shop := context.Background(), webShop(ShopSpec{Content: "sale"})
 	c := fake.NewClientBuilder().WithReturnManagedFields().Build()
 	written := newSettings(shop)
@@ -98,7 +98,7 @@ func ExampleFormerManagers() {
 	must(controllerutil.SetControllerReference(shop, written, c.Scheme()))
 	must(c.Create(ctx, written, client.FieldOwner("manager"))) // the older operator
 
-	children := ownedresources.Ensure(ownedresources.Build(newSettings, ownedresources.FormerManagers("manager")))
+	children := ownedresources.Ensure(ownedresources.Build(newSettings).FormerManagers("manager"))
 	fmt.Println(children.Reconcile(ctx, c, shop))
 	fmt.Println(get(c, "web-settings", &corev1.ConfigMap{}).Data)
 	// Output:
@@ -107,14 +107,14 @@ func ExampleFormerManagers() {
 }
 
 // The API server refuses to change an immutable field, so the child is deleted and created again.
-func ExampleRecreate() {
+func ExampleChild_Recreate() {
 	ctx, shop := context.Background(), webShop(ShopSpec{Content: "news"})
 	c := fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{Patch: refusePatches}).Build()
 	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *corev1.ConfigMap {
 		settings := newSettings(shop)
 		settings.Immutable = new(true)
 		return settings
-	}, ownedresources.Recreate()))
+	}).Recreate())
 	fmt.Println(children.Reconcile(ctx, c, shop))
 
 	shop.Spec.Content = "sale"
@@ -154,14 +154,14 @@ func ExampleChild_Generate() {
 }
 
 // The Job does not run again when its time to live has removed it.
-func ExampleRunOnce() {
+func ExampleChild_RunOnce() {
 	ctx := context.Background()
 	migration := ownedresources.Build(func(shop *Shop) *batchv1.Job {
 		j := ownedresources.NewJob(shop, corev1.Container{Name: "migrate", Image: "web:" + shop.Spec.Version, Args: []string{"migrate"}})
 		j.Name += "-migrate"
 		j.Spec.TTLSecondsAfterFinished = new(int32(60))
 		return j
-	}, ownedresources.RunOnce())
+	}).RunOnce()
 	children := ownedresources.Ensure(migration, ownedresources.Build(newSettings).After(migration))
 	shop := webShop(ShopSpec{Version: "1.4", Content: "sale"})
 	shop.Finalizers = []string{children.FinalizerName()} // package reconcile adds it
@@ -191,13 +191,13 @@ func ExampleRunOnce() {
 }
 
 // The claim grows first. Then the StatefulSet is replaced, without its pods.
-func ExampleExpandVolumes() {
+func ExampleChild_ExpandVolumes() {
 	ctx := context.Background()
 	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *appsv1.StatefulSet {
 		s := ownedresources.NewStatefulSet(shop, map[string]string{"app": "database"}, corev1.Container{Name: "redis", Image: "redis:7"})
 		s.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim("data", shop.Spec.Storage)}
 		return s
-	}, ownedresources.ExpandVolumes()))
+	}).ExpandVolumes())
 	shop := webShop(ShopSpec{Storage: new(resource.MustParse("10Gi"))})
 	shop.Finalizers = []string{children.FinalizerName()} // package reconcile adds it
 	data := claim("data-web-0", shop.Spec.Storage)       // the StatefulSet's controller creates it
@@ -245,11 +245,11 @@ func refuseLargerTemplates(ctx context.Context, c client.WithWatch, obj client.O
 }
 
 // A child that was restored from a backup, without its owner reference, is taken back by the restored owner, which has another UID.
-func ExampleAdoptRestored() {
+func ExampleChild_AdoptRestored() {
 	ctx, c := context.Background(), fake.NewFakeClient()
 	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *corev1.ConfigMap {
 		return ownedresources.NewConfigMap(shop, map[string]string{"motto": "open"})
-	}, ownedresources.AdoptRestored()))
+	}).AdoptRestored())
 	for _, uid := range []types.UID{"first", "second"} {
 		shop := webShop(ShopSpec{})
 		shop.UID = uid

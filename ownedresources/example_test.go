@@ -68,18 +68,6 @@ func ExampleSetHash() {
 	// false <nil> map[example.com/settings:v1:528db8a4cbe1c4726f4a54e82d0b5f82]
 }
 
-func ExampleHashChanged() {
-	shop, d := webShop(ShopSpec{Content: "sale"}), &appsv1.Deployment{}
-	fmt.Println(ownedresources.SetHash(d, "example.com/spec", shop.Spec))
-	fmt.Println(ownedresources.HashChanged(d, "example.com/spec", shop.Spec))
-	shop.Spec.Content = "news"
-	fmt.Println(ownedresources.HashChanged(d, "example.com/spec", shop.Spec))
-	// Output:
-	// true <nil>
-	// false <nil>
-	// true <nil>
-}
-
 func ExampleBuild() {
 	ctx, c, shop := context.Background(), fake.NewFakeClient(), webShop(ShopSpec{})
 	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *corev1.Service {

@@ -50,7 +50,7 @@ func expanded(env *reconciletest.Env) error {
 // before. No pod is replaced. Nobody but the user sets the replicas.
 func TestExpandVolumesSurvivesEveryFault(t *testing.T) {
 	set := func() *ChildSet[*Shop] {
-		return Ensure(Build(statefulSet, ExpandVolumes()))
+		return Ensure(Build(statefulSet).ExpandVolumes())
 	}
 	former := statefulSet(newShop(withStorage("1Gi"))).Spec.VolumeClaimTemplates[0]
 	former.Namespace, former.Name, former.Labels = "default", "data-web-2", map[string]string{"app": "web"}

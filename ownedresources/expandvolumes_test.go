@@ -47,7 +47,7 @@ func TestExpandVolumesInTwoSets(t *testing.T) {
 			return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: appsv1.StatefulSetSpec{
 				Selector: &metav1.LabelSelector{MatchLabels: labels}, ServiceName: name, Template: template, VolumeClaimTemplates: claims,
 			}}
-		}, ExpandVolumes()))
+		}).ExpandVolumes())
 		s.SetName(name)
 		return s
 	}

@@ -18,13 +18,13 @@ import (
 )
 
 // numbered builds as many ConfigMaps as shards.
-func numbered(namespace string, options ...ChildOption) *Child[*Shop, *configMap] {
-	return BuildEach(func(shop *Shop) (all []*configMap, err error) {
+func numbered(namespace string, options ...childOption) *Child[*Shop, *configMap] {
+	return with(BuildEach(func(shop *Shop) (all []*configMap, err error) {
 		for i := range int(shop.Spec.Shards) {
 			all = append(all, namedConfigMap(namespace, fmt.Sprint(shop.Name, "-", i)))
 		}
 		return all, nil
-	}, options...)
+	}), options...)
 }
 
 // A release renames the step of a set that needs a finalizer. What the earlier release has made is found, pruned and
@@ -46,7 +46,7 @@ func TestFormerNames(t *testing.T) {
 	}{
 		"Anywhere": {
 			reason: "the children are found by their marks",
-			set:    func(env *serverEnv) *ChildSet[*Shop] { return Ensure(numbered(env.elsewhere, Anywhere())) },
+			set:    func(env *serverEnv) *ChildSet[*Shop] { return Ensure(numbered(env.elsewhere, withAnywhere())) },
 			child:  namedConfigMap("other", "web-0"), pruned: namedConfigMap("other", "web-1"),
 		},
 		"Retain": {
@@ -69,7 +69,7 @@ func TestFormerNames(t *testing.T) {
 			set: func(*serverEnv) *ChildSet[*Shop] {
 				return Ensure(Build(func(shop *Shop) *batchv1.Job {
 					return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: shop.Name}, Spec: batchv1.JobSpec{Template: one}}
-				}, RunOnce()))
+				}).RunOnce())
 			},
 			child: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
 		},
@@ -85,7 +85,7 @@ func TestFormerNames(t *testing.T) {
 						ServiceName: "web", Selector: &metav1.LabelSelector{MatchLabels: one.Labels}, Template: always,
 						VolumeClaimTemplates: []corev1.PersistentVolumeClaim{claim},
 					}}
-				}, ExpandVolumes()))
+				}).ExpandVolumes())
 			},
 			child: &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}},
 		},

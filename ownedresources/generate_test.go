@@ -21,8 +21,8 @@ import (
 )
 
 func TestOptionMistakes(t *testing.T) {
-	secret := func(options ...ChildOption) AnyChild[*Shop] {
-		return Build(func(*Shop) *corev1.Secret { return nil }, options...)
+	secret := func(options ...childOption) AnyChild[*Shop] {
+		return with(Build(func(*Shop) *corev1.Secret { return nil }), options...)
 	}
 	noTrigger := func(*Shop) string { return "" }
 	cases := map[string]struct {
@@ -32,23 +32,23 @@ func TestOptionMistakes(t *testing.T) {
 	}{
 		"Generate":         {reason: "Both ends of the range are valid.", child: secret(withGenerate("a", 1), withGenerate("b", 1024))},
 		"GenerateUntyped":  {reason: "A Secret without a Go type is a Secret.", child: Build(func(*Shop) *unstructured.Unstructured { return nil }).Kind(corev1.SchemeGroupVersion.WithKind("Secret")).Generate("a", 1)},
-		"RunOnce":          {reason: "A Job.", child: Build(func(*Shop) *batchv1.Job { return nil }, RunOnce())},
-		"ExpandVolumes":    {reason: "A StatefulSet.", child: Build(func(*Shop) *appsv1.StatefulSet { return nil }, ExpandVolumes())},
-		"GenerateNoSecret": {reason: "A password must not get into a ConfigMap.", child: Build(constant("a", ""), withGenerate("a", 1)), want: "child 1, a ConfigMap: it has Generate, which is for a Secret: take it away, or put the value into a Secret of its own"},
+		"RunOnce":          {reason: "A Job.", child: Build(func(*Shop) *batchv1.Job { return nil }).RunOnce()},
+		"ExpandVolumes":    {reason: "A StatefulSet.", child: Build(func(*Shop) *appsv1.StatefulSet { return nil }).ExpandVolumes()},
+		"GenerateNoSecret": {reason: "A password must not get into a ConfigMap.", child: with(Build(constant("a", "")), withGenerate("a", 1)), want: "child 1, a ConfigMap: it has Generate, which is for a Secret: take it away, or put the value into a Secret of its own"},
 		"LengthZero":       {reason: "An empty value protects nothing.", child: secret(withGenerate("a", 0)), want: `child 1, a Secret: Generate("a") with length 0: use a length between 1 and 1024`},
 		"LengthNegative":   {reason: "Nor is there one of a negative length.", child: secret(withGenerate("a", -1)), want: `child 1, a Secret: Generate("a") with length -1: use a length between 1 and 1024`},
 		"LengthTooLarge":   {reason: "A typing error must not fill etcd.", child: secret(withGenerate("a", 1025)), want: `child 1, a Secret: Generate("a") with length 1025: use a length between 1 and 1024`},
 		"KeyEmpty":         {reason: "The API server would refuse it.", child: secret(withGenerate("", 8)), want: `child 1, a Secret: Generate(""): it is not a key of a Secret: a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')`},
 		"KeyTwice":         {reason: "Which length counts?", child: secret(withGenerate("a", 8), withGenerate("a", 9)), want: `child 1, a Secret: Generate("a") is given twice: a key has one value`},
-		"GenerateRecreate": {reason: "A recreated Secret loses what it holds.", child: secret(withGenerate("a", 8), Recreate()), want: "child 1, a Secret: it has Generate and Recreate: a recreated Secret would lose its values; take Recreate away"},
+		"GenerateRecreate": {reason: "A recreated Secret loses what it holds.", child: secret(withGenerate("a", 8), withRecreate()), want: "child 1, a Secret: it has Generate and Recreate: a recreated Secret would lose its values; take Recreate away"},
 		"RotateOnTwice":    {reason: "Which trigger counts?", child: Build(func(*Shop) *corev1.Secret { return nil }).Generate("a", 8, noTrigger, noTrigger), want: `child 1, a Secret: Generate("a") has 2 functions that return a trigger: give it one`},
 		"NoKind":           {reason: "Nobody knows what it is.", child: Build(func(*Shop) *unstructured.Unstructured { return nil }), want: "child 1, a : it has no kind: give it one with the method Kind"},
 		"KindOfGoType":     {reason: "The Go type has a kind.", child: Build(constant("a", "")).Kind(corev1.SchemeGroupVersion.WithKind("Secret")), want: "child 1, a ConfigMap: it has a Kind, and the type *v1.ConfigMap: a Kind is for a function that returns *unstructured.Unstructured; take it away"},
 		"NoInput":          {reason: "Nothing can be missing.", child: Build(constant("a", "")).KeepWhileMissing(func(_, _ *configMap) {}), want: "child 1, a ConfigMap: it has KeepWhileMissing, and no input that could be missing: take it away, or build it with BuildFrom"},
-		"RunOnceNoJob":     {reason: "Only a Job ends.", child: secret(RunOnce()), want: "child 1, a Secret: RunOnce is for a Job: take it away, or put what has to run once into a Job"},
-		"RunOnceRecreate":  {reason: "Two rules for one deletion.", child: Build(func(*Shop) *batchv1.Job { return nil }, RunOnce(), Recreate()), want: "child 1, a Job: it has RunOnce and Recreate: RunOnce replaces the Job itself; take Recreate away"},
-		"RunOnceReadyWhen": {reason: "Two rules for readiness.", child: Build(func(*Shop) *batchv1.Job { return nil }, RunOnce(), ReadyWhen("Complete")), want: "child 1, a Job: it has RunOnce and ReadyWhen: it is ready when the Job is complete; take ReadyWhen away"},
-		"ExpandDeployment": {reason: "It has no claim templates.", child: Build(func(*Shop) *appsv1.Deployment { return nil }, ExpandVolumes()), want: "child 1, a Deployment: ExpandVolumes is for a StatefulSet: take it away; a claim that is a child itself grows without it"},
+		"RunOnceNoJob":     {reason: "Only a Job ends.", child: secret(withRunOnce()), want: "child 1, a Secret: RunOnce is for a Job: take it away, or put what has to run once into a Job"},
+		"RunOnceRecreate":  {reason: "Two rules for one deletion.", child: Build(func(*Shop) *batchv1.Job { return nil }).RunOnce().Recreate(), want: "child 1, a Job: it has RunOnce and Recreate: RunOnce replaces the Job itself; take Recreate away"},
+		"RunOnceReadyWhen": {reason: "Two rules for readiness.", child: Build(func(*Shop) *batchv1.Job { return nil }).RunOnce().ReadyWhen("Complete"), want: "child 1, a Job: it has RunOnce and ReadyWhen: it is ready when the Job is complete; take ReadyWhen away"},
+		"ExpandDeployment": {reason: "It has no claim templates.", child: Build(func(*Shop) *appsv1.Deployment { return nil }).ExpandVolumes(), want: "child 1, a Deployment: ExpandVolumes is for a StatefulSet: take it away; a claim that is a child itself grows without it"},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func credentials(*Shop) *corev1.Secret {
 
 func TestGenerate(t *testing.T) {
 	env := newServerEnv(t)
-	generate := []ChildOption{withGenerate("password", 24), withGenerate("cookie", 8)}
+	generate := []childOption{withGenerate("password", 24), withGenerate("cookie", 8)}
 	result, err := env.apply(t, credentials(nil), generate...)
 	require.NoError(t, err)
 	require.Equal(t, apply.Created, result.Operation)
@@ -149,7 +149,7 @@ func TestGenerateInAnAdoptedSecret(t *testing.T) {
 	env := newServerEnv(t)
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "web"}, Data: map[string][]byte{"password": []byte("theirs")}}
 	require.NoError(t, env.other.Create(t.Context(), theirs))
-	_, err := env.apply(t, credentials(nil), Adopt(), withGenerate("password", 8), withGenerate("cookie", 8))
+	_, err := env.apply(t, credentials(nil), withAdopt(), withGenerate("password", 8), withGenerate("cookie", 8))
 	require.NoError(t, err)
 	var live corev1.Secret
 	env.live(t, &live)

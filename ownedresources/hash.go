@@ -99,13 +99,6 @@ func SetHash(obj metav1.Object, key string, v any) (changed bool, err error) {
 	return true, nil
 }
 
-// HashChanged reports whether the annotation key of obj differs from the hash of v: v has changed since [SetHash], or the
-// annotation was never set. It returns the errors of SetHash.
-func HashChanged(obj metav1.Object, key string, v any) (bool, error) {
-	hash, err := valueHash(v)
-	return err == nil && obj.GetAnnotations()[key] != hash, err
-}
-
 // minKeyLength is the smallest length of a key of [ContentHash], in bytes.
 const minKeyLength = 16
 

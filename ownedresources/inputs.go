@@ -139,7 +139,7 @@ func VersionHash[T client.Object](reads ...Read[T]) *Input[T, string] {
 // Live returns an input whose value is the live object of the child, for another child of the same set. The child that is built
 // from it comes after this one, and waits until the object exists. Use [Child.After] as well if it has to be ready. The object
 // may be the cache's own: do not change it. The value is nil if this child is built without an object, or is left out
-// ([IfServed]). The value of a child of [BuildApply] is an *unstructured.Unstructured.
+// ([Child.IfServed]). The value of a child of [BuildApply] is an *unstructured.Unstructured.
 //
 //	ownedresources.BuildFrom(service.Live(), ingress)
 func (c *Child[T, C]) Live() *Input[T, C] {

@@ -19,13 +19,13 @@ type combined struct {
 }
 
 // combiningSet is a set with a child from two inputs: what an object has, and what the API server has set in another child.
-func combiningSet(env *serverEnv, options ...ChildOption) *ChildSet[*Shop] {
+func combiningSet(env *serverEnv, options ...childOption) *ChildSet[*Shop] {
 	service := Build(func(*Shop) *corev1.Service { return env.service() })
 	text, live := content("source", Reads(&configMap{}, names("source"))), service.Live()
 	both := Combine(func(v *Values[*Shop]) combined { return combined{text.Value(v), live.Value(v)} }, text, live)
-	return Ensure(service, BuildFrom(both, func(owner *Shop, in combined) (*configMap, error) {
+	return Ensure(service, with(BuildFrom(both, func(owner *Shop, in combined) (*configMap, error) {
 		return constant("copied", in.text+" "+in.service.Spec.ClusterIP)(owner), nil
-	}, options...))
+	}), options...))
 }
 
 func TestCombine(t *testing.T) {
@@ -61,8 +61,7 @@ func TestCombineFailing(t *testing.T) {
 	for name, inputs := range map[string][]AnyInput[*Shop]{"first": {failed, missing}, "second": {missing, failed}} {
 		t.Run(name, func(t *testing.T) {
 			input := Combine(func(*Values[*Shop]) string { panic("a value is not known") }, inputs...)
-			s := Ensure(BuildFrom(input, func(*Shop, string) (*configMap, error) { panic("it is not built") },
-				withKeepWhileMissing(func(_, _ *configMap) {})))
+			s := Ensure(with(BuildFrom(input, func(*Shop, string) (*configMap, error) { panic("it is not built") }), withKeepWhileMissing(func(_, _ *configMap) {})))
 			require.EqualError(t, s.Reconcile(t.Context(), env.client, env.owner), "input of child ConfigMap: it is on fire")
 		})
 	}

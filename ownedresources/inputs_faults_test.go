@@ -46,10 +46,10 @@ func secretMetadata() *metav1.PartialObjectMetadata {
 }
 
 // copyInto builds a Secret with the value of an input.
-func copyInto(name string, input *Input[*Shop, string], options ...ChildOption) *Child[*Shop, *corev1.Secret] {
-	return BuildFrom(input, func(_ *Shop, content string) (*corev1.Secret, error) {
+func copyInto(name string, input *Input[*Shop, string], options ...childOption) *Child[*Shop, *corev1.Secret] {
+	return with(BuildFrom(input, func(_ *Shop, content string) (*corev1.Secret, error) {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"copy": []byte(content)}}, nil
-	}, options...)
+	}), options...)
 }
 
 // showRead shows in the status what a step has read.
@@ -93,7 +93,7 @@ func TestTwoInformersOfAKind(t *testing.T) {
 			return []reconcile.NamedStep[*Shop]{children(copyInto("copy", usersContent(reads)))}
 		}},
 		"BuiltIfServedAndReadWhole": {"The events of the kind come from a watch that ends when the kind is not served.", func() []reconcile.NamedStep[*Shop] {
-			return []reconcile.NamedStep[*Shop]{children(copyInto("copy", usersContent(reads), IfServed()))}
+			return []reconcile.NamedStep[*Shop]{children(copyInto("copy", usersContent(reads), withIfServed()))}
 		}},
 		"BuiltAndReadAsMetadata": {"Metadata is read of a kind that is built.", func() []reconcile.NamedStep[*Shop] {
 			return []reconcile.NamedStep[*Shop]{children(copyInto("copy", From(labelOfMetadata, reads)))}

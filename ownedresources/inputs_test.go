@@ -41,8 +41,8 @@ func content(name string, reads ...Read[*Shop]) *Input[*Shop, string] {
 }
 
 // copied is a child with the value of an input.
-func copied(input *Input[*Shop, string], options ...ChildOption) AnyChild[*Shop] {
-	return BuildFrom(input, func(owner *Shop, value string) (*configMap, error) { return constant("copied", value)(owner), nil }, options...)
+func copied(input *Input[*Shop, string], options ...childOption) AnyChild[*Shop] {
+	return with(BuildFrom(input, func(owner *Shop, value string) (*configMap, error) { return constant("copied", value)(owner), nil }), options...)
 }
 
 func (env *serverEnv) write(t *testing.T, name, content string) {
@@ -361,7 +361,7 @@ func TestLive(t *testing.T) {
 // The live object of a child that has to wait does not exist yet.
 func TestLiveOfAChildThatWaits(t *testing.T) {
 	env := newServerEnv(t)
-	database := Build(func(*Shop) *corev1.Service { return env.service() }, ReadyWhen("Never"))
+	database := Build(func(*Shop) *corev1.Service { return env.service() }).ReadyWhen("Never")
 	waiting := Build(constant("waiting", "")).After(database)
 	from := BuildFrom(waiting.Live(), func(owner *Shop, live *configMap) (*configMap, error) {
 		return constant("from", live.Name)(owner), nil

@@ -12,15 +12,15 @@ import (
 
 // A child that is its own owner would be overwritten, and deleted once it is not built any more.
 func TestChildThatIsItsOwnOwner(t *testing.T) {
-	for name, options := range map[string][]ChildOption{"Adopt": {Adopt()}, "Anywhere": {Adopt(), Anywhere()}, "AdoptRestored": {AdoptRestored()}, "none": nil} {
+	for name, options := range map[string][]childOption{"Adopt": {withAdopt()}, "Anywhere": {withAdopt(), withAnywhere()}, "AdoptRestored": {withAdoptRestored()}, "none": nil} {
 		t.Run(name, func(t *testing.T) {
 			env := newServerEnv(t)
 			owner := namedConfigMap(env.namespace, "web")
 			owner.Data = map[string]string{"motto": "of the user"}
 			env.create(t, owner)
-			set := Ensure(Build(func(o *corev1.ConfigMap) *corev1.ConfigMap {
+			set := Ensure(with(Build(func(o *corev1.ConfigMap) *corev1.ConfigMap {
 				return NewConfigMap(o, map[string]string{"motto": "of the operator"})
-			}, options...))
+			}), options...))
 			if finalizer := set.FinalizerName(); finalizer != "" {
 				controllerutil.AddFinalizer(owner, finalizer)
 				require.NoError(t, env.other.Update(t.Context(), owner))
@@ -39,7 +39,7 @@ func TestChildThatIsItsOwnOwner(t *testing.T) {
 		env.createForTest(t, owner)
 		set := Ensure(Build(func(o *rbacv1.ClusterRole) *rbacv1.ClusterRole {
 			return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: o.Name, Namespace: "stray"}}
-		}, Adopt()))
+		}).Adopt())
 		require.ErrorContains(t, set.Reconcile(t.Context(), env.client, owner), "is its own owner")
 		require.Empty(t, requestsFor(env, "clusterroles"), "no request may be sent")
 	})

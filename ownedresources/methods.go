@@ -20,7 +20,7 @@ import (
 // as any other, and nothing is generated. If it stops doing so, the value stays.
 //
 // A key that is deleted or emptied gets a new value, and so does a Secret that is deleted: whoever used the old value has to
-// take the new one. A Secret cannot have [Recreate] too, because a recreated Secret would lose its values.
+// take the new one. A Secret cannot have [Child.Recreate] too, because a recreated Secret would lose its values.
 //
 // The value is in no annotation, event, condition or log.
 //
@@ -70,7 +70,7 @@ func (c *Child[T, C]) Generate(key string, length int, rotateOn ...func(owner T)
 //
 // When the owner is deleted, an event with the reason Retained and a log entry name what stays. A new owner of the same
 // name does not take it over: the error is an [*OwnershipError] whose Retained is true. With the option
-// [AdoptRetained] it does, as soon as the API server shows that the former owner is gone.
+// [Child.AdoptRetained] it does, as soon as the API server shows that the former owner is gone.
 func (c *Child[T, C]) Retain(keep func(owner T) bool) *Child[T, C] {
 	return c.change("Retain", func(c *set.Child) { c.Options.Retain = func(owner client.Object) bool { return keep(owner.(T)) } })
 }
@@ -94,7 +94,7 @@ func (c *Child[T, C]) Kind(kind schema.GroupVersionKind) *Child[T, C] {
 }
 
 // After sets what the child comes after, and returns the child. Its objects are created, and changed for a new desired
-// state, only while all objects of the others are ready: by kstatus, or by [ReadyWhen]. Until then the error of
+// state, only while all objects of the others are ready: by kstatus, or by [Child.ReadyWhen]. Until then the error of
 // [ChildSet.Reconcile] says which object waits for which.
 //
 // An object that exists is repaired all the same: only changes of what is desired wait. Objects that fall out of the

@@ -61,7 +61,7 @@ func TestRunOnceSurvivesEveryFault(t *testing.T) {
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
 			set := func() *ChildSet[*Shop] {
-				migrate := Build(func(owner *Shop) *batchv1.Job { return migration(owner, test.ttl) }, RunOnce())
+				migrate := Build(func(owner *Shop) *batchv1.Job { return migration(owner, test.ttl) }).RunOnce()
 				server := Build(func(owner *Shop) *corev1.ConfigMap {
 					return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: owner.Name}, Data: map[string]string{"version": owner.Spec.Version}}
 				}).After(migrate)

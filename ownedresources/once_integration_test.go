@@ -124,7 +124,7 @@ func migrated(ttl *int32, hold bool) *ChildSet[*Shop] {
 			job.Spec.Template.Annotations = map[string]string{controlplane.HoldAnnotation: "true"}
 		}
 		return job
-	}, RunOnce())
+	}).RunOnce()
 	after := Build(func(owner *Shop) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "after"}, Data: map[string]string{"version": owner.Spec.Version}}
 	}).After(migrate)
@@ -281,7 +281,7 @@ func TestRunOnceIsPruned(t *testing.T) {
 			return nil
 		}
 		return migration(owner, nil)
-	}, RunOnce()))
+	}).RunOnce())
 	set.SetName("jobs")
 	require.Error(t, env.outcome(set))
 	require.True(t, env.read(&batchv1.Job{}))
@@ -293,18 +293,18 @@ func TestRunOnceIsPruned(t *testing.T) {
 // A Job that is older than the option, and that has another content, does not count as run.
 func TestRunOnceOfAJobThatExists(t *testing.T) {
 	env := newOnceEnv(t)
-	build := func(image string, options ...ChildOption) *ChildSet[*Shop] {
-		return Ensure(Build(func(owner *Shop) *batchv1.Job {
+	build := func(image string, options ...childOption) *ChildSet[*Shop] {
+		return Ensure(with(Build(func(owner *Shop) *batchv1.Job {
 			job := migration(owner, nil)
 			job.Spec.Template.Spec.Containers[0].Image = image
 			return job
-		}, options...))
+		}), options...))
 	}
 	var job batchv1.Job
 	require.NoError(t, client.IgnoreNotFound(ignoreWaiting(env.outcome(build("one")))))
 	env.eventually("the Job is complete", func() bool { return env.read(&job) && job.Status.CompletionTime != nil })
 	first := job.UID
-	env.eventually("its own content counts as run", func() bool { return env.outcome(build("one", RunOnce())) == nil })
+	env.eventually("its own content counts as run", func() bool { return env.outcome(build("one", withRunOnce())) == nil })
 	require.Equal(t, "complete", env.runRecord())
 	require.True(t, env.read(&job))
 	require.Equal(t, first, job.UID)
@@ -312,9 +312,9 @@ func TestRunOnceOfAJobThatExists(t *testing.T) {
 
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+record.Content+`":null}}}`))
 	require.NoError(t, env.Patch(t.Context(), &job, patch))
-	require.Error(t, env.outcome(build("two", RunOnce())))
+	require.Error(t, env.outcome(build("two", withRunOnce())))
 	env.eventually("another content runs", func() bool {
-		return env.outcome(build("two", RunOnce())) == nil && env.read(&job) && job.UID != first
+		return env.outcome(build("two", withRunOnce())) == nil && env.read(&job) && job.UID != first
 	})
 }
 
@@ -336,7 +336,7 @@ func volumes(class string) *ChildSet[*Shop] {
 			claim.AccessModes = []corev1.PersistentVolumeAccessMode{owner.Spec.AccessMode}
 		}
 		return set
-	}, ExpandVolumes()))
+	}).ExpandVolumes())
 }
 
 func (env *onceEnv) claims() (sizes []string) {

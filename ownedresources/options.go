@@ -1,13 +1,6 @@
 package ownedresources
 
-import (
-	"github.com/opblocks/opblocks/internal/owned"
-)
-
-// ChildOption changes how one child is built, applied or judged: [FormerManagers], [Adopt], [AdoptRetained], [AdoptRestored], [Recreate],
-// [ReadyWhen], [IfServed], [Anywhere], [RunOnce] or [ExpandVolumes]. What depends on the type of the owner or of the child is a
-// method of [Child] instead, so that the compiler checks it.
-type ChildOption func(*owned.Options)
+import "github.com/opblocks/opblocks/internal/owned/set"
 
 // FormerManagers takes over the fields of a child that an older operator wrote with Create and Update, under one of these
 // field managers. The next apply removes fields that the older operator set and that are no longer desired; without this
@@ -15,21 +8,21 @@ type ChildOption func(*owned.Options)
 //
 // client-go's default field manager is the name of the binary: "manager" in the images of kubebuilder and operator-sdk,
 // "main" or "__debug_bin" of an operator that was run from its sources.
-func FormerManagers(names ...string) ChildOption {
-	return func(o *owned.Options) { o.FormerManagers = append(o.FormerManagers, names...) }
+func (c *Child[T, C]) FormerManagers(names ...string) *Child[T, C] {
+	return c.change("FormerManagers", func(c *set.Child) { c.Options.FormerManagers = append(c.Options.FormerManagers, names...) })
 }
 
 // Adopt takes over an object of the child's name that has no controller. Without it such an object is left alone, with
 // an [*OwnershipError]. An object that has another controller is left alone, with one exception: if that controller is
 // a former owner (a deleted owner of the same name), the garbage collector deletes the object, or [Ensure] does after a
-// minute. An object that has a mark instead of an owner reference ([Anywhere], [Child.Retain]) is taken over if the mark
+// minute. An object that has a mark instead of an owner reference ([Child.Anywhere], [Child.Retain]) is taken over if the mark
 // names an owner of the same kind, and the API server shows that this owner is gone.
 //
 // Adopt is for migrations. It takes over whatever has the name, so a user who may only choose the owner's name can make
-// the operator change, and later delete, an object of somebody else. [AdoptRetained] takes over only what [Child.Retain] has
+// the operator change, and later delete, an object of somebody else. [Child.AdoptRetained] takes over only what [Child.Retain] has
 // left.
-func Adopt() ChildOption {
-	return func(o *owned.Options) { o.Adopt = true }
+func (c *Child[T, C]) Adopt() *Child[T, C] {
+	return c.change("Adopt", func(c *set.Child) { c.Options.Adopt = true })
 }
 
 // AdoptRetained takes over an object that [Child.Retain] has kept when a former owner was deleted. The object has no
@@ -40,15 +33,15 @@ func Adopt() ChildOption {
 //
 // Whoever may write the object can also write such annotations. They gain nothing by it: they can already change or
 // delete what the operator keeps under this name.
-func AdoptRetained() ChildOption {
-	return func(o *owned.Options) { o.AdoptRetained = true }
+func (c *Child[T, C]) AdoptRetained() *Child[T, C] {
+	return c.change("AdoptRetained", func(c *set.Child) { c.Options.AdoptRetained = true })
 }
 
 // AdoptRestored takes back an object of the child's name that was restored from a backup, together with its owner or before it. The
 // restored owner has another UID than the one that is in the backup. The object is taken back if all of these hold:
 //
 //   - Nothing controls it, or the former owner does: an object with the kind, the namespace and the name of the present owner, and another
-//     UID. It has no mark of an owner ([Anywhere], [Child.Retain]), or the mark of the former owner, and the API server shows that this
+//     UID. It has no mark of an owner ([Child.Anywhere], [Child.Retain]), or the mark of the former owner, and the API server shows that this
 //     owner is gone.
 //   - Its annotations say that this set has written it (opblocks.dev/set and opblocks.dev/applied), for an owner of this kind, namespace and
 //     name (opblocks.dev/owner-name). Versions of this module before opblocks.dev/owner-name have not recorded the owner. What they have
@@ -61,9 +54,9 @@ func AdoptRetained() ChildOption {
 // if the operator is faster, so restore the owner first, or restore without owner references. The same holds if an owner is deleted and
 // created again under its name: with this option the new owner may get the children of the former one. See the guide "Backup and restore".
 //
-// Whoever may write the object can also write such annotations: see [AdoptRetained].
-func AdoptRestored() ChildOption {
-	return func(o *owned.Options) { o.AdoptRestored = true }
+// Whoever may write the object can also write such annotations: see [Child.AdoptRetained].
+func (c *Child[T, C]) AdoptRestored() *Child[T, C] {
+	return c.change("AdoptRestored", func(c *set.Child) { c.Options.AdoptRestored = true })
 }
 
 // Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields.
@@ -72,15 +65,15 @@ func AdoptRestored() ChildOption {
 // also refuses the change for the new object, the error is that refusal: a process does not delete an object that it
 // created for the same change. An object that another writer puts in its place is deleted again, less often each time:
 // see [ChildSet]. Until the old child is gone, the error is a [*WaitingError].
-func Recreate() ChildOption {
-	return func(o *owned.Options) { o.Recreate = true }
+func (c *Child[T, C]) Recreate() *Child[T, C] {
+	return c.change("Recreate", func(c *set.Child) { c.Options.Recreate = true })
 }
 
 // ReadyWhen sets the condition in the status of the child's objects that has to be True for them to be ready, such as
 // "Available". A condition with an observedGeneration counts only for the generation that it observed. The default is the
 // rules of kstatus.
-func ReadyWhen(conditionType string) ChildOption {
-	return func(o *owned.Options) { o.ReadyCondition = conditionType }
+func (c *Child[T, C]) ReadyWhen(conditionType string) *Child[T, C] {
+	return c.change("ReadyWhen", func(c *set.Child) { c.Options.ReadyCondition = conditionType })
 }
 
 // Anywhere allows the child's objects to be in other namespaces than the owner, and to be cluster-scoped. The garbage
@@ -108,8 +101,8 @@ func ReadyWhen(conditionType string) ChildOption {
 // Limits: an operator that is deleted together with the owners leaves their finalizers behind, so delete the owners
 // first. A release that does not use the option any more neither deletes such objects nor removes the finalizer: keep a
 // [Build] with the option that returns nil as long as there are owners from before.
-func Anywhere() ChildOption {
-	return func(o *owned.Options) { o.Anywhere = true }
+func (c *Child[T, C]) Anywhere() *Child[T, C] {
+	return c.change("Anywhere", func(c *set.Child) { c.Options.Anywhere = true })
 }
 
 // ExpandVolumes lets the volumes of a StatefulSet grow. Without it the API server refuses a change of
@@ -135,8 +128,8 @@ func Anywhere() ChildOption {
 //
 // The operator needs the verb patch on the owner; list and patch on persistentvolumeclaims; and list, patch and delete
 // on pods.
-func ExpandVolumes() ChildOption {
-	return func(o *owned.Options) { o.ExpandVolumes = true }
+func (c *Child[T, C]) ExpandVolumes() *Child[T, C] {
+	return c.change("ExpandVolumes", func(c *set.Child) { c.Options.ExpandVolumes = true })
 }
 
 // RunOnce runs a Job once for each content, also if its time to live removes it or the operator crashes. The content is
@@ -144,7 +137,7 @@ func ExpandVolumes() ChildOption {
 // The child is ready when the Job is complete, and stays so when the Job is gone; so other children can come after it
 // ([Child.After]).
 //
-//	migration := ownedresources.Build(migrationJob, ownedresources.RunOnce())
+//	migration := ownedresources.Build(migrationJob).RunOnce()
 //	ownedresources.Ensure(migration, ownedresources.Build(deployment).After(migration))
 //
 // If the content changes, the Job is deleted, also while it runs. When its pods are gone, the new one is created: there
@@ -171,9 +164,9 @@ func ExpandVolumes() ChildOption {
 // finalizer on the owner, so that it takes the finalizer off the Job when the owner is deleted: see
 // [ChildSet.FinalizerName]. The operator needs the verbs patch on the owner and list on pods.
 //
-// RunOnce decides when the child is ready and when the Job is replaced, so it excludes [ReadyWhen] and [Recreate].
-func RunOnce() ChildOption {
-	return func(o *owned.Options) { o.RunOnce = true }
+// RunOnce decides when the child is ready and when the Job is replaced, so it excludes [Child.ReadyWhen] and [Child.Recreate].
+func (c *Child[T, C]) RunOnce() *Child[T, C] {
+	return c.change("RunOnce", func(c *set.Child) { c.Options.RunOnce = true })
 }
 
 // IfServed leaves the child out while the API server does not serve its kind, such as a ServiceMonitor where the
@@ -198,9 +191,9 @@ func RunOnce() ChildOption {
 // kind.
 //
 // Without a manager the RESTMapper of the client is asked, which does not forget a kind.
-func IfServed(conditionType ...string) ChildOption {
-	return func(o *owned.Options) {
-		o.IfServed = true
-		o.ServedConditions = append(o.ServedConditions, conditionType...)
-	}
+func (c *Child[T, C]) IfServed(conditionType ...string) *Child[T, C] {
+	return c.change("IfServed", func(c *set.Child) {
+		c.Options.IfServed = true
+		c.Options.ServedConditions = append(c.Options.ServedConditions, conditionType...)
+	})
 }

@@ -227,7 +227,7 @@ func TestRemoveInOrder(t *testing.T) {
 
 func TestReadyWhen(t *testing.T) {
 	env := newServerEnv(t)
-	s := Ensure(Build(func(*Shop) *appsv1.Deployment { return env.deployment() }, ReadyWhen("Available")))
+	s := Ensure(Build(func(*Shop) *appsv1.Deployment { return env.deployment() }).ReadyWhen("Available"))
 	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "ConditionNotTrue", "condition Available is not reported yet")
 	set := func(status corev1.ConditionStatus, reason, message string) {
 		var live appsv1.Deployment

@@ -29,7 +29,7 @@ func TestRecordsAreHiddenFromTheFunctions(t *testing.T) {
 		job := webJob()
 		job.Spec.Template.Annotations = owner.Annotations
 		return job
-	}, RunOnce())
+	}).RunOnce()
 	var seen []map[string]string
 	after := BuildFrom(job.Live(), func(owner *Shop, _ *batchv1.Job) (*configMap, error) {
 		seen = append(seen, owner.Annotations)
@@ -58,7 +58,7 @@ func TestRecordsAreHiddenFromTriggers(t *testing.T) {
 	secret := Build(func(*Shop) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	}).Generate("password", 24, func(owner *Shop) string { return fmt.Sprint(owner.Annotations) })
-	s := Ensure(secret, Build(func(*Shop) *batchv1.Job { return contentJob() }, RunOnce())) // the Secret comes before the record
+	s := Ensure(secret, Build(func(*Shop) *batchv1.Job { return contentJob() }).RunOnce()) // the Secret comes before the record
 	var first []byte
 	for range 3 {
 		requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
@@ -195,11 +195,11 @@ func forgedSet(desired bool) *ChildSet[*Shop] {
 			return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.StatefulSetSpec{
 				Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template,
 			}}
-		}, ExpandVolumes()),
+		}).ExpandVolumes(),
 		Build(func(*Shop) *batchv1.Job {
 			if !desired {
 				return nil
 			}
 			return contentJob()
-		}, RunOnce()))
+		}).RunOnce())
 }

@@ -159,7 +159,7 @@ func TestReclaimAfterACrash(t *testing.T) {
 			}
 			return asUnstructured(t, env, o)
 		}
-		crash := func(t *testing.T, env *serverEnv, want client.Object, options ...ChildOption) {
+		crash := func(t *testing.T, env *serverEnv, want client.Object, options ...childOption) {
 			t.Helper()
 			before, interrupted := env.client, &interruptedClient{Client: env.client}
 			env.client = interrupted

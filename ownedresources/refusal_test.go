@@ -36,11 +36,11 @@ func TestRecreate(t *testing.T) {
 	t.Run("OncePerChange", func(t *testing.T) {
 		w := newServerEnv(t)
 		before := w.expect(t, w.deployment(), apply.Created, "POST deployments")
-		_, err := w.apply(t, changed(w), Recreate())
+		_, err := w.apply(t, changed(w), withRecreate())
 		var wait *owned.WaitingError
 		require.ErrorAs(t, err, &wait)
 		require.False(t, w.exists(t, w.deployment()))
-		result, err := w.apply(t, changed(w), Recreate())
+		result, err := w.apply(t, changed(w), withRecreate())
 		require.NoError(t, err)
 		require.Equal(t, apply.Created, result.Operation)
 		require.NotEqual(t, before.GetUID(), result.Object.GetUID())
@@ -68,7 +68,7 @@ func TestRecreate(t *testing.T) {
 			w.applier.Writes.Forget(old, client.ObjectKeyFromObject(old))
 		}
 		recreate := func(when string) (wait *owned.WaitingError) {
-			_, err := w.apply(t, changed(w), Recreate())
+			_, err := w.apply(t, changed(w), withRecreate())
 			require.ErrorAs(t, err, &wait, when)
 			return wait
 		}
@@ -76,7 +76,7 @@ func TestRecreate(t *testing.T) {
 			require.Equal(t, apply.ReasonRecreating, reasonOf(recreate("an object with another UID is recreated again")))
 			require.False(t, w.exists(t, w.deployment()))
 			if i%2 == 0 { // the other writer is sometimes faster than our creation
-				_, err := w.apply(t, changed(w), Recreate())
+				_, err := w.apply(t, changed(w), withRecreate())
 				require.NoError(t, err)
 			}
 			putBack()
@@ -98,7 +98,7 @@ func TestRecreate(t *testing.T) {
 		w.expect(t, w.deployment(), apply.Created, "POST deployments")
 		bad := w.deployment()
 		bad.Spec.Template.Spec.Containers[0].Ports[0].ContainerPort = 70000
-		_, err := w.apply(t, bad, Recreate())
+		_, err := w.apply(t, bad, withRecreate())
 		require.ErrorContains(t, err, "is not recreated, since that would be refused too")
 		require.True(t, w.exists(t, w.deployment()))
 	})
@@ -114,7 +114,7 @@ func TestPruneWhileARecreationIsDelayed(t *testing.T) {
 			d.Spec.Selector.MatchLabels = map[string]string{"app": selector}
 			d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
 			return d
-		}, Recreate()),
+		}).Recreate(),
 		Build(func(*Shop) *corev1.ConfigMap {
 			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		}),
@@ -166,9 +166,9 @@ func TestRecreateAgainAfterAnotherChange(t *testing.T) {
 	}
 	w.expect(t, with("a"), apply.Created, "POST deployments")
 	for _, label := range []string{"b", "a", "b"} {
-		_, err := w.apply(t, with(label), Recreate())
+		_, err := w.apply(t, with(label), withRecreate())
 		require.ErrorAs(t, err, new(*owned.WaitingError), "to %s", label)
-		result, err := w.apply(t, with(label), Recreate())
+		result, err := w.apply(t, with(label), withRecreate())
 		require.NoError(t, err)
 		require.Equal(t, apply.Created, result.Operation)
 	}
@@ -185,11 +185,11 @@ func TestCorrectedFieldThatIsOnlyCreated(t *testing.T) {
 	only := withCreateOnly(func(c *corev1.ConfigMap) {
 		maps.DeleteFunc(c.Data, func(key, _ string) bool { return key != "version" })
 	})
-	_, err := env.apply(t, build("1", "good"), Recreate(), only)
+	_, err := env.apply(t, build("1", "good"), withRecreate(), only)
 	require.NoError(t, err)
-	_, err = env.apply(t, build("2", "no key"), Recreate(), only)
+	_, err = env.apply(t, build("2", "no key"), withRecreate(), only)
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
-	_, err = env.apply(t, build("2", "good"), Recreate(), only)
+	_, err = env.apply(t, build("2", "good"), withRecreate(), only)
 	requireWaits(t, err, apply.ReasonRecreating)
 }
 

@@ -34,7 +34,7 @@ func TestRestoredSurvivesEveryFault(t *testing.T) {
 		return c.Create(ctx, owner)
 	})
 	reconciletest.Explore(t, withShops(reconciletest.Scenario{
-		Start:   startSet(func() *ChildSet[*Shop] { return restorable(AdoptRestored()) }),
+		Start:   startSet(func() *ChildSet[*Shop] { return restorable(withAdoptRestored()) }),
 		Actions: []reconciletest.Action{reconciletest.Create(newShop()), reconciletest.Delete(newShop()), restore},
 		Ignore:  reconciletest.IgnoreFields("ConfigMap", "data.by-hand"),
 		Finally: func(env *reconciletest.Env) error {

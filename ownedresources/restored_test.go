@@ -24,8 +24,8 @@ type restoreEnv struct {
 }
 
 // restorable returns a set of one ConfigMap.
-func restorable(options ...ChildOption) *ChildSet[*Shop] {
-	set := Ensure(Build(func(s *Shop) *corev1.ConfigMap { return NewConfigMap(s, map[string]string{"motto": "open"}) }, options...))
+func restorable(options ...childOption) *ChildSet[*Shop] {
+	set := Ensure(with(Build(func(s *Shop) *corev1.ConfigMap { return NewConfigMap(s, map[string]string{"motto": "open"}) }), options...))
 	set.SetName("settings")
 	return set
 }
@@ -93,7 +93,7 @@ func TestAdoptRestored(t *testing.T) {
 			env := newRestoreEnv(t)
 			tc.restored(env.backup)
 			env.create(t, env.backup)
-			err := restorable(AdoptRestored()).Reconcile(t.Context(), env.client, env.owner)
+			err := restorable(withAdoptRestored()).Reconcile(t.Context(), env.client, env.owner)
 			live := &corev1.ConfigMap{}
 			env.live(t, live)
 			require.Equal(t, "kept", live.Data["by-hand"], tc.reason)
@@ -109,7 +109,7 @@ func TestAdoptRestored(t *testing.T) {
 			require.Equal(t, env.backup.UID, live.UID)
 			require.Equal(t, record.NameOf(shopKind.GroupKind(), env.owner).String(), live.Annotations[record.OwnerName])
 			env.sent.Sent()
-			require.NoError(t, restorable(AdoptRestored()).Reconcile(t.Context(), env.client, env.owner))
+			require.NoError(t, restorable(withAdoptRestored()).Reconcile(t.Context(), env.client, env.owner))
 			require.NotContains(t, env.sent.Sent(), "PATCH configmaps", "it is as desired")
 		})
 	}
@@ -133,7 +133,7 @@ func TestRestoredForAnOwnerThatIsGone(t *testing.T) {
 	gone := env.owner.DeepCopy()
 	require.NoError(t, env.other.Delete(t.Context(), env.owner))
 	env.create(t, env.newOwner())
-	require.Error(t, restorable(AdoptRestored()).Reconcile(t.Context(), env.client, gone), "the API server has another owner")
+	require.Error(t, restorable(withAdoptRestored()).Reconcile(t.Context(), env.client, gone), "the API server has another owner")
 	live := &corev1.ConfigMap{}
 	env.live(t, live)
 	require.Empty(t, live.OwnerReferences)
@@ -145,7 +145,7 @@ func TestRestoredThatIsBeingDeleted(t *testing.T) {
 	env.backup.Finalizers = []string{"example.com/slow"}
 	env.create(t, env.backup)
 	require.NoError(t, env.other.Delete(t.Context(), env.backup.DeepCopy()))
-	requireWaits(t, restorable(AdoptRestored()).Reconcile(t.Context(), env.client, env.owner), owned.ReasonTerminating)
+	requireWaits(t, restorable(withAdoptRestored()).Reconcile(t.Context(), env.client, env.owner), owned.ReasonTerminating)
 	live := &corev1.ConfigMap{}
 	env.live(t, live)
 	live.Finalizers = nil
@@ -154,11 +154,11 @@ func TestRestoredThatIsBeingDeleted(t *testing.T) {
 
 // A child with a mark in place of an owner reference would be deleted as the child of a former owner.
 func TestRestoredWithAMark(t *testing.T) {
-	for name, set := range map[string]func(options ...ChildOption) *ChildSet[*Shop]{
-		"anywhere": func(options ...ChildOption) *ChildSet[*Shop] {
-			return restorable(append([]ChildOption{Anywhere()}, options...)...)
+	for name, set := range map[string]func(options ...childOption) *ChildSet[*Shop]{
+		"anywhere": func(options ...childOption) *ChildSet[*Shop] {
+			return restorable(append([]childOption{withAnywhere()}, options...)...)
 		},
-		"retained": func(options ...ChildOption) *ChildSet[*Shop] {
+		"retained": func(options ...childOption) *ChildSet[*Shop] {
 			return restorable(append(options, withRetain(func(*Shop) bool { return true }))...)
 		},
 	} {
@@ -176,7 +176,7 @@ func TestRestoredWithAMark(t *testing.T) {
 			controllerutil.AddFinalizer(env.owner, set().FinalizerName())
 			env.create(t, env.owner)
 
-			require.NoError(t, set(AdoptRestored()).Reconcile(t.Context(), env.client, env.owner))
+			require.NoError(t, set(withAdoptRestored()).Reconcile(t.Context(), env.client, env.owner))
 			live := &corev1.ConfigMap{}
 			env.live(t, live)
 			require.Equal(t, before.UID, live.UID)
@@ -188,7 +188,7 @@ func TestRestoredWithAMark(t *testing.T) {
 // The owner reference to a former owner is replaced by the mark if the child is not to have a reference any more.
 func TestRestoredBecomesMarked(t *testing.T) {
 	env := newRestoreEnv(t)
-	set := restorable(AdoptRestored(), withRetain(func(*Shop) bool { return true }))
+	set := restorable(withAdoptRestored(), withRetain(func(*Shop) bool { return true }))
 	controllerutil.AddFinalizer(env.owner, set.FinalizerName())
 	require.NoError(t, env.other.Update(t.Context(), env.owner))
 	env.create(t, env.backup)
@@ -203,7 +203,7 @@ func TestRestoredBecomesMarked(t *testing.T) {
 // An owner of the same name in another namespace is another owner. If it lives, its child is neither taken nor deleted.
 func TestChildOfAnOwnerOfTheSameNameElsewhere(t *testing.T) {
 	for _, wrote := range []string{"this version", "the version before"} {
-		for how, options := range map[string][]ChildOption{"Anywhere": {Anywhere()}, "AdoptRestored": {Anywhere(), AdoptRestored()}} {
+		for how, options := range map[string][]childOption{"Anywhere": {withAnywhere()}, "AdoptRestored": {withAnywhere(), withAdoptRestored()}} {
 			t.Run(wrote+", "+how, func(t *testing.T) {
 				env := newServerEnv(t)
 				theirs := env.newOwner()
@@ -216,11 +216,11 @@ func TestChildOfAnOwnerOfTheSameNameElsewhere(t *testing.T) {
 					delete(before.Annotations, record.OwnerName)
 					require.NoError(t, env.other.Update(t.Context(), before))
 				}
-				set := Ensure(Build(func(s *Shop) *corev1.ConfigMap {
+				set := Ensure(with(Build(func(s *Shop) *corev1.ConfigMap {
 					made := NewConfigMap(s, map[string]string{"motto": "overwritten"})
 					made.Namespace = theirs.Namespace
 					return made
-				}, options...))
+				}), options...))
 				set.SetName("settings")
 				clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 				set.set.Applier.Clock = clock

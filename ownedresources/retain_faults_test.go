@@ -20,7 +20,7 @@ import (
 func retainSet() *ChildSet[*Shop] {
 	return Ensure(Build(func(owner *Shop) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: owner.Name + "-data"}, Data: map[string]string{"made": "by " + owner.Name}}
-	}, Adopt()).Retain(func(owner *Shop) bool { return owner.Spec.KeepData }))
+	}).Adopt().Retain(func(owner *Shop) bool { return owner.Spec.KeepData }))
 }
 
 // deleteShopWith deletes the shop with a propagation policy.

@@ -18,10 +18,10 @@ import (
 )
 
 // retaining returns a set of a claim that stays as long as KeepData is true, and of a ConfigMap that does not stay.
-func (env *serverEnv) retaining(options ...ChildOption) *ChildSet[*Shop] {
-	options = append(options, withRetain(func(owner *Shop) bool { return owner.Spec.KeepData }), ReadyWhen("Bound"))
+func (env *serverEnv) retaining(options ...childOption) *ChildSet[*Shop] {
+	options = append(options, withRetain(func(owner *Shop) bool { return owner.Spec.KeepData }), withReadyWhen("Bound"))
 	return Ensure(
-		Build(func(owner *Shop) *corev1.PersistentVolumeClaim { return env.claim() }, options...),
+		with(Build(func(owner *Shop) *corev1.PersistentVolumeClaim { return env.claim() }), options...),
 		Build(func(owner *Shop) *corev1.ConfigMap { return namedConfigMap(env.namespace, "sentinel") }))
 }
 
@@ -89,9 +89,9 @@ func TestRetain(t *testing.T) {
 			})
 			waitFor(t, env, data, isRetainedFor(former))
 			stop()
-			option := AdoptRetained
+			option := withAdoptRetained
 			if policy == metav1.DeletePropagationForeground {
-				option = Adopt
+				option = withAdopt
 			}
 			env.start(t, env.retaining(option()))
 			waitFor(t, env, data, isRetainedFor(env.owner.UID))
@@ -153,12 +153,12 @@ func TestRetain(t *testing.T) {
 	t.Run("FallsOut", func(t *testing.T) {
 		env := newClusterEnv(t, ShopSpec{Volumes: []string{"data"}})
 		list := func() *ChildSet[*Shop] {
-			return Ensure(BuildEach(func(owner *Shop) (all []*corev1.PersistentVolumeClaim, err error) {
+			return Ensure(with(BuildEach(func(owner *Shop) (all []*corev1.PersistentVolumeClaim, err error) {
 				for range owner.Spec.Volumes {
 					all = append(all, env.claim())
 				}
 				return all, nil
-			}, withRetain(func(owner *Shop) bool { return owner.Spec.KeepData })))
+			}), withRetain(func(owner *Shop) bool { return owner.Spec.KeepData })))
 		}
 		env.start(t, list())
 		env.create(t, env.owner)
@@ -193,8 +193,12 @@ func (env *serverEnv) setVolumes(t *testing.T, keep bool, names ...string) {
 func TestRetainIsPerChild(t *testing.T) {
 	always := withRetain(func(*Shop) bool { return true })
 	listed := withRetain(func(owner *Shop) bool { return owner.Spec.KeepData })
-	both := func() *ChildSet[*Shop] { return Ensure(Build(alwaysData, always), BuildEach(listedData, listed)) }
-	reordered := func() *ChildSet[*Shop] { return Ensure(BuildEach(listedData, listed), Build(alwaysData, always)) }
+	both := func() *ChildSet[*Shop] {
+		return Ensure(with(Build(alwaysData), always), with(BuildEach(listedData), listed))
+	}
+	reordered := func() *ChildSet[*Shop] {
+		return Ensure(with(BuildEach(listedData), listed), with(Build(alwaysData), always))
+	}
 	isRetained := func(m *corev1.ConfigMap) bool {
 		return m.Annotations[record.Retained] == "true" && len(m.OwnerReferences) == 0
 	}
@@ -280,9 +284,9 @@ func TestBuilders(t *testing.T) {
 		require.NoError(t, err)
 		return s.set.Known().Builders
 	}
-	single := func(options ...ChildOption) AnyChild[*Shop] { return Build(alwaysData, options...) }
-	list := func(options ...ChildOption) AnyChild[*Shop] { return BuildEach(listedData, options...) }
-	secret := Build(func(*Shop) *corev1.Secret { return nil }, retain)
+	single := func(options ...childOption) AnyChild[*Shop] { return with(Build(alwaysData), options...) }
+	list := func(options ...childOption) AnyChild[*Shop] { return with(BuildEach(listedData), options...) }
+	secret := with(Build(func(*Shop) *corev1.Secret { return nil }), retain)
 	require.Equal(t, []string{"", ""}, of(single(retain), secret), "there is no other child of its kind")
 	require.Equal(t, []string{"", ""}, of(single(), list()), "none is retained")
 	both := of(single(retain), list(retain))
@@ -303,7 +307,7 @@ func TestAdoptRetainedLeavesOthersAlone(t *testing.T) {
 	theirs := env.claim()
 	env.create(t, theirs)
 	before := theirs.DeepCopy()
-	set, stop := env.start(t, env.retaining(AdoptRetained()))
+	set, stop := env.start(t, env.retaining(withAdoptRetained()))
 	env.create(t, env.owner)
 	isRefused := func(err error) bool {
 		_, is := errors.AsType[*OwnershipError](err)
@@ -323,7 +327,7 @@ func TestAdoptRetainedLeavesOthersAlone(t *testing.T) {
 	})
 	env.owner = env.newOwner()
 	env.owner.Spec.KeepData = false
-	set, _ = env.start(t, env.retaining(AdoptRetained()))
+	set, _ = env.start(t, env.retaining(withAdoptRetained()))
 	env.create(t, env.owner)
 	set.waitForError(t, isRefused)
 	require.NoError(t, env.other.Delete(t.Context(), env.owner))

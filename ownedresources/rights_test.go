@@ -32,7 +32,7 @@ func TestFinalizeWithRightsInSomeNamespaces(t *testing.T) {
 	limited, err := client.New(cp.ConfigFor("operator-"+env.namespace), client.Options{})
 	require.NoError(t, err)
 	require.True(t, apierrors.IsForbidden(limited.List(t.Context(), &corev1.ConfigMapList{})))
-	set := Ensure(Build(func(*Shop) *corev1.ConfigMap { return namedConfigMap(other, "data") }, Anywhere()))
+	set := Ensure(Build(func(*Shop) *corev1.ConfigMap { return namedConfigMap(other, "data") }).Anywhere())
 	set.set.Cache, set.set.APIReader = emptyCache{}, limited
 	owner := env.finalizing(t, set, false)
 	require.Eventually(t, func() bool { // the API server learns of the roles a moment later

@@ -59,7 +59,7 @@ func TestRunOnceOfAJobWithCopiedMetadata(t *testing.T) {
 		job := webJob()
 		job.Annotations = map[string]string{record.Applied: "v1:created:0123456789abcdef0123456789abcdef", record.Set: "parent"}
 		return job
-	}, RunOnce()))
+	}).RunOnce())
 	for range 3 {
 		requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
 		env.rereadOwner(t)
@@ -75,11 +75,11 @@ func TestRunOnceOfAJobWithCopiedMetadata(t *testing.T) {
 func TestRunOnceWithCreateOnly(t *testing.T) {
 	env := newServerEnv(t)
 	label := "before"
-	s := Ensure(Build(func(*Shop) *batchv1.Job {
+	s := Ensure(with(Build(func(*Shop) *batchv1.Job {
 		job := webJob()
 		job.Spec.Suspend, job.Labels = new(true), map[string]string{"label": label}
 		return job
-	}, RunOnce(), withCreateOnly(func(job *batchv1.Job) { job.Spec.Suspend = nil })))
+	}), withRunOnce(), withCreateOnly(func(job *batchv1.Job) { job.Spec.Suspend = nil })))
 	var job batchv1.Job
 	for _, label = range []string{"before", "after", "after"} {
 		requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
@@ -118,7 +118,7 @@ func TestRunOnceWaitsForFormerPods(t *testing.T) {
 				pod.Status.Phase = test.phase
 				require.NoError(t, env.other.Status().Update(t.Context(), pod))
 			}
-			s := Ensure(Build(func(*Shop) *batchv1.Job { return webJob() }, RunOnce()))
+			s := Ensure(Build(func(*Shop) *batchv1.Job { return webJob() }).RunOnce())
 			s.set.APIReader = env.client // as with a manager
 			err := s.Reconcile(t.Context(), env.client, env.owner)
 			if !test.waits {
@@ -144,7 +144,7 @@ func TestRunOnceAfterAnOrphaningDeletion(t *testing.T) {
 		job := webJob()
 		job.Spec.Template.Annotations = map[string]string{controlplane.HoldAnnotation: "true"}
 		return job
-	}, RunOnce())))
+	}).RunOnce()))
 	pods := func() []corev1.Pod {
 		var all corev1.PodList
 		require.NoError(t, env.client.List(t.Context(), &all, client.InNamespace(env.namespace)))
@@ -188,7 +188,7 @@ func TestRunOnceIsForgotten(t *testing.T) {
 				return nil, nil
 			}
 			return webJob(), nil
-		}, RunOnce())
+		}).RunOnce()
 	}
 	r := reconcile.New(env.client, reconcile.Named("one", Ensure(build("one"))), reconcile.Named("two", Ensure(build("two")))).WithoutStatus()
 	pass := func() string {

@@ -25,7 +25,7 @@ func TestRunOnceReleasesAJobOfAFormerOwner(t *testing.T) {
 	reference.UID = "former"
 	former.OwnerReferences = []metav1.OwnerReference{reference}
 	require.NoError(t, env.other.Create(t.Context(), former))
-	set := Ensure(Build(func(*Shop) *batchv1.Job { return contentJob() }, RunOnce()))
+	set := Ensure(Build(func(*Shop) *batchv1.Job { return contentJob() }).RunOnce())
 	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "ChildTerminating")
 	env.live(t, former)
 	require.Contains(t, former.Finalizers, record.RunOnce, "the garbage collector has not come yet")
@@ -45,7 +45,7 @@ func TestRunOnceReleasesAJobOfAFormerOwner(t *testing.T) {
 // The cache of a process that has just started may show the owner as it was before its Job ran.
 func TestRunOnceDoesNotRunAgainForAnOldOwner(t *testing.T) {
 	env := newServerEnv(t)
-	set := Ensure(Build(func(*Shop) *batchv1.Job { return contentJob() }, RunOnce()))
+	set := Ensure(Build(func(*Shop) *batchv1.Job { return contentJob() }).RunOnce())
 	old := env.owner.DeepCopy()
 	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
 	var job batchv1.Job
@@ -69,7 +69,7 @@ func TestRunOnceOfAJobThatSetsSuspend(t *testing.T) {
 		job := contentJob()
 		job.Spec.Suspend = new(true)
 		return job
-	}, RunOnce()))
+	}).RunOnce())
 	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
 	require.Equal(t, []string{"GET jobs", "GET shops", "POST jobs", "GET jobs"}, env.sent.Sent())
 	var job batchv1.Job

@@ -24,12 +24,12 @@ func TestIfServedSurvivesEveryFault(t *testing.T) {
 	set := func() *ChildSet[*Shop] {
 		served := Build(func(owner *Shop) *corev1.ConfigMap {
 			return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: owner.Name}, Data: map[string]string{"content": owner.Spec.Content}}
-		}, IfServed("Settings"))
+		}).IfServed("Settings")
 		unserved := Build(func(owner *Shop) *unstructured.Unstructured {
 			monitor := &unstructured.Unstructured{}
 			monitor.SetName(owner.Name)
 			return monitor
-		}, IfServed("Monitoring")).Kind(monitorKind)
+		}).IfServed("Monitoring").Kind(monitorKind)
 		after := Build(func(owner *Shop) *corev1.Service {
 			return NewService(owner, map[string]string{"app": owner.Name}, corev1.ServicePort{Name: "http", Port: 80})
 		}).After(unserved, served)

@@ -88,7 +88,7 @@ func newServedEnv(t *testing.T) *servedEnv {
 			return nil
 		}
 		return &monitor{ObjectMeta: metav1.ObjectMeta{Name: owner.Name}, Spec: monitorSpec{Interval: "30s", Endpoints: []string{"http"}}}
-	}, IfServed("Monitoring"))
+	}).IfServed("Monitoring")
 	services := Build(func(owner *Shop) *corev1.Service {
 		return NewService(owner, map[string]string{"app": owner.Name}, corev1.ServicePort{Name: "http", Port: 80})
 	}).After(monitors)
@@ -224,7 +224,7 @@ func TestIfServedOnSomeChildren(t *testing.T) {
 	cp := controlPlane(t)
 	mgr, err := ctrl.NewManager(cp.Config(), ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplane.Patience)})
 	require.NoError(t, err)
-	set := Ensure(Build(constant("a", "")), Build(constant("b", ""), IfServed()))
+	set := Ensure(Build(constant("a", "")), Build(constant("b", "")).IfServed())
 	err = set.SetupWithBuilder(mgr, ctrl.NewControllerManagedBy(mgr))
 	require.EqualError(t, err, "children of kind ConfigMap: some have the option IfServed and some have not: give it to all")
 }

@@ -44,14 +44,14 @@ func TestIfServedWithoutManager(t *testing.T) {
 	left := Build(func(*Shop) *policyv1.PodDisruptionBudget {
 		t.Error("a child is built whose kind is not served")
 		return nil
-	}, IfServed())
+	}).IfServed()
 	follower := BuildFrom(left.Live(), func(_ *Shop, live *policyv1.PodDisruptionBudget) (*configMap, error) {
 		given = append(given, live)
 		return &configMap{ObjectMeta: metav1.ObjectMeta{Name: "follower"}}, nil
 	})
 	secret := Build(func(*Shop) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "secret"}}
-	}, IfServed())
+	}).IfServed()
 	require.NoError(t, Ensure(follower, left, secret).Reconcile(t.Context(), c, owner))
 	require.Equal(t, []*policyv1.PodDisruptionBudget{nil}, given)
 	require.NoError(t, c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "follower"}, &configMap{}))
@@ -88,7 +88,7 @@ func TestIfServedWhilePruning(t *testing.T) {
 		},
 	}).Build()
 	owner := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "1"}}
-	set := Ensure(Build(func(*Shop) *corev1.Secret { return nil }, IfServed()))
+	set := Ensure(Build(func(*Shop) *corev1.Secret { return nil }).IfServed())
 	mapper.known = []bool{true, false}
 	require.NoError(t, set.Reconcile(t.Context(), c, owner))
 	require.Zero(t, lists)
@@ -99,9 +99,9 @@ func TestIfServedWhilePruning(t *testing.T) {
 }
 
 func TestServedCondition(t *testing.T) {
-	monitors := Build(constant("a", ""), IfServed("Monitoring"))
-	rules := Build(constant("b", ""), IfServed("Monitoring"))
-	others := Build(constant("c", ""), IfServed("Other"))
+	monitors := Build(constant("a", "")).IfServed("Monitoring")
+	rules := Build(constant("b", "")).IfServed("Monitoring")
+	others := Build(constant("c", "")).IfServed("Other")
 	k := &owned.Kind{GVK: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Monitor"}}
 	tests := map[string]struct {
 		reason string
@@ -149,7 +149,7 @@ func TestServedCondition(t *testing.T) {
 
 // While the API server ceases to serve a kind, its refusals are not failures.
 func TestCheckRefusal(t *testing.T) {
-	set := Ensure(Build(constant("a", ""), IfServed()))
+	set := Ensure(Build(constant("a", "")).IfServed())
 	d := &owned.Declared{Kind: &owned.Kind{GVK: schema.GroupVersionKind{Kind: "Monitor"}}, Object: &configMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}
 	resource := schema.GroupResource{Group: "example.com", Resource: "monitors"}
 	unknown := apierrors.NewGenericServerResponse(404, "post", resource, "", "404 page not found", 0, true)
@@ -190,7 +190,7 @@ func TestIfServedWhenDiscoveryFails(t *testing.T) {
 	broken := errors.New("discovery is down")
 	c := fake.NewClientBuilder().WithRESTMapper(failing{known, broken}).Build()
 	owner := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "1"}}
-	first := Build(func(*Shop) *corev1.Secret { return nil }, IfServed())
+	first := Build(func(*Shop) *corev1.Secret { return nil }).IfServed()
 	require.ErrorIs(t, Ensure(first, Build(constant("after", "")).After(first)).Reconcile(t.Context(), c, owner), broken)
 	err := c.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "after"}, &configMap{})
 	require.True(t, apierrors.IsNotFound(err), "%v", err)

@@ -123,7 +123,7 @@ func (env *serverEnv) deleteAfter(t *testing.T, obj client.Object) {
 }
 
 // apply applies want as a child of the owner. It drops the count of the requests before.
-func (env *serverEnv) apply(t *testing.T, want client.Object, options ...ChildOption) (apply.Result, error) {
+func (env *serverEnv) apply(t *testing.T, want client.Object, options ...childOption) (apply.Result, error) {
 	t.Helper()
 	o, err := owned.NewOwner(env.owner, env.client, nil)
 	require.NoError(t, err)

@@ -399,7 +399,7 @@ func TestSettledIfServed(t *testing.T) {
 	env := newMemoryEnv(t, Ensure(Build(func(*Shop) *configMap {
 		builds++
 		return &configMap{ObjectMeta: metav1.ObjectMeta{Name: "built"}}
-	}, IfServed("Served"))))
+	}).IfServed("Served")))
 	expect := func(status metav1.ConditionStatus, reason string) {
 		t.Helper()
 		env.converge(t)
@@ -439,7 +439,7 @@ func TestSettledExpandVolumes(t *testing.T) {
 			claim.Resources.Requests[corev1.ResourceStorage] = *owner.Spec.Storage
 		}
 		return set
-	}, ExpandVolumes())))
+	}).ExpandVolumes()))
 	live := func() *appsv1.StatefulSet {
 		t.Helper()
 		set := &appsv1.StatefulSet{}

@@ -189,7 +189,7 @@ func TestSettledIsDisturbedByAnEvent(t *testing.T) {
 // What waits or fails is never left out.
 func TestSettledIsSuccess(t *testing.T) {
 	env := newServerEnv(t)
-	waits := Ensure(Build(func(*Shop) *corev1.Service { return env.service() }, ReadyWhen("Never")))
+	waits := Ensure(Build(func(*Shop) *corev1.Service { return env.service() }).ReadyWhen("Never"))
 	for range 3 {
 		require.Error(t, waits.Reconcile(inPass(t), env.client, env.owner))
 		waits.set.Applier.Writes.Forget(&corev1.Service{}, client.ObjectKeyFromObject(env.owner))

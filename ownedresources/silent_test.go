@@ -39,9 +39,9 @@ func TestHeadlessServiceToOneWithAddress(t *testing.T) {
 			_, err := Diff(t.Context(), env.client, env.owner, service("", 81))
 			require.ErrorContains(t, err, "headless")
 
-			_, err = env.apply(t, service("", 81), Recreate())
+			_, err = env.apply(t, service("", 81), withRecreate())
 			require.ErrorAs(t, err, new(*owned.WaitingError))
-			result, err := env.apply(t, service("", 81), Recreate())
+			result, err := env.apply(t, service("", 81), withRecreate())
 			require.NoError(t, err)
 			require.Equal(t, apply.Created, result.Operation)
 			env.live(t, &live)

@@ -28,8 +28,8 @@ func (emptyCache) Get(_ context.Context, name client.ObjectKey, _ client.Object,
 func (emptyCache) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
 // keptSet is a set of a ConfigMap that is retained if the owner keeps its data, or that is anywhere.
-func keptSet(options ...ChildOption) *ChildSet[*Shop] {
-	return Ensure(Build(func(owner *Shop) *corev1.ConfigMap { return namedConfigMap(owner.Namespace, "kept") }, options...))
+func keptSet(options ...childOption) *ChildSet[*Shop] {
+	return Ensure(with(Build(func(owner *Shop) *corev1.ConfigMap { return namedConfigMap(owner.Namespace, "kept") }), options...))
 }
 
 func keepsData(owner *Shop) bool { return owner.Spec.KeepData }
@@ -55,18 +55,18 @@ func (env *serverEnv) letGo(t *testing.T, owner *Shop) {
 func TestReconcileOfAnOwnerThatIsGone(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
-		options []ChildOption
+		options []childOption
 		made    bool // the child was made, and the owner kept its data if keeps
 		keeps   bool
 		foreign bool // somebody else has made the child
 		stale   bool // the owner keeps its data, as the cache shows it
 	}{
-		"CreatesNothingAnywhere":  {reason: "Nobody would ever delete it.", options: []ChildOption{Anywhere()}, stale: true},
-		"CreatesNothingRetained":  {reason: "Nobody would ever delete it.", options: []ChildOption{withRetain(keepsData)}, stale: true},
-		"SetsNoReference":         {reason: "The garbage collector would delete the data.", options: []ChildOption{withRetain(keepsData)}, made: true, keeps: true},
-		"TakesNoReferenceOff":     {reason: "The garbage collector is to delete it.", options: []ChildOption{withRetain(keepsData)}, made: true, stale: true},
-		"AdoptsNothingAnywhere":   {reason: "It would belong to an owner that is gone.", options: []ChildOption{Anywhere(), Adopt()}, foreign: true, stale: true},
-		"UnretainedStaysUnmarked": {reason: "It keeps its reference.", options: []ChildOption{withRetain(keepsData)}, made: true},
+		"CreatesNothingAnywhere":  {reason: "Nobody would ever delete it.", options: []childOption{withAnywhere()}, stale: true},
+		"CreatesNothingRetained":  {reason: "Nobody would ever delete it.", options: []childOption{withRetain(keepsData)}, stale: true},
+		"SetsNoReference":         {reason: "The garbage collector would delete the data.", options: []childOption{withRetain(keepsData)}, made: true, keeps: true},
+		"TakesNoReferenceOff":     {reason: "The garbage collector is to delete it.", options: []childOption{withRetain(keepsData)}, made: true, stale: true},
+		"AdoptsNothingAnywhere":   {reason: "It would belong to an owner that is gone.", options: []childOption{withAnywhere(), withAdopt()}, foreign: true, stale: true},
+		"UnretainedStaysUnmarked": {reason: "It keeps its reference.", options: []childOption{withRetain(keepsData)}, made: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -100,16 +100,16 @@ func TestReconcileOfAnOwnerThatIsGone(t *testing.T) {
 func TestFinalizeFindsWhatTheCacheDoesNotShow(t *testing.T) {
 	tests := map[string]struct {
 		reason       string
-		options      []ChildOption
+		options      []childOption
 		before, then bool // KeepData of the owner
 		gone         bool
 		referenced   bool
 	}{
-		"Anywhere":          {reason: "It would be left.", options: []ChildOption{Anywhere()}, gone: true},
-		"RetainedNoMore":    {reason: "It has no reference yet, so it would be left.", options: []ChildOption{withRetain(keepsData)}, before: true, gone: true},
-		"Retained":          {reason: "It stays.", options: []ChildOption{withRetain(keepsData)}, before: true, then: true},
-		"RetainedSinceThen": {reason: "The garbage collector would delete it by its reference.", options: []ChildOption{withRetain(keepsData)}, then: true},
-		"NotRetained":       {reason: "The garbage collector deletes it.", options: []ChildOption{withRetain(keepsData)}, referenced: true},
+		"Anywhere":          {reason: "It would be left.", options: []childOption{withAnywhere()}, gone: true},
+		"RetainedNoMore":    {reason: "It has no reference yet, so it would be left.", options: []childOption{withRetain(keepsData)}, before: true, gone: true},
+		"Retained":          {reason: "It stays.", options: []childOption{withRetain(keepsData)}, before: true, then: true},
+		"RetainedSinceThen": {reason: "The garbage collector would delete it by its reference.", options: []childOption{withRetain(keepsData)}, then: true},
+		"NotRetained":       {reason: "The garbage collector deletes it.", options: []childOption{withRetain(keepsData)}, referenced: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +145,7 @@ func TestFinalizeFindsWhatTheCacheDoesNotShow(t *testing.T) {
 // Somebody has removed the finalizer of the owner by hand, has created it again, and deletes it before it had a pass.
 func TestFinalizeDeletesWhatAFormerOwnerHasLeft(t *testing.T) {
 	env := newServerEnv(t)
-	s := keptSet(Anywhere())
+	s := keptSet(withAnywhere())
 	former := env.finalizing(t, s, false)
 	require.NoError(t, s.Reconcile(t.Context(), env.client, former))
 	env.letGo(t, former)
@@ -166,7 +166,7 @@ func TestFinalizeDeletesWhatAFormerOwnerHasLeft(t *testing.T) {
 func TestFinalizeWaitsForWhatAFormerOwnerHasLeft(t *testing.T) {
 	server, err := memoryserver.New(scheme.Scheme, memoryserver.CRDs("testdata/shops.yaml"))
 	require.NoError(t, err)
-	c, s := server.Client(), keptSet(Anywhere())
+	c, s := server.Client(), keptSet(withAnywhere())
 	create := func() *Shop {
 		owner := newShop()
 		owner.Finalizers = []string{s.FinalizerName()}
@@ -200,14 +200,14 @@ func TestFinalizeWaitsForWhatAFormerOwnerHasLeft(t *testing.T) {
 // A finalizer that nobody adds would leave what is anywhere behind.
 func TestAnywhereNeedsTheFinalizer(t *testing.T) {
 	env := newServerEnv(t)
-	err := keptSet(Anywhere()).Reconcile(t.Context(), env.client, env.owner)
+	err := keptSet(withAnywhere()).Reconcile(t.Context(), env.client, env.owner)
 	require.ErrorContains(t, err, "ConfigMap "+env.namespace+"/kept would stay when Shop "+env.namespace+"/web is deleted, which has no finalizer children.opblocks.dev/set")
 	require.False(t, env.exists(t, namedConfigMap("", "kept")))
 }
 
 func TestFinalizeOfALivingOwner(t *testing.T) {
 	env := newServerEnv(t)
-	set := keptSet(Anywhere())
+	set := keptSet(withAnywhere())
 	owner := env.finalizing(t, set, false)
 	require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
 	owner.DeletionTimestamp = new(metav1.Now()) // as nobody has deleted it
@@ -218,7 +218,7 @@ func TestFinalizeOfALivingOwner(t *testing.T) {
 // A release that drops the options takes over the objects that carry marks, and removes the marks.
 func TestMarksAreReplacedByAReference(t *testing.T) {
 	env := newServerEnv(t)
-	for _, option := range []ChildOption{Anywhere(), withRetain(keepsData)} {
+	for _, option := range []childOption{withAnywhere(), withRetain(keepsData)} {
 		set := keptSet(option)
 		owner := env.finalizing(t, set, true)
 		require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
@@ -239,13 +239,13 @@ func TestMarksAreReplacedByAReference(t *testing.T) {
 
 func TestRetainAndRecreate(t *testing.T) {
 	env := newServerEnv(t)
-	require.EqualError(t, keptSet(withRetain(keepsData), Recreate()).Reconcile(t.Context(), env.client, env.owner),
+	require.EqualError(t, keptSet(withRetain(keepsData), withRecreate()).Reconcile(t.Context(), env.client, env.owner),
 		"child 1, a ConfigMap: it has the options Retain and Recreate: Recreate would delete what Retain keeps; take one of them away")
 }
 
 // A pass in which nothing has changed sends no request, as for children with an owner reference.
 func TestQuietPassOfMarkedChildren(t *testing.T) {
-	for name, option := range map[string]ChildOption{"Anywhere": Anywhere(), "Retain": withRetain(keepsData)} {
+	for name, option := range map[string]childOption{"Anywhere": withAnywhere(), "Retain": withRetain(keepsData)} {
 		t.Run(name, func(t *testing.T) {
 			env := newServerEnv(t)
 			set := keptSet(option)

@@ -65,7 +65,7 @@ func TestDroppedFieldsGoWithAFakeClient(t *testing.T) {
 		former := service(8080)
 		former.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, shopKind)}
 		require.NoError(t, c.Create(t.Context(), former, client.FieldOwner("manager")))
-		children := Ensure(Build(func(*Shop) *corev1.Service { return service(9090) }, FormerManagers("manager")))
+		children := Ensure(Build(func(*Shop) *corev1.Service { return service(9090) }).FormerManagers("manager"))
 		require.ErrorContains(t, children.Reconcile(t.Context(), c, owner), "WithReturnManagedFields")
 	})
 }
@@ -96,7 +96,7 @@ func TestMigrateFromAFormerManager(t *testing.T) {
 	old.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(w.owner, shopKind)}
 	old.Spec.Template.Spec.Containers[0].Env = append(old.Spec.Template.Spec.Containers[0].Env, corev1.EnvVar{Name: "OLD"})
 	require.NoError(t, w.other.Create(t.Context(), old, client.FieldOwner("manager")))
-	result, err := w.apply(t, w.deployment(), FormerManagers("manager"))
+	result, err := w.apply(t, w.deployment(), withFormerManagers("manager"))
 	require.NoError(t, err)
 	require.Equal(t, apply.Applied, result.Operation)
 	var live appsv1.Deployment

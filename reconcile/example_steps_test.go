@@ -76,7 +76,7 @@ func ExampleFormerNames() {
 	ctx := context.Background()
 	children := ownedresources.Ensure(ownedresources.Build(func(b *budget) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: b.Name}}
-	}, ownedresources.Anywhere()))
+	}).Anywhere())
 	c, request := store(nil)
 	b := &budget{}
 	if err := c.Get(ctx, request.NamespacedName, b); err != nil {

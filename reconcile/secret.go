@@ -29,22 +29,17 @@ func (Sensitive) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, hidden) 
 // MarshalText returns "(hidden)".
 func (Sensitive) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// The reasons of a [SecretError].
-const (
-	// SecretNotFound means that the Secret does not exist, or that the selector lacks its name or its key.
-	SecretNotFound = "SecretNotFound"
-	// SecretNotInCache means that the Secret exists for more than a minute, and that the cache's selector or namespaces leave it out:
-	// no change of it would trigger a pass.
-	SecretNotInCache = "SecretNotInCache"
-	// SecretKeyNotFound means that the Secret does not have the key.
-	SecretKeyNotFound = "SecretKeyNotFound"
-	// SecretValueEmpty means that the value of the key is empty.
-	SecretValueEmpty = "SecretValueEmpty"
-)
-
 // SecretError is the error for a Secret, a key or a value that is missing. Find it as a *SecretError with errors.As. It is a
 // [Waiter], in general without a delay: with [Reads] an event of the Secret triggers the next pass. The delay is a minute if the
 // cache does not show a Secret that exists.
+//
+// Its reason is one of these:
+//
+//   - SecretNotFound, if the Secret does not exist, or the selector lacks its name or its key;
+//   - SecretNotInCache, if the Secret exists for more than a minute, and the cache's selector or namespaces leave it out: no change of it would
+//     trigger a pass;
+//   - SecretKeyNotFound, if the Secret does not have the key;
+//   - SecretValueEmpty, if the value of the key is empty.
 type SecretError struct {
 	reason  string
 	message string
@@ -53,16 +48,22 @@ type SecretError struct {
 
 func (e *SecretError) Error() string { return e.message }
 
-// Waiting implements [Waiter]. The reason is [SecretNotFound], [SecretNotInCache], [SecretKeyNotFound] or [SecretValueEmpty], and the
-// delay is 0 or a minute.
+// Waiting implements [Waiter]. The delay is 0 or a minute.
 func (e *SecretError) Waiting() (reason string, after time.Duration) { return e.reason, e.after }
+
+const (
+	secretNotFound    = "SecretNotFound"
+	secretNotInCache  = "SecretNotInCache"
+	secretKeyNotFound = "SecretKeyNotFound"
+	secretValueEmpty  = "SecretValueEmpty"
+)
 
 // maxCacheDelay is how far a cache may be behind. An object that it has not shown for longer is left out of it.
 const maxCacheDelay = time.Minute
 
 // missingSecret returns the error for a Secret that was not found. If it was not found in the cache, the Secret may exist.
 func missingSecret(ctx context.Context, c client.Reader, name client.ObjectKey, read client.Object) error {
-	missing := &SecretError{reason: SecretNotFound, message: fmt.Sprintf("Secret %s does not exist", name)}
+	missing := &SecretError{reason: secretNotFound, message: fmt.Sprintf("Secret %s does not exist", name)}
 	s, ok := c.(*stepClient)
 	if !ok || s.reader.Live == nil || !s.reader.InCache(read) {
 		return missing
@@ -71,7 +72,7 @@ func missingSecret(ctx context.Context, c client.Reader, name client.ObjectKey, 
 	switch {
 	case found == nil:
 	case time.Since(found.CreationTimestamp.Time) > maxCacheDelay:
-		missing.reason, missing.after = SecretNotInCache, maxCacheDelay
+		missing.reason, missing.after = secretNotInCache, maxCacheDelay
 		missing.message = fmt.Sprintf("Secret %s is not in the cache, although it exists: the cache's selector or namespaces leave it out; "+
 			"give it the labels that the selector asks for, or widen the cache", name)
 	default:
@@ -118,16 +119,16 @@ func ReadSecret(ctx context.Context, c client.Reader, namespace string, selector
 	value, ok := secret.Data[selector.Key]
 	switch {
 	case !ok:
-		return nil, "", &SecretError{reason: SecretKeyNotFound, message: fmt.Sprintf("Secret %s has no key %q", name, selector.Key)}
+		return nil, "", &SecretError{reason: secretKeyNotFound, message: fmt.Sprintf("Secret %s has no key %q", name, selector.Key)}
 	case len(value) == 0:
-		return nil, "", &SecretError{reason: SecretValueEmpty, message: fmt.Sprintf("the value of key %q in Secret %s is empty", selector.Key, name)}
+		return nil, "", &SecretError{reason: secretValueEmpty, message: fmt.Sprintf("the value of key %q in Secret %s is empty", selector.Key, name)}
 	}
 	return value, VersionOf(&secret), nil
 }
 
 func incomplete(selector corev1.SecretKeySelector) error {
 	if selector.Name == "" || selector.Key == "" {
-		return &SecretError{reason: SecretNotFound, message: "the reference to a Secret lacks its name or its key"}
+		return &SecretError{reason: secretNotFound, message: "the reference to a Secret lacks its name or its key"}
 	}
 	return nil
 }

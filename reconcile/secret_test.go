@@ -32,15 +32,15 @@ func TestReadSecret(t *testing.T) {
 		value    string
 	}{
 		"There":      {reason: "the value and the version of the Secret are returned", selector: selector("db", "password"), value: "s3cr3t"},
-		"NoSecret":   {reason: "the creation of the Secret triggers the next pass", selector: selector("other", "password"), waits: SecretNotFound, says: "Secret ns/other does not exist"},
-		"NoKey":      {reason: "the message names the key, which may have a typing mistake", selector: selector("db", "pasword"), waits: SecretKeyNotFound, says: `Secret ns/db has no key "pasword"`},
-		"EmptyValue": {reason: "an empty value counts as missing", selector: selector("db", "empty"), waits: SecretValueEmpty, says: `the value of key "empty" in Secret ns/db is empty`},
-		"NoName":     {reason: "a selector that was not filled in", selector: selector("", "password"), waits: SecretNotFound, says: "lacks its name or its key"},
-		"NoKeysName": {reason: "a selector that was not filled in", selector: selector("db", ""), waits: SecretNotFound, says: "lacks its name or its key"},
+		"NoSecret":   {reason: "the creation of the Secret triggers the next pass", selector: selector("other", "password"), waits: secretNotFound, says: "Secret ns/other does not exist"},
+		"NoKey":      {reason: "the message names the key, which may have a typing mistake", selector: selector("db", "pasword"), waits: secretKeyNotFound, says: `Secret ns/db has no key "pasword"`},
+		"EmptyValue": {reason: "an empty value counts as missing", selector: selector("db", "empty"), waits: secretValueEmpty, says: `the value of key "empty" in Secret ns/db is empty`},
+		"NoName":     {reason: "a selector that was not filled in", selector: selector("", "password"), waits: secretNotFound, says: "lacks its name or its key"},
+		"NoKeysName": {reason: "a selector that was not filled in", selector: selector("db", ""), waits: secretNotFound, says: "lacks its name or its key"},
 		"Optional": {
 			reason:   "the field Optional is ignored: a step that needs no Secret does not read it",
 			selector: corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "other"}, Key: "password", Optional: new(true)},
-			waits:    SecretNotFound, says: "does not exist",
+			waits:    secretNotFound, says: "does not exist",
 		},
 		"OtherError": {reason: "other errors of the reader are wrapped, and retried", selector: selector("db", "password"), err: boom, says: "read Secret ns/db: boom"},
 	}
@@ -104,9 +104,9 @@ func TestSecretThatTheCacheLeavesOut(t *testing.T) {
 		after  time.Duration
 		says   string
 	}{
-		"None":  {"its creation triggers the next pass", 0, SecretNotFound, 0, "Secret ns/db does not exist"},
-		"Young": {"the cache may only be behind, and no event comes if it is not", 10 * time.Second, SecretNotFound, time.Minute, "Secret ns/db does not exist"},
-		"Old":   {"no change of it would trigger a pass", 10 * time.Minute, SecretNotInCache, time.Minute, leftOut},
+		"None":  {"its creation triggers the next pass", 0, secretNotFound, 0, "Secret ns/db does not exist"},
+		"Young": {"the cache may only be behind, and no event comes if it is not", 10 * time.Second, secretNotFound, time.Minute, "Secret ns/db does not exist"},
+		"Old":   {"no change of it would trigger a pass", 10 * time.Minute, secretNotInCache, time.Minute, leftOut},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -126,7 +126,7 @@ func TestReads(t *testing.T) {
 	w.run(t)
 	a, b := w.create(t, "a"), w.create(t, "b")
 	missing := func(b *budget) bool {
-		return len(b.Status.Conditions) > 2 && b.Status.Conditions[0].Reason == reconcile.SecretNotFound && b.Status.Conditions[1].Reason == reconcile.SecretNotFound
+		return len(b.Status.Conditions) > 2 && b.Status.Conditions[0].Reason == "SecretNotFound" && b.Status.Conditions[1].Reason == "SecretNotFound"
 	}
 	w.waitFor(t, a, "missing", missing)
 	w.waitFor(t, b, "missing", missing)
@@ -160,7 +160,7 @@ func TestReads(t *testing.T) {
 	has("a-password", "two")
 	require.NoError(t, w.client.Delete(t.Context(), password))
 	has("a-password", "")
-	w.waitFor(t, a, "the condition shows the deletion", func(b *budget) bool { return b.Status.Conditions[0].Reason == reconcile.SecretNotFound })
+	w.waitFor(t, a, "the condition shows the deletion", func(b *budget) bool { return b.Status.Conditions[0].Reason == "SecretNotFound" })
 	require.NoError(t, w.client.Create(t.Context(), secret("a-password", "three")))
 	has("a-password", "three")
 	w.waitFor(t, a, "ready", isReady)

@@ -30,12 +30,11 @@ import (
 
 // SetupRestorable adds the controller of the guide "Backup and restore" to a manager.
 func SetupRestorable(mgr ctrl.Manager) error {
-	restored := ownedresources.AdoptRestored()
 	return reconcile.For(mgr,
 		reconcile.Named("database", ownedresources.Ensure(
-			ownedresources.Build(databasePassword, restored).Generate("password", 32),
-			ownedresources.Build(databaseStatefulSet, restored),
-			ownedresources.Build(archive, restored).Retain(func(*Shop) bool { return true }))),
+			ownedresources.Build(databasePassword).AdoptRestored().Generate("password", 32),
+			ownedresources.Build(databaseStatefulSet).AdoptRestored(),
+			ownedresources.Build(archive).AdoptRestored().Retain(func(*Shop) bool { return true }))),
 	).Complete()
 }
 

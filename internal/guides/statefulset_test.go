@@ -36,7 +36,7 @@ import (
 func SetupDatabase(mgr ctrl.Manager) error {
 	service := ownedresources.Build(databaseService)
 	password := ownedresources.Build(databasePassword).Generate("password", 32)
-	database := ownedresources.Build(databaseStatefulSet, ownedresources.ExpandVolumes()).After(service, password)
+	database := ownedresources.Build(databaseStatefulSet).ExpandVolumes().After(service, password)
 	return reconcile.For(mgr,
 		reconcile.Named("name", reconcile.Func(checkName)),
 		reconcile.Named("database", ownedresources.Ensure(service, password, database)),

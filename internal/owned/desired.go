@@ -62,7 +62,7 @@ type Desired struct {
 	Generate      []GeneratedKey
 	Generated     map[string][]byte
 	GeneratedFrom string
-	// Replicas is the number of replicas of the StatefulSet that the object replaces, see [ownedresources.ExpandVolumes].
+	// Replicas is the number of replicas of the StatefulSet that the object replaces, see [ownedresources.Child.ExpandVolumes].
 	Replicas *int32
 	// Reads are what the inputs of the child have read.
 	Reads []ReadVersion

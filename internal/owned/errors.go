@@ -27,7 +27,7 @@ type OwnershipError struct {
 	// Name of the object.
 	Name types.NamespacedName
 	// Owner is the object's controller reference, or nil if it has none. If the object has a mark of another owner
-	// instead (see [ownedresources.Anywhere]), Owner has the kind, the name and the UID of that owner.
+	// instead (see [ownedresources.Child.Anywhere]), Owner has the kind, the name and the UID of that owner.
 	Owner *metav1.OwnerReference
 	// OwnerNamespace is the namespace of the owner that a mark names. It is empty if that owner is cluster-scoped. It
 	// is also empty for a controller reference, whose owner is in the namespace of the object or cluster-scoped.
@@ -110,7 +110,7 @@ func NewFailed(reason, message string) *FailedError {
 func (e *FailedError) Error() string { return e.message }
 
 // Reason returns the reason for a condition that shows the error. It is the reason of the child's own condition.
-// Without such a reason it is Failed, or JobFailed for a Job of [ownedresources.RunOnce].
+// Without such a reason it is Failed, or JobFailed for a Job of [ownedresources.Child.RunOnce].
 func (e *FailedError) Reason() string { return e.reason }
 
 // Unwrap returns a controller-runtime TerminalError.

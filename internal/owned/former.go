@@ -17,7 +17,7 @@ import (
 )
 
 // FormerError is returned for an object with the mark of an owner that is probably gone: a former owner, or any owner
-// of the same kind if [ownedresources.Adopt] allows to adopt the object.
+// of the same kind if [ownedresources.Child.Adopt] allows to adopt the object.
 type FormerError struct {
 	*WaitingError
 	Mark  record.Mark

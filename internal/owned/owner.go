@@ -169,7 +169,7 @@ const GarbageCollectorDelay = time.Minute
 // OrphanError is returned for a child whose controller is a former owner.
 type OrphanError struct {
 	*WaitingError
-	Restored bool      // [ownedresources.AdoptRestored] allows to take it back
+	Restored bool      // [ownedresources.Child.AdoptRestored] allows to take it back
 	Former   types.UID // the UID of that owner
 }
 

@@ -254,10 +254,10 @@ func (a *applier[T, S]) existsAlready(ctx context.Context, f *candidate[S], wasP
 	observed, err := a.observe(ctx, ref)
 	if errors.Is(err, ErrNotFound) && a.Identity != ByKey && !wasPending { // it has the key, and another ID
 		a.remove(f.key)
-		return reconcile.Stalled(ReasonExists, &takenError{f.key})
+		return reconcile.Stalled(reasonExists, &takenError{f.key})
 	}
 	if errors.Is(err, ErrNotFound) {
-		return reconcile.Wait(ReasonCreating, firstLook, "the API answers that %s exists, and does not show it", ref)
+		return reconcile.Wait(reasonCreating, firstLook, "the API answers that %s exists, and does not show it", ref)
 	}
 	if err != nil {
 		return err
@@ -268,7 +268,7 @@ func (a *applier[T, S]) existsAlready(ctx context.Context, f *candidate[S], wasP
 			return err
 		}
 		a.remove(f.key)
-		return reconcile.Wait(ReasonExists, firstLook, "%s was created by somebody else just now", f.key) // it has yet to be admitted
+		return reconcile.Wait(reasonExists, firstLook, "%s was created by somebody else just now", f.key) // it has yet to be admitted
 	}
 	a.set(a.confirmed(f))
 	a.tell(observed)
@@ -287,7 +287,7 @@ func (e *creatingError) Error() string {
 
 // Waiting implements [reconcile.Waiter].
 func (e *creatingError) Waiting() (reason string, after time.Duration) {
-	return ReasonCreating, e.after
+	return reasonCreating, e.after
 }
 
 // isUnknown reports whether nothing tells what became of a creation.
@@ -296,6 +296,6 @@ func (p *pass[T, S]) isUnknown(ref Reference) bool {
 }
 
 func (p *pass[T, S]) unknown(ref Reference) error {
-	return reconcile.Stalled(ReasonUnknown, fmt.Errorf("the answer to the creation of %s was lost, so it may exist: it is not created again; "+
+	return reconcile.Stalled(reasonUnknown, fmt.Errorf("the answer to the creation of %s was lost, so it may exist: it is not created again; "+
 		"look for it in the API, and write its ID into the status, or remove pending from the status if it does not exist", ref))
 }

@@ -102,7 +102,7 @@ func TestPanicIsAnErrorOfTheObject(t *testing.T) {
 			}
 			armed = true
 			logged := e.passLogging()
-			require.Equal(t, external.ReasonPanicked, e.ready().Reason, tc.reason)
+			require.Equal(t, "Panicked", e.ready().Reason, tc.reason)
 			require.Contains(t, e.ready().Message, tc.names)
 			require.Equal(t, tc.pending, e.object.Status.Account.Pending, tc.reason)
 			require.Contains(t, logged, "call_test.go", "the log has the stack")
@@ -135,7 +135,7 @@ func TestPanicOfAProbe(t *testing.T) {
 	e.clock.SetTime(e.clock.Now().Add(time.Second))
 	answer = func() error { panic(secret) }
 	_, reason, _ := e.pass()
-	require.Equal(t, external.ReasonPanicked, reason)
+	require.Equal(t, "Panicked", reason)
 	e.api.fail = nil
 	_, reason, _ = e.pass()
 	require.Equal(t, "Succeeded", reason)
@@ -191,7 +191,7 @@ func TestCallThatDoesNotReturn(t *testing.T) {
 
 		e.clock.SetTime(e.clock.Now().Add(time.Minute))
 		_, reason, _ = e.pass()
-		require.Equal(t, external.ReasonNotReturned, reason)
+		require.Equal(t, "NotReturned", reason)
 		require.Equal(t, 1, h.count(), "no second call for the object is made")
 		require.Equal(t, 11*time.Second, time.Since(begin))
 
@@ -202,7 +202,7 @@ func TestCallThatDoesNotReturn(t *testing.T) {
 		require.NoError(t, e.Get(t.Context(), e.name(), e.object))
 		require.Empty(t, e.object.Status.Account.Key, "what it wrote into the object is lost")
 		_, reason, _ = e.pass()
-		require.NotEqual(t, external.ReasonNotReturned, reason, "it has returned")
+		require.NotEqual(t, "NotReturned", reason, "it has returned")
 		require.Equal(t, 2, h.count())
 	})
 }

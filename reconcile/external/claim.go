@@ -32,7 +32,7 @@ func (e *ClaimedError) Error() string {
 
 // Waiting implements [reconcile.Waiter].
 func (e *ClaimedError) Waiting() (reason string, after time.Duration) {
-	return ReasonClaimed, firstLook
+	return reasonClaimed, firstLook
 }
 
 // claim makes the object hold its keys in the memory of this process, or returns a wait for the object that precedes it.

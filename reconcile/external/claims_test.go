@@ -226,7 +226,7 @@ func TestWaitingForAKeyAsksNothing(t *testing.T) {
 	c.pass("first")
 	c.create("second", "alice")
 	for range 3 {
-		require.Contains(t, c.pass("second"), external.ReasonClaimed)
+		require.Contains(t, c.pass("second"), "Claimed")
 	}
 	require.Equal(t, map[string]int{"first": 1}, asked)
 }

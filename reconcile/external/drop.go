@@ -121,7 +121,7 @@ func (p dropping[T, S]) drop(ctx context.Context, ref Reference, isFirst bool) e
 	case p.Identity == ByKey && !p.isOurs(ref, observed): // somebody else has created it since
 		return nil
 	}
-	return reconcile.Wait(ReasonDeleting, firstLook, "%s is being deleted, and the API still shows it", ref)
+	return reconcile.Wait(reasonDeleting, firstLook, "%s is being deleted, and the API still shows it", ref)
 }
 
 // isLost reports whether nothing tells if a creation has had an effect. Without [Resource.ID], Observe need not find things by their token.
@@ -144,7 +144,7 @@ func (p dropping[T, S]) awaitGrace(ref Reference) error {
 		return nil
 	}
 	if left := ref.Since.Add(p.Grace).Sub(p.Clock.Now()); left > 0 {
-		return reconcile.Wait(ReasonDeleting, left, "%s may have been created, and the API does not show it yet", ref)
+		return reconcile.Wait(reasonDeleting, left, "%s may have been created, and the API does not show it yet", ref)
 	}
 	return nil
 }

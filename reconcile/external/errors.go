@@ -27,21 +27,21 @@ func Refused(reason string, err error) error { return calls.Refused(reason, err)
 // spares the server for a while: see [Resource.Server]. Errors of the network and calls that end by [Resource.Timeout] need no such mark.
 func Unreachable(err error) error { return calls.Unreachable(err) }
 
-// The reasons of the conditions that the step sets.
+// Reasons of the step's conditions that a step of your own may use too, if it talks to the same API. [Step] lists all.
 const (
 	ReasonRateLimited = calls.ReasonRateLimited // the API asks to wait
 	ReasonUnreachable = calls.ReasonUnreachable // the server does not answer
 	ReasonBusy        = calls.ReasonBusy        // the server handles as many objects as it may
-	ReasonClaimed     = "Claimed"               // the key belongs to another object
-	ReasonExists      = "AlreadyExists"         // the key belongs to somebody else
-	ReasonCreating    = "Creating"              // it was created, and the API does not show it yet
-	ReasonUnknown     = "CreationUnknown"       // the answer to a creation was lost, and nothing tells what became of it
-	ReasonDeleting    = "Deleting"              // it is being deleted, and the API still shows it
-	ReasonInvalidKey  = "InvalidKey"            // the object has an empty key
-	ReasonNotFound    = "NotFound"              // it does not exist, and is not to be created
-	ReasonPublishing  = "Publishing"            // the Secret lacks a value
-	ReasonPanicked    = calls.ReasonPanicked    // a function of the resource panicked
-	ReasonNotReturned = calls.ReasonNotReturned // a call has not returned although its context has ended
+)
 
-	ReasonInvalidInterval = "InvalidInterval" // a success, but [IntervalAnnotation] is not a duration
+const (
+	reasonClaimed         = "Claimed"
+	reasonExists          = "AlreadyExists"
+	reasonCreating        = "Creating"
+	reasonUnknown         = "CreationUnknown"
+	reasonDeleting        = "Deleting"
+	reasonInvalidKey      = "InvalidKey"
+	reasonNotFound        = "NotFound"
+	reasonPublishing      = "Publishing"
+	reasonInvalidInterval = "InvalidInterval"
 )

@@ -99,7 +99,7 @@ func (p *pass[T, S]) adopt(f *candidate[S]) error {
 		p.remove(f.key)
 	}
 	if errors.Is(err, ErrExists) {
-		return reconcile.Stalled(ReasonExists, &takenError{f.key})
+		return reconcile.Stalled(reasonExists, &takenError{f.key})
 	}
 	return err
 }

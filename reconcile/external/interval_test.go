@@ -35,10 +35,10 @@ func TestIntervalOfAnObject(t *testing.T) {
 		"too short":  {"one object must not use up the quota", "1ms", 0, time.Minute, "Succeeded"},
 		"own floor":  {"the operator may allow less", "1ms", 5 * time.Second, 5 * time.Second, "Succeeded"},
 		"empty":      {"it counts as absent", "", 0, 10 * time.Minute, "Succeeded"},
-		"not valid":  {"it is shown, and the object goes on", "daily", 0, 10 * time.Minute, external.ReasonInvalidInterval},
-		"no unit":    {"nobody knows what 60 are", "60", 0, 10 * time.Minute, external.ReasonInvalidInterval},
-		"zero":       {"that is not an interval", "0s", 0, 10 * time.Minute, external.ReasonInvalidInterval},
-		"below zero": {"that is not an interval", "-1h", 0, 10 * time.Minute, external.ReasonInvalidInterval},
+		"not valid":  {"it is shown, and the object goes on", "daily", 0, 10 * time.Minute, "InvalidInterval"},
+		"no unit":    {"nobody knows what 60 are", "60", 0, 10 * time.Minute, "InvalidInterval"},
+		"zero":       {"that is not an interval", "0s", 0, 10 * time.Minute, "InvalidInterval"},
+		"below zero": {"that is not an interval", "-1h", 0, 10 * time.Minute, "InvalidInterval"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) { r.EveryAtLeast = tc.floor })
@@ -74,7 +74,7 @@ func TestIntervalIsChanged(t *testing.T) {
 	e.annotate("soon")
 	calls, reason, _ := e.pass()
 	require.Empty(t, calls)
-	require.Equal(t, external.ReasonInvalidInterval, reason)
+	require.Equal(t, "InvalidInterval", reason)
 	e.edit(func(a *Account) { a.Annotations = nil; a.Generation-- })
 	calls, reason, _ = e.pass()
 	require.Empty(t, calls)

@@ -83,7 +83,7 @@ func TestOneOfSeveralIsTheirs(t *testing.T) {
 	e.edit(func(a *Account) { a.Spec.Login = "alice@a,alice@b" })
 	calls, reason, _ := e.pass()
 	require.Equal(t, []string{"get alice@a", "get alice@b"}, calls)
-	require.Equal(t, external.ReasonExists, reason)
+	require.Equal(t, "AlreadyExists", reason)
 	require.Equal(t, []string{"alice"}, keysIn(e.object.Status.Account.Former), "what it had stays, and stays recorded")
 	require.NoError(t, e.Delete(t.Context(), e.object))
 	e.pass()
@@ -203,7 +203,7 @@ func TestDeletion(t *testing.T) {
 	}{
 		"slow": {
 			"it is going to be gone", entry{Owner: "default/alice"}, func(*external.Resource[*Account, entry]) {}, false,
-			[]string{"get alice", "remove alice", "get alice", "get alice", "remove alice", "get alice"}, external.ReasonDeleting,
+			[]string{"get alice", "remove alice", "get alice", "get alice", "remove alice", "get alice"}, "Deleting",
 		},
 		"successor": {
 			"somebody else was fast, and keeps it", entry{Owner: "somebody else"}, func(*external.Resource[*Account, entry]) {}, false,

@@ -99,7 +99,7 @@ func TestAdmitKeepsWhatMayExist(t *testing.T) {
 	}{
 		"ByKey":   {"it is found by its name", external.ByKey, "Succeeded"},
 		"ByToken": {"it is found by its token", external.ByToken, "Succeeded"},
-		"ByID":    {"it cannot be found", external.ByID, external.ReasonUnknown},
+		"ByID":    {"it cannot be found", external.ByID, "CreationUnknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Log(tc.reason)
@@ -166,7 +166,7 @@ func TestTokenIsOnlyForCreations(t *testing.T) {
 			d.lose = false
 			e.giveUp(rename)
 			reason := e.try()
-			require.Contains(t, reason, external.ReasonUnknown, "a person has to look")
+			require.Contains(t, reason, "CreationUnknown", "a person has to look")
 			require.Contains(t, d.byID, "id-1")
 		})
 	}
@@ -192,7 +192,7 @@ func TestExistsWithID(t *testing.T) {
 			})
 			for range 5 {
 				reason := e.try()
-				require.Contains(t, reason, external.ReasonExists)
+				require.Contains(t, reason, "AlreadyExists")
 				e.later(time.Hour)
 			}
 			taken = false
@@ -228,7 +228,7 @@ func TestPersonSaysThatNothingExists(t *testing.T) {
 	e := newEnv(t, external.ByID, d.edit)
 	e.try()
 	reason := e.try()
-	require.Contains(t, reason, external.ReasonUnknown)
+	require.Contains(t, reason, "CreationUnknown")
 	d.byID = map[string]entry{}
 	e.object.Status.Account.Pending = false // as the message says
 	require.NoError(t, e.Status().Update(t.Context(), e.object))

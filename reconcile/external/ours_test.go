@@ -25,7 +25,7 @@ func TestSuccessorIsLeftAlone(t *testing.T) {
 		want   string // the reason
 		shown  []int  // what Observed was told
 	}{
-		"marked":       {"it has not our mark", func(*external.Resource[*Account, entry]) {}, []string{"get alice"}, external.ReasonExists, []int{1}},
+		"marked":       {"it has not our mark", func(*external.Resource[*Account, entry]) {}, []string{"get alice"}, "AlreadyExists", []int{1}},
 		"taken over":   {"Adopt accepts it", func(r *external.Resource[*Account, entry]) { r.Adopt = adopt }, []string{"get alice", "update alice", "get alice"}, "Succeeded", []int{1, 7, 1}},
 		"without mark": {"nothing tells whose it is", func(r *external.Resource[*Account, entry]) { r.MarksOnlyPending = true }, []string{"get alice", "update alice", "get alice"}, "Succeeded", []int{1, 7, 1}},
 	} {
@@ -54,7 +54,7 @@ func TestMarkIsPutOnAgain(t *testing.T) {
 	e.api.entries["alice"] = entry{Login: "alice"}
 	e.clock.SetTime(e.clock.Now().Add(time.Hour))
 	_, reason, _ := e.pass()
-	require.Equal(t, external.ReasonExists, reason)
+	require.Equal(t, "AlreadyExists", reason)
 	e.api.entries["alice"] = ours
 	e.clock.SetTime(e.clock.Now().Add(time.Hour))
 	_, reason, _ = e.pass()
@@ -91,7 +91,7 @@ func TestOthersAreNotShown(t *testing.T) {
 	})
 	e.api.entries["alice"] = entry{Login: "alice", Owner: "somebody else", Quota: 7}
 	_, reason, _ := e.pass()
-	require.Equal(t, external.ReasonExists, reason)
+	require.Equal(t, "AlreadyExists", reason)
 }
 
 // TestFormerIsSettled changes the key after a creation whose answer was lost, to a key that somebody else has. What became of the creation is
@@ -117,7 +117,7 @@ func TestFormerIsSettled(t *testing.T) {
 			e.object.Status.Account = external.Record{Reference: external.Reference{Key: "alice", Pending: true}}
 			require.NoError(t, e.Status().Update(t.Context(), e.object))
 			_, reason, _ := e.pass()
-			require.Equal(t, external.ReasonExists, reason)
+			require.Equal(t, "AlreadyExists", reason)
 			former := e.object.Status.Account.Former
 			require.Len(t, former, tc.want, tc.reason)
 			if tc.want > 0 {

@@ -162,7 +162,7 @@ func TestBackWhileDeleting(t *testing.T) {
 	e.edit(func(a *Account) { a.Spec.Login = "bob" })
 	stale = true
 	reason := e.try()
-	require.Contains(t, reason, external.ReasonDeleting)
+	require.Contains(t, reason, "Deleting")
 	e.edit(func(a *Account) { a.Spec.Login = "alice" })
 	e.try()
 	stale = false
@@ -182,7 +182,7 @@ func TestMustExistAndRecreate(t *testing.T) {
 	e.try()
 	e.edit(func(a *Account) { a.Spec.Retain, a.Spec.Adopt, a.Spec.Login = true, true, "bob" })
 	reason := e.try()
-	require.Contains(t, reason, external.ReasonNotFound)
+	require.Contains(t, reason, "NotFound")
 	require.Contains(t, e.api.entries, "alice")
 	e.api.entries["bob"] = entry{Login: "bob", Owner: "them"}
 	e.later(time.Hour)

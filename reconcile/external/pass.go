@@ -66,7 +66,7 @@ func (p *pass[T, S]) success(after time.Duration) error {
 		message = p.names(p.keys) + " exists, and is not changed"
 	}
 	if p.invalidEvery {
-		reason = ReasonInvalidInterval
+		reason = reasonInvalidInterval
 		message += fmt.Sprintf("; the annotation %s is not a duration such as 30m or 2h, so it is observed every %v", IntervalAnnotation, p.every)
 	}
 	return reconcile.LowPriority(reconcile.Success(reason, after, "%s", message))
@@ -162,7 +162,7 @@ func (p *pass[T, S]) look(ctx context.Context) error {
 
 // notFound returns the wait for a thing that somebody else is to create.
 func (p *pass[T, S]) notFound(ref Reference) error {
-	return reconcile.LowPriority(reconcile.Wait(ReasonNotFound, p.every, "%s does not exist, and is not to be created", ref))
+	return reconcile.LowPriority(reconcile.Wait(reasonNotFound, p.every, "%s does not exist, and is not to be created", ref))
 }
 
 // ready asks whether the things are ready, and returns the error of the first that is not.

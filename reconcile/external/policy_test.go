@@ -147,7 +147,7 @@ func TestReleasedObserveOnlyDropsFormerKey(t *testing.T) {
 	now.observeOnly = true
 	e.edit(func(a *Account) { a.Spec.Login = "bob" })
 	_, reason, _ := e.pass()
-	require.Equal(t, external.ReasonNotFound, reason)
+	require.Equal(t, "NotFound", reason)
 	now.observeOnly = false
 	calls, reason, _ := e.pass()
 	require.Equal(t, []string{"create bob", "remove alice"}, changes(calls))

@@ -154,9 +154,9 @@ func (p publishing[T, S]) fill(ctx context.Context, secret *corev1.Secret, name 
 		if err := p.applySecret(ctx, withoutKeys(secret, keys)); err != nil {
 			return m, err
 		}
-		return m, reconcile.Wait(ReasonPublishing, firstLook, "Secret %s has just become free", name.Name)
+		return m, reconcile.Wait(reasonPublishing, firstLook, "Secret %s has just become free", name.Name)
 	case p.observesOnly():
-		return m, reconcile.Wait(ReasonPublishing, p.every, "Secret %s lacks what is not issued, since the object only observes", name.Name)
+		return m, reconcile.Wait(reasonPublishing, p.every, "Secret %s lacks what is not issued, since the object only observes", name.Name)
 	default:
 		if values, err = p.issue(ctx); err != nil {
 			return m, err
@@ -165,7 +165,7 @@ func (p publishing[T, S]) fill(ctx context.Context, secret *corev1.Secret, name 
 	}
 	for _, key := range keys {
 		if secret.Data[key] = values[key]; len(values[key]) == 0 {
-			return m, reconcile.Stalled(ReasonPublishing, fmt.Errorf("nothing was issued for key %s of Secret %s: return it in Issue, or leave the key out in Publish", key, name.Name))
+			return m, reconcile.Stalled(reasonPublishing, fmt.Errorf("nothing was issued for key %s of Secret %s: return it in Issue, or leave the key out in Publish", key, name.Name))
 		}
 	}
 	if !isKept {

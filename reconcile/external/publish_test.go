@@ -301,7 +301,7 @@ func TestIssueReturnsTooLittle(t *testing.T) {
 		return nil, nil
 	}
 	_, reason, _ := p.pass()
-	require.Equal(t, external.ReasonPublishing, reason)
+	require.Equal(t, "Publishing", reason)
 	require.Zero(t, p.writes)
 }
 
@@ -316,7 +316,7 @@ func TestNothingIsIssuedByAnObserver(t *testing.T) {
 	p.delete()
 	calls, reason, _ = p.pass()
 	require.Equal(t, []string{"get alice"}, calls)
-	require.Equal(t, external.ReasonPublishing, reason)
+	require.Equal(t, "Publishing", reason)
 }
 
 // TestIssuingEnds returns a Secret in which nothing is left to be issued.

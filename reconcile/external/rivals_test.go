@@ -29,9 +29,9 @@ func TestPanicEndsAClaim(t *testing.T) {
 		ready, _ := conditions.Get(c.get(name).Status.Conditions, conditions.Ready)
 		return ready.Reason
 	}
-	require.Contains(t, run("x"), external.ReasonPanicked)
+	require.Contains(t, run("x"), "Panicked")
 	c.rename("x", "bob")
-	require.Contains(t, run("x"), external.ReasonPanicked)
+	require.Contains(t, run("x"), "Panicked")
 	delete(c.api.entries, "alice")
 	c.rename("y", "alice")
 	require.Contains(t, run("y"), "Succeeded", "x neither has nor wants alice")

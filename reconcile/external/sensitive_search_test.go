@@ -135,12 +135,12 @@ func TestSecretsAreNotShown(t *testing.T) {
 			<-r.Context().Done()
 			return 0, r.Context().Err()
 		}, "?(hidden)"},
-		"panic": {external.ReasonPanicked, panics, "Observe panicked"},
-		"panic with an error": {external.ReasonPanicked, func(r *http.Request) (int, error) {
+		"panic": {"Panicked", panics, "Observe panicked"},
+		"panic with an error": {"Panicked", func(r *http.Request) (int, error) {
 			panic(fmt.Errorf("cannot log in: %s", r.URL))
 		}, "a value of type *errors.errorString"},
-		"panic of the creation": {external.ReasonPanicked, unlessGet(panics), "panicked"},
-		"never returns": {external.ReasonUnreachable + " " + external.ReasonNotReturned, func(*http.Request) (int, error) {
+		"panic of the creation": {"Panicked", unlessGet(panics), "panicked"},
+		"never returns": {external.ReasonUnreachable + " " + "NotReturned", func(*http.Request) (int, error) {
 			<-hang
 			return 0, errors.New("late")
 		}, "has not returned"},

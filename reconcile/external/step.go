@@ -22,7 +22,17 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external/internal/claims"
 )
 
-// Step keeps a [Resource] as desired. Make it with [New], and give it the option [reconcile.Finalizer].
+// Step keeps a [Resource] as desired. Make it with [New], and give it the option [reconcile.Finalizer]. The reasons of its conditions, beside the
+// reasons of [Refused]:
+//
+//   - RateLimited, Unreachable and Busy, while no call is made to the server;
+//   - Claimed, if the key belongs to another object, and AlreadyExists, if it belongs to somebody else;
+//   - Creating, while the API does not show what was created, and Deleting, while it still shows what is being deleted;
+//   - CreationUnknown, if the answer to a creation was lost and nothing tells what became of it;
+//   - InvalidKey, if the key is empty, and InvalidInterval, a success, if [IntervalAnnotation] is not a duration;
+//   - NotFound, if it does not exist and is not to be created;
+//   - Publishing, while the Secret lacks a value;
+//   - Panicked, if a function of the resource panicked, and NotReturned, if one has not returned although its context has ended.
 type Step[T client.Object, S any] struct {
 	Resource[T, S]
 
@@ -135,7 +145,7 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 // setWanted sets the keys and the version.
 func (p *pass[T, S]) setWanted(ctx context.Context) (err error) {
 	if p.keys = p.keysOf(p.obj); slices.Contains(p.keys, "") && p.Identity == ByKey {
-		return reconcile.Stalled(ReasonInvalidKey, errors.New("the key is empty"))
+		return reconcile.Stalled(reasonInvalidKey, errors.New("the key is empty"))
 	}
 	p.takeBack()
 	if p.Version != nil && len(p.keys) > 0 {

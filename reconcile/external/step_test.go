@@ -208,7 +208,7 @@ func TestAnswersOfTheAPI(t *testing.T) {
 			"it is found by its name, and is ours", external.ByKey, nil, lost, "Failed", true, []string{"get alice"}, "Succeeded",
 		},
 		"lost, by ID": {
-			"nothing tells whether it exists, so it is not created again", external.ByID, nil, lost, "Failed", true, nil, external.ReasonUnknown,
+			"nothing tells whether it exists, so it is not created again", external.ByID, nil, lost, "Failed", true, nil, "CreationUnknown",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -267,12 +267,12 @@ func TestGrace(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) { r.Grace = time.Minute })
 	e.api.hidden = true
 	_, reason, after := e.pass()
-	require.Equal(t, external.ReasonCreating, reason)
+	require.Equal(t, "Creating", reason)
 	require.Equal(t, 5*time.Second, after)
 	e.clock.SetTime(e.clock.Now().Add(5 * time.Second))
 	calls, reason, _ := e.pass()
 	require.Equal(t, []string{"get alice"}, calls, "it is not created again")
-	require.Equal(t, external.ReasonCreating, reason)
+	require.Equal(t, "Creating", reason)
 	e.api.hidden = false
 	calls, reason, _ = e.pass()
 	require.Equal(t, []string{"get alice"}, calls)
@@ -296,7 +296,7 @@ func TestGraceOfFormerKey(t *testing.T) {
 	}
 	e.api.hidden = false
 	_, reason, after := e.pass()
-	require.Equal(t, external.ReasonDeleting, reason)
+	require.Equal(t, "Deleting", reason)
 	require.Equal(t, 30*time.Second, after)
 	e.api.fail = nil
 	_, reason, _ = e.pass()
@@ -311,7 +311,7 @@ func TestObserveOnly(t *testing.T) {
 		r.Observed = func(_ *Account, e entry) { seen = e.Quota }
 	})
 	_, reason, _ := e.pass()
-	require.Equal(t, external.ReasonNotFound, reason)
+	require.Equal(t, "NotFound", reason)
 	e.api.entries["alice"] = entry{Quota: 7}
 	calls, reason, _ := e.pass()
 	require.Equal(t, []string{"get alice"}, calls)
@@ -336,7 +336,7 @@ func TestDeletionWaitsForTheAPI(t *testing.T) {
 	}
 	require.NoError(t, e.Delete(t.Context(), e.object))
 	_, reason, after := e.pass()
-	require.Equal(t, external.ReasonDeleting, reason)
+	require.Equal(t, "Deleting", reason)
 	require.Equal(t, 5*time.Second, after)
 	e.api.fail = nil
 	calls, _, _ := e.pass()
@@ -362,7 +362,7 @@ func TestObservedIsNotToldOfAFormerKey(t *testing.T) {
 	}
 	calls, reason, _ := e.pass()
 	require.Contains(t, calls, "get alice")
-	require.Equal(t, external.ReasonDeleting, reason)
+	require.Equal(t, "Deleting", reason)
 	require.Equal(t, []string{"alice", "bob"}, seen, "what is about to be deleted does not say what bob is")
 }
 
@@ -440,7 +440,7 @@ func TestSomebodyElseWasFaster(t *testing.T) {
 		e := begin(t)
 		calls, reason, _ := e.pass()
 		require.Equal(t, []string{"get alice"}, calls)
-		require.Equal(t, external.ReasonExists, reason)
+		require.Equal(t, "AlreadyExists", reason)
 		require.Empty(t, e.object.Status.Account.Key, "it is not recorded any more")
 	})
 	t.Run("deletion", func(t *testing.T) {
@@ -460,7 +460,7 @@ func TestSomebodyElseWasFaster(t *testing.T) {
 		}
 		calls, reason, _ := e.pass()
 		require.Equal(t, []string{"get alice", "create alice", "get alice"}, calls)
-		require.Equal(t, external.ReasonExists, reason)
+		require.Equal(t, "AlreadyExists", reason)
 		require.Empty(t, e.object.Status.Account.Key)
 		require.Equal(t, theirs, e.api.entries["alice"])
 	})

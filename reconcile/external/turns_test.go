@@ -202,7 +202,7 @@ func TestTakenDuringARound(t *testing.T) {
 	require.Equal(t, []string{"alice@00", "alice@01"}, keysIn(e.object.Status.Account.Things))
 	e.api.entries["alice@02"] = entry{Owner: "somebody else"}
 	_, reason := e.until(10)
-	require.Equal(t, external.ReasonExists, reason)
+	require.Equal(t, "AlreadyExists", reason)
 	require.NoError(t, e.Delete(t.Context(), e.object))
 	e.until(10)
 	require.Equal(t, map[string]entry{"alice@02": {Owner: "somebody else"}}, e.api.entries)

@@ -281,7 +281,7 @@ func TestPlanSendsNoWrites(t *testing.T) {
 		step := reconcile.Named("writes", reconcile.Func(func(ctx context.Context, c client.Client, o *budget) error { return errors.New("never called") }))
 		return reconcile.For(mgr, append(children(ownedresources.Build(settings("one")), ownedresources.Build(func(o *budget) *corev1.Secret {
 			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: o.Name + "-elsewhere", Namespace: o.Namespace}}
-		}, ownedresources.Anywhere())), step)...).WithoutStatus().Complete()
+		}).Anywhere()), step)...).WithoutStatus().Complete()
 	}, &out, upgrade.ProgressTo(io.Discard), upgrade.InNamespace(e.namespace), upgrade.Selecting(labels.Everything()))
 	require.ErrorIs(t, err, upgrade.ErrChanges, out.String())
 	for _, err := range refused {

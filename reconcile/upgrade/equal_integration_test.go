@@ -110,26 +110,26 @@ func TestPlanEqualsWhatHappens(t *testing.T) {
 		},
 		"a selector that changes": {
 			reason: "it is immutable, so the Deployment is recreated, which has the option Recreate",
-			before: func() steps { return children(ownedresources.Build(deployment(same), ownedresources.Recreate())) },
+			before: func() steps { return children(ownedresources.Build(deployment(same)).Recreate()) },
 			after: func() steps {
 				return children(ownedresources.Build(deployment(func(d *appsv1.Deployment) {
 					d.Spec.Selector.MatchLabels["new"], d.Spec.Template.Labels["new"] = "label", "label"
-				}), ownedresources.Recreate()))
+				})).Recreate())
 			},
 			want: []planned{{Action: "recreate", Kind: "Deployment", Effects: []string{"all its pods are deleted, and new ones start"}}},
 		},
 		"a claim that shrinks": {
 			reason: "with Recreate its data is lost",
-			before: func() steps { return children(ownedresources.Build(claim("2Gi"), ownedresources.Recreate())) }, after: func() steps { return children(ownedresources.Build(claim("1Gi"), ownedresources.Recreate())) },
+			before: func() steps { return children(ownedresources.Build(claim("2Gi")).Recreate()) }, after: func() steps { return children(ownedresources.Build(claim("1Gi")).Recreate()) },
 			want: []planned{{Action: "recreate", Kind: "PersistentVolumeClaim", LosesData: true, Effects: []string{"the new claim is empty; the old volume is kept only if its reclaim policy is Retain"}}},
 		},
 		"volumes that grow": {
 			reason: "the StatefulSet is replaced without its pods",
 			before: func() steps {
-				return growing(ownedresources.Build(statefulSet("1Gi", func(*appsv1.StatefulSet) {}), ownedresources.ExpandVolumes()))
+				return growing(ownedresources.Build(statefulSet("1Gi", func(*appsv1.StatefulSet) {})).ExpandVolumes())
 			},
 			after: func() steps {
-				return growing(ownedresources.Build(statefulSet("2Gi", func(*appsv1.StatefulSet) {}), ownedresources.ExpandVolumes()))
+				return growing(ownedresources.Build(statefulSet("2Gi", func(*appsv1.StatefulSet) {})).ExpandVolumes())
 			},
 			want: []planned{{Action: "replace", Kind: "StatefulSet", Effects: []string{"its pods run on", "the claims of data grow from 1Gi to 2Gi"}}},
 		},
@@ -217,7 +217,7 @@ func TestPlanEqualsWhatHappens(t *testing.T) {
 		},
 		"a Job that runs once": {
 			reason: "another content is another run",
-			before: func() steps { return children(ownedresources.Build(migration("v1"), ownedresources.RunOnce())) }, after: func() steps { return children(ownedresources.Build(migration("v2"), ownedresources.RunOnce())) },
+			before: func() steps { return children(ownedresources.Build(migration("v1")).RunOnce()) }, after: func() steps { return children(ownedresources.Build(migration("v2")).RunOnce()) },
 			between: func(t *testing.T, e *env) { e.finishJobs(t) },
 			want:    []planned{{Action: "recreate", Kind: "Job", Effects: []string{"its pods are deleted, and it runs again"}}},
 		},

@@ -84,7 +84,7 @@ func TestPlanOfOptionsEqualsWhatHappens(t *testing.T) {
 			reason: "a new owner of the same name takes over what was retained",
 			before: func() steps { return children(ownedresources.Build(settings("one")).Retain(always)) },
 			after: func() steps {
-				return children(ownedresources.Build(settings("two"), ownedresources.AdoptRetained()).Retain(always))
+				return children(ownedresources.Build(settings("two")).AdoptRetained().Retain(always))
 			},
 			between: func(t *testing.T, e *env) {
 				owner := newBudget("web")
@@ -98,14 +98,14 @@ func TestPlanOfOptionsEqualsWhatHappens(t *testing.T) {
 		"Adopt": {
 			reason:  "nobody controls the child",
 			before:  noChildren,
-			after:   func() steps { return children(ownedresources.Build(settings("two"), ownedresources.Adopt())) },
+			after:   func() steps { return children(ownedresources.Build(settings("two")).Adopt()) },
 			between: func(t *testing.T, e *env) { e.create(t, theirs(nil)) },
 			want:    []planned{{Action: "apply", Kind: "ConfigMap"}},
 		},
 		"Adopt of a child that is as desired": {
 			reason:  "only the owner reference is new",
 			before:  noChildren,
-			after:   func() steps { return children(ownedresources.Build(settings("theirs"), ownedresources.Adopt())) },
+			after:   func() steps { return children(ownedresources.Build(settings("theirs")).Adopt()) },
 			between: func(t *testing.T, e *env) { e.create(t, theirs(nil)) },
 			want:    []planned{{Action: "apply", Kind: "ConfigMap"}},
 		},
@@ -113,7 +113,7 @@ func TestPlanOfOptionsEqualsWhatHappens(t *testing.T) {
 			reason: "it gets the mark and no owner reference",
 			before: noChildren,
 			after: func() steps {
-				return children(ownedresources.Build(settings("two"), ownedresources.Adopt()).Retain(always))
+				return children(ownedresources.Build(settings("two")).Adopt().Retain(always))
 			},
 			between: func(t *testing.T, e *env) { e.create(t, theirs(nil)) },
 			want:    []planned{{Action: "apply", Kind: "ConfigMap"}},
@@ -122,7 +122,7 @@ func TestPlanOfOptionsEqualsWhatHappens(t *testing.T) {
 			reason: "the fields of the older operator are taken over, and those that are not desired go",
 			before: noChildren,
 			after: func() steps {
-				return children(ownedresources.Build(settings("two"), ownedresources.FormerManagers("manager")))
+				return children(ownedresources.Build(settings("two")).FormerManagers("manager"))
 			},
 			between: func(t *testing.T, e *env) { e.createBy(t, "manager") },
 			want:    []planned{{Action: "apply", Kind: "ConfigMap"}},
@@ -227,7 +227,7 @@ func TestPlanOfOptionsEqualsWhatHappens(t *testing.T) {
 			before: noChildren,
 			after: func() steps {
 				namespace := elsewhere()
-				return children(namespace, ownedresources.Build(inElsewhere("one"), ownedresources.Anywhere()).After(namespace))
+				return children(namespace, ownedresources.Build(inElsewhere("one")).Anywhere().After(namespace))
 			},
 			want: []planned{
 				{Action: "create", Kind: "Namespace"},
@@ -240,50 +240,50 @@ func TestPlanOfOptionsEqualsWhatHappens(t *testing.T) {
 		"a child in another namespace": {
 			reason: "it is applied, and found when it is not desired any more",
 			before: func() steps {
-				return children(elsewhere(), ownedresources.Build(inElsewhere("one"), ownedresources.Anywhere()), ownedresources.Build(secretElsewhere, ownedresources.Anywhere()))
+				return children(elsewhere(), ownedresources.Build(inElsewhere("one")).Anywhere(), ownedresources.Build(secretElsewhere).Anywhere())
 			},
 			after: func() steps {
-				return children(elsewhere(), ownedresources.Build(inElsewhere("two"), ownedresources.Anywhere()),
-					ownedresources.Build(func(*budget) *corev1.Secret { return nil }, ownedresources.Anywhere()))
+				return children(elsewhere(), ownedresources.Build(inElsewhere("two")).Anywhere(),
+					ownedresources.Build(func(*budget) *corev1.Secret { return nil }).Anywhere())
 			},
 			want: []planned{{Action: "delete", Kind: "Secret"}, {Action: "apply", Kind: "ConfigMap"}},
 		},
 		"a cluster-scoped child that is new": {
 			reason: "it has no namespace",
 			before: noChildren,
-			after:  func() steps { return children(ownedresources.Build(reader("get"), ownedresources.Anywhere())) },
+			after:  func() steps { return children(ownedresources.Build(reader("get")).Anywhere()) },
 			want:   []planned{{Action: "create", Kind: "ClusterRole"}},
 		},
 		"a field of a cluster-scoped child": {
 			reason: "it is applied like any other",
-			before: func() steps { return children(ownedresources.Build(reader("get"), ownedresources.Anywhere())) },
+			before: func() steps { return children(ownedresources.Build(reader("get")).Anywhere()) },
 			after: func() steps {
-				return children(ownedresources.Build(reader("get", "list"), ownedresources.Anywhere()))
+				return children(ownedresources.Build(reader("get", "list")).Anywhere())
 			},
 			want: []planned{{Action: "apply", Kind: "ClusterRole"}},
 		},
 		"a cluster-scoped child that goes": {
 			reason: "it has a mark and no owner reference",
-			before: func() steps { return children(ownedresources.Build(reader("get"), ownedresources.Anywhere())) },
+			before: func() steps { return children(ownedresources.Build(reader("get")).Anywhere()) },
 			after: func() steps {
-				return children(ownedresources.Build(func(*budget) *rbacv1.ClusterRole { return nil }, ownedresources.Anywhere()))
+				return children(ownedresources.Build(func(*budget) *rbacv1.ClusterRole { return nil }).Anywhere())
 			},
 			want: []planned{{Action: "delete", Kind: "ClusterRole"}},
 		},
 		"a child that moves to another namespace": {
 			reason: "it is another object, so the old one is deleted",
 			before: func() steps {
-				return children(elsewhere(), ownedresources.Build(settings("one"), ownedresources.Anywhere()))
+				return children(elsewhere(), ownedresources.Build(settings("one")).Anywhere())
 			},
 			after: func() steps {
-				return children(elsewhere(), ownedresources.Build(inElsewhere("one"), ownedresources.Anywhere()))
+				return children(elsewhere(), ownedresources.Build(inElsewhere("one")).Anywhere())
 			},
 			want: []planned{{Action: "delete", Kind: "ConfigMap"}, {Action: "create", Kind: "ConfigMap"}},
 		},
 		"a child that becomes one Anywhere": {
 			reason: "it loses its owner reference, and gets a mark",
 			before: func() steps { return children(ownedresources.Build(settings("one"))) },
-			after:  func() steps { return children(ownedresources.Build(settings("one"), ownedresources.Anywhere())) },
+			after:  func() steps { return children(ownedresources.Build(settings("one")).Anywhere()) },
 			want:   []planned{{Action: "apply", Kind: "ConfigMap", Effects: released}},
 		},
 		"two sets in two controllers of one kind": {
@@ -352,7 +352,7 @@ func trigger(value string) func(*budget) string { return func(*budget) string { 
 func elsewhere() *ownedresources.Child[*budget, *corev1.Namespace] {
 	return ownedresources.Build(func(o *budget) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Namespace + "-other"}}
-	}, ownedresources.Anywhere())
+	}).Anywhere()
 }
 
 func inElsewhere(content string) func(*budget) *corev1.ConfigMap {
@@ -388,7 +388,7 @@ func gadget(kind schema.GroupVersionKind, size int64) ownedresources.AnyChild[*b
 		return &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"name": o.Name}, "spec": map[string]any{"size": size},
 		}}
-	}, ownedresources.IfServed()).Kind(kind)
+	}).IfServed().Kind(kind)
 }
 
 // install creates the CustomResourceDefinition of a kind, unless it exists, and waits until the API server serves its schema.

@@ -32,16 +32,16 @@ import (
 // +kubebuilder:rbac:groups="",namespace=system,resources=events,verbs=create
 
 // formerManagers are the field managers of the tutorial's operator: its binary in the image, and when run from source.
-var formerManagers = ownedresources.FormerManagers("manager", "app", "app-operator", "main", "__debug_bin")
+var formerManagers = []string{"manager", "app", "app-operator", "main", "__debug_bin"}
 
 // Steps returns the steps of a pass over an App, in order.
 func Steps() []reconcile.NamedStep[*appv1.App] {
 	return []reconcile.NamedStep[*appv1.App]{
 		reconcile.Named("annotation", reconcile.Func(removeSpecAnnotation)),
 		reconcile.Named("workload", ownedresources.Ensure(
-			ownedresources.BuildFrom(configuration(), deployment, formerManagers).KeepWhileMissing(keepConfiguration),
+			ownedresources.BuildFrom(configuration(), deployment).FormerManagers(formerManagers...).KeepWhileMissing(keepConfiguration),
 			ownedresources.Build(disruptionBudget))),
-		reconcile.Named("service", serviceStep{ownedresources.Ensure(ownedresources.BuildOrError(service, formerManagers))},
+		reconcile.Named("service", serviceStep{ownedresources.Ensure(ownedresources.BuildOrError(service).FormerManagers(formerManagers...))},
 			reconcile.Reporting(conditionServiceReady)),
 		reconcile.Named("status", reconcile.Func(updateStatus)),
 	}

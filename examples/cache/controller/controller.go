@@ -58,7 +58,7 @@ func (o *Operator) Steps() []reconcile.NamedStep[*storev1alpha1.Cache] {
 		reconcile.Named("workload", server()),
 		reconcile.Named("status", reconcile.Func(updateStatus)),
 		reconcile.Named("backup-volume", ownedresources.Ensure(
-			ownedresources.Build(backupVolume, ownedresources.AdoptRetained()).Retain(keepBackups)),
+			ownedresources.Build(backupVolume).AdoptRetained().Retain(keepBackups)),
 			reconcile.Reporting(conditionBackupVolume), reconcile.Optional()),
 		reconcile.Named("backup", scheduledjobs.New(backupSchedule, backupJob, scheduledjobs.WithClock(o.clock()),
 			scheduledjobs.WithMinInterval(o.MinBackupInterval))),
@@ -72,17 +72,17 @@ func server() *ownedresources.ChildSet[*storev1alpha1.Cache] {
 	configMap := ownedresources.BuildFrom(settings, settingsConfigMap)
 	secret := ownedresources.Build(passwordSecret).Generate(passwordKey, passwordLength, passwordVersion).Generate(saltKey, passwordLength)
 	headless := ownedresources.Build(service)
-	priority := ownedresources.Build(priorityClass, ownedresources.Anywhere(), ownedresources.Recreate())
+	priority := ownedresources.Build(priorityClass).Anywhere().Recreate()
 	password := secret.Live()
 	read := ownedresources.Combine(func(v *ownedresources.Values[*storev1alpha1.Cache]) configuration {
 		return configuration{settings.Value(v), password.Value(v)}
 	}, settings, password)
 	return ownedresources.Ensure(configMap, secret, headless, priority,
-		ownedresources.BuildFrom(read, statefulSet, ownedresources.ExpandVolumes()).
+		ownedresources.BuildFrom(read, statefulSet).ExpandVolumes().
 			KeepWhileMissing(keepSettings).After(configMap, secret, headless, priority),
 		ownedresources.Build(disruptionBudget),
 		ownedresources.Build(networkPolicy),
-		ownedresources.Build(serviceMonitor, ownedresources.IfServed("Monitored")).Kind(serviceMonitorKind))
+		ownedresources.Build(serviceMonitor).IfServed("Monitored").Kind(serviceMonitorKind))
 }
 
 func (o *Operator) clock() clock.PassiveClock {

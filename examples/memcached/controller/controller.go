@@ -25,7 +25,7 @@ import (
 // +kubebuilder:rbac:groups="",namespace=system,resources=events,verbs=create
 
 // formerManagers are the field managers of the tutorial's operator: its binary in the image, and when run from source.
-var formerManagers = ownedresources.FormerManagers("manager", "memcached-operator", "main", "memcached-operator-local", "__debug_bin")
+var formerManagers = []string{"manager", "memcached-operator", "main", "memcached-operator-local", "__debug_bin"}
 
 // Steps returns the steps of a pass over a Memcached, in order. The status of the pods comes first: if an image cannot be
 // pulled, this is why the Deployment is not complete, and Ready takes its reason from the first step that fails.
@@ -33,7 +33,7 @@ func Steps() []reconcile.NamedStep[*cachev1alpha1.Memcached] {
 	return []reconcile.NamedStep[*cachev1alpha1.Memcached]{
 		reconcile.Named("pods", reconcile.Func(updateStatus),
 			reconcile.Reporting("Available"), reconcile.Watching(&corev1.Pod{}, podToMemcached)),
-		reconcile.Named("workload", ownedresources.Ensure(ownedresources.Build(deployment, formerManagers))),
+		reconcile.Named("workload", ownedresources.Ensure(ownedresources.Build(deployment).FormerManagers(formerManagers...))),
 		reconcile.Named("service", ownedresources.Ensure(ownedresources.BuildOrError(service)),
 			reconcile.Reporting("ServiceReady"), reconcile.Optional()),
 	}

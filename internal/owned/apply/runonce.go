@@ -26,7 +26,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// What is done for a Job of [ownedresources.RunOnce], as [feature.NextRunAction] decides.
+// What is done for a Job of [ownedresources.Child.RunOnce], as [feature.NextRunAction] decides.
 
 // maxRunActions is more than the number of actions that follow each other in one reconcile.
 const maxRunActions = 8
@@ -34,7 +34,7 @@ const maxRunActions = 8
 // Runs does what has to be done for Jobs that run once.
 type Runs struct{ *Applier }
 
-// RunOnce does what has to be done for a Job of [ownedresources.RunOnce]. The result has the live object, or none if the Job has
+// RunOnce does what has to be done for a Job of [ownedresources.Child.RunOnce]. The result has the live object, or none if the Job has
 // run and is gone. Whether it is ready is another question: see [feature.RunReady].
 func (a Runs) RunOnce(ctx context.Context, o *owned.Owner, child *owned.Declared) (Result, error) {
 	d, err := desireRun(o, child)
@@ -150,7 +150,7 @@ func (r *run) setRecord(ctx context.Context, state record.RunState, job types.UI
 	return r.Owner.SetRecord(ctx, r.key, record.Run{State: state, Content: r.child.Content, UID: job, Set: r.Owner.Set}.String())
 }
 
-// desireRun returns the desired Job with the annotations of [ownedresources.RunOnce]. It is not normalized again: that would take
+// desireRun returns the desired Job with the annotations of [ownedresources.Child.RunOnce]. It is not normalized again: that would take
 // the annotations away if the Job has a copy of another object's metadata, and would lose the fields of
 // [ownedresources.Child.CreateOnly].
 func desireRun(o *owned.Owner, child *owned.Declared) (*owned.Desired, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// previewRun is [Previews.Preview] for a Job of [ownedresources.RunOnce].
+// previewRun is [Previews.Preview] for a Job of [ownedresources.Child.RunOnce].
 func (a Previews) previewRun(ctx context.Context, o *owned.Owner, child *owned.Declared) (Previewed, error) {
 	d, err := desireRun(o, child)
 	if err != nil {

@@ -70,7 +70,7 @@ func observeJob(job *batchv1.Job) *JobState {
 	return s
 }
 
-// RunAction is what has to be done next for a Job of [ownedresources.RunOnce].
+// RunAction is what has to be done next for a Job of [ownedresources.Child.RunOnce].
 type RunAction string
 
 // The actions.
@@ -175,7 +175,7 @@ func AsJob(live client.Object) (*batchv1.Job, error) {
 	return nil, fmt.Errorf("%T is not a Job", live)
 }
 
-// AddRunFields adds what [ownedresources.RunOnce] needs to a Job that is sent: the suspension when it is created, and the finalizer
+// AddRunFields adds what [ownedresources.Child.RunOnce] needs to a Job that is sent: the suspension when it is created, and the finalizer
 // until the owner has the record of its end.
 func AddRunFields(d *owned.Desired, obj client.Object, method record.Method) {
 	if !d.Options.RunOnce {

@@ -41,7 +41,7 @@ func (s *Set) FormerFinalizerNames() (names []string) {
 }
 
 // holdsObjects reports whether a child may hold something that the garbage collector does not let go: see
-// [ownedresources.RunOnce] and [ownedresources.ExpandVolumes].
+// [ownedresources.Child.RunOnce] and [ownedresources.Child.ExpandVolumes].
 func (s *Set) holdsObjects() bool {
 	return slices.ContainsFunc(s.Children, func(c *Child) bool {
 		return c != nil && (c.Options.RunOnce || c.Options.ExpandVolumes) // nil is a mistake, which Reconcile returns

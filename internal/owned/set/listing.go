@@ -28,7 +28,7 @@ type written struct {
 }
 
 // listWritten returns the objects that this set wrote for the owner, also objects that are being deleted. Kinds that are not served
-// ([ownedresources.IfServed]) have no objects; unserved is true if there is one.
+// ([ownedresources.Child.IfServed]) have no objects; unserved is true if there is one.
 func (s Pruner) listWritten(ctx context.Context, o *owned.Owner) (found []written, unserved bool, err error) {
 	is := func(k *owned.Kind, obj client.Object) bool { return s.isWritten(o, k, obj) }
 	err = s.eachKind(o, func(place int, k *owned.Kind) error {

@@ -28,7 +28,7 @@ var RecordPrefixes = []string{record.RunPrefix, record.ExpansionPrefix}
 
 // withoutRecords returns the owner as the functions of the children get it: without its records. A function that copies
 // the owner's annotations into a pod template would otherwise change what is desired with every record, and so a Job of
-// [ownedresources.RunOnce] would be replaced for ever. It returns the owner itself if it has no record, and if the set writes none.
+// [ownedresources.Child.RunOnce] would be replaced for ever. It returns the owner itself if it has no record, and if the set writes none.
 func (s *Set) withoutRecords(obj client.Object) client.Object {
 	isRecord := func(key, _ string) bool {
 		return slices.ContainsFunc(RecordPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })

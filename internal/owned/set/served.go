@@ -42,7 +42,7 @@ const schemaRetry = time.Second
 // gates are the watches of the kinds with the option IfServed, by kind. They are nil without a manager.
 type gates map[schema.GroupVersionKind]*servedkinds.Watch
 
-// ConditionTypes returns the condition types of [ownedresources.IfServed].
+// ConditionTypes returns the condition types of [ownedresources.Child.IfServed].
 func (s *Set) ConditionTypes() (types []string) {
 	for _, child := range s.Children {
 		if child != nil { // a mistake, which Reconcile returns

@@ -106,9 +106,9 @@ func (s *Set) Settled(ctx context.Context, c client.Client, obj client.Object) b
 }
 
 // canSettle reports whether a reconcile depends only on the owner, the inputs, the live children and the served kinds. With
-// [ownedresources.Anywhere] and [ownedresources.Child.Retain] it also depends on objects of former owners. These have no
-// controller, so their events are not noted. With [ownedresources.RunOnce] it also depends on a Job that is gone. Sets with such
-// children are never left out. With [ownedresources.ExpandVolumes] there is nothing to do for claims while the owner has no
+// [ownedresources.Child.Anywhere] and [ownedresources.Child.Retain] it also depends on objects of former owners. These have no
+// controller, so their events are not noted. With [ownedresources.Child.RunOnce] it also depends on a Job that is gone. Sets with such
+// children are never left out. With [ownedresources.Child.ExpandVolumes] there is nothing to do for claims while the owner has no
 // annotation about them, so its version suffices.
 func (s *Set) canSettle() bool {
 	return !slices.ContainsFunc(s.Children, func(c *Child) bool {

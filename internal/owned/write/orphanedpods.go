@@ -17,7 +17,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// While [ownedresources.ExpandVolumes] replaces a StatefulSet, its pods have no controller. The mark on each pod is the only proof
+// While [ownedresources.Child.ExpandVolumes] replaces a StatefulSet, its pods have no controller. The mark on each pod is the only proof
 // that it was a pod of the owner. The record on the owner is not a proof: whoever may write the owner could name the
 // pods of somebody else.
 

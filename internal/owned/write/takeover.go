@@ -40,7 +40,7 @@ func TakeOver(ctx context.Context, d *owned.Desired, live client.Object) (client
 	return handOver(ctx, d, live)
 }
 
-// migrate turns the fields that this operator, or a manager of [ownedresources.FormerManagers], has written by Create and Update
+// migrate turns the fields that this operator, or a manager of [ownedresources.Child.FormerManagers], has written by Create and Update
 // into fields that our server-side apply owns. Without it, the managed fields entry of the POST would own fields that are not
 // desired any more, and they would stay for ever.
 //
