@@ -81,7 +81,7 @@ func run(plan string, operator *controller.Operator, options ctrl.Options) error
 		return err
 	}
 	if plan != "" {
-		return upgrade.Plan(ctrl.SetupSignalHandler(), access, options, operator.SetupWithManager, os.Stdout, upgrade.Format(plan))
+		return upgrade.Plan(ctrl.SetupSignalHandler(), access, options, operator.SetupWithManager, os.Stdout, upgrade.Options{Format: plan})
 	}
 	mgr, err := reconcile.NewManager(access, options, reconcile.HashLargeValues(controller.LargeValues))
 	if err != nil {

@@ -90,7 +90,7 @@ func run(plan string, operator *controller.Operator, db database, options ctrl.O
 		return err
 	}
 	if plan != "" {
-		return upgrade.Plan(ctrl.SetupSignalHandler(), access, options, operator.SetupWithManager, os.Stdout, upgrade.Format(plan))
+		return upgrade.Plan(ctrl.SetupSignalHandler(), access, options, operator.SetupWithManager, os.Stdout, upgrade.Options{Format: plan})
 	}
 	mgr, err := reconcile.NewManager(access, options)
 	if err != nil {

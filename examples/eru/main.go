@@ -80,7 +80,7 @@ func run(plan string, r restarts.Restarts, options ctrl.Options) error {
 		return err
 	}
 	if plan != "" {
-		return upgrade.Plan(ctrl.SetupSignalHandler(), access, options, func(mgr ctrl.Manager) error { return controller.SetupWithManager(mgr, r) }, os.Stdout, upgrade.Format(plan))
+		return upgrade.Plan(ctrl.SetupSignalHandler(), access, options, func(mgr ctrl.Manager) error { return controller.SetupWithManager(mgr, r) }, os.Stdout, upgrade.Options{Format: plan})
 	}
 	mgr, err := reconcile.NewManager(access, options)
 	if err != nil {

@@ -71,7 +71,7 @@ func run(plan string, options ctrl.Options) error {
 		return err
 	}
 	if plan != "" {
-		return upgrade.Plan(ctrl.SetupSignalHandler(), access, options, controller.SetupWithManager, os.Stdout, upgrade.Format(plan))
+		return upgrade.Plan(ctrl.SetupSignalHandler(), access, options, controller.SetupWithManager, os.Stdout, upgrade.Options{Format: plan})
 	}
 	mgr, err := reconcile.NewManager(access, options)
 	if err != nil {

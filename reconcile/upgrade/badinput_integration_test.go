@@ -282,7 +282,7 @@ func TestPlanSendsNoWrites(t *testing.T) {
 		return reconcile.For(mgr, append(children(ownedresources.Build(settings("one")), ownedresources.Build(func(o *budget) *corev1.Secret {
 			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: o.Name + "-elsewhere", Namespace: o.Namespace}}
 		}).Anywhere()), step)...).WithoutStatus().Complete()
-	}, &out, upgrade.ProgressTo(io.Discard), upgrade.InNamespace(e.namespace), upgrade.Selecting(labels.Everything()))
+	}, &out, upgrade.Options{Progress: io.Discard, Namespace: e.namespace, Selector: labels.Everything()})
 	require.ErrorIs(t, err, upgrade.ErrChanges, out.String())
 	for _, err := range refused {
 		require.ErrorContains(t, err, "it was not sent: a plan sends only reads and dry runs")
@@ -297,9 +297,9 @@ func TestPlanSendsNoWrites(t *testing.T) {
 
 func TestPlanOfNothing(t *testing.T) {
 	e := newEnv(t)
-	err := upgrade.Plan(t.Context(), e.access, ctrl.Options{}, func(ctrl.Manager) error { return nil }, io.Discard)
+	err := upgrade.Plan(t.Context(), e.access, ctrl.Options{}, func(ctrl.Manager) error { return nil }, io.Discard, upgrade.Options{})
 	require.ErrorContains(t, err, "there is nothing to plan: the set-up added neither")
-	err = upgrade.Plan(t.Context(), e.access, ctrl.Options{}, nil, io.Discard, upgrade.Format("yaml"))
+	err = upgrade.Plan(t.Context(), e.access, ctrl.Options{}, nil, io.Discard, upgrade.Options{Format: "yaml"})
 	require.ErrorContains(t, err, `the format "yaml" of a plan is not known: use text, json or markdown`)
 }
 
@@ -326,7 +326,7 @@ func TestPlanOfOwnReconciler(t *testing.T) {
 			return err
 		}
 		return b.Complete(ctrlreconcile.Func(func(context.Context, ctrl.Request) (ctrl.Result, error) { panic("a plan starts no reconciler") }))
-	}, &out, upgrade.ProgressTo(io.Discard))
+	}, &out, upgrade.Options{Progress: io.Discard})
 	require.ErrorIs(t, err, upgrade.ErrChanges)
 	require.Contains(t, out.String(), "1 × ConfigMap is created")
 }

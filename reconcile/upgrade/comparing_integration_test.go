@@ -120,9 +120,9 @@ type jsonPlan struct {
 	Ended      string    `json:"ended"`
 }
 
-func (e *env) planJSON(t *testing.T, steps steps, options ...upgrade.Option) (found jsonPlan, err error) {
+func (e *env) planJSON(t *testing.T, steps steps) (found jsonPlan, err error) {
 	t.Helper()
-	out, err := e.plan(t, t.Context(), "json", steps, options...)
+	out, err := e.plan(t, t.Context(), "json", steps)
 	require.NoError(t, json.Unmarshal([]byte(out), &found), out)
 	return found, err
 }

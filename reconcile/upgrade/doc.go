@@ -7,7 +7,7 @@
 //	plan := flag.String("plan", "", "Print what this version would change in the cluster, as text, json or markdown, and exit: 0 nothing, 3 changes, 1 an error.")
 //	…
 //	if *plan != "" {
-//		return upgrade.Plan(ctx, access, options, controller.SetupWithManager, os.Stdout, upgrade.Format(*plan))
+//		return upgrade.Plan(ctx, access, options, controller.SetupWithManager, os.Stdout, upgrade.Options{Format: *plan})
 //	}
 //
 // and in main, before any other error is handled:

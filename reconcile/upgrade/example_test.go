@@ -40,7 +40,7 @@ func ExamplePlan() {
 			return err
 		}
 		if *plan != "" {
-			return upgrade.Plan(ctrl.SetupSignalHandler(), access, options, setUp, os.Stdout, upgrade.Format(*plan))
+			return upgrade.Plan(ctrl.SetupSignalHandler(), access, options, setUp, os.Stdout, upgrade.Options{Format: *plan})
 		}
 		mgr, err := reconcile.NewManager(access, options)
 		if err != nil {
@@ -60,16 +60,16 @@ func ExamplePlan() {
 }
 
 // A plan for a pull request, of one namespace, without a word on how far it is.
-func ExampleFormat() {
+func ExamplePlan_markdown() {
 	err := upgrade.Plan(context.Background(), ctrl.GetConfigOrDie(), ctrl.Options{}, setUp, os.Stdout,
-		upgrade.Format("markdown"), upgrade.InNamespace("staging"), upgrade.ProgressTo(io.Discard))
+		upgrade.Options{Format: "markdown", Namespace: "staging", Progress: io.Discard})
 	fmt.Println(errors.Is(err, upgrade.ErrChanges))
 }
 
 // A plan of the objects that are upgraded first.
-func ExampleSelecting() {
+func ExamplePlan_selected() {
 	first := labels.SelectorFromSet(labels.Set{"example.com/ring": "canary"})
-	err := upgrade.Plan(context.Background(), ctrl.GetConfigOrDie(), ctrl.Options{}, setUp, os.Stdout, upgrade.Selecting(first))
+	err := upgrade.Plan(context.Background(), ctrl.GetConfigOrDie(), ctrl.Options{}, setUp, os.Stdout, upgrade.Options{Selector: first})
 	fmt.Println(errors.Is(err, upgrade.ErrIncomplete))
 }
 
@@ -82,9 +82,9 @@ func (a *account) Reconcile(context.Context, client.Client, *policyv1.PodDisrupt
 
 // Preview makes the step a part of plans.
 func (a *account) Preview(_ context.Context, _ client.Client, owner *policyv1.PodDisruptionBudget) ([]upgrade.Change, error) {
-	change := upgrade.Change{Kind: schema.GroupKind{Kind: "account"}, Name: types.NamespacedName{Name: owner.Name}, Action: upgrade.None}
+	change := upgrade.Change{Kind: schema.GroupKind{Kind: "account"}, Name: types.NamespacedName{Name: owner.Name}, Action: "none"}
 	if !a.exists(owner.Name) {
-		change.Action, change.Effects = upgrade.Create, []string{"the database gets an account"}
+		change.Action, change.Effects = "create", []string{"the database gets an account"}
 	}
 	return []upgrade.Change{change}, nil
 }

@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -13,26 +14,21 @@ import (
 	"github.com/opblocks/opblocks/internal/preview"
 )
 
-// Change is what would be done to one child. A step of your own returns it from its method Preview.
+// Change is what would be done to one child. A step of your own returns it from its method Preview. Its fields:
+//
+//   - Kind (schema.GroupKind) and Name (types.NamespacedName) of the child;
+//   - Action: "none" if it is as desired, "create" if it is absent, "apply" if it differs, "recreate" if a field differs that cannot change,
+//     "replace" for a StatefulSet that is created with larger volumes, "delete" and "retain" if it is not desired any more, and "compare" for
+//     something outside of the cluster, which only the operator compares;
+//   - Differences: the fields that would change, in the order of their paths;
+//   - Effects: what follows, such as "its pods are replaced"; LosesData, if data is lost;
+//   - After and Waits: what the change comes after, and what the child waits for; Note: in what it is not exact;
+//   - Err: why nothing would be done, or why that is not known.
 type Change = preview.Change
 
-// Difference is one field that would change.
+// Difference is one field that would change: its Path, and as JSON the value that it has (Have) and the one that it gets (Want). Have is empty for
+// a field that is added, and Want for one that is removed. Both are "(hidden)" for values of Secrets and of environment variables.
 type Difference = preview.Difference
-
-// Action is what would be done to a child.
-type Action = preview.Action
-
-// The actions.
-const (
-	None     = preview.None     // it is as desired
-	Create   = preview.Create   // it is absent
-	Apply    = preview.Apply    // it differs
-	Recreate = preview.Recreate // it is deleted and created, since a field that differs cannot change
-	Replace  = preview.Replace  // a StatefulSet is deleted without its pods, and created with larger volumes
-	Delete   = preview.Delete   // it is not desired any more
-	Retain   = preview.Retain   // it is not desired any more and stays, without its owner reference
-	Compare  = preview.Compare  // it is outside of the cluster: only the operator compares it, and changes it if it differs
-)
 
 // ErrChanges is the error of a plan that has changes.
 var ErrChanges = errors.New("the plan has changes")
@@ -40,37 +36,31 @@ var ErrChanges = errors.New("the plan has changes")
 // ErrIncomplete is the error of a plan that does not know what would become of all objects. What it knows is written.
 var ErrIncomplete = errors.New("the plan is not complete: it says for which objects, and why")
 
-// Option is an option of [Plan].
-type Option func(*settings)
-
-type settings struct {
-	format    preview.Format
-	namespace string
-	selector  labels.Selector
-	progress  io.Writer
+// Options say how a plan is written, and of what.
+type Options struct {
+	// Format is text, which is the default, json, or markdown for a pull request.
+	Format string
+	// Namespace limits the plan to the objects of a namespace. By default it has the objects of all namespaces that the manager's cache has.
+	Namespace string
+	// Selector limits the plan to objects whose labels match. By default it has all.
+	Selector labels.Selector
+	// Progress is where the plan says how far it is, every two seconds. The default is the standard error. io.Discard is silent.
+	Progress io.Writer
 }
 
-// Format sets the format: text, which is the default, json, or markdown for a pull request.
-func Format(format string) Option {
-	return func(s *settings) { s.format = preview.Format(format) }
+// withDefaults returns the options with the default of each field that is not set.
+func (o Options) withDefaults() Options {
+	o.Format = cmp.Or(o.Format, string(preview.Text))
+	if o.Selector == nil {
+		o.Selector = labels.Everything()
+	}
+	if o.Progress == nil {
+		o.Progress = os.Stderr
+	}
+	return o
 }
 
-// InNamespace limits the plan to the objects of a namespace. By default it has the objects of all namespaces that the manager's cache has.
-func InNamespace(namespace string) Option {
-	return func(s *settings) { s.namespace = namespace }
-}
-
-// Selecting limits the plan to objects whose labels match.
-func Selecting(selector labels.Selector) Option {
-	return func(s *settings) { s.selector = selector }
-}
-
-// ProgressTo sets where the plan says how far it is, every two seconds. The default is the standard error. io.Discard is silent.
-func ProgressTo(w io.Writer) Option {
-	return func(s *settings) { s.progress = w }
-}
-
-// Plan writes to w what the operator that setup adds to a manager would change in the cluster that access is for. options are the
+// Plan writes to w what the operator that setup adds to a manager would change in the cluster that access is for. manager has the
 // options of the operator's manager; leadership, endpoints and webhooks are left out. Requests are limited by the QPS and Burst
 // of access.
 //
@@ -78,26 +68,24 @@ func ProgressTo(w io.Writer) Option {
 // object, or if it is not known what it would do, also if there are changes. If ctx ends, Plan writes what it knows, and returns
 // ErrIncomplete. Other errors are mistakes of the set-up, or the operator could not run at all, such as without a permission to list:
 // then nothing is written.
-func Plan(ctx context.Context, access *rest.Config, options ctrl.Options, setup func(ctrl.Manager) error, w io.Writer, opts ...Option) error {
-	s := &settings{format: preview.Text, selector: labels.Everything(), progress: os.Stderr}
-	for _, o := range opts {
-		o(s)
-	}
-	if err := s.format.Check(); err != nil {
+func Plan(ctx context.Context, access *rest.Config, manager ctrl.Options, setup func(ctrl.Manager) error, w io.Writer, options Options) error {
+	options = options.withDefaults()
+	format := preview.Format(options.Format)
+	if err := format.Check(); err != nil {
 		return err
 	}
-	m, err := newManager(access, options)
+	m, err := newManager(access, manager)
 	if err != nil {
 		return err
 	}
 	if err := setup(silent(m, ctrl.Manager.GetEventRecorder)); err != nil {
 		return err
 	}
-	report, err := m.plan(ctx, s)
+	report, err := m.plan(ctx, options)
 	if err != nil {
 		return err
 	}
-	if err := report.Write(w, s.format); err != nil {
+	if err := report.Write(w, format); err != nil {
 		return err
 	}
 	switch {

@@ -149,7 +149,7 @@ func (e *env) run(t *testing.T, name string, controllers ...steps) {
 }
 
 // plan returns the plan of an operator, in a format.
-func (e *env) plan(t *testing.T, ctx context.Context, format string, steps steps, options ...upgrade.Option) (string, error) { //nolint:revive // t comes first in a test
+func (e *env) plan(t *testing.T, ctx context.Context, format string, steps steps) (string, error) { //nolint:revive // t comes first in a test
 	t.Helper()
 	access := rest.CopyConfig(e.access)
 	access.Wrap(e.sent.RoundTrip)
@@ -160,16 +160,16 @@ func (e *env) plan(t *testing.T, ctx context.Context, format string, steps steps
 			}
 		}
 		return reconcile.For(mgr, steps...).WithoutStatus().Complete()
-	}, options...)
+	})
 }
 
-func planWith(ctx context.Context, access *rest.Config, namespace, format string, steps steps, options ...upgrade.Option) (string, error) {
+func planWith(ctx context.Context, access *rest.Config, namespace, format string, steps steps) (string, error) {
 	return planOf(ctx, access, []string{namespace}, format, func(mgr ctrl.Manager) error {
 		return reconcile.For(mgr, steps...).WithoutStatus().Complete()
-	}, options...)
+	})
 }
 
-func planOf(ctx context.Context, access *rest.Config, namespaces []string, format string, setup func(ctrl.Manager) error, options ...upgrade.Option) (string, error) {
+func planOf(ctx context.Context, access *rest.Config, namespaces []string, format string, setup func(ctrl.Manager) error) (string, error) {
 	var out strings.Builder
 	covered := map[string]cache.Config{}
 	for _, namespace := range namespaces {
@@ -178,7 +178,7 @@ func planOf(ctx context.Context, access *rest.Config, namespaces []string, forma
 	err := upgrade.Plan(ctx, access, ctrl.Options{
 		Scheme: scheme.Scheme, GracefulShutdownTimeout: new(controlplane.Patience),
 		Cache: cache.Options{DefaultNamespaces: covered, DefaultTransform: reconcile.TransformCompact()},
-	}, setup, &out, append([]upgrade.Option{upgrade.Format(format), upgrade.ProgressTo(io.Discard)}, options...)...)
+	}, setup, &out, upgrade.Options{Format: format, Progress: io.Discard})
 	return out.String(), err
 }
 

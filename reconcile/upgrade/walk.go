@@ -35,7 +35,7 @@ const (
 // walk looks at all objects, one after the other.
 type walk struct {
 	*manager
-	*settings
+	options    Options
 	report     *preview.Report
 	unanswered int // objects in a row
 }
@@ -61,7 +61,7 @@ func (w *walk) all(ctx context.Context) error {
 				return nil
 			}
 			if now := time.Now(); now.Sub(last) >= progressEvery {
-				_, _ = fmt.Fprintf(w.progress, "planned %d of %d %s\n", n, len(objects[i]), controllers[0].Kind.Kind)
+				_, _ = fmt.Fprintf(w.options.Progress, "planned %d of %d %s\n", n, len(objects[i]), controllers[0].Kind.Kind)
 				last = now
 			}
 			w.object(ctx, controllers, obj)
@@ -117,7 +117,7 @@ func (w *walk) list(ctx context.Context, kind schema.GroupVersionKind) (all []cl
 	if !ok {
 		return nil, fmt.Errorf("%T is not a list of objects", obj)
 	}
-	if err := w.GetCache().List(ctx, list, client.UnsafeDisableDeepCopy, client.InNamespace(w.namespace), client.MatchingLabelsSelector{Selector: w.selector}); err != nil {
+	if err := w.GetCache().List(ctx, list, client.UnsafeDisableDeepCopy, client.InNamespace(w.options.Namespace), client.MatchingLabelsSelector{Selector: w.options.Selector}); err != nil {
 		return nil, fmt.Errorf("list %s: %w", kind.Kind, err)
 	}
 	err = meta.EachListItem(list, func(item runtime.Object) error {
