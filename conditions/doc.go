@@ -1,5 +1,11 @@
 // Package conditions sets, reads, removes and sums up status conditions.
 //
+//	_, changed, err := conditions.Set(&app.Status.Conditions, metav1.Condition{
+//		Type: "Available", Status: metav1.ConditionTrue, Reason: "Served", ObservedGeneration: app.Generation,
+//	})
+//	…
+//	_, summaryChanged, err := conditions.Set(&app.Status.Conditions, conditions.Summarize(app.Status.Conditions))
+//
 // [Set] stores a condition and reports whether the list changed. [Get] and [IsTrue] read a condition, [Remove] removes one,
 // and [Summarize] computes one condition, such as Ready, from the others. They work on []metav1.Condition. [NewEditor]
 // returns the same functions for another condition struct, which an [Adapter] describes, and [Deployment] those for the

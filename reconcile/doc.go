@@ -8,6 +8,16 @@
 //			reconcile.Reporting("Available"), reconcile.Watching(&corev1.Pod{}, podToMemcached)),
 //	).Complete()
 //
+// # What to use
+//
+//   - [For] makes a reconciler with a manager and its watches, and [New] one with a client, for a builder of one's own or a test.
+//   - [Named] gives a step its name and its options: [Reporting], [Watching], [Reads], [ReadsCached], [Finalizer], [Optional]. [Func] makes a step
+//     of a function.
+//   - A step returns nil or an error, such as [Wait], [Stalled], [Success], [SuccessUntil], [Halt] or [WithReason].
+//   - Within a step, [Checkpoint] writes the status at once, [Eventf] emits an event, [ReadSecret] and [SecretVersion] read a Secret, [PatchLabels],
+//     [PatchAnnotations] and [PatchOwnerReference] write metadata, and [Yield] lets others go on.
+//   - [NewManager], [CacheOptions], [TransformCompact] and [HashLargeValues] set up the manager.
+//
 // # One pass
 //
 // A pass is one reconcile of one object. The outcome of a step is what its returned error means: the step succeeded, waits,

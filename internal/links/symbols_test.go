@@ -83,7 +83,10 @@ func receiver(decl *ast.FuncDecl) string {
 	if star, ok := t.(*ast.StarExpr); ok {
 		t = star.X
 	}
-	if index, ok := t.(*ast.IndexExpr); ok {
+	switch index := t.(type) {
+	case *ast.IndexExpr:
+		t = index.X
+	case *ast.IndexListExpr:
 		t = index.X
 	}
 	if name, ok := t.(*ast.Ident); ok {

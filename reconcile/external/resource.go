@@ -30,13 +30,16 @@ const (
 )
 
 // Resource is one thing outside of the cluster for each object of a kind: how its API is called, and what is desired. T is the kind, and S is
-// the state of the thing. The fields without "optional" are required. All functions are called in a pass of [reconcile.Reconciler], and may
+// the state of the thing. The first eight fields are required. The others are in groups, and each group begins with what its zero values mean. All
+// functions are called in a pass of [reconcile.Reconciler], and may
 // return its errors, such as [reconcile.Wait] and [reconcile.Stalled]. c reads the kinds that the steps watch or reference.
 //
 // A function that panics is an error of its object, with the reason Panicked. A creation that panics is taken to have had an effect.
 //
 // No function may put a sensitive value into an error.
 type Resource[T client.Object, S any] struct {
+	// Required. With [ByID] and [ByToken], Key may be nil, and Keys takes its place if an object has several things.
+
 	// Record returns where the record is in the status of obj.
 	Record func(obj T) *Record
 
@@ -45,26 +48,8 @@ type Resource[T client.Object, S any] struct {
 	// [ByID] and [ByToken].
 	Key func(obj T) string
 
-	// Keys takes the place of Key if an object has several things, one for each key, such as an account on several hosts. Desired returns the
-	// state of all of them, and Create, Update and Differs choose from it by the key of the reference. If there are
-	// none, all that obj had is deleted, and neither Desired nor Version is called. The order of the keys does not matter, and a key that
-	// occurs twice counts once. Optional.
-	Keys func(obj T) []string
-
-	// Save writes the record into the status, if the status keeps it in fields of its own: Record then returns a record that is made from
-	// these fields. Save is called when the record has changed, before the status is written. Optional.
-	Save func(obj T, record *Record)
-
-	// Identity says how a creation is found again whose answer was lost. Default: [ByKey].
-	Identity Identity
-
 	// Observe returns the state, or [ErrNotFound].
 	Observe func(ctx context.Context, c client.Client, obj T, ref Reference) (S, error)
-
-	// ID returns the ID in an observed state. With it, the record gets the ID of what was taken over, and of what was found by its token
-	// since the answer to its creation was lost. Optional: if Observe finds nothing by a token, leave it out with [ByToken]. Then an object that
-	// is deleted while the answer is lost stops with the reason CreationUnknown.
-	ID func(observed S) string
 
 	// Desired returns the desired state, from the object and from what it refers to. It leaves unset what the object leaves to the API. The
 	// step never writes the spec: it is its author's, and a tool that applies it from a repository would take the value away again.
@@ -83,14 +68,51 @@ type Resource[T client.Object, S any] struct {
 	// Delete deletes the thing. If there is none, it returns nil or [ErrNotFound].
 	Delete func(ctx context.Context, c client.Client, obj T, ref Reference) error
 
+	// What the API is like. The zero values are for one that finds a thing by its key, shows what was created at once, and deletes later.
+
+	// Identity says how a creation is found again whose answer was lost. Default: [ByKey].
+	Identity Identity
+
+	// ID returns the ID in an observed state. With it, the record gets the ID of what was taken over, and of what was found by its token
+	// since the answer to its creation was lost. Optional: if Observe finds nothing by a token, leave it out with [ByToken]. Then an object that
+	// is deleted while the answer is lost stops with the reason CreationUnknown.
+	ID func(observed S) string
+
 	// DeletesAtOnce is for an API in which the thing is gone when Delete returns, such as a statement of SQL. Default: after Delete the
 	// thing is observed until it is gone.
 	DeletesAtOnce bool
+
+	// Grace is how long the API may take to show what was created. While it lasts, a thing that is not found is not created again.
+	// Default: 0, for an API that shows it at once.
+	Grace time.Duration
+
+	// Timeout limits each call, by its context. A function that goes on for a second after the end of its context is left alone: its pass
+	// ends with the reason Unreachable, and nothing that the function does then reaches the pass or the object. Until it returns, the passes
+	// of its object end with the reason NotReturned and call nothing, so at most one goroutine for each object is lost to such a function.
+	// Default: 10 seconds.
+	Timeout time.Duration
+
+	// What is desired beside Desired. The zero values are for one thing for each object, whose record is kept as it is.
+
+	// Keys takes the place of Key if an object has several things, one for each key, such as an account on several hosts. Desired returns the
+	// state of all of them, and Create, Update and Differs choose from it by the key of the reference. If there are
+	// none, all that obj had is deleted, and neither Desired nor Version is called. The order of the keys does not matter, and a key that
+	// occurs twice counts once. Optional.
+	Keys func(obj T) []string
+
+	// Save writes the record into the status, if the status keeps it in fields of its own: Record then returns a record that is made from
+	// these fields. Save is called when the record has changed, before the status is written. Optional.
+	Save func(obj T, record *Record)
 
 	// Version returns a text that changes with everything of the desired state that is not in the object, such as
 	// [reconcile.SecretVersion] of the password. It must not call the API. A version that changes leads to an update, also if Differs
 	// reports nothing. Optional.
 	Version func(ctx context.Context, c client.Client, obj T) (string, error)
+
+	// Succeeded returns the reason and the message of the condition of an object whose things are as desired. Optional.
+	Succeeded func(obj T) (reason, message string)
+
+	// Whose a thing is. The zero values take what is found after a creation for ours, and take nothing over.
 
 	// IsOurs reports whether what was found was created for obj, such as by a tag with the UID of obj or with the token. It is asked before
 	// anything that the record names is changed or deleted, but for what was taken over: somebody may have deleted ours, and somebody else may
@@ -124,6 +146,8 @@ type Resource[T client.Object, S any] struct {
 	// Recreate deletes what obj has under former keys before it creates the new one. Default: the new one is created first.
 	Recreate bool
 
+	// What an object forbids. The zero values forbid nothing.
+
 	// Retain reports whether the thing is left as it is when obj is deleted, or when its key changes. Optional.
 	Retain func(obj T) bool
 
@@ -138,6 +162,8 @@ type Resource[T client.Object, S any] struct {
 	// record. Optional.
 	MustExist func(obj T) bool
 
+	// What is told of a thing. The zero values tell nothing, and take each thing that is as desired for ready.
+
 	// Observed is told of the state of the thing after each observation, unless it is somebody else's. With it, the thing is observed once more after
 	// each creation and update. It may change the status of obj, for example by an address or a default that the API chose. With ObserveOnly it is
 	// told of whatever has the key. Optional.
@@ -147,8 +173,7 @@ type Resource[T client.Object, S any] struct {
 	// it. With it, the thing is observed once more after each creation and update. If ObserveOnly is true, desired is the zero value. Optional.
 	Ready func(obj T, observed, desired S) error
 
-	// Succeeded returns the reason and the message of the condition of an object whose things are as desired. Optional.
-	Succeeded func(obj T) (reason, message string)
+	// The Secret in which it is published. The zero values publish nothing.
 
 	// Publish returns the Secret in which what the API has made of the thing is published, such as its address and credentials, or nil for none.
 	// It belongs to obj: it is written if it differs, repaired after an observation if somebody changes or deletes it, and deleted with obj, or
@@ -161,6 +186,15 @@ type Resource[T client.Object, S any] struct {
 	// before the Secret was written, or if somebody has changed or deleted it. So it must make invalid what it issued before, and the answer
 	// to a creation is not needed. Optional.
 	Issue func(ctx context.Context, c client.Client, obj T, ref Reference, observed S) (map[string][]byte, error)
+
+	// How often the API is called. The zero values are an interval of 10 minutes, one server, and no limits.
+
+	// Every is the interval at which the thing is observed and repaired. Up to a tenth is added. Default: 10 minutes.
+	Every time.Duration
+
+	// EveryAtLeast is the shortest interval that [IntervalAnnotation] may set for an object. It must not be more than Every. Default: a
+	// minute, or Every if that is less.
+	EveryAtLeast time.Duration
 
 	// Server returns the server that has the thing, if there are several. A server that does not answer is spared: for a second at first, and
 	// at most for 15 seconds, no object calls it. Then one tries, while the others wait. Objects of other servers go on. Optional.
@@ -178,23 +212,6 @@ type Resource[T client.Object, S any] struct {
 	// ObserveInPlans makes the plan of an upgrade (package upgrade) observe each thing, within Quota, so that it knows what would be updated. By
 	// default a plan does not call the API: it decides by what is recorded, and says for the rest that it was not compared.
 	ObserveInPlans bool
-
-	// Every is the interval at which the thing is observed and repaired. Up to a tenth is added. Default: 10 minutes.
-	Every time.Duration
-
-	// EveryAtLeast is the shortest interval that [IntervalAnnotation] may set for an object. It must not be more than Every. Default: a
-	// minute, or Every if that is less.
-	EveryAtLeast time.Duration
-
-	// Grace is how long the API may take to show what was created. While it lasts, a thing that is not found is not created again.
-	// Default: 0, for an API that shows it at once.
-	Grace time.Duration
-
-	// Timeout limits each call, by its context. A function that goes on for a second after the end of its context is left alone: its pass
-	// ends with the reason Unreachable, and nothing that the function does then reaches the pass or the object. Until it returns, the passes
-	// of its object end with the reason NotReturned and call nothing, so at most one goroutine for each object is lost to such a function.
-	// Default: 10 seconds.
-	Timeout time.Duration
 
 	// Clock is the real clock, unless a test sets it.
 	Clock clock.PassiveClock

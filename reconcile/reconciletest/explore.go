@@ -23,6 +23,75 @@ import (
 // It also writes the failure as an HTML page, which needs no network, and logs its address in the last line of the test. The page
 // is in a folder of the user's below [os.TempDir], or in the folder that the environment variable RECONCILETEST_PAGES names. The
 // file's name has the folder of the test's package, a hash of that folder's path, and the name of the test.
+//
+// # What goes wrong
+//
+// The process dies before or after a write, and starts again at once or after the user's next action. That action also
+// happens in the middle of a pass. A write is stored and its answer is lost. Another writer writes or deletes the
+// object just before. The server refuses a request. The watch breaks, or the cache is behind for some passes. A new
+// process sees the past: its cache is older than the cache of the process before it. Another replica takes over in the
+// middle of a pass. The finalizer of another controller outlasts the finalizer of the operator. [FaultKind] lists all
+// faults.
+//
+// # What must hold
+//
+//   - Whenever the operator is quiet after an action, the objects and what is outside of the cluster are the same as
+//     without faults. UIDs, resource versions, times and generated names are not compared, even where they appear in
+//     other fields, or if their object is gone. See "With what a run is compared".
+//   - Without faults the work ends without an error: when the operator is quiet after the last action, the last pass
+//     over each object has not ended in an error or by Requeue, nor with a delay after a write that the API server
+//     refused. A terminal error is allowed.
+//   - The operator becomes quiet, and then rests: one more pass of every object, which nothing has triggered, changes
+//     nothing. If it changes something, a watch may be missing, and the failure names the change that triggered no
+//     pass. If a fault happens in that pass, the operator has to become quiet again, and the check is repeated. After
+//     [DoExternal] this is not checked, since the operator may not know of the change yet.
+//   - A pass that reads an object by its name in the cache finds the object if it exists. If the cache's selector or namespaces leave
+//     the object out, the pass has to read it past the cache. The object that is reconciled does not count.
+//   - No object is written more than twice as often as without the fault, plus ten times. No object that the operator
+//     created is deleted more often. Objects with generated names are counted together if they have the same kind,
+//     prefix and owner, and those beyond the largest number without faults may be deleted. No Job or Pod that the
+//     operator deleted is created again more often, and no pod template is changed more often. A suspended Job counts as
+//     created when it is resumed, and may be deleted before that. A process that sees the past may change a pod template
+//     back and forward again. It may delete only what the operator created since then.
+//   - What another writer wrote just before is still there, unless the user or another controller has removed it.
+//   - While another controller's finalizer holds an object whose deletion the operator has finished, the last pass over it
+//     has not ended in an error.
+//   - A pass that has nothing to do sends no write that changes nothing. This is checked without faults.
+//   - No pass panics, sends more than 10,000 requests, takes more than an hour of virtual time, or returns a delay beside
+//     an error (controller-runtime ignores that delay). No goroutine is left at the end of a run in which no process
+//     has crashed. One from each place in the run without faults is only a broken convention, and is expected after a fault.
+//   - No value of a Secret with 8 bytes or more appears in an object of another kind that the operator writes, in an
+//     event, in the log of an error, or in a log line of level 0. Values under well-known keys that are not secret, such
+//     as username and tls.crt, are allowed.
+//   - In an API of package fakeapi, nothing exists twice, nothing is left whose object is deleted, and nothing of others is changed.
+//   - [Scenario.Finally] and [Scenario.Always] return no error.
+//
+// # With what a run is compared
+//
+// The run without faults may itself be wrong. So there are others without faults, which start the operator late: after one,
+// two or more of the first actions, without waiting in between. They go up to the first action that is a [Wait] or a
+// [DoExternal], or that fails without the operator. A run with faults is right if it equals the run without faults, or the
+// one with the late start. Else it is judged against the nearer one. Fields in which these two differ from each other are
+// reported as "depends on timing", with all values, and neither is blamed. Lists whose entries all appear in one of the two,
+// finished Jobs, and values that differ between two runs without faults are not reported; [Report.Random] has the latter.
+//
+// After an action that is not the last one, a value may also be one that the operator reaches by itself without faults,
+// if the user waits after the action. While the user only waits, a value may also be one that a run without faults has
+// at another moment of the same waits, except at their end. The option [EachAction] changes both. Actions and waits of
+// all runs begin and end at the same virtual time, unless a fault takes longer.
+//
+// # How a run works
+//
+// A run is deterministic. It happens in a bubble of testing/synctest: time.Now is virtual, and so are timers, backoff
+// and the delays that a reconciler returns. These delays end a millisecond late, as real ones end a little late. Events are
+// delivered one by one, and one pass runs at a time. When the operator has nothing left to do, the garbage collector, the
+// simulated controllers and a [SteppingExternal] take one step. When they have nothing to do either, time moves on to the
+// next delayed pass. The operator is quiet when no pass is due within
+// [Scenario.Horizon] of the last change or fault. With the default horizon, an object whose delayed passes have changed nothing
+// three times in a row is not waited for any longer. Then the next action happens.
+//
+// Reads by the manager's client, or by [Process.Client], come from a cache that shows the changes whose events have been
+// delivered. Reads of unstructured objects, and all reads by clients from [Process.Config], come from the API server.
 func Explore(t *testing.T, s Scenario, options ...Option) *Report {
 	t.Helper()
 	report := explore(t, s, newProgress(), deadlineOf(t), endRuns, options)

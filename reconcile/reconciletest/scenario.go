@@ -30,7 +30,8 @@ type Scenario struct {
 	// once for each process: at the start, after a crash, and when another replica takes over.
 	Start func(p *Process) error
 	// Actions are what a user does, one after another. Each happens when the operator is quiet, except where a fault says
-	// otherwise: [ConcurrentAction], [CrashDowntime] and [CrashDowntimeUnseen].
+	// otherwise: "concurrent action", "crash with downtime after" and
+	// "crash with downtime unseen after".
 	Actions []Action
 
 	// SimulatedControllers are further controllers of the cluster, or replace the default ones of their kinds, which
