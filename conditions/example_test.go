@@ -64,7 +64,7 @@ func ExampleSummarize() {
 		{Type: "Cache", Status: metav1.ConditionFalse, Reason: "PodsNotReady", Message: "2 of 3 pods ready", ObservedGeneration: 3},
 		{Type: "Degraded", Status: metav1.ConditionTrue, Reason: "SlowDisk", Message: "disk is slow", ObservedGeneration: 3},
 	}
-	ready := conditions.Summarize(list, conditions.NegativePolarity("Degraded"))
+	ready := conditions.Summary{Negative: []string{"Degraded"}}.Of(list)
 	fmt.Println(ready.Type, ready.Status, ready.Reason, ready.ObservedGeneration)
 	fmt.Println(ready.Message)
 	// Output:
@@ -72,16 +72,16 @@ func ExampleSummarize() {
 	// Cache: 2 of 3 pods ready; Degraded: disk is slow
 }
 
-func ExampleForTypes() {
+func ExampleSummary_types() {
 	list := []metav1.Condition{{Type: "Database", Status: metav1.ConditionTrue, Reason: "Connected"}}
-	ready := conditions.Summarize(list, conditions.ForTypes("Database", "Cache"))
+	ready := conditions.Summary{Types: []string{"Database", "Cache"}}.Of(list)
 	fmt.Println(ready.Status, ready.Reason, ready.Message)
 	// Output: Unknown Missing no Cache condition yet
 }
 
-func ExampleSuccess() {
+func ExampleSummary_success() {
 	list := []metav1.Condition{{Type: "User", Status: metav1.ConditionTrue, Reason: "Created"}}
-	ready := conditions.Summarize(list, conditions.Success("ProvisionSucceeded", "The user is there."))
+	ready := conditions.Summary{Reason: "ProvisionSucceeded", Message: "The user is there."}.Of(list)
 	fmt.Println(ready.Reason, ready.Message)
 	// Output: ProvisionSucceeded The user is there.
 }
@@ -194,19 +194,19 @@ func ExampleValidate() {
 	// Output: reason: Required value: use a CamelCase word, such as Succeeded
 }
 
-func ExampleTargetType() {
+func ExampleSummary_type() {
 	list := []metav1.Condition{{Type: "Database", Status: metav1.ConditionTrue, Reason: "Connected"}}
-	healthy := conditions.Summarize(list, conditions.TargetType("Healthy"))
+	healthy := conditions.Summary{Type: "Healthy"}.Of(list)
 	fmt.Println(healthy.Type, healthy.Status)
 	// Output: Healthy True
 }
 
-func ExampleNegativePolarity() {
+func ExampleSummary() {
 	list := []metav1.Condition{
 		{Type: "Database", Status: metav1.ConditionTrue, Reason: "Connected"},
 		{Type: "Degraded", Status: metav1.ConditionTrue, Reason: "SlowDisk"},
 	}
-	ready := conditions.Summarize(list, conditions.NegativePolarity("Degraded"))
+	ready := conditions.Summary{Negative: []string{"Degraded"}}.Of(list)
 	fmt.Println(ready.Status, ready.Reason)
 	// Output: False SlowDisk
 }

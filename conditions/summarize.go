@@ -1,6 +1,7 @@
 package conditions
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -21,24 +22,46 @@ const (
 	Paused = "Paused"
 )
 
-// ReasonSucceeded is the reason of a True summary of [Summarize]. The option [Success] replaces it.
+// ReasonSucceeded is the reason of a True summary, unless [Summary.Reason] is another one.
 const ReasonSucceeded = "Succeeded"
 
 // The reasons of other summaries, if no summarized condition supplies one.
 const (
 	reasonFailed       = "Failed"       // the deciding condition is bad
 	reasonUnknown      = "Unknown"      // the deciding condition is Unknown
-	reasonMissing      = "Missing"      // the list lacks a type that ForTypes names
+	reasonMissing      = "Missing"      // the list lacks a type that Summary.Types names
 	reasonNoConditions = "NoConditions" // the list has no condition to sum up
 )
 
-// Summarize returns one condition that sums up the others. It stores nothing; pass the result to [Set].
+// Summarize returns one condition that sums up the others, as [Summary.Of] does. It has the type Ready, and covers all conditions of the list except
+// one of its own type, in the order of the list. Reconciling and Stalled are negative, as in kstatus. A True summary has the reason Succeeded
+// and an empty message. It stores nothing; pass the result to [Set].
+func Summarize(list []metav1.Condition) metav1.Condition { return Summary{}.Of(list) }
+
+// Summarize is like the function [Summarize], for a list of C.
+func (e Editor[C]) Summarize(list []C) metav1.Condition { return Summarize(e.read(list)) }
+
+// Summary says how conditions are summed up. The zero value is for [Summarize].
+type Summary struct {
+	// Type is the type of the summary. The default is Ready. A condition of this type is never part of its own summary.
+	Type string
+	// Types limits the summary to these types, in this order. A type that is absent counts as Unknown, unless it is negative. Reconciling and
+	// Stalled then count only if they are named. The default is all types of the list.
+	Types []string
+	// Negative are types that are good if False or absent, such as Degraded. They are part of the summary even if Types does not name them, and
+	// then come after those that it names. Reconciling and Stalled are always negative.
+	Negative []string
+	// A True summary has this Reason and Message. The defaults are [ReasonSucceeded] and no message.
+	Reason, Message string
+}
+
+// Of returns one condition that sums up the others. It stores nothing; pass the result to [Set].
 //
 // A condition with positive polarity is good if True. One with negative polarity, such as Stalled, is good if False or
 // absent. The summary is
 //
 //	False    if a condition is bad
-//	Unknown  if none is bad, and a condition is Unknown, or one that ForTypes names is absent and not negative
+//	Unknown  if none is bad, and a condition is Unknown, or one that Types names is absent and not negative
 //	Unknown  if the list has no condition to sum up: an object that no controller has looked at is not ready
 //	True     otherwise
 //
@@ -48,65 +71,14 @@ const (
 //
 // ObservedGeneration is the lowest of the summarized conditions, because the summary is only as recent as the oldest of
 // them. Conditions without an observed generation do not count. LastTransitionTime is zero; [Set] fills it in.
-//
-// Without options the summary has the type Ready, and covers all conditions of the list except one of its own type, in the
-// order of the list. Reconciling and Stalled are negative, as in kstatus. A True summary has the reason Succeeded and an
-// empty message.
-func Summarize(list []metav1.Condition, options ...SummaryOption) metav1.Condition {
-	s := summary{targetType: Ready, negative: []string{Reconciling, Stalled}, reason: ReasonSucceeded}
-	for _, o := range options {
-		o(&s)
-	}
-	return s.summarize(list)
-}
-
-// Summarize is like the function [Summarize], for a list of C.
-func (e Editor[C]) Summarize(list []C, options ...SummaryOption) metav1.Condition {
-	return Summarize(e.read(list), options...)
-}
-
-// SummaryOption is an option of [Summarize].
-type SummaryOption func(*summary)
-
-// ForTypes limits the summary to these types, in this order. A type that is absent counts as Unknown, unless it is
-// negative. Reconciling and Stalled then count only if they are named. ForTypes without an argument does not limit.
-func ForTypes(types ...string) SummaryOption {
-	return func(s *summary) { s.forTypes = append(s.forTypes, types...) }
-}
-
-// NegativePolarity names types that are good if False or absent, such as Degraded. They are part of the summary even if
-// [ForTypes] does not name them, and then come after those that it names. Reconciling and Stalled are always negative.
-func NegativePolarity(types ...string) SummaryOption {
-	return func(s *summary) {
-		s.negative = append(s.negative, types...)
-		s.addedNegative = append(s.addedNegative, types...)
-	}
-}
-
-// TargetType sets the type of the summary. The default is Ready. A condition of this type is never part of its own summary.
-func TargetType(conditionType string) SummaryOption {
-	return func(s *summary) { s.targetType = conditionType }
-}
-
-// Success sets reason and message of a True summary. The defaults are [ReasonSucceeded] and no message.
-func Success(reason, message string) SummaryOption {
-	return func(s *summary) { s.reason, s.message = reason, message }
-}
-
-type summary struct {
-	targetType, reason, message string
-	forTypes                    []string
-	negative                    []string
-	addedNegative               []string // the negative types that an option added
-}
-
-func (s *summary) summarize(list []metav1.Condition) metav1.Condition {
-	sum := metav1.Condition{Type: s.targetType, Status: metav1.ConditionTrue, Reason: s.reason, Message: s.message}
+func (s Summary) Of(list []metav1.Condition) metav1.Condition {
+	s.Type = cmp.Or(s.Type, Ready)
+	sum := metav1.Condition{Type: s.Type, Status: metav1.ConditionTrue, Reason: cmp.Or(s.Reason, ReasonSucceeded), Message: s.Message}
 	var bad, unknown []metav1.Condition
 	found := false
 	for _, t := range s.types(list) {
 		c, ok := Get(list, t)
-		negative := slices.Contains(s.negative, t)
+		negative := t == Reconciling || t == Stalled || slices.Contains(s.Negative, t)
 		if !ok {
 			if !negative {
 				unknown = append(unknown, metav1.Condition{Type: t, Reason: reasonMissing, Message: "no " + t + " condition yet"})
@@ -139,19 +111,18 @@ func (s *summary) summarize(list []metav1.Condition) metav1.Condition {
 	return sum
 }
 
-// types returns the types to sum up, each once: the types of ForTypes, or else of the list; then the types of
-// NegativePolarity.
-func (s *summary) types(list []metav1.Condition) []string {
-	all := slices.Clone(s.forTypes)
+// types returns the types to sum up, each once: Types, or else the types of the list; then those in Negative.
+func (s Summary) types(list []metav1.Condition) []string {
+	all := slices.Clone(s.Types)
 	if len(all) == 0 {
 		for _, c := range list {
 			all = append(all, c.Type)
 		}
 	}
-	all = append(all, s.addedNegative...)
+	all = append(all, s.Negative...)
 	seen := make(map[string]bool, len(all))
 	return slices.DeleteFunc(all, func(t string) bool {
-		skip := t == s.targetType || seen[t]
+		skip := t == s.Type || seen[t]
 		seen[t] = true
 		return skip
 	})

@@ -11,7 +11,7 @@ import (
 
 func TestSummarize(t *testing.T) {
 	type list = []metav1.Condition
-	type options = []conditions.SummaryOption
+	type summary = conditions.Summary
 	old := part("Old", "True", "Fine", "")
 	old.ObservedGeneration = 1
 	foreign := func(conditionType string) metav1.Condition {
@@ -23,7 +23,7 @@ func TestSummarize(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		list    list
-		options options
+		summary summary
 		want    metav1.Condition
 	}{
 		"Nothing": {
@@ -67,66 +67,66 @@ func TestSummarize(t *testing.T) {
 		"NegativeUnknown": {
 			reason:  "Unknown is not good for a negative condition either.",
 			list:    list{part("A", "True", "Fine", ""), part("Degraded", "Unknown", "Lost", "no answer")},
-			options: options{conditions.NegativePolarity("Degraded")},
+			summary: summary{Negative: []string{"Degraded"}},
 			want:    part("Ready", "Unknown", "Lost", "no answer"),
 		},
 		"OwnNegative": {
 			reason:  "A negative condition that is False is good.",
 			list:    list{part("A", "True", "Fine", ""), part("Degraded", "False", "Fine", "")},
-			options: options{conditions.NegativePolarity("Degraded")},
+			summary: summary{Negative: []string{"Degraded"}},
 			want:    part("Ready", "True", "Succeeded", ""),
 		},
 		"NegativeAbsent": {
 			reason:  "A negative condition that is absent is good.",
 			list:    list{part("A", "True", "Fine", "")},
-			options: options{conditions.NegativePolarity("Degraded")},
+			summary: summary{Negative: []string{"Degraded"}},
 			want:    part("Ready", "True", "Succeeded", ""),
 		},
 		"OnlyAbsentNegatives": {
 			reason:  "Absence alone is not success: perhaps no controller has looked at the object.",
-			options: options{conditions.ForTypes("Degraded"), conditions.NegativePolarity("Degraded")},
+			summary: summary{Types: []string{"Degraded"}, Negative: []string{"Degraded"}},
 			want:    metav1.Condition{Type: "Ready", Status: "Unknown", Reason: "NoConditions", Message: "no conditions reported yet"},
 		},
-		"ForTypesLimits": {
+		"TypesLimits": {
 			reason:  "Types that are not named do not count, not even Stalled.",
 			list:    list{part("X", "False", "Broken", ""), part("Stalled", "True", "Bad", ""), part("A", "True", "Fine", "")},
-			options: options{conditions.ForTypes("A")},
+			summary: summary{Types: []string{"A"}},
 			want:    part("Ready", "True", "Succeeded", ""),
 		},
-		"ForTypesOrders": {
+		"TypesOrders": {
 			reason:  "The order of the arguments counts, not that of the list, and each type counts once.",
 			list:    list{part("A", "False", "First", "a"), part("B", "False", "Second", "b")},
-			options: options{conditions.ForTypes("B", "A", "B")},
+			summary: summary{Types: []string{"B", "A", "B"}},
 			want:    part("Ready", "False", "Second", "B: b; A: a"),
 		},
-		"ForTypesAbsent": {
+		"TypesAbsent": {
 			reason:  "A type that is named and absent is Unknown.",
 			list:    list{part("A", "True", "Fine", "")},
-			options: options{conditions.ForTypes("A", "B")},
+			summary: summary{Types: []string{"A", "B"}},
 			want:    part("Ready", "Unknown", "Missing", "no B condition yet"),
 		},
-		"ForTypesAndNegativePolarity": {
-			reason:  "A type of NegativePolarity counts too, after those of ForTypes.",
+		"TypesAndNegative": {
+			reason:  "A negative type counts too, after those in Types.",
 			list:    list{part("Degraded", "True", "Slow", "9 s"), part("A", "False", "Broken", "disk full")},
-			options: options{conditions.NegativePolarity("Degraded"), conditions.ForTypes("A")},
+			summary: summary{Types: []string{"A"}, Negative: []string{"Degraded"}},
 			want:    part("Ready", "False", "Broken", "A: disk full; Degraded: 9 s"),
 		},
-		"ForTypesNamesItself": {
+		"TypesNamesItself": {
 			reason:  "Naming the summary's own type has no effect.",
 			list:    list{part("A", "True", "Fine", ""), part("Ready", "False", "Old", "")},
-			options: options{conditions.ForTypes("Ready", "A")},
+			summary: summary{Types: []string{"Ready", "A"}},
 			want:    part("Ready", "True", "Succeeded", ""),
 		},
-		"TargetType": {
+		"Type": {
 			reason:  "With another target type, Ready is summed up as any other condition.",
 			list:    list{part("Ready", "False", "Broken", "disk full"), part("Healthy", "True", "Old", "")},
-			options: options{conditions.TargetType("Healthy")},
+			summary: summary{Type: "Healthy"},
 			want:    part("Healthy", "False", "Broken", "disk full"),
 		},
 		"Success": {
 			reason:  "An API may define its own reason and message for success.",
 			list:    list{part("A", "True", "Fine", "")},
-			options: options{conditions.Success("ProvisionSucceeded", "The user is there.")},
+			summary: summary{Reason: "ProvisionSucceeded", Message: "The user is there."},
 			want:    part("Ready", "True", "ProvisionSucceeded", "The user is there."),
 		},
 		"LowestGeneration": {
@@ -152,15 +152,15 @@ func TestSummarize(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := conditions.Summarize(tc.list, tc.options...)
+			got := tc.summary.Of(tc.list)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("\n%s\nSummarize(...): -want, +got:\n%s", tc.reason, diff)
+				t.Errorf("\n%s\nOf(...): -want, +got:\n%s", tc.reason, diff)
 			}
 			stored := append(list(nil), tc.list...)
 			if _, _, err := conditions.Set(&stored, got); err != nil {
 				t.Errorf("\n%s\nthe summary cannot be stored: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(got, conditions.Summarize(stored, tc.options...)); diff != "" {
+			if diff := cmp.Diff(got, tc.summary.Of(stored)); diff != "" {
 				t.Errorf("\n%s\na stored summary changes the next one: -first, +second:\n%s", tc.reason, diff)
 			}
 		})

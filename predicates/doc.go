@@ -2,12 +2,12 @@
 // for builder.WithPredicates and for predicate.And, predicate.Or and predicate.Not.
 //
 //	builder.WithPredicates(predicate.And(
-//		predicates.Label("target", target, predicates.FoldCase()),
-//		predicate.Or(predicates.GenerationChanged(), predicates.LabelChanged("target"))))
+//		predicates.Label("target").EqualsFold(target),
+//		predicate.Or(predicates.GenerationChanged(), predicates.Label("target").Changed())))
 //
-// There are two kinds of predicates. Filters pass the events of objects that match: [Label], [HasLabel], [HasAnnotation],
-// [Namespaces], [Shard], and [Matching] for any function. Change predicates pass updates that change something:
-// [GenerationChanged], [SpecChanged], [FieldChanged], [LabelChanged], [AnnotationChanged], [ConditionChanged],
+// There are two kinds of predicates. Filters pass the events of objects that match: [Metadata.Equals] and [Metadata.Exists] of
+// [Label] and [Annotation], [Namespaces], [Shard], and [Matching] for any function. Change predicates pass updates that change something:
+// [GenerationChanged], [SpecChanged], [FieldChanged], [Metadata.Changed], [ConditionChanged],
 // [DeletionStarted] and [PauseChanged]. [NotPaused] is both.
 //
 //	          filters                                changes

@@ -27,8 +27,8 @@ func Example() {
 	setup := func(mgr ctrl.Manager, target string, r ctrlreconcile.Reconciler) error {
 		return ctrl.NewControllerManagedBy(mgr).
 			For(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(
-				predicates.Label("target", target, predicates.FoldCase()),
-				predicate.Or(predicates.GenerationChanged(), predicates.LabelChanged("target")))).
+				predicates.Label("target").EqualsFold(target),
+				predicate.Or(predicates.GenerationChanged(), predicates.Label("target").Changed()))).
 			Complete(r)
 	}
 	fmt.Printf("%T\n", setup)
@@ -48,7 +48,7 @@ func update(before, after client.Object) event.UpdateEvent {
 }
 
 func ExampleLabel() {
-	p := predicates.Label("target", "blue")
+	p := predicates.Label("target").Equals("blue")
 	fmt.Println("stops matching:", p.Update(update(labeled("target", "blue"), labeled("target", "green"))))
 	fmt.Println("does not match:", p.Update(update(labeled("target", "green"), labeled("target", "green"))))
 	fmt.Println("other case:", p.Create(event.CreateEvent{Object: labeled("target", "BLUE")}))
@@ -58,22 +58,22 @@ func ExampleLabel() {
 	// other case: false
 }
 
-func ExampleFoldCase() {
-	p := predicates.Label("target", "blue", predicates.FoldCase())
+func ExampleMetadata_EqualsFold() {
+	p := predicates.Label("target").EqualsFold("blue")
 	fmt.Println(p.Create(event.CreateEvent{Object: labeled("target", "BLUE")}))
 	// Output: true
 }
 
-func ExampleHasLabel() {
-	p := predicates.HasLabel("target")
+func ExampleMetadata_Exists() {
+	p := predicates.Label("target").Exists()
 	fmt.Println(p.Create(event.CreateEvent{Object: labeled("target", "")}), p.Create(event.CreateEvent{Object: &corev1.Pod{}}))
 	// Output: true false
 }
 
-func ExampleLabelChanged() {
-	narrow := predicate.And(predicates.Label("target", "blue"), predicates.GenerationChanged())
-	wide := predicate.And(predicates.Label("target", "blue"),
-		predicate.Or(predicates.GenerationChanged(), predicates.LabelChanged("target")))
+func ExampleMetadata_Changed() {
+	narrow := predicate.And(predicates.Label("target").Equals("blue"), predicates.GenerationChanged())
+	wide := predicate.And(predicates.Label("target").Equals("blue"),
+		predicate.Or(predicates.GenerationChanged(), predicates.Label("target").Changed()))
 
 	before, after := labeled("target", "blue"), labeled("target", "green")
 	before.Generation, after.Generation = 1, 1 // labels do not change the generation
@@ -81,26 +81,14 @@ func ExampleLabelChanged() {
 	// Output: false true
 }
 
-func ExampleLabelSelector() {
-	selector, err := predicates.LabelSelector("target", "blue")
-	options := cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {Label: selector}}}
-	fmt.Println(selector, err, len(options.ByObject))
-
-	_, err = predicates.LabelSelector("target", "deep blue")
-	fmt.Println(err != nil)
-	// Output:
-	// target=blue <nil> 1
-	// true
-}
-
-func ExampleHasAnnotation() {
-	p := predicates.HasAnnotation("example.com/expose")
+func ExampleAnnotation() {
+	p := predicates.Annotation("example.com/expose").Exists()
 	fmt.Println(p.Create(event.CreateEvent{Object: annotated("example.com/expose", "true")}))
 	// Output: true
 }
 
-func ExampleAnnotationChanged() {
-	p := predicates.AnnotationChanged("example.com/restart")
+func ExampleAnnotation_changed() {
+	p := predicates.Annotation("example.com/restart").Changed()
 	fmt.Println(p.Update(update(annotated("example.com/restart", "1"), annotated("example.com/restart", "2"))))
 	fmt.Println(p.Update(update(annotated("example.com/other", "1"), annotated("example.com/other", "2"))))
 	// Output:
@@ -142,7 +130,7 @@ func ExampleFieldChanged() {
 // never be cleaned up.
 func ExampleMatching() {
 	served := predicates.Matching(func(p *corev1.Pod) bool { return p.Status.NominatedNodeName == "blue" })
-	p := predicate.Or(predicates.Label("target", "blue"), served)
+	p := predicate.Or(predicates.Label("target").Equals("blue"), served)
 
 	relabeled := labeled("target", "green")
 	relabeled.Status.NominatedNodeName = "blue"

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -39,8 +40,8 @@ func TestRealLifeOfACustomResource(t *testing.T) {
 		require.Equal(t, generation, e.ObjectNew.GetGeneration(), reason)
 		require.Equal(t, want.Generation, predicates.GenerationChanged().Update(e), "%s: GenerationChanged", reason)
 		require.Equal(t, want.Spec, specChanged.Update(e), "%s: SpecChanged", reason)
-		require.Equal(t, want.Label, predicates.LabelChanged("target").Update(e), "%s: LabelChanged", reason)
-		require.Equal(t, want.Annotation, predicates.AnnotationChanged("restart").Update(e), "%s: AnnotationChanged", reason)
+		require.Equal(t, want.Label, predicates.Label("target").Changed().Update(e), "%s: LabelChanged", reason)
+		require.Equal(t, want.Annotation, predicates.Annotation("restart").Changed().Update(e), "%s: AnnotationChanged", reason)
 		require.Equal(t, want.Deletion, predicates.DeletionStarted().Update(e), "%s: DeletionStarted", reason)
 		require.Equal(t, want.Pause, predicates.PauseChanged().Update(e), "%s: PauseChanged", reason)
 	}
@@ -69,8 +70,8 @@ func TestRealLifeOfACustomResource(t *testing.T) {
 	w.patch(t, obj, `{"metadata":{"finalizers":null}}`)
 	d := nextAs[event.DeleteEvent](t, w)
 	require.False(t, d.DeleteStateUnknown)
-	require.True(t, predicates.Label("target", "green").Delete(d), "the final state is the last one")
-	require.False(t, predicates.Label("target", "blue").Delete(d))
+	require.True(t, predicates.Label("target").Equals("green").Delete(d), "the final state is the last one")
+	require.False(t, predicates.Label("target").Equals("blue").Delete(d))
 	require.True(t, predicates.DeletionStarted().Delete(d))
 }
 
@@ -150,7 +151,7 @@ func nextCreated(t *testing.T, w *watch) { t.Helper(); nextAs[event.CreateEvent]
 
 func TestRealLabelChanges(t *testing.T) {
 	w := newWatch(t, &corev1.ConfigMap{}, cache.Options{})
-	p := predicates.Label("target", "blue", predicates.FoldCase())
+	p := predicates.Label("target").EqualsFold("blue")
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web", Labels: map[string]string{"target": "Blue"}}}
 	require.NoError(t, w.Create(t.Context(), obj))
 	require.True(t, passes(p, w.next(t)))
@@ -168,7 +169,7 @@ func TestRealLabelChanges(t *testing.T) {
 
 // TestRealCacheWithSelector shows how the selector of a cache differs from a filter.
 func TestRealCacheWithSelector(t *testing.T) {
-	selector, err := predicates.LabelSelector("target", "blue")
+	selector, err := labels.ValidatedSetSelector(labels.Set{"target": "blue"})
 	require.NoError(t, err)
 	w := newWatch(t, &corev1.ConfigMap{}, cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Label: selector}}})
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web", Labels: map[string]string{"target": "BLUE"}}}
@@ -181,7 +182,7 @@ func TestRealCacheWithSelector(t *testing.T) {
 	d := nextAs[event.DeleteEvent](t, w)
 	require.Equal(t, "blue", d.Object.GetLabels()["target"], "the event has the state before the change")
 	require.False(t, d.DeleteStateUnknown)
-	require.True(t, predicates.Label("target", "blue").Delete(d))
+	require.True(t, predicates.Label("target").Equals("blue").Delete(d))
 
 	key := client.ObjectKeyFromObject(obj)
 	require.True(t, apierrors.IsNotFound(w.cache.Get(t.Context(), key, &corev1.ConfigMap{})), "surprise: the cache returns NotFound")
@@ -196,10 +197,10 @@ func TestRealResync(t *testing.T) {
 	nextCreated(t, w)
 	e := nextAs[event.UpdateEvent](t, w)
 	require.Equal(t, e.ObjectOld.GetResourceVersion(), e.ObjectNew.GetResourceVersion())
-	require.True(t, predicates.Label("target", "blue").Update(e), "filters pass it")
+	require.True(t, predicates.Label("target").Equals("blue").Update(e), "filters pass it")
 	require.True(t, predicates.NotPaused(time.Now).Update(e))
 	require.False(t, predicates.GenerationChanged().Update(e), "change predicates drop it, also for a kind without generation")
-	require.False(t, predicates.LabelChanged("target").Update(e))
+	require.False(t, predicates.Label("target").Changed().Update(e))
 	require.False(t, predicates.DeletionStarted().Update(e))
 }
 
@@ -230,13 +231,13 @@ func TestRealInterruptedWatch(t *testing.T) {
 			require.NotEqual(t, again.UID, e.ObjectOld.GetUID(), "surprise: an update from an object to another one with the same name")
 			require.Equal(t, e.ObjectOld.GetGeneration(), e.ObjectNew.GetGeneration())
 			require.True(t, predicates.GenerationChanged().Update(e))
-			require.True(t, predicates.LabelChanged("target").Update(e))
+			require.True(t, predicates.Label("target").Changed().Update(e))
 			require.True(t, predicates.DeletionStarted().Update(e), "the old object is deleted")
 		case event.DeleteEvent:
 			require.Equal(t, "gone", e.Object.GetName())
 			require.True(t, e.DeleteStateUnknown)
 			require.Equal(t, "green", e.Object.GetLabels()["target"], "surprise: the last known state, not the final one")
-			require.True(t, predicates.Label("target", "blue").Delete(e), "therefore filters pass it")
+			require.True(t, predicates.Label("target").Equals("blue").Delete(e), "therefore filters pass it")
 			require.True(t, predicates.Namespaces(w.namespace).Delete(e))
 			require.False(t, predicates.Namespaces("elsewhere").Delete(e), "except filters on what never changes")
 		default:
@@ -267,8 +268,8 @@ func TestRealBuilder(t *testing.T) {
 	secrets := predicates.Typed[*corev1.Secret](predicates.SpecChanged(func(s *corev1.Secret) map[string][]byte { return s.Data }))
 	require.NoError(t, ctrl.NewControllerManagedBy(mgr).Named("gauges").
 		For(kind, builder.WithPredicates(
-			predicates.Label("target", "blue", predicates.FoldCase()),
-			predicate.Or(predicates.GenerationChanged(), predicates.LabelChanged("target")),
+			predicates.Label("target").EqualsFold("blue"),
+			predicate.Or(predicates.GenerationChanged(), predicates.Label("target").Changed()),
 		)).
 		WatchesRawSource(source.Kind(mgr.GetCache(), &corev1.Secret{}, &handler.TypedEnqueueRequestForObject[*corev1.Secret]{}, secrets)).
 		Complete(record))

@@ -3,7 +3,6 @@ package predicates_test
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -11,8 +10,8 @@ import (
 )
 
 func TestLabel(t *testing.T) {
-	is, folded := predicates.Label("target", "blue"), predicates.Label("target", "blue", predicates.FoldCase())
-	empty, has := predicates.Label("target", ""), predicates.HasLabel("target")
+	is, folded := predicates.Label("target").Equals("blue"), predicates.Label("target").EqualsFold("blue")
+	empty, has := predicates.Label("target").Equals(""), predicates.Label("target").Exists()
 	cases{
 		"Created":          {"the object matches", is, created(pod(blue)), true},
 		"CreatedOther":     {"another value", is, created(pod(green)), false},
@@ -20,8 +19,8 @@ func TestLabel(t *testing.T) {
 		"OtherKey":         {"the value belongs to another key", is, created(pod(label("color", "blue"))), false},
 		"KeyIsNotFolded":   {"keys are compared exactly", folded, created(pod(label("Target", "blue"))), false},
 		"OtherCase":        {"values are compared exactly", is, created(pod(shouted)), false},
-		"OtherCaseFolded":  {"FoldCase ignores case", folded, created(pod(shouted)), true},
-		"FoldedOther":      {"FoldCase compares the whole value", folded, created(pod(label("target", "BLUE2"))), false},
+		"OtherCaseFolded":  {"EqualsFold ignores case", folded, created(pod(shouted)), true},
+		"FoldedOther":      {"EqualsFold compares the whole value", folded, created(pod(label("target", "BLUE2"))), false},
 		"EmptyIsNotAbsent": {"an absent label is not an empty value", empty, created(pod(unlabeled)), false},
 		"Empty":            {"an empty value is a value", empty, created(pod(label("target", ""))), true},
 		"HasEmpty":         {"an empty value counts", has, created(pod(label("target", ""))), true},
@@ -43,7 +42,7 @@ func TestLabel(t *testing.T) {
 }
 
 func TestLabelChanged(t *testing.T) {
-	p := predicates.LabelChanged("target")
+	p := predicates.Label("target").Changed()
 	cases{
 		"Added":    {"the key was absent", p, updated(pod(), pod(blue)), true},
 		"Changed":  {"the value is another one", p, updated(pod(blue), pod(green)), true},
@@ -57,22 +56,11 @@ func TestLabelChanged(t *testing.T) {
 	}.run(t)
 }
 
-func TestLabelSelector(t *testing.T) {
-	selector, err := predicates.LabelSelector("target", "blue")
-	require.NoError(t, err)
-	require.Equal(t, "target=blue", selector.String())
-
-	_, err = predicates.LabelSelector("target", "not a value")
-	require.ErrorContains(t, err, `label target=not a value: `)
-	_, err = predicates.LabelSelector("/", "blue")
-	require.ErrorContains(t, err, `label /=blue: `)
-}
-
 // restart returns an annotation.
 func restart(at string) func(*corev1.Pod) { return annotation("example.com/restart", at) }
 
 func TestHasAnnotation(t *testing.T) {
-	p := predicates.HasAnnotation("example.com/restart")
+	p := predicates.Annotation("example.com/restart").Exists()
 	cases{
 		"Present": {"any value counts, also an empty one", p, created(pod(restart(""))), true},
 		"Absent":  {"the annotation is absent", p, created(pod()), false},
@@ -82,7 +70,7 @@ func TestHasAnnotation(t *testing.T) {
 }
 
 func TestAnnotationChanged(t *testing.T) {
-	p := predicates.AnnotationChanged("example.com/restart")
+	p := predicates.Annotation("example.com/restart").Changed()
 	cases{
 		"Added":    {"the key was absent", p, updated(pod(), pod(restart("1"))), true},
 		"Changed":  {"the value is another one", p, updated(pod(restart("1")), pod(restart("2"))), true},

@@ -36,13 +36,13 @@ func TestNamespaces(t *testing.T) {
 
 // TestComposition shows how And, Or and Not behave with filters that look at the old and the new object.
 func TestComposition(t *testing.T) {
-	isBlue, isLarge := predicates.Label("target", "blue"), predicates.Label("size", "large")
+	isBlue, isLarge := predicates.Label("target").Equals("blue"), predicates.Label("size").Equals("large")
 	large := label("size", "large")
 	both := predicate.And(isBlue, isLarge)
 	notBlue := predicate.Not(isBlue)
 	notBlueByFunction := predicates.Matching(func(p *corev1.Pod) bool { return p.Labels["target"] != "blue" })
 	narrow := predicate.And(isBlue, predicates.GenerationChanged())
-	wide := predicate.And(isBlue, predicate.Or(predicates.GenerationChanged(), predicates.LabelChanged("target")))
+	wide := predicate.And(isBlue, predicate.Or(predicates.GenerationChanged(), predicates.Label("target").Changed()))
 	notChanged := predicate.Not(predicates.GenerationChanged())
 	eitherBlue := predicate.Or(isBlue, predicates.Matching(func(p *corev1.Pod) bool { return p.Annotations["served-by"] == "blue" }))
 	servedByBlue := annotation("served-by", "blue")

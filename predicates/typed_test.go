@@ -15,7 +15,7 @@ import (
 )
 
 func TestTyped(t *testing.T) {
-	p := predicates.Typed[*corev1.Pod](predicates.Label("target", "blue"))
+	p := predicates.Typed[*corev1.Pod](predicates.Label("target").Equals("blue"))
 	require.True(t, p.Create(event.TypedCreateEvent[*corev1.Pod]{Object: pod(blue)}))
 	require.True(t, p.Update(event.TypedUpdateEvent[*corev1.Pod]{ObjectOld: pod(blue), ObjectNew: pod(green)}))
 	require.False(t, p.Delete(event.TypedDeleteEvent[*corev1.Pod]{Object: pod(green)}))
@@ -32,11 +32,11 @@ func TestNilObjects(t *testing.T) {
 	shard, err := predicates.Shard(0, 1)
 	require.NoError(t, err)
 	all := map[string]predicate.Predicate{
-		"Label":             predicates.Label("a", "b"),
-		"HasLabel":          predicates.HasLabel("a"),
-		"LabelChanged":      predicates.LabelChanged("a"),
-		"HasAnnotation":     predicates.HasAnnotation("a"),
-		"AnnotationChanged": predicates.AnnotationChanged("a"),
+		"Label":             predicates.Label("a").Equals("b"),
+		"HasLabel":          predicates.Label("a").Exists(),
+		"LabelChanged":      predicates.Label("a").Changed(),
+		"HasAnnotation":     predicates.Annotation("a").Exists(),
+		"AnnotationChanged": predicates.Annotation("a").Changed(),
 		"GenerationChanged": predicates.GenerationChanged(),
 		"FieldChanged":      predicates.FieldChanged(func(p *corev1.Pod) string { return p.Name }),
 		"SpecChanged":       predicates.SpecChanged(func(p *corev1.Pod) corev1.PodSpec { return p.Spec }),

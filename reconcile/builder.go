@@ -119,7 +119,7 @@ func (r *Reconciler[T]) WithOptions(options controller.Options) *Reconciler[T] {
 //
 // An update that changes [RequestedAnnotation], the annotation opblocks.dev/observe-interval or the pause also passes if the
 // predicates would pass the creation of the object, as predicates.GenerationChanged does. For a builder of your own, combine
-// the predicates by predicate.Or with predicates.AnnotationChanged and predicates.PauseChanged.
+// the predicates by predicate.Or with predicates.Annotation(RequestedAnnotation).Changed and predicates.PauseChanged.
 func (r *Reconciler[T]) WithPredicates(predicates ...predicate.Predicate) *Reconciler[T] {
 	r.predicates, r.needsFor = append(r.predicates, predicates...), "WithPredicates"
 	return r

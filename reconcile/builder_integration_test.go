@@ -134,7 +134,7 @@ func TestSetupWithBuilder(t *testing.T) {
 func TestWithPredicates(t *testing.T) {
 	w := newEnv(t)
 	require.NoError(t, reconcile.For[*budget](w.mgr, reconcile.Named("one", step(nil))).
-		WithPredicates(predicates.Label("served", "yes")).Complete())
+		WithPredicates(predicates.Label("served").Equals("yes")).Complete())
 	w.run(t)
 	other := w.create(t, "a")
 	ours := &budget{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "b", Labels: map[string]string{"served": "yes"}}}

@@ -98,8 +98,8 @@ func backupJob(b *Backup, scheduled time.Time) (*batchv1.Job, error) {
 	}, nil
 }
 
-func newStep(options ...scheduledjobs.Option) *scheduledjobs.Jobs[*Backup] {
+func newStep() *scheduledjobs.Jobs[*Backup] {
 	return scheduledjobs.New(func(b *Backup) (scheduledjobs.Spec, *scheduledjobs.Status) {
 		return b.Spec.Spec, &b.Status.Status
-	}, backupJob, options...)
+	}, backupJob)
 }

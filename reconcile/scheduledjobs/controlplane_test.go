@@ -60,7 +60,7 @@ func (c *cluster) start(t *testing.T) {
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	require.NoError(t, err)
-	step := scheduledjobs.New(schedule, heldBack, scheduledjobs.WithClock(c.clock))
+	step := scheduledjobs.New(schedule, heldBack).WithClock(c.clock)
 	require.NoError(t, reconcile.For(mgr, reconcile.Named("backup", step)).WithClock(c.clock).Complete())
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

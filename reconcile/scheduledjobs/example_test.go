@@ -20,7 +20,7 @@ import (
 
 // This is the whole controller of a Backup, whose spec and status embed scheduledjobs.Spec and scheduledjobs.Status.
 func SetupWithManager(mgr ctrl.Manager) error {
-	return reconcile.For(mgr, reconcile.Named("backup", scheduledjobs.New(schedule, backup, scheduledjobs.WithMinInterval(time.Minute)))).Complete()
+	return reconcile.For(mgr, reconcile.Named("backup", scheduledjobs.New(schedule, backup).WithMinInterval(time.Minute))).Complete()
 }
 
 func schedule(b *Backup) (scheduledjobs.Spec, *scheduledjobs.Status) {
@@ -45,7 +45,7 @@ func ExampleNew() {
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(b).WithStatusSubresource(b).Build()
 	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 3, 1, 1, 55, 0, 0, time.UTC))
-	r := reconcile.New(c, reconcile.Named("backup", scheduledjobs.New(schedule, backup, scheduledjobs.WithClock(clock)))).WithClock(clock)
+	r := reconcile.New(c, reconcile.Named("backup", scheduledjobs.New(schedule, backup).WithClock(clock))).WithClock(clock)
 
 	for range 2 {
 		result, err := r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)})
@@ -61,7 +61,7 @@ func ExampleNew() {
 }
 
 // An owner has two schedules, each with its own fields. Their Jobs need different names.
-func ExampleNameSuffix() {
+func ExampleJobs_WithNameSuffix() {
 	ctx := context.Background()
 	b := &Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "6d1f"},
@@ -69,7 +69,7 @@ func ExampleNameSuffix() {
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(b).WithStatusSubresource(b).Build()
 	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 3, 1, 1, 55, 0, 0, time.UTC))
-	full := scheduledjobs.New(schedule, backup, scheduledjobs.NameSuffix("full"), scheduledjobs.WithClock(clock))
+	full := scheduledjobs.New(schedule, backup).WithNameSuffix("full").WithClock(clock)
 	r := reconcile.New(c, reconcile.Named("full", full)).WithClock(clock)
 
 	for range 2 {

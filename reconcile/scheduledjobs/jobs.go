@@ -21,7 +21,7 @@ import (
 )
 
 // Jobs is a step of package reconcile that creates one Job for each due time of a schedule of a T. Use [New] to make one,
-// once and not in every pass. It is safe for concurrent use.
+// once and not in every pass. It is safe for concurrent use, once the methods that return it have been called.
 //
 // It needs the verbs list, watch, create, patch and delete on Jobs, and get unless each ConcurrencyPolicy is Allow.
 type Jobs[T client.Object] struct {
@@ -53,39 +53,29 @@ var (
 // is created; a Job that exists is never changed. The step sets the name of the Job, creates the Job in the namespace
 // of the owner, and makes the owner its controller. job must have no side effects. If it returns an error, the run is
 // retried.
-func New[T client.Object](fields func(T) (Spec, *Status), job func(owner T, scheduled time.Time) (*batchv1.Job, error), options ...Option) *Jobs[T] {
-	o := jobsOptions{clock: clock.RealClock{}}
-	for _, option := range options {
-		option(&o)
-	}
-	return &Jobs[T]{fields: fields, job: job, suffix: o.suffix, clock: o.clock, minInterval: o.minInterval, writes: ownwrites.New(o.clock)}
+func New[T client.Object](fields func(T) (Spec, *Status), job func(owner T, scheduled time.Time) (*batchv1.Job, error)) *Jobs[T] {
+	return (&Jobs[T]{fields: fields, job: job}).WithClock(clock.RealClock{})
 }
 
-// Option is an option of [New].
-type Option func(*jobsOptions)
-
-type jobsOptions struct {
-	suffix      string
-	clock       clock.PassiveClock
-	minInterval time.Duration
-}
-
-// NameSuffix adds a text to the names of the Jobs, between the name of the owner and the time. An owner with several
+// WithNameSuffix adds a text to the names of the Jobs, between the name of the owner and the time, and returns the step. An owner with several
 // schedules needs a different one for each, and owners of different kinds in one namespace too if they may have the same
 // name. Do not change it later: the Jobs of the former one would not be deleted before their owner.
-func NameSuffix(suffix string) Option {
-	return func(o *jobsOptions) { o.suffix = suffix }
+func (s *Jobs[T]) WithNameSuffix(suffix string) *Jobs[T] {
+	s.suffix = suffix
+	return s
 }
 
-// WithClock sets the clock. The default is clock.RealClock{}. A test may use one that it sets.
-func WithClock(c clock.PassiveClock) Option {
-	return func(o *jobsOptions) { o.clock = c }
+// WithClock sets the clock, and returns the step. The default is clock.RealClock{}. A test may use one that it sets.
+func (s *Jobs[T]) WithClock(c clock.PassiveClock) *Jobs[T] {
+	s.clock, s.writes = c, ownwrites.New(c)
+	return s
 }
 
-// WithMinInterval sets the shortest interval that a schedule may have, since each run costs something. With a shorter one the
-// step is stalled, and no run starts: see [schedule.CheckInterval]. The default is 0, which allows every interval.
-func WithMinInterval(d time.Duration) Option {
-	return func(o *jobsOptions) { o.minInterval = d }
+// WithMinInterval sets the shortest interval that a schedule may have, since each run costs something, and returns the step. With a shorter one
+// the step is stalled, and no run starts: see [schedule.CheckInterval]. The default is 0, which allows every interval.
+func (s *Jobs[T]) WithMinInterval(d time.Duration) *Jobs[T] {
+	s.minInterval = d
+	return s
 }
 
 // Reconcile starts the run that is due, and deletes the Jobs beyond the history limits. It sends no request if there is

@@ -76,7 +76,7 @@ func (h *harness) restart() {
 			return write("patch status of", obj, func() error { return c.SubResource(sub).Patch(ctx, obj, patch, opts...) })
 		},
 	})
-	h.reconciler = reconcile.New(c, reconcile.Named("backup", newStep(scheduledjobs.WithClock(h.clock)), reconcile.Reporting("Backups"))).WithClock(h.clock).WithRecorder(h.events)
+	h.reconciler = reconcile.New(c, reconcile.Named("backup", newStep().WithClock(h.clock), reconcile.Reporting("Backups"))).WithClock(h.clock).WithRecorder(h.events)
 }
 
 // pass runs a pass and returns the Backup after it, and the delay until the next pass.
@@ -255,7 +255,7 @@ func TestReconcile(t *testing.T) {
 			job, err := backup(b, at)
 			job.Spec.Suspend = new(true) // a queue starts it
 			return job, err
-		}, scheduledjobs.WithClock(clock)))).WithClock(clock)
+		}).WithClock(clock))).WithClock(clock)
 		for range 2 {
 			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 			require.NoError(t, err)
@@ -474,7 +474,7 @@ func TestMinInterval(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, newBackup(func(s *BackupSpec) { s.Schedule = tc.schedule }))
-			step := newStep(scheduledjobs.WithClock(h.clock), scheduledjobs.WithMinInterval(time.Minute))
+			step := newStep().WithClock(h.clock).WithMinInterval(time.Minute)
 			h.reconciler = reconcile.New(h.Client, reconcile.Named("backup", step)).WithClock(h.clock)
 			b, _ := h.at(t, two)
 			require.Equal(t, tc.refused, ready(b).Reason == "InvalidSchedule", "%s: %s", tc.reason, ready(b).Message)
@@ -487,8 +487,8 @@ func TestMinInterval(t *testing.T) {
 // TestTwoSchedules sets up two steps that would create Jobs of the same names.
 func TestTwoSchedules(t *testing.T) {
 	for want, second := range map[string]*scheduledjobs.Jobs[*Backup]{
-		`watches of step "two": two steps would create Jobs of the same names for a Backup: give one of them the option NameSuffix`: newStep(),
-		"": newStep(scheduledjobs.NameSuffix("full")),
+		`watches of step "two": two steps would create Jobs of the same names for a Backup: give one of them WithNameSuffix`: newStep(),
+		"": newStep().WithNameSuffix("full"),
 	} {
 		s := scenario()
 		var got error
@@ -497,7 +497,7 @@ func TestTwoSchedules(t *testing.T) {
 			if got == nil {
 				return nil
 			}
-			return reconcile.For(p.Manager(), reconcile.Named("other", newStep(scheduledjobs.NameSuffix("other")))).Complete()
+			return reconcile.For(p.Manager(), reconcile.Named("other", newStep().WithNameSuffix("other"))).Complete()
 		}
 		reconciletest.Run(t, s, func(t *testing.T, _ *reconciletest.Env) {
 			text := ""

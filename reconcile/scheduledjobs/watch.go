@@ -19,7 +19,7 @@ import (
 func (s *Jobs[T]) Watched() []client.Object { return []client.Object{&batchv1.Job{}} }
 
 // SetupWithBuilder watches Jobs, so that their start, their end and their deletion enqueue their owner. It returns an error
-// if another step of the same kind has the same [NameSuffix]. Package reconcile calls it.
+// if another step of the same kind has the same suffix ([Jobs.WithNameSuffix]). Package reconcile calls it.
 func (s *Jobs[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	kind, err := apiutil.GVKForObject(emptyOf[T](), mgr.GetScheme())
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Jobs[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	})
 	switch {
 	case err != nil && isIndexConflict(err):
-		return fmt.Errorf("two steps would create Jobs of the same names for a %s: give one of them the option NameSuffix", kind.Kind)
+		return fmt.Errorf("two steps would create Jobs of the same names for a %s: give one of them WithNameSuffix", kind.Kind)
 	case err != nil:
 		return fmt.Errorf("index of Jobs by their %s: %w", kind.Kind, err)
 	}

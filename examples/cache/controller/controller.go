@@ -60,8 +60,8 @@ func (o *Operator) Steps() []reconcile.NamedStep[*storev1alpha1.Cache] {
 		reconcile.Named("backup-volume", ownedresources.Ensure(
 			ownedresources.Build(backupVolume).AdoptRetained().Retain(keepBackups)),
 			reconcile.Reporting(conditionBackupVolume), reconcile.Optional()),
-		reconcile.Named("backup", scheduledjobs.New(backupSchedule, backupJob, scheduledjobs.WithClock(o.clock()),
-			scheduledjobs.WithMinInterval(o.MinBackupInterval))),
+		reconcile.Named("backup", scheduledjobs.New(backupSchedule, backupJob).WithClock(o.clock()).
+			WithMinInterval(o.MinBackupInterval)),
 		reconcile.Named("registration", registration(o.Registry), registrationOptions(o.Registry)...),
 	}
 }

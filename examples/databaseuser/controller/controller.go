@@ -92,7 +92,7 @@ func (o *Operator) SetupWithManager(mgr ctrl.Manager) error {
 // deletion; [Operator.Serves] decides then. A deletion always passes: what is remembered of the object has to be forgotten.
 func (o *Operator) events() predicate.Predicate {
 	return predicate.Or(
-		predicates.Label(userv1alpha1.TargetLabel, o.Target, predicates.FoldCase()),
+		predicates.Label(userv1alpha1.TargetLabel).EqualsFold(o.Target),
 		predicates.Matching(func(u *userv1alpha1.DatabaseUser) bool { return o.isRecorded(u) || u.DeletionTimestamp != nil }),
 		predicates.DeletionStarted(),
 	)

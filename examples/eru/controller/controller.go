@@ -40,7 +40,7 @@ func EruSteps(r restarts.Restarts) []reconcile.NamedStep[*eruv1.Eru] {
 // SetupWithManager adds both controllers to a manager. The manager's cache options should come from [Cache].
 func SetupWithManager(mgr ctrl.Manager, r restarts.Restarts) error {
 	if err := reconcile.For(mgr, DeploymentSteps()...).WithoutStatus().
-		WithPredicates(predicates.AnnotationChanged(eruv1.AnnotationEru)).Complete(); err != nil {
+		WithPredicates(predicates.Annotation(eruv1.AnnotationEru).Changed()).Complete(); err != nil {
 		return err
 	}
 	return reconcile.For(mgr, EruSteps(r)...).WithClock(r.Clock).
