@@ -169,7 +169,7 @@ func TestRealLabelChanges(t *testing.T) {
 
 // TestRealCacheWithSelector shows how the selector of a cache differs from a filter.
 func TestRealCacheWithSelector(t *testing.T) {
-	selector, err := labels.ValidatedSetSelector(labels.Set{"target": "blue"})
+	selector, err := labels.Set{"target": "blue"}.AsValidatedSelector()
 	require.NoError(t, err)
 	w := newWatch(t, &corev1.ConfigMap{}, cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Label: selector}}})
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web", Labels: map[string]string{"target": "BLUE"}}}

@@ -15,14 +15,16 @@ type Metadata struct {
 }
 
 // Label returns the label with a key. A key or value that is not valid for a label matches no object. Check input such as a flag with
-// labels.ValidatedSetSelector of apimachinery, whose selector also limits what the manager's cache holds.
+// labels.Set.AsValidatedSelector of apimachinery, whose selector also limits what the manager's cache holds.
 func Label(key string) Metadata { return Metadata{key, client.Object.GetLabels} }
 
 // Annotation returns the annotation with a key.
 func Annotation(key string) Metadata { return Metadata{key, client.Object.GetAnnotations} }
 
 // Equals passes events of objects that have the key with this value, as [Matching] does: an update passes if the old or the new object has it.
-func (m Metadata) Equals(value string) predicate.Predicate { return m.matching(func(v string) bool { return v == value }) }
+func (m Metadata) Equals(value string) predicate.Predicate {
+	return m.matching(func(v string) bool { return v == value })
+}
 
 // EqualsFold is [Metadata.Equals] without regard to the case of the value (strings.EqualFold).
 func (m Metadata) EqualsFold(value string) predicate.Predicate {
