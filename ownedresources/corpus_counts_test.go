@@ -48,7 +48,7 @@ func (n *counts) requireEnough(t *testing.T) {
 	t.Helper()
 	require.GreaterOrEqual(t, n.subjects.Load(), int64(2*95))
 	require.GreaterOrEqual(t, n.repaired.Load(), int64(2100))
-	require.GreaterOrEqual(t, n.noticed.Load(), int64(1650))
+	require.GreaterOrEqual(t, n.noticed.Load(), int64(500))
 	require.GreaterOrEqual(t, n.dropped.Load(), int64(1050))
 	require.GreaterOrEqual(t, n.foreign.Load(), int64(600))
 	require.GreaterOrEqual(t, n.foreseen.Load(), int64(1200))

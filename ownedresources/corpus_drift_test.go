@@ -21,14 +21,20 @@ func (s *subject) changeEachField(t *testing.T, n *counts) {
 	var fixed immutableFields
 	for _, at := range s.alone(t) {
 		before := s.live(t)
-		if change, _ := s.editToOtherValue(t, at, &fixed, n); change != nil {
-			s.repair(t, []path{at}, before, n)
+		change, edited := s.editToOtherValue(t, at, &fixed, n)
+		if change == nil {
+			continue
 		}
+		s.manifest.changes[at.String()] = change
+		if s.manifest.untyped.covers(t, s.want, edited, at) {
+			t.Errorf("%v by hand: not noticed by the unstructured form", change)
+		}
+		s.repair(t, []path{at}, before, n)
 	}
 }
 
-// changeAllFields changes each field of ours by hand in a dry run, which must be noticed. Then it changes all of them,
-// or as many as the API server accepts together, and they must be repaired.
+// changeAllFields changes each field of ours by hand in a dry run, which must be noticed, unless the typed form has changed it alone. Then it
+// changes all of them, or as many as the API server accepts together, and they must be repaired.
 func (s *subject) changeAllFields(t *testing.T, n *counts) {
 	t.Helper()
 	k, want := s.kind(t), owned.WithData(s.want)
@@ -36,6 +42,13 @@ func (s *subject) changeAllFields(t *testing.T, n *counts) {
 	var changed []path
 	var fixed immutableFields
 	for _, at := range fieldsOf(s.sent(t)) {
+		if change := s.manifest.changes[at.String()]; change != nil && s.form == "unstructured" {
+			if change["op"] == "replace" {
+				changes[at.String()] = change
+				changed = append(changed, at)
+			}
+			continue
+		}
 		change, edited := s.editToOtherValue(t, at, &fixed, n, client.DryRunAll)
 		if change == nil {
 			continue

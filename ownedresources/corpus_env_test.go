@@ -55,8 +55,10 @@ type corpusEnv struct {
 type manifest struct {
 	name    string
 	yaml    []byte
-	typed   *subject         // the subject in the typed form
-	refused map[string]error // changes by hand that the API server refused of the typed form; the unstructured one does not try them
+	typed   *subject                  // the subject in the typed form
+	untyped *subject                  // and in the unstructured form
+	changes map[string]map[string]any // changes by hand that the typed form has repaired, by the path of the field
+	refused map[string]error          // changes by hand that the API server refused of the typed form; the unstructured one does not try them
 }
 
 func newCorpusEnv(t *testing.T) *corpusEnv {
@@ -103,7 +105,7 @@ func (c *corpusEnv) manifests(t *testing.T) []manifest {
 	for _, name := range names {
 		b, err := os.ReadFile(name)
 		require.NoError(t, err)
-		files = append(files, manifest{name: strings.TrimSuffix(filepath.Base(name), ".yaml"), yaml: b, refused: map[string]error{}})
+		files = append(files, manifest{name: strings.TrimSuffix(filepath.Base(name), ".yaml"), yaml: b, refused: map[string]error{}, changes: map[string]map[string]any{}})
 	}
 	slices.SortStableFunc(files, func(a, b manifest) int { return len(b.yaml) - len(a.yaml) }) // longest first, so that the test is short
 	return files
@@ -126,6 +128,8 @@ func (c *corpusEnv) subject(t *testing.T, m *manifest, form string) *subject {
 	s := &subject{manifest: m, form: form, other: c.other, writes: &writeCounter{}, applier: apply.New(), droppable: &c.droppable}
 	if form == "typed" {
 		m.typed = s
+	} else {
+		m.untyped = s
 	}
 	obj := c.decode(t, m.yaml, form)
 	namespaced, err := c.other.IsObjectNamespaced(obj)
