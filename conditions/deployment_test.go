@@ -31,7 +31,7 @@ func TestDeployment(t *testing.T) {
 	if diff := cmp.Diff([]metav1.Condition{given}, editor.AsList(&list).All()); diff != "" {
 		t.Errorf("All() should return each field but the observed generation: -want, +got:\n%s", diff)
 	}
-	if ready := editor.Summarize(list); ready.Status != metav1.ConditionFalse || ready.Reason != given.Reason {
+	if ready := editor.Summarize(list, conditions.Summary{}); ready.Status != metav1.ConditionFalse || ready.Reason != given.Reason {
 		t.Errorf("Summarize(...): %v", ready)
 	}
 }

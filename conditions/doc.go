@@ -4,10 +4,10 @@
 //		Type: "Available", Status: metav1.ConditionTrue, Reason: "Served", ObservedGeneration: app.Generation,
 //	})
 //	…
-//	_, summaryChanged, err := conditions.Set(&app.Status.Conditions, conditions.Summarize(app.Status.Conditions))
+//	_, summaryChanged, err := conditions.Set(&app.Status.Conditions, conditions.Summarize(app.Status.Conditions, conditions.Summary{}))
 //
 // [Set] stores a condition and reports whether the list changed. [Get] and [IsTrue] read a condition, [Remove] removes one,
-// and [Summarize] computes Ready from the others, as a [Summary] does any condition. They work on []metav1.Condition. [NewEditor]
+// and [Summarize] computes one condition, such as Ready, from the others, as a [Summary] says. They work on []metav1.Condition. [NewEditor]
 // returns the same functions for another condition struct, which an [Adapter] describes, and [Deployment] those for the
 // struct of a Deployment. [List] gives generic code access to
 // the conditions of one object, whatever their Go type is. [Append] and [History] are for APIs whose list is a history, to

@@ -64,7 +64,7 @@ func ExampleSummarize() {
 		{Type: "Cache", Status: metav1.ConditionFalse, Reason: "PodsNotReady", Message: "2 of 3 pods ready", ObservedGeneration: 3},
 		{Type: "Degraded", Status: metav1.ConditionTrue, Reason: "SlowDisk", Message: "disk is slow", ObservedGeneration: 3},
 	}
-	ready := conditions.Summary{Negative: []string{"Degraded"}}.Of(list)
+	ready := conditions.Summarize(list, conditions.Summary{Negative: []string{"Degraded"}})
 	fmt.Println(ready.Type, ready.Status, ready.Reason, ready.ObservedGeneration)
 	fmt.Println(ready.Message)
 	// Output:
@@ -74,14 +74,14 @@ func ExampleSummarize() {
 
 func ExampleSummary_types() {
 	list := []metav1.Condition{{Type: "Database", Status: metav1.ConditionTrue, Reason: "Connected"}}
-	ready := conditions.Summary{Types: []string{"Database", "Cache"}}.Of(list)
+	ready := conditions.Summarize(list, conditions.Summary{Types: []string{"Database", "Cache"}})
 	fmt.Println(ready.Status, ready.Reason, ready.Message)
 	// Output: Unknown Missing no Cache condition yet
 }
 
 func ExampleSummary_success() {
 	list := []metav1.Condition{{Type: "User", Status: metav1.ConditionTrue, Reason: "Created"}}
-	ready := conditions.Summary{Reason: "ProvisionSucceeded", Message: "The user is there."}.Of(list)
+	ready := conditions.Summarize(list, conditions.Summary{Reason: "ProvisionSucceeded", Message: "The user is there."})
 	fmt.Println(ready.Reason, ready.Message)
 	// Output: ProvisionSucceeded The user is there.
 }
@@ -94,7 +94,7 @@ func ExampleStandard() {
 		panic(err)
 	}
 	_, _, _ = list.Set(metav1.Condition{Type: "Available", Status: metav1.ConditionTrue, Reason: "PodsReady"})
-	fmt.Println(len(status.Conditions), conditions.Summarize(list.All()).Status)
+	fmt.Println(len(status.Conditions), conditions.Summarize(list.All(), conditions.Summary{}).Status)
 	// Output: 1 True
 }
 
@@ -147,7 +147,7 @@ func ExampleNewEditor() {
 		fmt.Println(changed, err)
 	}
 	fmt.Println(checks[0].Check, checks[0].Since.UTC())
-	fmt.Println(editor.Summarize(checks).Status)
+	fmt.Println(editor.Summarize(checks, conditions.Summary{}).Status)
 	// Output:
 	// true <nil>
 	// false <nil>
@@ -167,7 +167,7 @@ func ExampleDeployment() {
 		fmt.Println(changed, err)
 	}
 	fmt.Println(status.Conditions[0].LastUpdateTime.UTC())
-	fmt.Println(editor.Summarize(status.Conditions).Status)
+	fmt.Println(editor.Summarize(status.Conditions, conditions.Summary{}).Status)
 	// Output:
 	// true <nil>
 	// false <nil>
@@ -196,7 +196,7 @@ func ExampleValidate() {
 
 func ExampleSummary_type() {
 	list := []metav1.Condition{{Type: "Database", Status: metav1.ConditionTrue, Reason: "Connected"}}
-	healthy := conditions.Summary{Type: "Healthy"}.Of(list)
+	healthy := conditions.Summarize(list, conditions.Summary{Type: "Healthy"})
 	fmt.Println(healthy.Type, healthy.Status)
 	// Output: Healthy True
 }
@@ -206,7 +206,7 @@ func ExampleSummary() {
 		{Type: "Database", Status: metav1.ConditionTrue, Reason: "Connected"},
 		{Type: "Degraded", Status: metav1.ConditionTrue, Reason: "SlowDisk"},
 	}
-	ready := conditions.Summary{Negative: []string{"Degraded"}}.Of(list)
+	ready := conditions.Summarize(list, conditions.Summary{Negative: []string{"Degraded"}})
 	fmt.Println(ready.Status, ready.Reason)
 	// Output: False SlowDisk
 }

@@ -33,15 +33,7 @@ const (
 	reasonNoConditions = "NoConditions" // the list has no condition to sum up
 )
 
-// Summarize returns one condition that sums up the others, as [Summary.Of] does. It has the type Ready, and covers all conditions of the list except
-// one of its own type, in the order of the list. Reconciling and Stalled are negative, as in kstatus. A True summary has the reason Succeeded
-// and an empty message. It stores nothing; pass the result to [Set].
-func Summarize(list []metav1.Condition) metav1.Condition { return Summary{}.Of(list) }
-
-// Summarize is like the function [Summarize], for a list of C.
-func (e Editor[C]) Summarize(list []C) metav1.Condition { return Summarize(e.read(list)) }
-
-// Summary says how conditions are summed up. The zero value is for [Summarize].
+// Summary says how [Summarize] sums up conditions. The zero value is for the condition Ready, over all conditions of the list.
 type Summary struct {
 	// Type is the type of the summary. The default is Ready. A condition of this type is never part of its own summary.
 	Type string
@@ -55,7 +47,7 @@ type Summary struct {
 	Reason, Message string
 }
 
-// Of returns one condition that sums up the others. It stores nothing; pass the result to [Set].
+// Summarize sums up the conditions of a list in one condition. It stores nothing; pass the result to [Set].
 //
 // A condition with positive polarity is good if True. One with negative polarity, such as Stalled, is good if False or
 // absent. The summary is
@@ -71,7 +63,7 @@ type Summary struct {
 //
 // ObservedGeneration is the lowest of the summarized conditions, because the summary is only as recent as the oldest of
 // them. Conditions without an observed generation do not count. LastTransitionTime is zero; [Set] fills it in.
-func (s Summary) Of(list []metav1.Condition) metav1.Condition {
+func Summarize(list []metav1.Condition, s Summary) metav1.Condition {
 	s.Type = cmp.Or(s.Type, Ready)
 	sum := metav1.Condition{Type: s.Type, Status: metav1.ConditionTrue, Reason: cmp.Or(s.Reason, ReasonSucceeded), Message: s.Message}
 	var bad, unknown []metav1.Condition
@@ -110,6 +102,9 @@ func (s Summary) Of(list []metav1.Condition) metav1.Condition {
 	sum.Message = truncate(sum.Message)
 	return sum
 }
+
+// Summarize is like the function [Summarize], for a list of C.
+func (e Editor[C]) Summarize(list []C, s Summary) metav1.Condition { return Summarize(e.read(list), s) }
 
 // types returns the types to sum up, each once: Types, or else the types of the list; then those in Negative.
 func (s Summary) types(list []metav1.Condition) []string {

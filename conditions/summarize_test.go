@@ -152,15 +152,15 @@ func TestSummarize(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := tc.summary.Of(tc.list)
+			got := conditions.Summarize(tc.list, tc.summary)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("\n%s\nOf(...): -want, +got:\n%s", tc.reason, diff)
+				t.Errorf("\n%s\nSummarize(...): -want, +got:\n%s", tc.reason, diff)
 			}
 			stored := append(list(nil), tc.list...)
 			if _, _, err := conditions.Set(&stored, got); err != nil {
 				t.Errorf("\n%s\nthe summary cannot be stored: %v", tc.reason, err)
 			}
-			if diff := cmp.Diff(got, tc.summary.Of(stored)); diff != "" {
+			if diff := cmp.Diff(got, conditions.Summarize(stored, tc.summary)); diff != "" {
 				t.Errorf("\n%s\na stored summary changes the next one: -first, +second:\n%s", tc.reason, diff)
 			}
 		})

@@ -64,7 +64,7 @@ func (s *subject) dropEachField(t *testing.T, n *counts) {
 			last = nil
 			continue
 		}
-		s.droppable.add(s.sortOf(t, full, at))
+		s.droppable.add(s.shapeOf(t, full, at))
 		s.compareWithNew(t, want, at.String(), n)
 	}
 	if s.restoreIsRefused(t, last, n) {
@@ -76,13 +76,13 @@ func (s *subject) dropEachField(t *testing.T, n *counts) {
 	s.expect(t, s.want, apply.Unchanged, 0, "after the last field came back")
 }
 
-// dropAllFields drops all fields whose sort a check of the typed form could drop, or as many of them as the API server allows together.
+// dropAllFields drops all fields whose shape a check of the typed form could drop, or as many of them as the API server allows together.
 func (s *subject) dropAllFields(t *testing.T, n *counts) {
 	t.Helper()
 	full := s.sent(t)
 	var droppable []path
 	for _, at := range fieldsOf(full) {
-		if v, _ := at.in(full); isLeaf(v) && at.field() != "replicas" && s.droppable.has(s.sortOf(t, full, at)) {
+		if v, _ := at.in(full); isLeaf(v) && at.field() != "replicas" && s.droppable.has(s.shapeOf(t, full, at)) {
 			droppable = append(droppable, at)
 		}
 	}

@@ -47,7 +47,7 @@ type corpusEnv struct {
 	kinds        *owned.Kinds
 	namespaces   map[string]string        // the namespace of each form
 	owners       map[string]client.Object // the owner in each namespace
-	droppable    sorts                    // what the checks of typed subjects could drop
+	droppable    shapes                   // what the checks of typed subjects could drop
 	newNamespace func(*testing.T) string  // creates one more
 }
 

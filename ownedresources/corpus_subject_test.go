@@ -40,7 +40,7 @@ type subject struct {
 	owner     client.Object
 
 	elsewhere map[string]bool // fields that another manifest has too, and that are changed and dropped alone there; by path
-	droppable *sorts          // what can be dropped, as the checks of typed subjects find out
+	droppable *shapes         // what can be dropped, as the checks of typed subjects find out
 }
 
 func (s *subject) String() string { return s.manifest.name + "/" + s.form }

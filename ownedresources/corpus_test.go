@@ -24,9 +24,9 @@ import (
 //   - Fields and list items of others cause no write, and survive ours.
 //   - What the plan of a new version of the operator says of a change of one field is what then happens.
 //
-// Every field of every manifest is changed and dropped together with the others of the manifest. It is also changed and dropped alone, if no
-// other manifest of its kind has the field with a value of this sort. Each manifest has a subtest in each group:
-// -run 'TestCorpus//deployment-web' checks one.
+// Every field of every manifest is changed and dropped together with the others of the manifest. A field is also changed and dropped alone: beside
+// the controllers in the shortest manifest of each kind, and without them in the first other manifest of the kind that has the field in this
+// shape. Each manifest has a subtest in each group: -run 'TestCorpus//deployment-web' checks one.
 func TestCorpus(t *testing.T) {
 	c := newCorpusEnv(t)
 	files := slices.DeleteFunc(c.manifests(t), func(m manifest) bool { return !isForVersion(m) })

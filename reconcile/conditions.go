@@ -140,7 +140,7 @@ func readyCondition(outcomes []outcome, worst state, deleting bool) metav1.Condi
 			parts = append(parts, o.condition())
 		}
 	}
-	return conditions.Summarize(parts)
+	return conditions.Summarize(parts, conditions.Summary{})
 }
 
 // storeConditions sets conditions in a list. A condition whose reason is not valid is stored with the reason Failed, and its

@@ -30,9 +30,9 @@ const (
 )
 
 // Resource is one thing outside of the cluster for each object of a kind: how its API is called, and what is desired. T is the kind, and S is
-// the state of the thing. The first eight fields are required. The others are in groups, and each group begins with what its zero values mean. All
-// functions are called in a pass of [reconcile.Reconciler], and may
-// return its errors, such as [reconcile.Wait] and [reconcile.Stalled]. c reads the kinds that the steps watch or reference.
+// the state of the thing. The first eight fields are required. The others are in groups, and each group begins with what its zero values
+// mean. All functions are called in a pass of [reconcile.Reconciler], and may return its errors, such as [reconcile.Wait] and
+// [reconcile.Stalled]. c reads the kinds that the steps watch or reference.
 //
 // A function that panics is an error of its object, with the reason Panicked. A creation that panics is taken to have had an effect.
 //
@@ -55,8 +55,8 @@ type Resource[T client.Object, S any] struct {
 	// step never writes the spec: it is its author's, and a tool that applies it from a repository would take the value away again.
 	Desired func(ctx context.Context, c client.Client, obj T) (S, error)
 
-	// Differs reports whether the observed state has to be updated. With Keys, the key of the reference says which of the things it is. It ignores what is unset in desired, since the API has chosen it: what it
-	// chose can be in the status (Observed). Leave out what can only be written, such as a password: see Version.
+	// Differs reports whether the observed state has to be updated. With Keys, the key of the reference says which of the things it is. It
+	// ignores what is unset in desired, since the API has chosen it: what it chose can be in the status (Observed). Leave out what can only be written, such as a password: see Version.
 	Differs func(ref Reference, observed, desired S) bool
 
 	// Create creates the thing, and returns its ID, if the API gives one. It returns [ErrExists] if the key is taken.

@@ -38,9 +38,10 @@ import (
 //   - Whenever the operator is quiet after an action, the objects and what is outside of the cluster are the same as
 //     without faults. UIDs, resource versions, times and generated names are not compared, even where they appear in
 //     other fields, or if their object is gone. See "With what a run is compared".
-//   - Without faults the work ends without an error: when the operator is quiet after the last action, the last pass
-//     over each object has not ended in an error or by Requeue, nor with a delay after a write that the API server
-//     refused. A terminal error is allowed.
+//   - Without faults each step of package reconcile has succeeded for each object when the operator is quiet for the last time before the
+//     object's deletion, or at the end, and the last pass of another reconciler has not ended in an error, by Requeue, or with a delay after a
+//     write that the API server refused. A terminal error is judged like any other. [Scenario.Unready] says what fails on purpose:
+//     https://github.com/opblocks/opblocks/blob/main/docs/testing.md#what-must-succeed-without-faults.
 //   - The operator becomes quiet, and then rests: one more pass of every object, which nothing has triggered, changes
 //     nothing. If it changes something, a watch may be missing, and the failure names the change that triggered no
 //     pass. If a fault happens in that pass, the operator has to become quiet again, and the check is repeated. After

@@ -18,8 +18,8 @@ import (
 
 // handled is a transport that calls a handler, without a network. It counts the requests that write.
 type handled struct {
-	http.Handler
-	writes int
+	handler http.Handler
+	writes  int
 }
 
 func (h *handled) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -27,7 +27,7 @@ func (h *handled) RoundTrip(r *http.Request) (*http.Response, error) {
 		h.writes++
 	}
 	answer := httptest.NewRecorder()
-	h.ServeHTTP(answer, r)
+	h.handler.ServeHTTP(answer, r)
 	return answer.Result(), nil
 }
 
@@ -49,7 +49,7 @@ func TestRegistration(t *testing.T) {
 				put := httptest.NewRequest(http.MethodPut, "/caches/default/cache-sample", strings.NewReader(`{"address":"`+tc.before+`"}`))
 				entries.ServeHTTP(httptest.NewRecorder(), put)
 			}
-			transport := &handled{Handler: entries}
+			transport := &handled{handler: entries}
 			client, err := registry.New("http://registry.example.com", transport)
 			require.NoError(t, err)
 			h := newHarness(t, identified())

@@ -34,7 +34,7 @@ func (a *account) Reconcile(ctx context.Context, c client.Client, u *userv1alpha
 		return provisionError(err)
 	}
 	if u.Spec.Password == nil {
-		return reconcile.Wait("SecretNotFound", 0, "spec.password is missing: name a Secret and its key")
+		return reconcile.Wait(reasonNoSecret, 0, "spec.password is missing: name a Secret and its key")
 	}
 	err := a.Step.Reconcile(ctx, c, u)
 	if !goesOn(err) {

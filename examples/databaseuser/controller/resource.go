@@ -52,7 +52,7 @@ func passwordVersion(ctx context.Context, c client.Client, u *userv1alpha1.Datab
 func readPassword(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser) (accounts.Password, string, error) {
 	value, version, err := reconcile.ReadSecret(ctx, c, u.Namespace, *u.Spec.Password)
 	if missing, ok := errors.AsType[*reconcile.SecretError](err); ok {
-		if reason, after := missing.Waiting(); reason == "SecretValueEmpty" {
+		if reason, after := missing.Waiting(); reason == reasonNoValue {
 			err = reconcile.Wait(reasonEmpty, after, "%s", missing.Error())
 		}
 	}

@@ -25,7 +25,9 @@ const (
 	reasonReleased    = "Released"
 	reasonEmpty       = "PasswordEmpty"
 	reasonAbandoned   = "Abandoned"
-	reasonLeft        = "AccountLeft" // the reason of an event, never of a condition
+	reasonNoSecret    = "SecretNotFound"   // as a SecretError of package reconcile has it
+	reasonNoValue     = "SecretValueEmpty" // the reason of a SecretError, never of a condition
+	reasonLeft        = "AccountLeft"      // the reason of an event, never of a condition
 )
 
 // provisionError returns err with the reason and the words of the API. It returns waits and nil unchanged.

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// share leaves out the fields that a subject before has too, so that each sort of field is changed and dropped alone once.
+// share leaves out the fields that a subject before has too, so that each shape of field is changed and dropped alone once.
 func share(t *testing.T, subjects []*subject) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -19,9 +19,9 @@ func share(t *testing.T, subjects []*subject) {
 		s.elsewhere = map[string]bool{}
 		full := s.sent(t)
 		for _, at := range fieldsOf(full) {
-			sort := s.sortOf(t, full, at)
-			s.elsewhere[at.String()] = seen[sort]
-			seen[sort] = true
+			shape := s.shapeOf(t, full, at)
+			s.elsewhere[at.String()] = seen[shape]
+			seen[shape] = true
 		}
 	}
 }
@@ -32,30 +32,30 @@ func (s *subject) alone(t *testing.T) []path {
 	return slices.DeleteFunc(fieldsOf(s.sent(t)), func(at path) bool { return s.elsewhere[at.String()] })
 }
 
-// sortOf returns what a field has in common with others: the kind of the object, the names of the fields on the path, whether an item is the
+// shapeOf returns what a field has in common with others: the kind of the object, the names of the fields on the path, whether an item is the
 // only one of its list, the first or a later one, and the type of the value, whether it is empty, and which one it is if the API has only a few.
-func (s *subject) sortOf(t *testing.T, object map[string]any, at path) string {
+func (s *subject) shapeOf(t *testing.T, object map[string]any, at path) string {
 	t.Helper()
-	var sort strings.Builder
-	fmt.Fprint(&sort, s.kind(t).GVK)
+	var shape strings.Builder
+	fmt.Fprint(&shape, s.kind(t).GVK)
 	for i, step := range at {
 		if _, item := step.(int); item {
 			list, _ := at[:i].in(object)
 			step = fmt.Sprintf("first %t, alone %t", step == 0, len(list.([]any)) == 1)
 		}
-		fmt.Fprintf(&sort, "/%s", step)
+		fmt.Fprintf(&shape, "/%s", step)
 	}
 	value, _ := at.in(object)
 	v := reflect.ValueOf(value)
-	fmt.Fprintf(&sort, " %T, empty %t", value, value == nil || v.IsZero() || isLeaf(value) && !v.Comparable())
+	fmt.Fprintf(&shape, " %T, empty %t", value, value == nil || v.IsZero() || isLeaf(value) && !v.Comparable())
 	if slices.ContainsFunc(alternatives, func(group []any) bool { return isLeaf(value) && v.Comparable() && slices.Contains(group, value) }) {
-		fmt.Fprintf(&sort, ", %v", value)
+		fmt.Fprintf(&shape, ", %v", value)
 	}
-	return sort.String()
+	return shape.String()
 }
 
-// sorts is a set of sorts of fields that several subtests use at a time.
-type sorts struct{ m sync.Map }
+// shapes is a set of shapes of fields that several subtests use at a time.
+type shapes struct{ m sync.Map }
 
-func (s *sorts) add(sort string)      { s.m.Store(sort, true) }
-func (s *sorts) has(sort string) bool { _, has := s.m.Load(sort); return has }
+func (s *shapes) add(shape string)      { s.m.Store(shape, true) }
+func (s *shapes) has(shape string) bool { _, has := s.m.Load(shape); return has }
