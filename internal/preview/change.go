@@ -5,6 +5,7 @@
 package preview
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -26,6 +27,16 @@ const (
 	Retain   Action = "retain"   // it is not desired any more and stays: its owner reference is taken off
 	Compare  Action = "compare"  // it is outside of the cluster: only the operator compares it, and changes it if it differs
 )
+
+// Check returns an error if a is not one of the actions. A step of a user's own may have misspelt it.
+func (a Action) Check() error {
+	switch a {
+	case None, Create, Apply, Recreate, Replace, Delete, Retain, Compare:
+		return nil
+	}
+	return fmt.Errorf("the action %q of a change is not known: use %s, %s, %s, %s, %s, %s, %s or %s",
+		string(a), None, Create, Apply, Recreate, Replace, Delete, Retain, Compare)
+}
 
 // Difference is one field that an apply would change.
 type Difference struct {

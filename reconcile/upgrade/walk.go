@@ -202,7 +202,13 @@ func call(ctx context.Context, p step.Planned, s step.PlannedStep, obj client.Ob
 			err = errors.New("it panicked; the log has the stack")
 		}
 	}()
-	return s.Preview(ctx, p.Client, obj)
+	changes, err = s.Preview(ctx, p.Client, obj)
+	for i := range changes {
+		if c := &changes[i]; c.Err == nil && c.Waits == "" {
+			c.Err = c.Action.Check()
+		}
+	}
+	return changes, err
 }
 
 // countAnswers counts the objects in a row for which the API server gave no answer. What would be done for such an object is not known.
