@@ -1,5 +1,3 @@
-//go:build !race
-
 package ownedresources
 
 import (
