@@ -59,7 +59,7 @@ func newConvergence(b *testing.B, size int, variant string) *convergence {
 	b.Helper()
 	b.StopTimer()
 	// Not shared: the objects of other benchmarks would slow it down.
-	cp := controlplane.New(b, controlplane.WithAPIServerArgs(fmt.Sprintf("--profiling=%t", profileVariable != "")))
+	cp := controlplane.New(b, controlplane.Options{APIServerArgs: []string{fmt.Sprintf("--profiling=%t", profileVariable != "")}})
 	must(b, cp.InstallCRDs(b.Context(), "api"))
 	c := &convergence{variant: variant, size: size, plane: cp, namespace: controlplane.Namespace(b, cp)}
 	direct, err := client.New(cp.Config(), client.Options{Scheme: newScheme()})

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 }
 
 // controlPlane starts a control plane without controllers: only the measured code writes.
-var controlPlane = controlplane.Shared()
+var controlPlane = controlplane.Shared(controlplane.Options{})
 
 // sizes returns the numbers of objects to measure with: at least this many, unless BENCH_SIZES has others.
 func sizes(b *testing.B, least int) (all []int) {

@@ -46,7 +46,7 @@ func BenchmarkScaleControlPlane(b *testing.B) {
 }
 
 func measureControlPlane(b *testing.B, size, workers int) {
-	cp := controlplane.New(b)
+	cp := controlplane.New(b, controlplane.Options{})
 	must(b, cp.InstallCRDs(b.Context(), "api"))
 	namespace := controlplane.Namespace(b, cp)
 	scheme := k8sruntime.NewScheme()

@@ -15,7 +15,7 @@ import (
 // BenchmarkCreateService measures how long kube-apiserver takes to create a Service with and without an address of its own,
 // while a namespace has few and many Services with one.
 func BenchmarkCreateService(b *testing.B) {
-	cp := controlplane.New(b)
+	cp := controlplane.New(b, controlplane.Options{})
 	namespace := controlplane.Namespace(b, cp)
 	direct, err := client.New(cp.Config(), client.Options{Scheme: newScheme()})
 	must(b, err)

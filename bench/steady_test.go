@@ -17,7 +17,7 @@ const sendingSites = 100
 func BenchmarkSteadyState(b *testing.B) {
 	for _, size := range sizes(b, 0) {
 		b.Run(fmt.Sprintf("objects=%d", size), func(b *testing.B) {
-			f := newSites(b, controlplane.New(b), size)
+			f := newSites(b, controlplane.New(b, controlplane.Options{}), size)
 			f.converge(b)
 			quiet := slices.DeleteFunc(slices.Clone(allVariants), sendsInEveryPass)
 			f.settleSending(b, f.names[:min(size, sendingSites)], wholeSpec, serverSideApply)

@@ -102,7 +102,7 @@ func nextEvent(recorder *events.FakeRecorder) string {
 }
 
 // controlPlane runs an API server. No controllers run beside it.
-var controlPlane = controlplane.Shared()
+var controlPlane = controlplane.Shared(controlplane.Options{})
 
 // server is a client of a real API server that counts its requests, and a namespace there.
 type server struct {

@@ -69,6 +69,7 @@ func TestExpandVolumesSurvivesEveryFault(t *testing.T) {
 		External: func() reconciletest.External { return seenUIDs{} },
 		Always:   expanded,
 		// A claim does not grow if its owner is deleted before; see expanded.
-		Ignore: reconciletest.IgnoreFields("PersistentVolumeClaim", "spec.resources", "status.capacity"),
-	}), reconciletest.SkipFaults("not found at")) // somebody who deletes a StatefulSet deletes its pods
+		Ignore:  reconciletest.IgnoreFields("PersistentVolumeClaim", "spec.resources", "status.capacity"),
+		Options: reconciletest.Options{SkipFaults: []reconciletest.FaultKind{reconciletest.Faults.NotFound}}, // somebody who deletes a StatefulSet deletes its pods
+	}))
 }

@@ -62,7 +62,8 @@ func TestReclaimSurvivesEveryFault(t *testing.T) {
 					}
 					return nil
 				},
-			}), reconciletest.SkipFaults("conflict at")) // nobody knows that the annotation of the other writer is not ours
+				Options: reconciletest.Options{SkipFaults: []reconciletest.FaultKind{reconciletest.Faults.Conflict}}, // nobody knows that the annotation of the other writer is not ours
+			}))
 		})
 	}
 }

@@ -24,8 +24,8 @@ import (
 // The control planes of the tests. Only the tests write to the objects of controlPlane. On cluster the controllers of
 // Kubernetes run.
 var (
-	controlPlane = controlplane.Shared(controlplane.WithCRDs("testdata/shops.yaml"))
-	cluster      = controlplane.Shared(controlplane.WithControllers(), controlplane.WithCRDs("testdata/shops.yaml", "testdata/gadgets.yaml", "testdata/widgets.yaml"))
+	controlPlane = controlplane.Shared(controlplane.Options{CRDs: []string{"testdata/shops.yaml"}})
+	cluster      = controlplane.Shared(controlplane.Options{Controllers: true, CRDs: []string{"testdata/shops.yaml", "testdata/gadgets.yaml", "testdata/widgets.yaml"}})
 )
 
 // sharedClient returns the same client to all tests, so that kinds are discovered once.

@@ -113,7 +113,7 @@ func condition(status metav1.ConditionStatus, reason, message string) func(*core
 }
 
 // controlPlane runs an API server. No controllers run beside it, so only the test writes.
-var controlPlane = controlplane.Shared()
+var controlPlane = controlplane.Shared(controlplane.Options{})
 
 const eventually = controlplane.Patience
 

@@ -145,7 +145,7 @@ func newShardedOperator(t *testing.T) *shardedOperator {
 	policy := filepath.Join(folder, "policy.json")
 	require.NoError(t, os.WriteFile(policy, []byte(auditPolicy), 0o600))
 	s := &shardedOperator{audit: filepath.Join(folder, "audit.log"), uids: map[string]types.UID{}, wanted: map[string]int{}}
-	s.cp = controlplane.New(t, controlplane.WithAPIServerArgs("--audit-policy-file="+policy, "--audit-log-path="+s.audit))
+	s.cp = controlplane.New(t, controlplane.Options{APIServerArgs: []string{"--audit-policy-file="+policy, "--audit-log-path="+s.audit}})
 	s.namespace = controlplane.Namespace(t, s.cp)
 	var err error
 	s.client, err = client.New(s.cp.Config(), client.Options{})

@@ -29,7 +29,7 @@ import (
 )
 
 // controlPlane runs no controllers: only the test reconciles a PodDisruptionBudget.
-var controlPlane = controlplane.Shared()
+var controlPlane = controlplane.Shared(controlplane.Options{})
 
 // The types that the tests inside the package use too.
 type (

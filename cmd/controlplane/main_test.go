@@ -100,23 +100,21 @@ func TestWrongArguments(t *testing.T) {
 
 func TestStartFlags(t *testing.T) {
 	tests := map[string]struct {
-		reason  string
-		args    []string
-		nodes   *int
-		options int // how many options there are beside the CRDs and the version
+		reason string
+		args   []string
+		want   controlplane.Options
 	}{
-		"Default":          {"only etcd and kube-apiserver run", nil, nil, 0},
-		"Controllers":      {"the package has the number of nodes", []string{"-controllers"}, nil, 1},
-		"Nodes":            {"the controllers run too", []string{"-nodes=5"}, new(5), 1},
-		"NoNodes":          {"the controllers run without nodes", []string{"-nodes=0"}, new(0), 1},
-		"ControllersAlone": {"0 is a number like another", []string{"-controllers", "-nodes=0"}, new(0), 2},
+		"Default":          {"only etcd and kube-apiserver run", nil, controlplane.Options{}},
+		"Controllers":      {"the package has the number of nodes", []string{"-controllers"}, controlplane.Options{Controllers: true}},
+		"Nodes":            {"the controllers run too", []string{"-nodes=5"}, controlplane.Options{Nodes: new(5)}},
+		"NoNodes":          {"the controllers run without nodes", []string{"-nodes=0"}, controlplane.Options{Nodes: new(0)}},
+		"ControllersAlone": {"0 is a number like another", []string{"-controllers", "-nodes=0"}, controlplane.Options{Controllers: true, Nodes: new(0)}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			set, s := startFlags()
 			require.NoError(t, parse(set, tc.args))
-			assert.Equal(t, tc.nodes, s.nodes, tc.reason)
-			assert.Len(t, s.options(), 2+tc.options, tc.reason)
+			assert.Equal(t, tc.want, s.options, tc.reason)
 		})
 	}
 }

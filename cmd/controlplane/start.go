@@ -19,42 +19,29 @@ import (
 
 // settings are the values of the flags.
 type settings struct {
-	controllers, detach bool
-	nodes               *int // nil: the default of -controllers
-	version             string
-	crds                []string
+	options controlplane.Options
+	detach  bool
 }
 
 func startFlags() (*flag.FlagSet, *settings) {
 	s := &settings{}
 	set := newFlags()
-	set.BoolVar(&s.controllers, "controllers", false, "also run kube-controller-manager, kube-scheduler and three simulated nodes")
+	set.BoolVar(&s.options.Controllers, "controllers", false, "also run kube-controller-manager, kube-scheduler and three simulated nodes")
 	set.Func("nodes", "run the controllers and this `number` of simulated nodes; with 0 every pod stays Pending", func(text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
 			return errors.New("name a number of 0 or more")
 		}
-		s.nodes = &n
+		s.options.Nodes = &n
 		return nil
 	})
 	set.Func("crds", "install the CustomResourceDefinitions of this `path`, a file or a folder; may be repeated", func(path string) error {
-		s.crds = append(s.crds, path)
+		s.options.CRDs = append(s.options.CRDs, path)
 		return nil
 	})
-	set.StringVar(&s.version, "kubernetes", "", "run this `version` of Kubernetes, such as v1.34.4, instead of the pinned one")
+	set.StringVar(&s.options.Version, "kubernetes", "", "run this `version` of Kubernetes, such as v1.34.4, instead of the pinned one")
 	set.BoolVar(&s.detach, "detach", false, "keep it running in the background, until: kill $CONTROLPLANE_PID")
 	return set, s
-}
-
-func (s *settings) options() []controlplane.Option {
-	options := []controlplane.Option{controlplane.WithCRDs(s.crds...), controlplane.WithVersion(s.version)}
-	if s.controllers {
-		options = append(options, controlplane.WithControllers())
-	}
-	if s.nodes != nil {
-		options = append(options, controlplane.WithNodes(*s.nodes))
-	}
-	return options
 }
 
 // start starts a control plane, and runs a command or waits.
@@ -70,11 +57,11 @@ func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(command) > 0 && s.detach {
 		return usageError{errors.New("-detach and a command exclude each other: the control plane ends with the command")}
 	}
-	assets, err := controlplane.Build(ctx, s.options()...)
+	assets, err := controlplane.Build(ctx, s.options)
 	if err != nil {
 		return err
 	}
-	cp, err := controlplane.Start(ctx, s.options()...)
+	cp, err := controlplane.Start(ctx, s.options)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func build(ctx context.Context, args []string, stdout io.Writer) error {
 	if set.NArg() > 0 {
 		return usageError{fmt.Errorf("build takes no argument %q", set.Arg(0))}
 	}
-	assets, err := controlplane.Build(ctx, controlplane.WithControllers(), controlplane.WithVersion(*version))
+	assets, err := controlplane.Build(ctx, controlplane.Options{Controllers: true, Version: *version})
 	if err != nil {
 		return err
 	}

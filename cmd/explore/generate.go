@@ -87,8 +87,8 @@ func exploreStart%[1]s(p *reconciletest.Process) error {
 
 // exploreCode is for a main package: the end of its names, and the field CRDs.
 const exploreCode = `
-// explore%[1]s tries every fault at every point of a run. Run one test alone with -run, and add reconciletest.WithoutFaults() while you
-// write a scenario.
+// explore%[1]s tries every fault at every point of a run. Run one test alone with -run, and set Options.WithoutFaults while you write
+// a scenario.
 func explore%[1]s(t *testing.T, actions ...reconciletest.Action) {
 	t.Helper()
 	reconciletest.Explore(t, reconciletest.Scenario{

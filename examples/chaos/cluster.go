@@ -48,7 +48,7 @@ func start(ctx context.Context) (c *cluster, err error) {
 		}
 	}()
 	say("starting a control plane and a database")
-	if c.cp, err = controlplane.Start(ctx, controlplane.WithNodes(10)); err != nil {
+	if c.cp, err = controlplane.Start(ctx, controlplane.Options{Nodes: new(10)}); err != nil {
 		return c, err
 	}
 	if c.db, err = mariadb.Start(ctx); err != nil {

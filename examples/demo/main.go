@@ -63,7 +63,7 @@ func run(ctx context.Context, keep bool, names []string) (err error) {
 	began := time.Now()
 	t.title("A control plane")
 	t.say("This starts etcd, kube-apiserver, kube-controller-manager and kube-scheduler, and kwok, which simulates nodes: pods become Ready, but no container runs.")
-	if t.cp, err = controlplane.Start(ctx, controlplane.WithControllers()); err != nil {
+	if t.cp, err = controlplane.Start(ctx, controlplane.Options{Controllers: true}); err != nil {
 		return err
 	}
 	defer func() {

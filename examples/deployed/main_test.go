@@ -36,12 +36,13 @@ var start = sync.OnceValues(func() (cp *controlplane.ControlPlane, err error) {
 	if err := os.WriteFile(filepath.Join(scratch, "policy.yaml"), []byte(auditPolicy), 0o600); err != nil {
 		return nil, err
 	}
-	options := []controlplane.Option{controlplane.WithControllers(), controlplane.WithAPIServerArgs(
-		"--audit-policy-file="+filepath.Join(scratch, "policy.yaml"), "--audit-log-path="+auditLog())}
+	options := controlplane.Options{Controllers: true, APIServerArgs: []string{
+		"--audit-policy-file=" + filepath.Join(scratch, "policy.yaml"), "--audit-log-path=" + auditLog(),
+	}}
 	for _, e := range examples {
-		options = append(options, controlplane.WithCRDs(filepath.Join("..", e.name, "config", "crd", "bases")))
+		options.CRDs = append(options.CRDs, filepath.Join("..", e.name, "config", "crd", "bases"))
 	}
-	return controlplane.Start(context.Background(), options...)
+	return controlplane.Start(context.Background(), options)
 })
 
 func newNode(t *testing.T) *node {

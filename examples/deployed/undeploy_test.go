@@ -29,8 +29,8 @@ import (
 
 // TestUndeploy undeploys an operator whose objects have finalizers. The test does what the operator would do.
 func TestUndeploy(t *testing.T) {
-	cp := controlplane.New(t, controlplane.WithControllers()) // not shared with other tests: the CRDs are deleted
-	programs, err := controlplane.Build(t.Context())
+	cp := controlplane.New(t, controlplane.Options{Controllers: true}) // not shared with other tests: the CRDs are deleted
+	programs, err := controlplane.Build(t.Context(), controlplane.Options{})
 	require.NoError(t, err)
 	undeploy := func(ctx context.Context, wait, overlay string) (string, error) {
 		config := filepath.Join("..", "databaseuser", "config")

@@ -47,8 +47,8 @@ func startScenario(ctx context.Context, tracing *tracing) (s *scenario, err erro
 			err = errors.Join(err, s.stop())
 		}
 	}()
-	crds := controlplane.WithCRDs("../../examples/memcached/config/crd/bases", "../../examples/cache/config/crd/bases")
-	if s.cp, err = controlplane.Start(ctx, controlplane.WithControllers(), crds); err != nil {
+	options := controlplane.Options{Controllers: true, CRDs: []string{"../../examples/memcached/config/crd/bases", "../../examples/cache/config/crd/bases"}}
+	if s.cp, err = controlplane.Start(ctx, options); err != nil {
 		return s, err
 	}
 	if s.user, err = client.New(s.cp.Config(), client.Options{Scheme: scheme}); err != nil {

@@ -47,7 +47,7 @@ func archive(s *Shop) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-var planeOfBackups = controlplane.Shared(controlplane.WithControllers(), controlplane.WithCRDs("testdata/shops.yaml"))
+var planeOfBackups = controlplane.Shared(controlplane.Options{Controllers: true, CRDs: []string{"testdata/shops.yaml"}})
 
 // backup is a namespace whose objects are saved and restored.
 type backup struct {

@@ -122,7 +122,8 @@ func TestByHand(t *testing.T) {
 		Scheme: scheme, CRDs: []string{"testdata"},
 		Start:   func(p *reconciletest.Process) error { return (&byHand{p.Client()}).SetupWithManager(p.Manager()) },
 		Actions: actions(),
-	}, reconciletest.Limit(1))
+		Options: reconciletest.Options{Limit: 1},
+	})
 	if len(report.Failures) == 0 {
 		t.Fatal("the exploration finds nothing")
 	}

@@ -103,7 +103,8 @@ func TestDatabaseSurvivesEveryFault(t *testing.T) {
 			reconciletest.Delete(set),
 			reconciletest.Delete(shop()),
 		},
-	}, reconciletest.Limit(100))
+		Options: reconciletest.Options{Limit: 100},
+	})
 	reconciletest.AssertRole(t, "testdata/rbac/role.yaml", []*reconciletest.Report{report},
 		// A pod is deleted if the Shop is deleted while its StatefulSet is replaced.
 		"delete pods",

@@ -72,7 +72,7 @@ func FuzzConformance(f *testing.F) {
 	})
 }
 
-var realControlPlane = controlplane.Shared()
+var realControlPlane = controlplane.Shared(controlplane.Options{})
 
 // imitated is the minor version of Kubernetes that this server answers as. Other versions return other texts for some errors.
 const imitated = "v1.37."

@@ -35,7 +35,7 @@ import (
 )
 
 // controlPlane runs no controllers: the API server itself serves custom resources and removes them.
-var controlPlane = controlplane.Shared()
+var controlPlane = controlplane.Shared(controlplane.Options{})
 
 const (
 	eventually = controlplane.Patience

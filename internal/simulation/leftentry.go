@@ -21,7 +21,8 @@ func (e *explorer) noteLeftEntries() {
 		return
 	}
 	e.note(Failure{Kind: kinds.LeavesEntry, Cause: "an entry is left in an object of others", Err: fmt.Errorf("everything that the user has created is deleted, and the operator leaves this in objects that it has not created:\n  %s\n"+
-		"Remove it before the finalizer is removed. If it is meant to stay, leave it out of the comparison by Ignore, or say so: SkipFindings(%q)", strings.Join(left, "\n  "), kinds.LeavesEntry)})
+		"Remove it before the finalizer is removed. If it is meant to stay, leave it out of the comparison by Ignore, or add "+
+		"reconciletest.Findings.LeavesEntry to Options.SkipFindings", strings.Join(left, "\n  "))})
 }
 
 // leftEntries returns what the operator alone has added to objects that it has not created, and what is there in the end.

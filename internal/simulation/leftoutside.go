@@ -26,8 +26,8 @@ func (e *explorer) noteLeftOutside() {
 		return
 	}
 	e.note(Failure{Kind: kinds.LeavesOutside, Cause: "is left outside after the deletion", Err: fmt.Errorf("%s is deleted, and this is left outside after the deletion:\n  %s\n"+
-		"Remove it before the finalizer is removed. If it is meant to stay, leave it out of the State of the scenario's External, or say so: SkipFindings(%q)",
-		deleted, strings.Join(left, "\n  "), kinds.LeavesOutside)})
+		"Remove it before the finalizer is removed. If it is meant to stay, leave it out of the State of the scenario's External, or add "+
+		"reconciletest.Findings.LeavesOutside to Options.SkipFindings", deleted, strings.Join(left, "\n  "))})
 }
 
 // leftOutside returns what is outside of the cluster in the end and was not there at the beginning. It returns nothing if an object of

@@ -30,7 +30,7 @@ import (
 const crdFile = "testdata/api/overlay.test.opblocks.dev_sites.yaml"
 
 // No controllers run on it: only the tests write.
-var controlPlane = controlplane.Shared()
+var controlPlane = controlplane.Shared(controlplane.Options{})
 
 var installCRD sync.Once
 

@@ -21,7 +21,7 @@ import (
 )
 
 // No controllers run on it: only the test writes.
-var controlPlane = controlplane.Shared()
+var controlPlane = controlplane.Shared(controlplane.Options{})
 
 const fieldManager = client.FieldOwner("restarter.example.com")
 

@@ -210,25 +210,25 @@ func TestSurvivesEveryFault(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Log(tc.reason)
-			options := []reconciletest.Option{reconciletest.Depth(2), reconciletest.LimitPairs(20)}
-			switch name {
-			case "retained":
-				options = append(options, reconciletest.SkipFindings("leaves something outside"))
-			case "replaced": // whether ours was there before theirs is in the record
-				options = append(options, reconciletest.SkipFindings("does not survive"))
-			}
 			var edits []func(*external.Resource[*Account, entry])
 			if name == "several" {
 				edits = append(edits, several)
 			}
 			s := scenario(tc.identity, tc.existing, tc.others, tc.actions, edits...)
+			s.Options.Pairs = 20
+			switch name {
+			case "retained":
+				s.Options.SkipFindings = []reconciletest.FindingKind{reconciletest.Findings.LeavesOutside}
+			case "replaced": // whether ours was there before theirs is in the record
+				s.Options.SkipFindings = []reconciletest.FindingKind{reconciletest.Findings.DoesNotSurvive}
+			}
 			if name == "swapped" { // an old leader deletes what the other object has created under the key, and a poll repairs that
 				s.Horizon = 0
 			}
 			if name == "theirs" || name == "replaced" {
 				s.Unready = []reconciletest.Unready{{Object: alice, Reason: "AlreadyExists"}}
 			}
-			reconciletest.Explore(t, s, options...)
+			reconciletest.Explore(t, s)
 		})
 	}
 }

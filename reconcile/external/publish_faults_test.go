@@ -170,11 +170,10 @@ func TestSecretSurvivesEveryFault(t *testing.T) {
 				unstructured.RemoveNestedField(obj.Object, "data", "password")
 				unstructured.RemoveNestedField(obj.Object, "metadata", "annotations")
 			}
-			options := []reconciletest.Option{reconciletest.Depth(2), reconciletest.LimitPairs(20)}
-			if !tc.remembers {
-				options = nil
+			if tc.remembers {
+				s.Options.Pairs = 20
 			}
-			reports = append(reports, reconciletest.Explore(t, s, options...))
+			reports = append(reports, reconciletest.Explore(t, s))
 		})
 	}
 	reconciletest.AssertRole(t, "testdata/role.yaml", reports)

@@ -27,5 +27,6 @@ func TestTurnsSurviveEveryFault(t *testing.T) {
 		several(&r)
 		return newReconciler(p.Manager(), r).WithTurns(1, time.Hour).Complete()
 	}
-	reconciletest.Explore(t, s, reconciletest.Depth(2), reconciletest.LimitPairs(20))
+	s.Options.Pairs = 20
+	reconciletest.Explore(t, s)
 }

@@ -72,7 +72,7 @@ func TestActionNeedsWhatTheOperatorCreates(t *testing.T) {
 			return ctrl.Result{}, nil
 		}
 	}, reconciletest.Create(shop()), reconciletest.Delete(config("b")))
-	reconciletest.Explore(t, s, reconciletest.Depth(2))
+	reconciletest.Explore(t, with(s, reconciletest.Options{Pairs: 1000}))
 }
 
 // An object without a Go type is changed like any other.

@@ -26,7 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -242,7 +241,7 @@ func TestClientsetSurvives(t *testing.T) {
 	}))
 	require.Empty(t, report.Failures, report)
 	require.NoError(t, report.Unfinished)
-	for _, kind := range []kinds.Fault{kinds.CrashBefore, kinds.CrashAfter, kinds.Timeout, kinds.Conflict, kinds.TooManyRequests, kinds.InternalError, kinds.AlreadyExists, kinds.Stale} {
+	for _, kind := range []reconciletest.FaultKind{reconciletest.Faults.CrashBefore, reconciletest.Faults.CrashAfter, reconciletest.Faults.Timeout, reconciletest.Faults.Conflict, reconciletest.Faults.TooManyRequests, reconciletest.Faults.InternalError, reconciletest.Faults.AlreadyExists, reconciletest.Faults.Stale} {
 		assert.Positive(t, report.Survived[kind], kind)
 	}
 }
@@ -252,7 +251,7 @@ func TestClientsetMistakes(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		pass   func(ctx context.Context, c *kubernetes.Clientset, s *Shop) error
-		fault  kinds.Fault
+		fault  reconciletest.FaultKind
 		says   string
 	}{
 		"CreatesWithoutLooking": {
@@ -269,7 +268,7 @@ func TestClientsetMistakes(t *testing.T) {
 				return c.RESTClient().Patch(types.MergePatchType).AbsPath("/apis/example.com/v1/namespaces", s.Namespace, "shops", s.Name, "status").
 					Body([]byte(`{"status":{"phase":"Open"}}`)).Do(ctx).Error()
 			},
-			fault: kinds.CrashAfter, says: "crash after: create ConfigMap default/web-* #1",
+			fault: reconciletest.Faults.CrashAfter, says: "crash after: create ConfigMap default/web-* #1",
 		},
 		"TakesConflictForSuccess": {
 			reason: "the update is lost",
@@ -287,7 +286,7 @@ func TestClientsetMistakes(t *testing.T) {
 				}
 				return err
 			},
-			fault: kinds.TooManyRequests, says: "too many requests at: update ConfigMap default/web #1",
+			fault: reconciletest.Faults.TooManyRequests, says: "too many requests at: update ConfigMap default/web #1",
 		},
 	}
 	for name, tc := range tests {
@@ -300,9 +299,9 @@ func TestClientsetMistakes(t *testing.T) {
 	}
 }
 
-func hasFailed(report *reconciletest.Report, kind kinds.Fault) bool {
+func hasFailed(report *reconciletest.Report, kind reconciletest.FaultKind) bool {
 	return slices.ContainsFunc(report.Failures, func(f reconciletest.Failure) bool {
-		return len(f.Faults) > 0 && strings.HasPrefix(f.Faults[0].String(), string(kind)+":")
+		return len(f.Faults) > 0 && strings.HasPrefix(f.Faults[0].String(), kind.String()+":")
 	})
 }
 
@@ -339,7 +338,7 @@ func TestOwnInformers(t *testing.T) {
 	}, reconciletest.Create(shop()), reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }))
 	report := reconciletest.ExploreQuietly(t, s)
 	require.Empty(t, report.Failures, report)
-	assert.Positive(t, report.Survived[kinds.Stale])
+	assert.Positive(t, report.Survived[reconciletest.Faults.Stale])
 	for _, right := range report.Rights {
 		if right.Resource == "configmaps" && right.Verb == "watch" {
 			return

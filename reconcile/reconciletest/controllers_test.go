@@ -15,7 +15,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -103,7 +102,7 @@ func TestSteppingExternal(t *testing.T) {
 	report := reconciletest.ExploreQuietly(t, forgets)
 	require.NotEmpty(t, report.Failures)
 	assert.NotEmpty(t, report.Failures[0].Faults, "without faults the machine becomes ready")
-	assert.True(t, hasFault(report, kinds.ConnectionRefused))
+	assert.True(t, hasFault(report, reconciletest.Faults.ConnectionRefused))
 }
 
 // A panic of Step is an error of the scenario.

@@ -72,8 +72,7 @@ const moreTime = "set a longer one with go test -timeout, or explore a sample wi
 // endOf returns when no further run begins. If that is because of the exploration's deadline, it also returns the reason. A zero
 // deadline is none.
 func endOf(start time.Time, budget time.Duration, deadline time.Time) (end time.Time, reason error) {
-	const unlimited = 100 * 365 * 24 * time.Hour // beyond it the sum overflows
-	if budget < unlimited {
+	if budget > 0 {
 		end = start.Add(budget)
 	}
 	if deadline.IsZero() {
@@ -90,7 +89,7 @@ func endOf(start time.Time, budget time.Duration, deadline time.Time) (end time.
 // leaveOut notes why runs were left out. That is a failure only if not even the runs without faults were done, or if a run hangs: on a slow
 // machine a sound operator must not fail. reason is what endOf returned. unfinished names a run that the deadline has ended, and hung
 // says that a run hangs. half is true if the exploration had only half of the time until the test's deadline.
-func (r *Report) leaveOut(s *settings, reason error, unfinished string, hung, half bool) {
+func (r *Report) leaveOut(budget time.Duration, reason error, unfinished string, hung, half bool) {
 	switch {
 	case hung && r.Late > 0:
 		r.Unfinished = fmt.Errorf("not finished: %s left out, since a run hangs, and nothing but the end of the program can end it", text.Plural(r.Late, "run"))
@@ -102,7 +101,7 @@ func (r *Report) leaveOut(s *settings, reason error, unfinished string, hung, ha
 		r.late = fmt.Sprintf("%s left out: the deadline came: %s\n%s", text.Plural(r.Late, "run"), moreTime, unfinished)
 	case r.Late == 0:
 	case reason == nil:
-		r.budget = s.budget
+		r.budget = budget
 	default:
 		r.late = fmt.Sprintf("%s left out: %s", text.Plural(r.Late, "run"), reason)
 	}

@@ -19,9 +19,9 @@
 //
 //   - [Explore] tries every fault. Its comment says what goes wrong, what must hold, and how a run works.
 //   - [Action.Then], [Scenario.Finally], [Has] and [Ready] check what must be true without faults.
-//   - [Scenario.Unready] and [SkipFindings] say what fails on purpose.
+//   - [Scenario.Unready] and [Options.SkipFindings] say what fails on purpose.
 //   - [Scenario.Ignore] leaves out what differs by nature, by [IgnoreFields], [IgnoreGenerated] or [IgnoreKinds].
-//   - [Limit], [Budget], [SkipFaults] and [WithoutFaults] try fewer faults, [Depth] pairs of them, and [Replay] one again.
+//   - [Scenario.Options] choose the faults: a sample, pairs, none, or one again.
 //   - [External] and [Process.Effect] record what is outside of the cluster; package fakeapi has a fake API.
 //   - [SimulatedController] plays a controller of the cluster, and [Jobs] the one of Jobs.
 //   - [Run] is for ordinary tests in an [Env], and [RequestLog] counts requests.
@@ -33,7 +33,7 @@
 //   - Pass: one call of the operator's reconciler.
 //   - Process: one process of the operator, from its start to its death. See [Process].
 //   - Action: one thing that the user does. See [Action].
-//   - Fault: one thing that goes wrong at one point of a run. See [FaultKind].
+//   - Fault: one thing that goes wrong at one point of a run. See [Faults].
 //   - Write: a request to the API server that may change something.
 //   - External: what the operator changes outside of the cluster, such as a database. See [External].
 //   - Effect: a call that changes something there. Query: a call that only reads there. See [Process.Effect].

@@ -127,7 +127,7 @@ func ExampleScenario() {
 	t := new(testing.T)
 	scenario := migrates(reconciletest.SimulatedController{For: &batchv1.Job{}, Step: completeJobs})
 	scenario.Always, scenario.Finally = oneJob, migrated
-	for _, f := range reconciletest.ExploreQuietly(t, scenario, reconciletest.Limit(20)).Failures {
+	for _, f := range reconciletest.ExploreQuietly(t, with(scenario, reconciletest.Options{Limit: 20})).Failures {
 		fmt.Println(f.Err)
 	}
 	// Output:
@@ -216,14 +216,14 @@ func ExampleIgnoreFields() {
 		}
 	}, reconciletest.Create(shop()))
 	scenario.Ignore = reconciletest.IgnoreFields("Shop", "status.account")
-	fmt.Println(len(reconciletest.ExploreQuietly(t, scenario, reconciletest.Limit(10)).Failures), "failures")
+	fmt.Println(len(reconciletest.ExploreQuietly(t, with(scenario, reconciletest.Options{Limit: 10})).Failures), "failures")
 	// Output: 0 failures
 }
 
 // A sample of the faults, with the same number of faults of each kind.
 func ExampleLimit() {
 	t := new(testing.T)
-	report := reconciletest.ExploreQuietly(t, migrates(), reconciletest.Limit(20), reconciletest.Seed(3))
+	report := reconciletest.ExploreQuietly(t, with(migrates(), reconciletest.Options{Limit: 20, Seed: 3}))
 	fmt.Println(report.Runs-1, "runs with a fault, seed", report.Seed)
 	fmt.Println("all:", report.Singles <= 20)
 	// Output:

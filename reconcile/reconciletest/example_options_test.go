@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -20,36 +19,38 @@ func ExampleExplore() {
 }
 
 // While a scenario is written, the runs without faults are enough. They also ask for rights that nothing needs.
-func ExampleWithoutFaults() {
+func ExampleOptions_withoutFaults() {
 	t := new(testing.T) // in a test it is the function's own
-	report := reconciletest.ExploreQuietly(t, migrates(), reconciletest.WithoutFaults())
+	report := reconciletest.ExploreQuietly(t, with(migrates(), reconciletest.Options{WithoutFaults: true}))
 	fmt.Println(len(report.Failures), "failures,", len(report.Survived), "faults")
 	// Output: 0 failures, 0 faults
 }
 
 // If all single faults are survived, pairs of faults are tried as well, here a sample.
-func ExampleDepth() {
+func ExampleOptions_pairs() {
 	t := new(testing.T) // in a test it is the function's own
-	report := reconciletest.ExploreQuietly(t, migrates(), reconciletest.Limit(5), reconciletest.Depth(2), reconciletest.LimitPairs(3),
-		reconciletest.Budget(time.Minute))
+	report := reconciletest.ExploreQuietly(t, with(migrates(), reconciletest.Options{Limit: 5, Pairs: 3, Budget: time.Minute}))
 	fmt.Println(report.Runs-1, "runs with faults,", len(report.Failures), "failures")
 	// Output: 8 runs with faults, 0 failures
 }
 
 // What is left out is in the report.
-func ExampleSkipFaults() {
+func ExampleOptions_skip() {
 	t := new(testing.T) // in a test it is the function's own
-	options := []reconciletest.Option{
-		reconciletest.SkipFaults(kinds.TimeTravel), reconciletest.SkipFindings(kinds.BreaksConvention), reconciletest.Limit(5),
+	scenario := migrates()
+	scenario.Options = reconciletest.Options{
+		SkipFaults:   []reconciletest.FaultKind{reconciletest.Faults.TimeTravel},
+		SkipFindings: []reconciletest.FindingKind{reconciletest.Findings.BreaksConvention},
+		Limit:        5,
 	}
-	fmt.Println(len(reconciletest.ExploreQuietly(t, migrates(), options...).Failures), "failures")
+	fmt.Println(len(reconciletest.ExploreQuietly(t, scenario).Failures), "failures")
 	// Output: 0 failures
 }
 
 // The line "replay it" of a report names the fault. Here it is survived.
-func ExampleReplay() {
+func ExampleOptions_replay() {
 	t := new(testing.T) // in a test it is the function's own
-	report := reconciletest.ExploreQuietly(t, migrates(), reconciletest.Replay("crash after: create Job default/web #1"))
+	report := reconciletest.ExploreQuietly(t, with(migrates(), reconciletest.Options{Replay: "crash after: create Job default/web #1"}))
 	fmt.Println(report.Runs, "runs,", len(report.Failures), "failures")
 	// Output: 2 runs, 0 failures
 }
@@ -77,15 +78,15 @@ func ExampleIgnoreAll() {
 		reconciletest.IgnoreKinds("Report.example.com"),
 		reconciletest.IgnoreGenerated("example.com/password-hash"),
 	)
-	fmt.Println(len(reconciletest.ExploreQuietly(t, scenario, reconciletest.Limit(5)).Failures), "failures")
+	fmt.Println(len(reconciletest.ExploreQuietly(t, with(scenario, reconciletest.Options{Limit: 5})).Failures), "failures")
 	// Output: 0 failures
 }
 
 // Each wait is compared with its own result, and not with other moments of the same waits.
-func ExampleEachAction() {
+func ExampleOptions_eachAction() {
 	t := new(testing.T) // in a test it is the function's own
 	scenario := migrates()
 	scenario.Actions = append(scenario.Actions, reconciletest.Wait(time.Minute))
-	fmt.Println(len(reconciletest.ExploreQuietly(t, scenario, reconciletest.EachAction(), reconciletest.Limit(5)).Failures), "failures")
+	fmt.Println(len(reconciletest.ExploreQuietly(t, with(scenario, reconciletest.Options{EachAction: true, Limit: 5})).Failures), "failures")
 	// Output: 0 failures
 }

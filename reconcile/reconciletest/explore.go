@@ -30,8 +30,7 @@ import (
 // happens in the middle of a pass. A write is stored and its answer is lost. Another writer writes or deletes the
 // object just before. The server refuses a request. The watch breaks, or the cache is behind for some passes. A new
 // process sees the past: its cache is older than the cache of the process before it. Another replica takes over in the
-// middle of a pass. The finalizer of another controller outlasts the finalizer of the operator. [FaultKind] lists all
-// faults.
+// middle of a pass. The finalizer of another controller outlasts the finalizer of the operator. [Faults] lists all.
 //
 // # What must hold
 //
@@ -78,7 +77,7 @@ import (
 //
 // After an action that is not the last one, a value may also be one that the operator reaches by itself without faults,
 // if the user waits after the action. While the user only waits, a value may also be one that a run without faults has
-// at another moment of the same waits, except at their end. The option [EachAction] changes both. Actions and waits of
+// at another moment of the same waits, except at their end. [Options.EachAction] changes both. Actions and waits of
 // all runs begin and end at the same virtual time, unless a fault takes longer.
 //
 // # How a run works
@@ -93,9 +92,9 @@ import (
 //
 // Reads by the manager's client, or by [Process.Client], come from a cache that shows the changes whose events have been
 // delivered. Reads of unstructured objects, and all reads by clients from [Process.Config], come from the API server.
-func Explore(t *testing.T, s Scenario, options ...Option) *Report {
+func Explore(t *testing.T, s Scenario) *Report {
 	t.Helper()
-	report := explore(t, s, newProgress(), deadlineOf(t), endRuns, options)
+	report := explore(t, s, newProgress(), deadlineOf(t), endRuns)
 	if len(report.Failures) > 0 || report.Unfinished != nil {
 		t.Error(report)
 		report.logPage(t)
@@ -107,47 +106,46 @@ func Explore(t *testing.T, s Scenario, options ...Option) *Report {
 
 // ExploreQuietly is [Explore], but neither fails the test nor prints anything: see [Report.Failures] and
 // [Report.Unfinished].
-func ExploreQuietly(t *testing.T, s Scenario, options ...Option) *Report {
+func ExploreQuietly(t *testing.T, s Scenario) *Report {
 	t.Helper()
-	return explore(t, s, nil, deadlineOf(t), endRuns, options)
+	return explore(t, s, nil, deadlineOf(t), endRuns)
 }
 
 // ending returns what ends the runs of an exploration before the deadline.
 type ending func(start, deadline time.Time) (runs run.Deadline, release func())
 
-func explore(t *testing.T, s Scenario, progress *simulation.Progress, deadline time.Time, ending ending, options []Option) *Report {
+func explore(t *testing.T, s Scenario, progress *simulation.Progress, deadline time.Time, ending ending) *Report {
 	t.Helper()
 	if !testing.Verbose() {
 		defer console.Quieten()()
 	}
-	settings := newSettings(options)
-	report := &Report{test: t.Name(), Skipped: settings.skip, Survived: map[FaultKind]int{}, faultless: settings.withoutFaults}
+	report := &Report{test: t.Name(), Skipped: s.Options.SkipFaults, Survived: map[FaultKind]int{}, faultless: s.Options.WithoutFaults}
 	start := time.Now()
-	if err := validate(&s, settings); err != nil {
+	if err := validate(&s); err != nil {
 		report.Failures = []Failure{{Err: err}}
 	} else {
 		simulated := s.simulated()
 		report.asks = simulated.Asks()
-		simulated.Strict, simulated.Silent = settings.strict, settings.silent
-		o := settings.simulated()
+		simulated.Strict, simulated.Silent = s.Options.EachAction, s.Options.silent()
+		o := s.Options.simulated()
 		o.Progress = progress
 		var reason error
-		share := shareOf(start, deadline, settings.hasBudget() || isAlone(t.Name()))
-		o.End, reason = endOf(start, settings.budget, share)
+		share := shareOf(start, deadline, s.Options.Budget > 0 || isAlone(t.Name()))
+		o.End, reason = endOf(start, s.Options.Budget, share)
 		var release func()
 		o.Deadline, release = ending(start, share)
 		defer release()
 		explored := simulation.Explore(t, simulated, o)
 		report.add(explored)
-		report.leaveOut(settings, reason, explored.Unfinished, explored.Hung, share.Before(deadline))
+		report.leaveOut(s.Options.Budget, reason, explored.Unfinished, explored.Hung, share.Before(deadline))
 	}
 	report.Elapsed = time.Since(start)
 	return report
 }
 
 // validate returns an error if the scenario cannot be explored.
-func validate(s *Scenario, settings *settings) error {
-	if err := settings.validate(); err != nil {
+func validate(s *Scenario) error {
+	if err := s.Options.validate(); err != nil {
 		return err
 	}
 	if err := s.validate(); err != nil {

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -42,9 +41,9 @@ func twoFaults() reconciletest.Scenario {
 // A run with the same fault has the same trace each time.
 func TestExploreIsDeterministic(t *testing.T) {
 	const faults = "leader change before: effect drop account web #1"
-	first := reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Replay(faults)).Replayed
+	first := reconciletest.ExploreQuietly(t, with(twoFaults(), reconciletest.Options{Replay: faults})).Replayed
 	for range 20 {
-		require.Equal(t, first, reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Replay(faults)).Replayed)
+		require.Equal(t, first, reconciletest.ExploreQuietly(t, with(twoFaults(), reconciletest.Options{Replay: faults})).Replayed)
 	}
 }
 
@@ -68,7 +67,7 @@ func TestExploreIgnoresTheOrderOfConditions(t *testing.T) {
 			return ctrl.Result{}, client.IgnoreNotFound(c.Status().Update(ctx, s))
 		}
 	}, reconciletest.Create(shop()))
-	assert.Empty(t, reconciletest.ExploreQuietly(t, s, reconciletest.Replay("conflict at: update Shop/status default/web #1")).Failures)
+	assert.Empty(t, reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{Replay: "conflict at: update Shop/status default/web #1"})).Failures)
 }
 
 func isAbsent(err error) bool { return client.IgnoreNotFound(err) == nil && err != nil }
@@ -96,7 +95,7 @@ func TestExploreCountsRightsOfReferences(t *testing.T) {
 			return ctrl.Result{}, client.IgnoreNotFound(open(ctx, c, s, "Open"))
 		}
 	}, painted("red", "blue")...)
-	report := reconciletest.Explore(t, s, reconciletest.SkipFaults(kinds.Faults()...))
+	report := reconciletest.Explore(t, with(s, reconciletest.Options{SkipFaults: reconciletest.AllFaults()}))
 	assert.Equal(t, 1, report.Runs)
 	assert.Contains(t, report.Rights, reconciletest.Right{Verb: "get", Resource: "configmaps", Namespace: "default", Name: "late"})
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/internal/simulation/run"
 )
 
@@ -50,7 +51,7 @@ func ExploreUntil(t *testing.T, s Scenario, deadline time.Time, stop, abandon <-
 	t.Helper()
 	return explore(t, s, nil, deadline, func(time.Time, time.Time) (run.Deadline, func()) {
 		return run.Deadline{Stop: stop, Abandon: abandon}, func() {}
-	}, nil)
+	})
 }
 
 // ExploreHung explores the scenario. A run that takes no step for a short time counts as hung.
@@ -58,7 +59,7 @@ func ExploreHung(t *testing.T, s Scenario, hung time.Duration) *Report {
 	t.Helper()
 	return explore(t, s, nil, time.Time{}, func(time.Time, time.Time) (run.Deadline, func()) {
 		return run.Deadline{Hung: hung}, func() {}
-	}, nil)
+	})
 }
 
 // ShareOf returns the deadline of an exploration, and Only the pattern that selects a test alone.
@@ -66,6 +67,22 @@ var (
 	ShareOf = shareOf
 	Only    = only
 )
+
+// AllFaults returns the kinds of faults in the order in which they are tried.
+func AllFaults() (all []FaultKind) {
+	for _, kind := range kinds.Faults() {
+		all = append(all, FaultKind{kind})
+	}
+	return all
+}
+
+// AllFindings returns the kinds of findings in the order in which reports have them.
+func AllFindings() (all []FindingKind) {
+	for _, kind := range kinds.Findings() {
+		all = append(all, FindingKind{kind})
+	}
+	return all
+}
 
 // EndRuns returns the channels that are closed before a deadline.
 var EndRuns = endRuns

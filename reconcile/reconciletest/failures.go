@@ -58,13 +58,13 @@ func (r *Report) findings() string {
 }
 
 // writeOthers lists the failures of a kind by their causes, and the faults that lead to each.
-func writeOthers(b *strings.Builder, kind FindingKind, failures []Failure) {
+func writeOthers(b *strings.Builder, kind kinds.Finding, failures []Failure) {
 	byCause := map[string][]*Failure{}
 	var causes []string // in their order
 	total := 0
 	for i := range failures {
 		f := &failures[i]
-		if f.Kind != kind {
+		if f.Kind.kind != kind {
 			continue
 		}
 		total++
@@ -146,7 +146,7 @@ func (f *Failure) faults() string {
 }
 
 // headlines are how reports begin, by the kind of the failure.
-var headlines = map[FindingKind]string{
+var headlines = map[kinds.Finding]string{
 	kinds.DoesNotSurvive:   "It does not survive",
 	kinds.DoesNotSucceed:   "It does not succeed after",
 	kinds.DoesNotRest:      "It does not come to rest after",
@@ -163,22 +163,22 @@ func (f *Failure) headline() string {
 	switch {
 	case len(f.Faults) == 0 && f.Trace == "":
 		return "The scenario could not be run."
-	case len(f.Faults) == 0 && f.Kind == kinds.BreaksConvention:
+	case len(f.Faults) == 0 && f.Kind.kind == kinds.BreaksConvention:
 		return "It breaks a convention without any fault."
-	case len(f.Faults) == 0 && f.Kind == kinds.LeavesOutside:
+	case len(f.Faults) == 0 && f.Kind.kind == kinds.LeavesOutside:
 		return "It leaves something outside of the cluster, without any fault."
-	case len(f.Faults) == 0 && f.Kind == kinds.LeavesEntry:
+	case len(f.Faults) == 0 && f.Kind.kind == kinds.LeavesEntry:
 		return "It leaves an entry in an object of somebody else, without any fault."
-	case len(f.Faults) == 0 && f.Kind == kinds.ChangesForeign:
+	case len(f.Faults) == 0 && f.Kind.kind == kinds.ChangesForeign:
 		return "It changes what is not its own, without any fault."
-	case len(f.Faults) == 0 && f.Kind == kinds.DoesNotSucceed:
+	case len(f.Faults) == 0 && f.Kind.kind == kinds.DoesNotSucceed:
 		return "It does not succeed without any fault."
 	case len(f.Faults) == 0:
 		return "It fails without any fault."
 	case len(f.Faults) == 1:
-		return fmt.Sprintf("%s one fault: %s.", headlines[f.Kind], f.Faults[0])
+		return fmt.Sprintf("%s one fault: %s.", headlines[f.Kind.kind], f.Faults[0])
 	}
-	return fmt.Sprintf("%s %d faults: %s.", headlines[f.Kind], len(f.Faults), formatFaults(f.Faults))
+	return fmt.Sprintf("%s %d faults: %s.", headlines[f.Kind.kind], len(f.Faults), formatFaults(f.Faults))
 }
 
 // hints returns lines about how to avoid the failure, as far as its faults show that.
@@ -201,6 +201,6 @@ func (f *Failure) hints() string {
 // showsThePast reports whether a process saw a cache that was older than the process.
 func (f *Failure) showsThePast() bool {
 	return slices.ContainsFunc(f.Faults, func(fault Fault) bool {
-		return fault.Kind == kinds.CrashUnseen || fault.Kind == kinds.CrashDowntimeUnseen || fault.Kind == kinds.TimeTravel
+		return fault.Kind.kind == kinds.CrashUnseen || fault.Kind.kind == kinds.CrashDowntimeUnseen || fault.Kind.kind == kinds.TimeTravel
 	})
 }

@@ -5,9 +5,69 @@ import (
 	"github.com/opblocks/opblocks/internal/simulation/plan"
 )
 
-// FaultKind is a kind of fault, such as "crash before". The table of the faults in docs/testing.md lists all:
+// FaultKind is a kind of fault. Its values are the fields of [Faults].
+type FaultKind struct{ kind kinds.Fault }
+
+// String returns the kind as reports print it, such as "crash before".
+func (k FaultKind) String() string { return string(k.kind) }
+
+// Faults has the kinds of faults. The table of the faults in docs/testing.md says what each is:
 // https://github.com/opblocks/opblocks/blob/main/docs/testing.md#the-faults.
-type FaultKind = kinds.Fault
+var Faults = struct {
+	CrashBefore         FaultKind // "crash before"
+	CrashAfter          FaultKind // "crash after"
+	CrashDowntime       FaultKind // "crash with downtime after"
+	CrashUnseen         FaultKind // "crash unseen after"
+	CrashDowntimeUnseen FaultKind // "crash with downtime unseen after"
+	ConcurrentAction    FaultKind // "concurrent action before"
+	Timeout             FaultKind // "timeout after"
+	TimeoutBefore       FaultKind // "timeout before"
+	Conflict            FaultKind // "conflict at"
+	TooManyRequests     FaultKind // "too many requests at"
+	InternalError       FaultKind // "internal error at"
+	ConnectionRefused   FaultKind // "connection refused at"
+	AlreadyExists       FaultKind // "already exists at"
+	NotFound            FaultKind // "not found at"
+	LeaderChange        FaultKind // "leader change before"
+	Stale               FaultKind // "stale after"
+	StaleLong           FaultKind // "stale for long after"
+	StaleObjects        FaultKind // "stale objects after"
+	StaleMetadata       FaultKind // "stale metadata after"
+	MissedEvent         FaultKind // "missed event of"
+	MissedDeletion      FaultKind // "missed deletion of"
+	TimeTravel          FaultKind // "time travel to before"
+	ForeignFinalizer    FaultKind // "foreign finalizer at"
+	Reversed            FaultKind // "reversed order of"
+	StaleAnswer         FaultKind // "stale answer to"
+	Outage              FaultKind // "outage from"
+}{
+	FaultKind{kinds.CrashBefore},
+	FaultKind{kinds.CrashAfter},
+	FaultKind{kinds.CrashDowntime},
+	FaultKind{kinds.CrashUnseen},
+	FaultKind{kinds.CrashDowntimeUnseen},
+	FaultKind{kinds.ConcurrentAction},
+	FaultKind{kinds.Timeout},
+	FaultKind{kinds.TimeoutBefore},
+	FaultKind{kinds.Conflict},
+	FaultKind{kinds.TooManyRequests},
+	FaultKind{kinds.InternalError},
+	FaultKind{kinds.ConnectionRefused},
+	FaultKind{kinds.AlreadyExists},
+	FaultKind{kinds.NotFound},
+	FaultKind{kinds.LeaderChange},
+	FaultKind{kinds.Stale},
+	FaultKind{kinds.StaleLong},
+	FaultKind{kinds.StaleObjects},
+	FaultKind{kinds.StaleMetadata},
+	FaultKind{kinds.MissedEvent},
+	FaultKind{kinds.MissedDeletion},
+	FaultKind{kinds.TimeTravel},
+	FaultKind{kinds.ForeignFinalizer},
+	FaultKind{kinds.Reversed},
+	FaultKind{kinds.StaleAnswer},
+	FaultKind{kinds.Outage},
+}
 
 // Fault is one thing that goes wrong at one point of a run.
 type Fault struct {
@@ -16,14 +76,17 @@ type Fault struct {
 	Nth  int       // its number among the requests or changes of that name; 1 is the first
 }
 
-// String returns the fault in the form that [Replay] accepts, such as "crash after: create Deployment default/web #1".
-func (f Fault) String() string { return plan.Fault(f).String() }
+// String returns the fault in the form that [Options.Replay] accepts, such as "crash after: create Deployment default/web #1".
+func (f Fault) String() string { return f.planned().String() }
+
+// planned returns the fault in the engine's type.
+func (f Fault) planned() plan.Fault { return plan.Fault{Kind: f.Kind.kind, At: f.At, Nth: f.Nth} }
 
 // faultsOf returns the engine's faults in this package's type.
 func faultsOf(faults []plan.Fault) []Fault {
 	var all []Fault
 	for _, f := range faults {
-		all = append(all, Fault(f))
+		all = append(all, Fault{Kind: FaultKind{f.Kind}, At: f.At, Nth: f.Nth})
 	}
 	return all
 }
@@ -31,7 +94,7 @@ func faultsOf(faults []plan.Fault) []Fault {
 func formatFaults(faults []Fault) string {
 	all := make([]plan.Fault, len(faults))
 	for i, f := range faults {
-		all[i] = plan.Fault(f)
+		all[i] = f.planned()
 	}
 	return plan.FormatFaults(all)
 }

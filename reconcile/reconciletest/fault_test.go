@@ -6,14 +6,18 @@ package reconciletest_test
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -23,7 +27,7 @@ func TestTimeTravelOfEachObject(t *testing.T) {
 		t.Run(other, func(t *testing.T) {
 			s := faultyEffects["EffectForADeletedObject"].scenario(false)
 			s.Objects = []client.Object{shop(func(s *Shop) { s.Name = other })}
-			assert.True(t, hasFault(reconciletest.ExploreQuietly(t, s), kinds.TimeTravel))
+			assert.True(t, hasFault(reconciletest.ExploreQuietly(t, s), reconciletest.Faults.TimeTravel))
 		})
 	}
 }
@@ -31,9 +35,9 @@ func TestTimeTravelOfEachObject(t *testing.T) {
 // StaleLong costs exactly one more pass than Stale.
 func TestStaleLongLastsTwoPasses(t *testing.T) {
 	// passes counts the passes in all runs. Some runs happen at the same time.
-	passes := map[kinds.Fault]*atomic.Int32{kinds.Stale: {}, kinds.StaleLong: {}}
-	count := func(fault kinds.Fault) string { return string(fault) + ": added ConfigMap default/web #1" }
-	for _, kind := range []kinds.Fault{kinds.Stale, kinds.StaleLong} {
+	passes := map[reconciletest.FaultKind]*atomic.Int32{reconciletest.Faults.Stale: {}, reconciletest.Faults.StaleLong: {}}
+	count := func(fault reconciletest.FaultKind) string { return fault.String() + ": added ConfigMap default/web #1" }
+	for _, kind := range []reconciletest.FaultKind{reconciletest.Faults.Stale, reconciletest.Faults.StaleLong} {
 		s := of(func(*reconciletest.Process) shopFunc {
 			return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
 				is := config(s.Name)
@@ -44,7 +48,36 @@ func TestStaleLongLastsTwoPasses(t *testing.T) {
 				return ctrl.Result{}, client.IgnoreAlreadyExists(c.Create(ctx, owned(c, s, s.Name, nil)))
 			}
 		}, reconciletest.Create(shop()))
-		assert.Empty(t, reconciletest.ExploreQuietly(t, s, reconciletest.Replay(count(kind))).Failures)
+		assert.Empty(t, reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{Replay: count(kind)})).Failures)
 	}
-	assert.Equal(t, passes[kinds.Stale].Load()+1, passes[kinds.StaleLong].Load())
+	assert.Equal(t, passes[reconciletest.Faults.Stale].Load()+1, passes[reconciletest.Faults.StaleLong].Load())
+}
+
+// TestKinds checks that Faults and Findings have each kind once, with the text that the comment beside it says.
+func TestKinds(t *testing.T) {
+	all := func(fields reflect.Value) (found []fmt.Stringer) {
+		for i := range fields.NumField() {
+			kind, isKind := fields.Field(i).Interface().(fmt.Stringer)
+			require.True(t, isKind)
+			found = append(found, kind)
+		}
+		return found
+	}
+	var faults, findings []fmt.Stringer
+	for _, kind := range reconciletest.AllFaults() {
+		faults = append(faults, kind)
+	}
+	for _, kind := range reconciletest.AllFindings() {
+		findings = append(findings, kind)
+	}
+	assert.ElementsMatch(t, faults, all(reflect.ValueOf(reconciletest.Faults)))
+	assert.ElementsMatch(t, findings, all(reflect.ValueOf(reconciletest.Findings)))
+
+	source, err := os.ReadFile("fault.go")
+	require.NoError(t, err)
+	said := regexp.MustCompile(`(?m)^\t(\w+)\s+FaultKind // "(.*)"$`).FindAllStringSubmatch(string(source), -1)
+	assert.Len(t, said, len(faults))
+	for _, line := range said {
+		assert.Equal(t, line[2], fmt.Sprint(reflect.ValueOf(reconciletest.Faults).FieldByName(line[1])))
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/fakeapi"
 )
@@ -29,8 +28,8 @@ var faultyCreations = map[string]faulty{
 				return err
 			}, dropListed, createAndDelete...)
 		},
-		fault: kinds.StaleAnswer,
-		kind:  kinds.CreatesDuplicate,
+		fault: reconciletest.Faults.StaleAnswer,
+		kind:  reconciletest.Findings.CreatesDuplicate,
 		says: []string{
 			"It creates a duplicate after one fault: stale answer to: query list sites #2.", "site web, for Shop default/web: created in pass 1 and in pass 2",
 			"the answer shows what was there before the last write",
@@ -52,7 +51,7 @@ var faultyCreations = map[string]faulty{
 				return err
 			}, dropListed, createAndDelete...)
 		},
-		fault: kinds.CrashAfter,
+		fault: reconciletest.Faults.CrashAfter,
 		says:  []string{"creates a duplicate: ", "crash after: effect create site web #1", "the same thing exists twice outside"},
 	},
 	"IDRecordedAfterTheCreation": {
@@ -65,8 +64,8 @@ var faultyCreations = map[string]faulty{
 				return dropRecorded(ctx, h, s)
 			}, createAndDelete...)
 		},
-		fault: kinds.CrashDowntime,
-		kind:  kinds.LeavesOutside,
+		fault: reconciletest.Faults.CrashDowntime,
+		kind:  reconciletest.Findings.LeavesOutside,
 		says: []string{
 			"It leaves something outside of the cluster after one fault: crash with downtime after: effect create site web #1",
 			"this is left outside, and its object is deleted:\n  site web, created in pass 1 for Shop default/web",
@@ -86,8 +85,8 @@ var faultyCreations = map[string]faulty{
 				return 0, ignore(err, http.StatusNotFound)
 			}, createAndDelete...)
 		},
-		fault: kinds.TooManyRequests,
-		kind:  kinds.LeavesOutside,
+		fault: reconciletest.Faults.TooManyRequests,
+		kind:  reconciletest.Findings.LeavesOutside,
 		says:  []string{"too many requests at: effect delete site web #1", "429 Too Many Requests", "this is left outside"},
 	},
 	"FinalizerRemovedInAnOutage": {
@@ -101,8 +100,8 @@ var faultyCreations = map[string]faulty{
 				return later, err
 			}, createAndDelete...)
 		},
-		fault: kinds.Outage,
-		kind:  kinds.LeavesOutside,
+		fault: reconciletest.Faults.Outage,
+		kind:  reconciletest.Findings.LeavesOutside,
 		says:  []string{"outage from: effect delete site web #1", "503 Service Unavailable", "site web, created in pass 1 for Shop default/web"},
 	},
 	"NothingIsCleanedUp": {
@@ -129,8 +128,8 @@ var faultyCreations = map[string]faulty{
 				return later, err
 			}, createAndDelete...)
 		},
-		fault: kinds.StaleAnswer,
-		kind:  kinds.LeavesOutside,
+		fault: reconciletest.Faults.StaleAnswer,
+		kind:  reconciletest.Findings.LeavesOutside,
 		says:  []string{"stale answer to: query get site web", "404 Not Found: site web", "this is left outside"},
 	},
 }

@@ -25,7 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
@@ -101,7 +100,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: kinds.Reversed,
+		fault: reconciletest.Faults.Reversed,
 		says:  []string{"reversed order of: requests sent at once #1", `status.phase: "OneIsFirst" without faults, "TwoIsFirst" here`},
 	},
 	"CreateWithoutAlreadyExists": {
@@ -123,7 +122,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: kinds.CrashAfter,
+		fault: reconciletest.Faults.CrashAfter,
 		says:  []string{"create ConfigMap default/web #1", `status.phase: "Created" without faults, nothing here`, "already exists"},
 	},
 	"StaleCacheCreatesTwice": {
@@ -147,7 +146,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: kinds.Stale,
+		fault: reconciletest.Faults.Stale,
 		says:  []string{"ConfigMap default/web-<2>: absent without faults, present here", "create ConfigMap default/web-*"},
 	},
 	"PruneAfterError": {
@@ -182,7 +181,7 @@ var faultyChildren = map[string]faulty{
 			s.Objects = []client.Object{source()}
 			return s
 		},
-		fault: kinds.InternalError,
+		fault: reconciletest.Faults.InternalError,
 		says:  []string{"get ConfigMap default/source", "it deletes ConfigMap default/till, which it never does without faults"},
 	},
 	"WrongOwnerCheck": {
@@ -240,7 +239,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: kinds.InternalError,
+		fault: reconciletest.Faults.InternalError,
 		says:  []string{"create ConfigMap default/web #1", "ConfigMap default/web: present without faults, absent here", "Cannot create the ConfigMap"},
 	},
 	"HashOfAMap": {
@@ -264,7 +263,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop(func(s *Shop) { s.Spec.Counters = strings.Split("abcdefghijklmnop", "") })))
 		},
-		kind:  kinds.DoesNotRest,
+		kind:  reconciletest.Findings.DoesNotRest,
 		says:  []string{"update ConfigMap default/web", "data.hash is another value in each pass: it may be random, or a hash of a Go map"},
 		never: []string{"a watch is missing"},
 	},
@@ -301,7 +300,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: kinds.CrashAfter,
+		fault: reconciletest.Faults.CrashAfter,
 		says:  []string{"create ConfigMap default/web-* #1", "absent without faults, present here", "not compared, since two runs without faults differ there (a random value, the order of a Go map, or a package variable): ConfigMap default/web-*"},
 	},
 	"NameFromTheClock": {
@@ -323,7 +322,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: kinds.CrashAfter,
+		fault: reconciletest.Faults.CrashAfter,
 		says:  []string{"create ConfigMap default/web-9", "absent without faults, present here"},
 	},
 	"AnyErrorOfGetTakenAsAbsence": {
@@ -348,7 +347,7 @@ var faultyChildren = map[string]faulty{
 			s.Objects = []client.Object{source()}
 			return s
 		},
-		fault: kinds.TooManyRequests,
+		fault: reconciletest.Faults.TooManyRequests,
 		says:  []string{"get ConfigMap default/source #1", `status.phase: "Open" without faults, "SourceMissing" here`},
 	},
 	"NotFoundOfAnUpdateTakenAsDone": {
@@ -371,7 +370,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), changeMotto)
 		},
-		fault: kinds.NotFound,
+		fault: reconciletest.Faults.NotFound,
 		says:  []string{"not found at: update ConfigMap default/web #1", "ConfigMap default/web: present without faults, absent here"},
 	},
 	"ConflictSwallowed": {
@@ -395,7 +394,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), changeMotto)
 		},
-		fault: kinds.Conflict,
+		fault: reconciletest.Faults.Conflict,
 		says:  []string{"a refused write is not sent again: pass ", "no error after update ConfigMap default/web (", "conflict at: update ConfigMap default/web #1"},
 		never: []string{"a watch is missing"},
 	},
@@ -416,7 +415,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }))
 		},
-		fault: kinds.Conflict,
+		fault: reconciletest.Faults.Conflict,
 		says:  []string{"conflict at: update ConfigMap default/web #1", "lost what another writer wrote just before: the label"},
 	},
 	"JobRunAgain": {
@@ -443,7 +442,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: kinds.CrashAfter,
+		fault: reconciletest.Faults.CrashAfter,
 		says:  []string{"update Shop/status default/web #1", "it runs Job default/web again 1 time, without faults 0 times"},
 	},
 	"SuspendedJobRunAgain": {
@@ -473,7 +472,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: kinds.CrashAfter,
+		fault: reconciletest.Faults.CrashAfter,
 		says:  []string{"update Shop/status default/web #1", "it runs Job default/web again 1 time, without faults 0 times"},
 	},
 	"UpdateWithoutAVersion": {
@@ -498,7 +497,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), changeMotto)
 		},
-		fault: kinds.Conflict,
+		fault: reconciletest.Faults.Conflict,
 		says:  []string{"conflict at: update ConfigMap default/web #1", "lost what another writer wrote just before: the annotation"},
 	},
 	"SecondChildGuardedByTheFirst": {
@@ -526,7 +525,7 @@ var faultyChildren = map[string]faulty{
 				}}
 			}, reconciletest.Create(shop()))
 		},
-		fault: kinds.InternalError,
+		fault: reconciletest.Faults.InternalError,
 		says:  []string{"create Service default/web #1", "Service default/web: present without faults, absent here"},
 	},
 	"NamelessChildReplaced": {
@@ -570,7 +569,7 @@ var faultyChildren = map[string]faulty{
 				}
 			}, reconciletest.Create(shop(func(s *Shop) { s.Spec.Motto = "open" })), changeMotto)
 		},
-		fault: kinds.CrashAfter,
+		fault: reconciletest.Faults.CrashAfter,
 		says:  []string{"update Shop/status default/web #1", "it deletes ConfigMap default/web-* of Shop web 1 time, without faults 0 times"},
 	},
 	"RestartNotRecorded": {
@@ -596,7 +595,7 @@ var faultyChildren = map[string]faulty{
 			s.Objects = []client.Object{deployment("web")}
 			return s
 		},
-		fault: kinds.CrashAfter,
+		fault: reconciletest.Faults.CrashAfter,
 		says:  []string{"patch Deployment default/web #1", "it changes the pod template of Deployment default/web 2 times, without faults 1 time"},
 	},
 }

@@ -14,7 +14,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -58,7 +57,7 @@ var faultyEffects = map[string]faulty{
 			s.External = newAccounts
 			return s
 		},
-		fault: kinds.CrashAfter,
+		fault: reconciletest.Faults.CrashAfter,
 		says:  []string{"effect create account web-1 #1", "effect create account web-2", `external: ["web-1"] without faults, ["web-1","web-2"] here`},
 	},
 	"EffectForADeletedObject": {
@@ -84,7 +83,7 @@ var faultyEffects = map[string]faulty{
 			s.External = newAccounts
 			return s
 		},
-		fault: kinds.TimeTravel,
+		fault: reconciletest.Faults.TimeTravel,
 		says:  []string{"time travel to before: modified Shop default/web #2", "effect keep account web", `external: null without faults, ["web"] here`},
 	},
 	"HTTPStatusIgnored": {
@@ -114,7 +113,7 @@ var faultyEffects = map[string]faulty{
 			s.External = func() reconciletest.External { return &shelf{items: map[string]bool{}} }
 			return s
 		},
-		fault: kinds.InternalError,
+		fault: reconciletest.Faults.InternalError,
 		says:  []string{"effect PUT /items/web #1", `external: {"/items/web":true} without faults, null here`},
 	},
 	"ErrorTakenAsAbsence": {
@@ -138,7 +137,7 @@ var faultyEffects = map[string]faulty{
 			s.External = newAccounts
 			return s
 		},
-		fault: kinds.ConnectionRefused,
+		fault: reconciletest.Faults.ConnectionRefused,
 		says:  []string{"query account web", `["web","web"] here`, "connection refused"},
 	},
 	"PasswordGeneratedTwice": {
@@ -198,7 +197,7 @@ var faultyEffects = map[string]faulty{
 			}
 			return s
 		},
-		fault: kinds.CrashAfter,
+		fault: reconciletest.Faults.CrashAfter,
 		says:  []string{"effect create user web", "the Secret's password is not the user's"},
 	},
 }

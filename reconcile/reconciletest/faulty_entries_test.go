@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -74,7 +73,7 @@ var faultyEntries = map[string]faulty{
 			shared.Data = map[string]string{"title": "all shops"}
 			return enters(sound, shared, func(is *corev1.ConfigMap, s *Shop) { is.Data[s.Name] = "open" }, func(is *corev1.ConfigMap, s *Shop) { delete(is.Data, s.Name) })
 		},
-		kind: kinds.LeavesEntry,
+		kind: reconciletest.Findings.LeavesEntry,
 		says: []string{"It leaves an entry in an object of somebody else, without any fault.", "ConfigMap default/all-shops: data.web\n", "Remove it before the finalizer is removed"},
 	},
 	"LeavesSubject": {
@@ -95,7 +94,7 @@ var faultyEntries = map[string]faulty{
 				}
 			}, func(is *rbacv1.RoleBinding, s *Shop) { is.Subjects = slices.DeleteFunc(is.Subjects, isShop(s)) })
 		},
-		kind: kinds.LeavesEntry,
+		kind: reconciletest.Findings.LeavesEntry,
 		says: []string{"RoleBinding default/readers: subjects"},
 	},
 	"LeavesFinalizer": {
@@ -104,7 +103,7 @@ var faultyEntries = map[string]faulty{
 			return enters(sound, config("all-shops"), func(is *corev1.ConfigMap, s *Shop) { controllerutil.AddFinalizer(is, "example.com/"+s.Name) },
 				func(is *corev1.ConfigMap, s *Shop) { controllerutil.RemoveFinalizer(is, "example.com/"+s.Name) })
 		},
-		kind: kinds.LeavesEntry,
+		kind: reconciletest.Findings.LeavesEntry,
 		says: []string{"ConfigMap default/all-shops: metadata.finalizers"},
 	},
 }

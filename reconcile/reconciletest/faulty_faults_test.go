@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -43,7 +42,7 @@ var faultyAnswers = map[string]faulty{
 			s.External = newAccounts
 			return s
 		},
-		fault: kinds.TimeoutBefore,
+		fault: reconciletest.Faults.TimeoutBefore,
 		says:  []string{"timeout before: effect drop account web #1", `external: null without faults, ["web"] here`},
 	},
 	"MemoryByNameAcrossARecreation": {
@@ -73,7 +72,7 @@ var faultyAnswers = map[string]faulty{
 				})
 			}, reconciletest.Create(shop()), reconciletest.Delete(shop()), reconciletest.Create(shop()))
 		},
-		fault: kinds.MissedDeletion,
+		fault: reconciletest.Faults.MissedDeletion,
 		says:  []string{"missed deletion of: deleted Shop default/web #1", "ConfigMap default/web: present without faults, absent here"},
 	},
 	"NothingRemovedOutside": {
@@ -141,7 +140,7 @@ func TestLatency(t *testing.T) {
 				}
 			}, reconciletest.Create(shop()))
 			s.External, s.Latency = func() reconciletest.External { return &meter{} }, test.latency
-			report := reconciletest.ExploreQuietly(t, s, reconciletest.WithoutFaults())
+			report := reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{WithoutFaults: true}))
 			if test.fails == "" {
 				assert.Empty(t, report.Failures, test.reason)
 			} else {

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -46,7 +45,7 @@ var faultyFinalizers = map[string]faulty{
 			s.External = newAccounts
 			return s
 		},
-		fault: kinds.CrashDowntime,
+		fault: reconciletest.Faults.CrashDowntime,
 		says:  []string{"crash with downtime after: effect keep account web #1", `external: null without faults, ["web"] here`},
 	},
 	"FinalizersOfOthersOverwritten": {
@@ -68,7 +67,7 @@ var faultyFinalizers = map[string]faulty{
 				}
 			}, createAndDelete...)
 		},
-		fault: kinds.Conflict,
+		fault: reconciletest.Faults.Conflict,
 		says:  []string{"conflict at: patch Shop default/web #1", "lost what another writer wrote just before: the finalizer"},
 	},
 	"CleanupNotIdempotent": {
@@ -98,7 +97,7 @@ var faultyFinalizers = map[string]faulty{
 			s.External = newAccounts
 			return s
 		},
-		fault: kinds.CrashAfter,
+		fault: reconciletest.Faults.CrashAfter,
 		says:  []string{"effect drop account web", "Shop default/web: absent without faults, present here", errNoAccount.Error()},
 	},
 	"CleanupTrustsTheCache": {
@@ -132,7 +131,7 @@ var faultyFinalizers = map[string]faulty{
 				}
 			}, createAndDelete...)
 		},
-		fault: kinds.CrashDowntimeUnseen,
+		fault: reconciletest.Faults.CrashDowntimeUnseen,
 		says:  []string{"crash with downtime unseen after: create ConfigMap kube-system/web #1", "ConfigMap kube-system/web: absent without faults, present here"},
 	},
 	"EdgeTriggeredDeletion": {
@@ -163,7 +162,7 @@ var faultyFinalizers = map[string]faulty{
 			s.External = newAccounts
 			return s
 		},
-		fault: kinds.CrashBefore,
+		fault: reconciletest.Faults.CrashBefore,
 		says:  []string{"effect drop account web", "external"},
 	},
 	"FinalizerAddedWhileDeleting": {
@@ -178,7 +177,7 @@ var faultyFinalizers = map[string]faulty{
 				}
 			}, createAndDelete...)
 		},
-		fault: kinds.ForeignFinalizer,
+		fault: reconciletest.Faults.ForeignFinalizer,
 		says:  []string{"foreign finalizer at: deletion of Shop default/web #1", "only the finalizer of another controller is left", "no longer has your finalizer needs nothing more"},
 	},
 	"EffectAfterTheCleanup": {
@@ -207,7 +206,7 @@ var faultyFinalizers = map[string]faulty{
 			s.External = newAccounts
 			return s
 		},
-		fault: kinds.ForeignFinalizer,
+		fault: reconciletest.Faults.ForeignFinalizer,
 		says:  []string{`external: null without faults, ["web"] here`},
 	},
 	"FinalizerRemovalErrorSwallowed": {
@@ -226,7 +225,7 @@ var faultyFinalizers = map[string]faulty{
 				}
 			}, createAndDelete...)
 		},
-		fault: kinds.InternalError,
+		fault: reconciletest.Faults.InternalError,
 		says:  []string{"update Shop default/web #2", "Shop default/web: absent without faults, present here"},
 	},
 }

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/fakeapi"
 )
@@ -29,7 +28,7 @@ var faultyForeign = map[string]faulty{
 				return h.Update(ctx, found)
 			}, dropOwn, createAndDelete...)
 		},
-		kind: kinds.ChangesForeign,
+		kind: reconciletest.Findings.ChangesForeign,
 		says: []string{"pass 1 for Shop default/web changes site web, which belongs to others\n", "That a thing has the right name does not prove whose it is"},
 	},
 	"DeletedByName": {
@@ -42,7 +41,7 @@ var faultyForeign = map[string]faulty{
 				return 0, ignore(h.Delete(ctx, s.Name), http.StatusNotFound)
 			}, createAndDelete...)
 		},
-		kind: kinds.ChangesForeign,
+		kind: reconciletest.Findings.ChangesForeign,
 		says: []string{"for Shop default/web deletes site web, which belongs to others\n"},
 	},
 	"ConflictTakenAsOwn": {
@@ -74,7 +73,7 @@ var faultyForeign = map[string]faulty{
 				return 0, ignore(h.Delete(ctx, s.Status.Account), http.StatusNotFound)
 			}, createAndDelete...)
 		},
-		kind: kinds.ChangesForeign,
+		kind: reconciletest.Findings.ChangesForeign,
 		says: []string{"409 Conflict: site web exists", "deletes site web, which belongs to others"},
 	},
 	"SuccessorDeleted": {
@@ -88,7 +87,7 @@ var faultyForeign = map[string]faulty{
 			s.External = func() reconciletest.External { return byName()() }
 			return s
 		},
-		fault: kinds.CrashDowntime,
+		fault: reconciletest.Faults.CrashDowntime,
 		says:  []string{"crash with downtime after: effect delete site shared #1", "after \"create Shop default/api\" the state is not the same as without faults:\n  external: [{"},
 	},
 	"NoteOfOthersOverwritten": {
@@ -108,7 +107,7 @@ var faultyForeign = map[string]faulty{
 				return firstOf(err, e.(*sites).Update(context.Background(), found))
 			}), reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "always open" }))
 		},
-		fault: kinds.StaleAnswer,
+		fault: reconciletest.Faults.StaleAnswer,
 		says:  []string{"stale answer to: query get site web", `external: [web].fields.Note: "important" without faults, "" here`},
 	},
 }

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -102,7 +101,7 @@ var faultyMemory = map[string]faulty{
 			s.Objects = []client.Object{source()}
 			return s
 		},
-		fault: kinds.InternalError,
+		fault: reconciletest.Faults.InternalError,
 		says:  []string{"at: get ConfigMap default/source #1", "pass over Shop default/web has not ended after 1h0m0s of virtual time"},
 	},
 	"PlaceNeverReturned": {
@@ -132,7 +131,7 @@ var faultyMemory = map[string]faulty{
 			s.Objects = []client.Object{source()}
 			return s
 		},
-		fault: kinds.ConnectionRefused,
+		fault: reconciletest.Faults.ConnectionRefused,
 		says:  []string{"connection refused at: ", "ConfigMap default/web: present without faults, absent here", "again after 10s"},
 	},
 	"EffectInAfterFunc": {
@@ -160,7 +159,7 @@ var faultyMemory = map[string]faulty{
 			s.External = newAccounts
 			return s
 		},
-		fault: kinds.CrashAfter,
+		fault: reconciletest.Faults.CrashAfter,
 		says:  []string{"crash after: update Shop/status default/web #1", `external: ["web"] without faults, null here`},
 	},
 	"GivesUpAfterSomeAttempts": {
@@ -183,7 +182,7 @@ var faultyMemory = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), changeMotto)
 		},
-		fault: kinds.StaleLong,
+		fault: reconciletest.Faults.StaleLong,
 		says:  []string{"stale for long after: ", `ConfigMap default/web: data.motto: "always open" without faults`},
 	},
 	"LockNeverReleased": {
@@ -221,7 +220,7 @@ var faultyMemory = map[string]faulty{
 				}
 			}, painted("open")...)
 		},
-		fault: kinds.CrashAfter,
+		fault: reconciletest.Faults.CrashAfter,
 		says:  []string{"crash after: update Shop", "metadata.annotations.example.com/locked-at: nothing without faults"},
 	},
 	"JobNamedAfterTheTime": {
@@ -245,7 +244,7 @@ var faultyMemory = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: kinds.CrashUnseen,
+		fault: reconciletest.Faults.CrashUnseen,
 		says:  []string{"create Job default/web-9"},
 	},
 }

@@ -7,7 +7,6 @@ package reconciletest_test
 import (
 	"testing"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -15,11 +14,11 @@ import (
 // leader, which creates again too.
 func TestFaultsOfAPIsAreNeeded(t *testing.T) {
 	for name, f := range merged(faultyCreations, faultyForeign, faultyOutages) {
-		if f.fault != kinds.StaleAnswer && f.fault != kinds.Outage {
+		if f.fault != reconciletest.Faults.StaleAnswer && f.fault != reconciletest.Faults.Outage {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			reconciletest.Explore(t, f.scenario(false), reconciletest.SkipFaults(f.fault, kinds.LeaderChange))
+			reconciletest.Explore(t, with(f.scenario(false), reconciletest.Options{SkipFaults: []reconciletest.FaultKind{f.fault, reconciletest.Faults.LeaderChange}}))
 		})
 	}
 }

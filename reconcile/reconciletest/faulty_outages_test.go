@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/fakeapi"
 )
@@ -28,7 +27,7 @@ var faultyOutages = map[string]faulty{
 				return err
 			}, dropOwn, createAndDelete...)
 		},
-		fault: kinds.Outage,
+		fault: reconciletest.Faults.Outage,
 		says:  []string{"outage from: query get site web", "503 Service Unavailable", "external is empty here"},
 	},
 	"GivesUpAfterThreeAttempts": {
@@ -45,7 +44,7 @@ var faultyOutages = map[string]faulty{
 				return err
 			}, dropOwn, createAndDelete...)
 		},
-		fault: kinds.Outage,
+		fault: reconciletest.Faults.Outage,
 		says:  []string{"outage from: ", "503 Service Unavailable\n", `"Failed" here`},
 	},
 	"WaitsForeverForTheDeletion": {
@@ -68,7 +67,7 @@ var faultyOutages = map[string]faulty{
 				return time.Hour, open(ctx, h.cluster, s, "Stuck")
 			}, createAndDelete...)
 		},
-		fault: kinds.StaleAnswer,
+		fault: reconciletest.Faults.StaleAnswer,
 		says:  []string{"stale answer to: query get site web", "Shop default/web: absent without faults, present here"},
 	},
 	"RenamedByDeletingFirst": {
@@ -91,7 +90,7 @@ var faultyOutages = map[string]faulty{
 				return h.cluster.Status().Update(ctx, s)
 			}, dropOwn, slices.Insert(painted("first", "second"), 1, reconciletest.Wait(time.Minute))...)
 		},
-		fault: kinds.TooManyRequests,
+		fault: reconciletest.Faults.TooManyRequests,
 		says:  []string{"too many requests at: effect create site second #1", `external: [second].fields.Note: "since first" without faults, "since second" here`},
 	},
 }

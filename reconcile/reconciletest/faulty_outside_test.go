@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -54,7 +53,7 @@ var faultyOutside = map[string]faulty{
 			s.External = func() reconciletest.External { return &bank{} }
 			return s
 		},
-		fault: kinds.Timeout,
+		fault: reconciletest.Faults.Timeout,
 		says:  []string{"effect charge web", `external: ["web"] without faults, ["web","web"] here`},
 	},
 	"CleanupErrorOnlyLogged": {
@@ -80,7 +79,7 @@ var faultyOutside = map[string]faulty{
 			s.External = newAccounts
 			return s
 		},
-		fault: kinds.ConnectionRefused,
+		fault: reconciletest.Faults.ConnectionRefused,
 		says:  []string{"connection refused at: effect drop account web #1", `external: null without faults, ["web"] here`},
 	},
 	"FinalizerRemovedFirst": {
@@ -108,7 +107,7 @@ var faultyOutside = map[string]faulty{
 			s.External = newAccounts
 			return s
 		},
-		fault: kinds.CrashAfter,
+		fault: reconciletest.Faults.CrashAfter,
 		says:  []string{"crash after: update Shop default/web #2", `external: null without faults, ["web"] here`},
 	},
 	"AccountOfAnOldName": {

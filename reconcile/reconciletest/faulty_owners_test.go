@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -46,8 +45,8 @@ var faultyOwners = map[string]faulty{
 				}
 			}, reconciletest.Create(zoo()), reconciletest.Create(shop()))
 		},
-		fault: kinds.CrashDowntime,
-		kind:  kinds.DependsOnTiming,
+		fault: reconciletest.Faults.CrashDowntime,
+		kind:  reconciletest.Findings.DependsOnTiming,
 		says:  []string{`ConfigMap default/back: data.of: "zoo" without faults`},
 	},
 	"LastWriterWins": {
@@ -67,7 +66,7 @@ var faultyOwners = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), reconciletest.Create(zoo()))
 		},
-		kind: kinds.DoesNotRest,
+		kind: reconciletest.Findings.DoesNotRest,
 		says: []string{"it does not become quiet in 300 passes: update ConfigMap default/till", `data.of`},
 	},
 	"OneChildWithoutOwnerReference": {
@@ -91,8 +90,8 @@ var faultyOwners = map[string]faulty{
 				}
 			}, reconciletest.Create(shop(func(s *Shop) { s.Spec.Counters = []string{"a", "b"} })), reconciletest.Delete(shop()))
 		},
-		fault: kinds.CrashDowntime,
-		kind:  kinds.DependsOnTiming,
+		fault: reconciletest.Faults.CrashDowntime,
+		kind:  reconciletest.Findings.DependsOnTiming,
 		says:  []string{"ConfigMap default/b: present without faults, absent if the operator starts late, absent here"},
 	},
 	"OwnerInAnotherNamespace": {
@@ -148,8 +147,8 @@ var faultyOwners = map[string]faulty{
 				}
 			}, append(painted("red", "blue", "green"), reconciletest.Delete(shop()))...)
 		},
-		fault: kinds.ConcurrentAction,
-		kind:  kinds.DependsOnTiming,
+		fault: reconciletest.Faults.ConcurrentAction,
+		kind:  reconciletest.Findings.DependsOnTiming,
 		says:  []string{"ClusterRole default-red: present without faults, absent if the operator starts late, absent here"},
 	},
 	"NamespaceMadeAgain": {
@@ -183,7 +182,7 @@ var faultyOwners = map[string]faulty{
 				}
 			}, createAndDelete...)
 		},
-		fault: kinds.TimeTravel,
+		fault: reconciletest.Faults.TimeTravel,
 		says:  []string{"apply Namespace shop-web", "Namespace shop-web: absent without faults, present here"},
 	},
 	"TaintAfterTheJob": {
@@ -220,7 +219,7 @@ var faultyOwners = map[string]faulty{
 			s.Objects = []client.Object{&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}}
 			return s
 		},
-		fault: kinds.CrashAfter,
+		fault: reconciletest.Faults.CrashAfter,
 		says:  []string{"Node node-1: spec.taints"},
 	},
 }

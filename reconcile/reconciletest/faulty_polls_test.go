@@ -8,7 +8,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -28,7 +27,7 @@ var faultyPolls = map[string]faulty{
 			}
 			return s
 		},
-		kind: kinds.DoesNotRest,
+		kind: reconciletest.Findings.DoesNotRest,
 		says: []string{
 			"the last pass over shop default/web asked for another one after 3s, for which the scenario does not wait, " +
 				"and when the operator was quiet one more pass still had to create ConfigMap default/web\n",
@@ -52,7 +51,7 @@ var faultyPolls = map[string]faulty{
 			}
 			return s
 		},
-		kind:  kinds.DoesNotRest,
+		kind:  reconciletest.Findings.DoesNotRest,
 		says:  []string{"asked for another one after 5s, for which the scenario does not wait", "If that pass is meant to do it, set a Horizon in which it runs"},
 		never: []string{"a watch is missing", "if nothing has changed"},
 	},

@@ -8,7 +8,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -52,7 +51,7 @@ var faultyRandom = map[string]faulty{
 			s.External = func() reconciletest.External { return &rack{Servers: map[string]server{}} }
 			return s
 		},
-		fault: kinds.CrashAfter,
+		fault: reconciletest.Faults.CrashAfter,
 		says: []string{
 			"external: Servers.<random 1>.Motto: nothing without faults, \"red\" here",
 			"11 runs: external Servers.<random N>.Motto is not empty here", "or a package variable): external: Servers.*",

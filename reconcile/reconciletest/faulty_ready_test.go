@@ -7,7 +7,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -45,8 +44,8 @@ var faultyReady = map[string]faulty{
 		scenario: func(sound bool) reconciletest.Scenario {
 			return of(endsOnceOpen(sound), painted("red", "blue", "green")...)
 		},
-		fault: kinds.CrashDowntime,
-		kind:  kinds.DependsOnTiming,
+		fault: reconciletest.Faults.CrashDowntime,
+		kind:  reconciletest.Findings.DependsOnTiming,
 		says:  []string{`ConfigMap default/web: data.motto: "red" without faults, "green" if the operator starts late, "blue" here`},
 		never: []string{"This run is wrong"},
 	},

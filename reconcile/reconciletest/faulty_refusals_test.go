@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -64,7 +63,7 @@ var faultyRefusals = map[string]faulty{
 				}
 			}, createAndChange...)
 		},
-		kind: kinds.DoesNotSucceed,
+		kind: reconciletest.Findings.DoesNotSucceed,
 		says: []string{"create ConfigMap default/web, and the object that exists has other values there: data.motto\n", "Apply the object, or read it and update what differs"},
 	},
 	"TakesAnObjectOfOthersForItsOwn": {
@@ -79,7 +78,7 @@ var faultyRefusals = map[string]faulty{
 			s.Objects = []client.Object{taken}
 			return s
 		},
-		kind: kinds.DoesNotSucceed,
+		kind: reconciletest.Findings.DoesNotSucceed,
 		says: []string{"create ConfigMap default/web, and the object that exists has other values there: data.motto, metadata.ownerReferences"},
 	},
 }
@@ -109,7 +108,7 @@ func TestCreatesWell(t *testing.T) {
 	}
 	for name, line := range lines {
 		t.Run(name, func(t *testing.T) {
-			report := reconciletest.Explore(t, line.scenario, reconciletest.WithoutFaults())
+			report := reconciletest.Explore(t, with(line.scenario, reconciletest.Options{WithoutFaults: true}))
 			assert.Empty(t, report.Failures, line.reason)
 		})
 	}

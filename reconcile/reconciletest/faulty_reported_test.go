@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -91,7 +90,7 @@ var faultyReported = map[string]faulty{
 			s.Objects = []client.Object{source()}
 			return s
 		},
-		fault: kinds.InternalError,
+		fault: reconciletest.Faults.InternalError,
 		says:  []string{"at: get ConfigMap default/source #1", "Shop default/web: status.conditions: nothing without faults, [{"},
 	},
 	"PassesCounted": {
@@ -111,7 +110,7 @@ var faultyReported = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), changeMotto)
 		},
-		kind:  kinds.DoesNotRest,
+		kind:  reconciletest.Findings.DoesNotRest,
 		says:  []string{"one more pass still had to update Shop/status default/web", "status.slot: from 1 to 2"},
 		never: []string{"a watch is missing"},
 	},
@@ -140,7 +139,7 @@ var faultyReported = map[string]faulty{
 				}
 			}, painted("red", "blue")...)
 		},
-		fault: kinds.CrashAfter,
+		fault: reconciletest.Faults.CrashAfter,
 		says:  []string{"crash after: ", `Shop default/web: status.slot: `},
 	},
 	"MarkedBeforeTheWork": {
@@ -167,7 +166,7 @@ var faultyReported = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), changeMotto)
 		},
-		fault: kinds.CrashAfter,
+		fault: reconciletest.Faults.CrashAfter,
 		says:  []string{"ConfigMap default/web #1", "ConfigMap default/web: present without faults, absent here"},
 	},
 	"AnnotationFilteredOut": {
@@ -186,7 +185,7 @@ var faultyReported = map[string]faulty{
 				metav1.SetMetaDataAnnotation(&s.ObjectMeta, restart, "1")
 			}))
 		},
-		kind: kinds.DoesNotRest,
+		kind: reconciletest.Findings.DoesNotRest,
 		says: []string{"a watch is missing: modified Shop default/web triggered no pass", "update ConfigMap default/web", "correct the watch's predicate"},
 	},
 	"LabelFilteredOut": {
@@ -202,7 +201,7 @@ var faultyReported = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), reconciletest.Change(shop(), func(s *Shop) { s.Labels = map[string]string{"group": "A"} }))
 		},
-		kind: kinds.DoesNotRest,
+		kind: reconciletest.Findings.DoesNotRest,
 		says: []string{"a watch is missing: modified Shop default/web triggered no pass", "update Shop/status default/web"},
 	},
 	"GenerationOfAKindWithoutOne": {
@@ -219,7 +218,7 @@ var faultyReported = map[string]faulty{
 				}}
 			}, reconciletest.Create(shop()), reconciletest.Change(config("web"), func(m *corev1.ConfigMap) { m.Data = nil }))
 		},
-		kind: kinds.DoesNotRest,
+		kind: reconciletest.Findings.DoesNotRest,
 		says: []string{"a watch is missing: modified ConfigMap default/web triggered no pass", "update ConfigMap default/web"},
 	},
 }

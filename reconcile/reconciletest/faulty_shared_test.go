@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -103,7 +102,7 @@ var faultyShared = map[string]faulty{
 			}
 			return elsewhere(&rbacv1.ClusterRole{}, name, writeRole, createAndDelete...)
 		},
-		kind: kinds.ChangesForeign,
+		kind: reconciletest.Findings.ChangesForeign,
 		says: []string{"It changes what is not its own, without any fault.", "share what the operator creates: ClusterRole shop-web\n", "Let the name have the namespace in it"},
 	},
 	"DeletesTheObjectOfTheOther": {
@@ -117,7 +116,7 @@ var faultyShared = map[string]faulty{
 			s.Objects = []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shops-system"}}}
 			return s
 		},
-		kind: kinds.ChangesForeign,
+		kind: reconciletest.Findings.ChangesForeign,
 		says: []string{"ConfigMap shops-system/shop-web"},
 	},
 }
@@ -140,7 +139,7 @@ func TestSharesWell(t *testing.T) {
 	}
 	for name, line := range lines {
 		t.Run(name, func(t *testing.T) {
-			report := reconciletest.Explore(t, line.scenario, reconciletest.WithoutFaults())
+			report := reconciletest.Explore(t, with(line.scenario, reconciletest.Options{WithoutFaults: true}))
 			assert.Empty(t, report.Failures, line.reason)
 		})
 	}

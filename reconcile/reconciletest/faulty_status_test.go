@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -41,7 +40,7 @@ var faultyStatus = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: kinds.Conflict,
+		fault: reconciletest.Faults.Conflict,
 		says:  []string{"conflict at: update Shop/status default/web #1", `status.phase: "Open" without faults, nothing here`, "another writer wrote the object just before"},
 	},
 	"ConditionsOfOthersOverwritten": {
@@ -62,7 +61,7 @@ var faultyStatus = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), changeMotto)
 		},
-		fault: kinds.Conflict,
+		fault: reconciletest.Faults.Conflict,
 		says:  []string{"conflict at: patch Shop/status default/web", "lost what another writer wrote just before: the condition"},
 	},
 	"RetryWithoutReadingAgain": {
@@ -86,7 +85,7 @@ var faultyStatus = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		fault: kinds.Conflict,
+		fault: reconciletest.Faults.Conflict,
 		says:  []string{"update Shop/status default/web", `status.phase: "Open" without faults, nothing here`},
 	},
 	"TimestampInEveryPass": {
@@ -142,7 +141,7 @@ var faultyStatus = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), changeMotto)
 		},
-		fault: kinds.ConcurrentAction,
+		fault: reconciletest.Faults.ConcurrentAction,
 		says:  []string{"concurrent action before: create ConfigMap default/web #1", `ConfigMap default/web: data.motto: "always open" without faults, "" here`},
 	},
 	"UnsortedList": {
@@ -225,7 +224,7 @@ var faultyStatus = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()), reconciletest.Create(other))
 		},
-		fault: kinds.CrashAfter,
+		fault: reconciletest.Faults.CrashAfter,
 		says:  []string{"status.slot: ", "crash after: update Shop/status default/web #1"},
 	},
 }

@@ -13,21 +13,20 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
 // allFaults also tries all faults with go test -short, since a sample may miss the one that shows the mistake.
-var allFaults = reconciletest.Limit(math.MaxInt)
+var allFaults = reconciletest.Options{Limit: math.MaxInt}
 
 // TestFindsEveryFault shows that the exploration finds each mistake that operators make again and again, and that it
 // finds nothing in the same operator without the mistake.
 func TestFindsEveryFault(t *testing.T) {
 	found := 0
-	useful := map[kinds.Fault]bool{}
+	useful := map[reconciletest.FaultKind]bool{}
 	for name, f := range faultyOperators {
 		t.Run(name, func(t *testing.T) {
-			report := reconciletest.ExploreQuietly(t, f.scenario(false), allFaults)
+			report := reconciletest.ExploreQuietly(t, with(f.scenario(false), allFaults))
 			if !assert.NotEmpty(t, report.Failures, "not found: %s", f.reason) {
 				return
 			}
@@ -39,14 +38,14 @@ func TestFindsEveryFault(t *testing.T) {
 				assert.NotContains(t, text, wrong, f.reason)
 			}
 			for _, failure := range report.Failures {
-				if f.kind != "" {
+				if f.kind != (reconciletest.FindingKind{}) {
 					assert.Equal(t, f.kind, failure.Kind, "%v: %s", failure.Faults, failure.Err)
 				}
 				if len(failure.Faults) == 1 {
 					useful[failure.Faults[0].Kind] = true
 				}
 			}
-			if f.fault == "" {
+			if f.fault == (reconciletest.FaultKind{}) {
 				assert.Empty(t, report.Failures[0].Faults, "it is found without any fault")
 			} else {
 				assert.True(t, hasFault(report, f.fault), "none of the failures is of kind %q:\n%s", f.fault, text)
@@ -57,7 +56,7 @@ func TestFindsEveryFault(t *testing.T) {
 	}
 	t.Logf("found %d of %d", found, len(faultyOperators))
 	if found == len(faultyOperators) { // no -run left some out
-		assert.ElementsMatch(t, kinds.Faults(), slices.Collect(maps.Keys(useful)), "each kind of fault finds something")
+		assert.ElementsMatch(t, reconciletest.AllFaults(), slices.Collect(maps.Keys(useful)), "each kind of fault finds something")
 	}
 }
 

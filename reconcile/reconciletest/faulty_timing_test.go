@@ -12,7 +12,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -67,8 +66,8 @@ var faultyTiming = map[string]faulty{
 				}
 			}, painted("red", "blue", "green")...)
 		},
-		fault: kinds.ConcurrentAction,
-		kind:  kinds.DependsOnTiming,
+		fault: reconciletest.Faults.ConcurrentAction,
+		kind:  reconciletest.Findings.DependsOnTiming,
 		says:  []string{"depends on timing: either may be wrong", "ConfigMap default/till-red: present without faults, absent if the operator starts late, absent here"},
 	},
 	"FieldNeverUpdated": {
@@ -92,8 +91,8 @@ var faultyTiming = map[string]faulty{
 				}
 			}, painted("red", "blue")...)
 		},
-		fault: kinds.CrashDowntime,
-		kind:  kinds.DependsOnTiming,
+		fault: reconciletest.Faults.CrashDowntime,
+		kind:  reconciletest.Findings.DependsOnTiming,
 		says:  []string{`data.motto: "red" without faults, "blue" if the operator starts late, "blue" here`},
 	},
 	"NoOpWriteInEveryPass": {
@@ -109,7 +108,7 @@ var faultyTiming = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		kind: kinds.BreaksConvention,
+		kind: reconciletest.Findings.BreaksConvention,
 		says: []string{"a pass that has nothing to do sends update Shop/status default/web, which changes nothing"},
 	},
 }
@@ -144,7 +143,7 @@ func TestWrongBesideTiming(t *testing.T) {
 	}, painted("red", "blue")...)
 	report := reconciletest.ExploreQuietly(t, s)
 	if assert.NotEmpty(t, report.Failures) {
-		assert.Equal(t, kinds.DoesNotSurvive, report.Failures[0].Kind)
+		assert.Equal(t, reconciletest.Findings.DoesNotSurvive, report.Failures[0].Kind)
 		assert.Contains(t, report.String(), "ConfigMap default/second: present without faults, absent here")
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -87,7 +86,7 @@ var faultyWiring = map[string]faulty{
 				}}
 			}, reconciletest.Create(shop()), reconciletest.Create(foreign))
 		},
-		kind: kinds.DoesNotRest,
+		kind: reconciletest.Findings.DoesNotRest,
 		says: []string{
 			"a pass over shop default/web lists ConfigMap in all namespaces: added ConfigMap kube-system/foreign triggered no pass",
 			"one more pass still had to update Shop/status default/web", "(client.InNamespace)",
@@ -108,7 +107,7 @@ var faultyWiring = map[string]faulty{
 				}}
 			}, reconciletest.Create(shop()), reconciletest.Create(shop(func(s *Shop) { s.Name = "zoo" })))
 		},
-		kind: kinds.DoesNotRest,
+		kind: reconciletest.Findings.DoesNotRest,
 		says: []string{
 			"a pass over shop default/web lists ConfigMap of other objects too: added ConfigMap default/zoo triggered no pass",
 			"List those of the object alone",
@@ -128,7 +127,7 @@ var faultyWiring = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 		},
-		kind:  kinds.DoesNotRest,
+		kind:  reconciletest.Findings.DoesNotRest,
 		says:  []string{"the operator does not rest", "status.lastSeen is the time of the pass"},
 		never: []string{"a watch is missing"},
 	},
@@ -179,7 +178,7 @@ var faultyWiring = map[string]faulty{
 			s.Objects = []client.Object{func() *corev1.ConfigMap { s := source(); s.Immutable = new(true); return s }()}
 			return s
 		},
-		fault: kinds.MissedEvent,
+		fault: reconciletest.Faults.MissedEvent,
 		says:  []string{"missed event of: deleted ConfigMap default/source #1", `status.phase: "blue" without faults, "red" here`},
 	},
 	"EventOfMetadataAndReadOfWholeObject": {
@@ -200,7 +199,7 @@ var faultyWiring = map[string]faulty{
 				}}
 			}, reconciletest.Create(shop()), reconciletest.Create(source()))
 		},
-		fault: kinds.StaleObjects,
+		fault: reconciletest.Faults.StaleObjects,
 		says:  []string{"stale objects after: added ConfigMap default/source #1"},
 	},
 	"EventOfWholeObjectAndReadOfMetadata": {
@@ -220,7 +219,7 @@ var faultyWiring = map[string]faulty{
 			}, reconciletest.Create(shop()), reconciletest.Create(source()),
 				reconciletest.Change(source(), func(m *corev1.ConfigMap) { m.Labels = map[string]string{label: "yes"} }))
 		},
-		fault: kinds.StaleMetadata,
+		fault: reconciletest.Faults.StaleMetadata,
 		says:  []string{"stale metadata after: modified ConfigMap default/source #1"},
 	},
 	"CacheHidesWhatIsRead": {
@@ -244,7 +243,7 @@ var faultyWiring = map[string]faulty{
 			s.Objects = []client.Object{source()}
 			return s
 		},
-		kind: kinds.DoesNotRest,
+		kind: reconciletest.Findings.DoesNotRest,
 		says: []string{
 			"the operator's cache hides ConfigMap default/source", "the cache's selector or namespaces leave it out",
 			"give the object the labels that the selector asks for",

@@ -22,11 +22,11 @@ func TestGoroutineOfTheProcess(t *testing.T) {
 	}{
 		"Once": {
 			reason: "such as the scheduler of a cron library, which nothing stops",
-			kinds:  []reconciletest.FindingKind{"breaks a convention"},
+			kinds:  []reconciletest.FindingKind{reconciletest.Findings.BreaksConvention},
 		},
 		"AfterError": {
 			reason: "a worker waits for what the pass was to create", afterError: true,
-			kinds: []reconciletest.FindingKind{"does not survive", "breaks a convention"},
+			kinds: []reconciletest.FindingKind{reconciletest.Findings.DoesNotSurvive, reconciletest.Findings.BreaksConvention},
 		},
 	}
 	for name, tc := range tests {
@@ -41,7 +41,7 @@ func TestGoroutineOfTheProcess(t *testing.T) {
 					return ctrl.Result{}, err
 				}
 			}, reconciletest.Create(shop()))
-			report := reconciletest.ExploreQuietly(t, scenario, reconciletest.Limit(60))
+			report := reconciletest.ExploreQuietly(t, with(scenario, reconciletest.Options{Limit: 60}))
 			var found []reconciletest.FindingKind
 			for _, f := range report.Failures {
 				if len(found) == 0 || found[len(found)-1] != f.Kind {
@@ -55,7 +55,7 @@ func TestGoroutineOfTheProcess(t *testing.T) {
 				"It is started once, ", last.Err.Error())
 			assert.NotEmpty(t, report.Survived)
 
-			report = reconciletest.ExploreQuietly(t, scenario, reconciletest.Limit(60), reconciletest.SkipFindings("breaks a convention"))
+			report = reconciletest.ExploreQuietly(t, with(scenario, reconciletest.Options{Limit: 60, SkipFindings: []reconciletest.FindingKind{reconciletest.Findings.BreaksConvention}}))
 			assert.Equal(t, tc.afterError, len(report.Failures) > 0, tc.reason)
 		})
 	}

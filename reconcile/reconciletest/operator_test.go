@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -249,7 +248,13 @@ var soundOperators = map[string]func(p *reconciletest.Process) shopFunc{
 	},
 }
 
-func hasFault(r *reconciletest.Report, kind kinds.Fault) bool {
+// with returns the scenario with the options.
+func with(s reconciletest.Scenario, options reconciletest.Options) reconciletest.Scenario {
+	s.Options = options
+	return s
+}
+
+func hasFault(r *reconciletest.Report, kind reconciletest.FaultKind) bool {
 	for _, f := range r.Failures {
 		if len(f.Faults) == 1 && f.Faults[0].Kind == kind {
 			return true
@@ -262,10 +267,10 @@ func hasFault(r *reconciletest.Report, kind kinds.Fault) bool {
 type faulty struct {
 	reason   string // what is wrong with it
 	scenario func(sound bool) reconciletest.Scenario
-	fault    kinds.Fault   // the fault that shows the mistake; "" if none is needed
-	kind     kinds.Finding // the kind of all failures; "": any
-	says     []string      // what the report must contain, so that the author understands
-	never    []string      // what it must not contain, since it is not true of the mistake
+	fault    reconciletest.FaultKind   // the fault that shows the mistake; empty if none is needed
+	kind     reconciletest.FindingKind // the kind of all failures; empty: any
+	says     []string                  // what the report must contain, so that the author understands
+	never    []string                  // what it must not contain, since it is not true of the mistake
 }
 
 // resultOf returns the delay, unless there is an error.

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -208,7 +207,7 @@ func TestPassesEndInErrors(t *testing.T) {
 				report := reconciletest.ExploreQuietly(t, s)
 				require.Len(t, report.Failures, 1)
 				assert.Empty(t, report.Failures[0].Faults)
-				assert.Equal(t, kinds.DoesNotSucceed, report.Failures[0].Kind)
+				assert.Equal(t, reconciletest.Findings.DoesNotSucceed, report.Failures[0].Kind)
 				assert.Regexp(t, `passes over Shop default/web after "create Shop default/web" end .*`+regexp.QuoteMeta(tc.says), report.Failures[0].Err)
 				s.Unready = []reconciletest.Unready{{Object: shop(), Reason: tc.says}}
 				reconciletest.Explore(t, s)

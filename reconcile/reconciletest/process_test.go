@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -136,7 +135,7 @@ func TestRunnable(t *testing.T) {
 	}
 	report := reconciletest.ExploreQuietly(t, s)
 	assert.Empty(t, report.Failures, report.String())
-	assert.NotZero(t, report.Survived[kinds.CrashBefore])
+	assert.NotZero(t, report.Survived[reconciletest.Faults.CrashBefore])
 }
 
 // A process that has died may retry for ever. The run ends all the same.

@@ -2,6 +2,7 @@ package reconciletest_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 
 func TestLimit(t *testing.T) {
 	some := func(seed uint64) *reconciletest.Report {
-		return reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Limit(30), reconciletest.Seed(seed))
+		return reconciletest.ExploreQuietly(t, with(twoFaults(), reconciletest.Options{Limit: 30, Seed: seed}))
 	}
 	report := some(7)
 	require.Empty(t, report.Failures)
@@ -25,7 +26,7 @@ func TestLimit(t *testing.T) {
 	assert.Contains(t, report.String(), " (seed 7)")
 	assert.Equal(t, report.Survived, some(7).Survived, "a seed chooses the same sample again")
 
-	all := reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Limit(100_000))
+	all := reconciletest.ExploreQuietly(t, with(twoFaults(), reconciletest.Options{Limit: 100_000}))
 	assert.Equal(t, report.Singles, all.Singles)
 	assert.Equal(t, all.Singles+1, all.Runs)
 	assert.Zero(t, all.Seed, "nothing is sampled")
@@ -35,12 +36,12 @@ func TestLimit(t *testing.T) {
 }
 
 func TestLimitFindsFailures(t *testing.T) {
-	report := reconciletest.ExploreQuietly(t, faultyEffects["EffectForADeletedObject"].scenario(false), reconciletest.Limit(60))
+	report := reconciletest.ExploreQuietly(t, with(faultyEffects["EffectForADeletedObject"].scenario(false), reconciletest.Options{Limit: 60}))
 	assert.NotEmpty(t, report.Failures, "a sample that has every kind of fault finds this one")
 }
 
 func TestBudget(t *testing.T) {
-	report := reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Budget(time.Nanosecond))
+	report := reconciletest.ExploreQuietly(t, with(twoFaults(), reconciletest.Options{Budget: time.Nanosecond}))
 	require.Empty(t, report.Failures)
 	require.NoError(t, report.Unfinished, "the author asked for it")
 	assert.Equal(t, 1, report.Runs, "no run with a fault begins")
@@ -49,28 +50,28 @@ func TestBudget(t *testing.T) {
 	assert.Contains(t, report.String(), "survived 0 of ")
 	assert.Contains(t, report.String(), "left out, since the budget of 1ns was used up")
 
-	report = reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Budget(time.Hour))
+	report = reconciletest.ExploreQuietly(t, with(twoFaults(), reconciletest.Options{Budget: time.Hour}))
 	assert.Equal(t, report.Singles+1, report.Runs, "there is time for all runs")
 	assert.NotContains(t, report.String(), "left out")
 }
 
 func TestEndOf(t *testing.T) {
-	const unlimited = time.Duration(1<<63 - 1)
 	start := time.Date(2030, time.January, 1, 12, 0, 0, 0, time.UTC)
 	tests := map[string]struct {
 		reason   string
-		budget   time.Duration
+		budget   time.Duration // 0: none
 		deadline time.Duration // after start; 0: no deadline
 		want     time.Duration // after start; 0: no end
 		cut      bool          // the deadline is the reason
 	}{
-		"NoLimit":           {reason: "nothing limits the exploration", budget: unlimited},
+		"NoLimit":           {reason: "nothing limits the exploration"},
 		"Budget":            {reason: "the budget counts from the start", budget: 30 * time.Second, want: 30 * time.Second},
 		"BudgetFirst":       {reason: "the deadline is far away", budget: 30 * time.Second, deadline: time.Hour, want: 30 * time.Second},
 		"DeadlineFirst":     {reason: "a tenth of the time is for the report", budget: time.Hour, deadline: time.Minute, want: 54 * time.Second, cut: true},
-		"Deadline":          {reason: "there is a deadline without a budget too", budget: unlimited, deadline: time.Minute, want: 54 * time.Second, cut: true},
-		"DistantDeadline":   {reason: "the margin is half a minute at most", budget: unlimited, deadline: time.Hour, want: time.Hour - 30*time.Second, cut: true},
-		"DeadlineVeryClose": {reason: "the margin is a second at least", budget: unlimited, deadline: 2 * time.Second, want: time.Second, cut: true},
+		"Deadline":          {reason: "there is a deadline without a budget too", deadline: time.Minute, want: 54 * time.Second, cut: true},
+		"DistantDeadline":   {reason: "the margin is half a minute at most", deadline: time.Hour, want: time.Hour - 30*time.Second, cut: true},
+		"HugeBudget":        {reason: "no sum overflows", budget: math.MaxInt64, deadline: time.Minute, want: 54 * time.Second, cut: true},
+		"DeadlineVeryClose": {reason: "the margin is a second at least", deadline: 2 * time.Second, want: time.Second, cut: true},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -2,7 +2,6 @@ package reconciletest
 
 import (
 	"fmt"
-	"maps"
 	"strings"
 	"time"
 
@@ -16,17 +15,17 @@ import (
 type Report struct {
 	Runs     int               // all runs, including the first one without faults; not the others without faults
 	Survived map[FaultKind]int // runs with a single fault that were survived
-	Skipped  []FaultKind       // kinds that were left out by [SkipFaults]
+	Skipped  []FaultKind       // kinds that were left out by [Options.SkipFaults]
 	Missed   int               // runs in which a fault did not happen, since the operator did something else before
 	Singles  int               // possible runs with one fault
 	Repeated int               // crashes that are not among them, since another one leaves the same: one before a write, and one after the write before it
-	Pairs    int               // possible runs with two faults; 0 unless [Depth] is 2
+	Pairs    int               // possible runs with two faults; 0 without [Options.Pairs]
 	Tried    int               // runs with two faults that were survived
-	Seed     uint64            // the seed of the sample, see [Limit], [LimitPairs] and [Budget]; 0 without a sample
-	Late     int               // runs that had not begun when the [Budget] was used up, or when the test's deadline came
+	Seed     uint64            // the seed of the sample, see [Options.Seed]; 0 without a sample
+	Late     int               // runs that had not begun when [Options.Budget] was used up, or when the test's deadline came
 	Elapsed  time.Duration     // the real time that the exploration took
 	Failures []Failure         // see Failure for the order
-	Silenced int               // findings that were left out by [SkipFindings]: at most one of each kind in a run
+	Silenced int               // findings that were left out by [Options.SkipFindings]: at most one of each kind in a run
 	Replayed string            // the trace of a replay; "" if there was none
 	Rights   []Right           // what the operator asked the API server for in all runs, sorted; see [AssertRole]
 	Random   []string          // places that are not compared, since two runs without faults differ there: "Secret default/web: data.password"
@@ -44,19 +43,19 @@ type Report struct {
 	test      string
 	done      int              // runs with one fault that were done
 	asks      bool             // the scenario says what must be true, beside the comparison with runs without faults
-	faultless bool             // the option [WithoutFaults] was set
+	faultless bool             // [Options.WithoutFaults] was set
 	late      string           // why the deadline left out runs with faults; "": it left out none
 	budget    time.Duration    // the budget, if it was used up; 0: it was not
 	requestOf map[Right]string // a request that needed the right
 
-	failedRun, soundRun []trace.Moment      // what happened in the first failure, and without faults
-	silenced            map[FindingKind]int // how many findings of each kind were left out
+	failedRun, soundRun []trace.Moment        // what happened in the first failure, and without faults
+	silenced            map[kinds.Finding]int // how many findings of each kind were left out
 }
 
 // Failure is a run that broke a rule. In a report those with fewer faults come first, then those whose trace names the object that is
 // wrong, then those with shorter traces. Those that depend on timing come after the others, and broken conventions last.
 type Failure struct {
-	Kind   FindingKind // "": the scenario could not be run
+	Kind   FindingKind // empty: the scenario could not be run
 	Faults []Fault     // empty: the run fails without faults, or the scenario could not be run
 	Err    error       // which rule was broken, and how
 	Trace  string      // a table: the pass, what happened, and the answer
@@ -79,10 +78,12 @@ func (r *Report) add(x *simulation.Exploration) {
 	}
 	r.failedRun, r.soundRun = x.Timelines()
 	r.Singles, r.Repeated, r.Late, r.done = x.Singles, x.Repeated, x.Late, x.Done
-	maps.Copy(r.Survived, x.Survived)
+	for kind, n := range x.Survived {
+		r.Survived[FaultKind{kind}] = n
+	}
 	for i := range x.Failures {
 		f := &x.Failures[i]
-		r.Failures = append(r.Failures, Failure{Kind: f.Kind, Faults: faultsOf(f.Faults), Err: f.Err, Trace: f.Trace, Cause: f.Cause, Varies: f.Varies, past: f.Past})
+		r.Failures = append(r.Failures, Failure{Kind: FindingKind{f.Kind}, Faults: faultsOf(f.Faults), Err: f.Err, Trace: f.Trace, Cause: f.Cause, Varies: f.Varies, past: f.Past})
 	}
 }
 
@@ -135,7 +136,7 @@ func (r *Report) survived() string {
 	total := 0
 	var parts []string
 	for _, kind := range kinds.Faults() {
-		if n := r.Survived[kind]; n > 0 {
+		if n := r.Survived[FaultKind{kind}]; n > 0 {
 			total += n
 			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
 		}

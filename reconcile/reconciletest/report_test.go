@@ -21,7 +21,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -68,14 +67,14 @@ func threeKinds() reconciletest.Scenario {
 }
 
 func TestReportGroupsFindings(t *testing.T) {
-	only := []kinds.Fault{kinds.CrashBefore, kinds.CrashDowntime, kinds.InternalError}
-	var skipped []kinds.Fault
-	for _, kind := range kinds.Faults() {
+	only := []reconciletest.FaultKind{reconciletest.Faults.CrashBefore, reconciletest.Faults.CrashDowntime, reconciletest.Faults.InternalError}
+	var skipped []reconciletest.FaultKind
+	for _, kind := range reconciletest.AllFaults() {
 		if kind != only[0] && kind != only[1] && kind != only[2] {
 			skipped = append(skipped, kind)
 		}
 	}
-	report := reconciletest.ExploreQuietly(t, threeKinds(), reconciletest.SkipFaults(skipped...))
+	report := reconciletest.ExploreQuietly(t, with(threeKinds(), reconciletest.Options{SkipFaults: skipped}))
 	assert.Equal(t, `5 findings in 22 runs; the others, by what differs:
 does not survive: 2
   2 runs: ConfigMap: present without faults, absent here
@@ -89,16 +88,14 @@ breaks a convention: 1
     without faults
 `, listOf(t, report))
 
-	report = reconciletest.ExploreQuietly(t, threeKinds(), reconciletest.SkipFaults(skipped...),
-		reconciletest.SkipFindings(kinds.DoesNotSurvive, kinds.BreaksConvention))
+	report = reconciletest.ExploreQuietly(t, with(threeKinds(), reconciletest.Options{SkipFaults: skipped, SkipFindings: []reconciletest.FindingKind{reconciletest.Findings.DoesNotSurvive, reconciletest.Findings.BreaksConvention}}))
 	require.NotEmpty(t, report.Failures)
-	assert.Equal(t, kinds.DependsOnTiming, report.Failures[0].Kind)
+	assert.Equal(t, reconciletest.Findings.DependsOnTiming, report.Failures[0].Kind)
 	assert.Contains(t, report.String(), "It depends on timing, as is shown by one fault: crash with downtime after: create ConfigMap default/front #1.\n")
 	assert.Contains(t, report.String(), "findings left out by SkipFindings: 3 \"does not survive\", 1 \"breaks a convention\"")
 	assert.Equal(t, 4, report.Silenced)
 
-	report = reconciletest.ExploreQuietly(t, threeKinds(), reconciletest.SkipFaults(skipped...),
-		reconciletest.SkipFindings(kinds.DoesNotSurvive, kinds.BreaksConvention, kinds.DependsOnTiming))
+	report = reconciletest.ExploreQuietly(t, with(threeKinds(), reconciletest.Options{SkipFaults: skipped, SkipFindings: []reconciletest.FindingKind{reconciletest.Findings.DoesNotSurvive, reconciletest.Findings.BreaksConvention, reconciletest.Findings.DependsOnTiming}}))
 	assert.Empty(t, report.Failures)
 	assert.Contains(t, report.String(), "survived ")
 	assert.Contains(t, report.String(), "findings left out by SkipFindings: 3 \"does not survive\", 1 \"depends on timing\", 1 \"breaks a convention\"")
@@ -119,7 +116,7 @@ func TestReportNamesTheCondition(t *testing.T) {
 			return ctrl.Result{}, firstOf(c.Status().Update(ctx, s), err)
 		}
 	}, reconciletest.Create(shop()))
-	report := reconciletest.ExploreQuietly(t, s, reconciletest.Replay("internal error at: create ConfigMap default/web #1"))
+	report := reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{Replay: "internal error at: create ConfigMap default/web #1"}))
 	require.Len(t, report.Failures, 1)
 	assert.EqualError(t, report.Failures[0].Err, "after \"create Shop default/web\" the state is not the same as without faults:\n"+
 		"  Shop default/web: status.conditions[Degraded]: absent without faults, present here\n"+
@@ -183,7 +180,7 @@ func TestReportVaryingWithoutFaults(t *testing.T) {
 	report := reconciletest.ExploreQuietly(t, s)
 	require.Len(t, report.Failures, 1)
 	assert.Empty(t, report.Failures[0].Faults)
-	assert.Equal(t, kinds.DoesNotSucceed, report.Failures[0].Kind)
+	assert.Equal(t, reconciletest.Findings.DoesNotSucceed, report.Failures[0].Kind)
 	assert.ErrorContains(t, report.Failures[0].Err, "of two runs without faults one succeeds, and the other one fails: the operator is not deterministic")
 	assert.ErrorContains(t, report.Failures[0].Err, errMotto.Error())
 }
@@ -203,7 +200,7 @@ func TestFurtherThanWithoutFaults(t *testing.T) {
 		}
 	}, painted("red", "blue", "green")...)
 	assert.Empty(t, reconciletest.ExploreQuietly(t, s).Failures)
-	report := reconciletest.ExploreQuietly(t, s, reconciletest.EachAction())
+	report := reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{EachAction: true}))
 	if assert.NotEmpty(t, report.Failures) {
 		assert.ErrorContains(t, report.Failures[0].Err, `status.phase: nothing without faults, "Old" here`)
 	}
@@ -217,14 +214,14 @@ func TestSkipFindingsGoesOn(t *testing.T) {
 	require.Len(t, report.Failures, 1)
 	assert.Equal(t, 1, report.Runs, "nothing else can be explored")
 
-	report = reconciletest.ExploreQuietly(t, s, reconciletest.SkipFindings(kinds.DoesNotRest))
+	report = reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{SkipFindings: []reconciletest.FindingKind{reconciletest.Findings.DoesNotRest}}))
 	assert.Empty(t, report.Failures)
 	assert.NotEmpty(t, report.Survived)
 	assert.Positive(t, report.Silenced)
 	assert.Contains(t, report.String(), ` "does not come to rest"`)
 
 	endless := faultyStatus["HistoryGrows"].scenario(false)
-	report = reconciletest.ExploreQuietly(t, endless, reconciletest.SkipFindings(kinds.DoesNotRest))
+	report = reconciletest.ExploreQuietly(t, with(endless, reconciletest.Options{SkipFindings: []reconciletest.FindingKind{reconciletest.Findings.DoesNotRest}}))
 	require.Len(t, report.Failures, 1, "an operator that never becomes quiet cannot be explored")
 	assert.Less(t, strings.Count(report.String(), "\n"), 100, "a long trace is cut")
 	assert.Contains(t, report.String(), " lines are left out; the page has them all …\n")

@@ -22,7 +22,7 @@ import (
 
 // TestRoleAllowsWhatTheAPIServerAllows asks the authorizer of a real API server for each right under each role.
 func TestRoleAllowsWhatTheAPIServerAllows(t *testing.T) {
-	cp := controlplane.New(t)
+	cp := controlplane.New(t, controlplane.Options{})
 	namespace := controlplane.Namespace(t, cp)
 	c, err := client.New(cp.Config(), client.Options{Scheme: clientgoscheme.Scheme})
 	require.NoError(t, err)

@@ -119,7 +119,7 @@ func TestRights(t *testing.T) {
 	for name, tc := range rights {
 		t.Run(name, func(t *testing.T) {
 			s := of(func(p *reconciletest.Process) shopFunc { return tc.start(p, p.Client()) }, reconciletest.Create(shop()))
-			report := reconciletest.ExploreQuietly(t, s, reconciletest.Replay("internal error at: none #1"))
+			report := reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{Replay: "internal error at: none #1"}))
 			got := []string{}
 			for _, right := range report.Rights {
 				if text := right.String(); text != "list shops.example.com" && text != "watch shops.example.com" {
@@ -142,7 +142,7 @@ func TestRightsInOneNamespace(t *testing.T) {
 		return start(p)
 	}
 	var got []string
-	for _, right := range reconciletest.ExploreQuietly(t, s, reconciletest.Replay("internal error at: none #1")).Rights {
+	for _, right := range reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{Replay: "internal error at: none #1"})).Rights {
 		got = append(got, right.String())
 	}
 	require.Equal(t, []string{"list shops.example.com in default", "watch shops.example.com in default", "update shops.example.com/status default/web"}, got)
@@ -274,7 +274,7 @@ func TestCompareRoleAfterSample(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "role.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(allOfShops), 0o600))
 	s := of(soundOperators["UpdatesTheStatusInEachPass"], reconciletest.Create(shop()))
-	sample := reconciletest.ExploreQuietly(t, s, reconciletest.Limit(1))
+	sample := reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{Limit: 1}))
 	got, err := reconciletest.CompareRole(file, []*reconciletest.Report{sample})
 	require.NoError(t, err)
 	require.NotContains(t, got, "unused")
@@ -300,27 +300,27 @@ func TestAssertRoleSaysWhatItJudged(t *testing.T) {
 	const rest = "; remove it from its marker, add an action that needs it, or name it as unexplored\n"
 	tests := map[string]struct {
 		reason  string
-		options []reconciletest.Option
+		options reconciletest.Options
 		log     string
 		want    []string
 	}{
 		"AllFaults": {
-			reason: "all runs were done",
-			want:   []string{"  unused: update shops.example.com" + rest, "  unused: list shops.example.com/status" + rest},
+			reason: "all runs were done", options: reconciletest.Options{Limit: 10_000},
+			want: []string{"  unused: update shops.example.com" + rest, "  unused: list shops.example.com/status" + rest},
 		},
 		"Sample": {
-			reason: "other faults may need more rights", options: []reconciletest.Option{reconciletest.Limit(1)},
+			reason: "other faults may need more rights", options: reconciletest.Options{Limit: 1},
 			log: "only missing rights were judged, and not unused ones, since not all faults were tried: run it without -short, Limit and Budget",
 		},
 		"WithoutFaults": {
-			reason: "that is what was asked for", options: []reconciletest.Option{reconciletest.WithoutFaults()},
+			reason: "that is what was asked for", options: reconciletest.Options{WithoutFaults: true},
 			want: []string{"  unused without faults: update shops.example.com" + rest, "  unused without faults: list shops.example.com/status" + rest},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := of(soundOperators["UpdatesTheStatusInEachPass"], reconciletest.Create(shop()))
-			report := reconciletest.ExploreQuietly(t, s, append([]reconciletest.Option{reconciletest.Limit(10_000)}, tc.options...)...)
+			report := reconciletest.ExploreQuietly(t, with(s, tc.options))
 			said := &recordedTest{TB: t}
 			reconciletest.AssertRole(said, file, []*reconciletest.Report{report})
 			require.Contains(t, said.logs, tc.log, tc.reason)

@@ -67,6 +67,9 @@ type Scenario struct {
 	// Unready are the objects that end without success, since the scenario means it: see [Unready].
 	Unready []Unready
 
+	// Options say which faults [Explore] tries.
+	Options Options
+
 	// Horizon is how long the clock may run after the last change or fault before the operator counts as quiet. The default is 15
 	// minutes, enough for 17 retries with controller-runtime's backoff. With the default, an object is not waited for any
 	// longer after three delayed passes in a row that change nothing, unless they are retries after an error. A horizon

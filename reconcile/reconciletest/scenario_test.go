@@ -27,26 +27,32 @@ func TestExploreValidates(t *testing.T) {
 	var none *Shop
 	tests := map[string]struct {
 		edit    func(s *reconciletest.Scenario)
-		options []reconciletest.Option
+		options reconciletest.Options
 		says    string
 	}{
-		"NoActions":     {edit: func(s *reconciletest.Scenario) { s.Actions = nil }, says: "the scenario has no Actions"},
-		"NoScheme":      {edit: func(s *reconciletest.Scenario) { s.Scheme = nil }, says: "the scenario has no Scheme"},
-		"NoStart":       {edit: func(s *reconciletest.Scenario) { s.Start = nil }, says: "the scenario has no Start"},
-		"NilObject":     {edit: func(s *reconciletest.Scenario) { s.Objects = []client.Object{none} }, says: "Objects[0] is nil"},
-		"ZeroAction":    {edit: action(reconciletest.Action{}), says: `Actions[2]: the action "" does nothing`},
-		"CreateOfNil":   {edit: action(reconciletest.Create(nil)), says: "Actions[2]: Create(nil)"},
-		"NilPointer":    {edit: action(reconciletest.Create(none)), says: "Actions[2]: Create(nil)"},
-		"ChangeOfNil":   {edit: action(reconciletest.Change(none, func(*Shop) {})), says: "Actions[2]: Change with nil"},
-		"NilChange":     {edit: action(reconciletest.Change(shop(), nil)), says: "Actions[2]: Change with nil"},
-		"DeleteOfNil":   {edit: action(reconciletest.Delete(nil)), says: "Actions[2]: Delete(nil)"},
-		"NilDo":         {edit: action(reconciletest.Do("nothing", nil)), says: `Actions[2]: the action "nothing" does nothing`},
-		"NegativeWait":  {edit: action(reconciletest.Wait(-time.Second)), says: "Actions[2]: Wait(-1s)"},
-		"DepthTooSmall": {options: []reconciletest.Option{reconciletest.Depth(0)}, says: "Depth(0): give it 1 or 2"},
-		"DepthTooLarge": {options: []reconciletest.Option{reconciletest.Depth(3)}, says: "Depth(3): give it 1 or 2"},
-		"NoLimit":       {options: []reconciletest.Option{reconciletest.Limit(-1)}, says: "Limit(-1): give it 1 or more"},
-		"NoPairs":       {options: []reconciletest.Option{reconciletest.LimitPairs(0)}, says: "LimitPairs(0): give it 1 or more"},
-		"NoBudget":      {options: []reconciletest.Option{reconciletest.Budget(0)}, says: "Budget(0s): give it a duration above zero"},
+		"NoActions":    {edit: func(s *reconciletest.Scenario) { s.Actions = nil }, says: "the scenario has no Actions"},
+		"NoScheme":     {edit: func(s *reconciletest.Scenario) { s.Scheme = nil }, says: "the scenario has no Scheme"},
+		"NoStart":      {edit: func(s *reconciletest.Scenario) { s.Start = nil }, says: "the scenario has no Start"},
+		"NilObject":    {edit: func(s *reconciletest.Scenario) { s.Objects = []client.Object{none} }, says: "Objects[0] is nil"},
+		"ZeroAction":   {edit: action(reconciletest.Action{}), says: `Actions[2]: the action "" does nothing`},
+		"CreateOfNil":  {edit: action(reconciletest.Create(nil)), says: "Actions[2]: Create(nil)"},
+		"NilPointer":   {edit: action(reconciletest.Create(none)), says: "Actions[2]: Create(nil)"},
+		"ChangeOfNil":  {edit: action(reconciletest.Change(none, func(*Shop) {})), says: "Actions[2]: Change with nil"},
+		"NilChange":    {edit: action(reconciletest.Change(shop(), nil)), says: "Actions[2]: Change with nil"},
+		"DeleteOfNil":  {edit: action(reconciletest.Delete(nil)), says: "Actions[2]: Delete(nil)"},
+		"NilDo":        {edit: action(reconciletest.Do("nothing", nil)), says: `Actions[2]: the action "nothing" does nothing`},
+		"NegativeWait": {edit: action(reconciletest.Wait(-time.Second)), says: "Actions[2]: Wait(-1s)"},
+		"Limit":        {options: reconciletest.Options{Limit: -1}, says: "the option Limit is -1: give it 1 or more"},
+		"Pairs":        {options: reconciletest.Options{Pairs: -1}, says: "the option Pairs is -1: give it 1 or more"},
+		"Budget":       {options: reconciletest.Options{Budget: -time.Second}, says: "the option Budget is -1s: give it a duration above zero"},
+		"EmptyFault": {
+			options: reconciletest.Options{SkipFaults: []reconciletest.FaultKind{reconciletest.Faults.Stale, {}}},
+			says:    "the option SkipFaults[1] is empty: give it a field of Faults",
+		},
+		"EmptyFinding": {
+			options: reconciletest.Options{SkipFindings: []reconciletest.FindingKind{{}}},
+			says:    "the option SkipFindings[0] is empty: give it a field of Findings",
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +60,7 @@ func TestExploreValidates(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(&s)
 			}
-			report := reconciletest.ExploreQuietly(t, s, tc.options...)
+			report := reconciletest.ExploreQuietly(t, with(s, tc.options))
 			require.Len(t, report.Failures, 1)
 			assert.Contains(t, report.String(), "The scenario could not be run.\n\n")
 			assert.Contains(t, report.String(), tc.says)

@@ -15,7 +15,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -80,12 +79,12 @@ func TestSecretCreatedInThePass(t *testing.T) {
 
 func TestWhatIsSecret(t *testing.T) {
 	tests := map[string]struct {
-		reason  string
-		key     string
-		value   string
-		ignore  func(obj *unstructured.Unstructured)
-		options []reconciletest.Option
-		leaks   bool
+		reason string
+		key    string
+		value  string
+		ignore func(obj *unstructured.Unstructured)
+		skip   []reconciletest.FindingKind
+		leaks  bool
 	}{
 		"Secret":      {reason: "A value that appears elsewhere is a leak.", key: "token", value: "open sesame", leaks: true},
 		"PublicKey":   {reason: "The type of a Service Binding is not secret.", key: "type", value: "postgresql"},
@@ -93,7 +92,7 @@ func TestWhatIsSecret(t *testing.T) {
 		"Ignored":     {reason: "The scenario says that the key is not secret.", key: "token", value: "open sesame", ignore: reconciletest.IgnoreFields("Secret", "data.token")},
 		"OtherKey":    {reason: "Another key may be secret.", key: "token", value: "open sesame", ignore: reconciletest.IgnoreFields("Secret", "data.other"), leaks: true},
 		"Masked":      {reason: "A value that differs between runs may be secret.", key: "token", value: "open sesame", ignore: reconciletest.IgnoreGenerated(), leaks: true},
-		"SwitchedOff": {reason: "The rule is switched off.", key: "token", value: "open sesame", options: []reconciletest.Option{reconciletest.SkipFindings(kinds.LeaksSecret)}},
+		"SwitchedOff": {reason: "The rule is switched off.", key: "token", value: "open sesame", skip: []reconciletest.FindingKind{reconciletest.Findings.LeaksSecret}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -104,10 +103,10 @@ func TestWhatIsSecret(t *testing.T) {
 			}, reconciletest.Create(shop()))
 			s.Objects = []client.Object{&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Data: map[string][]byte{tc.key: []byte(tc.value)}}}
 			s.Ignore = tc.ignore
-			report := reconciletest.ExploreQuietly(t, s, append(tc.options, reconciletest.WithoutFaults())...)
+			report := reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{WithoutFaults: true, SkipFindings: tc.skip}))
 			assert.Equal(t, tc.leaks, len(report.Failures) > 0, "%s\n%s", tc.reason, report)
 			for _, f := range report.Failures {
-				assert.Equal(t, kinds.LeaksSecret, f.Kind)
+				assert.Equal(t, reconciletest.Findings.LeaksSecret, f.Kind)
 			}
 		})
 	}

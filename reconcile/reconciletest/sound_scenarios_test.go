@@ -331,7 +331,7 @@ func TestEachAction(t *testing.T) {
 	s.Horizon = 500 * time.Millisecond
 	s.Actions[1] = reconciletest.Wait(time.Hour - time.Second) // the run is due a second before its end
 	reconciletest.Explore(t, s)
-	report := reconciletest.ExploreQuietly(t, s, reconciletest.EachAction())
+	report := reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{EachAction: true}))
 	if assert.NotEmpty(t, report.Failures) {
 		assert.Contains(t, report.Failures[0].Err.Error(), `after "wait 59m59s" the state is not the same as without faults`)
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -20,7 +19,7 @@ func TestSoundOperatorsSurvive(t *testing.T) {
 				reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }),
 				reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "less" }))
 			s.External = newAccounts
-			report := reconciletest.Explore(t, s, reconciletest.SkipFindings(kinds.BreaksConvention)) // writes that change nothing
+			report := reconciletest.Explore(t, with(s, reconciletest.Options{SkipFindings: []reconciletest.FindingKind{reconciletest.Findings.BreaksConvention}})) // writes that change nothing
 			assert.NotEmpty(t, report.Survived)
 		})
 	}

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -62,7 +61,7 @@ func TestProcessEndsByItself(t *testing.T) {
 			report := reconciletest.ExploreQuietly(t, s)
 			if tc.says == "" {
 				assert.Empty(t, report.Failures, "%s\n%s", tc.reason, report)
-				assert.NotZero(t, report.Survived[kinds.InternalError])
+				assert.NotZero(t, report.Survived[reconciletest.Faults.InternalError])
 				return
 			}
 			require.NotEmpty(t, report.Failures)

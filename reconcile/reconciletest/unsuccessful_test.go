@@ -14,7 +14,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
@@ -81,11 +80,11 @@ func TestFindsStepThatNeverSucceeds(t *testing.T) {
 				s.Actions = append(s.Actions, then...)
 				report := reconciletest.ExploreQuietly(t, s)
 				require.Len(t, report.Failures, 1)
-				assert.Equal(t, kinds.DoesNotSucceed, report.Failures[0].Kind)
+				assert.Equal(t, reconciletest.Findings.DoesNotSucceed, report.Failures[0].Kind)
 				assert.ErrorContains(t, report.Failures[0].Err, tc.says)
 				assert.Contains(t, report.String(), "It does not succeed without any fault.")
 			}
-			left := reconciletest.ExploreQuietly(t, s, reconciletest.SkipFindings("does not succeed"), reconciletest.WithoutFaults())
+			left := reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{SkipFindings: []reconciletest.FindingKind{reconciletest.Findings.DoesNotSucceed}, WithoutFaults: true}))
 			assert.Empty(t, left.Failures)
 			assert.Positive(t, left.Silenced)
 		})
@@ -108,7 +107,7 @@ func TestStepsThatAreRepaired(t *testing.T) {
 			return nil
 		})()...).Complete()
 	}
-	report := reconciletest.ExploreQuietly(t, s, reconciletest.WithoutFaults())
+	report := reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{WithoutFaults: true}))
 	assert.Empty(t, report.Failures, report.String())
 	assert.Contains(t, strings.Join(report.Notes, "\n"), `step "greet" of Shop default/web after "change Shop default/web": `)
 }
@@ -130,7 +129,7 @@ func TestUnready(t *testing.T) {
 		"a kind outside of Scheme": {reconciletest.Unready{Object: &unknownKind{}, Reason: "NoMotto"}, "add its types to the scheme"},
 	} {
 		s.Unready = []reconciletest.Unready{tc.unready}
-		report := reconciletest.ExploreQuietly(t, s, reconciletest.WithoutFaults())
+		report := reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{WithoutFaults: true}))
 		require.NotEmpty(t, report.Failures, reason)
 		assert.Contains(t, report.Failures[len(report.Failures)-1].Err.Error()+report.Failures[0].Err.Error(), tc.says, reason)
 	}
@@ -190,7 +189,7 @@ func TestFindsThatNoPassIsMade(t *testing.T) {
 			return ctrl.NewControllerManagedBy(p.Manager()).Named("idle").For(&corev1.Secret{}).Complete(&shopReconciler{})
 		},
 	}
-	report := reconciletest.ExploreQuietly(t, two, reconciletest.WithoutFaults())
+	report := reconciletest.ExploreQuietly(t, with(two, reconciletest.Options{WithoutFaults: true}))
 	assert.Empty(t, report.Failures)
 	assert.Contains(t, report.Notes, "The controller idle has made no pass: the scenario has no object for it")
 }
@@ -204,7 +203,7 @@ func TestNotesConditions(t *testing.T) {
 		s.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: "NoRoom", Message: "there is no room", LastTransitionTime: metav1.Now()}}
 		return ctrl.Result{}, client.IgnoreNotFound(c.Status().Update(ctx, s))
 	})
-	report := reconciletest.ExploreQuietly(t, s, reconciletest.WithoutFaults())
+	report := reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{WithoutFaults: true}))
 	assert.Empty(t, report.Failures, report.String())
 	require.Len(t, report.Notes, 1)
 	assert.Contains(t, report.Notes[0], `Without any fault, the conditions of Shop default/web say in the end that it is not ready, since "create Shop default/web": `)

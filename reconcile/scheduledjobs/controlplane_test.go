@@ -28,7 +28,7 @@ import (
 )
 
 // controlPlane runs the real Job controller, TTL controller and garbage collector.
-var controlPlane = controlplane.Shared(controlplane.WithControllers(), controlplane.WithCRDs("testdata/backups.yaml"))
+var controlPlane = controlplane.Shared(controlplane.Options{Controllers: true, CRDs: []string{"testdata/backups.yaml"}})
 
 // cluster is a namespace of a real control plane with an operator, whose clock the test sets.
 type cluster struct {

@@ -60,7 +60,8 @@ func TestSurvivesEveryFault(t *testing.T) {
 			if name == "Suspended" {
 				s.Unready = []reconciletest.Unready{{Object: backup, Reason: "InvalidSchedule"}}
 			}
-			reconciletest.Explore(t, s, reconciletest.Depth(2), reconciletest.LimitPairs(20))
+			s.Options.Pairs = 20
+			reconciletest.Explore(t, s)
 		})
 	}
 }

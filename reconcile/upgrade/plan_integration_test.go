@@ -33,7 +33,7 @@ import (
 )
 
 // controlPlane runs no controllers: only the tests write.
-var controlPlane = controlplane.Shared()
+var controlPlane = controlplane.Shared(controlplane.Options{})
 
 // budget is the kind of the owners: a built-in kind with a status.
 type budget = policyv1.PodDisruptionBudget

@@ -138,7 +138,8 @@ func TestDoesWhatTheSpecSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := scenario(t, test.Actions...)
 			s.Objects, s.SimulatedControllers, s.Unready = test.Objects, test.SimulatedControllers, test.Unready
-			reconciletest.Explore(t, s, reconciletest.WithoutFaults())
+			s.Options.WithoutFaults = true
+			reconciletest.Explore(t, s)
 		})
 	}
 }

@@ -24,7 +24,7 @@ const (
 )
 
 var (
-	cluster, apiServer = operatortest.ControlPlanes("../config/crd/bases", operatortest.EnforceOwnerReferences())
+	cluster, apiServer = operatortest.ControlPlanes("../config/crd/bases", operatortest.EnforceOwnerReferences)
 
 	scheme = operatortest.NewScheme(appv1.AddToScheme)
 )

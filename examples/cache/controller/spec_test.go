@@ -114,7 +114,8 @@ func TestDoesWhatTheSpecSays(t *testing.T) {
 				Start: startLimited, Objects: tc.objects, Actions: append([]reconciletest.Action{noLateStart}, tc.actions...), Unready: tc.unready,
 				External: func() reconciletest.External { return registrytest.New() },
 				Ignore:   varying, Horizon: 2 * time.Minute,
-			}, reconciletest.WithoutFaults())
+				Options: reconciletest.Options{WithoutFaults: true},
+			})
 		})
 	}
 }

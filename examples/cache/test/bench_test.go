@@ -41,7 +41,7 @@ const (
 func BenchmarkForeignObjects(b *testing.B) {
 	for _, objects := range []string{"none", "plain", "forged"} { // forged ones have the labels of a Cache's children
 		b.Run("objects="+objects, func(b *testing.B) {
-			cp := controlplane.New(b, controlplane.WithCRDs("../config/crd/bases"))
+			cp := controlplane.New(b, controlplane.Options{CRDs: []string{"../config/crd/bases"}})
 			u := operatortest.NewUser(b, cp, scheme)
 			for i := range own {
 				require.NoError(b, u.Create(b.Context(), &storev1alpha1.Cache{ObjectMeta: u.Meta(fmt.Sprint("own-", i))}))

@@ -30,7 +30,7 @@ const (
 )
 
 var (
-	cluster, apiServer = operatortest.ControlPlanes("../config/crd/bases", operatortest.EnforceOwnerReferences())
+	cluster, apiServer = operatortest.ControlPlanes("../config/crd/bases", operatortest.EnforceOwnerReferences)
 
 	scheme = operatortest.NewScheme(storev1alpha1.AddToScheme)
 )

@@ -115,7 +115,8 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Change(sample(), func(u *userv1alpha1.DatabaseUser) { u.Spec.User = "bob" }),
 			reconciletest.Delete(sample()),
 		},
-	}, reconciletest.Depth(2), reconciletest.LimitPairs(100))
+		Options: reconciletest.Options{Pairs: 100},
+	})
 	reconciletest.AssertRole(t, "../config/rbac/role.yaml", []*reconciletest.Report{report})
 }
 

@@ -57,7 +57,8 @@ func TestSurvivesEveryFault(t *testing.T) {
 					return controller.SetupWithManager(p.Manager(controller.Cache()), restarts.Restarts{Clock: clock.RealClock{}, MinInterval: time.Minute})
 				},
 				Actions: actions, Ignore: earlier,
-			}, reconciletest.Depth(2), reconciletest.LimitPairs(100)))
+				Options: reconciletest.Options{Pairs: 100},
+			}))
 		})
 	}
 	reconciletest.AssertRole(t, "../config/rbac/role.yaml", reports)

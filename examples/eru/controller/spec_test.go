@@ -182,7 +182,8 @@ func explore(t *testing.T, s reconciletest.Scenario, lateness prometheus.Observe
 		return controller.SetupWithManager(p.Manager(controller.Cache()),
 			restarts.Restarts{Clock: clock.RealClock{}, MaxConcurrent: 1, MinInterval: time.Minute, Lateness: lateness})
 	}
-	reconciletest.Explore(t, s, reconciletest.WithoutFaults())
+	s.Options.WithoutFaults = true
+	reconciletest.Explore(t, s)
 }
 
 // eru returns an Eru that restarts a Deployment each hour: the one of its name, or web if it is nightly.

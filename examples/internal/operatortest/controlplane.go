@@ -8,14 +8,12 @@ import (
 
 // ControlPlanes returns two control planes that the tests of a package share, with the CRDs of a folder, such as
 // ../config/crd/bases. On cluster all controllers of Kubernetes run, with simulated nodes. On apiServer there are none: only
-// the test and the operator write; the options are for it.
-func ControlPlanes(crds string, options ...controlplane.Option) (cluster, apiServer func(testing.TB) *controlplane.ControlPlane) {
-	installed := controlplane.WithCRDs(crds)
-	return controlplane.Shared(installed, controlplane.WithControllers()), controlplane.Shared(append(options, installed)...)
+// the test and the operator write; the arguments are for its kube-apiserver.
+func ControlPlanes(crds string, arguments ...string) (cluster, apiServer func(testing.TB) *controlplane.ControlPlane) {
+	folders := []string{crds}
+	return controlplane.Shared(controlplane.Options{Controllers: true, CRDs: folders}), controlplane.Shared(controlplane.Options{APIServerArgs: arguments, CRDs: folders})
 }
 
 // EnforceOwnerReferences enables the admission plug-in that lets nobody change the owners of an object who may not delete it,
 // and nobody block the deletion of an owner whose finalizers he may not change. Some distributions enable it.
-func EnforceOwnerReferences() controlplane.Option {
-	return controlplane.WithAPIServerArgs("--enable-admission-plugins=OwnerReferencesPermissionEnforcement")
-}
+const EnforceOwnerReferences = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"

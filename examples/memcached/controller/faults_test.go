@@ -31,7 +31,7 @@ var named = metav1.ObjectMeta{Namespace: "default", Name: "memcached-sample"}
 // TestSurvivesEveryFault runs a scenario that covers everything that the operator reacts to, once for every fault at every
 // point. What the operator asks the API server for is compared with its role.
 func TestSurvivesEveryFault(t *testing.T) {
-	report := reconciletest.Explore(t, scenario(t,
+	report := reconciletest.Explore(t, scenario(t, reconciletest.Options{Pairs: 100},
 		reconciletest.Create(sample(2)).Then(serves(2, "96Mi", "-m=64", "-o", "modern", "-v", "-c", "1024")),
 		edit(func(s *cachev1alpha1.MemcachedSpec) { s.Size, s.MaxConnections = 3, 7 }).Then(serves(3, "96Mi", "-m=64", "-o", "modern", "-v", "-c", "7")),
 		reconciletest.Change(&appsv1.Deployment{ObjectMeta: named}, func(d *appsv1.Deployment) {
@@ -41,30 +41,30 @@ func TestSurvivesEveryFault(t *testing.T) {
 		reconciletest.Delete(&corev1.Service{ObjectMeta: named}),
 		reconciletest.Delete(&appsv1.Deployment{ObjectMeta: named}),
 		reconciletest.Delete(sample(0)),
-	), reconciletest.Depth(2), reconciletest.LimitPairs(100))
+	))
 	reconciletest.AssertRole(t, "../config/rbac/role.yaml", []*reconciletest.Report{report})
 }
 
 // TestDoesWhatTheSpecSays runs more changes, and only without faults: nothing else in it can fail.
 func TestDoesWhatTheSpecSays(t *testing.T) {
-	reconciletest.Explore(t, scenario(t,
+	reconciletest.Explore(t, scenario(t, reconciletest.Options{WithoutFaults: true},
 		reconciletest.Create(sample(2)),
 		reconciletest.Create(byHand).Then(serves(2, "96Mi")),
 		edit(func(s *cachev1alpha1.MemcachedSpec) { s.Image = "registry.invalid/memcached:1" }).Then(waits("ImagePullBackOff")),
 		edit(func(s *cachev1alpha1.MemcachedSpec) { s.Image, s.MemoryMB = "", 128 }).Then(serves(2, "160Mi", "-m=128", "-o", "modern", "-v", "-c", "1024")),
 		edit(func(s *cachev1alpha1.MemcachedSpec) { s.Size = 0 }).Then(serves(0, "160Mi")),
 		reconciletest.Delete(sample(0)),
-	), reconciletest.WithoutFaults())
+	))
 }
 
-// scenario returns a scenario with these actions.
-func scenario(t *testing.T, actions ...reconciletest.Action) reconciletest.Scenario {
+// scenario returns a scenario with these options and actions.
+func scenario(t *testing.T, options reconciletest.Options, actions ...reconciletest.Action) reconciletest.Scenario {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, cachev1alpha1.AddToScheme(scheme))
 	return reconciletest.Scenario{
-		Scheme: scheme, CRDs: []string{"../config/crd/bases"}, Actions: actions,
+		Scheme: scheme, CRDs: []string{"../config/crd/bases"}, Options: options, Actions: actions,
 		Start: func(p *reconciletest.Process) error {
 			return controller.SetupWithManager(p.Manager(controller.Cache()))
 		},

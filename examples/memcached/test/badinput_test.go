@@ -271,7 +271,7 @@ func TestNamesake(t *testing.T) {
 // TestAPIServerRestart restarts the API server while the operator works.
 func TestAPIServerRestart(t *testing.T) {
 	t.Parallel()
-	u := newUser(t, controlplane.New(t, controlplane.WithControllers(), controlplane.WithCRDs("../config/crd/bases")))
+	u := newUser(t, controlplane.New(t, controlplane.Options{Controllers: true, CRDs: []string{"../config/crd/bases"}}))
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{}, u.Namespace)
 	names := make([]string, 10)
 	for i := range names {

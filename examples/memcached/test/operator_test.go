@@ -23,7 +23,7 @@ const (
 )
 
 var (
-	cluster, apiServer = operatortest.ControlPlanes("../config/crd/bases", operatortest.EnforceOwnerReferences())
+	cluster, apiServer = operatortest.ControlPlanes("../config/crd/bases", operatortest.EnforceOwnerReferences)
 
 	scheme = operatortest.NewScheme(cachev1alpha1.AddToScheme)
 )

@@ -23,7 +23,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-var controlPlane = controlplane.Shared(controlplane.WithControllers())
+var controlPlane = controlplane.Shared(controlplane.Options{Controllers: true})
 
 // action is what a user does in a namespace.
 type action struct {

@@ -106,7 +106,7 @@ func rawConfig(config *rest.Config) *rest.Config {
 // Kubectl runs kubectl as a cluster administrator and returns its standard output. kubectl is built if need be, see
 // [Build]. If it fails, the error has its standard error.
 func (cp *ControlPlane) Kubectl(ctx context.Context, args ...string) (string, error) {
-	paths, err := programs.Ensure(ctx, cp.settings.version, kubectl)
+	paths, err := programs.Ensure(ctx, cp.options.Version, kubectl)
 	if err != nil {
 		return "", err
 	}

@@ -95,12 +95,12 @@ func (cp *ControlPlane) apiServerArgs(port int) []string {
 		"--max-mutating-requests-inflight=0",
 		"--profiling=false",
 	}
-	if !cp.settings.controllers {
+	if !cp.options.hasControllers() {
 		// Without the controller manager nothing creates default ServiceAccounts, and this plug-in would reject every
 		// pod.
 		args = append(args, "--disable-admission-plugins=ServiceAccount")
 	}
-	return append(args, cp.settings.apiserverArgs...)
+	return append(args, cp.options.APIServerArgs...)
 }
 
 func (cp *ControlPlane) apiServerReady(ctx context.Context) error {

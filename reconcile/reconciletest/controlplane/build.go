@@ -10,7 +10,7 @@ import (
 // Build builds the programs that a control plane with these options needs, and kubectl, and returns a folder with etcd,
 // kube-apiserver and kubectl, as envtest wants it:
 //
-//	assets, err := controlplane.Build(ctx)
+//	assets, err := controlplane.Build(ctx, controlplane.Options{})
 //	...
 //	environment := &envtest.Environment{BinaryAssetsDirectory: assets}
 //
@@ -22,19 +22,18 @@ import (
 // If the folder KUBEBUILDER_ASSETS has programs of the same minor version, these are used instead. The environment variable
 // OPBLOCKS_CACHE names another folder than opblocks in the user's cache (see [os.UserCacheDir]).
 //
-// It returns an error if an option is wrong (see [WithNodes] and [WithCRDs]), the go command is missing, Go is too old,
+// It returns an error if an option is wrong (see [Options]), the go command is missing, Go is too old,
 // a module cannot be downloaded, the disk is full, the cache cannot be written, or the context is done. The message
 // says what to do. Nothing half-built is left behind.
-func Build(ctx context.Context, options ...Option) (assets string, err error) {
-	s := newSettings(options)
-	if err := s.check(); err != nil {
+func Build(ctx context.Context, options Options) (assets string, err error) {
+	if err := options.check(); err != nil {
 		return "", err
 	}
-	if _, err := programs.Ensure(ctx, s.version, append(s.programs(), kubectl)...); err != nil {
+	if _, err := programs.Ensure(ctx, options.Version, append(options.programs(), kubectl)...); err != nil {
 		return "", err
 	}
 	if err := supervisor.Build(ctx); err != nil {
 		return "", err
 	}
-	return programs.Assets(ctx, s.version)
+	return programs.Assets(ctx, options.Version)
 }

@@ -19,7 +19,7 @@ func TestBuild(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a real control plane")
 	}
-	assets, err := controlplane.Build(t.Context())
+	assets, err := controlplane.Build(t.Context(), controlplane.Options{})
 	require.NoError(t, err)
 	for _, program := range []string{"etcd", "kube-apiserver", "kubectl"} {
 		assert.FileExists(t, filepath.Join(assets, program))
@@ -38,12 +38,12 @@ func TestBuildUsesAssets(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a real control plane")
 	}
-	assets, err := controlplane.Build(t.Context())
+	assets, err := controlplane.Build(t.Context(), controlplane.Options{})
 	require.NoError(t, err)
 	folder := filepath.Join(t.TempDir(), "assets")
 	require.NoError(t, os.Symlink(assets, folder))
 	t.Setenv("KUBEBUILDER_ASSETS", folder)
-	again, err := controlplane.Build(t.Context())
+	again, err := controlplane.Build(t.Context(), controlplane.Options{})
 	require.NoError(t, err)
 	assert.Equal(t, folder, again)
 }

@@ -45,7 +45,7 @@ func (cp *ControlPlane) startControllers(ctx context.Context) error {
 	)
 }
 
-var errNoControllers = errors.New("no controllers run: start the control plane with WithControllers")
+var errNoControllers = errors.New("no controllers run: start the control plane with the option Controllers")
 
 // controllers are the programs that [ControlPlane.PauseControllers] pauses.
 var controllers = []string{controllerManager, scheduler, kwok}
@@ -59,7 +59,7 @@ var controllers = []string{controllerManager, scheduler, kwok}
 // other methods work. [ControlPlane.RestartControllerManager] and [ControlPlane.InstallCRDs] start a kube-controller-manager
 // that is paused as well. After a pause of more than an hour nodes may be NotReady for a moment.
 //
-// PauseControllers does nothing if the controllers are paused already. It returns an error if none run, see [WithControllers].
+// PauseControllers does nothing if the controllers are paused already. It returns an error if none run, see [Options.Controllers].
 func (cp *ControlPlane) PauseControllers() error {
 	return cp.processes.setPaused(true, (*supervisor.Process).Suspend)
 }
@@ -67,7 +67,7 @@ func (cp *ControlPlane) PauseControllers() error {
 // ResumeControllers makes the controllers go on after [ControlPlane.PauseControllers]. They then receive the events of the pause
 // one after the other, so they may act on an object that has changed again since.
 //
-// ResumeControllers does nothing if the controllers are not paused. It returns an error if none run, see [WithControllers].
+// ResumeControllers does nothing if the controllers are not paused. It returns an error if none run, see [Options.Controllers].
 func (cp *ControlPlane) ResumeControllers() error {
 	return cp.processes.setPaused(false, (*supervisor.Process).Resume)
 }
@@ -97,7 +97,7 @@ func (cp *ControlPlane) startNodes(ctx context.Context) error {
 	if err := cp.processes.write("stages.yaml", stages); err != nil {
 		return err
 	}
-	for i := range cp.settings.nodes {
+	for i := range cp.options.nodes() {
 		name := fmt.Sprintf("node-%d", i+1)
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 			Name:   name,

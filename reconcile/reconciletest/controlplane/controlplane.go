@@ -18,7 +18,7 @@ const startTimeout = 5 * time.Minute
 
 // ControlPlane is a running control plane. Its methods may be called concurrently.
 type ControlPlane struct {
-	settings  settings
+	options   Options
 	processes processes
 	admin     *rest.Config
 	client    client.Client
@@ -30,13 +30,13 @@ type ControlPlane struct {
 // start only: call [ControlPlane.Stop] to stop the control plane.
 //
 // If a program ends or is not ready after 5 minutes, the error has the last lines of its log. Nothing is left running then.
-func Start(ctx context.Context, options ...Option) (*ControlPlane, error) {
-	cp := &ControlPlane{settings: newSettings(options), processes: processes{running: map[string]running{}}}
-	if err := cp.settings.check(); err != nil {
+func Start(ctx context.Context, options Options) (*ControlPlane, error) {
+	cp := &ControlPlane{options: options, processes: processes{running: map[string]running{}}}
+	if err := cp.options.check(); err != nil {
 		return nil, fmt.Errorf("start a control plane: %w", err)
 	}
 	var err error
-	if cp.processes.paths, err = programs.Ensure(ctx, cp.settings.version, cp.settings.programs()...); err != nil {
+	if cp.processes.paths, err = programs.Ensure(ctx, cp.options.Version, cp.options.programs()...); err != nil {
 		return nil, err
 	}
 	if cp.processes.supervisor, err = supervisor.New(ctx); err != nil {
@@ -55,12 +55,12 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 	if err := cp.startAPIServer(ctx); err != nil {
 		return err
 	}
-	if len(cp.settings.crds) > 0 {
-		if err := cp.installCRDs(cp.settings.crds...); err != nil {
+	if len(cp.options.CRDs) > 0 {
+		if err := cp.installCRDs(cp.options.CRDs...); err != nil {
 			return err
 		}
 	}
-	if !cp.settings.controllers {
+	if !cp.options.hasControllers() {
 		return nil
 	}
 	return cp.startControllers(ctx)

@@ -17,7 +17,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-var shared = controlplane.Shared(controlplane.WithControllers())
+var shared = controlplane.Shared(controlplane.Options{Controllers: true})
 
 func TestStartConcurrently(t *testing.T) {
 	if testing.Short() {
@@ -26,14 +26,14 @@ func TestStartConcurrently(t *testing.T) {
 	var both sync.WaitGroup
 	planes := make([]*controlplane.ControlPlane, 2)
 	for i := range planes {
-		both.Go(func() { planes[i] = controlplane.New(t, controlplane.WithCRDs("testdata/widgets.yaml")) })
+		both.Go(func() { planes[i] = controlplane.New(t, controlplane.Options{CRDs: []string{"testdata/widgets.yaml"}}) })
 	}
 	both.Wait()
 	assert.NotEqual(t, planes[0].Config().Host, planes[1].Config().Host)
 	for _, cp := range planes {
 		_, err := newClient(t, cp).RESTMapper().RESTMapping(schema.GroupKind{Group: "example.com", Kind: "Widget"})
 		assert.NoError(t, err, "the CRDs are installed")
-		const none = "no controllers run: start the control plane with WithControllers"
+		const none = "no controllers run: start the control plane with the option Controllers"
 		assert.EqualError(t, cp.PauseControllers(), none)
 		assert.EqualError(t, cp.ResumeControllers(), none)
 		assert.EqualError(t, cp.RestartControllerManager(t.Context()), none)
@@ -45,7 +45,7 @@ func TestStartFails(t *testing.T) {
 		t.Skip("needs a real control plane")
 	}
 	t.Setenv("TMPDIR", t.TempDir())
-	_, err := controlplane.Start(t.Context(), controlplane.WithAPIServerArgs("--no-such-flag"))
+	_, err := controlplane.Start(t.Context(), controlplane.Options{APIServerArgs: []string{"--no-such-flag"}})
 	assert.ErrorContains(t, err, "start a control plane: kube-apiserver ended: exit status 1")
 	assert.ErrorContains(t, err, "unknown flag: --no-such-flag")
 	assertEmpty(t, os.TempDir())
@@ -58,30 +58,30 @@ func TestStartWrongOption(t *testing.T) {
 	const noCRD = "name the folder that has the YAML files themselves, since subfolders are not read"
 	tests := map[string]struct {
 		reason string
-		option controlplane.Option
+		option controlplane.Options
 		want   string
 	}{
 		"NegativeNodes": {
 			"it is no number of nodes",
-			controlplane.WithNodes(-1), "-1 simulated nodes cannot run: name a number of 0 or more",
+			controlplane.Options{Nodes: new(-1)}, "-1 simulated nodes cannot run: name a number of 0 or more",
 		},
 		"MissingPath": {
 			"a path may be relative to another folder",
-			controlplane.WithCRDs("testdata/widgets.yaml", "testdata/missing"),
+			controlplane.Options{CRDs: []string{"testdata/widgets.yaml", "testdata/missing"}},
 			"install the CustomResourceDefinitions in testdata/missing: stat testdata/missing: no such file or directory",
 		},
 		"PathBelowFile": {
 			"the error is not that of a missing file",
-			controlplane.WithCRDs("doc.go/crds"),
+			controlplane.Options{CRDs: []string{"doc.go/crds"}},
 			"install the CustomResourceDefinitions in doc.go/crds: stat doc.go/crds: not a directory",
 		},
 		"FolderWithoutCRD": {
 			"subfolders are not read, and kustomization.yaml has none",
-			controlplane.WithCRDs("internal"), "no CustomResourceDefinition in internal: " + noCRD,
+			controlplane.Options{CRDs: []string{"internal"}}, "no CustomResourceDefinition in internal: " + noCRD,
 		},
 		"FileWithoutCRD": {
 			"it has another object",
-			controlplane.WithCRDs("testdata/widget.yaml"), "no CustomResourceDefinition in testdata/widget.yaml: " + noCRD,
+			controlplane.Options{CRDs: []string{"testdata/widget.yaml"}}, "no CustomResourceDefinition in testdata/widget.yaml: " + noCRD,
 		},
 	}
 	for name, tc := range tests {
@@ -95,10 +95,10 @@ func TestStartWrongOption(t *testing.T) {
 }
 
 func TestStartUnknownVersion(t *testing.T) {
-	_, err := controlplane.Start(t.Context(), controlplane.WithVersion("1.34"))
+	_, err := controlplane.Start(t.Context(), controlplane.Options{Version: "1.34"})
 	assert.ErrorContains(t, err, `"1.34" is no version of Kubernetes: name a release such as v1.`)
 	t.Setenv("OPBLOCKS_KUBERNETES", "latest")
-	_, err = controlplane.Start(t.Context())
+	_, err = controlplane.Start(t.Context(), controlplane.Options{})
 	assert.ErrorContains(t, err, `"latest" is no version of Kubernetes`)
 }
 

@@ -2,7 +2,7 @@
 // RBAC and admission, and on request kube-controller-manager, kube-scheduler and simulated nodes. It starts in seconds,
 // and no container runs. It needs Linux or macOS.
 //
-//	var controlPlane = controlplane.Shared(controlplane.WithControllers(), controlplane.WithCRDs("../config/crd/bases"))
+//	var controlPlane = controlplane.Shared(controlplane.Options{Controllers: true, CRDs: []string{"../config/crd/bases"}})
 //
 //	func TestShop(t *testing.T) {
 //		cp := controlPlane(t)
@@ -17,7 +17,7 @@
 //
 // # What runs
 //
-// [Start] starts etcd and kube-apiserver with RBAC. [WithControllers] adds kube-controller-manager, kube-scheduler and
+// [Start] starts etcd and kube-apiserver with RBAC. [Options.Controllers] adds kube-controller-manager, kube-scheduler and
 // kwok, which simulates nodes: Deployments roll out, pods become Ready, Jobs complete, volume claims are bound, owned
 // objects are collected as garbage. No container runs. A pod with an image from the registry "registry.invalid" reports
 // ImagePullBackOff for ever. A pod with the [HoldAnnotation] stays Pending. A pod status that a test writes stays. A

@@ -60,7 +60,7 @@ func (cp *ControlPlane) RestoreEtcd(ctx context.Context) error {
 	if err := p.startAgain(apiserver); err != nil {
 		return err
 	}
-	if err := p.wait(ctx, apiserver, cp.apiServerReady); err != nil || !cp.settings.controllers {
+	if err := p.wait(ctx, apiserver, cp.apiServerReady); err != nil || !cp.options.hasControllers() {
 		return err
 	}
 	return errors.Join(p.rerun(controllerManager), p.rerun(scheduler), p.rerun(kwok))

@@ -7,10 +7,12 @@ import (
 )
 
 // A test runs the operator on an older Kubernetes, with an admission plug-in that some distributions enable and ten nodes.
-func ExampleWithVersion() {
+func ExampleOptions() {
 	testOlder := func(t *testing.T) {
-		cp := controlplane.New(t, controlplane.WithVersion("v1.35.4"), controlplane.WithNodes(10),
-			controlplane.WithAPIServerArgs("--enable-admission-plugins=OwnerReferencesPermissionEnforcement"))
+		cp := controlplane.New(t, controlplane.Options{
+			Version: "v1.35.4", Nodes: new(10),
+			APIServerArgs: []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"},
+		})
 		_ = cp.Config() // for the operator's manager
 	}
 	_ = testOlder

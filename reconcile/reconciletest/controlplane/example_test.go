@@ -18,7 +18,7 @@ import (
 // Outside of tests, such as in a demo, a program starts a control plane and stops it.
 func ExampleStart() {
 	ctx := context.Background()
-	cp, err := controlplane.Start(ctx, controlplane.WithControllers())
+	cp, err := controlplane.Start(ctx, controlplane.Options{Controllers: true})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -50,7 +50,7 @@ func ExampleStart() {
 // The tests of a package share a control plane. Each works in a namespace of its own.
 func ExampleShared() {
 	// A variable of the package, and a test.
-	controlPlane := controlplane.Shared(controlplane.WithControllers(), controlplane.WithCRDs("../config/crd/bases"))
+	controlPlane := controlplane.Shared(controlplane.Options{Controllers: true, CRDs: []string{"../config/crd/bases"}})
 	testShop := func(t *testing.T) {
 		cp := controlPlane(t)
 		namespace := controlplane.Namespace(t, cp)
@@ -69,7 +69,7 @@ func ExampleShared() {
 // A test that restarts the API server needs a control plane of its own.
 func ExampleNew() {
 	testReconnect := func(t *testing.T) {
-		cp := controlplane.New(t)
+		cp := controlplane.New(t, controlplane.Options{})
 		if err := cp.RestartAPIServer(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func ExampleNew() {
 
 // envtest runs the programs that this package builds: setup-envtest is not needed.
 func ExampleBuild() {
-	assets, err := controlplane.Build(context.Background())
+	assets, err := controlplane.Build(context.Background(), controlplane.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

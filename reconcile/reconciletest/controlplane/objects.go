@@ -16,7 +16,7 @@ import (
 // it. While the controllers are paused it returns an error.
 func (cp *ControlPlane) CreateNamespace(ctx context.Context, prefix string) (string, error) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: prefix}}
-	if cp.settings.controllers {
+	if cp.options.hasControllers() {
 		if err := cp.processes.failure(controllerManager); err != nil {
 			return "", fmt.Errorf("create a namespace: %w", err)
 		}
@@ -24,7 +24,7 @@ func (cp *ControlPlane) CreateNamespace(ctx context.Context, prefix string) (str
 	if err := cp.client.Create(ctx, namespace); err != nil {
 		return "", fmt.Errorf("create a namespace: %w", err)
 	}
-	if !cp.settings.controllers {
+	if !cp.options.hasControllers() {
 		return namespace.Name, nil
 	}
 	return namespace.Name, cp.processes.wait(ctx, controllerManager, cp.defaultAccount(namespace.Name))
@@ -46,7 +46,7 @@ func (cp *ControlPlane) InstallCRDs(ctx context.Context, paths ...string) error 
 	if err := cp.installCRDs(paths...); err != nil {
 		return err
 	}
-	if cp.settings.controllers {
+	if cp.options.hasControllers() {
 		// The garbage collector looks for new kinds every 30 seconds only. After a restart it has them at once.
 		return cp.RestartControllerManager(ctx)
 	}

@@ -175,9 +175,9 @@ func (cp *ControlPlane) RestartEtcd(ctx context.Context) error {
 
 // RestartControllerManager kills kube-controller-manager and starts it again. Its garbage collector then has all
 // kinds and objects. After [ControlPlane.PauseControllers] the new process is paused as well. It returns an error if
-// none runs, see [WithControllers].
+// none runs, see [Options.Controllers].
 func (cp *ControlPlane) RestartControllerManager(ctx context.Context) error {
-	if !cp.settings.controllers {
+	if !cp.options.hasControllers() {
 		return errNoControllers
 	}
 	return cp.restart(ctx, controllerManager)

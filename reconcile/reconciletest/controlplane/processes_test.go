@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(m.Run())
 	}
-	cp, err := controlplane.Start(context.Background(), controlplane.WithControllers())
+	cp, err := controlplane.Start(context.Background(), controlplane.Options{Controllers: true})
 	if err != nil {
 		panic(err)
 	}
@@ -80,7 +80,7 @@ func processesIn(t *testing.T, folder string) []string {
 }
 
 func TestRestart(t *testing.T) {
-	cp := controlplane.New(t, controlplane.WithControllers())
+	cp := controlplane.New(t, controlplane.Options{Controllers: true})
 	namespace := controlplane.Namespace(t, cp)
 	c := newClient(t, cp)
 	kept := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "kept"}}
@@ -99,7 +99,7 @@ func TestRestart(t *testing.T) {
 
 // TestRestoreEtcd shows that nothing that happened after the copy is left, and that the controllers see what is there.
 func TestRestoreEtcd(t *testing.T) {
-	cp := controlplane.New(t, controlplane.WithControllers())
+	cp := controlplane.New(t, controlplane.Options{Controllers: true})
 	require.ErrorContains(t, cp.RestoreEtcd(t.Context()), "call SaveEtcd first")
 	namespace := controlplane.Namespace(t, cp)
 	c := newClient(t, cp)

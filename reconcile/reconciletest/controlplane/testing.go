@@ -21,10 +21,10 @@ const Patience = 5 * time.Minute
 
 // New starts a control plane for one test, which fails if the control plane does not start, and is skipped under -short.
 // The control plane is stopped when the test ends, after the cleanups that the test registers later.
-func New(t testing.TB, options ...Option) *ControlPlane {
+func New(t testing.TB, options Options) *ControlPlane {
 	t.Helper()
 	skipIfShort(t)
-	cp, err := Start(t.Context(), options...)
+	cp, err := Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,9 +41,9 @@ func New(t testing.TB, options ...Option) *ControlPlane {
 // needed. If it does not start, each test that calls the function fails. Under -short each is skipped.
 //
 // Tests that share a control plane work in a [Namespace] each.
-func Shared(options ...Option) func(testing.TB) *ControlPlane {
+func Shared(options Options) func(testing.TB) *ControlPlane {
 	start := sync.OnceValues(func() (*ControlPlane, error) {
-		return Start(context.Background(), options...)
+		return Start(context.Background(), options)
 	})
 	return func(t testing.TB) *ControlPlane {
 		t.Helper()

@@ -46,7 +46,8 @@ func Example() {
 		Actions: []reconciletest.Action{
 			reconciletest.Create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}),
 		},
-	}, reconciletest.SkipFaults("leader change before"))
+		Options: reconciletest.Options{SkipFaults: []reconciletest.FaultKind{reconciletest.Faults.LeaderChange}},
+	})
 	fmt.Println(report.Failures[0].Faults, report.Failures[0].Kind)
 	fmt.Println(report.Failures[0].Err)
 	// Output:

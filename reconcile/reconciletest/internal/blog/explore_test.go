@@ -75,6 +75,7 @@ func TestBlogSurvives(t *testing.T) {
 			reconciletest.Change(blog, func(b *Blog) { b.Spec.Version, b.Spec.Host = "2.0", "new.example.com" }).Then(reconciletest.Ready(blog)),
 			reconciletest.Delete(blog),
 		},
-	}, reconciletest.Limit(100)) // a sample: all 645 faults take a minute
+		Options: reconciletest.Options{Limit: 100},
+	}) // a sample: all 645 faults take a minute
 	assert.NotEmpty(t, report.Survived)
 }

@@ -112,6 +112,7 @@ func TestEnsembleSurvives(t *testing.T) {
 			reconciletest.Delete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "store-1"}}).Then(reconciletest.Ready(e)),
 			reconciletest.Delete(e),
 		},
-	}, reconciletest.Limit(100)) // a sample: all 1,145 faults take more than a minute
+		Options: reconciletest.Options{Limit: 100},
+	}) // a sample: all 1,145 faults take more than a minute
 	assert.NotEmpty(t, report.Survived)
 }

@@ -13,14 +13,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
 func TestDepth(t *testing.T) {
 	assert.Empty(t, reconciletest.ExploreQuietly(t, twoFaults()).Failures, "one fault is not enough")
 
-	report := reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Depth(2), reconciletest.LimitPairs(100_000))
+	report := reconciletest.ExploreQuietly(t, with(twoFaults(), reconciletest.Options{Pairs: 100_000}))
 	require.NotEmpty(t, report.Failures)
 	assert.Len(t, report.Failures[0].Faults, 2)
 	assert.Contains(t, report.String(), "connection refused at: effect drop account web #1; connection refused at: effect drop account web #2")
@@ -28,7 +27,7 @@ func TestDepth(t *testing.T) {
 
 func TestSeed(t *testing.T) {
 	some := func(seed uint64) *reconciletest.Report {
-		return reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Depth(2), reconciletest.LimitPairs(20), reconciletest.Seed(seed))
+		return reconciletest.ExploreQuietly(t, with(twoFaults(), reconciletest.Options{Pairs: 20, Seed: seed}))
 	}
 	one, again := some(7), some(7)
 	assert.Equal(t, one.Runs, again.Runs)
@@ -39,7 +38,7 @@ func TestSeed(t *testing.T) {
 }
 
 func TestReplay(t *testing.T) {
-	report := reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Replay("crash after: effect drop account web #1"))
+	report := reconciletest.ExploreQuietly(t, with(twoFaults(), reconciletest.Options{Replay: "crash after: effect drop account web #1"}))
 	assert.Empty(t, report.Failures)
 	assert.Equal(t, 2, report.Runs, "without faults, and with these")
 	assert.Contains(t, report.String(), "it is done, and the process dies before it gets the answer")
@@ -49,11 +48,11 @@ func TestReplay(t *testing.T) {
 		"RequestOfAUser": "crash after: create Shop default/web #1",
 		"NoNextAction":   "crash with downtime after: effect drop account web #1",
 	} {
-		report = reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Replay(fault))
+		report = reconciletest.ExploreQuietly(t, with(twoFaults(), reconciletest.Options{Replay: fault}))
 		assert.Contains(t, report.String(), "replay: 1 of 1 fault did not happen", name)
 	}
 
-	report = reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.Replay("nonsense"))
+	report = reconciletest.ExploreQuietly(t, with(twoFaults(), reconciletest.Options{Replay: "nonsense"}))
 	assert.NotEmpty(t, report.Failures)
 }
 
@@ -64,24 +63,21 @@ func TestReplayVariable(t *testing.T) {
 
 func TestSkipFaults(t *testing.T) {
 	s := faultyEffects["EffectForADeletedObject"].scenario(false)
-	report := reconciletest.ExploreQuietly(t, s, reconciletest.SkipFaults(kinds.TimeTravel))
-	assert.False(t, hasFault(report, kinds.TimeTravel))
-	assert.Equal(t, []kinds.Fault{kinds.TimeTravel}, report.Skipped)
-
-	report = reconciletest.ExploreQuietly(t, s, reconciletest.SkipFaults("earthquake"))
-	assert.Contains(t, report.String(), `SkipFaults("earthquake"): there is no such kind of fault`)
+	report := reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{SkipFaults: []reconciletest.FaultKind{reconciletest.Faults.TimeTravel}}))
+	assert.False(t, hasFault(report, reconciletest.Faults.TimeTravel))
+	assert.Equal(t, []reconciletest.FaultKind{reconciletest.Faults.TimeTravel}, report.Skipped)
 
 	sound := of(func(*reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
 			return ctrl.Result{}, client.IgnoreNotFound(open(ctx, c, s, "Open"))
 		}
 	}, reconciletest.Create(shop()))
-	assert.Contains(t, reconciletest.ExploreQuietly(t, sound, reconciletest.SkipFaults(kinds.TimeTravel)).String(), `skipped: ["time travel to before"]`)
+	assert.Contains(t, reconciletest.ExploreQuietly(t, with(sound, reconciletest.Options{SkipFaults: []reconciletest.FaultKind{reconciletest.Faults.TimeTravel}})).String(), `skipped: ["time travel to before"]`)
 }
 
 // Without faults an exploration is a quick check of the scenario, which also finds what needs no fault.
 func TestWithoutFaults(t *testing.T) {
-	report := reconciletest.ExploreQuietly(t, twoFaults(), reconciletest.WithoutFaults())
+	report := reconciletest.ExploreQuietly(t, with(twoFaults(), reconciletest.Options{WithoutFaults: true}))
 	require.Empty(t, report.Failures)
 	assert.Equal(t, 1, report.Runs)
 	assert.Greater(t, report.Singles, 50, "faults that were not tried")
