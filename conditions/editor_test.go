@@ -58,7 +58,7 @@ func TestEditorSet(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			editor := conditions.Deployment()
+			editor := deployment
 			list := append([]appsv1.DeploymentCondition(nil), tc.list...)
 			cached := list
 			var got want

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/opblocks/opblocks/conditions"
@@ -152,26 +151,6 @@ func ExampleNewEditor() {
 	// true <nil>
 	// false <nil>
 	// Database 2026-03-01 12:00:00 +0000 UTC
-	// True
-}
-
-func ExampleDeployment() {
-	clock := func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
-	editor := conditions.Deployment().WithClock(clock)
-
-	var status appsv1.DeploymentStatus
-	for range 2 {
-		_, changed, err := editor.Set(&status.Conditions, metav1.Condition{
-			Type: "Available", Status: metav1.ConditionTrue, Reason: "MinimumReplicasAvailable", ObservedGeneration: 4,
-		})
-		fmt.Println(changed, err)
-	}
-	fmt.Println(status.Conditions[0].LastUpdateTime.UTC())
-	fmt.Println(editor.Summarize(status.Conditions, conditions.Summary{}).Status)
-	// Output:
-	// true <nil>
-	// false <nil>
-	// 2026-03-01 12:00:00 +0000 UTC
 	// True
 }
 

@@ -7,6 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/opblocks/opblocks/conditions"
 )
 
 var (
@@ -90,3 +92,23 @@ func (events) Write(e event, to metav1.Condition, at metav1.Time) event {
 }
 
 func (events) Validate(metav1.Condition) error { return nil }
+
+// deployment edits conditions of a struct that has two times and no observedGeneration.
+var deployment = conditions.NewEditor[appsv1.DeploymentCondition](deploymentAdapter{})
+
+type deploymentAdapter struct{}
+
+func (deploymentAdapter) Read(c appsv1.DeploymentCondition) metav1.Condition {
+	return metav1.Condition{
+		Type: string(c.Type), Status: metav1.ConditionStatus(c.Status),
+		Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime,
+	}
+}
+
+func (deploymentAdapter) Write(c appsv1.DeploymentCondition, to metav1.Condition, at metav1.Time) appsv1.DeploymentCondition {
+	c.Type, c.Status = appsv1.DeploymentConditionType(to.Type), corev1.ConditionStatus(to.Status)
+	c.Reason, c.Message, c.LastTransitionTime, c.LastUpdateTime = to.Reason, to.Message, to.LastTransitionTime, at
+	return c
+}
+
+func (deploymentAdapter) Validate(metav1.Condition) error { return nil }

@@ -36,7 +36,7 @@ func TestBind(t *testing.T) {
 		},
 		"Adapter": {
 			reason: "An adapter makes a list of another condition struct.",
-			binder: conditions.Deployment(), list: &deployed, length: func() int { return len(deployed) },
+			binder: deployment, list: &deployed, length: func() int { return len(deployed) },
 		},
 		"OtherStruct": {
 			reason: "The error names the type that was passed and the type that is needed.",

@@ -51,6 +51,3 @@ func updateStatus(ctx context.Context, c client.Client, app *appv1.App) error {
 	app.Status.Selector = labels.Set(podLabels(app)).String()
 	return nil
 }
-
-// Conditions edits the conditions of an App, which are of type DeploymentCondition.
-var Conditions = conditions.Deployment()

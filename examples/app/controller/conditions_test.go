@@ -1,4 +1,4 @@
-package conditions_test
+package controller_test
 
 import (
 	"testing"
@@ -10,10 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/opblocks/opblocks/conditions"
+	"github.com/opblocks/opblocks/examples/app/controller"
 )
 
-func TestDeployment(t *testing.T) {
-	editor := conditions.Deployment().WithClock(func() time.Time { return noon.Time })
+func TestConditions(t *testing.T) {
+	noon := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	editor := controller.Conditions.WithClock(func() time.Time { return noon.Time })
 	given := metav1.Condition{
 		Type: "Progressing", Status: metav1.ConditionFalse, Reason: "ProgressDeadlineExceeded", Message: "timed out", ObservedGeneration: 3,
 	}
@@ -36,8 +38,8 @@ func TestDeployment(t *testing.T) {
 	}
 }
 
-// TestDeploymentForm covers what the API of Deployments accepts and the API of metav1.Condition refuses.
-func TestDeploymentForm(t *testing.T) {
+// TestConditionsForm covers what the API of Deployments accepts and the API of metav1.Condition refuses.
+func TestConditionsForm(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		set    metav1.Condition
@@ -49,7 +51,7 @@ func TestDeploymentForm(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var list []appsv1.DeploymentCondition
-			if _, changed, err := conditions.Deployment().Set(&list, tc.set); !changed || err != nil {
+			if _, changed, err := controller.Conditions.Set(&list, tc.set); !changed || err != nil {
 				t.Errorf("\n%s\nSet(...): changed %v, error %v", tc.reason, changed, err)
 			}
 		})
