@@ -75,7 +75,7 @@ func steps(variant string) []reconcile.NamedStep[*api.Site] {
 	case podsOfOpblocks:
 		all = append(all, reconcile.Named("pods", reconcile.Func(recordPods), reconcile.Watching(&corev1.Pod{}, siteOfPod)))
 	case withFinalizer:
-		all = append(all, reconcile.Named("registration", registration{}, reconcile.Finalizer("bench.opblocks.dev/registration")))
+		all = append(all, reconcile.Named("registration", registration{}).Finalizer("bench.opblocks.dev/registration"))
 	}
 	return all
 }

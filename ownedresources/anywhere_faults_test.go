@@ -86,7 +86,7 @@ func TestRenamedStepSurvivesEveryFault(t *testing.T) {
 		Start: func(p *reconciletest.Process) error {
 			mgr := p.Manager(reconcile.CacheOptions())
 			former := reconcile.For(mgr, reconcile.Named("data", anywhereSet())).WithFilter(func(s *Shop) bool { return s.Labels["release"] == "" })
-			present := reconcile.For(mgr, reconcile.Named("storage", anywhereSet(), reconcile.FormerNames("data"))).WithFilter(func(s *Shop) bool { return s.Labels["release"] != "" })
+			present := reconcile.For(mgr, reconcile.Named("storage", anywhereSet()).FormerNames("data")).WithFilter(func(s *Shop) bool { return s.Labels["release"] != "" })
 			options := controller.Options{SkipNameValidation: new(true)}
 			return errors.Join(former.WithOptions(options).Complete(), present.WithOptions(options).Complete())
 		},

@@ -37,7 +37,7 @@ func Ensure[T client.Object](children ...AnyChild[T]) *ChildSet[T] {
 func (s *ChildSet[T]) SetName(name string) { s.set.Name = name }
 
 // SetFormerNames tells the set which names it had in earlier releases, "" for none. Call it before the first use.
-// Package reconcile calls it with the names given to the option FormerNames of the step. The set prunes what it wrote
+// Package reconcile calls it with the FormerNames of the step. The set prunes what it wrote
 // under these names, and [ChildSet.Finalize] removes it. Every child that is still desired is applied once, to store
 // the present name.
 func (s *ChildSet[T]) SetFormerNames(names ...string) { s.set.FormerNames = names }

@@ -91,7 +91,7 @@ func TestFormerNames(t *testing.T) {
 		},
 	}
 	renamed := func(set *ChildSet[*Shop]) reconcile.NamedStep[*Shop] {
-		return reconcile.Named("storage", set, reconcile.FormerNames("files", "data"))
+		return reconcile.Named("storage", set).FormerNames("files", "data")
 	}
 	for name, tc := range tests {
 		for _, running := range []bool{true, false} {

@@ -111,7 +111,7 @@ func TestTwoInformersOfAKind(t *testing.T) {
 			return []reconcile.NamedStep[*Shop]{reconcile.Named("read", whole, reconcile.Watching(secretMetadata(), byName))}
 		}},
 		"StepReadsMetadata": {"A step references what another step builds, and reads the metadata.", func() []reconcile.NamedStep[*Shop] {
-			return []reconcile.NamedStep[*Shop]{children(built()), reconcile.Named("read", part, reconcile.Reads(&corev1.Secret{}, usersSecret))}
+			return []reconcile.NamedStep[*Shop]{children(built()), reconcile.Named("read", part).Reads(&corev1.Secret{}, usersSecret)}
 		}},
 	}
 	users := &corev1.Secret{

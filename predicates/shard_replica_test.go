@@ -74,7 +74,7 @@ func runReplica(kubeconfig, namespace, indexFlag, countFlag string) error {
 		return err
 	}
 	err = reconcile.For(mgr,
-		reconcile.Named("served", &served{mgr.GetAPIReader()}, reconcile.Finalizer(servedFinalizer)),
+		reconcile.Named("served", &served{mgr.GetAPIReader()}).Finalizer(servedFinalizer),
 		reconcile.Named("children", ownedresources.Ensure(ownedresources.Build(settingsOf))),
 	).WithFilter(ours).WithOptions(controller.Options{MaxConcurrentReconciles: 4}).Complete()
 	if err != nil {
@@ -145,7 +145,7 @@ func newShardedOperator(t *testing.T) *shardedOperator {
 	policy := filepath.Join(folder, "policy.json")
 	require.NoError(t, os.WriteFile(policy, []byte(auditPolicy), 0o600))
 	s := &shardedOperator{audit: filepath.Join(folder, "audit.log"), uids: map[string]types.UID{}, wanted: map[string]int{}}
-	s.cp = controlplane.New(t, controlplane.Options{APIServerArgs: []string{"--audit-policy-file="+policy, "--audit-log-path="+s.audit}})
+	s.cp = controlplane.New(t, controlplane.Options{APIServerArgs: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + s.audit}})
 	s.namespace = controlplane.Namespace(t, s.cp)
 	var err error
 	s.client, err = client.New(s.cp.Config(), client.Options{})

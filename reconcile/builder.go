@@ -36,7 +36,7 @@ func For[T client.Object](mgr ctrl.Manager, steps ...NamedStep[T]) *Reconciler[T
 	return r
 }
 
-// WithClock sets the clock, for tests. The times of conditions, the end of a pause and [GiveUpCleanupAfter] are measured
+// WithClock sets the clock, for tests. The times of conditions, the end of a pause and [NamedStep.GiveUpCleanupAfter] are measured
 // with it. The default is the real clock.
 func (r *Reconciler[T]) WithClock(c clock.PassiveClock) *Reconciler[T] {
 	r.clock, r.writes = c, ownwrites.New(c)
@@ -60,7 +60,7 @@ func (r *Reconciler[T]) WithoutStatus() *Reconciler[T] {
 
 // WithHistory is for a kind whose conditions are a history, to which the steps append entries. list returns the history of
 // an object, which [conditions.History] makes. The pass appends only what the steps cannot: a pause, and a failure, as an
-// entry with the status False and the type that the step reports ([Reporting]) or its name in CamelCase. It sets neither
+// entry with the status False and the type that the step reports ([NamedStep.Reporting]) or its name in CamelCase. It sets neither
 // Ready nor Reconciling nor Stalled. A step that waits or succeeds appends its own entry, if any.
 //
 // A step must not append an entry in a pass in which it fails: that entry and the failure would both be appended in every

@@ -29,7 +29,7 @@ import (
 func TestController(t *testing.T) {
 	w := newEnv(t)
 	require.NoError(t, reconcile.For[*budget](w.mgr,
-		reconcile.Named("settings", ownedresources.Ensure(ownedresources.Build(settings)), reconcile.Reporting("Configured")),
+		reconcile.Named("settings", ownedresources.Ensure(ownedresources.Build(settings))).Reporting("Configured"),
 	).Complete())
 	w.run(t)
 	ready := func(b *budget) bool { return conditions.IsTrue(b.Status.Conditions, "Ready") }
@@ -177,8 +177,8 @@ func TestConcurrentReconciles(t *testing.T) {
 		return nil
 	}
 	require.NoError(t, reconcile.For[*budget](w.mgr,
-		reconcile.Named("login", cleaning{reconcile.Func(login), drop}, reconcile.Finalizer("example.com/login"), reconcile.Reporting("LoggedIn"),
-			reconcile.Reads(&corev1.Secret{}, func(*budget) []types.NamespacedName { return []types.NamespacedName{{Name: "shared"}} })),
+		reconcile.Named("login", cleaning{reconcile.Func(login), drop}).Finalizer("example.com/login").Reporting("LoggedIn").
+			Reads(&corev1.Secret{}, func(*budget) []types.NamespacedName { return []types.NamespacedName{{Name: "shared"}} }),
 		reconcile.Named("settings", ownedresources.Ensure(ownedresources.Build(settings))),
 	).WithOptions(controller.Options{MaxConcurrentReconciles: 4}).Complete())
 	w.run(t)

@@ -88,9 +88,9 @@ func TestStepClient(t *testing.T) {
 		"UntypedOneOfNeither":  {"the kind counts, not the form in which it is read", get(untyped("Service")), refused},
 	}
 	steps := []NamedStep[*budget]{
-		Named("one", returning(nil), Reads(&corev1.Secret{}, nothing), Reads(&corev1.ConfigMap{}, nothing)),
-		Named("two", returning(nil), Watching(&corev1.Pod{}, nil), Watching(&corev1.ConfigMap{}, nil), Reads(&corev1.Secret{}, nothing),
-			Watching(metadataOf("Endpoints"), nil), Watching(untyped("Node"), nil), Watching(metadataOf("Node"), nil)),
+		Named("one", returning(nil)).Reads(&corev1.Secret{}, nothing).Reads(&corev1.ConfigMap{}, nothing),
+		Named("two", returning(nil), Watching(&corev1.Pod{}, nil), Watching(&corev1.ConfigMap{}, nil),
+			Watching(metadataOf("Endpoints"), nil), Watching(untyped("Node"), nil), Watching(metadataOf("Node"), nil)).Reads(&corev1.Secret{}, nothing),
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

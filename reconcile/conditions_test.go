@@ -36,7 +36,7 @@ func TestConditions(t *testing.T) {
 		},
 		"Reporting": {
 			reason: "a step may have a condition of its own",
-			steps:  []NamedStep[*budget]{Named("one", returning(nil), Reporting("Available"))},
+			steps:  []NamedStep[*budget]{Named("one", returning(nil)).Reporting("Available")},
 			want:   []condition{{"Available", "True", "Succeeded", ""}, {"Ready", "True", "Succeeded", ""}},
 		},
 		"WaitingForAnEvent": {
@@ -71,7 +71,7 @@ func TestConditions(t *testing.T) {
 		"Failure": {
 			reason: "Ready shows a failure before what waits, and the failure is retried with backoff",
 			steps: []NamedStep[*budget]{
-				Named("one", returning(Wait("Slow", 30*seconds, "slow"))), Named("two", returning(errors.New("boom")), Reporting("Two")),
+				Named("one", returning(Wait("Slow", 30*seconds, "slow"))), Named("two", returning(errors.New("boom"))).Reporting("Two"),
 			},
 			after: firstBackoff,
 			want: []condition{
@@ -117,8 +117,8 @@ func TestConditions(t *testing.T) {
 		"Conflict": {
 			reason: "a conflict is not a failure: Ready and the condition of the step stay until the next pass",
 			steps: []NamedStep[*budget]{
-				Named("one", returning(apierrors.NewConflict(resource, "x", errors.New("modified"))), Reporting("One")),
-				Named("two", returning(nil), Reporting("Two")),
+				Named("one", returning(apierrors.NewConflict(resource, "x", errors.New("modified")))).Reporting("One"),
+				Named("two", returning(nil)).Reporting("Two"),
 			},
 			after:  firstBackoff,
 			want:   []condition{{"Two", "True", "Succeeded", ""}},
@@ -127,7 +127,7 @@ func TestConditions(t *testing.T) {
 		"Halt": {
 			reason: "the later steps are skipped, and the conditions that they report are Unknown",
 			steps: []NamedStep[*budget]{
-				Named("one", returning(Halt(Wait("Starting", 0, "not yet")))), Named("two", returning(errors.New("not reached")), Reporting("Two")),
+				Named("one", returning(Halt(Wait("Starting", 0, "not yet")))), Named("two", returning(errors.New("not reached"))).Reporting("Two"),
 			},
 			want: []condition{
 				{"Two", "Unknown", "Skipped", `step "one" halted the pass`},
@@ -137,7 +137,7 @@ func TestConditions(t *testing.T) {
 		"Optional": {
 			reason: "an optional step sets only its own condition; its error is retried nevertheless",
 			steps: []NamedStep[*budget]{
-				Named("one", returning(nil)), Named("two", returning(errors.New("boom")), Reporting("Two"), Optional()),
+				Named("one", returning(nil)), Named("two", returning(errors.New("boom"))).Reporting("Two").Optional(),
 			},
 			after: firstBackoff,
 			want:  []condition{{"Two", "False", "Failed", "boom"}, {"Ready", "True", "Succeeded", ""}},
@@ -145,7 +145,7 @@ func TestConditions(t *testing.T) {
 		"Panic": {
 			reason: "a panic is a failure of its step; the later steps run",
 			steps: []NamedStep[*budget]{
-				Named("one", Func(func(context.Context, client.Client, *budget) error { panic("ouch") })), Named("two", returning(nil), Reporting("Two")),
+				Named("one", Func(func(context.Context, client.Client, *budget) error { panic("ouch") })), Named("two", returning(nil)).Reporting("Two"),
 			},
 			after: firstBackoff,
 			want: []condition{
@@ -212,7 +212,7 @@ func TestConditionsAfterRecovery(t *testing.T) {
 
 func TestConditionsWithInvalidReason(t *testing.T) {
 	outcome := error(nil)
-	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(context.Context, client.Client, *budget) error { return outcome }), Reporting("One")))
+	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(context.Context, client.Client, *budget) error { return outcome })).Reporting("One"))
 	h.pass(t)
 	outcome = Wait("with spaces", 0, "not yet")
 	require.NotZero(t, h.pass(t).RequeueAfter)
@@ -224,9 +224,9 @@ func TestConditionsWithInvalidReason(t *testing.T) {
 }
 
 // newHistoryHarness keeps the last three conditions.
-func newHistoryHarness(t *testing.T, step stepFunc[*budget], options ...StepOption) *harness {
+func newHistoryHarness(t *testing.T, step stepFunc[*budget]) *harness {
 	t.Helper()
-	h := newHarness(t, interceptor.Funcs{}, Named("one-step", step, options...))
+	h := newHarness(t, interceptor.Funcs{}, Named("one-step", step))
 	h.Reconciler.WithHistory(func(b *budget) conditions.List {
 		return conditions.Standard().WithClock(h.clock.Now).History(&b.Status.Conditions, 3)
 	})
@@ -268,7 +268,8 @@ func TestWithHistoryOfSteps(t *testing.T) {
 		}
 		_, _, err := conditions.History(&b.Status.Conditions, 3).Set(metav1.Condition{Type: "Lit", Status: "True", Reason: "Dark"})
 		return err
-	}, Reporting("Reconciled"))
+	})
+	h.Reconciler.steps[0] = h.Reconciler.steps[0].Reporting("Reconciled")
 	lit, failed := condition{"Lit", "True", "Dark", ""}, condition{"Reconciled", "False", "Failed", "boom"}
 	h.pass(t)
 	h.pass(t)

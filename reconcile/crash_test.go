@@ -109,7 +109,7 @@ func (o *outside) operator() *Reconciler[*budget] {
 		}
 		return o.act(func() error { o.account = false; return nil })
 	}
-	return New(o.cluster, Named("account", cleaning{Func(ensure), clean}, Finalizer("example.com/account"))).
+	return New(o.cluster, Named("account", cleaning{Func(ensure), clean}).Finalizer("example.com/account")).
 		WithClock(clocktesting.NewFakePassiveClock(noon))
 }
 

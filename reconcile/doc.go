@@ -4,15 +4,15 @@
 //
 //	reconcile.For[*cachev1alpha1.Memcached](mgr,
 //		reconcile.Named("workload", ownedresources.Ensure(ownedresources.Build(deployment))),
-//		reconcile.Named("pods", reconcile.Func(r.recordPods),
-//			reconcile.Reporting("Available"), reconcile.Watching(&corev1.Pod{}, podToMemcached)),
+//		reconcile.Named("pods", reconcile.Func(r.recordPods), reconcile.Watching(&corev1.Pod{}, podToMemcached)).
+//			Reporting("Available"),
 //	).Complete()
 //
 // # What to use
 //
 //   - [For] makes a reconciler with a manager and its watches, and [New] one with a client, for a builder of one's own or a test.
-//   - [Named] gives a step its name and its options: [Reporting], [Watching], [Reads], [ReadsCached], [Finalizer], [Optional]. [Func] makes a step
-//     of a function.
+//   - [Named] gives a step its name. The methods of [NamedStep] add a condition, a finalizer, and references to other objects; [Watching] adds a
+//     watch. [Func] makes a step of a function.
 //   - A step returns nil or an error, such as [Wait], [Stalled], [Success], [SuccessUntil], [Halt] or [WithReason].
 //   - Within a step, [Checkpoint] writes the status at once, [Eventf] emits an event, [ReadSecret] and [SecretVersion] read a Secret, [PatchLabels],
 //     [PatchAnnotations] and [PatchOwnerReference] write metadata, and [Yield] lets others go on.
@@ -26,7 +26,7 @@
 //   - The object is read from the cache. If it is gone, nothing is done. If it is being deleted, the steps that have to
 //     clean up do so ([FinalizingStep]), and nothing else is done: the garbage collector deletes what the object owns.
 //   - If the object is paused ([PausedAnnotation]), the condition Paused is set, and nothing else is done.
-//   - The finalizers of the steps are added ([Finalizer]), before any step can act outside of the cluster.
+//   - The finalizers of the steps are added ([NamedStep.Finalizer]), before any step can act outside of the cluster.
 //   - Steps made by Ensure of package ownedresources are left out if they would find nothing to do: from the first step on, up
 //     to the first one that has to run. They count as successes.
 //   - The other steps run in order on a copy of the object, whose status they may change. Whatever the outcome of a step, the
@@ -34,7 +34,7 @@
 //   - If each step has succeeded or waits, the steps of package ownedresources delete the children that they no longer
 //     build.
 //   - The outcomes become conditions. Ready sums them up, Reconciling and Stalled follow kstatus, and each step may report a
-//     condition of its own ([Reporting]). The observed generation is set, unless a step lost a race or returned
+//     condition of its own ([NamedStep.Reporting]). The observed generation is set, unless a step lost a race or returned
 //     [KeepConditions]. The pass finds the fields .status.conditions and .status.observedGeneration by these names, which
 //     the Kubernetes API conventions prescribe. A status may lack either.
 //   - If the status differs from the one that was read, the difference is written by one merge patch. If the patch contains
@@ -65,7 +65,7 @@
 // # What a step may read
 //
 // The client of a step reads the kind of the object, and the kinds that a step watches ([Watching]) or references
-// ([Reads]). Reading any other kind is an error that names the missing option. Without it, a forgotten watch would
+// ([NamedStep.Reads]). Reading any other kind is an error that names the missing option. Without it, a forgotten watch would
 // show only in production, where a change of such an object triggers nothing.
 //
 // # Metrics

@@ -60,7 +60,7 @@ func ExampleList() {
 }
 
 // The step observes a Deployment that somebody else owns. The cache holds the whole object.
-func ExampleReadsCached() {
+func ExampleNamedStep_ReadsCached() {
 	observe := func(ctx context.Context, c client.Client, b *budget) error {
 		d := &appsv1.Deployment{}
 		if err := c.Get(ctx, client.ObjectKey{Namespace: b.Namespace, Name: "web"}, d); err != nil {
@@ -72,9 +72,10 @@ func ExampleReadsCached() {
 	c, request := store(nil, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: appsv1.DeploymentSpec{Replicas: new(int32(3))},
 	})
-	step := reconcile.Named("observe", reconcile.Func(observe), reconcile.ReadsCached(&appsv1.Deployment{}, func(*budget) []types.NamespacedName {
-		return []types.NamespacedName{{Name: "web"}}
-	}))
+	step := reconcile.Named("observe", reconcile.Func(observe)).
+		ReadsCached(&appsv1.Deployment{}, func(*budget) []types.NamespacedName {
+			return []types.NamespacedName{{Name: "web"}}
+		})
 	_, err := reconcile.New(c, step).Reconcile(context.Background(), request)
 	fmt.Println(err)
 	// Output:

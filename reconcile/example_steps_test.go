@@ -30,7 +30,7 @@ func ExampleFunc() {
 func ExampleNamed() {
 	run(
 		reconcile.Named("database", step(reconcile.Wait("Starting", 0, "the database is starting"))),
-		reconcile.Named("workload", step(reconcile.Wait("PodsNotReady", 0, "1 of 2 pods is ready")), reconcile.Reporting("Available")),
+		reconcile.Named("workload", step(reconcile.Wait("PodsNotReady", 0, "1 of 2 pods is ready"))).Reporting("Available"),
 	)
 	// Output:
 	// again after 0s <nil>
@@ -40,8 +40,8 @@ func ExampleNamed() {
 }
 
 // The outcome of the step is a condition, which kubectl wait understands.
-func ExampleReporting() {
-	run(reconcile.Named("workload", step(nil), reconcile.Reporting("Available")))
+func ExampleNamedStep_Reporting() {
+	run(reconcile.Named("workload", step(nil)).Reporting("Available"))
 	// Output:
 	// again after 0s <nil>
 	// Available True Succeeded ""
@@ -72,7 +72,7 @@ func ExampleRequested() {
 }
 
 // A release renames the step "data" to "storage". The finalizer of an object from before is replaced.
-func ExampleFormerNames() {
+func ExampleNamedStep_FormerNames() {
 	ctx := context.Background()
 	children := ownedresources.Ensure(ownedresources.Build(func(b *budget) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: b.Name}}
@@ -85,7 +85,7 @@ func ExampleFormerNames() {
 	b.Finalizers = []string{"children.opblocks.dev/data"}
 	fmt.Println(c.Update(ctx, b))
 
-	_, err := reconcile.New(c, reconcile.Named("storage", children, reconcile.FormerNames("data"))).Reconcile(ctx, request)
+	_, err := reconcile.New(c, reconcile.Named("storage", children).FormerNames("data")).Reconcile(ctx, request)
 	fmt.Println(err, c.Get(ctx, request.NamespacedName, b), b.Finalizers)
 	// Output:
 	// <nil>
@@ -93,11 +93,11 @@ func ExampleFormerNames() {
 }
 
 // After an hour of failures the finalizer is removed, and a warning event names what may be left.
-func ExampleGiveUpCleanupAfter() {
+func ExampleNamedStep_GiveUpCleanupAfter() {
 	ctx := context.Background()
 	c, request := store(nil)
-	r := reconcile.New(c, reconcile.Named("account", unreachable{},
-		reconcile.Finalizer("example.com/account"), reconcile.GiveUpCleanupAfter(time.Hour))).WithClock(tomorrow{})
+	r := reconcile.New(c, reconcile.Named("account", unreachable{}).
+		Finalizer("example.com/account").GiveUpCleanupAfter(time.Hour)).WithClock(tomorrow{})
 	_, err := r.Reconcile(ctx, request)
 	fmt.Println(err)
 

@@ -63,7 +63,7 @@ func ExampleFor() {
 func ExampleWait() {
 	run(
 		reconcile.Named("certificate", step(reconcile.Wait("Issuing", 2*time.Minute, "the certificate is being issued"))),
-		reconcile.Named("workload", step(nil), reconcile.Reporting("Available")),
+		reconcile.Named("workload", step(nil)).Reporting("Available"),
 	)
 	// Output:
 	// again after 2m0s <nil>
@@ -75,7 +75,7 @@ func ExampleWait() {
 func ExampleHalt() {
 	run(
 		reconcile.Named("database", step(reconcile.Halt(reconcile.Wait("Starting", 0, "the database is starting")))),
-		reconcile.Named("workload", step(nil), reconcile.Reporting("Available")),
+		reconcile.Named("workload", step(nil)).Reporting("Available"),
 	)
 	// Output:
 	// again after 0s <nil>
@@ -92,11 +92,11 @@ func ExampleStalled() {
 	// Stalled True BadName "spec.name: a dot is not allowed"
 }
 
-func ExampleOptional() {
+func ExampleNamedStep_Optional() {
 	run(
 		reconcile.Named("workload", step(nil)),
-		reconcile.Named("dashboard", step(reconcile.Wait("NoGrafana", 0, "no Grafana in this cluster")),
-			reconcile.Reporting("DashboardReady"), reconcile.Optional()),
+		reconcile.Named("dashboard", step(reconcile.Wait("NoGrafana", 0, "no Grafana in this cluster"))).
+			Reporting("DashboardReady").Optional(),
 	)
 	// Output:
 	// again after 0s <nil>
@@ -139,7 +139,7 @@ func store(annotations map[string]string, others ...client.Object) (client.Clien
 func ExampleFinalizingStep() {
 	ctx := context.Background()
 	c, request := store(nil)
-	r := reconcile.New(c, reconcile.Named("account", accounts{}, reconcile.Finalizer("example.com/account")))
+	r := reconcile.New(c, reconcile.Named("account", accounts{}).Finalizer("example.com/account"))
 	_, err := r.Reconcile(ctx, request)
 	b := &budget{}
 	fmt.Println(err, c.Get(ctx, request.NamespacedName, b), b.Finalizers)
@@ -172,7 +172,7 @@ func ExampleCheckpoint() {
 	// Output: <nil> 1
 }
 
-func ExampleReads() {
+func ExampleNamedStep_Reads() {
 	password := corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}, Key: "password"}
 	login := func(ctx context.Context, c client.Client, b *budget) error {
 		value, version, err := reconcile.ReadSecret(ctx, c, b.Namespace, password)
@@ -182,10 +182,10 @@ func ExampleReads() {
 		fmt.Println("log in with", value, "of", len(string(value)), "bytes, version", version)
 		return nil
 	}
-	step := reconcile.Named("login", reconcile.Func(login),
-		reconcile.Reads(&corev1.Secret{}, func(*budget) []types.NamespacedName {
+	step := reconcile.Named("login", reconcile.Func(login)).
+		Reads(&corev1.Secret{}, func(*budget) []types.NamespacedName {
 			return []types.NamespacedName{{Name: password.Name}}
-		}))
+		})
 
 	run(step)
 	c, request := store(nil, &corev1.Secret{
@@ -258,7 +258,7 @@ func ExampleNewManager() {
 		fmt.Println(err)
 		return
 	}
-	err = reconcile.For[*budget](mgr, reconcile.Named("account", accounts{}, reconcile.Finalizer("example.com/account"))).Complete()
+	err = reconcile.For[*budget](mgr, reconcile.Named("account", accounts{}).Finalizer("example.com/account")).Complete()
 	if err == nil {
 		err = mgr.Start(ctrl.SetupSignalHandler())
 	}

@@ -109,7 +109,7 @@ func (p *pass[T]) reportAbandoned(ctx context.Context, sets []string) ctrl.Resul
 	var messages []string
 	for _, set := range sets {
 		messages = append(messages, fmt.Sprintf("the finalizer %q is that of a step %q, and no step of this operator has it: "+
-			"if a step was renamed, give it the option FormerNames(%q); if the step or its options were removed, add them again, and let its children return nil; "+
+			"if a step was renamed, give the step its FormerNames(%q); if the step or its options were removed, add them again, and let its children return nil; "+
 			"if it is a step of another operator, that one has to remove it", record.Finalizer(set), set, set))
 	}
 	return p.finish(ctx, []outcome{{

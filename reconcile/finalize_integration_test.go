@@ -19,7 +19,7 @@ import (
 func TestRequestsFromCreationToDeletion(t *testing.T) {
 	w := newEnv(t)
 	require.NoError(t, reconcile.For[*budget](w.mgr,
-		reconcile.Named("account", cleaning{step(nil), step(nil).Reconcile}, reconcile.Finalizer("example.com/account")),
+		reconcile.Named("account", cleaning{step(nil), step(nil).Reconcile}).Finalizer("example.com/account"),
 		reconcile.Named("children", ownedresources.Ensure(ownedresources.Build(settings), ownedresources.Build(more))),
 	).Complete())
 	w.run(t)
@@ -61,10 +61,10 @@ func TestFinalizeWaitsInReverseOrder(t *testing.T) {
 		return []ctrl.Request{{NamespacedName: client.ObjectKey{Namespace: obj.GetNamespace(), Name: "a"}}}
 	}
 	require.NoError(t, reconcile.For[*budget](w.mgr,
-		reconcile.Named("one", cleaning{step(nil), clean("one").Reconcile}, reconcile.Finalizer("example.com/one")),
-		reconcile.Named("two", cleaning{step(nil), clean("two").Reconcile}, reconcile.Finalizer("example.com/two"),
-			reconcile.Reporting("Two"), reconcile.Watching(&corev1.ConfigMap{}, toA)),
-		reconcile.Named("three", cleaning{step(nil), clean("three").Reconcile}, reconcile.Finalizer("example.com/three")),
+		reconcile.Named("one", cleaning{step(nil), clean("one").Reconcile}).Finalizer("example.com/one"),
+		reconcile.Named("two", cleaning{step(nil), clean("two").Reconcile}, reconcile.Watching(&corev1.ConfigMap{}, toA)).Finalizer("example.com/two").
+			Reporting("Two"),
+		reconcile.Named("three", cleaning{step(nil), clean("three").Reconcile}).Finalizer("example.com/three"),
 	).Complete())
 	w.run(t)
 	lock := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "lock"}}

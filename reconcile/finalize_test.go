@@ -29,9 +29,9 @@ func TestFinalizersAreAddedFirstAndRemovedInReverse(t *testing.T) {
 		return nil
 	}
 	h := newHarness(t, patches(&requests, nil),
-		Named("one", cleaning{Func(see), noting(&notes, "clean one", nil)}, Finalizer("example.com/one")),
+		Named("one", cleaning{Func(see), noting(&notes, "clean one", nil)}).Finalizer("example.com/one"),
 		Named("two", Func(see)),
-		Named("three", cleaning{Func(see), noting(&notes, "clean three", &waits)}, Finalizer("example.com/three")))
+		Named("three", cleaning{Func(see), noting(&notes, "clean three", &waits)}).Finalizer("example.com/three"))
 	h.pass(t)
 	require.Equal(t, []string{"step", "step", "step"}, notes)
 	require.Equal(t, []int{1, 1}, []int{requests, h.writes}, "one request for both finalizers, one for the status")
@@ -79,7 +79,7 @@ func TestFinalize(t *testing.T) {
 					panic("ouch")
 				}
 				return tc.err
-			}}, Finalizer("example.com/one"), Reporting("Database")))
+			}}).Finalizer("example.com/one").Reporting("Database"))
 			h.pass(t)
 			h.delete(t)
 			after := h.pass(t).RequeueAfter
@@ -128,7 +128,7 @@ func TestFormerFinalizers(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			requests, step := 0, &renamed{stepFunc: returning(nil)}
-			h := newHarness(t, patches(&requests, nil), Named("storage", step, FormerNames("data", "files")))
+			h := newHarness(t, patches(&requests, nil), Named("storage", step).FormerNames("data", "files"))
 			h.edit(t, func(b *budget) { b.Finalizers = tc.have })
 			if tc.after != nil {
 				h.pass(t)
@@ -143,7 +143,7 @@ func TestFormerFinalizers(t *testing.T) {
 	}
 }
 
-// A release that renames a step without the option FormerNames leaves a finalizer that nobody removes.
+// A release that renames a step without its FormerNames leaves a finalizer that nobody removes.
 func TestUnknownFinalizer(t *testing.T) {
 	const data, theirs = "children.opblocks.dev/data", "example.com/theirs"
 	for name, started := range map[string]bool{"CleanedUpByThisProcess": true, "AfterARestart": false} {
@@ -169,7 +169,7 @@ func TestUnknownFinalizer(t *testing.T) {
 			h.clock.SetTime(h.clock.Now().Add(unknownFinalizerDelay))
 			require.GreaterOrEqual(t, h.pass(t).RequeueAfter, stalledRetry)
 			const message = `the finalizer "children.opblocks.dev/data" is that of a step "data", and no step of this operator has it: ` +
-				`if a step was renamed, give it the option FormerNames("data"); if the step or its options were removed, add them again, and let its children return nil; ` +
+				`if a step was renamed, give the step its FormerNames("data"); if the step or its options were removed, add them again, and let its children return nil; ` +
 				`if it is a step of another operator, that one has to remove it`
 			var ready condition
 			for _, c := range conditionsOf(h.status(t)) {
@@ -195,8 +195,8 @@ func TestUnknownFinalizer(t *testing.T) {
 
 func TestGiveUpCleanupAfter(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
-	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{returning(nil), returning(errors.New("no route to host"))},
-		Finalizer("example.com/one"), GiveUpCleanupAfter(time.Hour)))
+	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{returning(nil), returning(errors.New("no route to host"))}).
+		Finalizer("example.com/one").GiveUpCleanupAfter(time.Hour))
 	h.recorder = recorder
 	h.pass(t)
 	h.delete(t)
@@ -232,7 +232,7 @@ func TestNoStepRunsWithoutItsFinalizer(t *testing.T) {
 			ran, requests, err := 0, 0, tc.err
 			recorder := events.NewFakeRecorder(10)
 			h := newHarness(t, patches(&requests, func() error { return err }),
-				Named("one", cleaning{counting(&ran), returning(nil)}, Finalizer("example.com/one")))
+				Named("one", cleaning{counting(&ran), returning(nil)}).Finalizer("example.com/one"))
 			h.recorder = recorder
 			require.NotZero(t, h.pass(t).RequeueAfter, tc.reason)
 			require.Zero(t, ran, tc.reason)
@@ -261,7 +261,7 @@ func TestNoStepRunsWithoutItsFinalizer(t *testing.T) {
 // Somebody else may remove our finalizer at any time.
 func TestFinalizerRemovedByOthers(t *testing.T) {
 	t.Run("from a living object", func(t *testing.T) {
-		h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{returning(nil), returning(nil)}, Finalizer("example.com/one")))
+		h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{returning(nil), returning(nil)}).Finalizer("example.com/one"))
 		h.pass(t)
 		h.edit(t, func(b *budget) { b.Finalizers = []string{"example.com/theirs"} })
 		h.pass(t)
@@ -273,7 +273,7 @@ func TestFinalizerRemovedByOthers(t *testing.T) {
 			theirs := b.DeepCopy()
 			theirs.Finalizers = slices.DeleteFunc(theirs.Finalizers, func(f string) bool { return f == "example.com/one" })
 			return h.client.Update(ctx, theirs)
-		}}, Finalizer("example.com/one")))
+		}}).Finalizer("example.com/one"))
 		h.pass(t)
 		h.delete(t)
 		require.Zero(t, h.pass(t), "the finalizer is gone, so the cleanup is finished")
@@ -287,7 +287,7 @@ func TestFinalizerRemovedByOthers(t *testing.T) {
 			theirs := b.DeepCopy()
 			theirs.Finalizers = []string{"example.com/theirs"}
 			return h.client.Update(ctx, theirs)
-		}}, Finalizer("example.com/one")))
+		}}).Finalizer("example.com/one"))
 		h.pass(t)
 		h.edit(t, func(b *budget) { b.Finalizers = append(b.Finalizers, "example.com/theirs") })
 		h.delete(t)
@@ -312,7 +312,7 @@ func TestFinalizeWithStaleCache(t *testing.T) {
 				stale.DeepCopyInto(obj.(*budget))
 				return nil
 			}
-			h := newHarness(t, funcs, Named("one", cleaning{returning(nil), counting(&cleaned)}, Finalizer("example.com/one")))
+			h := newHarness(t, funcs, Named("one", cleaning{returning(nil), counting(&cleaned)}).Finalizer("example.com/one"))
 			h.pass(t)
 			h.edit(t, func(b *budget) { b.Finalizers = append(b.Finalizers, theirs...) })
 			h.delete(t)
@@ -352,7 +352,7 @@ func TestReconcileWithStaleCacheAfterFinalize(t *testing.T) {
 		},
 	}, Named("one", cleaning{
 		Func(func(context.Context, client.Client, *budget) error { made++; return nil }), returning(nil),
-	}, Finalizer("example.com/one")))
+	}).Finalizer("example.com/one"))
 	h.pass(t)
 	require.Equal(t, 1, made)
 	var before budget
@@ -379,7 +379,7 @@ func TestAfterStepsInFinalize(t *testing.T) {
 	done := 0
 	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{returning(nil), func(ctx context.Context, _ client.Client, _ *budget) error {
 		return afterSteps(ctx, func(context.Context) error { done++; return fail })
-	}}, Finalizer("example.com/one")))
+	}}).Finalizer("example.com/one"))
 	h.pass(t)
 	h.delete(t)
 	require.NotZero(t, h.pass(t).RequeueAfter)
@@ -394,7 +394,7 @@ func TestAfterStepsInFinalize(t *testing.T) {
 // The cleanup of an optional step is not optional: without it the object is not removed.
 func TestOptionalFinalize(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{},
-		Named("one", cleaning{returning(nil), returning(errors.New("boom"))}, Finalizer("example.com/one"), Optional()))
+		Named("one", cleaning{returning(nil), returning(errors.New("boom"))}).Finalizer("example.com/one").Optional())
 	h.pass(t)
 	h.delete(t)
 	h.pass(t)

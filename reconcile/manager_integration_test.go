@@ -167,7 +167,7 @@ func TestManagerWithoutReadPermission(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, reconcile.For[*budget](mgr,
 				reconcile.Named("settings", ownedresources.Ensure(ownedresources.Build(settings))),
-				reconcile.Named("secret", step(nil), reconcile.Reads(&corev1.Secret{}, func(*budget) []types.NamespacedName { return nil })),
+				reconcile.Named("secret", step(nil)).Reads(&corev1.Secret{}, func(*budget) []types.NamespacedName { return nil }),
 			).Complete())
 
 			ctx, stop := context.WithCancel(t.Context())
@@ -227,7 +227,7 @@ func TestMissingWritePermission(t *testing.T) {
 				reads+" poddisruptionbudgets.policy", reads+" configmaps", "patch poddisruptionbudgets/status.policy")...), options(namespace))
 			require.NoError(t, err)
 			require.NoError(t, reconcile.For[*budget](mgr,
-				reconcile.Named("account", cleaning{step(nil), step(nil).Reconcile}, reconcile.Finalizer("example.com/account")),
+				reconcile.Named("account", cleaning{step(nil), step(nil).Reconcile}).Finalizer("example.com/account"),
 				reconcile.Named("settings", ownedresources.Ensure(ownedresources.Build(settings)))).Complete())
 			w := &env{client: admin, mgr: mgr, namespace: namespace}
 			w.run(t)

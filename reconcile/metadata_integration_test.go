@@ -55,7 +55,7 @@ func TestWritesOfOnePass(t *testing.T) {
 			}
 			_, err := reconcile.PatchAnnotations(ctx, c, b, map[string]string{"example.com/account": "made"})
 			return err
-		}), step(nil).Reconcile}, reconcile.Finalizer("example.com/account")),
+		}), step(nil).Reconcile}).Finalizer("example.com/account"),
 	).Complete())
 	w.run(t)
 	b := w.create(t, "a")

@@ -21,8 +21,8 @@ import (
 func TestPauseWithEveryTrigger(t *testing.T) {
 	w := newEnv(t)
 	require.NoError(t, reconcile.For[*budget](w.mgr,
-		reconcile.Named("account", cleaning{step(nil), step(nil).Reconcile}, reconcile.Finalizer("example.com/account"),
-			reconcile.Reads(&corev1.Secret{}, func(*budget) []types.NamespacedName { return []types.NamespacedName{{Name: "shared"}} })),
+		reconcile.Named("account", cleaning{step(nil), step(nil).Reconcile}).Finalizer("example.com/account").
+			Reads(&corev1.Secret{}, func(*budget) []types.NamespacedName { return []types.NamespacedName{{Name: "shared"}} }),
 		reconcile.Named("settings", ownedresources.Ensure(ownedresources.Build(settings))),
 	).Complete())
 	w.run(t)
@@ -65,7 +65,7 @@ func TestPauseWithEveryTrigger(t *testing.T) {
 func TestCreationAndDeletionWhilePaused(t *testing.T) {
 	w := newEnv(t)
 	require.NoError(t, reconcile.For[*budget](w.mgr,
-		reconcile.Named("account", cleaning{step(nil), step(nil).Reconcile}, reconcile.Finalizer("example.com/account")),
+		reconcile.Named("account", cleaning{step(nil), step(nil).Reconcile}).Finalizer("example.com/account"),
 		reconcile.Named("settings", ownedresources.Ensure(ownedresources.Build(settings))),
 	).Complete())
 	w.run(t)

@@ -268,7 +268,7 @@ func TestPausedObjectIsNotPatched(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
 		sent++
 		return c.Patch(ctx, obj, p, opts...)
-	}}, Named("one", cleaning{returning(nil), func(context.Context, client.Client, *budget) error { cleaned = true; return nil }}, Finalizer("example.com/one")))
+	}}, Named("one", cleaning{returning(nil), func(context.Context, client.Client, *budget) error { cleaned = true; return nil }}).Finalizer("example.com/one"))
 	h.annotate(t, "true")
 	h.pass(t)
 	require.Zero(t, sent, "not even a finalizer, since no step acts")

@@ -55,7 +55,7 @@ func TestReportEnd(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			cleanup := func(context.Context, client.Client, *budget) error { return boom }
-			h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{returning(boom), cleanup}, Finalizer("example.com/one")))
+			h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{returning(boom), cleanup}).Finalizer("example.com/one"))
 			h.pass(t)
 			tc.change(t, h)
 			var got []passcontext.PassEnd

@@ -23,7 +23,7 @@ func TestConditionMetric(t *testing.T) {
 	outcome := Halt(errors.New("boom"))
 	h := newHarness(t, interceptor.Funcs{},
 		Named("one", Func(func(context.Context, client.Client, *budget) error { return outcome })),
-		Named("two", returning(nil), Reporting("Two")))
+		Named("two", returning(nil)).Reporting("Two"))
 	r := h.withMetrics(t)
 	const of = "kind=PodDisruptionBudget name=a namespace=ns type="
 	want := func(reason string, series ...string) {
@@ -171,7 +171,7 @@ func TestMetricsAreBounded(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{Func(func(context.Context, client.Client, *budget) error {
 		n++
 		return Stalled(fmt.Sprint("Reason", n), fmt.Errorf("message %d", n))
-	}), returning(nil)}, Finalizer("example.com/one")))
+	}), returning(nil)}).Finalizer("example.com/one"))
 	r := h.withMetrics(t)
 	for i := range 50 {
 		b := newBudget()

@@ -28,7 +28,7 @@ type Reasoner interface {
 }
 
 // Success returns an error that means success, with a reason in CamelCase and a message. They appear in the condition of
-// the step, and in Ready if all steps have succeeded that are not [Optional]. If several of these return a Success, Ready
+// the step, and in Ready if all steps have succeeded that are not [NamedStep.Optional]. If several of these return a Success, Ready
 // shows the last one. If the reason is empty, Ready shows nothing of this Success, and the condition of the step has the
 // reason Succeeded and the message. The message must not change while nothing else does (no times, no counters), because
 // each change is written to the status.
@@ -70,7 +70,7 @@ func (e *waitError) Error() string { return e.message }
 func (e *waitError) Waiting() (reason string, after time.Duration) { return e.reason, e.requeueAfter }
 
 // Stalled returns an error that means that the step cannot succeed until somebody changes something. The object gets
-// the condition Stalled, unless the step is [Optional]. The next pass comes at the latest after 10 minutes ([Retries]
+// the condition Stalled, unless the step is [NamedStep.Optional]. The next pass comes at the latest after 10 minutes ([Retries]
 // sets this) plus up to a tenth, because webhooks, roles and quotas change without an event. controller-runtime's
 // TerminalError means the same. The reason is in CamelCase. If it is empty, the reason of err is used ([Reasoner]), or
 // else "Invalid". If err is nil, Stalled returns nil, so that it can wrap a check.
@@ -119,7 +119,7 @@ func (e *reasonError) Reason() string { return e.reason }
 // common. If err is nil, the step has succeeded.
 //
 // The conditions that the skipped steps report become Unknown. Ready becomes Unknown too, unless all skipped steps are
-// [Optional], or another step that is not optional waits or has failed (Ready is False), or has lost a race or returned
+// [NamedStep.Optional], or another step that is not optional waits or has failed (Ready is False), or has lost a race or returned
 // [KeepConditions] (Ready is unchanged).
 func Halt(err error) error { return &haltError{err} }
 
@@ -135,7 +135,7 @@ func (e *haltError) Error() string {
 func (e *haltError) Unwrap() error { return e.err }
 
 // KeepConditions returns an error that leaves all conditions that depend on the step as they are, because another writer
-// sets them: the condition of the step and, unless the step is [Optional], Ready, Reconciling and Stalled. The observed
+// sets them: the condition of the step and, unless the step is [NamedStep.Optional], Ready, Reconciling and Stalled. The observed
 // generation stays too. Otherwise err decides the outcome of the step: a failure is logged and retried. If err is nil, the
 // step has succeeded.
 func KeepConditions(err error) error { return &keepConditionsError{err} }

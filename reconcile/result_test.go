@@ -120,7 +120,7 @@ func TestSuccess(t *testing.T) {
 	}{
 		"Alone": {
 			reason: "the condition of the step and Ready have its reason and message",
-			steps:  []NamedStep[*budget]{Named("one", returning(provisioned), Reporting("Provisioned"))},
+			steps:  []NamedStep[*budget]{Named("one", returning(provisioned)).Reporting("Provisioned")},
 			want: []condition{
 				{"Provisioned", "True", "ProvisionSucceeded", "The user is there."}, {"Ready", "True", "ProvisionSucceeded", "The user is there."},
 			},
@@ -129,7 +129,7 @@ func TestSuccess(t *testing.T) {
 		"WithoutAReason": {
 			reason: "only the condition of the step has its message",
 			steps: []NamedStep[*budget]{
-				Named("one", returning(SuccessUntil("", 10*time.Minute, "every night")), Reporting("Backups")), Named("two", returning(nil)),
+				Named("one", returning(SuccessUntil("", 10*time.Minute, "every night"))).Reporting("Backups"), Named("two", returning(nil)),
 			},
 			want:  []condition{{"Backups", "True", "Succeeded", "every night"}, {"Ready", "True", "Succeeded", ""}},
 			again: true,

@@ -154,8 +154,8 @@ func TestForbidden(t *testing.T) {
 // An object that is being deleted waits for a permission that was removed before the object, such as by the deletion of a namespace.
 func TestForbiddenWhileDeleting(t *testing.T) {
 	err := error(apierrors.NewForbidden(resource, "x", errors.New("no role")))
-	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{returning(nil), func(context.Context, client.Client, *budget) error { return err }},
-		Finalizer("example.com/one")))
+	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{returning(nil), func(context.Context, client.Client, *budget) error { return err }}).
+		Finalizer("example.com/one"))
 	h.pass(t)
 	h.delete(t)
 	for range 30 {

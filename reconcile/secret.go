@@ -30,7 +30,7 @@ func (Sensitive) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, hidden) 
 func (Sensitive) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
 // SecretError is the error for a Secret, a key or a value that is missing. Find it as a *SecretError with errors.As. It is a
-// [Waiter], in general without a delay: with [Reads] an event of the Secret triggers the next pass. The delay is a minute if the
+// [Waiter], in general without a delay: with [NamedStep.Reads] an event of the Secret triggers the next pass. The delay is a minute if the
 // cache does not show a Secret that exists.
 //
 // Its reason is one of these:

@@ -181,7 +181,7 @@ func TestReadSecretInAPass(t *testing.T) {
 			return err
 		}
 		return Wait("Read", time.Minute, "version %s", version)
-	}), Reads(&corev1.Secret{}, nothing)))
+	})).Reads(&corev1.Secret{}, nothing))
 	h.pass(t)
 	require.Equal(t, condition{"Ready", "False", "SecretNotFound", "Secret ns/db does not exist"}, conditionsOf(h.status(t))[0])
 	require.NoError(t, h.client.Create(t.Context(), databaseSecret()))
@@ -210,7 +210,7 @@ func TestSecretValueStaysHidden(t *testing.T) {
 			return err
 		}
 		return ways[way](value)
-	}), Reporting("Account"), Reads(&corev1.Secret{}, nothing)))
+	})).Reporting("Account").Reads(&corev1.Secret{}, nothing))
 	registry := h.withMetrics(t)
 	h.recorder = recorder
 	require.NoError(t, h.client.Create(t.Context(), databaseSecret()))

@@ -103,7 +103,7 @@ func TestSettledStepsAreLeftOut(t *testing.T) {
 // A pass over an object whose status somebody has changed writes it again, although all steps are settled.
 func TestSettledStepsKeepTheirConditions(t *testing.T) {
 	step := &settling{settled: true}
-	h := newHarness(t, interceptor.Funcs{}, Named("first", step, Reporting("Works")))
+	h := newHarness(t, interceptor.Funcs{}, Named("first", step).Reporting("Works"))
 	h.pass(t)
 	h.pass(t)
 	b := &budget{}

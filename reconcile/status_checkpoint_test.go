@@ -278,8 +278,8 @@ func TestCheckpointInFinalizeOfDeletedObject(t *testing.T) {
 				effects++
 			}
 			return err
-		}}, Finalizer("example.com/first")),
-		Named("second", cleaning{returning(nil), returning(nil)}, Finalizer("example.com/second")))
+		}}).Finalizer("example.com/first"),
+		Named("second", cleaning{returning(nil), returning(nil)}).Finalizer("example.com/second"))
 	h.pass(t)
 	h.delete(t)
 	stale := h.stored(t)

@@ -269,7 +269,7 @@ func TestWithoutStatusErrors(t *testing.T) {
 	step := Func(func(context.Context, client.Client, *appsv1.Deployment) error { return nil })
 	_, err := New(c, Named("one", step)).Reconcile(t.Context(), request)
 	require.ErrorContains(t, err, "or call WithoutStatus if the status is not yours")
-	_, err = New(c, Named("one", step, Reporting("Available"))).WithoutStatus().Reconcile(t.Context(), request)
+	_, err = New(c, Named("one", step).Reporting("Available")).WithoutStatus().Reconcile(t.Context(), request)
 	require.ErrorContains(t, err, `step "one" reports the condition "Available", but WithoutStatus says that the status is not ours`)
 	_, err = New(c, Named("one", conditionStep{"Monitoring"})).WithoutStatus().Reconcile(t.Context(), request)
 	require.ErrorContains(t, err, `step "one" sets the condition "Monitoring", but WithoutStatus says that the status is not ours`)

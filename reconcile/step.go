@@ -1,11 +1,9 @@
 package reconcile
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -52,7 +50,7 @@ func (f stepFunc[T]) Reconcile(ctx context.Context, c client.Client, obj T) erro
 }
 
 // FinalizingStep is a step that has to clean up before its object is removed, because it created something that Kubernetes
-// does not garbage-collect. It needs the option [Finalizer]; without it the reconciler returns an error.
+// does not garbage-collect. It needs [NamedStep.Finalizer]; without it the reconciler returns an error.
 //
 // Once the object is being deleted, Finalize is called instead of Reconcile, also for a paused object, and for the last
 // step first. When it succeeds, the finalizer is removed. Its errors mean the same as the errors of Reconcile.
@@ -73,7 +71,9 @@ type Watcher interface {
 	SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error
 }
 
-// NamedStep is a step with its name and options. Make it with [Named].
+// NamedStep is a step with its name. Make it with [Named]. Its methods return a copy that has one more option:
+//
+//	reconcile.Named("account", &account{}).Finalizer("example.com/account").Reporting("AccountReady")
 type NamedStep[T client.Object] struct {
 	step       Step[T]
 	finalizing FinalizingStep[T] // nil unless the step is one
@@ -86,7 +86,7 @@ type stepOptions struct {
 	name        string
 	condition   string
 	optional    bool
-	watches     []watch
+	watches     []Watch
 	references  []references.Reference
 	finalizer   string
 	giveUpAfter time.Duration // 0: never
@@ -95,36 +95,30 @@ type stepOptions struct {
 	formerFinalizers []string
 }
 
-// Named returns a step with a name and options. A function becomes a step by [Func]: given as it is, the compiler says that it "cannot infer
-// T". Names are unique in a reconciler; Ready, Reconciling, Stalled, Paused and
+// Named returns a step with a name, and with the watches that it needs: see [Watching]. A function becomes a step by [Func]: given
+// as it is, the compiler says that it "cannot infer T". Names are unique in a reconciler; Ready, Reconciling, Stalled, Paused and
 // finalizer are reserved. Logs, metrics and the action of events show the name. If several steps decide Ready (those that
 // failed or wait; if there are none, those that are skipped), the message of Ready names each of them by the condition that
 // it reports, or else by its name.
 //
 // If the step has a method SetName(string), Named calls it with the name. A step made by ownedresources.Ensure notes the
 // name on its children, to prune those that it no longer builds, and in the name of its finalizer. So give a step that you
-// rename the option [FormerNames].
+// rename its former names: [NamedStep.FormerNames].
 //
 // If the step has a method Forget(types.NamespacedName), it is called when an object is gone, whether or not a cleanup has
 // succeeded, and when [Reconciler.WithFilter] leaves the object to another operator: the step should drop what it
 // remembers of the object.
 //
-// If the step has a method FinalizerName() string, it brings its own finalizer of that name, and needs no option
-// [Finalizer]. An empty name means that the step, as it was set up, has nothing to clean up.
-func Named[T client.Object](name string, do Step[T], options ...StepOption) NamedStep[T] {
-	n := NamedStep[T]{step: do, stepOptions: stepOptions{name: name}}
-	for _, o := range options {
-		o(&n.stepOptions)
-	}
+// If the step has a method FinalizerName() string, it brings its own finalizer of that name, and needs no
+// [NamedStep.Finalizer]. An empty name means that the step, as it was set up, has nothing to clean up.
+func Named[T client.Object](name string, do Step[T], watches ...Watch) NamedStep[T] {
+	n := NamedStep[T]{step: do, stepOptions: stepOptions{name: name, watches: watches}}
 	n.finalizing, _ = do.(FinalizingStep[T])
 	if s, ok := do.(step.Named); ok {
 		s.SetName(name)
 	}
-	if s, ok := do.(step.Renamed); ok && len(n.formerNames) > 0 {
-		s.SetFormerNames(n.formerNames...)
-	}
 	if s, ok := do.(step.Finalized); ok {
-		n.finalizer = cmp.Or(n.finalizer, s.FinalizerName())
+		n.finalizer = s.FinalizerName()
 		if n.finalizer == "" {
 			n.finalizing = nil
 		}
@@ -134,7 +128,7 @@ func Named[T client.Object](name string, do Step[T], options ...StepOption) Name
 	}
 	if s, ok := do.(step.Hooked); ok {
 		n.hooks = s.Hooks()
-		n.references = append(n.references, n.hooks.References()...)
+		n.references = n.hooks.References()
 	}
 	return n
 }
@@ -151,7 +145,7 @@ func (n *NamedStep[T]) finalizerNames() []string {
 // step cannot: its Reconcile may do more.
 func (n *NamedStep[T]) canSettle() bool { return n.hooks.Settled != nil && n.hooks.Self == any(n.step) }
 
-// conditionTypes returns the types of the conditions that the step sets beside the one of [Reporting].
+// conditionTypes returns the types of the conditions that the step sets beside the one of [NamedStep.Reporting].
 func (n *NamedStep[T]) conditionTypes() []string {
 	if n.hooks.ConditionTypes == nil {
 		return nil
@@ -159,50 +153,59 @@ func (n *NamedStep[T]) conditionTypes() []string {
 	return n.hooks.ConditionTypes()
 }
 
-// StepOption is an option of [Named].
-type StepOption func(*stepOptions)
-
 // Reporting reports the outcome of the step as a condition of this type, in CamelCase. It is True if the step succeeded,
 // False if it waits or failed, and Unknown if an earlier step halted the pass. It keeps its last value if the step lost a
 // race or returned [KeepConditions]. No two steps of a reconciler may report the same type, and none may report Ready,
 // Reconciling, Stalled or Paused, which the pass sets.
-func Reporting(conditionType string) StepOption {
-	return func(o *stepOptions) { o.condition = conditionType }
+func (n NamedStep[T]) Reporting(conditionType string) NamedStep[T] {
+	n.condition = conditionType
+	return n
 }
 
 // Optional leaves the outcome of the step out of the conditions Ready, Reconciling and Stalled. Its cleanup is not
 // optional: an object that cannot be removed is not Ready.
-func Optional() StepOption {
-	return func(o *stepOptions) { o.optional = true }
+func (n NamedStep[T]) Optional() NamedStep[T] {
+	n.optional = true
+	return n
 }
 
 // Finalizer sets the finalizer of a [FinalizingStep], such as "example.com/database". The pass adds it to the object before
 // any step runs.
-func Finalizer(name string) StepOption {
-	return func(o *stepOptions) { o.finalizer = name }
+func (n NamedStep[T]) Finalizer(name string) NamedStep[T] {
+	n.finalizer = name
+	n.finalizing, _ = n.step.(FinalizingStep[T])
+	return n
 }
 
 // GiveUpCleanupAfter limits how long the cleanup of the step is retried, measured from the deletion. The first attempt that
 // fails or waits after the limit is the last: the finalizer is removed, and a log entry and a warning event with the reason
 // CleanupGivenUp name the error. See [finalizers.GiveUpAfter]. By default the cleanup is retried without a limit, and until
 // it succeeds the object and its namespace cannot be removed.
-func GiveUpCleanupAfter(limit time.Duration) StepOption {
-	return func(o *stepOptions) { o.giveUpAfter = limit }
+func (n NamedStep[T]) GiveUpCleanupAfter(limit time.Duration) NamedStep[T] {
+	n.giveUpAfter = limit
+	return n
 }
 
 // FormerNames tells a step that was renamed which names it had in earlier releases. It is for steps that store their names in the
 // cluster, which those made by ownedresources.Ensure do: they prune the children that they wrote under a former name, and serve
-// its finalizer, which the first pass over an object replaces by the present one. Without the option an object that has the
+// its finalizer, which the first pass over an object replaces by the present one. Without them an object that has the
 // former finalizer could not be deleted: then the condition Ready has the reason UnknownFinalizer, and its message names the
 // finalizer.
 //
-// Keep the option until no object has the former finalizer any more, and until no child has the former name in its annotation
-// opblocks.dev/set. Paused objects keep them. The earlier release needs the option too, with the new name, if objects may be
+// Keep them until no object has the former finalizer any more, and until no child has the former name in its annotation
+// opblocks.dev/set. Paused objects keep them. The earlier release needs them too, with the new name, if objects may be
 // deleted after you went back to it. If two steps swap their names, do that in two releases.
 //
 // For a reconciler without this package see SetFormerNames of ownedresources.ChildSet.
-func FormerNames(names ...string) StepOption {
-	return func(o *stepOptions) { o.formerNames = append(o.formerNames, names...) }
+func (n NamedStep[T]) FormerNames(names ...string) NamedStep[T] {
+	n.formerNames = slices.Concat(n.formerNames, names)
+	if s, ok := n.step.(step.Renamed); ok {
+		s.SetFormerNames(n.formerNames...)
+	}
+	if s, ok := n.step.(step.FormerlyFinalized); ok {
+		n.formerFinalizers = s.FormerFinalizerNames()
+	}
+	return n
 }
 
 // watched returns an empty object of each kind that the step watches.
@@ -260,7 +263,7 @@ func validateSteps[T client.Object](steps []NamedStep[T]) error {
 		case slices.Contains(reservedConditions, s.condition):
 			return fmt.Errorf("step %q reports the condition %q, which the pass sets itself: choose another type", s.name, s.condition)
 		case s.finalizing != nil && s.finalizer == "":
-			return fmt.Errorf("step %q cleans up: name its finalizer with the option Finalizer", s.name)
+			return fmt.Errorf("step %q cleans up: name its finalizer by the method Finalizer of what Named returns", s.name)
 		case s.finalizing == nil && (s.finalizer != "" || s.giveUpAfter != 0):
 			return fmt.Errorf("step %q has a finalizer and no method Finalize: nothing would ever remove it", s.name)
 		case s.finalizer != "" && slices.Contains(finalizerNames, s.finalizer):
@@ -277,11 +280,6 @@ func validateSteps[T client.Object](steps []NamedStep[T]) error {
 			return err
 		}
 		conditionTypes = append(conditionTypes, s.conditionTypes()...)
-		for _, ref := range s.references {
-			if t := reflect.TypeFor[T](); !t.AssignableTo(ref.From) {
-				return fmt.Errorf("step %q declares references of %s, but it is a step of %s: no event would ever trigger a reconcile", s.name, ref.From, t)
-			}
-		}
 		names, conditionTypes, finalizerNames = append(names, s.name), append(conditionTypes, s.condition), append(finalizerNames, s.finalizer)
 	}
 	return nil

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -81,7 +80,7 @@ func TestValidateSteps(t *testing.T) {
 		},
 		"DuplicateCondition": {
 			reason: "two steps would overwrite the condition in every pass",
-			steps:  []NamedStep[*budget]{Named("a", returning(nil), Reporting("X")), Named("b", returning(nil), Reporting("X"))},
+			steps:  []NamedStep[*budget]{Named("a", returning(nil)).Reporting("X"), Named("b", returning(nil)).Reporting("X")},
 			want:   `two steps report the condition "X"`,
 		},
 		"InvalidConditionOfStep": {
@@ -96,7 +95,7 @@ func TestValidateSteps(t *testing.T) {
 		},
 		"ConditionOfStepIsReported": {
 			reason: "it would overwrite the outcome",
-			steps:  []NamedStep[*budget]{Named("a", conditionStep{"X"}, Reporting("X"))},
+			steps:  []NamedStep[*budget]{Named("a", conditionStep{"X"}).Reporting("X")},
 			want:   `step "a" sets the condition "X", which is that of a step`,
 		},
 		"DuplicateConditionOfSteps": {
@@ -111,12 +110,12 @@ func TestValidateSteps(t *testing.T) {
 		},
 		"InvalidCondition": {
 			reason: "the API server would refuse the status in every pass",
-			steps:  []NamedStep[*budget]{Named("a", returning(nil), Reporting("not good"))},
+			steps:  []NamedStep[*budget]{Named("a", returning(nil)).Reporting("not good")},
 			want:   `condition "not good", which is no valid type`,
 		},
 		"ReservedCondition": {
 			reason: "the pass sets Ready itself",
-			steps:  []NamedStep[*budget]{Named("a", returning(nil), Reporting("Ready"))},
+			steps:  []NamedStep[*budget]{Named("a", returning(nil)).Reporting("Ready")},
 			want:   `condition "Ready", which the pass sets itself`,
 		},
 		"ReservedName": {
@@ -136,41 +135,41 @@ func TestValidateSteps(t *testing.T) {
 		},
 		"FinalizerWithoutCleanup": {
 			reason: "the object could never be removed",
-			steps:  []NamedStep[*budget]{Named("a", returning(nil), Finalizer("example.com/a"))},
+			steps:  []NamedStep[*budget]{Named("a", returning(nil)).Finalizer("example.com/a")},
 			want:   "nothing would ever remove it",
 		},
 		"GiveUpWithoutCleanup": {
 			reason: "there is no cleanup to give up",
-			steps:  []NamedStep[*budget]{Named("a", returning(nil), GiveUpCleanupAfter(time.Hour))},
+			steps:  []NamedStep[*budget]{Named("a", returning(nil)).GiveUpCleanupAfter(time.Hour)},
 			want:   "nothing would ever remove it",
 		},
 		"DuplicateFinalizer": {
 			reason: "the first finished cleanup would remove the finalizer of both",
-			steps:  []NamedStep[*budget]{Named("a", cleaner, Finalizer("example.com/a")), Named("b", cleaner, Finalizer("example.com/a"))},
+			steps:  []NamedStep[*budget]{Named("a", cleaner).Finalizer("example.com/a"), Named("b", cleaner).Finalizer("example.com/a")},
 			want:   `two steps have the finalizer "example.com/a"`,
 		},
 		"FormerNamesOfAnyStep": {
 			reason: "nothing in the cluster has the name of such a step",
-			steps:  []NamedStep[*budget]{Named("a", returning(nil), FormerNames("b"))},
+			steps:  []NamedStep[*budget]{Named("a", returning(nil)).FormerNames("b")},
 			want:   `step "a" has FormerNames, but it stores its name nowhere`,
 		},
 		"SwappedNames": {
 			reason: "each would prune the children of the other",
 			steps: []NamedStep[*budget]{
-				Named("a", &renamed{stepFunc: returning(nil)}, FormerNames("b")), Named("b", &renamed{stepFunc: returning(nil)}, FormerNames("a")),
+				Named("a", &renamed{stepFunc: returning(nil)}).FormerNames("b"), Named("b", &renamed{stepFunc: returning(nil)}).FormerNames("a"),
 			},
 			want: `step "a" has the former name "b", which is the name of a step`,
 		},
 		"FormerNameTwice": {
 			reason: "both would have the children of that step",
 			steps: []NamedStep[*budget]{
-				Named("a", &renamed{stepFunc: returning(nil)}, FormerNames("c")), Named("b", &renamed{stepFunc: returning(nil)}, FormerNames("c")),
+				Named("a", &renamed{stepFunc: returning(nil)}).FormerNames("c"), Named("b", &renamed{stepFunc: returning(nil)}).FormerNames("c"),
 			},
 			want: `the former name "c" is given twice`,
 		},
 		"InvalidFinalizer": {
 			reason: "names without a domain belong to Kubernetes",
-			steps:  []NamedStep[*budget]{Named("a", cleaner, Finalizer("orphan"))},
+			steps:  []NamedStep[*budget]{Named("a", cleaner).Finalizer("orphan")},
 			want:   `invalid finalizer "orphan": a domain of yours must stand before it`,
 		},
 	}
@@ -186,13 +185,4 @@ func TestValidateSteps(t *testing.T) {
 func TestValidateType(t *testing.T) {
 	_, err := New(fake.NewFakeClient(), Named("a", stepFunc[client.Object](nil))).Reconcile(t.Context(), request)
 	require.ErrorContains(t, err, "give a pointer to an API type", "an interface has no kind")
-}
-
-func TestValidateStepsReferences(t *testing.T) {
-	c := fake.NewFakeClient()
-	_, err := New(c, Named("one", returning(nil), Reads(&corev1.Secret{}, func(*corev1.Pod) []types.NamespacedName { return nil }))).
-		Reconcile(t.Context(), request)
-	require.ErrorContains(t, err, `step "one" declares references of *v1.Pod, but it is a step of *v1.PodDisruptionBudget`)
-	require.NoError(t, New(c, Named("one", returning(nil), Reads(&corev1.Secret{}, func(client.Object) []types.NamespacedName { return nil }))).prepare(),
-		"names may take an interface that T implements")
 }

@@ -160,13 +160,13 @@ func TestTracer(t *testing.T) {
 		},
 		"CleanupWaits": {
 			reason:  "The cleanup of a step has a span.",
-			steps:   []NamedStep[*budget]{Named("one", cleaning{returning(nil), returning(Wait("Draining", 0, "x"))}, Finalizer("example.com/one"))},
+			steps:   []NamedStep[*budget]{Named("one", cleaning{returning(nil), returning(Wait("Draining", 0, "x"))}).Finalizer("example.com/one")},
 			prepare: func(t *testing.T, h *harness) { h.pass(t); h.delete(t) },
 			want:    []string{of + "waiting Draining", "  Finalize one: waiting Draining"},
 		},
 		"Finalized": {
 			reason:  "The cleanup has finished.",
-			steps:   []NamedStep[*budget]{Named("one", cleaning{returning(nil), returning(nil)}, Finalizer("example.com/one"))},
+			steps:   []NamedStep[*budget]{Named("one", cleaning{returning(nil), returning(nil)}).Finalizer("example.com/one")},
 			prepare: func(t *testing.T, h *harness) { h.pass(t); h.delete(t) },
 			want:    []string{of + "finalized", "  Finalize one: succeeded Succeeded"},
 		},

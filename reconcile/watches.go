@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +15,13 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/internal/references"
 )
+
+// Watch is a kind that a step reads and watches. Make one with [Watching].
+type Watch struct {
+	object     client.Object
+	mapTo      func(ctx context.Context, r client.Reader, obj client.Object) []ctrl.Request
+	predicates []predicate.Predicate
+}
 
 // Watching declares that the step reads objects of a kind, and watches them: for each event the requests that mapTo returns
 // are enqueued. For an update mapTo is called twice, with the old and with the new object, and all requests are enqueued.
@@ -34,33 +42,24 @@ import (
 // by label must look at ObjectOld as well, or the update that removes the label is dropped.
 func Watching[O client.Object](
 	obj O, mapTo func(ctx context.Context, r client.Reader, obj O) []ctrl.Request, predicates ...predicate.Predicate,
-) StepOption {
-	return func(o *stepOptions) {
-		o.watches = append(o.watches, watch{object: obj, predicates: predicates, mapTo: func(ctx context.Context, r client.Reader, changed client.Object) []ctrl.Request {
-			typed, ok := changed.(O)
-			if !ok {
-				return nil
-			}
-			return mapTo(ctx, r, typed)
-		}})
-	}
-}
-
-// watch is a kind that a step watches.
-type watch struct {
-	object     client.Object
-	mapTo      func(ctx context.Context, r client.Reader, obj client.Object) []ctrl.Request
-	predicates []predicate.Predicate
+) Watch {
+	return Watch{object: obj, predicates: predicates, mapTo: func(ctx context.Context, r client.Reader, changed client.Object) []ctrl.Request {
+		typed, ok := changed.(O)
+		if !ok {
+			return nil
+		}
+		return mapTo(ctx, r, typed)
+	}}
 }
 
 // handler returns the event handler, whose mapping function reads through r.
-func (w *watch) handler(r client.Reader) handler.EventHandler {
+func (w *Watch) handler(r client.Reader) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, obj client.Object) []ctrl.Request {
 		return w.mapTo(ctx, r, obj)
 	})
 }
 
-func (w *watch) setup(b *ctrl.Builder, c *stepClient) error {
+func (w *Watch) setup(b *ctrl.Builder, c *stepClient) error {
 	return c.reader.Forms.Watch(b, w.object, w.handler(c), w.predicates...)
 }
 
@@ -73,26 +72,27 @@ func (w *watch) setup(b *ctrl.Builder, c *stepClient) error {
 // The cache holds only the metadata of these objects, and the client of the step reads a whole object from the API server,
 // with one request. To save it, read the object's *metav1.PartialObjectMetadata, which comes from the cache, compare its
 // [VersionOf] with the version that you recorded, and read the whole object only if it differs. Lists of whole objects are
-// refused. None of this holds if a step also declares the kind by [ReadsCached], or whole objects of it by [Watching], or
+// refused. None of this holds if a step also declares the kind by [NamedStep.ReadsCached], or whole objects of it by [Watching], or
 // builds objects of it: then the cache holds the whole objects, and they and their metadata are read there.
 //
 // What a step reads is never older than the event that triggered the pass: see [Watching].
 //
 // The operator needs the verbs get, list and watch on the kind. RBAC cannot tell a watch of metadata from a watch of whole
 // objects: where that matters, limit the permission by namespace.
-func Reads[T client.Object](obj client.Object, names func(T) []types.NamespacedName) StepOption {
-	return referencing(false, obj, names)
+func (n NamedStep[T]) Reads(obj client.Object, names func(T) []types.NamespacedName) NamedStep[T] {
+	return n.referencing(false, obj, names)
 }
 
-// ReadsCached is [Reads] for objects that the steps read in every pass and that contain no secrets, such as a
+// ReadsCached is [NamedStep.Reads] for objects that the steps read in every pass and that contain no secrets, such as a
 // Deployment whose status is observed. The cache holds the whole objects, and the client of the step reads and lists them
 // there.
-func ReadsCached[T client.Object](obj client.Object, names func(T) []types.NamespacedName) StepOption {
-	return referencing(true, obj, names)
+func (n NamedStep[T]) ReadsCached(obj client.Object, names func(T) []types.NamespacedName) NamedStep[T] {
+	return n.referencing(true, obj, names)
 }
 
-func referencing[T client.Object](cached bool, obj client.Object, names func(T) []types.NamespacedName) StepOption {
-	return func(o *stepOptions) { o.references = append(o.references, references.New(cached, obj, names)) }
+func (n NamedStep[T]) referencing(cached bool, obj client.Object, names func(T) []types.NamespacedName) NamedStep[T] {
+	n.references = append(slices.Clip(n.references), references.New(cached, obj, names))
+	return n
 }
 
 // VersionOf returns a string that changes whenever the object is changed, or deleted and created again: its UID and its

@@ -87,10 +87,8 @@ func (s *secretReads) take() (byName []string) {
 func TestReads(t *testing.T) {
 	var reads secretReads
 	w := newEnvWith(t, reads.wrap)
-	refersTo := func(suffix string) reconcile.StepOption {
-		return reconcile.Reads(&corev1.Secret{}, func(b *budget) []types.NamespacedName {
-			return []types.NamespacedName{{Name: b.Name + suffix}}
-		})
+	secretOf := func(suffix string) func(*budget) []types.NamespacedName {
+		return func(b *budget) []types.NamespacedName { return []types.NamespacedName{{Name: b.Name + suffix}} }
 	}
 	var mu sync.Mutex
 	applied := map[string]string{}
@@ -120,8 +118,8 @@ func TestReads(t *testing.T) {
 		})
 	}
 	require.NoError(t, reconcile.For[*budget](w.mgr,
-		reconcile.Named("password", read("-password"), refersTo("-password"), reconcile.Reporting("Password")),
-		reconcile.Named("token", read("-token"), refersTo("-token"), reconcile.Reporting("Token")),
+		reconcile.Named("password", read("-password")).Reads(&corev1.Secret{}, secretOf("-password")).Reporting("Password"),
+		reconcile.Named("token", read("-token")).Reads(&corev1.Secret{}, secretOf("-token")).Reporting("Token"),
 	).Complete())
 	w.run(t)
 	a, b := w.create(t, "a"), w.create(t, "b")
@@ -185,9 +183,10 @@ func TestReferencingOfTwoReconcilers(t *testing.T) {
 		r := reconcile.New(w.mgr.GetClient(), reconcile.Named(name, reconcile.Func(func(_ context.Context, _ client.Client, b *budget) error {
 			passes <- name
 			return nil
-		}), reconcile.Reads(&corev1.Secret{}, func(b *budget) []types.NamespacedName {
-			return []types.NamespacedName{{Name: b.Name + "-" + name}}
-		}))).WithoutStatus()
+		})).
+			Reads(&corev1.Secret{}, func(b *budget) []types.NamespacedName {
+				return []types.NamespacedName{{Name: b.Name + "-" + name}}
+			})).WithoutStatus()
 		builder := ctrl.NewControllerManagedBy(w.mgr).For(&budget{}).Named(name)
 		require.NoError(t, r.SetupWithBuilder(w.mgr, builder))
 		require.NoError(t, builder.Complete(r))

@@ -106,7 +106,7 @@ func (r *relays) restart() {
 		Step[*relay]
 		finalizer[*relay]
 	}{note("first", &r.errs[0]), finalizer[*relay]{note("cleanup", &r.errs[0])}}
-	r.Reconciler = New(r.client, Named("first", first, Finalizer("example.com/first")), Named("second", note("second", &r.errs[1])))
+	r.Reconciler = New(r.client, Named("first", first).Finalizer("example.com/first"), Named("second", note("second", &r.errs[1])))
 }
 
 // finalizer is the cleanup of a step.

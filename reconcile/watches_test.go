@@ -25,7 +25,7 @@ func nothing(*budget) []types.NamespacedName { return nil }
 
 func TestReferencingNamespace(t *testing.T) {
 	kept := []types.NamespacedName{{Name: "own"}, {Namespace: "other", Name: "given"}}
-	n := Named("one", returning(nil), Reads(&corev1.Secret{}, func(*budget) []types.NamespacedName { return kept }))
+	n := Named("one", returning(nil)).Reads(&corev1.Secret{}, func(*budget) []types.NamespacedName { return kept })
 	want := []types.NamespacedName{{Namespace: "ns", Name: "own"}, {Namespace: "other", Name: "given"}}
 	if diff := cmp.Diff(want, n.references[0].Names(newBudget())); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

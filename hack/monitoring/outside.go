@@ -69,7 +69,7 @@ func (o *outside) setUp(mgr ctrl.Manager) error {
 			return o.call(func() error { delete(o.entries, ref.Key); return nil })
 		},
 	})
-	return reconcile.For(mgr, reconcile.Named("registration", step, reconcile.Finalizer("store.example.com/registration"))).Complete()
+	return reconcile.For(mgr, reconcile.Named("registration", step).Finalizer("store.example.com/registration")).Complete()
 }
 
 // caches are the Caches of the scenario.

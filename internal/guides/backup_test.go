@@ -279,7 +279,7 @@ func SetupRestorableAccounts(mgr ctrl.Manager, api accounts) error {
 			return explain(api.Delete(ctx, ref.Key))
 		},
 	})
-	return reconcile.For(mgr, reconcile.Named("account", step, reconcile.Finalizer("shop.example.com/account"))).Complete()
+	return reconcile.For(mgr, reconcile.Named("account", step).Finalizer("shop.example.com/account")).Complete()
 }
 
 // The record of a thing outside is in the status, which a tool for backups deletes. By its mark the thing is found again.

@@ -53,7 +53,7 @@ func SetupBuckets(mgr ctrl.Manager, api buckets) error {
 			return map[string][]byte{"key": key}, err
 		},
 	})
-	return reconcile.For(mgr, reconcile.Named("bucket", step, reconcile.Finalizer("shop.example.com/bucket"))).Complete()
+	return reconcile.For(mgr, reconcile.Named("bucket", step).Finalizer("shop.example.com/bucket")).Complete()
 }
 
 // bucketSecret returns the Secret with the address and the key of a bucket. Issue returns the key.

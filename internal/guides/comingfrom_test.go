@@ -65,7 +65,7 @@ func SetupShop(mgr ctrl.Manager) error {
 	return reconcile.For(mgr,
 		reconcile.Named("workload", ownedresources.Ensure(
 			ownedresources.Build(deployment),
-			ownedresources.Build(service)), reconcile.Reporting("Available")),
+			ownedresources.Build(service))).Reporting("Available"),
 		reconcile.Named("status", reconcile.Func(recordReplicas)),
 	).Complete()
 }

@@ -84,10 +84,9 @@ func SetupDomains(mgr ctrl.Manager, connect func(token reconcile.Sensitive) doma
 		return err
 	}
 	return reconcile.For(mgr,
-		reconcile.Named("domain", step,
-			reconcile.Finalizer("shop.example.com/domain"),
-			reconcile.Reads(&corev1.Secret{}, tokenSecret),
-			reconcile.Watching(&Shop{}, step.Waiting)),
+		reconcile.Named("domain", step, reconcile.Watching(&Shop{}, step.Waiting)).
+			Finalizer("shop.example.com/domain").
+			Reads(&corev1.Secret{}, tokenSecret),
 	).Complete()
 }
 

@@ -55,10 +55,10 @@ func SetupAccounts(mgr ctrl.Manager, api accounts) error {
 		IsOurs: func(s *Shop, _ external.Reference, observed account) bool { return observed.Owner == ownerOf(s) },
 	})
 	return reconcile.For(mgr,
-		reconcile.Named("account", step,
-			reconcile.Finalizer("shop.example.com/account"),
-			reconcile.Reads(&corev1.Secret{}, tokenSecret),
-			reconcile.Reporting("AccountReady")),
+		reconcile.Named("account", step).
+			Finalizer("shop.example.com/account").
+			Reads(&corev1.Secret{}, tokenSecret).
+			Reporting("AccountReady"),
 	).Complete()
 }
 

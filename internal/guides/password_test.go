@@ -54,8 +54,8 @@ func SetupPasswords(mgr ctrl.Manager, api accounts) error {
 	})
 	return reconcile.For(mgr,
 		reconcile.Named("password", ownedresources.Ensure(password)),
-		reconcile.Named("account", account, reconcile.Finalizer("shop.example.com/account"),
-			reconcile.Reads(&corev1.Secret{}, func(s *Shop) []types.NamespacedName { return []types.NamespacedName{{Name: passwordOf(s).Name}} })),
+		reconcile.Named("account", account).Finalizer("shop.example.com/account").
+			Reads(&corev1.Secret{}, func(s *Shop) []types.NamespacedName { return []types.NamespacedName{{Name: passwordOf(s).Name}} }),
 	).Complete()
 }
 

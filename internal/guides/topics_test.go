@@ -77,7 +77,7 @@ func SetupTopics(mgr ctrl.Manager, api broker) error {
 		Observed: recordTopic,
 	})
 	return reconcile.For(mgr,
-		reconcile.Named("topics", step, reconcile.Finalizer("shop.example.com/topics")),
+		reconcile.Named("topics", step).Finalizer("shop.example.com/topics"),
 		reconcile.Named("topic-status", reconcile.Func(recordTopics)),
 	).Complete()
 }

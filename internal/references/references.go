@@ -5,7 +5,6 @@ package references
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -29,8 +28,6 @@ type Reference struct {
 	Object client.Object
 	// Cached is whether the cache holds the whole objects, and not only their metadata.
 	Cached bool
-	// From is the type of the objects that refer.
-	From reflect.Type
 	// Names returns the names of the objects that an object refers to, each with its namespace.
 	Names func(client.Object) []types.NamespacedName
 }
@@ -38,7 +35,7 @@ type Reference struct {
 // New returns the reference of a T to the objects that names returns. An empty namespace stands for the namespace of
 // the T.
 func New[T client.Object](cached bool, obj client.Object, names func(T) []types.NamespacedName) Reference {
-	return Reference{Object: obj, Cached: cached, From: reflect.TypeFor[T](), Names: func(referrer client.Object) []types.NamespacedName {
+	return Reference{Object: obj, Cached: cached, Names: func(referrer client.Object) []types.NamespacedName {
 		typed, ok := referrer.(T)
 		if !ok {
 			return nil

@@ -144,6 +144,6 @@ func setUp(mgr ctrl.Manager, r external.Resource[*Account, entry]) error {
 }
 
 func newReconciler(mgr ctrl.Manager, r external.Resource[*Account, entry]) *reconcile.Reconciler[*Account] {
-	return reconcile.For(mgr, reconcile.Named("account", external.New(r),
-		reconcile.Finalizer("test.opblocks.dev/account"), reconcile.Reporting("AccountReady")))
+	return reconcile.For(mgr, reconcile.Named("account", external.New(r)).
+		Finalizer("test.opblocks.dev/account").Reporting("AccountReady"))
 }

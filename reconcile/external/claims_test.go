@@ -41,7 +41,7 @@ func newCommunity(t *testing.T, edit func(*external.Resource[*Account, entry])) 
 		edit(&r)
 	}
 	c.step = external.New(r)
-	c.reconciler = reconcile.New(c.Client, reconcile.Named("account", c.step, reconcile.Finalizer("test.opblocks.dev/account")))
+	c.reconciler = reconcile.New(c.Client, reconcile.Named("account", c.step).Finalizer("test.opblocks.dev/account"))
 	return c
 }
 

@@ -8,7 +8,7 @@
 //		Observe: …, Desired: …, Differs: …, Create: …, Update: …, Delete: …,
 //		Every:   10 * time.Minute,
 //	})
-//	reconcile.Named("account", step, reconcile.Finalizer("shop.example.com/account"))
+//	reconcile.Named("account", step).Finalizer("shop.example.com/account")
 //
 // # What is recorded
 //

@@ -45,7 +45,7 @@ func ExampleNew() {
 		Every: 10 * time.Minute,
 	})
 	_ = func(mgr ctrl.Manager) error {
-		return reconcile.For(mgr, reconcile.Named("account", step, reconcile.Finalizer("shop.example.com/account"))).Complete()
+		return reconcile.For(mgr, reconcile.Named("account", step).Finalizer("shop.example.com/account")).Complete()
 	}
 	fmt.Println(step.Every)
 	// Output: 10m0s

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
@@ -33,7 +32,9 @@ func TestForgetsWhatIsGone(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := newEnv(t, external.ByKey, nil, reconcile.GiveUpCleanupAfter(time.Hour))
+			e := newEnv(t, external.ByKey, nil)
+			e.limit = time.Hour
+			e.restart()
 			e.pass()
 			require.Equal(t, 1, e.step.Remembered())
 			tc.end(t, e)

@@ -219,7 +219,7 @@ func newSearch(t *testing.T, w *web) *search {
 		},
 	})
 	require.NoError(t, step.Measure(s.registry))
-	s.reconciler = reconcile.New(s.client, reconcile.Named("account", searched{step, s.seen}, reconcile.Finalizer("test.opblocks.dev/account"))).
+	s.reconciler = reconcile.New(s.client, reconcile.Named("account", searched{step, s.seen}).Finalizer("test.opblocks.dev/account")).
 		WithClock(s.clock).WithRecorder(s.events)
 	return s
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external/internal/claims"
 )
 
-// Step keeps a [Resource] as desired. Make it with [New], and give it the option [reconcile.Finalizer]. The reasons of its conditions, beside the
+// Step keeps a [Resource] as desired. Make it with [New], and give it a finalizer: [reconcile.NamedStep.Finalizer]. The reasons of its conditions, beside the
 // reasons of [Refused]:
 //
 //   - RateLimited, Unreachable and Busy, while no call is made to the server;
@@ -72,7 +72,7 @@ func (s *Step[T, S]) SetName(name string) {
 	}
 }
 
-// SetFormerNames tells the step which names it had in earlier releases. Package reconcile calls it with the names of the option FormerNames.
+// SetFormerNames tells the step which names it had in earlier releases. Package reconcile calls it with the FormerNames of the step.
 func (s *Step[T, S]) SetFormerNames(names ...string) {
 	if s.secrets.set != nil {
 		s.secrets.set.SetFormerNames(names...)

@@ -91,12 +91,12 @@ type env struct {
 	clock      *clocktesting.FakePassiveClock
 	reconciler *reconcile.Reconciler[*Account]
 	step       *external.Step[*Account, entry]
-	options    []reconcile.StepOption
+	limit      time.Duration // how long a cleanup is tried; 0: without an end
 	object     *Account
 	turns      int // the calls of one pass; 0 for the default
 }
 
-func newEnv(t *testing.T, identity external.Identity, edit func(*external.Resource[*Account, entry]), options ...reconcile.StepOption) *env {
+func newEnv(t *testing.T, identity external.Identity, edit func(*external.Resource[*Account, entry])) *env {
 	t.Helper()
 	e := &env{t: t, api: &recorder{entries: map[string]entry{}, given: identity != external.ByKey}, object: newAccount()}
 	e.object.UID, e.object.Generation = "6d1f", 1
@@ -107,15 +107,20 @@ func newEnv(t *testing.T, identity external.Identity, edit func(*external.Resour
 	if edit != nil {
 		edit(&r)
 	}
-	e.step, e.options = external.New(r), append([]reconcile.StepOption{reconcile.Finalizer("test.opblocks.dev/account")}, options...)
+	e.step = external.New(r)
 	e.restart()
 	return e
+}
+
+// named returns the step with its options.
+func (e *env) named() reconcile.NamedStep[*Account] {
+	return reconcile.Named("account", e.step).Finalizer("test.opblocks.dev/account").GiveUpCleanupAfter(e.limit)
 }
 
 // restart begins a process that remembers nothing.
 func (e *env) restart() {
 	e.step = external.New(e.step.Resource)
-	e.reconciler = reconcile.New(e.Client, reconcile.Named("account", e.step, e.options...)).WithClock(e.clock)
+	e.reconciler = reconcile.New(e.Client, e.named()).WithClock(e.clock)
 	if e.turns > 0 {
 		e.reconciler.WithTurns(e.turns, time.Hour)
 	}

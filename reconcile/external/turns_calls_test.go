@@ -169,7 +169,7 @@ func TestOtherStepFailsDuringARound(t *testing.T) {
 	e.edit(func(a *Account) { a.Spec.Login = logins(10) })
 	e.until(10)
 	e.step = external.New(e.step.Resource)
-	e.reconciler = reconcile.New(e.Client, reconcile.Named("account", e.step, e.options...),
+	e.reconciler = reconcile.New(e.Client, e.named(),
 		reconcile.Named("other", reconcile.Func(func(context.Context, client.Client, *Account) error { return errors.New("broken") }))).
 		WithClock(e.clock).WithTurns(3, time.Hour)
 	calls, reason, _ := e.pass()

@@ -27,7 +27,7 @@ import (
 // do not grant it, or if a scenario uses it.
 //
 // If an exploration was a sample, as with -short, only what is missing is judged, and the test's log says so. If one was done
-// [WithoutFaults], AssertRole also reports what no run without faults needs. It cannot see what only faults need: often get,
+// [Options.WithoutFaults], AssertRole also reports what no run without faults needs. It cannot see what only faults need: often get,
 // to read an object again after a conflict, and delete, to remove what was created twice. Name these as unexplored there, or
 // explore all faults.
 //

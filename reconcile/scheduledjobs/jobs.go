@@ -83,7 +83,7 @@ func (s *Jobs[T]) WithMinInterval(d time.Duration) *Jobs[T] {
 //
 // It returns a success, and the next pass comes when the next run is due. Ready shows nothing of it, except with the
 // reason Suspended, or WaitingForJob while a run that is due waits for the end of another Job. A condition that the
-// step reports ([reconcile.Reporting]) also shows the schedule, as in "0 2 * * *" in UTC. A Job that fails is not an
+// step reports ([reconcile.NamedStep.Reporting]) also shows the schedule, as in "0 2 * * *" in UTC. A Job that fails is not an
 // error of the step. If the spec is invalid, the step is stalled. An object that has the name of a Job and is not one
 // of ours is left alone, with an *ownedresources.OwnershipError.
 //

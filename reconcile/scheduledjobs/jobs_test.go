@@ -76,7 +76,7 @@ func (h *harness) restart() {
 			return write("patch status of", obj, func() error { return c.SubResource(sub).Patch(ctx, obj, patch, opts...) })
 		},
 	})
-	h.reconciler = reconcile.New(c, reconcile.Named("backup", newStep().WithClock(h.clock), reconcile.Reporting("Backups"))).WithClock(h.clock).WithRecorder(h.events)
+	h.reconciler = reconcile.New(c, reconcile.Named("backup", newStep().WithClock(h.clock)).Reporting("Backups")).WithClock(h.clock).WithRecorder(h.events)
 }
 
 // pass runs a pass and returns the Backup after it, and the delay until the next pass.

@@ -69,7 +69,7 @@ func (q Queue[T]) MayStart(ctx context.Context, r client.Reader, obj T) (bool, e
 // Watching watches the objects of the kind. When one of them leaves its place in the queue, because its run ended or was
 // skipped, or because it was deleted, paused or became invalid, the objects that may start now are enqueued. Creations
 // enqueue nothing. Without a limit no event enqueues anything.
-func (q Queue[T]) Watching() reconcile.StepOption {
+func (q Queue[T]) Watching() reconcile.Watch {
 	empty := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
 	return reconcile.Watching(empty, q.enqueueNext, q.placeLeft())
 }

@@ -181,7 +181,7 @@ func TestPlanEqualsWhatHappens(t *testing.T) {
 			reason: "each child is applied once, to store the name, and none is deleted",
 			before: func() steps { return steps{named("one", ownedresources.Build(settings("one")))} },
 			after: func() steps {
-				return steps{reconcile.Named("two", ownedresources.Ensure(ownedresources.Build(settings("one"))), reconcile.FormerNames("one"))}
+				return steps{reconcile.Named("two", ownedresources.Ensure(ownedresources.Build(settings("one")))).FormerNames("one")}
 			},
 			want: []planned{{Action: "apply", Kind: "ConfigMap"}},
 		},

@@ -42,7 +42,7 @@ func accounts(observed *atomic.Int32, quotas map[string]int, observes bool) step
 		Delete:         func(context.Context, client.Client, *budget, external.Reference) error { return refused() },
 		ObserveInPlans: observes,
 	})
-	return steps{reconcile.Named("account", step, reconcile.Finalizer("example.com/account"))}
+	return steps{reconcile.Named("account", step).Finalizer("example.com/account")}
 }
 
 func TestPlanOfWhatIsOutside(t *testing.T) {

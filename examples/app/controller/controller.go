@@ -41,8 +41,8 @@ func Steps() []reconcile.NamedStep[*appv1.App] {
 		reconcile.Named("workload", ownedresources.Ensure(
 			ownedresources.BuildFrom(configuration(), deployment).FormerManagers(formerManagers...).KeepWhileMissing(keepConfiguration),
 			ownedresources.Build(disruptionBudget))),
-		reconcile.Named("service", serviceStep{ownedresources.Ensure(ownedresources.BuildOrError(service).FormerManagers(formerManagers...))},
-			reconcile.Reporting(conditionServiceReady)),
+		reconcile.Named("service", serviceStep{ownedresources.Ensure(ownedresources.BuildOrError(service).FormerManagers(formerManagers...))}).
+			Reporting(conditionServiceReady),
 		reconcile.Named("status", reconcile.Func(updateStatus)),
 	}
 }

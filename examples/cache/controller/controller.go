@@ -58,11 +58,11 @@ func (o *Operator) Steps() []reconcile.NamedStep[*storev1alpha1.Cache] {
 		reconcile.Named("workload", server()),
 		reconcile.Named("status", reconcile.Func(updateStatus)),
 		reconcile.Named("backup-volume", ownedresources.Ensure(
-			ownedresources.Build(backupVolume).AdoptRetained().Retain(keepBackups)),
-			reconcile.Reporting(conditionBackupVolume), reconcile.Optional()),
+			ownedresources.Build(backupVolume).AdoptRetained().Retain(keepBackups))).
+			Reporting(conditionBackupVolume).Optional(),
 		reconcile.Named("backup", scheduledjobs.New(backupSchedule, backupJob).WithClock(o.clock()).
 			WithMinInterval(o.MinBackupInterval)),
-		reconcile.Named("registration", registration(o.Registry), registrationOptions(o.Registry)...),
+		registrationStep(o.Registry),
 	}
 }
 

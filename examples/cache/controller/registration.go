@@ -53,12 +53,13 @@ func registration(r *registry.Client) reconcile.Step[*storev1alpha1.Cache] {
 	})
 }
 
-func registrationOptions(r *registry.Client) []reconcile.StepOption {
-	options := []reconcile.StepOption{reconcile.Finalizer(Finalizer), reconcile.GiveUpCleanupAfter(giveUpAfter), reconcile.Optional()}
-	if r != nil {
-		options = append(options, reconcile.Reporting("Registered"))
+// registrationStep returns the step of the registry. Without a registry it has no condition.
+func registrationStep(r *registry.Client) reconcile.NamedStep[*storev1alpha1.Cache] {
+	named := reconcile.Named("registration", registration(r)).Finalizer(Finalizer).GiveUpCleanupAfter(giveUpAfter).Optional()
+	if r == nil {
+		return named
 	}
-	return options
+	return named.Reporting("Registered")
 }
 
 // noRegistry is the step of an operator without a registry. Its finalizer is the same, so that it comes off.

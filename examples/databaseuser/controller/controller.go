@@ -69,10 +69,9 @@ const (
 func (o *Operator) Steps() []reconcile.NamedStep[*userv1alpha1.DatabaseUser] {
 	step := &account{external.New(o.resource()), o}
 	return []reconcile.NamedStep[*userv1alpha1.DatabaseUser]{
-		reconcile.Named("account", step,
-			reconcile.Finalizer(Finalizer),
-			reconcile.Reads(&corev1.Secret{}, secretOf),
-			reconcile.Watching(&userv1alpha1.DatabaseUser{}, step.Waiting)),
+		reconcile.Named("account", step, reconcile.Watching(&userv1alpha1.DatabaseUser{}, step.Waiting)).
+			Finalizer(Finalizer).
+			Reads(&corev1.Secret{}, secretOf),
 	}
 }
 

@@ -32,9 +32,8 @@ func DeploymentSteps() []reconcile.NamedStep[*appsv1.Deployment] {
 
 // EruSteps returns the steps of a pass over an Eru.
 func EruSteps(r restarts.Restarts) []reconcile.NamedStep[*eruv1.Eru] {
-	return []reconcile.NamedStep[*eruv1.Eru]{reconcile.Named("restart", restartStep{r},
-		reconcile.Reporting(eruv1.ConditionValid), reconcile.ReadsCached(&appsv1.Deployment{}, (*eruv1.Eru).Deployments),
-		r.Queue().Watching())}
+	return []reconcile.NamedStep[*eruv1.Eru]{reconcile.Named("restart", restartStep{r}, r.Queue().Watching()).
+		Reporting(eruv1.ConditionValid).ReadsCached(&appsv1.Deployment{}, (*eruv1.Eru).Deployments)}
 }
 
 // SetupWithManager adds both controllers to a manager. The manager's cache options should come from [Cache].

@@ -31,11 +31,11 @@ var formerManagers = []string{"manager", "memcached-operator", "main", "memcache
 // pulled, this is why the Deployment is not complete, and Ready takes its reason from the first step that fails.
 func Steps() []reconcile.NamedStep[*cachev1alpha1.Memcached] {
 	return []reconcile.NamedStep[*cachev1alpha1.Memcached]{
-		reconcile.Named("pods", reconcile.Func(updateStatus),
-			reconcile.Reporting("Available"), reconcile.Watching(&corev1.Pod{}, podToMemcached)),
+		reconcile.Named("pods", reconcile.Func(updateStatus), reconcile.Watching(&corev1.Pod{}, podToMemcached)).
+			Reporting("Available"),
 		reconcile.Named("workload", ownedresources.Ensure(ownedresources.Build(deployment).FormerManagers(formerManagers...))),
-		reconcile.Named("service", ownedresources.Ensure(ownedresources.BuildOrError(service)),
-			reconcile.Reporting("ServiceReady"), reconcile.Optional()),
+		reconcile.Named("service", ownedresources.Ensure(ownedresources.BuildOrError(service))).
+			Reporting("ServiceReady").Optional(),
 	}
 }
 

@@ -25,5 +25,5 @@
 //   - "leaves something outside": a thing exists that it has created, and each object for which it has created, read or changed it is deleted.
 //   - "changes what is not its own": it updates or deletes one of [API.Others].
 //
-// The option [reconciletest.SkipFindings] leaves out those that are meant.
+// [reconciletest.Options.SkipFindings] leaves out those that are meant.
 package fakeapi
