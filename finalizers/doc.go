@@ -1,13 +1,13 @@
 // Package finalizers runs cleanup before an object is deleted.
 //
 // [Ensure] adds a finalizer to an object. [Finalize] runs the cleanup of an object that is being deleted, and then
-// removes the finalizer. [Replace] gives it another name. [Remove] removes a finalizer without cleanup. [Ordered] is a list of finalizers whose cleanups
-// run in order. All are plain functions that take a client.Client, and work in any reconciler:
+// removes the finalizer; of a list of them the last runs first. [Replace] gives a finalizer another name. [Remove] removes one without
+// cleanup. All are plain functions that take a client.Client, and work in any reconciler:
 //
-//	outcome, err := finalizers.Finalize(ctx, c, user, "example.com/account", func(ctx context.Context) error {
-//		return r.accounts.Drop(ctx, user.Status.Account)
+//	deleted, err := finalizers.Finalize(ctx, c, user, finalizers.Finalizer{
+//		Name: "example.com/account", Cleanup: func(ctx context.Context) error { return r.accounts.Drop(ctx, user.Status.Account) },
 //	})
-//	if err != nil || outcome != finalizers.NotDeleted {
+//	if err != nil || deleted {
 //		return ctrl.Result{}, err
 //	}
 //	if _, err := finalizers.Ensure(ctx, c, user, "example.com/account"); err != nil {

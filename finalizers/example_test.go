@@ -23,11 +23,11 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.Get(ctx, req.NamespacedName, user); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	outcome, err := finalizers.Finalize(ctx, r, user, "example.com/account", func(context.Context) error {
+	deleted, err := finalizers.Finalize(ctx, r, user, finalizers.Finalizer{Name: "example.com/account", Cleanup: func(context.Context) error {
 		fmt.Println("drop the account of", user.Name)
 		return nil
-	})
-	if err != nil || outcome != finalizers.NotDeleted {
+	}})
+	if err != nil || deleted {
 		return ctrl.Result{}, err
 	}
 	if _, err := finalizers.Ensure(ctx, r, user, "example.com/account"); err != nil {
@@ -95,39 +95,41 @@ func ExampleEnsure_beingDeleted() {
 
 func ExampleFinalize() {
 	c, user := newUser("example.com/account", "others.example.com/backup")
-	outcome, err := finalizers.Finalize(context.Background(), c, user, "example.com/account", func(context.Context) error {
+	deleted, err := finalizers.Finalize(context.Background(), c, user, finalizers.Finalizer{Name: "example.com/account", Cleanup: func(context.Context) error {
 		return nil // the account is gone
-	})
-	fmt.Println(outcome, err, user.Finalizers)
-	// Output: Finished <nil> [others.example.com/backup]
+	}})
+	fmt.Println(deleted, err, user.Finalizers)
+	// Output: true <nil> [others.example.com/backup]
 }
 
 // A person can give up a cleanup with an annotation: the cleanup then returns nil.
 func ExampleFinalize_giveUpByAnnotation() {
 	c, user := newUser("example.com/account", "others.example.com/backup")
 	user.Annotations = map[string]string{"example.com/abandon": "true"}
-	outcome, err := finalizers.Finalize(context.Background(), c, user, "example.com/account", func(context.Context) error {
+	deleted, err := finalizers.Finalize(context.Background(), c, user, finalizers.Finalizer{Name: "example.com/account", Cleanup: func(context.Context) error {
 		if user.Annotations["example.com/abandon"] == "true" {
 			return nil // and send an event
 		}
 		return errors.New("the database does not answer")
-	})
-	fmt.Println(outcome, err)
-	// Output: Finished <nil>
+	}})
+	fmt.Println(deleted, err, user.Finalizers)
+	// Output: true <nil> [others.example.com/backup]
 }
 
-func ExampleGiveUpAfter() {
+func ExampleFinalizer() {
 	c, user := newUser("example.com/account", "others.example.com/backup")
 	cleanup := func(context.Context) error { return errors.New("the database does not answer") }
 	for _, limit := range []time.Duration{24 * time.Hour, time.Minute} {
 		// In an operator the recorder is mgr.GetEventRecorder("…").
-		outcome, err := finalizers.Finalize(context.Background(), c, user, "example.com/account", cleanup,
-			finalizers.GiveUpAfter(limit, nil))
-		fmt.Println(outcome, err, len(user.Finalizers))
+		deleted, err := finalizers.Finalize(context.Background(), c, user, finalizers.Finalizer{
+			Name: "example.com/account", Cleanup: cleanup,
+			GiveUpAfter: limit,
+		})
+		fmt.Println(deleted, err, len(user.Finalizers))
 	}
 	// Output:
-	// Pending the database does not answer 2
-	// GaveUp <nil> 1
+	// true the database does not answer 2
+	// true <nil> 1
 }
 
 // A release gives the finalizer another name.
@@ -153,25 +155,25 @@ func ExampleRemove() {
 	// false <nil> [example.com/account]
 }
 
-func ExampleOrdered() {
+func ExampleFinalize_ordered() {
 	c, user := newUser("example.com/database", "example.com/account", "others.example.com/backup")
 	cleanup := func(what string) func(context.Context) error {
 		return func(context.Context) error { fmt.Println(what); return nil }
 	}
-	ordered := finalizers.Ordered{
+	list := []finalizers.Finalizer{
 		{Name: "example.com/database", Cleanup: cleanup("drop the database")},
 		{Name: "example.com/account", Cleanup: cleanup("drop the account that uses it")},
 	}
-	outcome, err := ordered.Finalize(context.Background(), c, user)
-	fmt.Println(outcome, err, user.Finalizers)
+	deleted, err := finalizers.Finalize(context.Background(), c, user, list...)
+	fmt.Println(deleted, err, user.Finalizers)
 	// Output:
 	// drop the account that uses it
 	// drop the database
-	// Finished <nil> [others.example.com/backup]
+	// true <nil> [others.example.com/backup]
 }
 
 // A test sets the clock by which the limit is measured.
-func ExampleWithClock() {
+func ExampleFinalizer_clock() {
 	ctx := context.Background()
 	deleted := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	user := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -184,11 +186,13 @@ func ExampleWithClock() {
 	unreachable := func(context.Context) error { return errors.New("the directory does not answer") }
 	for _, hours := range []time.Duration{1, 25} {
 		now := deleted.Add(hours * time.Hour)
-		outcome, err := finalizers.Finalize(ctx, c, user, "example.com/account", unreachable,
-			finalizers.GiveUpAfter(24*time.Hour, nil), finalizers.WithClock(func() time.Time { return now }))
-		fmt.Println(outcome == finalizers.GaveUp, err)
+		deleted, err := finalizers.Finalize(ctx, c, user, finalizers.Finalizer{
+			Name: "example.com/account", Cleanup: unreachable,
+			GiveUpAfter: 24 * time.Hour, Now: func() time.Time { return now },
+		})
+		fmt.Println(deleted, err)
 	}
 	// Output:
-	// false the directory does not answer
+	// true the directory does not answer
 	// true <nil>
 }

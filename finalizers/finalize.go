@@ -7,78 +7,109 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Outcome is the result of [Finalize].
-type Outcome string
+// Finalizer is the name of a finalizer, and the cleanup that has to succeed before it is removed.
+type Finalizer struct {
+	// Name is a domain, a slash and a name, such as "example.com/account"; see [ErrInvalidName].
+	Name string
+	// Cleanup is required; see [Finalize] for what it must do.
+	Cleanup func(context.Context) error
 
-const (
-	// NotDeleted means that the object is not being deleted, and that nothing was done. The reconciler goes on.
-	NotDeleted Outcome = "NotDeleted"
-	// Absent means that the object is being deleted and does not have the finalizer: it never had it, or the cleanup is
-	// done.
-	Absent Outcome = "Absent"
-	// Finished means that the cleanup succeeded and the finalizer is removed.
-	Finished Outcome = "Finished"
-	// GaveUp means that the cleanup failed for longer than [GiveUpAfter] allows, and that the finalizer is removed. Some of
-	// what the cleanup should have removed may be left.
-	GaveUp Outcome = "GaveUp"
-	// Pending comes with every error, and only with an error. The finalizer may still be on the object.
-	Pending Outcome = "Pending"
-)
+	// GiveUpAfter limits the time in which the cleanup is retried, so that an object and its namespace cannot hang in deletion
+	// for ever. The time starts at the object's deletion timestamp. The first attempt that fails or waits after the limit is
+	// the last: the finalizer is removed, and a log entry and a warning event with the reason CleanupGivenUp name the error.
+	// 0: the cleanup is retried without limit.
+	//
+	// The time also passes while the operator is down. Choose a limit longer than any outage, or the first failure after a long
+	// outage is the last attempt. A failure while the context is cancelled, as when the operator shuts down, is never the last
+	// attempt.
+	//
+	// A wait that is longer than the time left, or has no delay, is shortened to the time left: an error with the method
+	// Waiting() (reason string, after time.Duration) is wrapped in one that returns the shorter delay.
+	GiveUpAfter time.Duration
+	// Recorder emits the event, and comes from mgr.GetEventRecorder; nil: no event. In a namespace that is being deleted the API
+	// server refuses new events; then only the log has the error.
+	Recorder events.EventRecorder
+	// Now is the clock with which GiveUpAfter measures; nil: time.Now. A test sets it.
+	Now func() time.Time
+}
 
 // removalTimeout limits the removal of a finalizer if the context has ended already.
 const removalTimeout = 10 * time.Second
 
-// Finalize runs the cleanup if the object is being deleted and has the finalizer, and removes the finalizer if the cleanup
-// succeeded. If the object is not being deleted, it does nothing, so a reconciler can call it first, for every object.
+// Finalize reports whether the object is being deleted. If it is, Finalize runs the cleanup of each finalizer that the object has, and
+// removes the finalizer if its cleanup succeeded. If the object is not being deleted, Finalize does nothing, so a reconciler can call it
+// first, for every object.
 //
-// The cleanup must be idempotent, and must return nil for what is already removed. Finalize returns its error, or, with
-// [GiveUpAfter], an error that wraps it and waits for a shorter time: errors.Is and errors.As find what it wraps, such as
-// the wait errors of package reconcile. After the limit of [GiveUpAfter] Finalize logs the error and returns nil. A cleanup
+// List the finalizers in the order in which their resources are created. The last one is finalized first, and each of the others only
+// after the finalizer that follows it in the list is removed. The order of the finalizers on the object does not matter.
+//
+// A cleanup must be idempotent, and must return nil for what is already removed. Finalize returns its error, or, with
+// [Finalizer.GiveUpAfter], an error that wraps it and waits for a shorter time: errors.Is and errors.As find what it wraps, such as
+// the wait errors of package reconcile. After that limit Finalize logs the error and goes on. A cleanup
 // that wants to give up for its own reason, such as an annotation that a person sets, returns nil.
 //
 // If the context ends during a cleanup that succeeds, because its deadline passes or the operator shuts down, Finalize still
 // removes the finalizer, for up to 10 seconds.
 //
-// Other errors are [ErrInvalidName], before any request; an error if cleanup is nil; and the errors of [Remove]. After
-// a conflict (apierrors.IsConflict) the cleanup runs again in the next call. With an error the outcome is always
-// [Pending]; without one it never is.
-func Finalize(
-	ctx context.Context, c client.Client, obj client.Object, name string, cleanup func(context.Context) error, options ...Option,
-) (Outcome, error) {
-	if err := validate([]string{name}); err != nil {
-		return Pending, err
+// Other errors come before any request, and whether or not the object is being deleted: [ErrInvalidName], also for a name that is listed
+// twice, and errors for a cleanup that is nil and a limit below zero. Or they are errors of [Remove]: after a conflict
+// (apierrors.IsConflict) the cleanup runs again in the next call.
+func Finalize(ctx context.Context, c client.Client, obj client.Object, list ...Finalizer) (deleted bool, err error) {
+	deleted = !obj.GetDeletionTimestamp().IsZero()
+	if err := validateFinalizers(list); err != nil || !deleted {
+		return deleted, err
 	}
-	if cleanup == nil {
-		return Pending, fmt.Errorf("finalizer %q has no cleanup: use Remove to remove it without one", name)
+	for i := range slices.Backward(list) {
+		if err := list[i].finalize(ctx, c, obj); err != nil {
+			return true, err
+		}
 	}
-	switch {
-	case obj.GetDeletionTimestamp().IsZero():
-		return NotDeleted, nil
-	case !slices.Contains(obj.GetFinalizers(), name):
-		return Absent, nil
-	}
+	return true, nil
+}
 
-	s := newSettings(options)
-	failure := cleanup(ctx)
+// finalize runs the cleanup if the object, which is being deleted, has the finalizer.
+func (f *Finalizer) finalize(ctx context.Context, c client.Client, obj client.Object) error {
+	if !slices.Contains(obj.GetFinalizers(), f.Name) {
+		return nil
+	}
+	failure := f.Cleanup(ctx)
 	// A cleanup that was interrupted because the operator shuts down has not failed.
-	if failure != nil && (errors.Is(ctx.Err(), context.Canceled) || !s.isOver(obj)) {
-		return Pending, s.limitWait(obj, failure)
+	if failure != nil && (errors.Is(ctx.Err(), context.Canceled) || !f.isOver(obj)) {
+		return f.limitWait(obj, failure)
 	}
 	if ctx.Err() != nil { // its deadline passed, or the operator shuts down: the finalizer is removed all the same
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), removalTimeout)
 		defer cancel()
 	}
-	_, err := Remove(ctx, c, obj, name)
-	switch {
-	case err != nil:
-		return Pending, err
-	case failure != nil:
-		s.report(ctx, obj, name, failure)
-		return GaveUp, nil
+	if _, err := Remove(ctx, c, obj, f.Name); err != nil {
+		return err
 	}
-	return Finished, nil
+	if failure != nil {
+		f.report(ctx, obj, failure)
+	}
+	return nil
+}
+
+// validateFinalizers finds mistakes before the first request, instead of in the middle of a deletion.
+func validateFinalizers(list []Finalizer) error {
+	for i := range list {
+		f := &list[i]
+		if err := validate([]string{f.Name}); err != nil {
+			return err
+		}
+		switch {
+		case slices.ContainsFunc(list[:i], func(earlier Finalizer) bool { return earlier.Name == f.Name }):
+			return fmt.Errorf("%w %q: it is listed twice", ErrInvalidName, f.Name)
+		case f.Cleanup == nil:
+			return fmt.Errorf("finalizer %q has no cleanup: use Remove to remove it without one", f.Name)
+		case f.GiveUpAfter < 0:
+			return fmt.Errorf("finalizer %q gives up after %s: give it a limit above zero, or 0 for none", f.Name, f.GiveUpAfter)
+		}
+	}
+	return nil
 }

@@ -15,7 +15,7 @@ import (
 
 func TestFinalize(t *testing.T) {
 	type want struct {
-		Outcome  finalizers.Outcome
+		Deleted  bool
 		Err      error
 		Cleanups int
 		Requests int
@@ -32,23 +32,23 @@ func TestFinalize(t *testing.T) {
 			reason: "The cleanup does not run for an object that is not being deleted.",
 			stored: []string{account, theirs},
 			live:   true,
-			want:   want{Outcome: finalizers.NotDeleted, Stored: []string{account, theirs}},
+			want:   want{Stored: []string{account, theirs}},
 		},
 		"Finished": {
 			reason: "After the cleanup this finalizer is removed, and no other.",
 			stored: []string{account, theirs},
-			want:   want{Outcome: finalizers.Finished, Cleanups: 1, Requests: 1, Stored: []string{theirs}},
+			want:   want{Deleted: true, Cleanups: 1, Requests: 1, Stored: []string{theirs}},
 		},
 		"Absent": {
 			reason: "The object waits for a finalizer of another controller; this one is done.",
 			stored: []string{theirs},
-			want:   want{Outcome: finalizers.Absent, Stored: []string{theirs}},
+			want:   want{Deleted: true, Stored: []string{theirs}},
 		},
 		"Failed": {
 			reason:  "If the cleanup fails, the finalizer stays, and its error is returned unchanged.",
 			stored:  []string{account, theirs},
 			cleanup: errDown,
-			want:    want{Outcome: finalizers.Pending, Err: errDown, Cleanups: 1, Stored: []string{account, theirs}},
+			want:    want{Deleted: true, Err: errDown, Cleanups: 1, Stored: []string{account, theirs}},
 		},
 	}
 	for name, tc := range cases {
@@ -60,10 +60,10 @@ func TestFinalize(t *testing.T) {
 			c := newFake(obj)
 			obj = read(t, c)
 			got := want{}
-			got.Outcome, got.Err = finalizers.Finalize(t.Context(), c, obj, account, func(context.Context) error {
+			got.Deleted, got.Err = finalizers.Finalize(t.Context(), c, obj, finalizers.Finalizer{Name: account, Cleanup: func(context.Context) error {
 				got.Cleanups++
 				return tc.cleanup
-			})
+			}})
 			got.Requests, got.Stored = c.requests, read(t, c).Finalizers
 			if diff := cmp.Diff(tc.want, got, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" { //nolint:errorlint // the error is returned unchanged
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
@@ -76,9 +76,9 @@ func TestFinalize(t *testing.T) {
 func TestFinalizeLastFinalizer(t *testing.T) {
 	c := newFake(deletedUser(account))
 	obj := read(t, c)
-	outcome, err := finalizers.Finalize(t.Context(), c, obj, account, succeed)
+	deleted, err := finalizers.Finalize(t.Context(), c, obj, finalizers.Finalizer{Name: account, Cleanup: succeed})
 	require.NoError(t, err)
-	require.Equal(t, finalizers.Finished, outcome)
+	require.True(t, deleted)
 	require.True(t, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)), "the object is gone")
 }
 
@@ -87,9 +87,9 @@ func TestFinalizeStaleCache(t *testing.T) {
 	c := newFake(deletedUser(account))
 	obj, again := read(t, c), read(t, c)
 	for _, o := range []client.Object{obj, again} {
-		outcome, err := finalizers.Finalize(t.Context(), c, o, account, succeed)
+		deleted, err := finalizers.Finalize(t.Context(), c, o, finalizers.Finalizer{Name: account, Cleanup: succeed})
 		require.NoError(t, err)
-		require.Equal(t, finalizers.Finished, outcome)
+		require.True(t, deleted)
 	}
 }
 
@@ -98,17 +98,17 @@ func TestFinalizeConflict(t *testing.T) {
 	stale := read(t, c)
 	_, err := finalizers.Remove(t.Context(), c, read(t, c), database)
 	require.NoError(t, err)
-	outcome, err := finalizers.Finalize(t.Context(), c, stale, account, succeed)
+	deleted, err := finalizers.Finalize(t.Context(), c, stale, finalizers.Finalizer{Name: account, Cleanup: succeed})
 	require.True(t, apierrors.IsConflict(err), "%v", err)
-	require.Equal(t, finalizers.Pending, outcome)
+	require.True(t, deleted)
 	require.Equal(t, []string{account, theirs}, read(t, c).Finalizers, "a finalizer that was removed in between does not come back")
 }
 
 func TestFinalizeInvalid(t *testing.T) {
 	c := newFake(user(account))
-	_, err := finalizers.Finalize(t.Context(), c, read(t, c), "account", succeed)
+	_, err := finalizers.Finalize(t.Context(), c, read(t, c), finalizers.Finalizer{Name: "account", Cleanup: succeed})
 	require.ErrorIs(t, err, finalizers.ErrInvalidName)
-	_, err = finalizers.Finalize(t.Context(), c, read(t, c), account, nil)
+	_, err = finalizers.Finalize(t.Context(), c, read(t, c), finalizers.Finalizer{Name: account, Cleanup: nil})
 	require.EqualError(t, err, `finalizer "example.com/account" has no cleanup: use Remove to remove it without one`)
 	require.Zero(t, c.requests)
 }
@@ -116,8 +116,8 @@ func TestFinalizeInvalid(t *testing.T) {
 func TestFinalizeReturnsWaits(t *testing.T) {
 	c := newFake(deletedUser(account))
 	cleanup := func(context.Context) error { return &waitError{after: time.Minute} }
-	outcome, err := finalizers.Finalize(t.Context(), c, read(t, c), account, cleanup)
-	require.Equal(t, finalizers.Pending, outcome)
+	deleted, err := finalizers.Finalize(t.Context(), c, read(t, c), finalizers.Finalizer{Name: account, Cleanup: cleanup})
+	require.True(t, deleted)
 	var wait interface {
 		error
 		Waiting() (string, time.Duration)

@@ -81,14 +81,14 @@ func (*waitError) Error() string                                   { return "con
 func (e *waitError) Waiting() (reason string, after time.Duration) { return "Draining", e.after }
 
 // newOrdered returns two finalizers. Their cleanups append their names to ran and return the failure of that name.
-func newOrdered(ran *[]string, failures map[string]error) finalizers.Ordered {
+func newOrdered(ran *[]string, failures map[string]error) []finalizers.Finalizer {
 	cleanup := func(name string) func(context.Context) error {
 		return func(context.Context) error {
 			*ran = append(*ran, name)
 			return failures[name]
 		}
 	}
-	return finalizers.Ordered{{Name: database, Cleanup: cleanup(database)}, {Name: account, Cleanup: cleanup(account)}}
+	return []finalizers.Finalizer{{Name: database, Cleanup: cleanup(database)}, {Name: account, Cleanup: cleanup(account)}}
 }
 
 // nextEvent returns the recorder's next event, or "".

@@ -22,44 +22,45 @@ func TestGiveUpAfter(t *testing.T) {
 		reason  string
 		now     time.Time
 		cleanup error
-		outcome finalizers.Outcome
+		fails   bool // once more
 		event   string
 	}{
 		"InTime": {
 			reason: "A second before the limit the cleanup is retried.",
-			now:    noon.Add(time.Hour - time.Second), cleanup: errDown, outcome: finalizers.Pending,
+			now:    noon.Add(time.Hour - time.Second), cleanup: errDown, fails: true,
 		},
 		"Over": {
 			reason: "At the limit the finalizer is removed, and an event names the error.",
-			now:    noon.Add(time.Hour), cleanup: errDown, outcome: finalizers.GaveUp, event: event,
+			now:    noon.Add(time.Hour), cleanup: errDown, event: event,
 		},
 		"FirstAttemptAfterAnOutage": {
 			reason: "The time also passes while the operator is down.",
-			now:    noon.AddDate(0, 0, 3), cleanup: errDown, outcome: finalizers.GaveUp, event: event,
+			now:    noon.AddDate(0, 0, 3), cleanup: errDown, event: event,
 		},
 		"SucceedsLate": {
 			reason: "The cleanup runs once more after the limit, and may succeed.",
-			now:    noon.Add(2 * time.Hour), outcome: finalizers.Finished,
+			now:    noon.Add(2 * time.Hour),
 		},
 		"ClockBehind": {
 			reason: "With a clock behind the API server's, the limit is reached later, not earlier.",
-			now:    noon.Add(-time.Minute), cleanup: errDown, outcome: finalizers.Pending,
+			now:    noon.Add(-time.Minute), cleanup: errDown, fails: true,
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := newFake(deletedUser(account, theirs))
 			recorder := events.NewFakeRecorder(1)
-			outcome, err := finalizers.Finalize(t.Context(), c, read(t, c), account,
-				func(context.Context) error { return tc.cleanup },
-				finalizers.GiveUpAfter(time.Hour, recorder), finalizers.WithClock(clock(tc.now)))
-			require.Equal(t, tc.outcome, outcome, tc.reason)
+			deleted, err := finalizers.Finalize(t.Context(), c, read(t, c), finalizers.Finalizer{
+				Name: account, Cleanup: func(context.Context) error { return tc.cleanup },
+				GiveUpAfter: time.Hour, Recorder: recorder, Now: clock(tc.now),
+			})
+			require.True(t, deleted)
 			left := []string{theirs}
-			if outcome == finalizers.Pending {
-				require.ErrorIs(t, err, errDown)
+			if tc.fails {
+				require.ErrorIs(t, err, errDown, tc.reason)
 				left = []string{account, theirs}
 			} else {
-				require.NoError(t, err)
+				require.NoError(t, err, tc.reason)
 			}
 			require.Equal(t, left, read(t, c).Finalizers)
 			require.Equal(t, tc.event, nextEvent(recorder))
@@ -70,11 +71,12 @@ func TestGiveUpAfter(t *testing.T) {
 func TestGiveUpAfterShutdown(t *testing.T) {
 	c := newFake(deletedUser(account))
 	ctx, stop := context.WithCancel(t.Context())
-	outcome, err := finalizers.Finalize(ctx, c, read(t, c), account,
-		func(ctx context.Context) error { stop(); return ctx.Err() },
-		finalizers.GiveUpAfter(time.Hour, nil), finalizers.WithClock(clock(noon.Add(2*time.Hour))))
+	deleted, err := finalizers.Finalize(ctx, c, read(t, c), finalizers.Finalizer{
+		Name: account, Cleanup: func(ctx context.Context) error { stop(); return ctx.Err() },
+		GiveUpAfter: time.Hour, Now: clock(noon.Add(2 * time.Hour)),
+	})
 	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, finalizers.Pending, outcome)
+	require.True(t, deleted)
 	require.Equal(t, []string{account}, read(t, c).Finalizers)
 }
 
@@ -83,10 +85,12 @@ func TestGiveUpAfterContextDeadline(t *testing.T) {
 	c := newFake(deletedUser(account, theirs))
 	ctx, stop := context.WithDeadline(t.Context(), noon)
 	defer stop()
-	outcome, err := finalizers.Finalize(ctx, c, read(t, c), account, func(ctx context.Context) error { return ctx.Err() },
-		finalizers.GiveUpAfter(time.Hour, nil), finalizers.WithClock(clock(noon.Add(2*time.Hour))))
+	deleted, err := finalizers.Finalize(ctx, c, read(t, c), finalizers.Finalizer{
+		Name: account, Cleanup: func(ctx context.Context) error { return ctx.Err() },
+		GiveUpAfter: time.Hour, Now: clock(noon.Add(2 * time.Hour)),
+	})
 	require.NoError(t, err)
-	require.Equal(t, finalizers.GaveUp, outcome)
+	require.True(t, deleted)
 	require.Equal(t, []string{theirs}, read(t, c).Finalizers)
 }
 
@@ -96,19 +100,22 @@ func TestGiveUpAfterConflictSendsNoEvent(t *testing.T) {
 	_, err := finalizers.Remove(t.Context(), c, read(t, c), theirs)
 	require.NoError(t, err)
 	recorder := events.NewFakeRecorder(1)
-	outcome, err := finalizers.Finalize(t.Context(), c, stale, account, func(context.Context) error { return errDown },
-		finalizers.GiveUpAfter(0, recorder), finalizers.WithClock(clock(noon)))
+	deleted, err := finalizers.Finalize(t.Context(), c, stale, finalizers.Finalizer{
+		Name: account, Cleanup: func(context.Context) error { return errDown },
+		GiveUpAfter: time.Nanosecond, Recorder: recorder, Now: clock(noon.Add(time.Second)),
+	})
 	require.Error(t, err, "a conflict")
-	require.Equal(t, finalizers.Pending, outcome)
+	require.True(t, deleted)
 	require.Empty(t, nextEvent(recorder))
 }
 
 func TestGiveUpAfterLongError(t *testing.T) {
 	c := newFake(deletedUser(account))
 	recorder := events.NewFakeRecorder(1)
-	_, err := finalizers.Finalize(t.Context(), c, read(t, c), account,
-		func(context.Context) error { return errors.New(strings.Repeat("ß", 1000)) },
-		finalizers.GiveUpAfter(0, recorder), finalizers.WithClock(clock(noon)))
+	_, err := finalizers.Finalize(t.Context(), c, read(t, c), finalizers.Finalizer{
+		Name: account, Cleanup: func(context.Context) error { return errors.New(strings.Repeat("ß", 1000)) },
+		GiveUpAfter: time.Nanosecond, Recorder: recorder, Now: clock(noon.Add(time.Second)),
+	})
 	require.NoError(t, err)
 	note := strings.TrimPrefix(nextEvent(recorder), "Warning CleanupGivenUp ")
 	require.LessOrEqual(t, len(note), 1024, "the API server refuses a longer note")
@@ -132,8 +139,10 @@ func TestGiveUpAfterShortensWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newFake(deletedUser(account))
 			failure := &waitError{after: tc.after}
-			_, err := finalizers.Finalize(t.Context(), c, read(t, c), account, func(context.Context) error { return failure },
-				finalizers.GiveUpAfter(time.Hour, nil), finalizers.WithClock(clock(noon.Add(40*time.Minute))))
+			_, err := finalizers.Finalize(t.Context(), c, read(t, c), finalizers.Finalizer{
+				Name: account, Cleanup: func(context.Context) error { return failure },
+				GiveUpAfter: time.Hour, Now: clock(noon.Add(40 * time.Minute)),
+			})
 			require.ErrorIs(t, err, failure)
 			require.EqualError(t, err, failure.Error())
 			wait, ok := errors.AsType[interface {
@@ -151,8 +160,10 @@ func TestGiveUpAfterShortensWaits(t *testing.T) {
 func TestGiveUpAfterJoinedErrors(t *testing.T) {
 	c := newFake(deletedUser(account))
 	failure := errors.Join(&waitError{}, errDown)
-	_, err := finalizers.Finalize(t.Context(), c, read(t, c), account, func(context.Context) error { return failure },
-		finalizers.GiveUpAfter(time.Hour, nil), finalizers.WithClock(clock(noon)))
+	_, err := finalizers.Finalize(t.Context(), c, read(t, c), finalizers.Finalizer{
+		Name: account, Cleanup: func(context.Context) error { return failure },
+		GiveUpAfter: time.Hour, Now: clock(noon),
+	})
 	require.Same(t, failure, err, "one of them is not a wait, and must not be hidden by one")
 }
 
@@ -160,10 +171,13 @@ func TestGiveUpAfterOrdered(t *testing.T) {
 	c := newFake(deletedUser(account, database, theirs))
 	recorder := events.NewFakeRecorder(2)
 	var ran []string
-	outcome, err := newOrdered(&ran, map[string]error{account: errDown}).Finalize(t.Context(), c, read(t, c),
-		finalizers.GiveUpAfter(time.Hour, recorder), finalizers.WithClock(clock(noon.Add(time.Hour))))
+	list := newOrdered(&ran, map[string]error{account: errDown})
+	for i := range list {
+		list[i].GiveUpAfter, list[i].Recorder, list[i].Now = time.Hour, recorder, clock(noon.Add(time.Hour))
+	}
+	deleted, err := finalizers.Finalize(t.Context(), c, read(t, c), list...)
 	require.NoError(t, err)
-	require.Equal(t, finalizers.GaveUp, outcome, "one gave up, though the other finished")
+	require.True(t, deleted)
 	require.Equal(t, []string{account, database}, ran)
 	require.Equal(t, []string{theirs}, read(t, c).Finalizers)
 	require.Equal(t, event, nextEvent(recorder))

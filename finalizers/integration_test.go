@@ -64,9 +64,9 @@ func TestRealLifeOfAnObject(t *testing.T) {
 
 			require.NoError(t, s.Delete(t.Context(), obj))
 			s.read(t, obj)
-			outcome, err := finalizers.Finalize(t.Context(), s, obj, account, succeed)
+			deleted, err := finalizers.Finalize(t.Context(), s, obj, finalizers.Finalizer{Name: account, Cleanup: succeed})
 			require.NoError(t, err)
-			require.Equal(t, finalizers.Finished, outcome)
+			require.True(t, deleted)
 			require.Equal(t, []string{theirs}, obj.GetFinalizers())
 			version = obj.GetResourceVersion()
 			require.Equal(t, []string{theirs}, s.read(t, obj))
@@ -74,9 +74,9 @@ func TestRealLifeOfAnObject(t *testing.T) {
 
 			stale := obj.DeepCopyObject().(client.Object)
 			for _, o := range []client.Object{obj, stale} {
-				outcome, err = finalizers.Finalize(t.Context(), s, o, theirs, succeed)
+				deleted, err = finalizers.Finalize(t.Context(), s, o, finalizers.Finalizer{Name: theirs, Cleanup: succeed})
 				require.NoError(t, err, "also for a stale copy, after the object is gone")
-				require.Equal(t, finalizers.Finished, outcome)
+				require.True(t, deleted)
 				require.Empty(t, o.GetFinalizers())
 			}
 			require.True(t, apierrors.IsNotFound(s.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)))
@@ -176,15 +176,15 @@ func TestRealRace(t *testing.T) {
 
 		require.NoError(t, s.Delete(t.Context(), obj))
 		race(t, s, obj, names, func(ctx context.Context, mine *corev1.ConfigMap, name string) error {
-			outcome, err := finalizers.Finalize(ctx, s, mine, name, func(ctx context.Context) error {
+			deleted, err := finalizers.Finalize(ctx, s, mine, finalizers.Finalizer{Name: name, Cleanup: func(ctx context.Context) error {
 				held := &corev1.ConfigMap{}
 				if err := s.Get(ctx, client.ObjectKeyFromObject(obj), held); err != nil {
 					return fmt.Errorf("the object was deleted before the cleanup of %s: %w", name, err)
 				}
 				return nil
-			})
-			if err == nil && outcome != finalizers.Finished {
-				err = fmt.Errorf("outcome %s", outcome)
+			}})
+			if err == nil && !deleted {
+				err = errors.New("it is said not to be deleted")
 			}
 			return err
 		})
@@ -249,12 +249,12 @@ func TestRealGiveUpEvent(t *testing.T) {
 	s.create(t, obj, account)
 	require.NoError(t, s.Delete(t.Context(), obj.DeepCopy()))
 	s.read(t, obj)
-	outcome, err := finalizers.Finalize(t.Context(), s, obj, account,
-		func(context.Context) error { return errors.New(strings.Repeat("the database does not answer; ", 100)) },
-		finalizers.GiveUpAfter(0, mgr.GetEventRecorder("test")),
-		finalizers.WithClock(func() time.Time { return obj.DeletionTimestamp.Time }))
+	deleted, err := finalizers.Finalize(t.Context(), s, obj, finalizers.Finalizer{
+		Name: account, Cleanup: func(context.Context) error { return errors.New(strings.Repeat("the database does not answer; ", 100)) },
+		GiveUpAfter: time.Nanosecond, Recorder: mgr.GetEventRecorder("test"), Now: func() time.Time { return obj.DeletionTimestamp.Add(time.Second) },
+	})
 	require.NoError(t, err)
-	require.Equal(t, finalizers.GaveUp, outcome)
+	require.True(t, deleted)
 	require.True(t, apierrors.IsNotFound(s.Get(t.Context(), client.ObjectKeyFromObject(obj), &corev1.ConfigMap{})))
 
 	var list eventsv1.EventList
@@ -265,10 +265,10 @@ func TestRealGiveUpEvent(t *testing.T) {
 	require.Equal(t, "CleanupGivenUp", got.Reason)
 	require.Equal(t, "Warning", got.Type)
 	require.Equal(t, obj.UID, got.Regarding.UID)
-	require.Contains(t, got.Note, "gave up example.com/account after 0s, what it had to remove may still be there: the database does not answer;")
+	require.Contains(t, got.Note, "gave up example.com/account after 1ns, what it had to remove may still be there: the database does not answer;")
 }
 
-// How the API server treats events, on which the documentation of GiveUpAfter relies.
+// How the API server treats events, on which the documentation of Finalizer relies.
 func TestRealEvents(t *testing.T) {
 	s := newServer(t)
 	long := &eventsv1.Event{

@@ -12,7 +12,7 @@ import (
 
 func TestOrderedFinalize(t *testing.T) {
 	type want struct {
-		Outcome finalizers.Outcome
+		Deleted bool
 		Err     error
 		Ran     []string
 		Stored  []string
@@ -26,36 +26,36 @@ func TestOrderedFinalize(t *testing.T) {
 		"LastFirst": {
 			reason: "The last of the list is finalized first, whatever the order on the object is.",
 			stored: []string{account, theirs, database},
-			want:   want{Outcome: finalizers.Finished, Ran: []string{account, database}, Stored: []string{theirs}},
+			want:   want{Deleted: true, Ran: []string{account, database}, Stored: []string{theirs}},
 		},
 		"LastFails": {
 			reason:   "If the last cleanup fails, the one before does not run: an account needs its database.",
 			stored:   []string{database, account, theirs},
 			failures: map[string]error{account: errDown},
-			want:     want{Outcome: finalizers.Pending, Err: errDown, Ran: []string{account}, Stored: []string{database, account, theirs}},
+			want:     want{Deleted: true, Err: errDown, Ran: []string{account}, Stored: []string{database, account, theirs}},
 		},
 		"FirstFails": {
 			reason:   "The finalizer of a finished cleanup is removed, so the cleanup does not run again.",
 			stored:   []string{database, account, theirs},
 			failures: map[string]error{database: errDown},
-			want:     want{Outcome: finalizers.Pending, Err: errDown, Ran: []string{account, database}, Stored: []string{database, theirs}},
+			want:     want{Deleted: true, Err: errDown, Ran: []string{account, database}, Stored: []string{database, theirs}},
 		},
 		"Continued": {
 			reason: "The next call continues where the last one stopped.",
 			stored: []string{database, theirs},
-			want:   want{Outcome: finalizers.Finished, Ran: []string{database}, Stored: []string{theirs}},
+			want:   want{Deleted: true, Ran: []string{database}, Stored: []string{theirs}},
 		},
 		"Absent": {
 			reason: "All finalizers were removed before.",
 			stored: []string{theirs},
-			want:   want{Outcome: finalizers.Absent, Stored: []string{theirs}},
+			want:   want{Deleted: true, Stored: []string{theirs}},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := newFake(deletedUser(tc.stored...))
 			got := want{}
-			got.Outcome, got.Err = newOrdered(&got.Ran, tc.failures).Finalize(t.Context(), c, read(t, c))
+			got.Deleted, got.Err = finalizers.Finalize(t.Context(), c, read(t, c), newOrdered(&got.Ran, tc.failures)...)
 			got.Stored = read(t, c).Finalizers
 			if diff := cmp.Diff(tc.want, got, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" { //nolint:errorlint // the error is returned unchanged
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
@@ -64,40 +64,32 @@ func TestOrderedFinalize(t *testing.T) {
 	}
 }
 
-func TestOrderedEnsure(t *testing.T) {
-	c := newFake(user(theirs))
+func TestOrderedNotDeleted(t *testing.T) {
+	c := newFake(user(account, database))
 	var ran []string
-	obj := read(t, c)
-	added, err := newOrdered(&ran, nil).Ensure(t.Context(), c, obj)
+	deleted, err := finalizers.Finalize(t.Context(), c, read(t, c), newOrdered(&ran, nil)...)
 	require.NoError(t, err)
-	require.True(t, added)
-	require.Equal(t, []string{theirs, database, account}, obj.Finalizers)
-	require.Equal(t, 1, c.requests)
-
-	outcome, err := newOrdered(&ran, nil).Finalize(t.Context(), c, obj)
-	require.NoError(t, err)
-	require.Equal(t, finalizers.NotDeleted, outcome)
+	require.False(t, deleted)
 	require.Empty(t, ran)
+	require.Zero(t, c.requests)
 }
 
 func TestOrderedInvalid(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		list   finalizers.Ordered
+		list   []finalizers.Finalizer
 		says   string
 	}{
-		"Name":      {"The rules are those of Ensure.", finalizers.Ordered{{"account", succeed}}, `invalid finalizer "account"`},
-		"Twice":     {"The second cleanup would never run.", finalizers.Ordered{{account, succeed}, {account, succeed}}, `invalid finalizer "example.com/account": it is listed twice`},
-		"NoCleanup": {"It would panic in the middle of a deletion.", finalizers.Ordered{{account, nil}}, `finalizer "example.com/account" has no cleanup`},
+		"Name":      {"The rules are those of Ensure.", []finalizers.Finalizer{{Name: "account", Cleanup: succeed}}, `invalid finalizer "account"`},
+		"Twice":     {"The second cleanup would never run.", []finalizers.Finalizer{{Name: account, Cleanup: succeed}, {Name: account, Cleanup: succeed}}, `invalid finalizer "example.com/account": it is listed twice`},
+		"NoCleanup": {"It would panic in the middle of a deletion.", []finalizers.Finalizer{{Name: account}}, `finalizer "example.com/account" has no cleanup: use Remove`},
+		"Limit":     {"It would give up at once.", []finalizers.Finalizer{{Name: account, Cleanup: succeed, GiveUpAfter: -1}}, `finalizer "example.com/account" gives up after -1ns: give it a limit above zero, or 0 for none`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			for _, obj := range []client.Object{user(theirs), deletedUser(theirs)} {
 				c := newFake(obj)
-				added, err := tc.list.Ensure(t.Context(), c, read(t, c))
-				require.ErrorContains(t, err, tc.says, tc.reason)
-				require.False(t, added)
-				_, err = tc.list.Finalize(t.Context(), c, read(t, c))
+				_, err := finalizers.Finalize(t.Context(), c, read(t, c), tc.list...)
 				require.ErrorContains(t, err, tc.says, tc.reason)
 				require.Zero(t, c.requests)
 			}

@@ -126,16 +126,15 @@ func (o *passObject[T]) isCleanedUp() bool {
 // cleanup returns the function that runs the cleanup of a step and removes one of its finalizers.
 func (p *pass[T]) cleanup(step *NamedStep[T], finalizer string) stepFunc[T] {
 	return func(ctx context.Context, c client.Client, obj T) error {
-		options := []finalizers.Option{finalizers.WithClock(p.clock.Now)}
-		if step.giveUpAfter > 0 {
-			options = append(options, finalizers.GiveUpAfter(step.giveUpAfter, p.recorder))
-		}
-		_, err := finalizers.Finalize(ctx, p.client, obj, finalizer, func(ctx context.Context) error {
+		cleanup := func(ctx context.Context) error {
 			if err := step.finalizing.Finalize(ctx, c, obj); classify(err).state != succeeded { // Halt(nil) and Success are successes too
 				return err
 			}
 			return p.runAtEnd(ctx, p.running)
-		}, options...)
+		}
+		_, err := finalizers.Finalize(ctx, p.client, obj, finalizers.Finalizer{
+			Name: finalizer, Cleanup: cleanup, GiveUpAfter: step.giveUpAfter, Recorder: p.recorder, Now: p.clock.Now,
+		})
 		return err
 	}
 }

@@ -179,7 +179,7 @@ func (n NamedStep[T]) Finalizer(name string) NamedStep[T] {
 
 // GiveUpCleanupAfter limits how long the cleanup of the step is retried, measured from the deletion. The first attempt that
 // fails or waits after the limit is the last: the finalizer is removed, and a log entry and a warning event with the reason
-// CleanupGivenUp name the error. See [finalizers.GiveUpAfter]. By default the cleanup is retried without a limit, and until
+// CleanupGivenUp name the error. See [finalizers.Finalizer]. By default the cleanup is retried without a limit, and until
 // it succeeds the object and its namespace cannot be removed.
 func (n NamedStep[T]) GiveUpCleanupAfter(limit time.Duration) NamedStep[T] {
 	n.giveUpAfter = limit
@@ -268,6 +268,8 @@ func validateSteps[T client.Object](steps []NamedStep[T]) error {
 			return fmt.Errorf("step %q has a finalizer and no method Finalize: nothing would ever remove it", s.name)
 		case s.finalizer != "" && slices.Contains(finalizerNames, s.finalizer):
 			return fmt.Errorf("two steps have the finalizer %q", s.finalizer)
+		case s.giveUpAfter < 0:
+			return fmt.Errorf("step %q gives up its cleanup after %s: give it a limit above zero, or 0 for none", s.name, s.giveUpAfter)
 		case s.condition != "" && !validConditionType(s.condition):
 			return fmt.Errorf("step %q reports the condition %q, which is no valid type: use CamelCase", s.name, s.condition)
 		case s.condition != "" && slices.Contains(conditionTypes, s.condition):

@@ -143,6 +143,11 @@ func TestValidateSteps(t *testing.T) {
 			steps:  []NamedStep[*budget]{Named("a", returning(nil)).GiveUpCleanupAfter(time.Hour)},
 			want:   "nothing would ever remove it",
 		},
+		"NegativeLimit": {
+			reason: "it would give up at the first failure",
+			steps:  []NamedStep[*budget]{Named("a", cleaner).Finalizer("example.com/a").GiveUpCleanupAfter(-time.Hour)},
+			want:   `step "a" gives up its cleanup after -1h0m0s: give it a limit above zero, or 0 for none`,
+		},
 		"DuplicateFinalizer": {
 			reason: "the first finished cleanup would remove the finalizer of both",
 			steps:  []NamedStep[*budget]{Named("a", cleaner).Finalizer("example.com/a"), Named("b", cleaner).Finalizer("example.com/a")},
