@@ -17,10 +17,10 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/forecast"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
 	"github.com/opblocks/opblocks/internal/owned/write"
-	"github.com/opblocks/opblocks/internal/preview"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -47,7 +47,7 @@ func (s *subject) foresee(t *testing.T, want client.Object, n *counts) foreseen 
 	f.Previewed, f.err = apply.Previews{Applier: a}.Preview(t.Context(), &o, children[0])
 	require.Zero(t, s.writes.n.Load(), "a plan writes nothing")
 	most := int64(3)
-	if f.err == nil && !f.Changes() {
+	if f.err == nil && !forecast.Changes(&f.Change) {
 		most = 0
 	}
 	if isRefusal(f.err) {
@@ -69,7 +69,7 @@ func (f *foreseen) check(t *testing.T, s *subject, want client.Object, op apply.
 			t.Errorf("foreseen: %v\nhappened: %v", f.err, err)
 		}
 		return
-	case f.Action == preview.None != (op == apply.Unchanged), f.Action != preview.None && f.Action != preview.Apply:
+	case f.Action == forecast.None != (op == apply.Unchanged), f.Action != forecast.None && f.Action != forecast.Apply:
 		t.Errorf("foreseen: %s %v\nhappened: %s", f.Action, f.Differences, op)
 		return
 	}
@@ -102,7 +102,7 @@ func (f *foreseen) check(t *testing.T, s *subject, want client.Object, op apply.
 	if d := gocmp.Diff(s.normalized(t, tree, recorded), s.normalized(t, after, recorded)); d != "" {
 		t.Errorf("foreseen %s %v: (-foreseen, +happened)\n%s", f.Action, f.Differences, d)
 	}
-	if again := s.foresee(t, want, n); again.err != nil || again.Action != preview.None {
+	if again := s.foresee(t, want, n); again.err != nil || again.Action != forecast.None {
 		t.Errorf("right after it: %s %v: %v", again.Action, again.Differences, again.err)
 	}
 }

@@ -7,18 +7,17 @@ import (
 
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/reconcile/preview"
 )
-
-// Change is what [Apply] would do to one object: its Kind, its Name, the Operation and the Differences.
-type Change = apply.Change
-
-// Difference is one field that an apply would change.
-type Difference = apply.Difference
 
 // Diff returns what [Apply] would do to each object, in the same order, and changes nothing. It reads the live objects
 // past the cache, and sends dry runs to the API server, so the result includes defaults and the changes of admission
-// plug-ins. It stops at the first error. It returns the same errors as Apply.
-func Diff(ctx context.Context, c client.Client, owner client.Object, desired ...client.Object) ([]Change, error) {
+// plug-ins. It stops at the first error. It returns the same errors as Apply. A step that calls Apply says by Diff what it would do:
+//
+//	func (s *step) Preview(ctx context.Context, c client.Client, obj *v1.Shop) ([]preview.Change, error) {
+//		return ownedresources.Diff(ctx, c, obj, settings(obj))
+//	}
+func Diff(ctx context.Context, c client.Client, owner client.Object, desired ...client.Object) ([]preview.Change, error) {
 	o, err := owned.NewOwner(owner, c, nil)
 	if err != nil {
 		return nil, err
@@ -28,7 +27,7 @@ func Diff(ctx context.Context, c client.Client, owner client.Object, desired ...
 	if err != nil {
 		return nil, err
 	}
-	changes := make([]Change, len(desired))
+	changes := make([]preview.Change, len(desired))
 	for i := range declared {
 		if changes[i], err = a.Diff(ctx, &o, declared[i]); err != nil {
 			return nil, err

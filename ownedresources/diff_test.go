@@ -10,11 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/forecast"
 	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
 // diff returns what would change.
-func (env *serverEnv) diff(t *testing.T, want client.Object) apply.Change {
+func (env *serverEnv) diff(t *testing.T, want client.Object) preview.Change {
 	t.Helper()
 	changes, err := Diff(t.Context(), env.client, env.owner, want)
 	require.NoError(t, err)
@@ -24,11 +26,11 @@ func (env *serverEnv) diff(t *testing.T, want client.Object) apply.Change {
 
 func TestDiff(t *testing.T) {
 	w := newServerEnv(t)
-	require.Equal(t, apply.Created, w.diff(t, w.deployment()).Operation)
+	require.Equal(t, forecast.Create, w.diff(t, w.deployment()).Action)
 	require.False(t, w.exists(t, w.deployment()), "a dry run")
 
 	w.expect(t, w.deployment(), apply.Created, "POST deployments")
-	require.Equal(t, apply.Unchanged, w.diff(t, w.deployment()).Operation)
+	require.Equal(t, forecast.None, w.diff(t, w.deployment()).Action)
 
 	changed := func() *appsv1.Deployment {
 		d := w.deployment()
@@ -37,7 +39,7 @@ func TestDiff(t *testing.T) {
 		d.Labels["new"] = "label"
 		return d
 	}
-	first := []apply.Difference{
+	first := []preview.Difference{
 		{Path: "metadata.labels.new", Want: `"label"`},
 		{Path: "spec.template.spec.containers[0].env", Have: "(hidden)"},
 		{Path: "spec.template.spec.containers[0].image", Have: `"nginx:1.27"`, Want: `"nginx:1.28"`},
@@ -47,7 +49,7 @@ func TestDiff(t *testing.T) {
 	}
 	w.expect(t, changed(), apply.Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
 
-	again := []apply.Difference{
+	again := []preview.Difference{
 		{Path: "metadata.labels.new", Have: `"label"`},
 		{Path: "spec.template.spec.containers[0].env", Want: "(hidden)"},
 		{Path: "spec.template.spec.containers[0].image", Have: `"nginx:1.28"`, Want: `"nginx:1.27"`},
@@ -66,7 +68,7 @@ func TestDiffHidesValuesOfSecrets(t *testing.T) {
 	}
 	w.expect(t, secret("canary-one"), apply.Created, "POST secrets")
 	got := w.diff(t, secret("canary-two"))
-	if diff := cmp.Diff([]apply.Difference{{Path: "data.password", Have: "(hidden)", Want: "(hidden)"}}, got.Differences); diff != "" {
+	if diff := cmp.Diff([]preview.Difference{{Path: "data.password", Have: "(hidden)", Want: "(hidden)"}}, got.Differences); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

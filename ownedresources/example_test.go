@@ -154,9 +154,9 @@ func ExampleDiff() {
 	_, err := ownedresources.Apply(ctx, c, shop, settings("news"))
 	must(err)
 	changes, err := ownedresources.Diff(ctx, c, shop, settings("sale"))
-	fmt.Println(err, changes[0].Operation, changes[0].Differences)
+	fmt.Println(err, changes[0].Action, changes[0].Differences)
 	// Output:
-	// <nil> updated [data[content]: "news" → "sale"]
+	// <nil> apply [data[content]: "news" → "sale"]
 }
 
 // A Job that has failed does not become ready by waiting.

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
 // The names of the keys take as much as their values, so that the managed fields double the object's size. The API server creates
@@ -68,7 +69,7 @@ func TestApplyBesideAnItemWithoutAKey(t *testing.T) {
 			}
 			changes, err := Diff(t.Context(), env.client, env.owner, want(true, ""))
 			require.NoError(t, err)
-			require.Equal(t, []apply.Difference{{Path: "automountServiceAccountToken", Have: "false", Want: "true"}}, changes[0].Differences)
+			require.Equal(t, []preview.Difference{{Path: "automountServiceAccountToken", Have: "false", Want: "true"}}, changes[0].Differences)
 
 			byHand(t, env, live, func(account *corev1.ServiceAccount) { account.Secrets = nil })
 			_, err = env.apply(t, want(true, ""))

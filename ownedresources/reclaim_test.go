@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/forecast"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
 )
@@ -57,7 +58,7 @@ func TestReclaim(t *testing.T) {
 			want.Spec.Template.Spec.Containers[0].Env = nil
 			changes, err := Diff(t.Context(), env.client, env.owner, want.DeepCopy())
 			require.NoError(t, err)
-			require.Equal(t, apply.Applied, changes[0].Operation)
+			require.Equal(t, forecast.Apply, changes[0].Action)
 			var paths []string
 			for _, d := range changes[0].Differences {
 				paths = append(paths, d.Path)
@@ -191,7 +192,7 @@ func TestReclaimAfterACrash(t *testing.T) {
 
 			changes, err := Diff(t.Context(), env.client, env.owner, asForm(t, env, want))
 			require.NoError(t, err)
-			require.Equal(t, apply.Applied, changes[0].Operation)
+			require.Equal(t, forecast.Apply, changes[0].Action)
 			require.Len(t, changes[0].Differences, 2, "%v", changes[0].Differences)
 			env.expect(t, asForm(t, env, want), apply.Applied, "PATCH deployments", "GET deployments", "PATCH deployments")
 			env.live(t, live)

@@ -20,11 +20,11 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/internal/fieldmanager"
 	"github.com/opblocks/opblocks/internal/ownwrites"
-	"github.com/opblocks/opblocks/internal/preview"
 	"github.com/opblocks/opblocks/internal/references"
 	"github.com/opblocks/opblocks/internal/servedkinds"
 	"github.com/opblocks/opblocks/internal/step"
 	"github.com/opblocks/opblocks/reconcile/internal/turns"
+	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
 // For returns a reconciler of the manager for all objects of type T. [Reconciler.Complete] adds its controller. A pass is

@@ -112,7 +112,7 @@ var rules = []rule{
 	},
 	{
 		pkg:      "reconcile/external",
-		ours:     []string{"reconcile", "ownedresources", "reconcile/external/internal/calls", "reconcile/external/internal/claims", "internal/preview", "internal/record"},
+		ours:     []string{"reconcile", "ownedresources", "reconcile/external/internal/calls", "reconcile/external/internal/claims", "internal/forecast", "internal/record", "reconcile/preview"},
 		external: slices.Concat(controllerRuntime, schemas, kstatus, []string{"golang.org/x/time/rate"}),
 		reason:   "a step that anybody could write on reconcile: the order of calls that survives a crash. It publishes by a set of ownedresources",
 	},
@@ -131,13 +131,13 @@ var rules = []rule{
 	},
 	{
 		pkg:      "reconcile/upgrade",
-		ours:     []string{"reconcile", "internal/preview", "internal/record", "internal/step", "internal/cacheselection"},
+		ours:     []string{"reconcile", "internal/forecast", "internal/record", "internal/step", "internal/cacheselection", "reconcile/preview"},
 		external: slices.Concat(controllerRuntime, schemas),
 		reason:   "runs the set-up of an operator with a manager that plans; reconcile knows only the contract of package step",
 	},
 	{
 		pkg:      "reconcile",
-		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/preview", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/writeloop", "reconcile/internal/builders", "reconcile/internal/compaction", "reconcile/internal/requestlog", "reconcile/internal/status", "reconcile/internal/turns", "internal/cacheselection", "internal/hashedvalues", "reconcile/internal/managercache"},
+		ours:     []string{"conditions", "finalizers", "internal/compare", "internal/eventnote", "internal/fieldmanager", "internal/ownwrites", "internal/passcontext", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/writeloop", "reconcile/internal/builders", "reconcile/internal/compaction", "reconcile/internal/requestlog", "reconcile/internal/status", "reconcile/internal/turns", "internal/cacheselection", "internal/hashedvalues", "reconcile/internal/managercache", "reconcile/preview"},
 		external: slices.Concat(controllerRuntime, schemas, tracing),
 		reason:   "stands on conditions and finalizers; the library's steps are no more to it than a user's",
 	},
@@ -154,7 +154,7 @@ var rules = []rule{
 	{pkg: "reconcile/internal/compaction", reason: "what the objects of a cache share; knows nothing of Kubernetes"},
 	{
 		pkg:      "ownedresources",
-		ours:     []string{"internal/owned", "internal/owned/apply", "internal/owned/set", "internal/compare", "internal/references", "internal/servedkinds", "internal/step"},
+		ours:     []string{"internal/owned", "internal/owned/apply", "internal/owned/set", "internal/compare", "internal/references", "internal/servedkinds", "internal/step", "reconcile/preview"},
 		external: slices.Concat(controllerRuntime, schemas, kstatus),
 		reason:   "a leaf: fits package reconcile without knowing it, as a user's own step does",
 	},
@@ -193,8 +193,8 @@ var rules = []rule{
 	},
 
 	// What they share.
-	{pkg: "internal/owned/set", ours: []string{"internal/applyschema", "internal/owned", "internal/owned/apply", "internal/owned/childindex", "internal/owned/feature", "internal/owned/memory", "internal/owned/report", "internal/owned/write", "internal/passcontext", "internal/preview", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/versions", "internal/cacheselection", "internal/hashedvalues"}, reason: "the children of one owner: build, apply, prune, watch"},
-	{pkg: "internal/owned/apply", ours: []string{"internal/diff", "internal/heldjob", "internal/owned", "internal/owned/feature", "internal/owned/memory", "internal/owned/plan", "internal/owned/report", "internal/owned/write", "internal/ownwrites", "internal/passcontext", "internal/preview", "internal/record", "internal/versions", "internal/cacheselection", "internal/hashedvalues"}, reason: "one object: follows the plan, and remembers what was written"},
+	{pkg: "internal/owned/set", ours: []string{"internal/applyschema", "internal/owned", "internal/owned/apply", "internal/owned/childindex", "internal/owned/feature", "internal/owned/memory", "internal/owned/report", "internal/owned/write", "internal/passcontext", "internal/forecast", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/versions", "internal/cacheselection", "internal/hashedvalues", "reconcile/preview"}, reason: "the children of one owner: build, apply, prune, watch"},
+	{pkg: "internal/owned/apply", ours: []string{"internal/diff", "internal/heldjob", "internal/owned", "internal/owned/feature", "internal/owned/memory", "internal/owned/plan", "internal/owned/report", "internal/owned/write", "internal/ownwrites", "internal/passcontext", "internal/forecast", "internal/record", "internal/versions", "internal/cacheselection", "internal/hashedvalues", "reconcile/preview"}, reason: "one object: follows the plan, and remembers what was written"},
 	{pkg: "internal/owned/write", ours: []string{"internal/applyschema", "internal/fieldmanager", "internal/owned", "internal/owned/feature", "internal/owned/plan", "internal/record"}, reason: "the requests of one write; remembers nothing"},
 	{pkg: "internal/owned/plan", ours: []string{"internal/applyschema", "internal/compare", "internal/fieldmanager", "internal/owned", "internal/owned/feature", "internal/record"}, reason: "decides what is done next to one object; sends nothing"},
 	{pkg: "internal/owned/feature", ours: []string{"internal/heldjob", "internal/owned", "internal/passcontext", "internal/record"}, reason: "what single options decide; sends nothing"},
@@ -208,9 +208,10 @@ var rules = []rule{
 	{pkg: "internal/applyschema", ours: []string{"internal/diff"}, reason: "the API's schema, for ownedresources and compare; shares paths with diff"},
 	{pkg: "internal/ownwrites", reason: "a client around another one"},
 	{pkg: "internal/passcontext", reason: "what reconcile puts into a context and leaves read: it must know neither"},
-	{pkg: "internal/step", ours: []string{"internal/preview", "internal/references", "internal/servedkinds"}, reason: "the contract between reconcile and the sets of ownedresources"},
+	{pkg: "internal/step", ours: []string{"internal/forecast", "internal/references", "internal/servedkinds", "reconcile/preview"}, reason: "the contract between reconcile and the sets of ownedresources"},
 	{pkg: "internal/references", ours: []string{"internal/servedkinds", "internal/versions", "internal/hashedvalues"}, reason: "the watch of what objects refer to, and its reads, for reconcile and ownedresources, which must not import each other"},
-	{pkg: "internal/preview", reason: "what a reconcile would do, as data; prints it for reconcile/upgrade"},
+	{pkg: "internal/forecast", ours: []string{"reconcile/preview"}, reason: "what a reconcile would do, of all objects; prints it for reconcile/upgrade"},
+	{pkg: "reconcile/preview", external: apimachinery, reason: "what would be done to one child, as data, for ownedresources and for steps of users"},
 	{pkg: "internal/servedkinds", ours: []string{"internal/managervalues"}, reason: "the watch of kinds that may not be served, for ownedresources, and their reads for reconcile"},
 	{pkg: "internal/hashedvalues", reason: "hashes in place of large values in a cache, and how they are read; knows no owners"},
 	{pkg: "internal/cacheselection", reason: "which objects a cache holds, by its options; reads nothing"},

@@ -11,9 +11,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/preview"
 	"github.com/opblocks/opblocks/internal/references"
 	"github.com/opblocks/opblocks/internal/servedkinds"
+	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
 // Named is a step that stores its name in the cluster. Any step may implement it.

@@ -10,9 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/preview"
+	"github.com/opblocks/opblocks/internal/forecast"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/external/internal/calls"
+	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
 // Preview says what Reconcile of obj would do outside of the cluster, for the plan of an upgrade (package upgrade). It names the things, and no
@@ -34,7 +35,7 @@ func (s *Step[T, S]) Preview(ctx context.Context, c client.Client, obj T) (chang
 		return changes, nil
 	}
 	for _, ref := range p.former() {
-		former := p.change(ref, preview.Delete)
+		former := p.change(ref, forecast.Delete)
 		former.Effects = []string{"it is deleted outside of the cluster, with what it holds"}
 		if len(p.keys) > 0 {
 			former.After = p.names(p.keys) + " is there"
@@ -47,7 +48,7 @@ func (s *Step[T, S]) Preview(ctx context.Context, c client.Client, obj T) (chang
 // planning is a pass that only says what it would do.
 type planning[T client.Object, S any] struct{ *pass[T, S] }
 
-func (p planning[T, S]) change(ref Reference, action preview.Action) preview.Change {
+func (p planning[T, S]) change(ref Reference, action string) preview.Change {
 	kind := cmp.Or(p.calls.Name(), "thing outside of the cluster")
 	return preview.Change{Kind: schema.GroupKind{Kind: kind}, Name: types.NamespacedName{Name: ref.String()}, Action: action}
 }
@@ -72,21 +73,21 @@ func (p planning[T, S]) present(ctx context.Context, key string) preview.Change 
 	case p.ObserveInPlans:
 		return p.compared(ctx, ref)
 	case p.observesOnly():
-		return p.change(ref, preview.None)
+		return p.change(ref, forecast.None)
 	case ref.Pending:
 		return p.refused(ref, fmt.Errorf("whether %s was created is not known before it is observed", ref))
 	case !recorded && p.mayCreate():
-		c := p.change(ref, preview.Create)
+		c := p.change(ref, forecast.Create)
 		c.Note = "unless it exists: the plan has not asked"
 		return c
 	case !recorded:
-		return p.change(ref, preview.Compare)
+		return p.change(ref, forecast.Compare)
 	case !p.mayUpdate():
-		return p.change(ref, preview.None)
+		return p.change(ref, forecast.None)
 	case p.record.Version != p.version:
-		return p.change(ref, preview.Apply)
+		return p.change(ref, forecast.Apply)
 	}
-	return p.change(ref, preview.Compare)
+	return p.change(ref, forecast.Compare)
 }
 
 // compared observes the thing, and says what would be done to it.
@@ -118,13 +119,13 @@ func (p planning[T, S]) compared(ctx context.Context, ref Reference) preview.Cha
 	case err != nil:
 		return p.refused(ref, err)
 	case p.observesOnly():
-		return p.change(ref, preview.None)
+		return p.change(ref, forecast.None)
 	case f.missing && p.isUnknown(ref):
 		return p.refused(ref, p.unknown(ref))
 	case f.missing:
-		return p.change(ref, preview.Create)
+		return p.change(ref, forecast.Create)
 	case p.mayUpdate() && (p.record.Version != p.version || p.Differs(ref, *f.observed, desired)):
-		return p.change(ref, preview.Apply)
+		return p.change(ref, forecast.Apply)
 	}
-	return p.change(ref, preview.None)
+	return p.change(ref, forecast.None)
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/opblocks/opblocks/internal/diff"
 	"github.com/opblocks/opblocks/internal/record"
+	"github.com/opblocks/opblocks/reconcile/preview"
 	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
@@ -103,7 +104,7 @@ type planned struct {
 	Action      string               `json:"action"`
 	Kind        string               `json:"kind"`
 	Shown       string               `json:"shown"`
-	Differences []upgrade.Difference `json:"differences"`
+	Differences []preview.Difference `json:"differences"`
 	Effects     []string             `json:"effects"`
 	LosesData   bool                 `json:"losesData"`
 	After       string               `json:"after"`
@@ -223,7 +224,7 @@ func withoutItems(path string) string {
 }
 
 // pathsOf returns the path of a difference, or the paths of all labels if none was there or none is left.
-func pathsOf(d upgrade.Difference) (paths []string) {
+func pathsOf(d preview.Difference) (paths []string) {
 	labels := map[string]string{}
 	if d.Path != "metadata.labels" || json.Unmarshal([]byte(d.Have+d.Want), &labels) != nil {
 		return []string{withoutItems(d.Path)}

@@ -19,9 +19,9 @@
 // # What is planned
 //
 // The children of sets, with all their options, inputs, order and pruning, also of a set in a reconciler of your own. A step of your own is left out, and the plan names it,
-// unless it has a method that says what it would do:
+// unless it has a method that says what it would do, as package preview has it:
 //
-//	func (s *step) Preview(ctx context.Context, c client.Client, obj *v1.Shop) ([]upgrade.Change, error)
+//	func (s *step) Preview(ctx context.Context, c client.Client, obj *v1.Shop) ([]preview.Change, error)
 //
 // # How exact it is
 //

@@ -19,6 +19,7 @@ import (
 
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/preview"
 	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
@@ -81,12 +82,12 @@ func (a *account) Reconcile(context.Context, client.Client, *policyv1.PodDisrupt
 }
 
 // Preview makes the step a part of plans.
-func (a *account) Preview(_ context.Context, _ client.Client, owner *policyv1.PodDisruptionBudget) ([]upgrade.Change, error) {
-	change := upgrade.Change{Kind: schema.GroupKind{Kind: "account"}, Name: types.NamespacedName{Name: owner.Name}, Action: "none"}
+func (a *account) Preview(_ context.Context, _ client.Client, owner *policyv1.PodDisruptionBudget) ([]preview.Change, error) {
+	change := preview.Change{Kind: schema.GroupKind{Kind: "account"}, Name: types.NamespacedName{Name: owner.Name}, Action: "none"}
 	if !a.exists(owner.Name) {
 		change.Action, change.Effects = "create", []string{"the database gets an account"}
 	}
-	return []upgrade.Change{change}, nil
+	return []preview.Change{change}, nil
 }
 
 // A step of one's own says what it would do.

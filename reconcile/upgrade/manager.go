@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/opblocks/opblocks/internal/cacheselection"
-	"github.com/opblocks/opblocks/internal/preview"
+	"github.com/opblocks/opblocks/internal/forecast"
 	"github.com/opblocks/opblocks/internal/step"
 	"github.com/opblocks/opblocks/reconcile"
 )
@@ -139,7 +139,7 @@ func silent[R any](m *manager, _ func(ctrl.Manager, string) R) ctrl.Manager {
 }
 
 // plan starts the caches, looks at all objects, and stops.
-func (m *manager) plan(ctx context.Context, o Options) (*preview.Report, error) {
+func (m *manager) plan(ctx context.Context, o Options) (*forecast.Report, error) {
 	if len(m.planned) == 0 {
 		return nil, errors.New("there is nothing to plan: the set-up added neither a reconciler of package reconcile nor a set to the manager")
 	}
@@ -150,7 +150,7 @@ func (m *manager) plan(ctx context.Context, o Options) (*preview.Report, error) 
 	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	w := &walk{manager: m, options: o, report: &preview.Report{LeftOut: m.leftOut}}
+	w := &walk{manager: m, options: o, report: &forecast.Report{LeftOut: m.leftOut}}
 	looked := false
 	if err := m.Manager.Add(everywhere(func(ctx context.Context) error {
 		defer stop()

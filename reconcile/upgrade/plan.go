@@ -11,24 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"github.com/opblocks/opblocks/internal/preview"
+	"github.com/opblocks/opblocks/internal/forecast"
 )
-
-// Change is what would be done to one child. A step of your own returns it from its method Preview. Its fields:
-//
-//   - Kind (schema.GroupKind) and Name (types.NamespacedName) of the child;
-//   - Action: "none" if it is as desired, "create" if it is absent, "apply" if it differs, "recreate" if a field differs that cannot change,
-//     "replace" for a StatefulSet that is created with larger volumes, "delete" and "retain" if it is not desired any more, and "compare" for
-//     something outside of the cluster, which only the operator compares;
-//   - Differences: the fields that would change, in the order of their paths;
-//   - Effects: what follows, such as "its pods are replaced"; LosesData, if data is lost;
-//   - After and Waits: what the change comes after, and what the child waits for; Note: in what it is not exact;
-//   - Err: why nothing would be done, or why that is not known.
-type Change = preview.Change
-
-// Difference is one field that would change: its Path, and as JSON the value that it has (Have) and the one that it gets (Want). Have is empty for
-// a field that is added, and Want for one that is removed. Both are "(hidden)" for values of Secrets and of environment variables.
-type Difference = preview.Difference
 
 // ErrChanges is the error of a plan that has changes.
 var ErrChanges = errors.New("the plan has changes")
@@ -50,7 +34,7 @@ type Options struct {
 
 // withDefaults returns the options with the default of each field that is not set.
 func (o Options) withDefaults() Options {
-	o.Format = cmp.Or(o.Format, string(preview.Text))
+	o.Format = cmp.Or(o.Format, string(forecast.Text))
 	if o.Selector == nil {
 		o.Selector = labels.Everything()
 	}
@@ -70,7 +54,7 @@ func (o Options) withDefaults() Options {
 // then nothing is written.
 func Plan(ctx context.Context, access *rest.Config, manager ctrl.Options, setup func(ctrl.Manager) error, w io.Writer, options Options) error {
 	options = options.withDefaults()
-	format := preview.Format(options.Format)
+	format := forecast.Format(options.Format)
 	if err := format.Check(); err != nil {
 		return err
 	}

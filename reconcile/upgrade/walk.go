@@ -18,9 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/opblocks/opblocks/internal/preview"
+	"github.com/opblocks/opblocks/internal/forecast"
 	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/internal/step"
+	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
 const (
@@ -36,7 +37,7 @@ const (
 type walk struct {
 	*manager
 	options    Options
-	report     *preview.Report
+	report     *forecast.Report
 	unanswered int // objects in a row
 }
 
@@ -134,7 +135,7 @@ func (w *walk) list(ctx context.Context, kind schema.GroupVersionKind) (all []cl
 
 // object adds to the report what the controllers of its kind would do for one object.
 func (w *walk) object(ctx context.Context, controllers []step.Planned, obj client.Object) {
-	found := preview.Object{Kind: controllers[0].Kind, Name: client.ObjectKeyFromObject(obj)}
+	found := forecast.Object{Kind: controllers[0].Kind, Name: client.ObjectKeyFromObject(obj)}
 	reasons := make([]string, len(controllers))
 	for i, p := range controllers {
 		reasons[i] = skipped(p, obj)
@@ -149,13 +150,13 @@ func (w *walk) object(ctx context.Context, controllers []step.Planned, obj clien
 			continue
 		}
 		changes, err := callSteps(limited, p, obj)
-		found.Changes = append(found.Changes, preview.WithoutMoved(changes)...)
+		found.Changes = append(found.Changes, forecast.WithoutMoved(changes)...)
 		found.Err = errors.Join(found.Err, err)
 	}
 	if ctx.Err() != nil { // interrupted: nothing is known of this object
 		return
 	}
-	preview.NoteMoved(found.Changes)
+	forecast.NoteMoved(found.Changes)
 	w.countAnswers(&found)
 	w.report.Add(found)
 }
@@ -205,14 +206,14 @@ func call(ctx context.Context, p step.Planned, s step.PlannedStep, obj client.Ob
 	changes, err = s.Preview(ctx, p.Client, obj)
 	for i := range changes {
 		if c := &changes[i]; c.Err == nil && c.Waits == "" {
-			c.Err = c.Action.Check()
+			c.Err = forecast.Check(c.Action)
 		}
 	}
 	return changes, err
 }
 
 // countAnswers counts the objects in a row for which the API server gave no answer. What would be done for such an object is not known.
-func (w *walk) countAnswers(o *preview.Object) {
+func (w *walk) countAnswers(o *forecast.Object) {
 	failures := []error{o.Err}
 	for i := range o.Changes {
 		failures = append(failures, o.Changes[i].Err)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/opblocks/opblocks/examples/internal/launch"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
-	"github.com/opblocks/opblocks/reconcile/upgrade"
+	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
 // TestPlanOfAnUpgrade plans a version of the operator that has another default image, for 200 objects, and then runs it.
@@ -44,7 +44,7 @@ func TestPlanOfAnUpgrade(t *testing.T) {
 		Changes []struct {
 			Action, Kind string
 			Count        int
-			Differences  []upgrade.Difference
+			Differences  []preview.Difference
 			Effects      []string
 		}
 	}
@@ -55,7 +55,7 @@ func TestPlanOfAnUpgrade(t *testing.T) {
 	require.Equal(t, objects, change.Count)
 	require.Equal(t, "apply StatefulSet", change.Action+" "+change.Kind)
 	require.Equal(t, []string{"its pods are replaced"}, change.Effects)
-	require.Equal(t, []upgrade.Difference{{
+	require.Equal(t, []preview.Difference{{
 		Path: "spec.template.spec.containers[0].image", Have: `"` + image + `"`, Want: `"` + nextImage + `"`,
 	}}, change.Differences)
 

@@ -20,7 +20,7 @@ import (
 	"github.com/opblocks/opblocks/internal/versions"
 )
 
-// Operation is what was done to an object, or what [ownedresources.Diff] found would be done. CreateOrUpdate of
+// Operation is what was done to an object. CreateOrUpdate of
 // controller-runtime returns the same type.
 type Operation = controllerutil.OperationResult
 

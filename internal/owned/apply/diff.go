@@ -13,48 +13,31 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/plan"
 	"github.com/opblocks/opblocks/internal/owned/write"
-	"github.com/opblocks/opblocks/internal/preview"
 	"github.com/opblocks/opblocks/internal/record"
+	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// Change is what [ownedresources.Apply] would do to one object.
-type Change struct {
-	// Object is the desired object, as it was given.
-	Object client.Object
-	// Operation is what would be done: OperationResultNone, OperationResultCreated or OperationResultUpdated.
-	Operation Operation
-	// Differences are the fields that an apply would change, in the order of their paths. The list is empty for an object that would
-	// be created.
-	Differences []Difference
-}
-
-// Difference is one field that an apply would change.
-type Difference = preview.Difference
-
 // Diff returns what would be done to an object: see [ownedresources.Diff]. It is a preview of an object without options.
-func (a Previews) Diff(ctx context.Context, o *owned.Owner, child owned.Declared) (Change, error) {
+func (a Previews) Diff(ctx context.Context, o *owned.Owner, child owned.Declared) (preview.Change, error) {
 	d, err := desireDeclared(o, child)
 	if err != nil {
-		return Change{}, err
+		return preview.Change{}, err
 	}
 	if err := plan.CheckValues(d); err != nil {
-		return Change{}, err
+		return preview.Change{}, err
 	}
 	p, err := a.previewLive(ctx, d)
 	if orphan, waits := errors.AsType[owned.OrphanError](err); waits {
-		return Change{}, orphan
+		return preview.Change{}, orphan
 	}
 	if err != nil {
-		return Change{}, err
+		return preview.Change{}, err
 	}
-	return Change{Object: child.Object, Operation: operations[p.Action], Differences: p.Differences}, nil
+	return p.Change, nil
 }
 
-// operations are the operations of the actions of an object without options.
-var operations = map[preview.Action]Operation{preview.None: Unchanged, preview.Create: Created, preview.Apply: Applied}
-
 // differencesOfApply finds out by dry runs which fields an apply would change. It also returns the object as it would be.
-func differencesOfApply(ctx context.Context, d *owned.Desired, live client.Object) (differences []Difference, answer client.Object, err error) {
+func differencesOfApply(ctx context.Context, d *owned.Desired, live client.Object) (differences []preview.Difference, answer client.Object, err error) {
 	last := record.LastAppliedOf(live)
 	migrates, releases := plan.TakeOverSteps(d, last)
 	var kept map[string]any // live fields that are handed over before the apply, so that they stay

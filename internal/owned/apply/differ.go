@@ -10,12 +10,13 @@ import (
 
 	"github.com/opblocks/opblocks/internal/diff"
 	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
 // differ collects the fields that an apply would change.
 type differ struct {
 	hidden bool // values are hidden
-	found  []Difference
+	found  []preview.Difference
 }
 
 // addLocal adds the fields that differ by the comparison of this module, without the API server's answer.
@@ -42,11 +43,11 @@ func fieldName(name string) string {
 
 // add adds a difference, unless the path has one already. Null is the same as absent: an apply sends neither.
 func (d *differ) add(path string, before, after any) {
-	difference := Difference{Path: path, Have: d.show(path, before), Want: d.show(path, after)}
+	difference := preview.Difference{Path: path, Have: d.show(path, before), Want: d.show(path, after)}
 	if difference.Have == "" && difference.Want == "" {
 		return
 	}
-	if !slices.ContainsFunc(d.found, func(f Difference) bool { return f.Path == path }) {
+	if !slices.ContainsFunc(d.found, func(f preview.Difference) bool { return f.Path == path }) {
 		d.found = append(d.found, difference)
 	}
 }

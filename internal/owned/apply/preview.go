@@ -11,11 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/forecast"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/feature"
 	"github.com/opblocks/opblocks/internal/owned/plan"
 	"github.com/opblocks/opblocks/internal/owned/write"
-	"github.com/opblocks/opblocks/internal/preview"
+	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
 // Previews says what an Applier would do, and writes nothing. Its client must refuse all writes but dry runs.
@@ -132,10 +133,10 @@ func (a Previews) foresee(ctx context.Context, d *owned.Desired, live client.Obj
 }
 
 func unchanged(d *owned.Desired, live client.Object) Previewed {
-	return Previewed{Change: changeOf(d, preview.None), Live: live}
+	return Previewed{Change: changeOf(d, forecast.None), Live: live}
 }
 
-func changeOf(d *owned.Desired, action preview.Action) preview.Change {
+func changeOf(d *owned.Desired, action string) preview.Change {
 	return preview.Change{Kind: d.Kind.GVK.GroupKind(), Name: d.Key(), Action: action}
 }
 
@@ -145,8 +146,8 @@ func (a Previews) previewCreation(ctx context.Context, d *owned.Desired) (Previe
 		return Previewed{}, err
 	}
 	feature.SetGenerated(ctx, d, feature.PlanFill(d.Generate, nil))
-	p := Previewed{Change: changeOf(d, preview.Create)}
-	p.SetEffects(nil)
+	p := Previewed{Change: changeOf(d, forecast.Create)}
+	forecast.SetEffects(&p.Change, nil)
 	answer, err := write.PostDryRun(ctx, d, d.Object.GetName())
 	switch {
 	case err == nil:
@@ -179,7 +180,7 @@ func (a Previews) previewApply(ctx context.Context, d *owned.Desired, live clien
 	if err := plan.SilentRefusal(d, answer); err != nil {
 		return a.previewRefused(ctx, d, live, fmt.Errorf("apply %s: %w", d, err))
 	}
-	p := Previewed{Change: changeOf(d, preview.Apply), Live: answer}
+	p := Previewed{Change: changeOf(d, forecast.Apply), Live: answer}
 	p.Differences = differences
 	if feature.ChoosesPort(d, live, answer) {
 		p.Note = "the API server chooses another node port when it is written"
@@ -190,7 +191,7 @@ func (a Previews) previewApply(ctx context.Context, d *owned.Desired, live clien
 	if planned.Verb == plan.DoBind {
 		p.Effects = append(p.Effects, "its owner reference is taken off")
 	}
-	p.SetEffects(live)
+	forecast.SetEffects(&p.Change, live)
 	return p, nil
 }
 
@@ -199,9 +200,9 @@ func (a Previews) previewApply(ctx context.Context, d *owned.Desired, live clien
 func previewTakeBack(d *owned.Desired, live client.Object) Previewed {
 	found := differ{hidden: isSecret(d)}
 	found.addLocal(d, live)
-	p := Previewed{Change: changeOf(d, preview.Apply), Live: live}
+	p := Previewed{Change: changeOf(d, forecast.Apply), Live: live}
 	p.Differences, p.Effects = found.found, []string{"it is taken back from a former owner of this name"}
-	p.SetEffects(live)
+	forecast.SetEffects(&p.Change, live)
 	return p
 }
 
@@ -222,11 +223,11 @@ func (a Previews) previewRefused(ctx context.Context, d *owned.Desired, live cli
 
 // previewRecreation is for an object that is deleted, and then created. A dry run creates it under another name.
 func (a Previews) previewRecreation(ctx context.Context, d *owned.Desired, live client.Object, effect string) (Previewed, error) {
-	p := Previewed{Change: changeOf(d, preview.Recreate)}
+	p := Previewed{Change: changeOf(d, forecast.Recreate)}
 	if effect != "" {
 		p.Effects = []string{effect}
 	}
-	p.SetEffects(live)
+	forecast.SetEffects(&p.Change, live)
 	answer, err := write.TryCreation(ctx, d)
 	if err != nil {
 		return Previewed{Live: live}, err
@@ -256,9 +257,9 @@ func (a Previews) previewExpansion(ctx context.Context, d *owned.Desired, live c
 	}
 	found := differ{}
 	found.addLocal(d, live)
-	p.Change = changeOf(d, preview.Replace)
+	p.Change = changeOf(d, forecast.Replace)
 	p.Differences = found.found
-	p.SetEffects(live)
+	forecast.SetEffects(&p.Change, live)
 	for _, g := range grown {
 		p.Effects = append(p.Effects, fmt.Sprintf("the claims of %s grow from %s to %s", g.Template, g.From.String(), g.To.String()))
 	}

@@ -6,9 +6,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/opblocks/opblocks/internal/forecast"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/feature"
-	"github.com/opblocks/opblocks/internal/preview"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -31,7 +31,7 @@ func (a Previews) previewRun(ctx context.Context, o *owned.Owner, child *owned.D
 			return Previewed{}, err
 		}
 	}
-	p := Previewed{Change: changeOf(d, preview.None), Live: live}
+	p := Previewed{Change: changeOf(d, forecast.None), Live: live}
 	last := record.ParseRun(o.Object.GetAnnotations()[record.Key(record.RunPrefix, o.Namespace, d.Object)])
 	switch feature.NextRunAction(last, child.Content, job) {
 	case feature.RunCreate:
@@ -41,9 +41,9 @@ func (a Previews) previewRun(ctx context.Context, o *owned.Owner, child *owned.D
 	case feature.RunApply, feature.RunIdentify:
 		return a.previewLive(ctx, d)
 	case feature.RunName, feature.RunStart:
-		p.Action, p.Effects = preview.Apply, []string{"it is started"}
+		p.Action, p.Effects = forecast.Apply, []string{"it is started"}
 	case feature.RunDiscard:
-		p.Action, p.Effects = preview.Delete, []string{"it was never started, and is not needed"}
+		p.Action, p.Effects = forecast.Delete, []string{"it was never started, and is not needed"}
 	case feature.RunWait, feature.RunDeletePods:
 		return p, owned.NewWaiting(owned.ReasonTerminating, 0, fmt.Sprintf("%s is being deleted", d))
 	case feature.RunRecordComplete, feature.RunRecordFailed, feature.RunRelease, feature.RunNothing: // only records and the finalizer change

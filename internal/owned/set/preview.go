@@ -7,10 +7,11 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/forecast"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
-	"github.com/opblocks/opblocks/internal/preview"
 	"github.com/opblocks/opblocks/internal/record"
+	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
 // Previewer says what a set would do.
@@ -112,10 +113,10 @@ func (v *walk) object(i int, d *owned.Declared, after string) {
 		p.Change = preview.Change{Kind: d.Kind.GVK.GroupKind(), Name: client.ObjectKeyFromObject(d.Object)}
 	}
 	d.Live = p.Live
-	if p.Changes() && after != "" {
+	if forecast.Changes(&p.Change) && after != "" {
 		p.After = after + " is ready"
 	}
-	if state := &v.States[i]; state.NotReady == "" && (err != nil || p.Changes() || !v.isReady(d) && !isUsableClaim(d)) {
+	if state := &v.States[i]; state.NotReady == "" && (err != nil || forecast.Changes(&p.Change) || !v.isReady(d) && !isUsableClaim(d)) {
 		state.NotReady = d.Kind.Describe(d.Object)
 	}
 	v.add(p.Change, err)
@@ -157,14 +158,14 @@ func (v *walk) pruned() {
 		if w.object.GetDeletionTimestamp() != nil {
 			continue
 		}
-		c := preview.Change{Kind: w.kind.GVK.GroupKind(), Name: client.ObjectKeyFromObject(w.object), Action: preview.Delete, After: after}
+		c := preview.Change{Kind: w.kind.GVK.GroupKind(), Name: client.ObjectKeyFromObject(w.object), Action: forecast.Delete, After: after}
 		if s.Known().keeps(v.owner, w) {
 			if m, marked := record.MarkOf(w.object, c.Kind); marked && m.Retained {
 				continue
 			}
-			c.Action = preview.Retain
+			c.Action = forecast.Retain
 		}
-		c.SetEffects(w.object)
+		forecast.SetEffects(&c, w.object)
 		v.add(c, nil)
 	}
 }

@@ -1,4 +1,4 @@
-package preview
+package forecast
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
 // TestReportKeepsNamesOnly adds 10,000 objects whose values are large and all different: the report keeps the first values of each group.
@@ -24,8 +26,8 @@ func TestReportKeepsNamesOnly(t *testing.T) {
 	for i := range objects {
 		name := types.NamespacedName{Namespace: "shops", Name: fmt.Sprintf("shop-%05d", i)}
 		value := strings.Repeat("x", valueSize) + name.Name
-		r.Add(Object{Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Shop"}, Name: name, Changes: []Change{
-			{Kind: schema.GroupKind{Kind: "ConfigMap"}, Name: name, Action: Apply, Differences: []Difference{{Path: "data.text", Have: value, Want: value + "y"}}},
+		r.Add(Object{Kind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Shop"}, Name: name, Changes: []preview.Change{
+			{Kind: schema.GroupKind{Kind: "ConfigMap"}, Name: name, Action: Apply, Differences: []preview.Difference{{Path: "data.text", Have: value, Want: value + "y"}}},
 			{Kind: service, Name: name, Err: fmt.Errorf("apply Service %s: %s is refused", name, name.Name)},
 		}})
 	}

@@ -1,4 +1,4 @@
-package preview
+package forecast
 
 import (
 	"testing"
@@ -6,25 +6,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
 func TestEffects(t *testing.T) {
 	spec := func(spec map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	}
-	image := []Difference{{Path: "spec.template.spec.containers[0].image", Have: `"a"`, Want: `"b"`}}
+	image := []preview.Difference{{Path: "spec.template.spec.containers[0].image", Have: `"a"`, Want: `"b"`}}
 	for name, tc := range map[string]struct {
 		reason string
 		kind   schema.GroupKind
-		action Action
-		fields []Difference
+		action string
+		fields []preview.Difference
 		live   *unstructured.Unstructured
 		want   []string
 		loses  bool
 	}{
 		"a Deployment's template": {"a rolling update", deployment, Apply, image, spec(nil), []string{"its pods are replaced"}, false},
 		"a Deployment's label": {
-			"labels of the object itself touch no pod", deployment, Apply, []Difference{{Path: "metadata.labels.a", Want: `"b"`}}, spec(nil), nil, false,
+			"labels of the object itself touch no pod", deployment, Apply, []preview.Difference{{Path: "metadata.labels.a", Want: `"b"`}}, spec(nil), nil, false,
 		},
 		"a Deployment without pods": {"there are none to replace", deployment, Apply, image, spec(map[string]any{"replicas": int64(0)}), nil, false},
 		"a paused Deployment": {
@@ -35,7 +37,7 @@ func TestEffects(t *testing.T) {
 			[]string{"all its pods end before new ones start"}, false,
 		},
 		"a Deployment's replicas": {
-			"both values are known", deployment, Apply, []Difference{{Path: "spec.replicas", Have: "3", Want: "1"}}, spec(nil), []string{"it scales from 3 to 1"}, false,
+			"both values are known", deployment, Apply, []preview.Difference{{Path: "spec.replicas", Have: "3", Want: "1"}}, spec(nil), []string{"it scales from 3 to 1"}, false,
 		},
 		"a StatefulSet with a partition": {
 			"the pods below it stay", statefulSet, Apply, image,
@@ -48,14 +50,14 @@ func TestEffects(t *testing.T) {
 		},
 		"a DaemonSet": {"every node has one", daemonSet, Apply, image, spec(nil), []string{"its pods are replaced, on all nodes"}, false},
 		"a CronJob's template": {
-			"only later runs have it", cronJob, Apply, []Difference{{Path: "spec.jobTemplate.spec.template.spec.containers[0].image"}}, spec(nil), nil, false,
+			"only later runs have it", cronJob, Apply, []preview.Difference{{Path: "spec.jobTemplate.spec.template.spec.containers[0].image"}}, spec(nil), nil, false,
 		},
 		"a claim that grows": {
-			"the volume follows", claim, Apply, []Difference{{Path: "spec.resources.requests.storage", Have: `"1Gi"`, Want: `"2Gi"`}}, spec(nil),
+			"the volume follows", claim, Apply, []preview.Difference{{Path: "spec.resources.requests.storage", Have: `"1Gi"`, Want: `"2Gi"`}}, spec(nil),
 			[]string{"the volume grows, if its storage class allows it"}, false,
 		},
 		"a Service's type": {
-			"clients may lose it", service, Apply, []Difference{{Path: "spec.type", Have: `"NodePort"`, Want: `"ClusterIP"`}}, spec(nil),
+			"clients may lose it", service, Apply, []preview.Difference{{Path: "spec.type", Have: `"NodePort"`, Want: `"ClusterIP"`}}, spec(nil),
 			[]string{`its type changes from "NodePort" to "ClusterIP", and with it the ways to reach it`}, false,
 		},
 		"a Deployment that is recreated": {"nothing runs in between", deployment, Recreate, nil, spec(nil), []string{"all its pods are deleted, and new ones start"}, false},
@@ -66,7 +68,7 @@ func TestEffects(t *testing.T) {
 			[]string{"all its pods are deleted, and its claims are deleted with their data"}, true,
 		},
 		"a StatefulSet that is replaced": {
-			"its pods are adopted, and its claims stay whatever its retention policy says", statefulSet, Replace, []Difference{{Path: "spec.volumeClaimTemplates"}},
+			"its pods are adopted, and its claims stay whatever its retention policy says", statefulSet, Replace, []preview.Difference{{Path: "spec.volumeClaimTemplates"}},
 			spec(map[string]any{"persistentVolumeClaimRetentionPolicy": map[string]any{"whenDeleted": "Delete"}}), []string{"its pods run on"}, false,
 		},
 		"a StatefulSet that is replaced, with another image": {
@@ -95,11 +97,11 @@ func TestEffects(t *testing.T) {
 		"an object as it should be": {"nothing follows", deployment, None, nil, spec(nil), nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := Change{Kind: tc.kind, Action: tc.action, Differences: tc.fields}
+			c := preview.Change{Kind: tc.kind, Action: tc.action, Differences: tc.fields}
 			if tc.live == nil {
-				c.SetEffects(nil)
+				SetEffects(&c, nil)
 			} else {
-				c.SetEffects(tc.live)
+				SetEffects(&c, tc.live)
 			}
 			if diff := cmp.Diff(tc.want, c.Effects); diff != "" || c.LosesData != tc.loses {
 				t.Errorf("%s: loses data: %t, want %t (-want +got)\n%s", tc.reason, c.LosesData, tc.loses, diff)

@@ -1,4 +1,4 @@
-package preview
+package forecast
 
 // document is the JSON form of a report.
 type document struct {
@@ -27,7 +27,7 @@ type kindDocument struct {
 
 // changeDocument is a group of equal changes. The fields that name one object are of the first change.
 type changeDocument struct {
-	Action      Action               `json:"action,omitempty"`
+	Action      string               `json:"action,omitempty"`
 	Group       string               `json:"group,omitempty"`
 	Kind        string               `json:"kind,omitempty"`
 	Count       int                  `json:"count"`

@@ -1,10 +1,12 @@
-package preview
+package forecast
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
 // Report groups what would be done for many owners. It keeps one change of each group, and the names of the owners, so its memory does
@@ -27,10 +29,10 @@ type ofKind struct {
 
 // group are equal changes: the same action on the same fields of the same kind, with the same effects.
 type group struct {
-	owner   string // the kind of the owners
-	change  Change // the first one
-	differs bool   // other changes of the group have other values
-	failure string // the error or the wait, for groups of changes that are not made
+	owner   string         // the kind of the owners
+	change  preview.Change // the first one
+	differs bool           // other changes of the group have other values
+	failure string         // the error or the wait, for groups of changes that are not made
 	skipped bool
 	count   int
 	owners  []string
@@ -75,7 +77,7 @@ func (r *Report) Add(o Object) {
 			r.add(o, group{change: c, failure: oneLine(c.Waits)})
 		case c.Action == Compare:
 			compared = true
-		case c.Changes():
+		case Changes(&c):
 			changed = true
 			r.add(o, group{change: c})
 		}
@@ -126,7 +128,7 @@ func (g *group) key(o Object) string {
 		}
 	}
 	return fmt.Sprintf("%q", []string{
-		g.owner, g.change.Kind.String(), string(g.change.Action), strings.Join(paths, " "), strings.Join(g.change.Effects, " "), failure,
+		g.owner, g.change.Kind.String(), g.change.Action, strings.Join(paths, " "), strings.Join(g.change.Effects, " "), failure,
 		g.change.Note, fmt.Sprint(g.change.After != "", g.change.LosesData, g.skipped),
 	})
 }
@@ -162,7 +164,7 @@ func (r *Report) skipped() []*group {
 }
 
 // severity is the order in which actions are shown.
-var severity = map[Action]int{Recreate: 1, Delete: 2, Replace: 3, Apply: 4, Create: 5, Retain: 6}
+var severity = map[string]int{Recreate: 1, Delete: 2, Replace: 3, Apply: 4, Create: 5, Retain: 6}
 
 func (r *Report) sorted(is func(*group) bool) (all []*group) {
 	for _, g := range r.order {

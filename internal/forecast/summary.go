@@ -1,9 +1,11 @@
-package preview
+package forecast
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
 // notExact says in what no plan is exact. The texts are for every format.
@@ -66,7 +68,7 @@ func (g *group) subject() string {
 }
 
 // verbs are the actions in sentences.
-var verbs = map[Action]string{
+var verbs = map[string]string{
 	Create: "is created", Apply: "is changed", Recreate: "is deleted and created again", Replace: "is replaced by one with larger volumes",
 	Delete: "is deleted", Retain: "stays, without its owner reference",
 }
@@ -124,7 +126,7 @@ func (r *Report) commonPaths(changes []*group) string {
 
 // dangers says what is deleted and what data is lost.
 func (r *Report) dangers(changes []*group) string {
-	n := func(is func(c *Change) bool) (n int) {
+	n := func(is func(c *preview.Change) bool) (n int) {
 		for _, g := range changes {
 			if is(&g.change) {
 				n += g.count
@@ -137,10 +139,10 @@ func (r *Report) dangers(changes []*group) string {
 		n    int
 		text string
 	}{
-		{n(func(c *Change) bool { return c.Action == Recreate }), "%d are deleted and created again"},
-		{n(func(c *Change) bool { return c.Action == Replace }), "%d are replaced by larger ones"},
-		{n(func(c *Change) bool { return c.Action == Delete && c.After == "" }), "%d are deleted"},
-		{n(func(c *Change) bool { return c.Action == Delete && c.After != "" }), "%d are deleted later"},
+		{n(func(c *preview.Change) bool { return c.Action == Recreate }), "%d are deleted and created again"},
+		{n(func(c *preview.Change) bool { return c.Action == Replace }), "%d are replaced by larger ones"},
+		{n(func(c *preview.Change) bool { return c.Action == Delete && c.After == "" }), "%d are deleted"},
+		{n(func(c *preview.Change) bool { return c.Action == Delete && c.After != "" }), "%d are deleted later"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf(part.text, part.n))
@@ -150,7 +152,7 @@ func (r *Report) dangers(changes []*group) string {
 		return "No child is deleted."
 	}
 	line := "Of all children, " + strings.Join(parts, ", ")
-	if lost := n(func(c *Change) bool { return c.LosesData }); lost > 0 {
+	if lost := n(func(c *preview.Change) bool { return c.LosesData }); lost > 0 {
 		line += fmt.Sprintf(": DATA IS LOST in %d of these", lost)
 	}
 	return line + ". What is not listed stays as it is."
@@ -183,7 +185,7 @@ func (g *group) details() (lines []string) {
 // fields returns the differences as lines. A change of a whole object has none.
 func (g *group) fields() (lines []string) {
 	for _, d := range g.change.Differences {
-		lines = append(lines, Difference{d.Path, shortened(d.Have), shortened(d.Want)}.String())
+		lines = append(lines, preview.Difference{Path: d.Path, Have: shortened(d.Have), Want: shortened(d.Want)}.String())
 	}
 	return lines
 }

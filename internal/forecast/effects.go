@@ -1,4 +1,4 @@
-package preview
+package forecast
 
 import (
 	"fmt"
@@ -7,11 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
 // SetEffects sets what follows from a change of a child, as the Kubernetes documentation says of its kind. live is the live object, and
 // is nil if there is none.
-func (c *Change) SetEffects(live runtime.Object) {
+func SetEffects(c *preview.Change, live runtime.Object) {
 	tree := map[string]any{}
 	if live != nil {
 		if converted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live); err == nil {
@@ -56,7 +58,7 @@ var (
 	definition = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 )
 
-func effectsOfApply(kind schema.GroupKind, differences []Difference, live map[string]any) (effects []string) {
+func effectsOfApply(kind schema.GroupKind, differences []preview.Difference, live map[string]any) (effects []string) {
 	template := false
 	for _, d := range differences {
 		switch {

@@ -1,4 +1,4 @@
-package preview
+package forecast
 
 import (
 	"encoding/json"
@@ -11,20 +11,22 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
 var shop = schema.GroupVersionKind{Group: "shop.example.com", Version: "v1", Kind: "Shop"}
 
-func object(name string, changes ...Change) Object {
+func object(name string, changes ...preview.Change) Object {
 	for i := range changes {
 		changes[i].Name = types.NamespacedName{Namespace: "default", Name: name}
 	}
 	return Object{Kind: shop, Name: types.NamespacedName{Namespace: "default", Name: name}, Changes: changes}
 }
 
-func applied(have, want string) Change {
-	c := Change{Kind: statefulSet, Action: Apply, Differences: []Difference{{"spec.template.spec.containers[0].image", have, want}}}
-	c.SetEffects(nil)
+func applied(have, want string) preview.Change {
+	c := preview.Change{Kind: statefulSet, Action: Apply, Differences: []preview.Difference{{Path: "spec.template.spec.containers[0].image", Have: have, Want: want}}}
+	SetEffects(&c, nil)
 	return c
 }
 
@@ -44,7 +46,7 @@ func TestReport(t *testing.T) {
 		r.Add(object(fmt.Sprintf("shop-%03d", i), applied(`"cache:1"`, `"cache:2"`)))
 	}
 	for i := range 20 {
-		r.Add(object(fmt.Sprintf("unchanged-%d", i), Change{Kind: statefulSet, Action: None}))
+		r.Add(object(fmt.Sprintf("unchanged-%d", i), preview.Change{Kind: statefulSet, Action: None}))
 	}
 	require.True(t, r.HasChanges())
 	require.False(t, r.HasFailures())
@@ -65,15 +67,15 @@ No child is deleted.
 func TestReportOfDangers(t *testing.T) {
 	r := &Report{LeftOut: []string{`Step "b" is left out.`, `Step "a" is left out.`, `Step "a" is left out.`}}
 	r.Expect("Shop", 8)
-	lost := Change{Kind: claim, Action: Recreate, After: "Job default/migrate is ready"}
-	lost.SetEffects(nil)
-	r.Add(object("a", Change{Kind: service, Action: Create}, lost))
+	lost := preview.Change{Kind: claim, Action: Recreate, After: "Job default/migrate is ready"}
+	SetEffects(&lost, nil)
+	r.Add(object("a", preview.Change{Kind: service, Action: Create}, lost))
 	r.Add(object("b", applied(`"1"`, `"2"`)))
 	r.Add(object("c", applied(`"1"`, `"3"`)))
 	r.Add(Object{Kind: shop, Name: types.NamespacedName{Namespace: "default", Name: "paused"}, Skipped: "it is paused"})
-	r.Add(object("w", Change{Kind: statefulSet, Waits: "waits for secrets \"w\""}))
-	r.Add(object("f", Change{Kind: statefulSet, Err: errors.New("create StatefulSet default/f: \x1b[31mforbidden\n now")},
-		Change{Kind: schema.GroupKind{Kind: "ConfigMap"}, Action: Delete, After: "no child of Shop f fails"}))
+	r.Add(object("w", preview.Change{Kind: statefulSet, Waits: "waits for secrets \"w\""}))
+	r.Add(object("f", preview.Change{Kind: statefulSet, Err: errors.New("create StatefulSet default/f: \x1b[31mforbidden\n now")},
+		preview.Change{Kind: schema.GroupKind{Kind: "ConfigMap"}, Action: Delete, After: "no child of Shop f fails"}))
 	r.Add(Object{Kind: shop, Name: types.NamespacedName{Namespace: "default", Name: "u"}, Err: errors.New("no answer")})
 	r.Ended = "it was interrupted"
 	require.True(t, r.HasFailures())
@@ -127,7 +129,7 @@ Skipped:
 func TestReportIsQuoted(t *testing.T) {
 	r := &Report{}
 	r.Expect("Shop", 1)
-	r.Add(object("a", applied("\"1\"", "\"```<img src=x>@everyone\""), Change{Kind: service, Err: errors.New("<script>alert(1)</script> [x](http://example.com) @everyone **")}))
+	r.Add(object("a", applied("\"1\"", "\"```<img src=x>@everyone\""), preview.Change{Kind: service, Err: errors.New("<script>alert(1)</script> [x](http://example.com) @everyone **")}))
 	out := text(t, r, Markdown)
 	require.Contains(t, out, "\n````\nspec.template.spec.containers[0].image: \"1\" → \"```<img src=x>@everyone\"\n````\n")
 	require.Contains(t, out, `&lt;script&gt;alert(1)&lt;/script&gt; \[x\](http://example.com) &#64;everyone \*\*`)
@@ -165,7 +167,7 @@ func TestWithoutMoved(t *testing.T) {
 	name := types.NamespacedName{Namespace: "default", Name: "a"}
 	for test, tc := range map[string]struct {
 		reason string
-		other  Action
+		other  string
 		want   int
 	}{
 		"another set applies it":       {"it moves", Apply, 1},
@@ -174,7 +176,7 @@ func TestWithoutMoved(t *testing.T) {
 		"another set takes it off too": {"two sets have written it", Retain, 2},
 	} {
 		t.Run(test, func(t *testing.T) {
-			got := WithoutMoved([]Change{{Kind: service, Name: name, Action: Delete}, {Kind: service, Name: name, Action: tc.other}})
+			got := WithoutMoved([]preview.Change{{Kind: service, Name: name, Action: Delete}, {Kind: service, Name: name, Action: tc.other}})
 			require.Len(t, got, tc.want, tc.reason)
 		})
 	}

@@ -1,4 +1,4 @@
-package preview
+package forecast
 
 import (
 	"encoding/json"
