@@ -9,7 +9,7 @@
 // [Set] stores a condition and reports whether the list changed. [Get] and [IsTrue] read a condition, [Remove] removes one,
 // and [Summarize] computes one condition, such as Ready, from the others, as a [Summary] says. They work on []metav1.Condition. [NewEditor]
 // returns the same functions for another condition struct, which an [Adapter] describes. [List] gives generic code access to
-// the conditions of one object, whatever their Go type is. [Append] and [History] are for APIs whose list is a history, to
+// the conditions of one object, whatever their Go type is. [History] is for APIs whose list is a history, to
 // which entries are only added.
 //
 // Facts that hold for all functions:

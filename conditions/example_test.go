@@ -97,22 +97,6 @@ func ExampleStandard() {
 	// Output: 1 True
 }
 
-func ExampleAppend() {
-	var history []metav1.Condition
-	for _, reason := range []string{"Created", "Scheduled", "Scheduled", "Restarted"} {
-		_, err := conditions.Append(&history, metav1.Condition{Type: "Run", Status: metav1.ConditionTrue, Reason: reason}, 2)
-		if err != nil {
-			panic(err)
-		}
-	}
-	for _, c := range history {
-		fmt.Println(c.Reason)
-	}
-	// Output:
-	// Scheduled
-	// Restarted
-}
-
 // health is the condition struct of an API that has no reasons.
 type health struct {
 	Check  string

@@ -7,25 +7,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Append adds c at the end of a list that is a history, oldest entry first. It adds nothing if the last entry has the same
-// type, status, reason and message. If the list then has more than limit entries, the oldest are dropped; limit must be 1
-// or more. Append reports whether the list changed.
+// History returns a [List] for a list that is a history, oldest entry first. The methods change *list.
 //
-// LastTransitionTime of the new entry is c.LastTransitionTime in whole seconds, or now if that is zero. Messages are cut as
-// [Set] does. A change replaces the slice; the old array is never written to. The error wraps [ErrInvalid] (test with
-// errors.Is), and the list is then unchanged.
-func Append(list *[]metav1.Condition, c metav1.Condition, limit int) (changed bool, err error) {
-	return standard.Append(list, c, limit)
-}
-
-// History returns a [List] for a list that is a history, for generic code that sets conditions by type. Its Set appends as
-// [Append] does, its Get returns the newest condition of a type, and its Remove does nothing and returns false, since a
-// history is not rewritten. The methods change *list; the pointer must not be nil. If limit is less than 1, Set returns an
-// error that wraps [ErrInvalid].
+// Its Set adds the condition at the end. It adds nothing if the last entry has the same
+// type, status, reason and message. If the list then has more than limit entries, the oldest are dropped.
+// LastTransitionTime of the new entry is the one of the condition in whole seconds, or now if that is zero. Messages are cut as
+// the function [Set] does. A change replaces the slice; the old array is never written to. The error wraps [ErrInvalid] (test with
+// errors.Is), and the list is then unchanged: the pointer must not be nil, and limit must be 1 or more.
+//
+// Its Get returns the newest condition of a type. Its Remove does nothing and returns false, since a history is not rewritten.
 func History(list *[]metav1.Condition, limit int) List { return standard.History(list, limit) }
 
-// Append is like the function [Append], for a list of C.
-func (e Editor[C]) Append(list *[]C, c metav1.Condition, limit int) (changed bool, err error) {
+// add adds a condition to a history.
+func (e Editor[C]) add(list *[]C, c metav1.Condition, limit int) (changed bool, err error) {
 	switch {
 	case list == nil:
 		return false, errNilList(c.Type)
@@ -73,7 +67,10 @@ func (h history[C]) Get(conditionType string) (metav1.Condition, bool) {
 }
 
 func (h history[C]) Set(c metav1.Condition) (metav1.Condition, bool, error) {
-	changed, err := h.editor.Append(h.list, c, h.limit)
+	changed, err := h.editor.add(h.list, c, h.limit)
+	if h.list == nil {
+		return metav1.Condition{}, false, err
+	}
 	stored, _ := h.Get(c.Type)
 	return stored, changed, err
 }

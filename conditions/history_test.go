@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 )
 
-func TestAppend(t *testing.T) {
+func TestHistorySet(t *testing.T) {
 	later := metav1.NewTime(noon.Add(time.Hour))
 	history := conditions.NewEditor[event](events{}).WithClock(func() time.Time { return later.Time })
 	first, second := event{Ready: true, Reason: "Created", At: noon}, event{Ready: true, Reason: "Scheduled", At: noon}
@@ -58,7 +58,7 @@ func TestAppend(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := append([]event(nil), tc.list...)
 			list := tc.list
-			changed, err := history.Append(&list, tc.add, tc.limit)
+			_, changed, err := history.History(&list, tc.limit).Set(tc.add)
 			require.NoError(t, err)
 			if diff := cmp.Diff(tc.want, list); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
@@ -69,7 +69,7 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-func TestAppendInvalid(t *testing.T) {
+func TestHistorySetInvalid(t *testing.T) {
 	list := []metav1.Condition{ready("True", "Done", "", 0, noon)}
 	cases := map[string]struct {
 		reason string
@@ -84,7 +84,7 @@ func TestAppendInvalid(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			changed, err := conditions.Append(tc.list, tc.add, tc.limit)
+			_, changed, err := conditions.History(tc.list, tc.limit).Set(tc.add)
 			require.ErrorIs(t, err, conditions.ErrInvalid, tc.reason)
 			require.ErrorContains(t, err, tc.want, tc.reason)
 			require.False(t, changed)
@@ -93,9 +93,9 @@ func TestAppendInvalid(t *testing.T) {
 	}
 }
 
-func TestAppendMessage(t *testing.T) {
+func TestHistorySetMessage(t *testing.T) {
 	list := []metav1.Condition{ready("True", "Done", "", 0, noon)}
-	changed, err := conditions.Append(&list, ready("True", "Done", strings.Repeat("é", 40_000), 0, noon), 5)
+	_, changed, err := conditions.History(&list, 5).Set(ready("True", "Done", strings.Repeat("é", 40_000), 0, noon))
 	require.NoError(t, err)
 	require.True(t, changed)
 	require.LessOrEqual(t, len(list[1].Message), 32768, "a message that is too long is cut, as Set does")

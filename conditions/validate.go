@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ErrInvalid is the error that [Set] and [Append] wrap if the API server would refuse the condition, or if their other
+// ErrInvalid is the error that [Set] and [List.Set] wrap if the API server would refuse the condition, or if their other
 // arguments are wrong. It is a mistake in the program: the same call fails again, so retrying does not help.
 var ErrInvalid = errors.New("invalid condition")
 

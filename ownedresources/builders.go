@@ -80,7 +80,7 @@ func restricted(given *corev1.SecurityContext) *corev1.SecurityContext {
 // before it is applied.
 //
 // Keys that others add to the live ConfigMap stay. Pods that read the data as environment variables do not follow a change
-// of it: see [Versions] and [SetHash].
+// of it: see [SetHash].
 func NewConfigMap(owner client.Object, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: ObjectMeta(owner), Data: maps.Clone(data)}
 }

@@ -129,12 +129,12 @@ func ExampleChild_Kind() {
 	// map[content:sale]
 }
 
-func ExampleVersions() {
-	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings", UID: "1", ResourceVersion: "7"}}
+func ExampleSetHash_secret() {
+	settings := &corev1.ConfigMap{Data: map[string]string{"level": "debug"}}
 	password := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "password", UID: "2", ResourceVersion: "8"}}
 	d := ownedresources.NewDeployment(webShop(ShopSpec{}), nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
 	roll := func() {
-		fmt.Println(ownedresources.SetHash(&d.Spec.Template, "example.com/uses", ownedresources.Versions(settings, password)))
+		fmt.Println(ownedresources.SetHash(&d.Spec.Template, "example.com/uses", settings.Data, password))
 	}
 	roll()
 	roll()

@@ -69,7 +69,7 @@ func TestExpandVolumesSurvivesEveryFault(t *testing.T) {
 		External: func() reconciletest.External { return seenUIDs{} },
 		Always:   expanded,
 		// A claim does not grow if its owner is deleted before; see expanded.
-		Ignore:  reconciletest.IgnoreFields("PersistentVolumeClaim", "spec.resources", "status.capacity"),
+		Ignore:  reconciletest.Ignore{Fields: map[string][]string{"PersistentVolumeClaim": {"spec.resources", "status.capacity"}}},
 		Options: reconciletest.Options{SkipFaults: []reconciletest.FaultKind{reconciletest.Faults.NotFound}}, // somebody who deletes a StatefulSet deletes its pods
 	}))
 }

@@ -24,26 +24,45 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/set"
 )
 
-// valueHash returns the hash that [SetHash] sets.
-func valueHash(v any) (string, error) {
+// valuesHash returns the hash that [SetHash] sets.
+func valuesHash(values []any) (string, error) {
+	if len(values) == 1 {
+		return valueHash(versionInstead(values[0]))
+	}
+	all := make([]any, len(values))
+	for i := range values {
+		all[i] = versionInstead(values[i])
+	}
+	return valueHash(all)
+}
+
+// versionInstead returns the version of an object whose content must not be hashed, or that has none, and else the value itself.
+func versionInstead(v any) any {
 	switch obj := v.(type) {
 	case *corev1.Secret:
-		if v = nil; obj != nil {
-			v = version(obj)
+		if obj == nil {
+			return nil
 		}
+		return version(obj)
 	case corev1.Secret:
-		v = version(&obj)
+		return version(&obj)
 	case *metav1.PartialObjectMetadata:
-		if v = nil; obj != nil {
-			v = version(obj)
+		if obj == nil {
+			return nil
 		}
+		return version(obj)
 	case *unstructured.Unstructured:
 		if obj != nil && isSecret(obj.Object) {
-			v = version(obj)
+			return version(obj)
 		}
 	}
+	return v
+}
+
+// valueHash returns the hash of a value.
+func valueHash(v any) (string, error) {
 	if containsSecret(reflect.ValueOf(v)) {
-		return "", fmt.Errorf("hash of %T: it contains a Secret, whose content must not be hashed: pass Versions of the Secrets instead", v)
+		return "", fmt.Errorf("hash of %T: it contains a Secret, whose content must not be hashed: pass the Secret as a value of its own", v)
 	}
 	encoded, err := compare.AppendValue(nil, v)
 	if err != nil {
@@ -53,10 +72,8 @@ func valueHash(v any) (string, error) {
 	return "v1:" + string(s[:]), nil
 }
 
-// Versions returns the name, UID and resource version of each object, sorted, as a value for [SetHash]. The hash changes
-// when one of the objects is changed, or deleted and created again, and it reveals nothing of their content. With that
-// hash in an annotation of a pod template, the pods roll when a ConfigMap or Secret that they use changes.
-func Versions(objs ...metav1.Object) [][3]string {
+// versionsOf returns the version of each object, sorted.
+func versionsOf(objs ...metav1.Object) [][3]string {
 	versions := make([][3]string, len(objs))
 	for i, obj := range objs {
 		versions[i] = version(obj)
@@ -65,28 +82,31 @@ func Versions(objs ...metav1.Object) [][3]string {
 	return versions
 }
 
+// version returns the name, UID and resource version of an object, which change when it is changed, or deleted and created again, and reveal
+// nothing of its content.
 func version(obj metav1.Object) [3]string {
 	return [3]string{obj.GetName(), string(obj.GetUID()), obj.GetResourceVersion()}
 }
 
-// SetHash sets the annotation key of obj to a hash of the value v, in memory, and reports whether that changed the annotation.
-// Set it on a pod template (&deployment.Spec.Template) to roll the pods when v changes.
+// SetHash sets the annotation key of obj to a hash of the values, in memory, and reports whether that changed the annotation.
+// Set it on a pod template (&deployment.Spec.Template) to roll the pods when a value changes, such as an object that they use.
 //
 // The hash is "v1:" and 32 hexadecimal digits. Equal values have the same hash in every process, on every platform and with every
 // version of Go. The order of a map's keys and of a struct's fields does not count, and neither does the notation of a quantity:
-// 1000m and 1 have the same hash. The hash is computed from the JSON of v, so what v hides when it is encoded does not count.
+// 1000m and 1 have the same hash. The hash is computed from the JSON of a value, so what it hides when it is encoded does not count. The order
+// of the values counts.
 //
 // The content of a Secret is never hashed, because more people can read an annotation than can read a Secret:
 //
-//   - A *corev1.Secret, also as *unstructured.Unstructured, is hashed by name, UID and resource version, as [Versions]
-//     returns them. So is a *metav1.PartialObjectMetadata, which has no content.
-//   - A value that contains a Secret is an error: pass the Versions of its Secrets.
-//   - A password that was copied out of a Secret cannot be recognised: pass the Versions of the Secret in its place, or use
+//   - A *corev1.Secret, also as *unstructured.Unstructured, is hashed by name, UID and resource version: the hash changes when the Secret is
+//     changed, or deleted and created again. So is a *metav1.PartialObjectMetadata, which has no content.
+//   - A value that contains a Secret is an error: pass the Secret as a value of its own.
+//   - A password that was copied out of a Secret cannot be recognised: pass the Secret in its place, or use
 //     [ContentHash], whose hash has a key.
 //
 // The error is also not nil for a value that has no JSON form. If there is an error, obj is unchanged.
-func SetHash(obj metav1.Object, key string, v any) (changed bool, err error) {
-	hash, err := valueHash(v)
+func SetHash(obj metav1.Object, key string, values ...any) (changed bool, err error) {
+	hash, err := valuesHash(values)
 	if err != nil || obj.GetAnnotations()[key] == hash {
 		return false, err
 	}

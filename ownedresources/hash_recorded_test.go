@@ -244,7 +244,7 @@ func valuesToRecord() map[string]any {
 		"RawNull":         []runtime.RawExtension{{}, {Raw: []byte("null")}},
 		"Interfaces":      []fmt.Stringer{nil, &metav1.Time{Time: at}},
 		"UID":             types.UID("u"),
-		"Versions":        Versions(&metav1.ObjectMeta{Name: "s", UID: "u", ResourceVersion: "1"}, &metav1.ObjectMeta{Name: "c"}),
+		"Versions":        versionsOf(&metav1.ObjectMeta{Name: "s", UID: "u", ResourceVersion: "1"}, &metav1.ObjectMeta{Name: "c"}),
 		"ConfigMap":       &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", CreationTimestamp: metav1.NewTime(at)}, Data: map[string]string{"config.yaml": "a: 1\nb: \"<x>\"\n"}, BinaryData: map[string][]byte{"b": {0, 255}}},
 		"DeploymentValue": appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: new(int32(0))}, Status: appsv1.DeploymentStatus{Replicas: 1}},
 		"Unstructured":    unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "X", "spec": map[string]any{"f": 1e6, "n": nil, "t": "<\n"}}},

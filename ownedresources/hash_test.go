@@ -15,7 +15,7 @@ import (
 
 func hashOf(t *testing.T, v any) string {
 	t.Helper()
-	hash, err := valueHash(v)
+	hash, err := valuesHash([]any{v})
 	require.NoError(t, err)
 	require.Len(t, hash, len("v1:")+32)
 	return hash
@@ -101,8 +101,8 @@ func TestHashRefusesAValueThatContainsASecret(t *testing.T) {
 		"Content":      map[string]any{"a": []any{content}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := valueHash(v)
-			require.ErrorContains(t, err, "pass Versions of the Secrets instead")
+			_, err := valuesHash([]any{v})
+			require.ErrorContains(t, err, "pass the Secret as a value of its own")
 		})
 	}
 	hashOf(t, []metav1.Object{&corev1.ConfigMap{}, nil})
@@ -130,7 +130,7 @@ func TestSetHashOfVersionsChangesWithTheObjects(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s", UID: "v", ResourceVersion: "7"}}
 	d := &appsv1.Deployment{}
 	set := func(objs ...metav1.Object) bool {
-		changed, err := SetHash(&d.Spec.Template, "example.com/uses", Versions(objs...))
+		changed, err := SetHash(&d.Spec.Template, "example.com/uses", versionsOf(objs...))
 		require.NoError(t, err)
 		return changed
 	}

@@ -35,7 +35,7 @@ func TestHashedSurvivesEveryFault(t *testing.T) {
 			changeShop(withContent(long + "2")),
 			reconciletest.Delete(newShop()),
 		},
-		Ignore: reconciletest.IgnoreAll(reconciletest.IgnoreFields("Secret", "data.password"), reconciletest.IgnoreFields("ConfigMap", "data.copy", "data.theirs")),
+		Ignore: reconciletest.Ignore{Fields: map[string][]string{"Secret": {"data.password"}, "ConfigMap": {"data.copy", "data.theirs"}}},
 		Always: func(env *reconciletest.Env) error {
 			var all corev1.ConfigMapList
 			if err := env.List(context.Background(), &all); err != nil {

@@ -92,7 +92,7 @@ func From[T client.Object, S any](read func(ctx context.Context, r client.Reader
 	})}
 }
 
-// VersionHash returns an input whose value is a hash of the [Versions] of all objects that reads declare: their
+// VersionHash returns an input whose value is a hash of the versions of all objects that reads declare: their
 // names, UIDs and resource versions. In an annotation of a pod template it rolls the pods when one of the objects
 // changes. It reads metadata from the cache, so it sends no request and sees no content. If nothing is declared for an
 // owner the value is empty. If objects are missing, the value is the hash of the others: see [Child.KeepWhileMissing].
@@ -131,7 +131,7 @@ func VersionHash[T client.Object](reads ...Read[T]) *Input[T, string] {
 		if len(used)+len(missing) == 0 {
 			return "", err
 		}
-		hash, hashErr := valueHash(Versions(used...))
+		hash, hashErr := valueHash(versionsOf(used...))
 		return hash, errors.Join(hashErr, err)
 	}, reads...)
 }

@@ -36,7 +36,7 @@ func TestRestoredSurvivesEveryFault(t *testing.T) {
 	reconciletest.Explore(t, withShops(reconciletest.Scenario{
 		Start:   startSet(func() *ChildSet[*Shop] { return restorable(withAdoptRestored()) }),
 		Actions: []reconciletest.Action{reconciletest.Create(newShop()), reconciletest.Delete(newShop()), restore},
-		Ignore:  reconciletest.IgnoreFields("ConfigMap", "data.by-hand"),
+		Ignore:  reconciletest.Ignore{Fields: map[string][]string{"ConfigMap": {"data.by-hand"}}},
 		Finally: func(env *reconciletest.Env) error {
 			live := child.DeepCopy()
 			if err := env.Get(context.Background(), client.ObjectKeyFromObject(child), live); err != nil {

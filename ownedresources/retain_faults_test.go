@@ -65,7 +65,7 @@ func TestRetainSurvivesEveryFault(t *testing.T) {
 				Start:   startSet(retainSet),
 				Actions: tc.actions,
 				// Its mark names the owner that had it last, which depends on when the owners were deleted.
-				Ignore: reconciletest.IgnoreFields("ConfigMap", "metadata.labels."+record.OwnerUID, "metadata.annotations."+record.Owner),
+				Ignore: reconciletest.Ignore{Fields: map[string][]string{"ConfigMap": {"metadata.labels." + record.OwnerUID, "metadata.annotations." + record.Owner}}},
 				Finally: func(env *reconciletest.Env) error {
 					return env.Get(context.Background(), client.ObjectKeyFromObject(data), data.DeepCopy())
 				},

@@ -52,7 +52,7 @@ func (s upgradeSpec) deployment(owner *corev1.ConfigMap) *appsv1.Deployment {
 	}
 	d := NewDeployment(owner, nil, web)
 	d.Spec.Replicas = new(int32(2))
-	if _, err := SetHash(&d.Spec.Template, "example.com/uses", Versions(settings, password)); err != nil {
+	if _, err := SetHash(&d.Spec.Template, "example.com/uses", versionsOf(settings, password)); err != nil {
 		panic(err)
 	}
 	return d
@@ -227,7 +227,7 @@ func TestStoredHashes(t *testing.T) {
 		},
 		"Versions": {
 			reason: "what a pod template's annotation is usually made of",
-			value: Versions(
+			value: versionsOf(
 				&metav1.ObjectMeta{Name: "s", UID: "u", ResourceVersion: "1"}, &metav1.ObjectMeta{Name: "c", UID: "v", ResourceVersion: "2"},
 			),
 			want: "v1:4dc868c7082bd939185292cef6d1837e",
@@ -240,7 +240,7 @@ func TestStoredHashes(t *testing.T) {
 	}
 	for name, tc := range hashes {
 		t.Run("Hash/"+name, func(t *testing.T) {
-			got, err := valueHash(tc.value)
+			got, err := valuesHash([]any{tc.value})
 			require.NoError(t, err)
 			require.Equal(t, tc.want, got, tc.reason)
 		})

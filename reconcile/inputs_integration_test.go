@@ -180,7 +180,7 @@ func TestInputsWithTwoInformers(t *testing.T) {
 			set:    secretOf(ownedresources.VersionHash(ownedresources.ReadsCached(&corev1.Secret{}, source))),
 			want: func(source *corev1.Secret) string {
 				var hashed corev1.Pod
-				_, _ = ownedresources.SetHash(&hashed, "hash", ownedresources.Versions(source))
+				_, _ = ownedresources.SetHash(&hashed, "hash", [][3]string{{source.Name, string(source.UID), source.ResourceVersion}})
 				return hashed.Annotations["hash"]
 			},
 			metadata: true,

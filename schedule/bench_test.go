@@ -61,6 +61,6 @@ func BenchmarkMayStart(b *testing.B) {
 		candidates[i].Object = types.NamespacedName{Namespace: "shop", Name: strconv.Itoa(i)}
 	}
 	for b.Loop() {
-		schedule.MayStart(10, candidates[5000], slices.Values(candidates))
+		candidates[5000].MayStart(10, slices.Values(candidates))
 	}
 }

@@ -30,13 +30,13 @@ type Candidate struct {
 // limit is exceeded only if another object with an earlier Due appears before the cache shows the run.
 //
 // For a candidate that may not start, call MayStart again when the run of another one ends; see [NextToStart].
-func MayStart(limit int, candidate Candidate, all iter.Seq[Candidate]) bool {
-	if limit <= 0 || candidate.Running {
+func (c Candidate) MayStart(limit int, all iter.Seq[Candidate]) bool {
+	if limit <= 0 || c.Running {
 		return true
 	}
 	before := 0
 	for other := range all {
-		if other.Object != candidate.Object && (other.Running || other.compare(candidate) < 0) {
+		if other.Object != c.Object && (other.Running || other.compare(c) < 0) {
 			if before++; before == limit {
 				return false
 			}

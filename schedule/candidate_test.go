@@ -39,8 +39,8 @@ func TestMayStart(t *testing.T) {
 			}
 		})
 	}
-	require.True(t, schedule.MayStart(1, waits("a", one), slices.Values([]schedule.Candidate(nil))), "there are no other candidates")
-	require.True(t, schedule.MayStart(1, runs("a"), slices.Values([]schedule.Candidate{runs("a"), runs("b")})), "a running candidate continues")
+	require.True(t, waits("a", one).MayStart(1, slices.Values([]schedule.Candidate(nil))), "there are no other candidates")
+	require.True(t, runs("a").MayStart(1, slices.Values([]schedule.Candidate{runs("a"), runs("b")})), "a running candidate continues")
 }
 
 // TestMayStartStopsEarly shows that MayStart does not read all candidates if the candidate may not start: there may be
@@ -55,7 +55,7 @@ func TestMayStartStopsEarly(t *testing.T) {
 			}
 		}
 	}
-	require.False(t, schedule.MayStart(25, waits("own", two), all))
+	require.False(t, waits("own", two).MayStart(25, all))
 	require.Equal(t, 25, read)
 }
 
@@ -73,7 +73,7 @@ func TestMayStartStaleCache(t *testing.T) {
 		cache := slices.Clone(live) // has each candidate as it is now, or as it was
 		for finished := 0; finished < count; {
 			for _, i := range random.Perm(len(live)) {
-				if !live[i].Running && schedule.MayStart(limit, live[i], slices.Values(cache)) {
+				if !live[i].Running && live[i].MayStart(limit, slices.Values(cache)) {
 					live[i].Running = true
 				}
 				if random.IntN(2) == 0 {

@@ -4,7 +4,7 @@
 //
 // [Parse] parses a schedule and a time zone. [Due] decides whether to start a run now, and when to decide again. [Offset]
 // spreads the runs of many objects over time. [ParseBlackoutWindows] parses times of the week in which nothing starts.
-// [MayStart] limits how many objects run at once. [Options] and [Status] are structs for a spec and a status to embed;
+// [Candidate.MayStart] limits how many objects run at once. [Options] and [Status] are structs for a spec and a status to embed;
 // [Status.Decide] calls all of the above with them.
 //
 //	s, err := schedule.Parse(job.Spec.Schedule, job.Spec.TimeZone)

@@ -172,7 +172,7 @@ func ExampleOffset() {
 }
 
 // At most two run at once.
-func ExampleMayStart() {
+func ExampleCandidate_MayStart() {
 	noon := date(time.March, 1, 12, 0)
 	object := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "shop", Name: name} }
 	candidates := []schedule.Candidate{ // from the statuses of all objects
@@ -181,7 +181,7 @@ func ExampleMayStart() {
 		{Object: object("mail"), Due: noon.Add(-time.Hour)},
 	}
 	for _, c := range candidates {
-		fmt.Println(c.Object.Name, schedule.MayStart(2, c, slices.Values(candidates)))
+		fmt.Println(c.Object.Name, c.MayStart(2, slices.Values(candidates)))
 	}
 	// Output:
 	// web true

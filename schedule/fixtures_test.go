@@ -117,7 +117,7 @@ func runs(name string) schedule.Candidate {
 // admitted returns the names of the waiting candidates for which MayStart returns true.
 func admitted(limit int, all []schedule.Candidate) (names []string) {
 	for _, c := range all {
-		if !c.Running && schedule.MayStart(limit, c, slices.Values(all)) {
+		if !c.Running && c.MayStart(limit, slices.Values(all)) {
 			names = append(names, c.Object.Name)
 		}
 	}

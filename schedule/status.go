@@ -9,7 +9,7 @@ import (
 )
 
 // Status holds what has to be remembered of a schedule. Embed it inline in a status. It is all that [Due] and
-// [MayStart] need after a restart of the operator. Times are whole seconds. The methods change the struct in memory and
+// [Candidate.MayStart] need after a restart of the operator. Times are whole seconds. The methods change the struct in memory and
 // send no request.
 //
 // In each reconcile, call [Status.Decide]. If the verdict is [Start], start the run, and call [Status.Record]; if it is
@@ -114,7 +114,7 @@ func (s *Status) ClockBehindReason(d Decision) string {
 // call of [Status.Decide] the schedule takes effect anew, so nothing that was missed during the suspension is run.
 func (s *Status) Stop() { s.ScheduleSince, s.ScheduleHash, s.NextScheduleTime = nil, "", nil }
 
-// Candidate returns the candidate for [MayStart] and [NextToStart], and whether the object is one: it is running, which the
+// Candidate returns the candidate for [Candidate.MayStart] and [NextToStart], and whether the object is one: it is running, which the
 // caller knows, or NextScheduleTime plus the offset has come. Pass the result of [Options.Offset] as offset. Leave out
 // objects that cannot start, because they are paused, are being deleted or have failed: they would keep others from
 // starting.

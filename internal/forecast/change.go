@@ -27,7 +27,7 @@ const (
 	Compare  = "compare"  // it is outside of the cluster: only the operator compares it, and changes it if it differs
 )
 
-// Check returns an error if there is no such action. A step of a user's own may have misspelt it.
+// Check returns an error for an action that does not exist. A step of a user's own may have misspelt it.
 func Check(action string) error {
 	switch action {
 	case None, Create, Apply, Recreate, Replace, Delete, Retain, Compare:

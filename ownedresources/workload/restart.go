@@ -67,7 +67,7 @@ func RestartedAt(workload client.Object) (at time.Time, ok bool) {
 	return restartedAt(template)
 }
 
-// The values of Reason in a [RestartBlocker].
+// The values of Reason in a [Blocker].
 const (
 	// BlockedAlreadyRestarted means that the workload was restarted for a later time.
 	BlockedAlreadyRestarted = "AlreadyRestarted"
@@ -87,16 +87,18 @@ const (
 	BlockedPartition = "Partition"
 )
 
-// RestartBlocker explains why a restart should be skipped or delayed. The zero value means that nothing blocks it.
-type RestartBlocker struct {
-	// Reason is one of the constants Blocked…, or empty.
+// Blocker explains why a workload should not be restarted, or why pods of it do not start. The zero value means that nothing is known to
+// block it.
+type Blocker struct {
+	// Reason is fit for the reason of a condition: one of the constants Blocked… from [CheckRestart], or Kubernetes' own word from
+	// [CheckStart]. It is empty if nothing blocks.
 	Reason string
 	// Message is for humans. It does not name the workload.
 	Message string
 }
 
 // CheckRestart returns what blocks a [Restart] of a Deployment, StatefulSet or DaemonSet that is due at the given time, or
-// the zero RestartBlocker. It checks in this order: a later restart, a pause, an update strategy that replaces no pods, a
+// the zero Blocker. It checks in this order: a later restart, a pause, an update strategy that replaces no pods, a
 // change that is not observed yet, a rollout in progress, a partition. A failed rollout does not block a restart, which may
 // help.
 //
@@ -107,10 +109,10 @@ type RestartBlocker struct {
 // clock: if [RestartedAt] returns such a time, pass a copy of the workload without the annotation here and to Restart.
 //
 // CheckRestart returns an error for an object of another type, and if the scheme does not have the type.
-func CheckRestart(workload client.Object, at time.Time, scheme *runtime.Scheme) (RestartBlocker, error) {
+func CheckRestart(workload client.Object, at time.Time, scheme *runtime.Scheme) (Blocker, error) {
 	template, err := podTemplate(workload)
 	if err != nil {
-		return RestartBlocker{}, err
+		return Blocker{}, err
 	}
 	at = at.Truncate(time.Second)
 	last, restarted := restartedAt(template)
@@ -118,17 +120,17 @@ func CheckRestart(workload client.Object, at time.Time, scheme *runtime.Scheme) 
 	rollout, err := ObserveRollout(workload, scheme)
 	switch {
 	case err != nil || restarted && last.Equal(at):
-		return RestartBlocker{}, err
+		return Blocker{}, err
 	case restarted && last.After(at):
-		return RestartBlocker{BlockedAlreadyRestarted, "it was restarted already, at " + last.UTC().Format(time.RFC3339)}, nil
+		return Blocker{BlockedAlreadyRestarted, "it was restarted already, at " + last.UTC().Format(time.RFC3339)}, nil
 	case isPaused(workload):
-		return RestartBlocker{BlockedPaused, "it is paused"}, nil
+		return Blocker{BlockedPaused, "it is paused"}, nil
 	case blocked.Reason != "":
 		return blocked, nil
 	case rollout.Reason == readiness.ReasonNotObserved:
-		return RestartBlocker{BlockedNotObserved, "its last change has not been observed yet"}, nil
+		return Blocker{BlockedNotObserved, "its last change has not been observed yet"}, nil
 	case rollout.State == RolloutInProgress:
-		return RestartBlocker{BlockedRolloutInProgress, "it is still rolling out"}, nil
+		return Blocker{BlockedRolloutInProgress, "it is still rolling out"}, nil
 	}
 	return partial, nil
 }

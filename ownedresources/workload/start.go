@@ -12,17 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// StartBlocker explains why pods of a workload do not start. The zero value means that no cause is known.
-type StartBlocker struct {
-	// Reason is Kubernetes' own word, such as ImagePullBackOff, CrashLoopBackOff, Unschedulable or FailedCreate. It is fit
-	// for the reason of a condition.
-	Reason string
-	// Message is for humans. It does not name the workload. It has no names of pods, times and numbers of nodes, so it
-	// stays the same while the cause does, and a status with it is not written again and again.
-	Message string
-}
-
-// CheckStart returns why pods of a workload do not start, or the zero StartBlocker. pods are the pods of the workload, in
+// CheckStart returns why pods of a workload do not start, or the zero Blocker if no cause is known. The reason is Kubernetes' own word, such as
+// ImagePullBackOff, CrashLoopBackOff, Unschedulable or FailedCreate. The message has no names of pods, times and numbers of nodes, so it
+// stays the same while the cause does, and a status with it is not written again and again.
+//
+//	pods are the pods of the workload, in
+//
 // any order: select them by its labels. They need their names and their status only. Those that are ready, that are
 // being deleted or that have ended are ignored.
 //
@@ -39,8 +34,8 @@ type StartBlocker struct {
 //
 // If several pods do not start, the first by name counts, so that the cause does not alternate. A container that
 // crashes waits between its attempts only, so CrashLoopBackOff comes and goes.
-func CheckStart(workload client.Object, pods []corev1.Pod) StartBlocker {
-	first, name := StartBlocker{}, ""
+func CheckStart(workload client.Object, pods []corev1.Pod) Blocker {
+	first, name := Blocker{}, ""
 	for i := range pods {
 		pod := &pods[i]
 		if name != "" && pod.Name >= name {
@@ -56,30 +51,30 @@ func CheckStart(workload client.Object, pods []corev1.Pod) StartBlocker {
 	if d, ok := workload.(*appsv1.Deployment); ok && d != nil {
 		return checkDeployment(d)
 	}
-	return StartBlocker{}
+	return Blocker{}
 }
 
-func checkPod(pod *corev1.Pod) StartBlocker {
+func checkPod(pod *corev1.Pod) Blocker {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
-		return StartBlocker{}
+		return Blocker{}
 	}
 	for i := range pod.Status.Conditions {
 		switch c := &pod.Status.Conditions[i]; {
 		case c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue:
-			return StartBlocker{}
+			return Blocker{}
 		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason != "":
-			return StartBlocker{c.Reason, "a pod is not scheduled: " + withoutNodes(c.Message)}
+			return Blocker{c.Reason, "a pod is not scheduled: " + withoutNodes(c.Message)}
 		}
 	}
 	for _, containers := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for i := range containers {
 			c := &containers[i]
 			if w := c.State.Waiting; w != nil && w.Reason != "" && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-				return StartBlocker{w.Reason, fmt.Sprintf("container %s with image %s waits: %s%s", c.Name, c.Image, w.Reason, lastEnd(c))}
+				return Blocker{w.Reason, fmt.Sprintf("container %s with image %s waits: %s%s", c.Name, c.Image, w.Reason, lastEnd(c))}
 			}
 		}
 	}
-	return StartBlocker{}
+	return Blocker{}
 }
 
 // lastEnd returns how a container ended before. The message of the kubelet is not used: it names the pod and counts seconds.
@@ -113,15 +108,15 @@ func withoutNodes(message string) string {
 	return strings.Join(slices.Compact(causes), ", ")
 }
 
-func checkDeployment(d *appsv1.Deployment) StartBlocker {
+func checkDeployment(d *appsv1.Deployment) Blocker {
 	for i := range d.Status.Conditions {
 		c := &d.Status.Conditions[i]
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue ||
 			c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse {
-			return StartBlocker{c.Reason, "new pods: " + withoutPodName(c.Message)}
+			return Blocker{c.Reason, "new pods: " + withoutPodName(c.Message)}
 		}
 	}
-	return StartBlocker{}
+	return Blocker{}
 }
 
 // withoutPodName returns a message such as

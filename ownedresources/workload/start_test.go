@@ -78,14 +78,14 @@ func condition(conditionType appsv1.DeploymentConditionType, status corev1.Condi
 }
 
 func TestCheckStart(t *testing.T) {
-	imagePull := workload.StartBlocker{Reason: "ImagePullBackOff", Message: "container web with image web:1 waits: ImagePullBackOff"}
+	imagePull := workload.Blocker{Reason: "ImagePullBackOff", Message: "container web with image web:1 waits: ImagePullBackOff"}
 	quota := condition(appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "FailedCreate",
 		`pods "web-5d8c-x7f2q" is forbidden: exceeded quota: small`)
 	tests := map[string]struct {
 		reason   string
 		workload client.Object
 		pods     []corev1.Pod
-		want     workload.StartBlocker
+		want     workload.Blocker
 	}{
 		"NoPods": {
 			reason:   "nothing is known yet",
@@ -119,14 +119,14 @@ func TestCheckStart(t *testing.T) {
 		"CrashLoopBackOff": {
 			reason: "the exit code is what the user looks for",
 			pods:   []corev1.Pod{pod("a", crashing(137, "OOMKilled"))},
-			want: workload.StartBlocker{
+			want: workload.Blocker{
 				Reason: "CrashLoopBackOff", Message: "container web with image web:1 waits: CrashLoopBackOff after exit code 137 (OOMKilled)",
 			},
 		},
 		"InitContainer": {
 			reason: "the other containers wait for it",
 			pods:   []corev1.Pod{pod("a", waiting("PodInitializing"), initWaiting("ErrImagePull"))},
-			want:   workload.StartBlocker{Reason: "ErrImagePull", Message: "container init with image init:1 waits: ErrImagePull"},
+			want:   workload.Blocker{Reason: "ErrImagePull", Message: "container init with image init:1 waits: ErrImagePull"},
 		},
 		"SecondContainer": {
 			reason: "each container counts",
@@ -138,7 +138,7 @@ func TestCheckStart(t *testing.T) {
 			pods: []corev1.Pod{pod("a", unscheduled("Unschedulable",
 				"0/14 nodes are available: 12 node(s) had untolerated taint {a: b}, 2 Insufficient cpu. "+
 					"preemption: 0/14 nodes are available: 12 Preemption is not helpful for scheduling, 2 No preemption victims found for incoming pod."))},
-			want: workload.StartBlocker{
+			want: workload.Blocker{
 				Reason: "Unschedulable", Message: "a pod is not scheduled: Insufficient cpu, node(s) had untolerated taint {a: b}",
 			},
 		},
@@ -146,12 +146,12 @@ func TestCheckStart(t *testing.T) {
 			reason: "such a cause has no number",
 			pods: []corev1.Pod{pod("a", unscheduled("Unschedulable",
 				`0/1 nodes are available: persistentvolumeclaim "data" not found. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.`))},
-			want: workload.StartBlocker{Reason: "Unschedulable", Message: `a pod is not scheduled: persistentvolumeclaim "data" not found`},
+			want: workload.Blocker{Reason: "Unschedulable", Message: `a pod is not scheduled: persistentvolumeclaim "data" not found`},
 		},
 		"SchedulingGated": {
 			reason: "somebody holds the pod back",
 			pods:   []corev1.Pod{pod("a", unscheduled("SchedulingGated", "Scheduling is blocked due to non-empty scheduling gates"))},
-			want: workload.StartBlocker{
+			want: workload.Blocker{
 				Reason: "SchedulingGated", Message: "a pod is not scheduled: Scheduling is blocked due to non-empty scheduling gates",
 			},
 		},
@@ -174,13 +174,13 @@ func TestCheckStart(t *testing.T) {
 			reason:   "the pod was never created, so its name is left out",
 			workload: quota,
 			pods:     []corev1.Pod{pod("a", ready)},
-			want:     workload.StartBlocker{Reason: "FailedCreate", Message: "new pods: forbidden: exceeded quota: small"},
+			want:     workload.Blocker{Reason: "FailedCreate", Message: "new pods: forbidden: exceeded quota: small"},
 		},
 		"InvalidPod": {
 			reason: "validation has other words than a plug-in",
 			workload: condition(appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "FailedCreate",
 				`Pod "web-5d8c-x7f2q" is invalid: spec.containers[0].image: Invalid value: " nginx"`),
-			want: workload.StartBlocker{
+			want: workload.Blocker{
 				Reason: "FailedCreate", Message: `new pods: invalid: spec.containers[0].image: Invalid value: " nginx"`,
 			},
 		},
@@ -188,7 +188,7 @@ func TestCheckStart(t *testing.T) {
 			reason: "the words before \"is\" are no name",
 			workload: condition(appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "FailedCreate",
 				`Internal error occurred: failed calling webhook: the server is down`),
-			want: workload.StartBlocker{
+			want: workload.Blocker{
 				Reason: "FailedCreate", Message: "new pods: Internal error occurred: failed calling webhook: the server is down",
 			},
 		},
@@ -196,7 +196,7 @@ func TestCheckStart(t *testing.T) {
 			reason: "the Deployment controller has given up",
 			workload: condition(appsv1.DeploymentProgressing, corev1.ConditionFalse, "ProgressDeadlineExceeded",
 				`ReplicaSet "web-5d8c" has timed out progressing.`),
-			want: workload.StartBlocker{
+			want: workload.Blocker{
 				Reason: "ProgressDeadlineExceeded", Message: `new pods: ReplicaSet "web-5d8c" has timed out progressing.`,
 			},
 		},

@@ -97,9 +97,9 @@ func formerPods(obj client.Object) (former, all int32) {
 
 // checkStrategy returns what the update strategy of a workload does to a restart: it is blocked if no pod would be replaced,
 // and partial if some pods would.
-func checkStrategy(workload client.Object) (blocked, partial RestartBlocker) {
+func checkStrategy(workload client.Object) (blocked, partial Blocker) {
 	if isOnDelete(workload) {
-		return RestartBlocker{BlockedUpdateStrategy, "its update strategy is OnDelete: a pod is replaced when somebody deletes it"}, partial
+		return Blocker{BlockedUpdateStrategy, "its update strategy is OnDelete: a pod is replaced when somebody deletes it"}, partial
 	}
 	s, ok := workload.(*appsv1.StatefulSet)
 	if !ok {
@@ -111,9 +111,9 @@ func checkStrategy(workload client.Object) (blocked, partial RestartBlocker) {
 	case 0:
 		return blocked, partial
 	case all:
-		return RestartBlocker{BlockedUpdateStrategy, message}, partial
+		return Blocker{BlockedUpdateStrategy, message}, partial
 	}
-	return blocked, RestartBlocker{BlockedPartition, message}
+	return blocked, Blocker{BlockedPartition, message}
 }
 
 func isPaused(workload client.Object) bool {

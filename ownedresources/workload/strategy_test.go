@@ -257,37 +257,37 @@ func TestCheckRestartUpdateStrategy(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		obj    client.Object
-		want   workload.RestartBlocker
+		want   workload.Blocker
 	}{
 		"OnDelete": {
 			reason: "the controller would replace no pod",
 			obj:    statefulSet(3, onDelete),
-			want:   workload.RestartBlocker{Reason: workload.BlockedUpdateStrategy, Message: "its update strategy is OnDelete: a pod is replaced when somebody deletes it"},
+			want:   workload.Blocker{Reason: workload.BlockedUpdateStrategy, Message: "its update strategy is OnDelete: a pod is replaced when somebody deletes it"},
 		},
 		"DaemonSetOnDelete": {
 			reason: "the last restart is not what blocks the next one",
 			obj:    daemonSet(appsv1.OnDeleteDaemonSetStrategyType, 3, 0),
-			want:   workload.RestartBlocker{Reason: workload.BlockedUpdateStrategy, Message: "its update strategy is OnDelete: a pod is replaced when somebody deletes it"},
+			want:   workload.Blocker{Reason: workload.BlockedUpdateStrategy, Message: "its update strategy is OnDelete: a pod is replaced when somebody deletes it"},
 		},
 		"PartitionCoversNone": {
 			reason: "it leaves all pods as they are",
 			obj:    statefulSet(3, partitioned(3)),
-			want:   workload.RestartBlocker{Reason: workload.BlockedUpdateStrategy, Message: "its partition 3 leaves 3 of 3 pods as they are"},
+			want:   workload.Blocker{Reason: workload.BlockedUpdateStrategy, Message: "its partition 3 leaves 3 of 3 pods as they are"},
 		},
 		"PartitionCoversSome": {
 			reason: "the pods below it are not replaced",
 			obj:    statefulSet(3, partitioned(2)),
-			want:   workload.RestartBlocker{Reason: workload.BlockedPartition, Message: "its partition 2 leaves 2 of 3 pods as they are"},
+			want:   workload.Blocker{Reason: workload.BlockedPartition, Message: "its partition 2 leaves 2 of 3 pods as they are"},
 		},
 		"PartitionInProgress": {
 			reason: "a partition is named last: whoever accepts it has to know that nothing else blocks",
 			obj:    statefulSet(0, partitioned(2)),
-			want:   workload.RestartBlocker{Reason: workload.BlockedRolloutInProgress, Message: "it is still rolling out"},
+			want:   workload.Blocker{Reason: workload.BlockedRolloutInProgress, Message: "it is still rolling out"},
 		},
 		"PartitionNotObserved": {
 			reason: "the same",
 			obj:    statefulSet(3, partitioned(2), func(s *appsv1.StatefulSet) { s.Generation = 3 }),
-			want:   workload.RestartBlocker{Reason: workload.BlockedNotObserved, Message: "its last change has not been observed yet"},
+			want:   workload.Blocker{Reason: workload.BlockedNotObserved, Message: "its last change has not been observed yet"},
 		},
 		"PartitionZero": {
 			reason: "it covers all pods",
@@ -302,7 +302,7 @@ func TestCheckRestartUpdateStrategy(t *testing.T) {
 			obj: statefulSet(1, partitioned(1), func(s *appsv1.StatefulSet) {
 				s.Spec.Replicas, s.Status.Replicas, s.Status.ReadyReplicas = nil, 1, 1
 			}),
-			want: workload.RestartBlocker{Reason: workload.BlockedUpdateStrategy, Message: "its partition 1 leaves 1 of 1 pods as they are"},
+			want: workload.Blocker{Reason: workload.BlockedUpdateStrategy, Message: "its partition 1 leaves 1 of 1 pods as they are"},
 		},
 		"DaemonSet": {
 			reason: "its controller replaces all pods",

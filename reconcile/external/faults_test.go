@@ -111,8 +111,8 @@ func scenario(identity external.Identity, existing, others []fakeapi.Thing[int],
 			return setUp(p.Manager(), r)
 		},
 		Actions: actions,
-		Horizon: 2 * time.Minute,                                               // shorter than the interval of polls: no poll repairs what a fault has broken, and the API is still behind
-		Ignore:  reconciletest.IgnoreFields("Account", "status.account.token"), // random
+		Horizon: 2 * time.Minute,                                                                        // shorter than the interval of polls: no poll repairs what a fault has broken, and the API is still behind
+		Ignore:  reconciletest.Ignore{Fields: map[string][]string{"Account": {"status.account.token"}}}, // random
 	}
 }
 

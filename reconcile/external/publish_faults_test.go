@@ -162,9 +162,7 @@ func TestSecretSurvivesEveryFault(t *testing.T) {
 			s.Start = func(p *reconciletest.Process) error {
 				return setUp(p.Manager(), publishing(p.External().(*issuer), p))
 			}
-			ignore := s.Ignore
-			s.Ignore = func(obj *unstructured.Unstructured) { // passwords and their names differ between two runs
-				ignore(obj)
+			s.Ignore.Func = func(obj *unstructured.Unstructured) { // passwords and their names differ between two runs
 				unstructured.RemoveNestedField(obj.Object, "status", "account", "issued")
 				unstructured.RemoveNestedField(obj.Object, "status", "account", "published")
 				unstructured.RemoveNestedField(obj.Object, "data", "password")

@@ -66,7 +66,7 @@ func TestBadInput(t *testing.T) {
 			},
 			says: []string{
 				"it does not become quiet in 300 passes: update Shop/status default/web, 150 times:\n  status.lastSeen: from ",
-				`If that is a heartbeat, name it in the scenario: Heartbeats: reconciletest.IgnoreFields\("Shop", "status.lastSeen"\)`,
+				`If that is a heartbeat, name it in the scenario: Heartbeats: map\[string\]\[\]string\{"Shop": \{"status.lastSeen"\}\}`,
 			},
 		},
 		"RunsAgainAtOnce": {

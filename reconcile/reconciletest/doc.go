@@ -20,7 +20,7 @@
 //   - [Explore] tries every fault. Its comment says what goes wrong, what must hold, and how a run works.
 //   - [Action.Then], [Scenario.Finally], [Has] and [Ready] check what must be true without faults.
 //   - [Scenario.Unready] and [Options.SkipFindings] say what fails on purpose.
-//   - [Scenario.Ignore] leaves out what differs by nature, by [IgnoreFields], [IgnoreGenerated] or [IgnoreKinds].
+//   - [Scenario.Ignore] leaves out what differs by nature.
 //   - [Scenario.Options] choose the faults: a sample, pairs, none, or one again.
 //   - [External] and [Process.Effect] record what is outside of the cluster; package fakeapi has a fake API.
 //   - [SimulatedController] plays a controller of the cluster, and [Jobs] the one of Jobs.

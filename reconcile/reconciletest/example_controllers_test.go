@@ -203,7 +203,7 @@ func ExampleSteppingExternal() {
 }
 
 // An operator stores a hash of a random token in its status.
-func ExampleIgnoreFields() {
+func ExampleIgnore_fields() {
 	t := new(testing.T)
 	var n atomic.Int64 // runs happen at the same time
 	scenario := of(func(*reconciletest.Process) shopFunc {
@@ -215,7 +215,7 @@ func ExampleIgnoreFields() {
 			return ctrl.Result{}, c.Status().Update(ctx, s)
 		}
 	}, reconciletest.Create(shop()))
-	scenario.Ignore = reconciletest.IgnoreFields("Shop", "status.account")
+	scenario.Ignore = reconciletest.Ignore{Fields: map[string][]string{"Shop": {"status.account"}}}
 	fmt.Println(len(reconciletest.ExploreQuietly(t, with(scenario, reconciletest.Options{Limit: 10})).Failures), "failures")
 	// Output: 0 failures
 }

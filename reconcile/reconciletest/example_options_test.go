@@ -70,14 +70,14 @@ func ExampleDoExternal() {
 }
 
 // What may rightly differ between two runs is not compared.
-func ExampleIgnoreAll() {
+func ExampleIgnore() {
 	t := new(testing.T) // in a test it is the function's own
 	scenario := migrates()
-	scenario.Ignore = reconciletest.IgnoreAll(
-		reconciletest.IgnoreFields("Shop", "status.message"),
-		reconciletest.IgnoreKinds("Report.example.com"),
-		reconciletest.IgnoreGenerated("example.com/password-hash"),
-	)
+	scenario.Ignore = reconciletest.Ignore{
+		Fields:       map[string][]string{"Shop": {"status.message"}},
+		Kinds:        []string{"Report.example.com"},
+		SecretValues: true, Derived: []string{"example.com/password-hash"},
+	}
 	fmt.Println(len(reconciletest.ExploreQuietly(t, with(scenario, reconciletest.Options{Limit: 5})).Failures), "failures")
 	// Output: 0 failures
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/opblocks/opblocks/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/internal/simulation/run"
 )
@@ -83,6 +85,9 @@ func AllFindings() (all []FindingKind) {
 	}
 	return all
 }
+
+// Apply removes from an object what is ignored.
+func Apply(i Ignore, obj *unstructured.Unstructured) { i.apply(obj) }
 
 // EndRuns returns the channels that are closed before a deadline.
 var EndRuns = endRuns

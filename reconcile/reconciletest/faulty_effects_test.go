@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -182,9 +181,7 @@ var faultyEffects = map[string]faulty{
 				}
 			}, reconciletest.Create(shop()))
 			s.External = func() reconciletest.External { return &vault{map[string]string{}} }
-			s.Ignore = func(obj *unstructured.Unstructured) {
-				unstructured.RemoveNestedField(obj.Object, "data", "password") // random
-			}
+			s.Ignore = reconciletest.Ignore{Fields: map[string][]string{"Secret": {"data.password"}}} // random
 			s.Finally = func(env *reconciletest.Env) error {
 				secret := &corev1.Secret{}
 				if err := env.Get(context.Background(), client.ObjectKeyFromObject(shop()), secret); err != nil {

@@ -23,9 +23,9 @@ func TestHeartbeats(t *testing.T) {
 		return resultOf(30*time.Second, client.IgnoreNotFound(c.Status().Update(ctx, s)))
 	})
 	assert.NotEmpty(t, reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{WithoutFaults: true})).Failures)
-	s.Heartbeats = reconciletest.IgnoreFields("Shop", "status.slot")
+	s.Heartbeats = map[string][]string{"Shop": {"status.slot"}}
 	assert.NotEmpty(t, reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{WithoutFaults: true})).Failures, "another field")
-	s.Heartbeats = reconciletest.IgnoreFields("Shop", "status.lastSeen")
+	s.Heartbeats = map[string][]string{"Shop": {"status.lastSeen"}}
 	report := reconciletest.ExploreQuietly(t, s)
 	assert.Empty(t, report.Failures, report.String())
 	assert.NotEmpty(t, report.Survived)
@@ -55,9 +55,9 @@ func TestReportNamesTheOtherHeartbeat(t *testing.T) {
 		})
 		return ctrl.Result{}, err
 	})
-	s.Heartbeats = reconciletest.IgnoreFields("Shop", "status.lastSeen")
+	s.Heartbeats = map[string][]string{"Shop": {"status.lastSeen"}}
 	report := reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{WithoutFaults: true}))
 	require.NotEmpty(t, report.Failures)
-	assert.Regexp(t, `(?s)one more pass still had to update ConfigMap default/seen:\n  metadata.annotations.*IgnoreFields\("ConfigMap"`, report.Failures[0].Err.Error())
+	assert.Regexp(t, `(?s)one more pass still had to update ConfigMap default/seen:\n  metadata.annotations.*Heartbeats: map\[string\]\[\]string\{"ConfigMap"`, report.Failures[0].Err.Error())
 	assert.NotContains(t, report.Failures[0].Err.Error(), "status.phase")
 }

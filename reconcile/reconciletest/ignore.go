@@ -2,6 +2,7 @@ package reconciletest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,62 +12,87 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// IgnoreFields returns a function for [Scenario.Ignore] that removes fields from objects of the kind. The kind is one such
-// as "Deployment" or "Deployment.apps", or "*" for all.
+// Ignore says what may rightly differ between two runs. UIDs, resource versions, times and generated names are never compared.
 //
-// A path has the form in which reports print it: status.conditions[Degraded].message. In brackets stands which items of a
-// list are meant: all by *, one by its index, by its type or name, or those with a field of a value, as in
-// status.history[version=2].time. A bracket after a map is a key of it, or * for all. Keys with dots need no bracket:
-// metadata.annotations.example.com/hash.
-//
-//	Ignore: reconciletest.IgnoreFields("Backup", "status.history[*].duration", "status.nextRun"),
-//
-// A path that is not there removes nothing. IgnoreFields panics if a path is empty, or has a bracket that is not closed.
-func IgnoreFields(kind string, paths ...string) func(obj *unstructured.Unstructured) {
-	for _, path := range paths {
-		if path == "" || strings.Count(path, "[") != strings.Count(path, "]") {
-			panic(fmt.Sprintf("reconciletest.IgnoreFields: path %q: want one such as status.history[*].time", path))
+// A kind is one such as "Deployment" or "Deployment.apps", or "*" for all.
+type Ignore struct {
+	// Fields are the paths of fields that are not compared, by the kinds of their objects:
+	//
+	//	Fields: map[string][]string{"Backup": {"status.history[*].duration", "status.nextRun"}},
+	//
+	// A path has the form in which reports print it: status.conditions[Degraded].message. In brackets stands which items of a
+	// list are meant: all by *, one by its index, by its type or name, or those with a field of a value, as in
+	// status.history[version=2].time. A bracket after a map is a key of it, or * for all. Keys with dots need no bracket:
+	// metadata.annotations.example.com/hash. A path that is not there removes nothing.
+	Fields map[string][]string
+
+	// Kinds are kinds whose objects are left out: it is not compared whether they exist.
+	Kinds []string
+
+	// SecretValues is for operators that generate random values, such as passwords, with ownedresources.Generate or otherwise. For a
+	// Secret only the keys of its data are compared, and whether each value is empty.
+	SecretValues bool
+
+	// Derived are annotations that hold something derived from random values, such as a hash by which pods follow a Secret. They
+	// are removed from objects and from pod templates, and with them the record of what package ownedresources has applied,
+	// which is a hash too.
+	Derived []string
+
+	// Func removes what the fields above cannot name. It gets a copy of each object, first, and may set its Object to nil: then it is not
+	// compared whether the object exists.
+	Func func(obj *unstructured.Unstructured)
+}
+
+// validate returns an error if a path cannot be read.
+func (i *Ignore) validate() error { return validatePaths("Ignore.Fields", i.Fields) }
+
+// validatePaths returns an error if a path is empty, or has a bracket that is not closed. field is where the paths are.
+func validatePaths(field string, paths map[string][]string) error {
+	for _, kind := range slices.Sorted(maps.Keys(paths)) {
+		for _, path := range paths[kind] {
+			if path == "" || strings.Count(path, "[") != strings.Count(path, "]") {
+				return fmt.Errorf("the scenario's %s[%q] has the path %q: give it one such as status.history[*].time", field, kind, path)
+			}
 		}
 	}
-	return func(obj *unstructured.Unstructured) {
+	return nil
+}
+
+// apply removes from an object what is ignored.
+func (i *Ignore) apply(obj *unstructured.Unstructured) {
+	if i.Func != nil {
+		i.Func(obj)
+	}
+	removeFields(obj, i.Fields)
+	if i.SecretValues && isOfKind(obj, "Secret") {
+		maskValues(obj)
+	}
+	removeDerived(obj, i.Derived)
+	if slices.ContainsFunc(i.Kinds, func(kind string) bool { return isOfKind(obj, kind) }) {
+		obj.Object = nil
+	}
+}
+
+// removeFields removes the fields of an object that are named by the object's kind.
+func removeFields(obj *unstructured.Unstructured, paths map[string][]string) {
+	for kind, all := range paths {
 		if !isOfKind(obj, kind) {
-			return
+			continue
 		}
-		for _, path := range paths {
+		for _, path := range all {
 			without(obj.Object, path)
 		}
 	}
 }
 
-// IgnoreKinds returns a function for [Scenario.Ignore] that leaves out all objects of the kinds: it is not compared whether
-// they exist. The kinds are such as "Backup" or "Backup.example.com".
-func IgnoreKinds(kinds ...string) func(obj *unstructured.Unstructured) {
-	return func(obj *unstructured.Unstructured) {
-		if slices.ContainsFunc(kinds, func(kind string) bool { return isOfKind(obj, kind) }) {
-			obj.Object = nil
-		}
-	}
-}
-
-// IgnoreGenerated returns a function for [Scenario.Ignore] for operators that generate random values, such as
-// passwords, with ownedresources.Generate or otherwise. For a Secret only the keys of its data are compared, and
-// whether each value is empty.
-//
-// The annotations hold something that is derived from random values, such as a hash by which pods follow a Secret. They
-// are removed from objects and from pod templates, and with them the record of what package ownedresources has applied,
-// which is a hash too.
-func IgnoreGenerated(annotations ...string) func(obj *unstructured.Unstructured) {
-	return func(obj *unstructured.Unstructured) {
-		if isOfKind(obj, "Secret") {
-			maskValues(obj)
-		}
-		for _, metadata := range [][]string{{"metadata"}, {"spec", "template", "metadata"}, {"spec", "jobTemplate", "spec", "template", "metadata"}} {
-			for _, annotation := range annotations {
-				path := append(slices.Clone(metadata), "annotations", annotation)
-				if _, found, _ := unstructured.NestedFieldNoCopy(obj.Object, path...); found {
-					unstructured.RemoveNestedField(obj.Object, path...)
-					unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", record.Applied)
-				}
+// removeDerived removes the annotations, and the record of what was applied from an object that has one of them.
+func removeDerived(obj *unstructured.Unstructured, annotations []string) {
+	for _, metadata := range [][]string{{"metadata"}, {"spec", "template", "metadata"}, {"spec", "jobTemplate", "spec", "template", "metadata"}} {
+		for _, annotation := range annotations {
+			path := append(slices.Clone(metadata), "annotations", annotation)
+			if _, found, _ := unstructured.NestedFieldNoCopy(obj.Object, path...); found {
+				unstructured.RemoveNestedField(obj.Object, path...)
+				unstructured.RemoveNestedField(obj.Object, "metadata", "annotations", record.Applied)
 			}
 		}
 	}
@@ -82,15 +108,6 @@ func maskValues(obj *unstructured.Unstructured) {
 	}
 	if len(data) > 0 {
 		obj.Object["data"] = data
-	}
-}
-
-// IgnoreAll returns a function for [Scenario.Ignore] that calls each of the functions, in their order.
-func IgnoreAll(ignore ...func(obj *unstructured.Unstructured)) func(obj *unstructured.Unstructured) {
-	return func(obj *unstructured.Unstructured) {
-		for _, each := range ignore {
-			each(obj)
-		}
 	}
 }
 

@@ -51,7 +51,7 @@ func TestIgnoreFields(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			obj := object(t, shop)
-			reconciletest.IgnoreFields(tc.kind, tc.paths...)(obj)
+			reconciletest.Apply(reconciletest.Ignore{Fields: map[string][]string{tc.kind: tc.paths}}, obj)
 			for key, want := range object(t, tc.want).Object {
 				part := obj.Object["status"]
 				if key == "annotations" {
@@ -61,12 +61,12 @@ func TestIgnoreFields(t *testing.T) {
 			}
 		})
 	}
-	assert.Panics(t, func() { reconciletest.IgnoreFields("Shop", "status.history[*") })
-	assert.Panics(t, func() { reconciletest.IgnoreFields("Shop", "") })
 }
 
 func TestIgnoreGenerated(t *testing.T) {
-	ignore := reconciletest.IgnoreGenerated("example.com/hash")
+	ignore := func(obj *unstructured.Unstructured) {
+		reconciletest.Apply(reconciletest.Ignore{SecretValues: true, Derived: []string{"example.com/hash"}}, obj)
+	}
 	secret := object(t, `{"apiVersion": "v1", "kind": "Secret", "data": {"password": "c2VjcmV0", "empty": ""}}`)
 	ignore(secret)
 	assert.Empty(t, cmp.Diff(map[string]any{"password": "ignored", "empty": ""}, secret.Object["data"]), "keys, and which are empty, still count")
@@ -83,16 +83,18 @@ func TestIgnoreGenerated(t *testing.T) {
 }
 
 func TestIgnoreKinds(t *testing.T) {
-	leaves := func(ignore func(*unstructured.Unstructured)) bool {
+	leaves := func(ignore reconciletest.Ignore) bool {
 		job := object(t, `{"apiVersion": "batch/v1", "kind": "Job"}`)
-		ignore(job)
+		reconciletest.Apply(ignore, job)
 		return len(job.Object) > 0
 	}
-	assert.False(t, leaves(reconciletest.IgnoreKinds("Secret", "Job")))
-	assert.False(t, leaves(reconciletest.IgnoreKinds("Job.batch")))
-	assert.True(t, leaves(reconciletest.IgnoreKinds("Job.example.com", "Jobs")))
-	assert.False(t, leaves(reconciletest.IgnoreAll(reconciletest.IgnoreKinds("Job"), reconciletest.IgnoreFields("*", "spec"), reconciletest.IgnoreGenerated("x"))),
-		"what is left out may be handed to the other functions")
+	assert.False(t, leaves(reconciletest.Ignore{Kinds: []string{"Secret", "Job"}}))
+	assert.False(t, leaves(reconciletest.Ignore{Kinds: []string{"Job.batch"}}))
+	assert.True(t, leaves(reconciletest.Ignore{Kinds: []string{"Job.example.com", "Jobs"}}))
+	assert.False(t, leaves(reconciletest.Ignore{
+		Func: func(obj *unstructured.Unstructured) { obj.Object = nil }, Kinds: []string{"Job"}, Fields: map[string][]string{"*": {"spec"}}, SecretValues: true, Derived: []string{"x"},
+	}),
+		"what Func leaves out has no fields")
 }
 
 // starts counts the processes of a run.
@@ -121,6 +123,6 @@ func reports() reconciletest.Scenario {
 func TestIgnoreKindsInAnExploration(t *testing.T) {
 	assert.NotEmpty(t, reconciletest.ExploreQuietly(t, reports()).Failures)
 	s := reports()
-	s.Ignore = reconciletest.IgnoreKinds("ConfigMap")
+	s.Ignore.Kinds = []string{"ConfigMap"}
 	reconciletest.Explore(t, s)
 }

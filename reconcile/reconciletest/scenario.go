@@ -49,20 +49,17 @@ type Scenario struct {
 	// called between two writes of one pass, nor directly after an action. It returns an error if something that must hold
 	// does not. It is expensive.
 	Always func(env *Env) error
-	// Ignore removes from an object what may differ between two runs. It is called with a copy of every object that is
-	// compared, and may set its Object to nil: then it is not compared whether the object exists. [IgnoreFields],
-	// [IgnoreKinds], [IgnoreGenerated] and [IgnoreAll] return such functions. Generated names, UIDs, resource versions and
-	// times are never compared.
-	Ignore func(obj *unstructured.Unstructured)
+	// Ignore says what may rightly differ between two runs, and is not compared.
+	Ignore Ignore
 
-	// Heartbeats removes from an object the fields that the operator writes again and again though nothing has changed, such as the
-	// time at which it was last seen, or a counter of its passes. [IgnoreFields] returns such a function:
+	// Heartbeats are the paths of fields that the operator writes again and again though nothing has changed, such as the
+	// time at which it was last seen, or a counter of its passes, by the kinds of their objects, as in [Ignore.Fields]:
 	//
-	//	Heartbeats: reconciletest.IgnoreFields("Shop", "status.lastSeen"),
+	//	Heartbeats: map[string][]string{"Shop": {"status.lastSeen"}},
 	//
 	// A write that changes nothing else does not keep the operator from being quiet, is not a finding, and is not counted. The fields
 	// are not compared either. Faults happen at these writes too.
-	Heartbeats func(obj *unstructured.Unstructured)
+	Heartbeats map[string][]string
 
 	// Unready are the objects that end without success, since the scenario means it: see [Unready].
 	Unready []Unready
@@ -139,6 +136,9 @@ func (s *Scenario) validate() error {
 			return fmt.Errorf("the scenario's Actions[%d]: %w", i, err)
 		}
 	}
+	if err := errors.Join(s.Ignore.validate(), validatePaths("Heartbeats", s.Heartbeats)); err != nil {
+		return err
+	}
 	if _, err := s.unready(); err != nil {
 		return err
 	}
@@ -161,17 +161,20 @@ func (s *Scenario) unready() (all []verdict.Unready, err error) {
 	return all, nil
 }
 
+// ignore removes from an object what is not compared.
+func (s *Scenario) ignore(obj *unstructured.Unstructured) {
+	s.Ignore.apply(obj)
+	removeFields(obj, s.Heartbeats)
+}
+
 // simulated returns the scenario in the engine's types.
 func (s *Scenario) simulated() *run.Scenario {
 	to := &run.Scenario{
-		Scheme: s.Scheme, CRDs: s.CRDs, Objects: s.Objects, Ignore: s.Ignore, Horizon: s.Horizon, Latency: s.Latency,
+		Scheme: s.Scheme, CRDs: s.CRDs, Objects: s.Objects, Ignore: s.ignore, Horizon: s.Horizon, Latency: s.Latency,
 		Start: func(p *operator.Process) error { return s.Start(&Process{p}) },
 	}
-	if s.Heartbeats != nil {
-		to.Heartbeats, to.Ignore = s.Heartbeats, s.Heartbeats
-		if s.Ignore != nil {
-			to.Ignore = IgnoreAll(s.Ignore, s.Heartbeats)
-		}
+	if len(s.Heartbeats) > 0 {
+		to.Heartbeats = func(obj *unstructured.Unstructured) { removeFields(obj, s.Heartbeats) }
 	}
 	for i := range s.Actions {
 		to.Actions = append(to.Actions, s.Actions[i].simulated())

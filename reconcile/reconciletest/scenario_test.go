@@ -45,6 +45,16 @@ func TestExploreValidates(t *testing.T) {
 		"Limit":        {options: reconciletest.Options{Limit: -1}, says: "the option Limit is -1: give it 1 or more"},
 		"Pairs":        {options: reconciletest.Options{Pairs: -1}, says: "the option Pairs is -1: give it 1 or more"},
 		"Budget":       {options: reconciletest.Options{Budget: -time.Second}, says: "the option Budget is -1s: give it a duration above zero"},
+		"IgnoredPath": {
+			edit: func(s *reconciletest.Scenario) {
+				s.Ignore.Fields = map[string][]string{"Shop": {"status.history[*"}}
+			},
+			says: `the scenario's Ignore.Fields["Shop"] has the path "status.history[*": give it one such as status.history[*].time`,
+		},
+		"HeartbeatPath": {
+			edit: func(s *reconciletest.Scenario) { s.Heartbeats = map[string][]string{"Shop": {""}} },
+			says: `the scenario's Heartbeats["Shop"] has the path ""`,
+		},
 		"EmptyFault": {
 			options: reconciletest.Options{SkipFaults: []reconciletest.FaultKind{reconciletest.Faults.Stale, {}}},
 			says:    "the option SkipFaults[1] is empty: give it a field of Faults",

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -82,16 +81,16 @@ func TestWhatIsSecret(t *testing.T) {
 		reason string
 		key    string
 		value  string
-		ignore func(obj *unstructured.Unstructured)
+		ignore reconciletest.Ignore
 		skip   []reconciletest.FindingKind
 		leaks  bool
 	}{
 		"Secret":      {reason: "A value that appears elsewhere is a leak.", key: "token", value: "open sesame", leaks: true},
 		"PublicKey":   {reason: "The type of a Service Binding is not secret.", key: "type", value: "postgresql"},
 		"Word":        {reason: "The name of a key of a Service Binding is not secret.", key: "token", value: "password"},
-		"Ignored":     {reason: "The scenario says that the key is not secret.", key: "token", value: "open sesame", ignore: reconciletest.IgnoreFields("Secret", "data.token")},
-		"OtherKey":    {reason: "Another key may be secret.", key: "token", value: "open sesame", ignore: reconciletest.IgnoreFields("Secret", "data.other"), leaks: true},
-		"Masked":      {reason: "A value that differs between runs may be secret.", key: "token", value: "open sesame", ignore: reconciletest.IgnoreGenerated(), leaks: true},
+		"Ignored":     {reason: "The scenario says that the key is not secret.", key: "token", value: "open sesame", ignore: reconciletest.Ignore{Fields: map[string][]string{"Secret": {"data.token"}}}},
+		"OtherKey":    {reason: "Another key may be secret.", key: "token", value: "open sesame", ignore: reconciletest.Ignore{Fields: map[string][]string{"Secret": {"data.other"}}}, leaks: true},
+		"Masked":      {reason: "A value that differs between runs may be secret.", key: "token", value: "open sesame", ignore: reconciletest.Ignore{SecretValues: true}, leaks: true},
 		"SwitchedOff": {reason: "The rule is switched off.", key: "token", value: "open sesame", skip: []reconciletest.FindingKind{reconciletest.Findings.LeaksSecret}},
 	}
 	for name, tc := range tests {

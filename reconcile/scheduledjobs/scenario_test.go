@@ -86,7 +86,7 @@ func scenario(actions ...reconciletest.Action) reconciletest.Scenario {
 			return reconcile.For(p.Manager(), reconcile.Named("backup", newStep())).Complete()
 		},
 		SimulatedControllers: []reconciletest.SimulatedController{jobs, {Step: count}},
-		Actions:              actions, Always: once, Ignore: ignore,
+		Actions:              actions, Always: once, Ignore: reconciletest.Ignore{Fields: map[string][]string{"ConfigMap": {"metadata.annotations." + counted}}, Func: ignore},
 		Horizon: 2 * time.Minute, // shorter than the time between an action and the next run
 	}
 }
@@ -94,7 +94,6 @@ func scenario(actions ...reconciletest.Action) reconciletest.Scenario {
 // ignore ignores what is compared by the ledger: the UID of a Job that is gone, and a success that nobody saw before the TTL
 // removed the Job.
 func ignore(obj *unstructured.Unstructured) {
-	reconciletest.IgnoreFields("ConfigMap", "metadata.annotations."+counted)(obj)
 	unstructured.RemoveNestedField(obj.Object, "status", "lastJobUID")
 	if _, found, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "ttl"); found {
 		unstructured.RemoveNestedField(obj.Object, "status", "lastSuccessfulTime")

@@ -50,7 +50,7 @@ type Queue[T client.Object] struct {
 }
 
 // MayStart reports whether obj may start a run now: whether fewer than Limit other objects run or come before it, as
-// [schedule.MayStart] does. It lists the objects by r, which is usually the client of a step and reads from the cache. The
+// [schedule.Candidate.MayStart] does. It lists the objects by r, which is usually the client of a step and reads from the cache. The
 // error of the list is returned. Without a limit it lists nothing.
 func (q Queue[T]) MayStart(ctx context.Context, r client.Reader, obj T) (bool, error) {
 	if q.Limit <= 0 {
@@ -63,7 +63,7 @@ func (q Queue[T]) MayStart(ctx context.Context, r client.Reader, obj T) (bool, e
 	}
 	own, _ := q.Candidate(obj, now)
 	own.Object = client.ObjectKeyFromObject(obj)
-	return schedule.MayStart(q.Limit, own, all), nil
+	return own.MayStart(q.Limit, all), nil
 }
 
 // Watching watches the objects of the kind. When one of them leaves its place in the queue, because its run ended or was

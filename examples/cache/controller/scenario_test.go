@@ -64,10 +64,10 @@ var editChildren = reconciletest.Action{Name: "edit the children", Do: func(ctx 
 
 // varying ignores what comes from the generated password (its hash on the pods), and the sizes of volumes. These do not grow if
 // somebody deletes the Cache or the StatefulSet just before. That they grow otherwise is shown on the real control plane.
-var varying = reconciletest.IgnoreAll(
-	reconciletest.IgnoreGenerated("store.example.com/password"),
-	reconciletest.IgnoreFields("PersistentVolumeClaim", "spec.resources", "status.capacity", "status.allocatedResources"),
-)
+var varying = reconciletest.Ignore{
+	SecretValues: true, Derived: []string{"store.example.com/password"},
+	Fields: map[string][]string{"PersistentVolumeClaim": {"spec.resources", "status.capacity", "status.allocatedResources"}},
+}
 
 // sample returns a Cache. The fake client sets neither UID nor generation.
 func sample(edits ...func(*storev1alpha1.CacheSpec)) *storev1alpha1.Cache {

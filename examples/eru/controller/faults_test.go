@@ -56,7 +56,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 				Start: func(p *reconciletest.Process) error {
 					return controller.SetupWithManager(p.Manager(controller.Cache()), restarts.Restarts{Clock: clock.RealClock{}, MinInterval: time.Minute})
 				},
-				Actions: actions, Ignore: earlier,
+				Actions: actions, Ignore: reconciletest.Ignore{Func: earlier},
 				Options: reconciletest.Options{Pairs: 100},
 			}))
 		})

@@ -49,11 +49,11 @@ func updateStatus(ctx context.Context, c client.Client, m *cachev1alpha1.Memcach
 }
 
 // checkDeployment returns why the Deployment creates no pods, such as FailedCreate if they exceed a quota.
-func checkDeployment(ctx context.Context, c client.Client, m *cachev1alpha1.Memcached) (workload.StartBlocker, error) {
+func checkDeployment(ctx context.Context, c client.Client, m *cachev1alpha1.Memcached) (workload.Blocker, error) {
 	var d appsv1.Deployment
 	err := c.Get(ctx, client.ObjectKeyFromObject(m), &d, client.UnsafeDisableDeepCopy)
 	if err != nil || !metav1.IsControlledBy(&d, m) {
-		return workload.StartBlocker{}, client.IgnoreNotFound(err)
+		return workload.Blocker{}, client.IgnoreNotFound(err)
 	}
 	return workload.CheckStart(&d, nil), nil
 }

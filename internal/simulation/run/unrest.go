@@ -253,5 +253,5 @@ func (r *Run) heartbeatRemedy(c *memoryserver.Change) string {
 	if len(paths) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\nIf that is a heartbeat, name it in the scenario: Heartbeats: reconciletest.IgnoreFields(%q, \"%s\")", c.GVK.Kind, strings.Join(paths, `", "`))
+	return fmt.Sprintf("\nIf that is a heartbeat, name it in the scenario: Heartbeats: map[string][]string{%q: {\"%s\"}}", c.GVK.Kind, strings.Join(paths, `", "`))
 }

@@ -44,7 +44,7 @@ func (v *secretValue) occursIn(text string) bool {
 
 func (v *secretValue) leakedTo(where string) error {
 	return failure.Finding{Kind: kinds.LeaksSecret, Err: fmt.Errorf("the value of key %q in Secret %s appears in %s\n"+
-		"If it is not secret, say so with Ignore: IgnoreFields(\"Secret\", \"data.%s\")", v.key, v.secret, where, v.key)}
+		"If it is not secret, add the path data.%[1]s of Secret to Ignore.Fields", v.key, v.secret, where)}
 }
 
 // secretValuesOf returns the secret values of the Secrets among the objects. A key that ignore removes is not secret. ignore may be nil.
