@@ -53,23 +53,16 @@ type Finalization struct{ Pruner }
 
 // FinalizeOwner deletes what the garbage collector does not delete: see [ownedresources.ChildSet.Finalize].
 func (s Finalization) FinalizeOwner(ctx context.Context, c client.Client, obj client.Object) error {
-	if err := s.err(); err != nil {
-		return err
-	}
-	o, err := s.ownerOf(obj, c)
+	r, err := newReconciliation(ctx, s.Set, c, obj, toClean)
 	if err != nil {
 		return err
 	}
-	defer s.Applier.EmitEvents(&o)
-	if err := errors.Join(s.removeRunFinalizers(ctx, &o), s.abandonExpansions(ctx, &o, nil)); err != nil {
+	o := r.owner
+	defer s.Applier.EmitEvents(o)
+	if err := errors.Join(s.removeRunFinalizers(ctx, o), s.abandonExpansions(ctx, o, nil)); err != nil {
 		return err
 	}
-	kinds, err := s.KindsIn(c.Scheme())
-	if err != nil {
-		return err
-	}
-	r := &Reconciliation{Set: s.Set, ctx: ctx, client: c, owner: &o, Object: o.Seen, Kinds: kinds, States: make([]ChildState, len(s.Children))}
-	found, _, err := s.listWritten(ctx, &o)
+	found, _, err := s.listWritten(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -78,10 +71,10 @@ func (s Finalization) FinalizeOwner(ctx context.Context, c client.Client, obj cl
 	if err != nil {
 		return err
 	}
-	if s.isOrphaning(&o) {
+	if s.isOrphaning(o) {
 		released, err := s.unmarkAll(r, known, found)
 		if err == nil {
-			s.reportRetained(ctx, &o, append(stay, released...))
+			s.reportRetained(ctx, o, append(stay, released...))
 		}
 		return err
 	}
@@ -90,9 +83,9 @@ func (s Finalization) FinalizeOwner(ctx context.Context, c client.Client, obj cl
 		return err
 	case len(remaining) > 0:
 		return owned.NewWaiting(owned.ReasonTerminating, 0, fmt.Sprintf(
-			"removed with %s: %s; waits for their deletion", &o, enumerate(describeAll(remaining))))
+			"removed with %s: %s; waits for their deletion", o, enumerate(describeAll(remaining))))
 	}
-	s.reportRetained(ctx, &o, stay)
+	s.reportRetained(ctx, o, stay)
 	return nil
 }
 

@@ -23,18 +23,10 @@ type Previewer struct{ *Set }
 //
 // The error is a mistake in the set. What fails for one child is in its change.
 func (s Previewer) Preview(ctx context.Context, c client.Client, obj client.Object) ([]preview.Change, error) {
-	if err := s.err(); err != nil {
-		return nil, err
-	}
-	o, err := s.ownerOf(obj, c)
+	r, err := newReconciliation(ctx, s.Set, c, obj, toLook)
 	if err != nil {
 		return nil, err
 	}
-	r, err := newReconciliation(ctx, s.Set, c, &o)
-	if err != nil {
-		return nil, err
-	}
-	r.readsAnew = true // nothing is remembered of an owner
 	if s.ifServed {
 		defer r.acquireServed()()
 	}

@@ -20,17 +20,9 @@ import (
 // applied last: then a function that builds depends on something that is neither the owner nor an input.
 func (s *Set) checkPurity(ctx context.Context, c client.Client, obj client.Object, children []childindex.Name, last *settledMore) error {
 	obj = obj.DeepCopyObject().(client.Object) // it may be the cache's own
-	o, err := s.ownerOf(obj, c)
+	r, err := newReconciliation(passcontext.WithoutFaults(ctx), s, c, obj, toLook)
 	if err != nil {
 		return err
-	}
-	kinds, err := s.KindsIn(c.Scheme())
-	if err != nil {
-		return err
-	}
-	r := &Reconciliation{
-		Set: s, ctx: passcontext.WithoutFaults(ctx), client: c, owner: &o, Object: o.Seen, Kinds: kinds,
-		States: make([]ChildState, len(s.Children)), readsAnew: true,
 	}
 	for i, served := range last.served {
 		r.States[i].Served = served
@@ -49,7 +41,7 @@ func (s *Set) checkPurity(ctx context.Context, c client.Client, obj client.Objec
 		}
 	}
 	if len(r.objects) != len(children) {
-		return impure(o.String(), fmt.Sprintf("it has %d children instead of %d", len(r.objects), len(children)), nil)
+		return impure(r.owner.String(), fmt.Sprintf("it has %d children instead of %d", len(r.objects), len(children)), nil)
 	}
 	return nil
 }
@@ -109,15 +101,10 @@ func Builds(ctx context.Context, s *Set, c client.Client, obj client.Object, kin
 			continue
 		}
 		if r == nil {
-			o, err := s.ownerOf(obj.DeepCopyObject().(client.Object), c)
-			if err != nil {
-				return false
-			}
 			ctx = passcontext.NewContext(passcontext.WithoutFaults(ctx), nil) // nothing of it is a part of the pass
-			if r, err = newReconciliation(ctx, s, c, &o); err != nil {
+			if r, err = newReconciliation(ctx, s, c, obj.DeepCopyObject().(client.Object), toLook); err != nil {
 				return false
 			}
-			r.readsAnew = true
 			if s.ifServed {
 				defer r.acquireServed()()
 			}

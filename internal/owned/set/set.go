@@ -82,37 +82,51 @@ func (s *Set) finalizerNames() []string {
 // Reconcile applies the children of obj, prunes the others, and checks whether all are ready: see
 // [ownedresources.ChildSet.Reconcile].
 func (s *Set) Reconcile(ctx context.Context, c client.Client, obj client.Object) error {
-	if err := s.err(); err != nil {
-		return err
-	}
-	o, err := s.ownerOf(obj, c)
+	r, err := newReconciliation(ctx, s, c, obj, toApply)
 	if err != nil {
 		return err
 	}
-	defer s.Applier.EmitEvents(&o)
-	r, err := newReconciliation(ctx, s, c, &o)
-	if err != nil {
-		return err
-	}
+	defer s.Applier.EmitEvents(r.owner)
 	var found settledOwner // stays zero if a function panics
-	epoch := s.Owners.begin(o.Reference.UID)
-	defer func() { s.Owners.end(o.Reference.UID, epoch, found) }()
+	uid := r.owner.Reference.UID
+	epoch := s.Owners.begin(uid)
+	defer func() { s.Owners.end(uid, epoch, found) }()
 	err = r.run()
 	found = settledBy(r)
 	return err
 }
 
-// newReconciliation returns a reconcile of an owner in which nothing is done yet.
-func newReconciliation(ctx context.Context, s *Set, c client.Client, o *owned.Owner) (*Reconciliation, error) {
+// purpose is what a reconciliation is for.
+type purpose int
+
+const (
+	toApply purpose = iota // the children are applied, and the values of inputs are remembered
+	toLook                 // nothing is written, and the values of inputs are neither remembered nor used again
+	toClean                // the owner is deleted: nothing is built
+)
+
+// newReconciliation returns a reconcile of an owner in which nothing is done yet. The error is a mistake in the set, or in the owner.
+func newReconciliation(ctx context.Context, s *Set, c client.Client, obj client.Object, purpose purpose) (*Reconciliation, error) {
+	if err := s.err(); err != nil {
+		return nil, err
+	}
+	o, err := s.ownerOf(obj, c)
+	if err != nil {
+		return nil, err
+	}
 	kinds, err := s.KindsIn(c.Scheme())
 	if err != nil {
 		return nil, err
 	}
-	o.BuiltFrom = &owned.BuiltFrom{Owner: o.Seen}
-	return &Reconciliation{
-		Set: s, ctx: ctx, client: c, owner: o, Object: o.Seen, Kinds: kinds,
-		States: make([]ChildState, len(s.Children)), objects: make([]owned.Declared, 0, len(s.Children)), ofReads: s.epochOfReads(c),
-	}, nil
+	r := &Reconciliation{
+		Set: s, ctx: ctx, client: c, owner: &o, Object: o.Seen, Kinds: kinds, States: make([]ChildState, len(s.Children)),
+		readsAnew: purpose == toLook,
+	}
+	if purpose != toClean {
+		o.BuiltFrom = &owned.BuiltFrom{Owner: o.Seen}
+		r.objects, r.ofReads = make([]owned.Declared, 0, len(s.Children)), s.epochOfReads(c)
+	}
+	return r, nil
 }
 
 // ownerOf returns an object as the owner of the children of this set.
