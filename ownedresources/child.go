@@ -34,15 +34,19 @@ func (c *Child[T, C]) engine() *set.Child {
 	return c.child
 }
 
+// pointerTo is a pointer to the struct C of an API object: P is *appsv1.Deployment if C is appsv1.Deployment. Both follow from what f
+// returns.
+type pointerTo[C any] interface {
+	*C
+	client.Object
+}
+
 // Build returns a child that f builds. f returns the desired object, or nil if there should be none. The namespace may be
 // left empty; it is then the owner's.
 //
 // A set prunes only kinds that it builds. To prune the children of a kind that is no longer needed, keep a Build that
 // returns nil for as long as such children may exist.
-func Build[T client.Object, C any, P interface {
-	*C
-	client.Object
-}](f func(owner T) P) *Child[T, P] {
+func Build[T client.Object, C any, P pointerTo[C]](f func(owner T) P) *Child[T, P] {
 	return newChild[T, P](P(new(C)), f, func(r *set.Reconciliation) error {
 		addObject(r, f(r.Object.(T)))
 		return nil
@@ -51,10 +55,7 @@ func Build[T client.Object, C any, P interface {
 
 // BuildOrError is [Build] for a function that may fail. [ChildSet.Reconcile] returns its error. The other children of
 // the set are still applied, but nothing is pruned.
-func BuildOrError[T client.Object, C any, P interface {
-	*C
-	client.Object
-}](f func(owner T) (P, error)) *Child[T, P] {
+func BuildOrError[T client.Object, C any, P pointerTo[C]](f func(owner T) (P, error)) *Child[T, P] {
 	return newChild[T, P](P(new(C)), f, func(r *set.Reconciliation) error {
 		obj, err := f(r.Object.(T))
 		if err == nil {
@@ -66,10 +67,7 @@ func BuildOrError[T client.Object, C any, P interface {
 
 // BuildEach returns a list of children of one kind, which are told apart by their names. What falls out of the list is
 // pruned, also if the list becomes empty, and also after a restart. If two objects have one name, neither is applied.
-func BuildEach[T client.Object, C any, P interface {
-	*C
-	client.Object
-}](f func(owner T) ([]P, error)) *Child[T, P] {
+func BuildEach[T client.Object, C any, P pointerTo[C]](f func(owner T) ([]P, error)) *Child[T, P] {
 	return newChild[T, P](P(new(C)), f, func(r *set.Reconciliation) error {
 		objs, err := f(r.Object.(T))
 		if err == nil {
@@ -81,10 +79,7 @@ func BuildEach[T client.Object, C any, P interface {
 
 // BuildFrom returns a child that f builds from the owner and an input. f is called with the value of the input, unless
 // the input cannot be read: see [From] and [Child.KeepWhileMissing]. f may return nil, like the function of [Build].
-func BuildFrom[T client.Object, S, C any, P interface {
-	*C
-	client.Object
-}](input *Input[T, S], f func(owner T, value S) (P, error)) *Child[T, P] {
+func BuildFrom[T client.Object, S, C any, P pointerTo[C]](input *Input[T, S], f func(owner T, value S) (P, error)) *Child[T, P] {
 	child := newChild[T, P](P(new(C)), f, func(r *set.Reconciliation) error {
 		value, err := input.value(r)
 		if err != nil {
@@ -101,10 +96,7 @@ func BuildFrom[T client.Object, S, C any, P interface {
 }
 
 // BuildEachFrom is [BuildEach] with an input, as [BuildFrom] is [Build] with one.
-func BuildEachFrom[T client.Object, S, C any, P interface {
-	*C
-	client.Object
-}](input *Input[T, S], f func(owner T, value S) ([]P, error)) *Child[T, P] {
+func BuildEachFrom[T client.Object, S, C any, P pointerTo[C]](input *Input[T, S], f func(owner T, value S) ([]P, error)) *Child[T, P] {
 	child := newChild[T, P](P(new(C)), f, func(r *set.Reconciliation) error {
 		value, err := input.value(r)
 		if err != nil {
@@ -126,20 +118,14 @@ func newChild[T, P client.Object](sample client.Object, f any, build func(*set.R
 }
 
 // addObject adds an object unless it is nil. An interface that holds a nil pointer is not nil, so the type is needed here.
-func addObject[C any, P interface {
-	*C
-	client.Object
-}](r *set.Reconciliation, obj P) {
+func addObject[C any, P pointerTo[C]](r *set.Reconciliation, obj P) {
 	if obj != nil {
 		r.Add(obj)
 	}
 }
 
 // addObjects adds the objects of a list that are not nil.
-func addObjects[C any, P interface {
-	*C
-	client.Object
-}](r *set.Reconciliation, objs []P) {
+func addObjects[C any, P pointerTo[C]](r *set.Reconciliation, objs []P) {
 	for _, obj := range objs {
 		addObject(r, obj)
 	}
