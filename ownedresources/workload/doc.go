@@ -1,5 +1,11 @@
 // Package workload restarts workloads that somebody else owns, and observes their rollouts and their pods.
 //
+//	blocker, err := workload.CheckRestart(web, due, c.Scheme())
+//	if err != nil || blocker.Reason != "" {
+//		return err // and say why in a condition
+//	}
+//	restarted, err := workload.Restart(ctx, c, web, due, "nightly.example.com")
+//
 // A workload is a Deployment, a StatefulSet or a DaemonSet. It stays with its owner: the functions set no owner reference,
 // and no field except the annotation of a restart.
 //

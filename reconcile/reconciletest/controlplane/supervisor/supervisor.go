@@ -1,5 +1,10 @@
 // Package supervisor runs servers that must not outlive the program that started them, their owner.
 //
+//	s, err := supervisor.New(ctx)
+//	…
+//	defer s.Stop()
+//	server, err := s.Start(supervisor.Command{Name: "server", Path: path, Args: args})
+//
 // [New] starts a supervisor process, which owns the servers and a temporary folder for their files. The supervisor
 // reads from a pipe whose other end only the owner holds. However the owner ends, by a return, a panic, a test
 // timeout, Ctrl-C or kill -9, the pipe closes. The supervisor then kills the servers and removes the folder. On Linux
