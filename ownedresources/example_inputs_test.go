@@ -81,9 +81,7 @@ func ExampleVersionHash() {
 		d := ownedresources.NewDeployment(shop, nil, corev1.Container{Name: "web", Image: "nginx:" + shop.Spec.Version})
 		d.Spec.Template.Annotations = map[string]string{usesTheme: hash}
 		return d, nil
-	}).KeepWhileMissing(func(live, desired *appsv1.Deployment) {
-		desired.Spec.Template.Annotations[usesTheme] = live.Spec.Template.Annotations[usesTheme]
-	}))
+	}).KeepAnnotationsWhileMissing(usesTheme))
 	var before string
 	reconcile := func(what string) {
 		err := children.Reconcile(ctx, c, shop)

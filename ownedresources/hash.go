@@ -126,7 +126,7 @@ const minKeyLength = 16
 // ConfigMaps and Secrets: of their names, and of their data and binaryData, and of nothing else. In an annotation of a
 // pod template it rolls the pods when the content of one of the objects changes. Each object is read by one request
 // when it or the owner has changed. [VersionHash] needs no request, and changes more often. If nothing is declared for
-// an owner the value is empty. If objects are missing, the value is the hash of the others: see [Child.KeepWhileMissing].
+// an owner the value is empty. If objects are missing, the value is the hash of the others: see [Child.KeepAnnotationsWhileMissing].
 //
 // More people can read a pod than can read a Secret. With a plain hash they could check any number of guesses of a
 // password. So the hash is computed with a secret (HMAC-SHA256, cut to 128 bits): the value of key in a Secret that

@@ -95,7 +95,7 @@ func From[T client.Object, S any](read func(ctx context.Context, r client.Reader
 // VersionHash returns an input whose value is a hash of the versions of all objects that reads declare: their
 // names, UIDs and resource versions. In an annotation of a pod template it rolls the pods when one of the objects
 // changes. It reads metadata from the cache, so it sends no request and sees no content. If nothing is declared for an
-// owner the value is empty. If objects are missing, the value is the hash of the others: see [Child.KeepWhileMissing].
+// owner the value is empty. If objects are missing, the value is the hash of the others: see [Child.KeepAnnotationsWhileMissing].
 //
 // The resource version changes with every write that changes anything of the object: its content, a label, an
 // annotation, a finalizer, an owner reference, a managed field, the deletionTimestamp of a deletion that a finalizer

@@ -117,10 +117,27 @@ func (c *Child[T, C]) CreateOnly(unset func(C)) *Child[T, C] {
 // copies from the live object into the desired one what must not change while the input is incomplete, such as the annotation
 // by which pods are replaced. It is not called before the child exists.
 //
+// [Child.KeepAnnotationsWhileMissing] does that for annotations.
+//
 // Without it, the child is neither built nor changed while an object is missing, and is not pruned either. In both cases the
 // error of [ChildSet.Reconcile] is a [*WaitingError] with the reason ReferenceNotFound, which names what is missing.
 func (c *Child[T, C]) KeepWhileMissing(keep func(live, desired C)) *Child[T, C] {
 	return c.change("KeepWhileMissing", func(c *set.Child) {
 		c.Options.KeepWhileMissing = func(live, desired client.Object) { keep(live.(C), desired.(C)) }
+	})
+}
+
+// KeepAnnotationsWhileMissing is [Child.KeepWhileMissing] for annotations of the object, and of its pod template if it has one, such as the
+// hash of an input: the pods are not replaced because somebody deletes what they use for a while. An annotation that the live object does
+// not have is kept as desired.
+func (c *Child[T, C]) KeepAnnotationsWhileMissing(keys ...string) *Child[T, C] {
+	return c.change("KeepAnnotationsWhileMissing", func(c *set.Child) {
+		former := c.Options.KeepWhileMissing
+		c.Options.KeepWhileMissing = func(live, desired client.Object) {
+			if former != nil {
+				former(live, desired)
+			}
+			keepAnnotations(live, desired, keys)
+		}
 	})
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/predicates"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/secrets"
 )
 
 func TestController(t *testing.T) {
@@ -154,7 +155,7 @@ func TestConcurrentReconciles(t *testing.T) {
 	var mu sync.Mutex
 	made := map[string]bool{}
 	login := func(ctx context.Context, c client.Client, b *budget) error {
-		value, _, err := reconcile.ReadSecret(ctx, c, b.Namespace, corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "shared"}, Key: "value"})
+		value, _, err := secrets.Read(ctx, c, b.Namespace, corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "shared"}, Key: "value"})
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,6 +55,17 @@ type servedKind interface {
 }
 
 var _ servedKind = &servedkinds.Watch{}
+
+// PastCache returns the metadata of an object that the cache does not show, read from the API server, and nil if there is none. isCached is false
+// if obj is not read from the cache. Package secrets calls it.
+func (c *stepClient) PastCache(
+	ctx context.Context, obj client.Object, gvk schema.GroupVersionKind, name client.ObjectKey,
+) (found *metav1.PartialObjectMetadata, isCached bool) {
+	if c.reader.Live == nil || !c.reader.InCache(obj) {
+		return nil, false
+	}
+	return references.PastCache(ctx, c.reader.Live, gvk, name), true
+}
 
 func newStepClient(c client.Client, watchedKinds []client.Object, refs []references.Reference) (*stepClient, error) {
 	forms, err := references.NewForms(c.Scheme(), watchedKinds, refs)

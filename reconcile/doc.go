@@ -14,7 +14,7 @@
 //   - [Named] gives a step its name. The methods of [NamedStep] add a condition, a finalizer, and references to other objects; [Watching] adds a
 //     watch. [Func] makes a step of a function.
 //   - A step returns nil or an error, such as [Wait], [Stalled], [Success], [SuccessUntil], [Halt] or [WithReason].
-//   - Within a step, [Checkpoint] writes the status at once, [Eventf] emits an event, [ReadSecret] and [SecretVersion] read a Secret, [PatchLabels],
+//   - Within a step, [Checkpoint] writes the status at once, [Eventf] emits an event, package secrets reads a Secret, [PatchLabels],
 //     [PatchAnnotations] and [PatchOwnerReference] write metadata, and [Yield] lets others go on.
 //   - [NewManager], [CacheOptions], [TransformCompact] and [HashLargeValues] set up the manager.
 //

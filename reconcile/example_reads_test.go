@@ -2,7 +2,6 @@ package reconcile_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/secrets"
 )
 
 // The step lists pods, so it watches them: an event of a pod triggers the pass of the object that the pod's label names.
@@ -81,32 +81,4 @@ func ExampleNamedStep_ReadsCached() {
 	// Output:
 	// replicas: 3
 	// <nil>
-}
-
-// The value prints as (hidden). Convert it where it is used.
-func ExampleReadSecret() {
-	ctx := context.Background()
-	c := fake.NewFakeClient(&corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "77aa", ResourceVersion: "12"},
-		Data:       map[string][]byte{"password": []byte("secret")},
-	})
-	selector := corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}, Key: "password"}
-	value, version, err := reconcile.ReadSecret(ctx, c, "shop", selector)
-	fmt.Println(value, len(string(value)), version, err)
-
-	selector.Key = "token"
-	_, _, err = reconcile.ReadSecret(ctx, c, "shop", selector)
-	missing, ok := errors.AsType[*reconcile.SecretError](err)
-	fmt.Println(ok, missing)
-	// Output:
-	// (hidden) 6 77aa/12 <nil>
-	// true Secret shop/db has no key "token"
-}
-
-// The version is read from the cache, without a request. Read the value only if the version is not the one that was applied.
-func ExampleSecretVersion() {
-	c := fake.NewFakeClient(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "77aa", ResourceVersion: "12"}})
-	selector := corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}, Key: "password"}
-	fmt.Println(reconcile.SecretVersion(context.Background(), c, "shop", selector))
-	// Output: 77aa/12 <nil>
 }

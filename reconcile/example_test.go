@@ -16,6 +16,7 @@ import (
 
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/secrets"
 )
 
 // run makes one pass over a PodDisruptionBudget, which stands for a custom
@@ -175,7 +176,7 @@ func ExampleCheckpoint() {
 func ExampleNamedStep_Reads() {
 	password := corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}, Key: "password"}
 	login := func(ctx context.Context, c client.Client, b *budget) error {
-		value, version, err := reconcile.ReadSecret(ctx, c, b.Namespace, password)
+		value, version, err := secrets.Read(ctx, c, b.Namespace, password)
 		if err != nil {
 			return err // a wait, if it is missing: the event of the Secret triggers the next pass
 		}

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/secrets"
 )
 
 func TestWatching(t *testing.T) {
@@ -103,7 +104,7 @@ func TestReads(t *testing.T) {
 			if err := c.List(ctx, &corev1.SecretList{}); err == nil {
 				return errors.New("the contents of all Secrets can be listed")
 			}
-			value, version, err := reconcile.ReadSecret(ctx, c, b.Namespace, corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: name}, Key: "value"})
+			value, version, err := secrets.Read(ctx, c, b.Namespace, corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: name}, Key: "value"})
 			mu.Lock()
 			defer mu.Unlock()
 			delete(applied, name)

@@ -8,8 +8,11 @@ import (
 
 // Input is what [Due] decides from: the schedule and its options, and what was recorded in the status.
 type Input struct {
-	// Schedule is required: a *[Schedule], or any other [Times].
-	Schedule Times
+	// Schedule is required: a *[Schedule], or any other fixed set of times, such as robfig's *cron.SpecSchedule and most calendars. Next returns
+	// the first time strictly after t, or the zero time if there is none. Which times the set has must not depend on t.
+	Schedule interface {
+		Next(t time.Time) time.Time
+	}
 
 	// Since is the time from which the schedule is in effect. Set it to the current time when the object is first seen,
 	// when schedule, time zone or blackout windows change, and when a suspension ends. No scheduled time up to Since is
@@ -76,7 +79,7 @@ type Decision struct {
 	// is Start, Deferred or TooLate.
 	ScheduledTime time.Time
 	// Missed is the number of scheduled times that were due and are not run: those before ScheduledTime, and ScheduledTime
-	// itself if it is too late. It is exact for a *[Schedule], and at most 100 for other [Times].
+	// itself if it is too late. It is exact for a *[Schedule], and at most 100 for others.
 	Missed int
 	// Next is the scheduled time of the next run: the first whose due time is still to come. It does not include the offset.
 	// It is zero if suspended, or if there is none.
@@ -121,7 +124,7 @@ func (d Decision) RequeueAfter(now time.Time) time.Duration {
 
 // Due decides whether a run has to start now, and when to call Due again. It is a pure function. For a *[Schedule] it takes
 // one or two microseconds however long the operator was down, and about one more for each year in which it counts missed
-// runs: it does not iterate over them, so their number is not limited. For other [Times], it calls Next up to about 200
+// runs: it does not iterate over them, so their number is not limited. For others, it calls Next up to about 200
 // times. (CronJob gives up at more than 100:
 // https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#cron-job-limitations.)
 //

@@ -89,7 +89,7 @@ func requireKept(t *testing.T, now time.Time, in schedule.Input, d schedule.Deci
 	}
 }
 
-// others is a Times that is not a *Schedule.
+// others is a set of times that is not a *Schedule.
 type others struct{ once }
 
 // oracle implements the documented rules, slowly.

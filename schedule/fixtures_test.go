@@ -45,7 +45,7 @@ func on(t testing.TB, date, zone string) time.Time {
 func utc(t testing.TB, date string) time.Time { t.Helper(); return on(t, date, "UTC") }
 
 // next returns the next times after a date, as many as count.
-func next(t testing.TB, times schedule.Times, from time.Time, count int) (got []string) {
+func next(t testing.TB, times times, from time.Time, count int) (got []string) {
 	t.Helper()
 	for range count {
 		from = times.Next(from)
@@ -130,15 +130,20 @@ func uid(i int) types.UID {
 	return types.UID(fmt.Sprintf("%08x-5c1d-4f5e-9d7a-3b2a%08x", uint32(i)*2654435761, i))
 }
 
-// counting is a Times that counts its calls.
+// times is a set of times.
+type times interface {
+	Next(t time.Time) time.Time
+}
+
+// counting is a set of times that counts its calls.
 type counting struct {
-	schedule.Times
+	times
 	calls *int
 }
 
 func (c counting) Next(t time.Time) time.Time {
 	*c.calls++
-	return c.Times.Next(t)
+	return c.times.Next(t)
 }
 
 type never struct{}
@@ -149,7 +154,7 @@ type stuck struct{}
 
 func (stuck) Next(t time.Time) time.Time { return t }
 
-// once is a Times of a few times, which need not be whole seconds.
+// once is a set of a few times, which need not be whole seconds.
 type once []time.Time
 
 func (o once) Next(t time.Time) time.Time {

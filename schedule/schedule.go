@@ -2,14 +2,12 @@ package schedule
 
 import "time"
 
-// Times is a fixed set of times. *[Schedule] implements it, and so do robfig's *cron.SpecSchedule and most calendars.
-type Times interface {
-	// Next returns the first time strictly after t, or the zero time if there is none. The set must be fixed: which times
-	// it has must not depend on t.
+// times is what Due needs of [Input.Schedule].
+type times interface {
 	Next(t time.Time) time.Time
 }
 
-var _ Times = &Schedule{}
+var _ times = &Schedule{}
 
 // Schedule is a schedule with its time zone, as [Parse] returns it. It is immutable. The zero Schedule has no times.
 type Schedule struct {

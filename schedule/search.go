@@ -6,7 +6,7 @@ import "time"
 const maxCounted = 100
 
 // nextAfter returns the first time after t, or the zero time, also if Next returns a time that is not after t.
-func nextAfter(times Times, t time.Time) time.Time {
+func nextAfter(times times, t time.Time) time.Time {
 	if next := times.Next(t); next.After(t) {
 		return next
 	}
@@ -17,7 +17,7 @@ func nextAfter(times Times, t time.Time) time.Time {
 // up to a limit. It only calls Next. Next(t) returns a time in the range if and only if t is before the last one. So search
 // looks back from the end, twice as far each time, until Next returns a time in the range, and then bisects. That takes at
 // most 28 steps and, for a range of up to 292 years, 63 more.
-func search(times Times, after, until time.Time) (latest time.Time, count int) {
+func search(times times, after, until time.Time) (latest time.Time, count int) {
 	anyAfter := func(t time.Time) bool {
 		next := nextAfter(times, t)
 		found := !next.IsZero() && !next.After(until)
@@ -47,7 +47,7 @@ func search(times Times, after, until time.Time) (latest time.Time, count int) {
 }
 
 // countFrom counts the times from one to another, up to a limit.
-func countFrom(times Times, first, last time.Time) int {
+func countFrom(times times, first, last time.Time) int {
 	count := 1
 	for t := first; t.Before(last) && count < maxCounted; count++ {
 		t = times.Next(t)

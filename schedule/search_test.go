@@ -17,7 +17,7 @@ func TestDueOtherTimes(t *testing.T) {
 	require.NoError(t, err)
 	cases := map[string]struct {
 		reason     string
-		times      schedule.Times
+		times      times
 		since, now string
 		want       shown
 	}{

@@ -19,12 +19,13 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/fakeapi"
+	"github.com/opblocks/opblocks/reconcile/secrets"
 )
 
 // SetupDomains adds a controller to a manager whose API needs a token from a Secret in each call, and whose objects may want the same domain.
-func SetupDomains(mgr ctrl.Manager, connect func(token reconcile.Sensitive) domains) error {
+func SetupDomains(mgr ctrl.Manager, connect func(token secrets.Sensitive) domains) error {
 	api := func(ctx context.Context, c client.Client, s *Shop) (domains, error) {
-		token, _, err := reconcile.ReadSecret(ctx, c, s.Namespace, s.Spec.Token) // a wait, if it is missing
+		token, _, err := secrets.Read(ctx, c, s.Namespace, s.Spec.Token) // a wait, if it is missing
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +150,7 @@ func TestDomainsAreExchanged(t *testing.T) {
 		Scheme: scheme, CRDs: []string{"testdata"},
 		External: func() reconciletest.External { return &fakeapi.API[string]{Kind: "domain"} },
 		Start: func(p *reconciletest.Process) error {
-			return SetupDomains(p.Manager(), func(token reconcile.Sensitive) domains {
+			return SetupDomains(p.Manager(), func(token secrets.Sensitive) domains {
 				if string(token) != "hunter2" {
 					t.Error("another token")
 				}

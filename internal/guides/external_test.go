@@ -24,6 +24,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/fakeapi"
+	"github.com/opblocks/opblocks/reconcile/secrets"
 )
 
 // SetupAccounts adds the controller of the guide "I call an API outside" to a manager.
@@ -36,11 +37,11 @@ func SetupAccounts(mgr ctrl.Manager, api accounts) error {
 			return found, explain(err)
 		},
 		Desired: func(ctx context.Context, c client.Client, s *Shop) (account, error) {
-			token, _, err := reconcile.ReadSecret(ctx, c, s.Namespace, s.Spec.Token)
+			token, _, err := secrets.Read(ctx, c, s.Namespace, s.Spec.Token)
 			return account{Owner: ownerOf(s), Token: token}, err // a wait, if the Secret or its key is missing
 		},
 		Version: func(ctx context.Context, c client.Client, s *Shop) (string, error) {
-			return reconcile.SecretVersion(ctx, c, s.Namespace, s.Spec.Token) // from the cache
+			return secrets.Version(ctx, c, s.Namespace, s.Spec.Token) // from the cache
 		},
 		Differs: func(_ external.Reference, observed, desired account) bool { return observed.Owner != desired.Owner },
 		Create: func(ctx context.Context, _ client.Client, _ *Shop, ref external.Reference, desired account) (string, error) {
@@ -73,7 +74,7 @@ func tokenSecret(s *Shop) []types.NamespacedName {
 // account is what the API stores. The token can only be written.
 type account struct {
 	Owner string
-	Token reconcile.Sensitive
+	Token secrets.Sensitive
 }
 
 // accounts is your client of the API. An answer that is an error is an *apiError.

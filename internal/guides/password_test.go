@@ -21,6 +21,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/external"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
+	"github.com/opblocks/opblocks/reconcile/secrets"
 )
 
 // SetupPasswords adds a controller whose accounts have a password that the operator chooses.
@@ -33,11 +34,11 @@ func SetupPasswords(mgr ctrl.Manager, api accounts) error {
 			return api.Get(ctx, ref.Key)
 		},
 		Desired: func(ctx context.Context, c client.Client, s *Shop) (account, error) {
-			value, _, err := reconcile.ReadSecret(ctx, c, s.Namespace, passwordOf(s))
+			value, _, err := secrets.Read(ctx, c, s.Namespace, passwordOf(s))
 			return account{Owner: ownerOf(s), Token: value}, err
 		},
 		Version: func(ctx context.Context, c client.Client, s *Shop) (string, error) {
-			return reconcile.SecretVersion(ctx, c, s.Namespace, passwordOf(s))
+			return secrets.Version(ctx, c, s.Namespace, passwordOf(s))
 		},
 		Differs: func(_ external.Reference, observed, desired account) bool { return observed.Owner != desired.Owner },
 		Create: func(ctx context.Context, _ client.Client, _ *Shop, ref external.Reference, desired account) (string, error) {

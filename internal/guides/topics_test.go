@@ -31,7 +31,7 @@ type Topic struct {
 type TopicStatus struct {
 	Name       string `json:"name"`
 	Partitions int    `json:"partitions,omitempty"`
-	Ready      bool   `json:"ready"`
+	State      string `json:"state"` // Present, Pending or Deleting
 }
 
 // partitions are the numbers of partitions by the keys of topics: of one topic in an observed state, and of all in the desired one.
@@ -84,35 +84,30 @@ func SetupTopics(mgr ctrl.Manager, api broker) error {
 
 // recordTopic keeps in the status what was observed of one topic.
 func recordTopic(s *Shop, observed partitions) {
-	for i := range s.Status.Topics {
-		t := &s.Status.Topics[i]
-		if n, ok := observed[topicKey(s, t.Name)]; ok {
-			t.Partitions = n
-		}
-	}
 	for key, n := range observed {
-		name := strings.TrimPrefix(key, topicKey(s, ""))
-		if !slices.ContainsFunc(s.Status.Topics, func(t TopicStatus) bool { return t.Name == name }) {
-			s.Status.Topics = append(s.Status.Topics, TopicStatus{Name: name, Partitions: n})
-		}
+		topicIn(&s.Status.Topics, strings.TrimPrefix(key, topicKey(s, ""))).Partitions = n
 	}
 }
 
-// recordTopics makes the status list the topics of the record: those that are there, those that are being created, and those that have yet
-// to go.
+// recordTopics makes the status list the topics of the record.
 func recordTopics(_ context.Context, _ client.Client, s *Shop) error {
-	record := &s.Status.TopicRecord
-	var all []TopicStatus
-	for _, ref := range slices.Concat(record.Things, record.Former) {
-		t := TopicStatus{Name: strings.TrimPrefix(ref.Key, topicKey(s, ""))}
-		if i := slices.IndexFunc(s.Status.Topics, func(known TopicStatus) bool { return known.Name == t.Name }); i >= 0 {
-			t.Partitions = s.Status.Topics[i].Partitions
-		}
-		t.Ready = !ref.Pending && slices.Contains(record.Things, ref)
-		all = append(all, t)
+	known := s.Status.Topics
+	s.Status.Topics = nil
+	for key, state := range s.Status.TopicRecord.States() {
+		t := topicIn(&known, strings.TrimPrefix(key, topicKey(s, "")))
+		t.State = state
+		s.Status.Topics = append(s.Status.Topics, *t)
 	}
-	s.Status.Topics = all
 	return nil
+}
+
+// topicIn returns the topic of a name in a list, to which it is added if it is not there.
+func topicIn(all *[]TopicStatus, name string) *TopicStatus {
+	i := slices.IndexFunc(*all, func(t TopicStatus) bool { return t.Name == name })
+	if i < 0 {
+		*all, i = append(*all, TopicStatus{Name: name}), len(*all)
+	}
+	return &(*all)[i]
 }
 
 // broker is a client of the API. Its errors are what they mean for a pass.
@@ -164,8 +159,8 @@ func TestTopicsSurviveEveryFault(t *testing.T) {
 			return SetupTopics(p.Manager(), fakeBroker{p.External().(*fakeapi.API[int]).Client(p)})
 		},
 		Actions: []reconciletest.Action{
-			reconciletest.Create(shop(topics(Topic{"orders", 3}, Topic{"carts", 1}))).Then(are(TopicStatus{"carts", 1, true}, TopicStatus{"orders", 3, true})),
-			change(topics(Topic{"orders", 6}, Topic{"returns", 2})).Then(are(TopicStatus{"orders", 6, true}, TopicStatus{"returns", 2, true})),
+			reconciletest.Create(shop(topics(Topic{"orders", 3}, Topic{"carts", 1}))).Then(are(TopicStatus{"carts", 1, "Present"}, TopicStatus{"orders", 3, "Present"})),
+			change(topics(Topic{"orders", 6}, Topic{"returns", 2})).Then(are(TopicStatus{"orders", 6, "Present"}, TopicStatus{"returns", 2, "Present"})),
 			reconciletest.Delete(shop()),
 		},
 		Horizon: 5 * time.Minute, // shorter than Every: no poll repairs what a fault has broken

@@ -211,6 +211,7 @@ var rules = []rule{
 	{pkg: "internal/step", ours: []string{"internal/forecast", "internal/references", "internal/servedkinds", "reconcile/preview"}, reason: "the contract between reconcile and the sets of ownedresources"},
 	{pkg: "internal/references", ours: []string{"internal/servedkinds", "internal/versions", "internal/hashedvalues"}, reason: "the watch of what objects refer to, and its reads, for reconcile and ownedresources, which must not import each other"},
 	{pkg: "internal/forecast", ours: []string{"reconcile/preview"}, reason: "what a reconcile would do, of all objects; prints it for reconcile/upgrade"},
+	{pkg: "reconcile/secrets", external: append([]string{"k8s.io/api", "sigs.k8s.io/controller-runtime"}, apimachinery...), reason: "reads the Secrets that an object refers to; works in any reconciler"},
 	{pkg: "reconcile/preview", external: apimachinery, reason: "what would be done to one child, as data, for ownedresources and for steps of users"},
 	{pkg: "internal/servedkinds", ours: []string{"internal/managervalues"}, reason: "the watch of kinds that may not be served, for ownedresources, and their reads for reconcile"},
 	{pkg: "internal/hashedvalues", reason: "hashes in place of large values in a cache, and how they are read; knows no owners"},

@@ -55,7 +55,7 @@
 // it, and if a server cannot be reached, the other objects of that server show it too. The step hides two things: the value of a panic, and
 // the query, the fragment and the user of a URL that an error of net/http quotes. Everything else is up to the functions:
 //
-//   - Hold passwords and tokens in a [reconcile.Sensitive], which prints as (hidden), also within a struct. That does not help if an
+//   - Hold passwords and tokens in a [secrets.Sensitive], which prints as (hidden), also within a struct. That does not help if an
 //     error is made of a string of its bytes.
 //   - Send tokens in a header, and not in the path of a URL, which errors show.
 //   - Wrap errors by %w. In a text that was made by %v the step finds no URL.

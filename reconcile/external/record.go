@@ -2,6 +2,7 @@ package external
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -89,6 +90,26 @@ func (r *Record) all() []Reference {
 // Keys returns the keys of everything that is recorded, also of what is to be deleted. A field index of them, and of the desired keys, finds
 // the objects for [Resource.Others].
 func (r *Record) Keys() []string { return keysOf(r.all()) }
+
+// States returns the key of everything that is recorded, and its state: "Present", "Pending" while it is not known whether the creation had an
+// effect, and "Deleting" for what the object had under another key and is to be deleted. A status that lists several things of one object is
+// made of them. A key that is created again while its former thing is being deleted is there twice.
+func (r *Record) States() iter.Seq2[string, string] {
+	return func(yield func(key, state string) bool) {
+		for i, ref := range r.all() {
+			state := "Present"
+			switch {
+			case i >= len(r.present()):
+				state = "Deleting"
+			case ref.Pending:
+				state = "Pending"
+			}
+			if !yield(ref.Key, state) {
+				return
+			}
+		}
+	}
+}
 
 // forgetWritten removes what the record says of the contents of the things. Then all of it is written again.
 func (r *Record) forgetWritten() { r.Version, r.Issued, r.Published = "", "", "" }

@@ -105,7 +105,7 @@ type Resource[T client.Object, S any] struct {
 	Save func(obj T, record *Record)
 
 	// Version returns a text that changes with everything of the desired state that is not in the object, such as
-	// [reconcile.SecretVersion] of the password. It must not call the API. A version that changes leads to an update, also if Differs
+	// [secrets.Version] of the password. It must not call the API. A version that changes leads to an update, also if Differs
 	// reports nothing. Optional.
 	Version func(ctx context.Context, c client.Client, obj T) (string, error)
 

@@ -25,12 +25,13 @@ import (
 
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/external"
+	"github.com/opblocks/opblocks/reconcile/secrets"
 )
 
 // login is a desired state that holds a password.
 type login struct {
 	Name     string
-	Password reconcile.Sensitive
+	Password secrets.Sensitive
 }
 
 // web is an HTTP API whose clients send the password in the query and in the user of the URL.
@@ -202,10 +203,10 @@ func newSearch(t *testing.T, w *web) *search {
 		Server: func(*Account) string { return "https://" + secret + "@api.example.com" },
 		Quota:  rate.NewLimiter(rate.Inf, 1), Clock: s.clock,
 		Observe: func(ctx context.Context, _ client.Client, a *Account, _ external.Reference) (login, error) {
-			return login{Name: a.Spec.Login}, w.send(ctx, http.MethodGet, login{a.Spec.Login, reconcile.Sensitive(secret)})
+			return login{Name: a.Spec.Login}, w.send(ctx, http.MethodGet, login{a.Spec.Login, secrets.Sensitive(secret)})
 		},
 		Desired: func(_ context.Context, _ client.Client, a *Account) (login, error) {
-			return login{a.Spec.Login, reconcile.Sensitive(secret)}, nil
+			return login{a.Spec.Login, secrets.Sensitive(secret)}, nil
 		},
 		Differs: func(_ external.Reference, _, _ login) bool { return true },
 		Create: func(ctx context.Context, _ client.Client, _ *Account, _ external.Reference, desired login) (string, error) {
@@ -215,7 +216,7 @@ func newSearch(t *testing.T, w *web) *search {
 			return w.send(ctx, http.MethodPut, desired)
 		},
 		Delete: func(ctx context.Context, _ client.Client, a *Account, _ external.Reference) error {
-			return w.send(ctx, http.MethodDelete, login{a.Spec.Login, reconcile.Sensitive(secret)})
+			return w.send(ctx, http.MethodDelete, login{a.Spec.Login, secrets.Sensitive(secret)})
 		},
 	})
 	require.NoError(t, step.Measure(s.registry))

@@ -11,6 +11,7 @@ import (
 	"github.com/opblocks/opblocks/examples/internal/accounts"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/external"
+	"github.com/opblocks/opblocks/reconcile/secrets"
 )
 
 // longest limits one call, such as all statements that change one account. The database limits each statement to less.
@@ -45,13 +46,13 @@ func (o *Operator) resource() external.Resource[*userv1alpha1.DatabaseUser, stat
 }
 
 func passwordVersion(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser) (string, error) {
-	version, err := reconcile.SecretVersion(ctx, c, u.Namespace, *u.Spec.Password)
+	version, err := secrets.Version(ctx, c, u.Namespace, *u.Spec.Password)
 	return version, provisionError(err)
 }
 
 func readPassword(ctx context.Context, c client.Client, u *userv1alpha1.DatabaseUser) (accounts.Password, string, error) {
-	value, version, err := reconcile.ReadSecret(ctx, c, u.Namespace, *u.Spec.Password)
-	if missing, ok := errors.AsType[*reconcile.SecretError](err); ok {
+	value, version, err := secrets.Read(ctx, c, u.Namespace, *u.Spec.Password)
+	if missing, ok := errors.AsType[*secrets.Error](err); ok {
 		if reason, after := missing.Waiting(); reason == reasonNoValue {
 			err = reconcile.Wait(reasonEmpty, after, "%s", missing.Error())
 		}

@@ -25,8 +25,8 @@ const (
 	reasonReleased    = "Released"
 	reasonEmpty       = "PasswordEmpty"
 	reasonAbandoned   = "Abandoned"
-	reasonNoSecret    = "SecretNotFound"   // as a SecretError of package reconcile has it
-	reasonNoValue     = "SecretValueEmpty" // the reason of a SecretError, never of a condition
+	reasonNoSecret    = "SecretNotFound"   // as an Error of package secrets has it
+	reasonNoValue     = "SecretValueEmpty" // the reason of an Error of package secrets, never of a condition
 	reasonLeft        = "AccountLeft"      // the reason of an event, never of a condition
 )
 

@@ -1,0 +1,59 @@
+package secrets_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/opblocks/opblocks/reconcile/secrets"
+)
+
+// The value prints as (hidden). Convert it where it is used.
+func ExampleRead() {
+	ctx := context.Background()
+	c := fake.NewFakeClient(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "77aa", ResourceVersion: "12"},
+		Data:       map[string][]byte{"password": []byte("secret")},
+	})
+	selector := corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}, Key: "password"}
+	value, version, err := secrets.Read(ctx, c, "shop", selector)
+	fmt.Println(value, len(string(value)), version, err)
+
+	selector.Key = "token"
+	_, _, err = secrets.Read(ctx, c, "shop", selector)
+	missing, ok := errors.AsType[*secrets.Error](err)
+	fmt.Println(ok, missing)
+	// Output:
+	// (hidden) 6 77aa/12 <nil>
+	// true Secret shop/db has no key "token"
+}
+
+// The version is read from the cache, without a request. Read the value only if the version is not the one that was applied.
+func ExampleVersion() {
+	c := fake.NewFakeClient(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "77aa", ResourceVersion: "12"}})
+	selector := corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}, Key: "password"}
+	fmt.Println(secrets.Version(context.Background(), c, "shop", selector))
+	// Output: 77aa/12 <nil>
+}
+
+// A step checks the certificate that a user gives to the servers. The condition has the reason.
+func ExampleCheckTLS() {
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Type: corev1.SecretTypeTLS,
+		Data: map[string][]byte{corev1.TLSCertKey: []byte("not yet issued")},
+	}
+	_, err := secrets.CheckTLS(secret, time.Now(), "web.shop.svc")
+	if failure, ok := errors.AsType[*secrets.Error](err); ok {
+		reason, _ := failure.Waiting()
+		fmt.Println(reason)
+	}
+	fmt.Println(err)
+	// Output:
+	// SecretKeyNotFound
+	// Secret shop/web has no key "tls.key"
+}

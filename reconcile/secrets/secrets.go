@@ -1,0 +1,163 @@
+// Package secrets reads the Secrets that an object refers to, in a step of package reconcile or in any reconciler.
+//
+//	value, version, err := secrets.Read(ctx, c, shop.Namespace, shop.Spec.Password)
+//	if err != nil {
+//		return err // a wait if the Secret is missing, with a reason for the condition
+//	}
+//
+// [Read] returns a value, and [Version] only whether it has changed, without a request. [CheckTLS] checks the certificate that a user gives to
+// servers. A value is [Sensitive]: it prints as (hidden). What is missing is an [Error].
+package secrets
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Sensitive is a value that logs, errors and JSON show as "(hidden)". Convert it to []byte or string where it is used. Do not
+// keep it in an unexported field of a struct that is printed: package fmt does not call its methods there.
+type Sensitive []byte
+
+const hidden = "(hidden)"
+
+// String returns "(hidden)".
+func (Sensitive) String() string { return hidden }
+
+// Format writes "(hidden)", whatever the verb.
+func (Sensitive) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, hidden) }
+
+// MarshalText returns "(hidden)".
+func (Sensitive) MarshalText() ([]byte, error) { return []byte(hidden), nil }
+
+// Error is the error for a Secret, a key or a value that is missing, or for a certificate that a server cannot use. Find it as a *Error with errors.As. It is a
+// wait of package reconcile, in general without a delay: with the Reads of a step an event of the Secret triggers the next pass. The delay is a minute if the
+// cache does not show a Secret that exists, and for a certificate that is not valid yet it ends when it is.
+//
+// Its reason is one of these:
+//
+//   - SecretNotFound, if the Secret does not exist, or the selector lacks its name or its key;
+//   - SecretNotInCache, if the Secret exists for more than a minute, and the cache's selector or namespaces leave it out: no change of it would
+//     trigger a pass;
+//   - SecretKeyNotFound, if the Secret does not have the key;
+//   - SecretValueEmpty, if the value of the key is empty;
+//   - from [CheckTLS] also CertificateInvalid, CertificateNotYetValid, CertificateExpired, and CertificateOtherHost.
+type Error struct {
+	reason  string
+	message string
+	after   time.Duration
+}
+
+func (e *Error) Error() string { return e.message }
+
+// Waiting implements the Waiter of package reconcile.
+func (e *Error) Waiting() (reason string, after time.Duration) { return e.reason, e.after }
+
+const (
+	secretNotFound    = "SecretNotFound"
+	secretNotInCache  = "SecretNotInCache"
+	secretKeyNotFound = "SecretKeyNotFound"
+	secretValueEmpty  = "SecretValueEmpty"
+)
+
+// maxCacheDelay is how far a cache may be behind. An object that it has not shown for longer is left out of it.
+const maxCacheDelay = time.Minute
+
+// stepClient is the client of a step. It knows what its cache leaves out.
+type stepClient interface {
+	PastCache(ctx context.Context, obj client.Object, gvk schema.GroupVersionKind, name client.ObjectKey) (found *metav1.PartialObjectMetadata, isCached bool)
+}
+
+// missingSecret returns the error for a Secret that was not found. If it was not found in the cache, the Secret may exist.
+func missingSecret(ctx context.Context, c client.Reader, name client.ObjectKey, read client.Object) error {
+	missing := &Error{reason: secretNotFound, message: fmt.Sprintf("Secret %s does not exist", name)}
+	s, ok := c.(stepClient)
+	if !ok {
+		return missing
+	}
+	found, isCached := s.PastCache(ctx, read, corev1.SchemeGroupVersion.WithKind("Secret"), name)
+	switch {
+	case !isCached:
+	case found == nil:
+	case time.Since(found.CreationTimestamp.Time) > maxCacheDelay:
+		missing.reason, missing.after = secretNotInCache, maxCacheDelay
+		missing.message = fmt.Sprintf("Secret %s is not in the cache, although it exists: the cache's selector or namespaces leave it out; "+
+			"give it the labels that the selector asks for, or widen the cache", name)
+	default:
+		missing.after = maxCacheDelay // no event comes if the cache leaves it out
+	}
+	return missing
+}
+
+// Version returns the version of the Secret that a selector names, which shows whether the Secret has changed. It
+// reads the metadata from the cache, without a request. If the Secret does not exist, or the selector lacks its name or its
+// key, the error is a *[Error]. Other errors of the reader are wrapped.
+func Version(ctx context.Context, c client.Reader, namespace string, selector corev1.SecretKeySelector) (string, error) {
+	if err := incomplete(selector); err != nil {
+		return "", err
+	}
+	metadata := &metav1.PartialObjectMetadata{}
+	metadata.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	name := client.ObjectKey{Namespace: namespace, Name: selector.Name}
+	switch err := c.Get(ctx, name, metadata); {
+	case apierrors.IsNotFound(err):
+		return "", missingSecret(ctx, c, name, metadata)
+	case err != nil:
+		return "", fmt.Errorf("read metadata of Secret %s: %w", name, err)
+	}
+	return versionOf(metadata), nil
+}
+
+// Read returns the value that a selector names in a namespace, and the version of the Secret that it was read
+// from: its UID and resource version. The field Optional of the selector is ignored. If the Secret, its key or the value is missing, or the selector lacks
+// its name or its key, the error is a *[Error]. Other errors of the reader are wrapped.
+func Read(ctx context.Context, c client.Reader, namespace string, selector corev1.SecretKeySelector) (value Sensitive, version string, err error) {
+	if err := incomplete(selector); err != nil {
+		return nil, "", err
+	}
+	name := client.ObjectKey{Namespace: namespace, Name: selector.Name}
+	var secret corev1.Secret
+	err = c.Get(ctx, name, &secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, "", missingSecret(ctx, c, name, &secret)
+	case err != nil:
+		return nil, "", fmt.Errorf("read Secret %s: %w", name, err)
+	}
+	if value, err = secretValue(&secret, selector.Key); err != nil {
+		return nil, "", err
+	}
+	return value, versionOf(&secret), nil
+}
+
+// secretValue returns the value of a key. The error is a *[Error] if there is none, or if it is empty.
+func secretValue(secret *corev1.Secret, key string) (Sensitive, error) {
+	name := client.ObjectKeyFromObject(secret)
+	value, ok := secret.Data[key]
+	switch {
+	case !ok:
+		return nil, &Error{reason: secretKeyNotFound, message: fmt.Sprintf("Secret %s has no key %q", name, key)}
+	case len(value) == 0:
+		return nil, &Error{reason: secretValueEmpty, message: fmt.Sprintf("the value of key %q in Secret %s is empty", key, name)}
+	}
+	return value, nil
+}
+
+// versionOf returns what reconcile.VersionOf does: a text that changes whenever the Secret is changed, or deleted and created again.
+func versionOf(obj metav1.Object) string {
+	return string(obj.GetUID()) + "/" + obj.GetResourceVersion()
+}
+
+func incomplete(selector corev1.SecretKeySelector) error {
+	if selector.Name == "" || selector.Key == "" {
+		return &Error{reason: secretNotFound, message: "the reference to a Secret lacks its name or its key"}
+	}
+	return nil
+}

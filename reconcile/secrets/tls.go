@@ -1,0 +1,75 @@
+package secrets
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// The reasons of a [Error] from [CheckTLS].
+const (
+	certificateInvalid     = "CertificateInvalid"
+	certificateNotYetValid = "CertificateNotYetValid"
+	certificateExpired     = "CertificateExpired"
+	certificateOtherHost   = "CertificateOtherHost"
+)
+
+// CheckTLS checks a Secret of type kubernetes.io/tls that a user gives to servers, as a server would: tls.crt and tls.key are a pair, and the
+// certificate is valid at the time now, and for each of the hosts. It does not check who has signed it. It returns when the certificate
+// ends, so that a step can have its next pass then:
+//
+//	ends, err := secrets.CheckTLS(&secret, clock.Now(), "web.shop.svc")
+//	if err != nil {
+//		return err
+//	}
+//	return reconcile.SuccessUntil("", time.Until(ends), "the certificate is valid until %s", ends.UTC().Format(time.RFC3339))
+//
+// The error is a *[Error]. It has nothing of the key.
+func CheckTLS(secret *corev1.Secret, now time.Time, hosts ...string) (ends time.Time, err error) {
+	name := client.ObjectKeyFromObject(secret)
+	for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
+		if _, err := secretValue(secret, key); err != nil {
+			return time.Time{}, err
+		}
+	}
+	fail := func(reason, format string, args ...any) (time.Time, error) {
+		return time.Time{}, &Error{reason: reason, message: fmt.Sprintf("the certificate in Secret %s ", name) + fmt.Sprintf(format, args...)}
+	}
+	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	if err != nil {
+		return fail(certificateInvalid, "and its key are not a pair that a server can use: %s", err)
+	}
+	certificate := pair.Leaf
+	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+	switch {
+	case now.Before(certificate.NotBefore):
+		return time.Time{}, &Error{
+			reason: certificateNotYetValid, after: certificate.NotBefore.Sub(now),
+			message: fmt.Sprintf("the certificate in Secret %s is valid only from %s on", name, at(certificate.NotBefore)),
+		}
+	case now.After(certificate.NotAfter):
+		return fail(certificateExpired, "has expired, at %s", at(certificate.NotAfter))
+	}
+	for _, host := range hosts {
+		if err := certificate.VerifyHostname(host); err != nil {
+			return fail(certificateOtherHost, "is not for %s: it has %s", host, namesOf(certificate))
+		}
+	}
+	return certificate.NotAfter, nil
+}
+
+// namesOf returns the names and addresses for which a certificate is valid, as text.
+func namesOf(certificate *x509.Certificate) string {
+	names := append([]string{}, certificate.DNSNames...)
+	for _, address := range certificate.IPAddresses {
+		names = append(names, address.String())
+	}
+	if len(names) == 0 {
+		return "no DNS names"
+	}
+	return fmt.Sprint(names)
+}
