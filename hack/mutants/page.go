@@ -16,8 +16,10 @@ const (
 
 const introduction = `# Mutants
 
-How good are the tests? [hack/mutants](../hack/mutants) makes small changes in the code, one at a time: it negates a condition, leaves out an option or a call, does not
-return an error, or changes a number. It runs the tests with each change. A change that no test notices has survived, and is listed below with its reason.
+For those who ask how good the tests are: what they do not notice is listed below, each with its reason.
+
+[hack/mutants](../hack/mutants) makes small changes in the code, one at a time: it negates a condition, leaves out an option or a call, does not
+return an error, or changes a number. It runs the tests with each change. A change that no test notices has survived.
 
 - **Explorations** are the tests that call ` + "`reconciletest.Explore`" + `. They try a sample of the faults, as with ` + "`go test -short`" + `.
 - **Other tests** are all others: for examples also those on the real control plane; for packages of the library those that need none,

@@ -1,6 +1,7 @@
 package links
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -172,5 +173,77 @@ func TestCompareTranslation(t *testing.T) {
 	}
 	if !slices.Equal(shapeOf(english).Headings, []string{"#", "##"}) {
 		t.Error("headings are not found")
+	}
+}
+
+// mostWords is how long the first paragraph of a page may be: what a reader takes in at a glance.
+const mostWords = 60
+
+// TestIntroductions checks that each page of the documentation says first whom it is for, and what its answer is.
+func TestIntroductions(t *testing.T) {
+	root := os.DirFS(filepath.Join("..", ".."))
+	for _, pattern := range []string{"docs/*.md", "docs/guides/*.md"} {
+		pages, err := fs.Glob(root, pattern)
+		if err != nil || len(pages) == 0 {
+			t.Fatalf("no page is %s: %v", pattern, err)
+		}
+		for _, page := range pages {
+			if strings.HasSuffix(page, translated) {
+				continue
+			}
+			text, err := fs.ReadFile(root, page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if fault := checkIntroduction(string(text)); fault != "" {
+				t.Errorf("%s: %s", page, fault)
+			}
+		}
+	}
+}
+
+// notProse matches the first line of what is not a paragraph: a heading, a list, a table, code, a picture or a comment.
+var notProse = regexp.MustCompile("^(#|[-*] |\\d+\\. |\\||```|!\\[|<)")
+
+// checkIntroduction returns what is wrong with the paragraph below the title of a page.
+func checkIntroduction(text string) string {
+	title, rest, _ := strings.Cut(text, "\n")
+	if !strings.HasPrefix(title, "# ") || rest != "" && rest[0] != '\n' {
+		return "begin with a title, such as '# Finalizers', and an empty line"
+	}
+	paragraph, _, _ := strings.Cut(strings.TrimLeft(rest, "\n"), "\n\n")
+	words := len(strings.Fields(paragraph))
+	switch {
+	case words == 0 || notProse.MatchString(paragraph):
+		return "write below the title, before anything else, one or two sentences: whom the page is for, and its answer in short"
+	case words > mostWords:
+		return fmt.Sprintf("the first paragraph has %d words; say in at most %d whom the page is for and its answer in short, and begin another paragraph", words, mostWords)
+	}
+	return ""
+}
+
+func TestCheckIntroduction(t *testing.T) {
+	const sentence = "For authors of operators: call it first."
+	tests := map[string]struct {
+		reason string
+		text   string
+		fault  string // a part of it; empty for none
+	}{
+		"Introduced": {"a paragraph below the title", "# Finalizers\n\n" + sentence + "\n\n## Rules\n", ""},
+		"NoTitle":    {"the title is first", sentence + "\n\n# Finalizers\n", "begin with a title"},
+		"TwoLines":   {"a title stands alone", "# Finalizers\n" + sentence + "\n\nMore.\n", "begin with a title"},
+		"Nothing":    {"a page that ends", "# Finalizers\n", "whom the page is for"},
+		"Heading":    {"a section comes first", "# Finalizers\n\n## Rules\n\n" + sentence + "\n", "whom the page is for"},
+		"Table":      {"a table comes first", "# Finalizers\n\n| a | b |\n| --- | --- |\n\n" + sentence + "\n", "whom the page is for"},
+		"Code":       {"code comes first", "# Finalizers\n\n```go\n```\n\n" + sentence + "\n", "whom the page is for"},
+		"Bold":       {"a paragraph may begin with an emphasis", "# Finalizers\n\n**Call it first.**\n", ""},
+		"Long":       {"a paragraph that nobody reads at a glance", "# Finalizers\n\n" + strings.Repeat("word ", mostWords+1) + "\n\n## Rules\n", "has 61 words"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := checkIntroduction(tc.text); (got == "") != (tc.fault == "") || !strings.Contains(got, tc.fault) {
+				t.Errorf("%s: got %q, want %q in it", tc.reason, got, tc.fault)
+			}
+		})
 	}
 }
