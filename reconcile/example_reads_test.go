@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/opblocks/opblocks/reconcile"
-	"github.com/opblocks/opblocks/reconcile/secrets"
 )
 
 // The step lists pods, so it watches them: an event of a pod triggers the pass of the object that the pod's label names.
