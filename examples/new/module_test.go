@@ -121,7 +121,7 @@ func assertGenerated(t *testing.T, workspace string, modules []string) {
 	before := contents(t, workspace)
 	program := strings.TrimSpace(runCommand(t, filepath.Join(workspace, modules[0]), nil, "go", "tool", "-n", "controller-gen"))
 	for _, module := range modules {
-		runCommand(t, filepath.Join(workspace, module), nil, program, "paths=./...", "object",
+		runCommand(t, filepath.Join(workspace, module), nil, program, "paths=example.com/"+module+"/...", "object", // it would load ./... twice
 			"crd", "output:crd:dir=config/crd/bases", "rbac:roleName=manager-role", "output:rbac:dir=config/rbac")
 	}
 	after := contents(t, workspace)

@@ -26,7 +26,6 @@ import (
 // sources are the packages of the modules in a folder, with their tests. They are checked as the compiler checks them, and no code is generated.
 // What they import from other modules is compiled, once for all tests of the repository.
 type sources struct {
-	t        *testing.T
 	files    *token.FileSet
 	packages map[string]*sourcePackage
 	exported types.Importer // of the other modules
@@ -39,11 +38,15 @@ type sourcePackage struct {
 	GoFiles    []string
 	Imports    []string
 	ImportMap  map[string]string
-	Module     *struct {
-		Main      bool
-		GoVersion string
-	}
+	Module     *sourceModule
+
 	checked *types.Package
+	wrong   error
+}
+
+type sourceModule struct {
+	Main      bool
+	GoVersion string
 }
 
 // assertCompiles asserts that the modules of a workspace compile, with their tests.
@@ -57,7 +60,7 @@ func assertCompiles(t *testing.T, workspace string, modules []string) {
 	for _, module := range modules {
 		patterns = append(patterns, "./"+module+"/...")
 	}
-	s := &sources{t: t, files: token.NewFileSet(), packages: map[string]*sourcePackage{}}
+	s := &sources{files: token.NewFileSet(), packages: map[string]*sourcePackage{}}
 	listed := json.NewDecoder(strings.NewReader(list(patterns...)))
 	var imports []string
 	for listed.More() {
@@ -89,13 +92,14 @@ func (s *sources) check(path string) (*types.Package, error) {
 	if p == nil {
 		return s.exported.Import(path)
 	}
-	if p.checked != nil {
-		return p.checked, nil
+	if p.checked != nil || p.wrong != nil {
+		return p.checked, p.wrong
 	}
 	var parsed []*ast.File
 	for _, name := range p.GoFiles {
 		file, err := parser.ParseFile(s.files, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
 		if err != nil {
+			p.wrong = err
 			return nil, err
 		}
 		parsed = append(parsed, file)
@@ -106,9 +110,9 @@ func (s *sources) check(path string) (*types.Package, error) {
 		Importer:  importing(func(path string) (*types.Package, error) { return s.check(p.mapped(path)) }),
 		Error:     func(err error) { all = append(all, err) },
 	}
-	checked, _ := config.Check(path, s.files, parsed, nil)
-	p.checked = checked
-	return checked, errors.Join(all...)
+	p.checked, _ = config.Check(path, s.files, parsed, nil)
+	p.wrong = errors.Join(all...)
+	return p.checked, p.wrong
 }
 
 // mapped returns the package that a path in a source means: in a test, it may be the package with its test files.
@@ -122,3 +126,30 @@ func (p *sourcePackage) mapped(path string) string {
 type importing func(path string) (*types.Package, error)
 
 func (i importing) Import(path string) (*types.Package, error) { return i(path) }
+
+// TestCheck checks packages of which one has an error, and another one calls what is declared for a test only.
+func TestCheck(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"shop.go": "package shop\n\nfunc open() bool { return true }\n", "export_test.go": "package shop\n\nvar Open = open\n",
+		"shop_test.go": "package shop_test\n\nimport \"example.com/shop\"\n\nvar _ bool = shop.Open()\n", "wrong.go": "package wrong\n\nvar _ = shop\n",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+	}
+	packages := map[string]*sourcePackage{
+		"example.com/shop":               {GoFiles: []string{"shop.go"}},
+		"example.com/shop [shop.test]":   {GoFiles: []string{"shop.go", "export_test.go"}},
+		"shop_test [shop.test]":          {GoFiles: []string{"shop_test.go"}, ImportMap: map[string]string{"example.com/shop": "example.com/shop [shop.test]"}},
+		"example.com/shop/withoutItsMap": {GoFiles: []string{"shop_test.go"}},
+		"example.com/shop/wrong":         {GoFiles: []string{"wrong.go"}},
+	}
+	s := &sources{files: token.NewFileSet(), packages: packages}
+	found := map[string]string{}
+	for path, p := range packages {
+		p.Dir, p.Module = folder, &sourceModule{GoVersion: "1.26.0"}
+		if _, err := s.check(path); err != nil {
+			_, found[path], _ = strings.Cut(err.Error(), ".go:")
+		}
+	}
+	assert.Equal(t, map[string]string{"example.com/shop/withoutItsMap": "5:19: undefined: shop.Open", "example.com/shop/wrong": "3:9: undefined: shop"}, found)
+}
