@@ -23,9 +23,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// copyChecks returns commands that check a copy of memcached from its folder: nothing is beside it, its code is in order, and it passes a test on
-// a real control plane, and the tests for which -short leaves one out. They first copy the folder to copied, which must not exist. The page has
-// tested the controller before.
+// copyChecks returns commands that check a copy of memcached from its folder: nothing is beside it, its code is in order, its tests pass with
+// -short, and one passes on a real control plane. They first copy the folder to copied, which must not exist. The page has tested the controller
+// before, and the options of the manager are tested in the repository.
 func copyChecks(copied string) string {
 	return `diff <(echo shop) <(ls -A ..)
 cp -r . '` + copied + `'
@@ -47,9 +47,9 @@ func assertReleased(t *testing.T, copied, version string) {
 	assert.NotContains(t, string(manifest), "go-sql-driver", "another example needs it")
 }
 
-// fewFacts is a program by which the command go runs its tools. It makes go vet read the library and the module that is vetted, and not the
-// 1,100 other dependencies. Of these vet would learn only which functions print by a format or never return, beside the standard library's, which
-// it knows.
+// fewFacts is a program by which the command go runs its tools. It makes go vet read the module that is vetted and the library, and skip the
+// 1,100 other dependencies. From those, vet would learn only which functions print by a format or never return. It knows the functions of the
+// standard library that print.
 const fewFacts = `#!/bin/sh
 for last; do :; done
 case "$1 $last" in

@@ -23,12 +23,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sources are the packages of the modules in a folder, with their tests. They are checked as the compiler checks them, and no code is generated.
-// What they import from other modules is compiled, once for all tests of the repository.
+// sources are the packages of the modules in a workspace, with their tests. They are checked by the rules of the compiler, and no code is
+// generated. What they import from other modules is compiled, once for all tests of the repository.
 type sources struct {
 	files    *token.FileSet
 	packages map[string]*sourcePackage
-	exported types.Importer // of the other modules
+	exported types.Importer // imports what is compiled
 }
 
 // sourcePackage has the names that `go list -json` uses.
@@ -127,7 +127,7 @@ type importing func(path string) (*types.Package, error)
 
 func (i importing) Import(path string) (*types.Package, error) { return i(path) }
 
-// TestCheck checks packages of which one has an error, and another one calls what is declared for a test only.
+// TestCheck checks packages that compile, one that does not, and one that lacks what only a test file declares.
 func TestCheck(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{
