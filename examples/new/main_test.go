@@ -243,7 +243,7 @@ func TestTargets(t *testing.T) {
 	code, output := executeIn(t.Context(), t, folder, nil)
 	require.Equal(t, 0, code, output)
 	programs := t.TempDir()
-	for _, name := range []string{"docker", "kubectl"} {
+	for _, name := range []string{"docker", "go", "kubectl"} {
 		require.NoError(t, os.WriteFile(filepath.Join(programs, name), []byte("#!/bin/sh\ntest \"$1\" = get || echo "+name+" \"$@\"\n"), 0o755))
 	}
 	t.Setenv("PATH", programs+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -256,6 +256,7 @@ func TestTargets(t *testing.T) {
 		return string(out)
 	}
 	assert.Equal(t, "docker build -t shop:v1 --build-arg BASE_IMAGE=example.com/base .\n", run("docker-build", "IMG=shop:v1", "BASE_IMAGE=example.com/base"))
+	assert.Equal(t, "go test -timeout 30m -short ./...\n", run("test", "ARGS=-short"))
 	assert.Equal(t, "docker push shop:v1\n", run("docker-push", "IMG=shop:v1"))
 	for overlay, namespace := range map[string]string{"default": "", "namespaced": "team-a"} {
 		assert.Contains(t, run("undeploy", "OVERLAY="+overlay, "NAMESPACE="+namespace), "kubectl delete --ignore-not-found")

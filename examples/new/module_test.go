@@ -21,28 +21,34 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 )
 
-// TestCopies copies each example by the built program, with the library of the checkout, and checks that its own targets accept the copy.
-// What the tests of a copy show is shown in the repository, and for one example by [TestGettingStarted]. The copies require what the workspace
-// of the repository has, so that little is compiled for them.
+// TestCopies copies each example by the built program, with the library of the checkout. It checks that the copies compile with their tests,
+// and that controller-gen generates what they have. What the tests of a copy show is shown in the repository. [TestGettingStarted] uses the
+// Makefile of a copy, which is the same in all, and runs tests of one.
+//
+// A workspace joins the copies, so that the dependencies are loaded once for all of them. The copies require what the workspace of the
+// repository has, so that nothing of these is compiled for them.
 func TestCopies(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "new")
+	folder := t.TempDir()
+	program := filepath.Join(folder, "new")
 	runCommand(t, ".", []string{"GOWORK=" + filepath.Join(root, "go.work")}, "go", "build", "-buildvcs=false", "-o", program, ".")
+	var copies []string
 	for example, flags := range map[string]map[string]string{
 		"app":          {"kind": "Order", "group": "shop.example.com", "version": "v1beta1"},
 		"cache":        {"kind": "Queue"},
 		"databaseuser": {"kind": "MailAccount", "version": "v1"},
 		"eru":          {"kind": "Policy"},
+		"memcached":    {"kind": "Shop"},
 	} {
-		t.Run(example, func(t *testing.T) {
-			t.Parallel()
-			copied := filepath.Join(t.TempDir(), "shop")
-			flags["from"], flags["skip-tidy"] = example, "false"
-			runCommand(t, ".", nil, program, arguments(copied, flags)...)
-			assertRenamed(t, copied, example)
-			runCommand(t, copied, nil, "go", "list", "-test", "-export", "./...") // compiles the tests too, and links nothing
-			assertGenerated(t, copied)
-		})
+		name := strings.ToLower(flags["kind"])
+		flags["from"], flags["module"], flags["skip-tidy"] = example, "example.com/"+name, "false"
+		runCommand(t, ".", nil, program, arguments(filepath.Join(folder, name), flags)...)
+		assertRenamed(t, filepath.Join(folder, name), example)
+		copies = append(copies, name)
 	}
+	workspace := "go 1.26.0\n\nuse (\n\t./" + strings.Join(copies, "\n\t./") + "\n)\n"
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "go.work"), []byte(workspace), 0o600))
+	assertCompiles(t, folder, copies)
+	assertGenerated(t, folder, copies)
 }
 
 // TestOldest checks that a copy for the oldest controller-runtime requires that and Kubernetes' modules in the versions of the library. That the
@@ -108,12 +114,17 @@ func assertRenamed(t *testing.T, folder, example string) {
 	assert.Empty(t, runCommand(t, folder, nil, "gofmt", "-d", "."))
 }
 
-// assertGenerated asserts that controller-gen generates what the copy has.
-func assertGenerated(t *testing.T, folder string) {
+// assertGenerated asserts that controller-gen generates what the modules of a workspace have. Each module is loaded once, by the program itself:
+// go tool would first look at all that the program is made of.
+func assertGenerated(t *testing.T, workspace string, modules []string) {
 	t.Helper()
-	before := contents(t, folder)
-	runCommand(t, folder, nil, "make", "generate", "manifests")
-	after := contents(t, folder)
+	before := contents(t, workspace)
+	program := strings.TrimSpace(runCommand(t, filepath.Join(workspace, modules[0]), nil, "go", "tool", "-n", "controller-gen"))
+	for _, module := range modules {
+		runCommand(t, filepath.Join(workspace, module), nil, program, "paths=example.com/"+module+"/...", "object", // it would load ./... twice
+			"crd", "output:crd:dir=config/crd/bases", "rbac:roleName=manager-role", "output:rbac:dir=config/rbac")
+	}
+	after := contents(t, workspace)
 	for name, text := range after {
 		assert.Empty(t, cmp.Diff(string(before[name]), string(text)), name)
 	}
