@@ -48,12 +48,14 @@ type corpusEnv struct {
 	namespaces   map[string]string        // the namespace of each form
 	owners       map[string]client.Object // the owner in each namespace
 	droppable    shapes                   // what the checks of typed subjects could drop
+	accepted     sync.Map                 // which changes the API server accepted of them
 	newNamespace func(*testing.T) string  // creates one more
 }
 
 // manifest is a file of testdata/corpus.
 type manifest struct {
 	name    string
+	even    bool // every other manifest is: see subject.plansChange
 	yaml    []byte
 	typed   *subject                  // the subject in the typed form
 	untyped *subject                  // and in the unstructured form
@@ -108,6 +110,9 @@ func (c *corpusEnv) manifests(t *testing.T) []manifest {
 		files = append(files, manifest{name: strings.TrimSuffix(filepath.Base(name), ".yaml"), yaml: b, refused: map[string]error{}, changes: map[string]map[string]any{}})
 	}
 	slices.SortStableFunc(files, func(a, b manifest) int { return len(b.yaml) - len(a.yaml) }) // longest first, so that the test is short
+	for i := range files {
+		files[i].even = i%2 == 0
+	}
 	return files
 }
 
@@ -125,7 +130,7 @@ func isForVersion(m manifest) bool {
 // subject returns a manifest in one form. A cluster-scoped object gets a unique name, in place of the word corpus.
 func (c *corpusEnv) subject(t *testing.T, m *manifest, form string) *subject {
 	t.Helper()
-	s := &subject{manifest: m, form: form, other: c.other, writes: &writeCounter{}, applier: apply.New(), droppable: &c.droppable}
+	s := &subject{manifest: m, form: form, other: c.other, writes: &writeCounter{}, applier: apply.New(), droppable: &c.droppable, accepted: &c.accepted}
 	if form == "typed" {
 		m.typed = s
 	} else {

@@ -67,6 +67,20 @@ var unstored = exceptions{
 	{regexp.MustCompile(`/schedulingGroup(/\w+)?$`), "the API server drops fields of a feature that is switched off"},
 }
 
+// required fields cannot be dropped, wherever they are. The API server is not asked again for each place, since a refusal costs four requests and
+// proves nothing. It refuses enough other fields.
+var required = exceptions{
+	{regexp.MustCompile(`/template/spec$`), "of a pod"},
+	{regexp.MustCompile(`/containers(/\d+/(name|image|volumeMounts/\d+/(name|mountPath)|ports/\d+/containerPort|env/\d+/name))?$`), "of a container"},
+	{regexp.MustCompile(`/(volumes/\d+/name|fieldRef/fieldPath|(httpGet|tcpSocket|grpc)/port|exec/command|items/\d+/(key|path))$`), "of a pod"},
+	{regexp.MustCompile(`/matchExpressions/\d+/(key|operator)$`), "of a selector"},
+	{regexp.MustCompile(`/rules/\d+/(apiGroups|resources|verbs|apiVersions|operations)$`), "of a Role and a webhook"},
+	{regexp.MustCompile(`/(subjects/\d+|roleRef|scaleTargetRef)/(kind|name)$`), "of a reference"},
+	{regexp.MustCompile(`/(paths/\d+/(backend|pathType)|backend/service(/name)?)$`), "of an Ingress"},
+	{regexp.MustCompile(`/(metrics/\d+/type|target/type|policies/\d+/(type|value|periodSeconds)|resource/name)$`), "of an autoscaler"},
+	{regexp.MustCompile(`/webhooks/\d+/(name|clientConfig|sideEffects|admissionReviewVersions)$`), "of a webhook"},
+}
+
 // undroppable fields stay after an apply without them.
 var undroppable = exceptions{
 	{regexp.MustCompile(`/dataSource(Ref)?$`), "the API server restores each of the two from the other, which nobody sent"},

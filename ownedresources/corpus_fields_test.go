@@ -100,6 +100,32 @@ func withoutPath(v any, p path) any {
 	return v
 }
 
+// withValue returns a copy of v with a value at p.
+func withValue(v any, p path, value any) any {
+	if len(p) == 0 {
+		return value
+	}
+	switch step := p[0].(type) {
+	case int:
+		items, _ := v.([]any)
+		items = slices.Clone(items)
+		if step == len(items) {
+			items = append(items, nil)
+		}
+		items[step] = withValue(items[step], p[1:], value)
+		return items
+	case string:
+		fields, _ := v.(map[string]any)
+		fields = maps.Clone(fields)
+		if fields == nil {
+			fields = map[string]any{}
+		}
+		fields[step] = withValue(fields[step], p[1:], value)
+		return fields
+	}
+	return v
+}
+
 // fieldsOf returns the paths of all that an object sets: values, and the structs, maps and lists around them. Its kind
 // and name are left out.
 func fieldsOf(object map[string]any) []path {

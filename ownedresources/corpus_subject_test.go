@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -41,7 +42,12 @@ type subject struct {
 
 	elsewhere map[string]bool // fields that another manifest has too, and that are changed and dropped alone there; by path
 	droppable *shapes         // what can be dropped, as the checks of typed subjects find out
+	accepted  *sync.Map       // which of the other values of a field the API server accepts, or -1, by shape; the same checks find that out too
 }
+
+// plansChange reports whether this form of the manifest plans a change of a field. The other form plans that a field is dropped. So each form
+// plans both, and each manifest is planned both ways.
+func (s *subject) plansChange() bool { return s.manifest.even == (s.form == "typed") }
 
 func (s *subject) String() string { return s.manifest.name + "/" + s.form }
 
