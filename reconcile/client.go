@@ -58,13 +58,13 @@ var _ servedKind = &servedkinds.Watch{}
 
 // PastCache returns the metadata of an object that the cache does not show, read from the API server, and nil if there is none. isCached is false
 // if obj is not read from the cache. Package secrets calls it.
-func (c *stepClient) PastCache(
+func (s *stepClient) PastCache(
 	ctx context.Context, obj client.Object, gvk schema.GroupVersionKind, name client.ObjectKey,
 ) (found *metav1.PartialObjectMetadata, isCached bool) {
-	if c.reader.Live == nil || !c.reader.InCache(obj) {
+	if s.reader.Live == nil || !s.reader.InCache(obj) {
 		return nil, false
 	}
-	return references.PastCache(ctx, c.reader.Live, gvk, name), true
+	return references.PastCache(ctx, s.reader.Live, gvk, name), true
 }
 
 func newStepClient(c client.Client, watchedKinds []client.Object, refs []references.Reference) (*stepClient, error) {

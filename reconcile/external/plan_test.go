@@ -129,7 +129,7 @@ func TestPreview(t *testing.T) {
 					case c.Waits != "":
 						got = append(got, "waits: "+c.Waits)
 					default:
-						text := string(c.Action) + " " + c.Name.Name
+						text := c.Action + " " + c.Name.Name
 						if c.Note != "" {
 							text += ", " + c.Note
 						}

@@ -56,8 +56,8 @@ func TestStaleLongLastsTwoPasses(t *testing.T) {
 // TestKinds checks that Faults and Findings have each kind once, with the text that the comment beside it says.
 func TestKinds(t *testing.T) {
 	all := func(fields reflect.Value) (found []fmt.Stringer) {
-		for i := range fields.NumField() {
-			kind, isKind := fields.Field(i).Interface().(fmt.Stringer)
+		for _, field := range fields.Fields() {
+			kind, isKind := reflect.TypeAssert[fmt.Stringer](field)
 			require.True(t, isKind)
 			found = append(found, kind)
 		}
