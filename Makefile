@@ -18,7 +18,7 @@ export OPBLOCKS_KUBERNETES := $(KUBERNETES)
 examples = $(if $(EXAMPLE),$(EXAMPLE),$(patsubst examples/%/api,%,$(wildcard examples/*/api)))
 tools    = $(dir $(wildcard hack/*/go.mod)) # modules that pin programs
 modules  = $(patsubst %/,%,$(dir $(wildcard go.mod examples/go.mod bench/go.mod)))
-measures = hack/monitoring hack/mutants # modules with code of their own, outside of the workspace
+measures = hack/argocd hack/monitoring hack/mutants # modules with code of their own, outside of the workspace
 database = $(if $(filter databaseuser,$(examples)),mariadb) # which the demo of this example needs
 # The user's own kubectl, or the one that is built for the tests. (Because of the redirection old versions of make use a shell.)
 kubectl  = $(if $(shell command -v kubectl 2>/dev/null),kubectl,bin/k8s/kubectl)

@@ -1,0 +1,47 @@
+//go:build !race
+
+// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+
+package guides
+
+import (
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/ownedresources"
+	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
+)
+
+// ShopReconciler has the name and the fields that kubebuilder gives it, so cmd/main.go stays as it is.
+type ShopReconciler struct {
+	client.Client
+	Scheme *runtime.Scheme
+}
+
+// SetupWithManager adds the controller to a manager.
+func (r *ShopReconciler) SetupWithManager(mgr ctrl.Manager) error {
+	return reconcile.For(mgr, shopSteps()...).Complete()
+}
+
+func shopSteps() []reconcile.NamedStep[*Shop] {
+	return []reconcile.NamedStep[*Shop]{
+		reconcile.Named("workload", ownedresources.Ensure(
+			ownedresources.Build(deployment),
+			ownedresources.Build(service))),
+	}
+}
+
+// TestScaffold runs what the other explorations run, without faults: the steps build the children of SetupShop, which is explored with every fault.
+func TestScaffold(t *testing.T) {
+	reconciletest.Explore(t, reconciletest.Scenario{
+		Scheme: scheme, CRDs: []string{"testdata"}, Actions: actions(), Options: reconciletest.Options{WithoutFaults: true},
+		Start: func(p *reconciletest.Process) error {
+			mgr := p.Manager()
+			return (&ShopReconciler{Client: mgr.GetClient(), Scheme: mgr.GetScheme()}).SetupWithManager(mgr)
+		},
+	})
+}
