@@ -32,6 +32,7 @@ func TestCopies(t *testing.T) {
 		"cache":        {"kind": "Queue"},
 		"databaseuser": {"kind": "MailAccount", "version": "v1"},
 		"eru":          {"kind": "Policy"},
+		"topic":        {"kind": "Stream", "version": "v1"},
 	} {
 		t.Run(example, func(t *testing.T) {
 			t.Parallel()
