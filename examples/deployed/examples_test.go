@@ -7,6 +7,7 @@ package deployed
 import (
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 
 	"github.com/opblocks/opblocks/examples/internal/mariadb"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
+	"github.com/opblocks/opblocks/examples/topic/queue/queuetest"
 )
 
 // example is one of the examples.
@@ -40,6 +42,7 @@ var examples = []example{
 	{name: "eru", walk: walkEru},
 	{name: "cache", clusterWide: true, walk: walkCache},
 	{name: "databaseuser", configure: configureDatabaseUser, prepare: prepareDatabaseUser, walk: walkDatabaseUser},
+	{name: "topic", configure: configureTopic, walk: walkTopic},
 }
 
 func sample(example, file string) string { return "../" + example + "/config/samples/" + file }
@@ -143,4 +146,29 @@ func walkDatabaseUser(t *testing.T, u *operatortest.User, between func()) {
 	assert.Contains(t, strings.Join(strings.Fields(u.Kubectl(t, "get", "dbu")), " "), "databaseuser-sample")
 	u.Kubectl(t, "delete", "dbu/databaseuser-sample")
 	assert.Error(t, server.CanLogIn(t.Context(), mariadb.Credentials{User: "alice", Password: "changed"}), "the account is dropped")
+}
+
+// configureTopic writes the address of a queue server to the arguments, as the README says.
+func configureTopic(t *testing.T) string {
+	t.Helper()
+	listening := httptest.NewServer(queuetest.Handler(&queuetest.Server{}))
+	t.Cleanup(listening.Close)
+	return fmt.Sprintf(`patches:
+- target: {kind: Deployment}
+  patch: |
+    - {op: test, path: /spec/template/spec/containers/0/args/3, value: "--server=https://queue.example.net"}
+    - {op: replace, path: /spec/template/spec/containers/0/args/3, value: "--server=%s"}
+`, listening.URL)
+}
+
+func walkTopic(t *testing.T, u *operatortest.User, between func()) {
+	u.Kubectl(t, "apply", "-f", sample("topic", "queue_v1alpha1_topic.yaml"))
+	await(t, u, "condition=Stalled", "topic/topic-sample") // its token is not the server's
+	u.Kubectl(t, "patch", "secret/queue-server", "-p", `{"stringData":{"token":"`+queuetest.Token+`"}}`)
+	await(t, u, "condition=Ready", "topic/topic-sample")
+	between()
+	u.Kubectl(t, "patch", "topic/topic-sample", "--type=merge", "-p", `{"spec":{"partitions":6}}`)
+	await(t, u, "jsonpath={.status.observedGeneration}=2", "topic/topic-sample")
+	await(t, u, "condition=Ready", "topic/topic-sample")
+	u.Kubectl(t, "delete", "topic/topic-sample")
 }

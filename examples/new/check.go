@@ -29,6 +29,11 @@ var ownKinds = strings.Fields(`Binding ComponentStatus ConfigMap ControllerRevis
 // reserved.
 var codeHosts = []string{"github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "gitee.com", "sr.ht", "gopkg.in", "k8s.io", "sigs.k8s.io"}
 
+// standardLibrary has the first elements of the import paths of Go's standard library.
+var standardLibrary = strings.Fields(`archive bufio bytes cmp compress container context crypto database debug embed encoding errors
+	expvar flag fmt go hash html image index internal io iter log maps math mime net os path plugin reflect regexp runtime slices sort
+	strconv strings structs sync syscall testing text time unicode unique unsafe vendor weak`)
+
 // checkKind returns an error that says what to do if objects cannot be of a kind.
 func checkKind(kind string) error {
 	lower := strings.ToLower(kind)
@@ -79,6 +84,15 @@ func checkModule(module string) error {
 		return fmt.Errorf("-module %s: the path of a module looks like example.com/shop or github.com/me/shop", module)
 	case module == libraryPath || strings.HasPrefix(module, libraryPath+"/"):
 		return fmt.Errorf("-module %s: choose a path of your own, such as example.com/shop", module)
+	}
+	first, _, _ := strings.Cut(module, "/")
+	if slices.Contains(standardLibrary, first) {
+		return fmt.Errorf("-module %s: choose another path, since Go's standard library has a package %s", module, first)
+	}
+	for _, required := range requiredModules() {
+		if strings.HasPrefix(module+"/", required+"/") || strings.HasPrefix(required, module+"/") {
+			return fmt.Errorf("-module %s: choose another path, since the new operator requires the module %s", module, required)
+		}
 	}
 	return nil
 }

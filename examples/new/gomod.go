@@ -40,6 +40,18 @@ var older = map[string]runtimeVersion{"v0.24": {"v0.24.1", "v0.21.0"}}
 // beyondLibrary are the modules that examples require and the library does not.
 var beyondLibrary = []string{"github.com/go-sql-driver/mysql", "go.uber.org/goleak"}
 
+// requiredModules returns the paths of the modules that the examples require.
+func requiredModules() (paths []string) {
+	manifest, err := examples.Source.ReadFile("go.mod")
+	if err != nil {
+		panic(err) // it is in memory
+	}
+	for _, line := range requirement.FindAllSubmatch(manifest, -1) {
+		paths = append(paths, string(line[1]))
+	}
+	return paths
+}
+
 // newest returns the minor version of the controller-runtime that the examples require.
 func newest() string {
 	manifest, err := examples.Source.ReadFile("go.mod")

@@ -50,7 +50,7 @@ func TestBadInput(t *testing.T) {
 		flags  map[string]string
 		want   string
 	}{
-		"NoExample":        {"there is no default", map[string]string{"from": ""}, "name an example to copy by -from: app, cache, databaseuser, eru, memcached"},
+		"NoExample":        {"there is no default", map[string]string{"from": ""}, "name an example to copy by -from: app, cache, databaseuser, eru, memcached, topic"},
 		"UnknownExample":   {"the names are listed", map[string]string{"from": "redis"}, "-from redis: there is no such example; choose from app, cache"},
 		"SharedFolder":     {"the folder internal is not an example", map[string]string{"from": "internal"}, "-from internal: there is no such example"},
 		"NoModule":         {"there is no default", map[string]string{"module": ""}, "name the path of the new module"},

@@ -38,6 +38,7 @@ func TestCopies(t *testing.T) {
 		"databaseuser": {"kind": "MailAccount", "version": "v1"},
 		"eru":          {"kind": "Policy"},
 		"memcached":    {"kind": "Shop"},
+		"topic":        {"kind": "Stream", "version": "v1"},
 	} {
 		name := strings.ToLower(flags["kind"])
 		flags["from"], flags["module"], flags["skip-tidy"] = example, "example.com/"+name, "false"
