@@ -14,6 +14,7 @@ import (
 	"github.com/opblocks/opblocks/examples/topic/queue"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/external"
+	"github.com/opblocks/opblocks/reconcile/secrets"
 )
 
 // The operator's permissions, from which `make manifests` generates the roles. It gets Secrets to read tokens, and lists and watches only
@@ -89,7 +90,7 @@ func (o *Operator) resource() external.Resource[*queuev1alpha1.Topic, queue.Sett
 
 // connect returns a client of the server with the token of a Topic, or a wait if its Secret or the key is missing.
 func (o *Operator) connect(ctx context.Context, c client.Client, t *queuev1alpha1.Topic) (*queue.Client, error) {
-	token, _, err := reconcile.ReadSecret(ctx, c, t.Namespace, t.Spec.Token)
+	token, _, err := secrets.Read(ctx, c, t.Namespace, t.Spec.Token)
 	if err != nil {
 		return nil, err
 	}

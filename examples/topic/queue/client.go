@@ -17,8 +17,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/external"
+	"github.com/opblocks/opblocks/reconcile/secrets"
 )
 
 const (
@@ -55,12 +55,12 @@ func NewServer(address string, transport http.RoundTripper) (*Server, error) {
 // Client calls the API of a server with a token.
 type Client struct {
 	server *Server
-	token  reconcile.Sensitive
+	token  secrets.Sensitive
 }
 
 // Connect returns a client with a token. Spaces and line breaks around the token do not count. If it has other bytes that a header cannot
 // have, the error is made by external.Refused.
-func (s *Server) Connect(token reconcile.Sensitive) (*Client, error) {
+func (s *Server) Connect(token secrets.Sensitive) (*Client, error) {
 	token = bytes.TrimSpace(token)
 	if len(token) == 0 || bytes.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return nil, external.Refused("InvalidToken", errors.New("the token is empty, or has a space or another byte that a header cannot have"))

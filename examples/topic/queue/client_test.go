@@ -15,8 +15,8 @@ import (
 
 	"github.com/opblocks/opblocks/examples/topic/queue"
 	"github.com/opblocks/opblocks/examples/topic/queue/queuetest"
-	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/external"
+	"github.com/opblocks/opblocks/reconcile/secrets"
 )
 
 // connect returns a client of a server with this handler, behind a real connection.
@@ -26,7 +26,7 @@ func connect(t *testing.T, handler http.Handler, token string) *queue.Client {
 	t.Cleanup(listening.Close)
 	server, err := queue.NewServer(listening.URL+"/v1", nil)
 	require.NoError(t, err)
-	c, err := server.Connect(reconcile.Sensitive(token))
+	c, err := server.Connect(secrets.Sensitive(token))
 	require.NoError(t, err)
 	return c
 }
@@ -106,7 +106,7 @@ func TestBadInput(t *testing.T) {
 	server, err := queue.NewServer("https://queue.example.net", nil)
 	require.NoError(t, err)
 	for token, reason := range map[string]string{"": "it is empty", " \n": "as above", "two words": "a space", "a\r\nb": "another header", "é": "not ASCII"} {
-		_, err := server.Connect(reconcile.Sensitive(token))
+		_, err := server.Connect(secrets.Sensitive(token))
 		assert.ErrorContains(t, err, "the token is empty, or has", reason)
 	}
 }
