@@ -16,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-func TestDepth(t *testing.T) {
+func TestPairs(t *testing.T) {
 	assert.Empty(t, reconciletest.ExploreQuietly(t, twoFaults()).Failures, "one fault is not enough")
 
 	report := reconciletest.ExploreQuietly(t, with(twoFaults(), reconciletest.Options{Pairs: 100_000}))
