@@ -38,7 +38,7 @@ func TestModuleCollides(t *testing.T) {
 func TestStandardLibrary(t *testing.T) {
 	listed, err := exec.CommandContext(t.Context(), "go", "list", "std").Output()
 	require.NoError(t, err)
-	for _, path := range strings.Fields(string(listed)) {
+	for path := range strings.FieldsSeq(string(listed)) {
 		first, _, _ := strings.Cut(path, "/")
 		assert.True(t, slices.Contains(standardLibrary, first), path)
 	}
