@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/opblocks/opblocks/reconcile"
@@ -65,6 +67,30 @@ type unreachableError struct{ err error }
 
 func (e *unreachableError) Error() string { return "the server cannot be reached: " + e.err.Error() }
 func (e *unreachableError) Unwrap() error { return e.err }
+
+// inWords is an error with another text.
+type inWords struct {
+	text string
+	err  error
+}
+
+func (e inWords) Error() string { return e.text }
+func (e inWords) Unwrap() error { return e.err }
+
+// withoutNames returns the error of a network with a text that is the same for all objects and connections: the URL of a request has the name of an
+// object, and a connection has a port of this machine. While a server is away, all objects that wait show the text of the last that tried.
+func withoutNames(err error) error {
+	text := err.Error()
+	if sent, ok := errors.AsType[*url.Error](err); ok {
+		text = strings.ReplaceAll(text, sent.Error(), sent.Err.Error())
+	}
+	if broken, ok := errors.AsType[*net.OpError](err); ok {
+		target := *broken
+		target.Source = nil
+		text = strings.ReplaceAll(text, broken.Error(), target.Error())
+	}
+	return inWords{text, err}
+}
 
 // panicError says nothing of the API, and leaves open whether a call had an effect.
 type panicError struct{ error }

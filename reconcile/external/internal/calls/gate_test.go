@@ -3,7 +3,9 @@ package calls
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"net/url"
 	"slices"
 	"strconv"
 	"sync"
@@ -54,6 +56,51 @@ func TestGateSparesAServer(t *testing.T) {
 	require.Empty(t, c.gate.servers, "nothing is remembered of servers that answer")
 }
 
+// All objects that wait for a server show the same words, so that no pass writes a status because another object was told so in other words.
+func TestGateKeepsItsWords(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	c := New(nil, 0, 0, func() time.Time { return now })
+	says := func(answer error) string {
+		v := &Visit{calls: c, server: "a", urgent: true}
+		err := v.enter()
+		if err == nil {
+			defer v.leave()
+			err = v.note(answer, false)
+		}
+		if err == nil {
+			return ""
+		}
+		return err.Error()
+	}
+	const asks = "the API asks to wait: alice: 429"
+	for range 3 {
+		require.Equal(t, asks, says(Throttled(time.Second, errors.New("alice: 429"))))
+		require.Equal(t, asks, says(nil), "it is denied")
+		now = now.Add(time.Second)
+		require.Equal(t, asks, says(fmt.Errorf("update bob: %w", Throttled(time.Second, errors.New("bob: 429")))))
+		now = now.Add(time.Second)
+	}
+	require.Empty(t, says(nil))
+	require.Equal(t, "the API asks to wait: bob: 429", says(Throttled(time.Second, errors.New("bob: 429"))), "the server has answered in between")
+	now = now.Add(time.Second)
+	require.Empty(t, says(nil))
+
+	lost := func(name string, port int) error {
+		local, remote := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: port}, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 443}
+		broken := &net.OpError{Op: "read", Net: "tcp", Source: local, Addr: remote, Err: errors.New("connection reset")}
+		return fmt.Errorf("get: %w", &url.Error{Op: "Get", URL: "https://queue/topics/" + name + "?token=s3cr3t", Err: broken})
+	}
+	const away = "get: read tcp 10.0.0.2:443: connection reset"
+	for i, name := range []string{"alice", "bob", "carol"} {
+		require.Equal(t, away, says(lost(name, 40000+i)))
+		require.Equal(t, away, says(nil), "it is denied")
+		now = now.Add(longestPause)
+	}
+	err := withoutNames(lost("alice", 1))
+	var sent *url.Error
+	require.ErrorAs(t, err, &sent, "what it wraps is found")
+}
+
 func TestGateLetsOneProbeIn(t *testing.T) {
 	now := time.Now()
 	g := &gate{concurrency: 2}
@@ -63,15 +110,15 @@ func TestGateLetsOneProbeIn(t *testing.T) {
 	require.Nil(t, denied)
 	_, denied = g.enter(now, "a")
 	require.Equal(t, ReasonBusy, denied.reason)
-	g.leave(now, "a", false, false, errLost)
-	g.leave(now, "a", false, false, errLost)
+	g.leave(now, "a", false, false, false, errLost)
+	g.leave(now, "a", false, false, false, errLost)
 	now = now.Add(firstPause)
 	isProbe, denied := g.enter(now, "a")
 	require.Nil(t, denied)
 	require.True(t, isProbe, "failures of passes that began before did not make the pause longer")
 	_, denied = g.enter(now, "a")
 	require.Equal(t, ReasonUnreachable, denied.reason, "one pass is enough to look")
-	g.leave(now, "a", isProbe, false, nil)
+	g.leave(now, "a", isProbe, false, false, nil)
 	isProbe, _ = g.enter(now, "a")
 	require.True(t, isProbe, "a probe that ended without any answer, such as by a panic, is followed by another one")
 }
