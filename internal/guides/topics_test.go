@@ -38,7 +38,7 @@ type TopicStatus struct {
 type partitions map[string]int
 
 // topicKey returns the name of a topic in the broker. Topics of different shops differ.
-func topicKey(s *Shop, name string) string { return s.Namespace + "." + s.Name + "." + name }
+func topicKey(s *Shop, name string) string { return s.Namespace + ":" + s.Name + ":" + name }
 
 // SetupTopics adds the controller of the guide to a manager.
 func SetupTopics(mgr ctrl.Manager, api broker) error {

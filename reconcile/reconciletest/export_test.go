@@ -91,3 +91,6 @@ func Apply(i Ignore, obj *unstructured.Unstructured) { i.apply(obj) }
 
 // EndRuns returns the channels that are closed before a deadline.
 var EndRuns = endRuns
+
+// Pace returns how fast runs were.
+var Pace = pace

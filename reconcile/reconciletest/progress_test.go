@@ -89,6 +89,13 @@ func TestEndOf(t *testing.T) {
 	}
 }
 
+func TestPace(t *testing.T) {
+	assert.Equal(t, "25 a second", reconciletest.Pace(201, 8100*time.Millisecond))
+	assert.Equal(t, "1 a second", reconciletest.Pace(1, time.Second))
+	assert.Equal(t, "3s each", reconciletest.Pace(101, 303*time.Second), "a number of runs a second would be 0")
+	assert.Equal(t, "1.5s each", reconciletest.Pace(2, 3*time.Second))
+}
+
 // A deadline that has almost come leaves out runs with faults. The report says so.
 func TestReportLate(t *testing.T) {
 	report := reconciletest.ExploreUntil(t, twoFaults(), time.Now().Add(time.Second), nil, nil)

@@ -164,5 +164,13 @@ func (r *Report) survived() string {
 	if len(r.Skipped) > 0 {
 		line += fmt.Sprintf("; skipped: %q", r.Skipped)
 	}
-	return fmt.Sprintf("%s: %s in %s, %.0f a second", line, text.Plural(r.Runs, "run"), r.Elapsed.Round(time.Millisecond), float64(r.Runs)/r.Elapsed.Seconds())
+	return fmt.Sprintf("%s: %s in %s, %s", line, text.Plural(r.Runs, "run"), r.Elapsed.Round(time.Millisecond), pace(r.Runs, r.Elapsed))
+}
+
+// pace returns how fast runs were, as text.
+func pace(runs int, elapsed time.Duration) string {
+	if each := elapsed / time.Duration(max(runs, 1)); each > time.Second {
+		return fmt.Sprintf("%s each", each.Round(100*time.Millisecond))
+	}
+	return fmt.Sprintf("%.0f a second", float64(runs)/elapsed.Seconds())
 }

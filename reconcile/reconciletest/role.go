@@ -61,6 +61,14 @@ const (
 	unusedFaultless judgement = "unused without faults:"
 )
 
+// advice says what to do about a right that no run has used.
+func (j judgement) advice() string {
+	if j == unusedFaultless {
+		return "a fault may need it: explore all faults once; if none does, remove it from its marker, add an action that needs it, or name it as unexplored"
+	}
+	return "remove it from its marker, add an action that needs it, or name it as unexplored"
+}
+
 // judgementOf returns what can be said of unused rights.
 func judgementOf(reports []*Report) judgement {
 	result := unused
@@ -227,7 +235,7 @@ func writeUnused(b *strings.Builder, grants []grant, asked map[Right]string, une
 		case used && g.hasWildcard():
 			fmt.Fprintf(b, "  too wide: %s%s; name the verbs and the resources\n", g, g.where())
 		case !used && at < 0:
-			fmt.Fprintf(b, "  %s %s%s; remove it from its marker, add an action that needs it, or name it as unexplored\n", judged, g, g.where())
+			fmt.Fprintf(b, "  %s %s%s; %s\n", judged, g, g.where(), judged.advice())
 		}
 		if at >= 0 {
 			left = slices.Delete(left, at, at+1)

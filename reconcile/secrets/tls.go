@@ -22,11 +22,15 @@ const (
 // certificate is valid at the time now, and for each of the hosts. It does not check who has signed it. It returns when the certificate
 // ends, so that a step can have its next pass then:
 //
-//	ends, err := secrets.CheckTLS(&secret, clock.Now(), "web.shop.svc")
+//	now := clock.Now()
+//	ends, err := secrets.CheckTLS(&secret, now, "web.shop.svc")
 //	if err != nil {
 //		return err
 //	}
-//	return reconcile.SuccessUntil("", time.Until(ends), "the certificate is valid until %s", ends.UTC().Format(time.RFC3339))
+//	return reconcile.SuccessUntil("", ends.Sub(now), "the certificate is valid until %s", ends.UTC().Format(time.RFC3339))
+//
+// Call it in a step, and not in an input of a child, which must not depend on the time. Return reconcile.Halt(err) to leave alone what later steps
+// keep, such as the servers.
 //
 // The error is a *[Error]. It has nothing of the key.
 func CheckTLS(secret *corev1.Secret, now time.Time, hosts ...string) (ends time.Time, err error) {
@@ -51,7 +55,7 @@ func CheckTLS(secret *corev1.Secret, now time.Time, hosts ...string) (ends time.
 			reason: certificateNotYetValid, after: certificate.NotBefore.Sub(now),
 			message: fmt.Sprintf("the certificate in Secret %s is valid only from %s on", name, at(certificate.NotBefore)),
 		}
-	case now.After(certificate.NotAfter):
+	case !now.Before(certificate.NotAfter): // so that it ends after now
 		return fail(certificateExpired, "has expired, at %s", at(certificate.NotAfter))
 	}
 	for _, host := range hosts {

@@ -65,6 +65,10 @@ func TestCheckTLS(t *testing.T) {
 			reason: "the next pass comes when it is valid", data: pairOf(certificate, key), now: tlsNoon.Add(-time.Minute),
 			want: certificateNotYetValid, message: "the certificate in Secret shop/web is valid only from 2026-03-01T12:00:00Z on", after: time.Minute,
 		},
+		"Ends": {
+			reason: "a pass that comes at its end must not wait for now", data: pairOf(certificate, key), now: tlsNoon.AddDate(1, 0, 0),
+			want: certificateExpired, message: "has expired",
+		},
 		"Expired": {
 			reason: "clients refuse it", data: pairOf(certificate, key), now: tlsNoon.AddDate(1, 0, 1),
 			want: certificateExpired, message: "the certificate in Secret shop/web has expired, at 2027-03-01T12:00:00Z",
