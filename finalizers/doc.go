@@ -1,8 +1,8 @@
 // Package finalizers runs cleanup before an object is deleted.
 //
 // [Ensure] adds a finalizer to an object. [Finalize] runs the cleanup of an object that is being deleted, and then
-// removes the finalizer; of a list of them the last runs first. [Replace] gives a finalizer another name. [Remove] removes one without
-// cleanup. All are plain functions that take a client.Client, and work in any reconciler:
+// removes the finalizer. If an object has several finalizers, their cleanups run in the reverse order of the list. [Replace] renames a
+// finalizer. [Remove] removes a finalizer without cleanup. All are plain functions that take a client.Client, and work in any reconciler:
 //
 //	deleted, err := finalizers.Finalize(ctx, c, user, finalizers.Finalizer{
 //		Name: "example.com/account", Cleanup: func(ctx context.Context) error { return r.accounts.Drop(ctx, user.Status.Account) },

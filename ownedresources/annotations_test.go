@@ -24,7 +24,11 @@ func TestKeepAnnotations(t *testing.T) {
 		"DaemonSet":   {"its pods would be replaced", &appsv1.DaemonSet{}, []string{"spec", "template", "metadata", "annotations"}},
 		"Job":         {"its template cannot change", &batchv1.Job{}, []string{"spec", "template", "metadata", "annotations"}},
 		"CronJob":     {"its template is deeper", &batchv1.CronJob{}, []string{"spec", "jobTemplate", "spec", "template", "metadata", "annotations"}},
-		"Untyped":     {"a custom workload has a pod template too", &unstructured.Unstructured{Object: map[string]any{}}, []string{"spec", "template", "metadata", "annotations"}},
+		"UntypedCronJob": {
+			"its template is deeper", &unstructured.Unstructured{Object: map[string]any{"apiVersion": "batch/v1", "kind": "CronJob"}},
+			[]string{"spec", "jobTemplate", "spec", "template", "metadata", "annotations"},
+		},
+		"Untyped": {"a custom workload has a pod template too", &unstructured.Unstructured{Object: map[string]any{}}, []string{"spec", "template", "metadata", "annotations"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -26,6 +27,9 @@ import (
 
 // valuesHash returns the hash that [SetHash] sets.
 func valuesHash(values []any) (string, error) {
+	if len(values) == 0 {
+		return "", errors.New("hash of nothing: pass what the hash should change with")
+	}
 	if len(values) == 1 {
 		return valueHash(versionInstead(values[0]))
 	}
@@ -104,7 +108,7 @@ func version(obj metav1.Object) [3]string {
 //   - A password that was copied out of a Secret cannot be recognised: pass the Secret in its place, or use
 //     [ContentHash], whose hash has a key.
 //
-// The error is also not nil for a value that has no JSON form. If there is an error, obj is unchanged.
+// The error is also not nil without a value, and for one that has no JSON form. If there is an error, obj is unchanged.
 func SetHash(obj metav1.Object, key string, values ...any) (changed bool, err error) {
 	hash, err := valuesHash(values)
 	if err != nil || obj.GetAnnotations()[key] == hash {

@@ -16,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// ShopReconciler has the name and the fields that kubebuilder gives it, so cmd/main.go stays as it is.
+// ShopReconciler keeps the name and the fields of the scaffold, so cmd/main.go does not change.
 type ShopReconciler struct {
 	client.Client
 	Scheme *runtime.Scheme

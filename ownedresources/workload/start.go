@@ -16,9 +16,7 @@ import (
 // ImagePullBackOff, CrashLoopBackOff, Unschedulable or FailedCreate. The message has no names of pods, times and numbers of nodes, so it
 // stays the same while the cause does, and a status with it is not written again and again.
 //
-//	pods are the pods of the workload, in
-//
-// any order: select them by its labels. They need their names and their status only. Those that are ready, that are
+// pods are the pods of the workload, in any order: select them by its labels. They need their names and their status only. Those that are ready, that are
 // being deleted or that have ended are ignored.
 //
 // It returns the first cause that it finds:

@@ -91,9 +91,9 @@ func (r *Record) all() []Reference {
 // the objects for [Resource.Others].
 func (r *Record) Keys() []string { return keysOf(r.all()) }
 
-// States returns the key of everything that is recorded, and its state: "Present", "Pending" while it is not known whether the creation had an
-// effect, and "Deleting" for what the object had under another key and is to be deleted. A status that lists several things of one object is
-// made of them. A key that is created again while its former thing is being deleted is there twice.
+// States yields the key and the state of each thing that is recorded, for a status that lists them. The state is "Present", "Pending" while it
+// is not known whether the creation had an effect, or "Deleting" for what the object had under another key and is to be deleted. If a key is
+// created again while its former thing is to be deleted, the key occurs twice. A thing that the API refuses to create is not recorded.
 func (r *Record) States() iter.Seq2[string, string] {
 	return func(yield func(key, state string) bool) {
 		for i, ref := range r.all() {

@@ -41,7 +41,7 @@ func ExampleVersion() {
 	// Output: 77aa/12 <nil>
 }
 
-// A step checks the certificate that a user gives to the servers. The condition has the reason.
+// A step checks the certificate of servers. It returns the error, whose reason becomes the reason of the step's condition.
 func ExampleCheckTLS() {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Type: corev1.SecretTypeTLS,

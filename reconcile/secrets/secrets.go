@@ -5,8 +5,8 @@
 //		return err // a wait if the Secret is missing, with a reason for the condition
 //	}
 //
-// [Read] returns a value, and [Version] only whether it has changed, without a request. [CheckTLS] checks the certificate that a user gives to
-// servers. A value is [Sensitive]: it prints as (hidden). What is missing is an [Error].
+// [Read] returns a value. [Version] shows whether the Secret has changed, without a request. [CheckTLS] checks a certificate as a server
+// would. A value is [Sensitive]: it prints as (hidden). The error for what is missing is an [Error].
 package secrets
 
 import (
@@ -37,9 +37,11 @@ func (Sensitive) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, hidden) 
 // MarshalText returns "(hidden)".
 func (Sensitive) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// Error is the error for a Secret, a key or a value that is missing, or for a certificate that a server cannot use. Find it as a *Error with errors.As. It is a
-// wait of package reconcile, in general without a delay: with the Reads of a step an event of the Secret triggers the next pass. The delay is a minute if the
-// cache does not show a Secret that exists, and for a certificate that is not valid yet it ends when it is.
+// Error is the error for a Secret, a key or a value that is missing, or for a certificate that a server cannot use. Find it with errors.As.
+//
+// It is a wait of package reconcile, in general without a delay: if the step declares the Secret by Reads, an event of the Secret triggers the
+// next pass. If the cache does not show a Secret that exists, the delay is a minute. If a certificate is not valid yet, the delay ends when it
+// is.
 //
 // Its reason is one of these:
 //
@@ -70,7 +72,7 @@ const (
 // maxCacheDelay is how far a cache may be behind. An object that it has not shown for longer is left out of it.
 const maxCacheDelay = time.Minute
 
-// stepClient is the client of a step. It knows what its cache leaves out.
+// stepClient is what the client of a step has beside the methods of a reader. It knows what its cache leaves out.
 type stepClient interface {
 	PastCache(ctx context.Context, obj client.Object, gvk schema.GroupVersionKind, name client.ObjectKey) (found *metav1.PartialObjectMetadata, isCached bool)
 }
@@ -96,7 +98,7 @@ func missingSecret(ctx context.Context, c client.Reader, name client.ObjectKey, 
 	return missing
 }
 
-// Version returns the version of the Secret that a selector names, which shows whether the Secret has changed. It
+// Version returns the version of the Secret that a selector names: its UID and resource version, which change when the Secret does. It
 // reads the metadata from the cache, without a request. If the Secret does not exist, or the selector lacks its name or its
 // key, the error is a *[Error]. Other errors of the reader are wrapped.
 func Version(ctx context.Context, c client.Reader, namespace string, selector corev1.SecretKeySelector) (string, error) {
@@ -115,9 +117,9 @@ func Version(ctx context.Context, c client.Reader, namespace string, selector co
 	return versionOf(metadata), nil
 }
 
-// Read returns the value that a selector names in a namespace, and the version of the Secret that it was read
-// from: its UID and resource version. The field Optional of the selector is ignored. If the Secret, its key or the value is missing, or the selector lacks
-// its name or its key, the error is a *[Error]. Other errors of the reader are wrapped.
+// Read returns the value that a selector names in a namespace, and the version of the Secret, as [Version] returns it. The field
+// Optional of the selector is ignored. If the Secret, its key or the value is missing, or the selector lacks its name or its key, the error
+// is a *[Error]. Other errors of the reader are wrapped.
 func Read(ctx context.Context, c client.Reader, namespace string, selector corev1.SecretKeySelector) (value Sensitive, version string, err error) {
 	if err := incomplete(selector); err != nil {
 		return nil, "", err

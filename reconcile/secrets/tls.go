@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The reasons of a [Error] from [CheckTLS].
+// The reasons of an [Error] from [CheckTLS].
 const (
 	certificateInvalid     = "CertificateInvalid"
 	certificateNotYetValid = "CertificateNotYetValid"
@@ -29,8 +29,8 @@ const (
 //	}
 //	return reconcile.SuccessUntil("", ends.Sub(now), "the certificate is valid until %s", ends.UTC().Format(time.RFC3339))
 //
-// Call it in a step, and not in an input of a child, which must not depend on the time. Return reconcile.Halt(err) to leave alone what later steps
-// keep, such as the servers.
+// Call it in a step. An input of a child must not depend on the time. If the step returns reconcile.Halt(err), later steps do not run, so the
+// servers that they keep stay as they are.
 //
 // The error is a *[Error]. It has nothing of the key.
 func CheckTLS(secret *corev1.Secret, now time.Time, hosts ...string) (ends time.Time, err error) {

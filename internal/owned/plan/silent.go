@@ -3,8 +3,6 @@ package plan
 import (
 	"cmp"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -65,12 +63,7 @@ func wantsClusterIP(obj client.Object) bool {
 // serviceAccountName.
 func withCopiedFields(obj client.Object) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		path, known := podSpecPaths[u.GroupVersionKind().GroupKind()]
-		if !known {
-			return
-		}
-		spec, _, _ := unstructured.NestedFieldNoCopy(u.Object, path...)
-		if pod, ok := spec.(map[string]any); ok {
+		if pod := podSpecIn(u); pod != nil {
 			copyIfUnset(pod, "serviceAccountName", "serviceAccount")
 			copyIfUnset(pod, "serviceAccount", "serviceAccountName")
 		}
@@ -90,40 +83,28 @@ func copyIfUnset(fields map[string]any, from, to string) {
 	}
 }
 
-var podSpecPaths = map[schema.GroupKind][]string{
-	{Kind: "Pod"}:                        {"spec"},
-	{Kind: "PodTemplate"}:                {"template", "spec"},
-	{Kind: "ReplicationController"}:      {"spec", "template", "spec"},
-	{Group: "apps", Kind: "Deployment"}:  {"spec", "template", "spec"},
-	{Group: "apps", Kind: "ReplicaSet"}:  {"spec", "template", "spec"},
-	{Group: "apps", Kind: "StatefulSet"}: {"spec", "template", "spec"},
-	{Group: "apps", Kind: "DaemonSet"}:   {"spec", "template", "spec"},
-	{Group: "batch", Kind: "Job"}:        {"spec", "template", "spec"},
-	{Group: "batch", Kind: "CronJob"}:    {"spec", "jobTemplate", "spec", "template", "spec"},
+// podSpecIn returns the pod spec of an unstructured object of Kubernetes' kinds, and nil if it has none.
+func podSpecIn(u *unstructured.Unstructured) (spec map[string]any) {
+	holder := u.Object
+	if kind := u.GroupVersionKind().GroupKind(); kind != (schema.GroupKind{Kind: "Pod"}) {
+		path, known := owned.PodTemplatePaths[kind]
+		if !known {
+			return nil
+		}
+		template, _, _ := unstructured.NestedFieldNoCopy(u.Object, path...)
+		holder, _ = template.(map[string]any)
+	}
+	spec, _ = holder["spec"].(map[string]any)
+	return spec
 }
 
+// podSpecOf returns the pod spec of an object of a Go type, and nil if it has none.
 func podSpecOf(obj client.Object) *corev1.PodSpec {
-	switch obj := obj.(type) {
-	case *corev1.Pod:
-		return &obj.Spec
-	case *corev1.PodTemplate:
-		return &obj.Template.Spec
-	case *corev1.ReplicationController:
-		if obj.Spec.Template != nil {
-			return &obj.Spec.Template.Spec
-		}
-	case *appsv1.Deployment:
-		return &obj.Spec.Template.Spec
-	case *appsv1.ReplicaSet:
-		return &obj.Spec.Template.Spec
-	case *appsv1.StatefulSet:
-		return &obj.Spec.Template.Spec
-	case *appsv1.DaemonSet:
-		return &obj.Spec.Template.Spec
-	case *batchv1.Job:
-		return &obj.Spec.Template.Spec
-	case *batchv1.CronJob:
-		return &obj.Spec.JobTemplate.Spec.Template.Spec
+	if pod, ok := obj.(*corev1.Pod); ok {
+		return &pod.Spec
+	}
+	if template := owned.PodTemplate(obj); template != nil {
+		return &template.Spec
 	}
 	return nil
 }

@@ -77,8 +77,9 @@ type inWords struct {
 func (e inWords) Error() string { return e.text }
 func (e inWords) Unwrap() error { return e.err }
 
-// withoutNames returns the error of a network with a text that is the same for all objects and connections: the URL of a request has the name of an
-// object, and a connection has a port of this machine. While a server is away, all objects that wait show the text of the last that tried.
+// withoutNames returns the error of a network with a text that is the same for all objects and connections. It leaves out the URL of the request,
+// which has the name of an object, and the address of this machine, whose port differs between connections. While a server is away, the conditions
+// of all objects that wait have the text of the last error, and a text that differs would be written into each.
 func withoutNames(err error) error {
 	text := err.Error()
 	if sent, ok := errors.AsType[*url.Error](err); ok {

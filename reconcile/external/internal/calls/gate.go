@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -44,7 +45,7 @@ type gate struct {
 type server struct {
 	passes  int           // that call it now
 	until   time.Time     // it has asked to wait until then
-	asks    error         // how it asked first, without another answer since; nil if it does not ask
+	asks    string        // the words in which it has asked first, if it has given no other answer since
 	failure error         // why it cannot be reached; nil if it can
 	pause   time.Duration // the last one
 	opens   time.Time     // when the pause ends
@@ -74,7 +75,7 @@ func (g *gate) enter(now time.Time, name string) (isProbe bool, denied *denial) 
 	}
 	switch {
 	case now.Before(s.until):
-		return false, &denial{ReasonRateLimited, s.asks.Error(), waitsForThrottling, s.until.Sub(now)}
+		return false, &denial{ReasonRateLimited, s.asks, waitsForThrottling, s.until.Sub(now)}
 	case s.failure != nil && (s.probing || now.Before(s.opens)):
 		return false, &denial{reasonOf(s.failure), s.failure.Error(), waitsForServer, max(s.opens.Sub(now), firstPause)}
 	case g.concurrency > 0 && s.passes >= g.concurrency:
@@ -85,9 +86,9 @@ func (g *gate) enter(now time.Time, name string) (isProbe bool, denied *denial) 
 	return s.probing, nil
 }
 
-// leave ends a pass. trouble is the error that says that the server could not be reached, or nil. answered is whether it gave any answer,
-// and asked whether it has asked to wait.
-func (g *gate) leave(now time.Time, name string, isProbe, answered, asked bool, trouble error) {
+// leave ends a pass. trouble is the error that says that the server could not be reached, or nil. answered is whether it gave an answer other
+// than that it asks to wait.
+func (g *gate) leave(now time.Time, name string, isProbe, answered bool, trouble error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := g.servers[name]
@@ -101,9 +102,9 @@ func (g *gate) leave(now time.Time, name string, isProbe, answered, asked bool, 
 		s.opens = now.Add(s.pause)
 	case trouble == nil && answered:
 		s.failure, s.pause = nil, 0
-	}
-	if answered && !asked && !now.Before(s.until) {
-		s.asks = nil
+		if !now.Before(s.until) {
+			s.asks = ""
+		}
 	}
 	if s.passes == 0 && s.failure == nil && !now.Before(s.until) {
 		delete(g.servers, name)
@@ -140,19 +141,18 @@ func (g *gate) spared(now time.Time) (count int) {
 	return count
 }
 
-// throttle closes a server for all, since it asks to wait. The caller has entered. It returns err, which wraps throttled, with the words in which the server
-// has asked first: they are in the conditions of all objects that wait, and a pass that is told so once more does not write them again.
-func (g *gate) throttle(now time.Time, name string, throttled *throttledError, err error) error {
+// throttle closes a server for all, since it asks to wait. The caller has entered. It returns the words in which the server has asked first.
+// The conditions of all objects that wait have these words. If a pass is told the same once more in other words, it need not write a status.
+func (g *gate) throttle(now time.Time, name string, throttled *throttledError) (words string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := g.servers[name]
 	if now.Add(throttled.after).After(s.until) {
 		s.until = now.Add(throttled.after)
 	}
-	if s.asks == nil {
-		s.asks = throttled
-	}
-	return inWords{s.asks.Error(), err}
+	s.failure, s.pause = nil, 0 // it can be reached
+	s.asks = cmp.Or(s.asks, throttled.Error())
+	return s.asks
 }
 
 // take takes a token of the quota, or says when the pass should come again. A poll leaves a part of the tokens, so that a pass that is urgent

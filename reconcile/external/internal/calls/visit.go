@@ -27,7 +27,6 @@ type Visit struct {
 	goesOn   bool
 	count    int // the number of calls
 	answered bool
-	asked    bool // the server has asked to wait
 	trouble  error
 	waitsFor string // what the pass could not be done for, as the label of the metric; empty if nothing
 }
@@ -71,7 +70,7 @@ func (v *Visit) enter() error {
 }
 
 func (v *Visit) leave() {
-	v.calls.gate.leave(v.calls.now(), v.server, v.isProbe, v.answered, v.asked, v.trouble)
+	v.calls.gate.leave(v.calls.now(), v.server, v.isProbe, v.answered, v.trouble)
 }
 
 // wait returns the wait of a pass that is denied. A poll comes after what a person has changed, and keeps the conditions: what they say
@@ -159,8 +158,7 @@ func (v *Visit) IsPutOff() bool { return v.putOff }
 // has passed.
 func (v *Visit) note(err error, late bool) error {
 	if throttled, ok := errors.AsType[*throttledError](err); ok {
-		v.asked = true
-		err = v.calls.gate.throttle(v.calls.now(), v.server, throttled, err)
+		err = inWords{v.calls.gate.throttle(v.calls.now(), v.server, throttled), err}
 	}
 	r := resultOf(err, late)
 	v.waitsFor = map[result]string{resultThrottled: waitsForThrottling, resultUnreachable: waitsForServer}[r]
@@ -168,7 +166,7 @@ func (v *Visit) note(err error, late bool) error {
 	case is[*panicError](err), !late && errors.Is(err, context.Canceled): // that says nothing of the server
 		return err
 	case r != resultUnreachable:
-		v.answered = true
+		v.answered = r != resultThrottled
 		return err
 	}
 	err = reconcile.WithReason(reasonOf(err), withoutNames(err))
