@@ -37,14 +37,14 @@ var Findings = struct {
 	// process leaves a goroutine that it has started once.
 	BreaksConvention FindingKind
 }{
-	FindingKind{kinds.DoesNotSurvive},
-	FindingKind{kinds.DoesNotSucceed},
-	FindingKind{kinds.DoesNotRest},
-	FindingKind{kinds.LeaksSecret},
-	FindingKind{kinds.CreatesDuplicate},
-	FindingKind{kinds.ChangesForeign},
-	FindingKind{kinds.LeavesOutside},
-	FindingKind{kinds.LeavesEntry},
-	FindingKind{kinds.DependsOnTiming},
-	FindingKind{kinds.BreaksConvention},
+	DoesNotSurvive:   FindingKind{kinds.DoesNotSurvive},
+	DoesNotSucceed:   FindingKind{kinds.DoesNotSucceed},
+	DoesNotRest:      FindingKind{kinds.DoesNotRest},
+	LeaksSecret:      FindingKind{kinds.LeaksSecret},
+	CreatesDuplicate: FindingKind{kinds.CreatesDuplicate},
+	ChangesForeign:   FindingKind{kinds.ChangesForeign},
+	LeavesOutside:    FindingKind{kinds.LeavesOutside},
+	LeavesEntry:      FindingKind{kinds.LeavesEntry},
+	DependsOnTiming:  FindingKind{kinds.DependsOnTiming},
+	BreaksConvention: FindingKind{kinds.BreaksConvention},
 }
