@@ -145,8 +145,10 @@ func TestCheck(t *testing.T) {
 	}
 	s := &sources{files: token.NewFileSet(), packages: packages}
 	found := map[string]string{}
-	for path, p := range packages {
+	for _, p := range packages {
 		p.Dir, p.Module = folder, &sourceModule{GoVersion: "1.26.0"}
+	}
+	for path := range packages {
 		if _, err := s.check(path); err != nil {
 			_, found[path], _ = strings.Cut(err.Error(), ".go:")
 		}
