@@ -17,8 +17,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/memoryserver"
 	"github.com/opblocks/opblocks/internal/references"
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
 // names returns a function that names objects in the owner's namespace.
@@ -255,9 +255,7 @@ func TestContentHash(t *testing.T) {
 
 // The values stand in users' pod templates: another value in a later version would roll all pods.
 func TestContentHashIsRecorded(t *testing.T) {
-	server, err := memoryserver.New(scheme.Scheme, memoryserver.CRDs("testdata/shops.yaml"))
-	require.NoError(t, err)
-	c := server.Client()
+	c := reconciletest.NewClient(t, scheme.Scheme, "testdata/shops.yaml")
 	named := metav1.ObjectMeta{Namespace: "default", Name: "source"}
 	for _, obj := range []client.Object{
 		&corev1.Secret{ObjectMeta: named, Data: map[string][]byte{"b": []byte("2"), "a": []byte("1")}},

@@ -22,10 +22,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/opblocks/opblocks/internal/memoryserver"
 	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
 // memoryEnv runs passes of package reconcile against the server in memory. Their cache shows what the test wants.
@@ -52,17 +52,16 @@ func newMemoryEnv(t *testing.T, set *ChildSet[*Shop], more ...reconcile.NamedSte
 
 func newMemoryEnvOf(t *testing.T, set *ChildSet[*Shop], steps ...reconcile.NamedStep[*Shop]) *memoryEnv {
 	t.Helper()
-	server, err := memoryserver.New(scheme.Scheme, memoryserver.CRDs("testdata/shops.yaml"))
-	require.NoError(t, err)
+	server := reconciletest.NewClient(t, scheme.Scheme, "testdata/shops.yaml")
 	env := &memoryEnv{
 		t:      t,
-		Client: server.Client(), server: server.Client(), shown: map[string]client.Object{}, set: set,
+		Client: server, server: server, shown: map[string]client.Object{}, set: set,
 		clock: clocktesting.NewFakePassiveClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)),
 		queue: &controllertest.Queue{TypedInterface: workqueue.NewTyped[ctrl.Request]()},
 	}
 	set.set.Cache = env
 	env.reconciler = reconcile.New[*Shop](env, steps...).WithClock(env.clock)
-	require.NoError(t, server.Client().Create(t.Context(), newShop()))
+	require.NoError(t, server.Create(t.Context(), newShop()))
 	return env
 }
 

@@ -12,10 +12,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/memoryserver"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/record"
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
 // emptyCache is a cache that does not show anything yet.
@@ -164,9 +164,7 @@ func TestFinalizeDeletesWhatAFormerOwnerHasLeft(t *testing.T) {
 
 // The owner stays until the last object that a former owner has left is gone.
 func TestFinalizeWaitsForWhatAFormerOwnerHasLeft(t *testing.T) {
-	server, err := memoryserver.New(scheme.Scheme, memoryserver.CRDs("testdata/shops.yaml"))
-	require.NoError(t, err)
-	c, s := server.Client(), keptSet(withAnywhere())
+	c, s := reconciletest.NewClient(t, scheme.Scheme, "testdata/shops.yaml"), keptSet(withAnywhere())
 	create := func() *Shop {
 		owner := newShop()
 		owner.Finalizers = []string{s.FinalizerName()}

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/opblocks/opblocks/conditions"
-	"github.com/opblocks/opblocks/internal/memoryserver"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
@@ -73,9 +72,7 @@ func TestTwoStepsThatBuildOneChild(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			server, err := memoryserver.New(scheme.Scheme, memoryserver.CRDs("testdata/shops.yaml"))
-			require.NoError(t, err)
-			c := server.Client()
+			c := reconciletest.NewClient(t, scheme.Scheme, "testdata/shops.yaml")
 			require.NoError(t, c.Create(t.Context(), newShop()))
 			r := reconcile.New(c, tc.steps...)
 			pass := func() (message string) {

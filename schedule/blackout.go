@@ -42,7 +42,7 @@ const week = 7 * day
 
 // ParseBlackoutWindows parses windows and the name of their time zone. An empty time zone means UTC. The windows may
 // overlap, but must not cover the whole week, since nothing would ever start. The error is an *[Error] for the field
-// timeZone or blackoutWindows, such as blackoutWindows[0].start, and wraps [ErrInvalid].
+// timeZone or blackoutWindows, such as blackoutWindows[0].start.
 func ParseBlackoutWindows(timeZone string, windows ...BlackoutWindow) (BlackoutWindows, error) {
 	location, err := loadTimeZone(timeZone)
 	if err != nil {

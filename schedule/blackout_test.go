@@ -1,7 +1,6 @@
 package schedule_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -127,7 +126,7 @@ func TestParseBlackoutWindowsInvalid(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := schedule.ParseBlackoutWindows("", tc.windows...)
-			require.ErrorIs(t, err, schedule.ErrInvalid, tc.reason)
+			require.ErrorAs(t, err, new(*schedule.Error), tc.reason)
 			require.EqualError(t, err, "invalid "+tc.want, tc.reason)
 		})
 	}
@@ -143,7 +142,8 @@ func FuzzParseBlackoutWindows(f *testing.F) {
 		w, err := schedule.ParseBlackoutWindows(zone,
 			schedule.BlackoutWindow{Start: start, End: end, Days: []string{day}}, schedule.BlackoutWindow{Start: otherStart, End: otherEnd})
 		if err != nil {
-			require.True(t, errors.Is(err, schedule.ErrInvalid) && utf8.ValidString(err.Error()) && len(err.Error()) < 2000)
+			require.ErrorAs(t, err, new(*schedule.Error))
+			require.True(t, utf8.ValidString(err.Error()) && len(err.Error()) < 2000)
 			return
 		}
 		at := time.Unix(from%(1<<34), 0)

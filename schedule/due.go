@@ -140,7 +140,7 @@ func (d Decision) RequeueAfter(now time.Time) time.Duration {
 // The first three rules are the rules of https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/, except
 // for offset and blackout windows, which CronJob does not have.
 //
-// If the input is invalid, the error is an *[Error], wraps [ErrInvalid], and the decision is zero.
+// If the input is invalid, the error is an *[Error], and the decision is zero.
 func Due(now time.Time, in Input) (Decision, error) {
 	if err := in.validate(); err != nil {
 		return Decision{}, err

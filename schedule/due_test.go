@@ -326,7 +326,7 @@ func TestDueInvalid(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			d, err := schedule.Due(utc(t, "2026-03-02 00:00"), tc.input)
-			require.ErrorIs(t, err, schedule.ErrInvalid, tc.reason)
+			require.ErrorAs(t, err, new(*schedule.Error), tc.reason)
 			require.EqualError(t, err, "invalid "+tc.want, tc.reason)
 			require.Zero(t, d)
 		})

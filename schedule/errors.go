@@ -1,17 +1,13 @@
 package schedule
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 )
 
-// ErrInvalid is wrapped by every error of this package; test for it with errors.Is. It means that the input is wrong, and
-// that retrying does not help until somebody changes it. The message names the field, its value and what to write instead.
-// It is the same in every reconcile, so it can be the message of a condition.
-var ErrInvalid = errors.New("invalid")
-
-// Error is the type of every error of this package; find it with errors.As.
+// Error is the type of every error of this package; find it with errors.As. It means that the input is wrong, and that retrying does not
+// help until somebody changes it. The message names the field, its value and what to write instead. It is the same in every reconcile, so it
+// can be the message of a condition.
 type Error struct {
 	// Field is the path of the field that is wrong, as in JSON: schedule, timeZone, startingDeadlineSeconds,
 	// blackoutWindows[0].start. For an [Input] that the program filled in wrongly it is schedule, since or offset.
@@ -21,13 +17,13 @@ type Error struct {
 
 // newError returns an [Error]. The format continues the message after the field, and so starts with a space or a colon.
 func newError(field, format string, args ...any) error {
-	return &Error{field, fmt.Errorf("%w "+field+format, append([]any{ErrInvalid}, args...)...)}
+	return &Error{field, fmt.Errorf("invalid "+field+format, args...)}
 }
 
 // Error implements error.
 func (e *Error) Error() string { return e.err.Error() }
 
-// Unwrap returns an error that wraps [ErrInvalid].
+// Unwrap returns the error that explains why the value is wrong.
 func (e *Error) Unwrap() error { return e.err }
 
 // Reason returns the reason for a condition: "Invalid" and the name of the top-level field, such as InvalidSchedule,

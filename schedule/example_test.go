@@ -55,7 +55,7 @@ func ExampleParse() {
 	fmt.Println(s, s.Location(), err)
 
 	_, err = schedule.Parse("0 0 30 2 *", "UTC")
-	fmt.Println(errors.Is(err, schedule.ErrInvalid))
+	fmt.Println(errors.As(err, new(*schedule.Error)))
 	_, err = schedule.Parse("0 25 * * *", "UTC")
 	fmt.Println(err)
 	_, err = schedule.Parse("@daily", "Mars/Base")

@@ -89,7 +89,7 @@ func TestParseFieldInvalid(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := schedule.Parse(tc.schedule, "")
-			require.ErrorIs(t, err, schedule.ErrInvalid, tc.reason)
+			require.ErrorAs(t, err, new(*schedule.Error), tc.reason)
 			require.EqualError(t, err, `invalid schedule "`+tc.schedule+`": `+tc.want, tc.reason)
 			requireOwnWords(t, tc.schedule, err)
 			_, err = cron.ParseStandard(tc.schedule)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// CheckInterval returns an error if two scheduled times can be closer than the least interval that an operator allows. It
-// wraps [ErrInvalid] and is an *[Error] for the field schedule. It returns nil for a least interval of 0 or less.
+// CheckInterval returns an error if two scheduled times can be closer than the least interval that an operator allows. The
+// error is an *[Error] for the field schedule. CheckInterval returns nil for a least interval of 0 or less.
 //
 // Use it where users write the schedule and each run costs something: @every 1s is valid, and five fields have an interval
 // of a minute or more. The distance is that on the clock: two runs can be closer, by an hour for example, on the day on

@@ -36,7 +36,7 @@ func TestCheckInterval(t *testing.T) {
 	} {
 		require.NoError(t, schedule.CheckInterval(text, shortest), text)
 		err := schedule.CheckInterval(text, shortest+1)
-		require.ErrorIs(t, err, schedule.ErrInvalid, text)
+		require.ErrorAs(t, err, new(*schedule.Error), text)
 		require.NoError(t, schedule.CheckInterval(text, 0), text)
 	}
 

@@ -30,7 +30,7 @@ const maxSchedule = 512
 // Parse refuses what robfig/cron accepts but nobody means: a time zone in the schedule, which CronJob refuses too; a
 // schedule that has no time (0 0 30 2 *); an empty entry (1,,2); a range after a star (*-5); a sign (+5); a step larger
 // than the number of values that the field or the range has (*/90, 10-20/30); a duration below a second or with a
-// fraction of a second. The error is an *[Error] for the field schedule or timeZone, and wraps [ErrInvalid].
+// fraction of a second. The error is an *[Error] for the field schedule or timeZone.
 //
 // Parse takes about 10 µs, most of it to read the time zone, each time anew: call it at most once in a reconcile.
 func Parse(schedule, timeZone string) (*Schedule, error) {

@@ -141,7 +141,7 @@ func TestParseInvalid(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s, err := schedule.Parse(tc.schedule, tc.zone)
-			require.ErrorIs(t, err, schedule.ErrInvalid, tc.reason)
+			require.ErrorAs(t, err, new(*schedule.Error), tc.reason)
 			require.EqualError(t, err, "invalid "+tc.want, tc.reason)
 			require.Nil(t, s)
 		})
@@ -154,7 +154,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, zone string, from int64) {
 		s, err := schedule.Parse(text, zone)
 		if err != nil {
-			require.ErrorIs(t, err, schedule.ErrInvalid)
+			require.ErrorAs(t, err, new(*schedule.Error))
 			require.Nil(t, s)
 			require.True(t, utf8.ValidString(err.Error()), "it must be valid as the message of a condition")
 			require.Less(t, len(err.Error()), 2000, "for a text of any length")

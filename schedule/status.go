@@ -45,7 +45,7 @@ type Status struct {
 //
 // Decide sets ScheduleSince and ScheduleHash when schedule, time zone or blackout windows are new or have changed, and
 // keeps NextScheduleTime up to date. If the schedule or the options are invalid, it calls [Status.Stop] and returns an
-// *[Error], which wraps [ErrInvalid].
+// *[Error].
 func (s *Status) Decide(now time.Time, uid types.UID, schedule string, options Options) (Decision, error) {
 	d, err := s.decide(now, uid, schedule, options)
 	switch {

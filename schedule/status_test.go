@@ -69,7 +69,7 @@ func TestStatusDecide(t *testing.T) {
 
 	daily = "0 0 30 2 *"
 	_, err := s.Decide(utc(t, "2028-04-01 00:00"), "uid", daily, options)
-	require.ErrorIs(t, err, schedule.ErrInvalid)
+	require.ErrorAs(t, err, new(*schedule.Error))
 	require.Nil(t, s.NextScheduleTime, "an invalid schedule has no next time")
 	require.Nil(t, s.ScheduleSince, "a corrected schedule takes effect anew")
 }

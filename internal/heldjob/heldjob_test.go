@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/heldjob"
-	"github.com/opblocks/opblocks/internal/memoryserver"
+	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
 func newJob(suspend *bool) *batchv1.Job {
@@ -48,9 +48,7 @@ func TestHoldAndStart(t *testing.T) {
 	for name, test := range tests {
 		for _, form := range []string{"Typed", "Unstructured"} {
 			t.Run(name+"/"+form, func(t *testing.T) {
-				server, err := memoryserver.New(scheme.Scheme)
-				require.NoError(t, err)
-				c := server.Client()
+				c := reconciletest.NewClient(t, scheme.Scheme)
 				var job client.Object = newJob(test.suspend)
 				if form == "Unstructured" {
 					job = asTree(t, newJob(test.suspend))
@@ -99,9 +97,7 @@ func TestStartOfAnotherJob(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			server, err := memoryserver.New(scheme.Scheme)
-			require.NoError(t, err)
-			c := server.Client()
+			c := reconciletest.NewClient(t, scheme.Scheme)
 			job := newJob(nil)
 			heldjob.Hold(job)
 			require.NoError(t, c.Create(t.Context(), job))

@@ -9,9 +9,9 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/simulation/run"
-	"github.com/opblocks/opblocks/internal/simulation/text"
-	"github.com/opblocks/opblocks/internal/simulation/world"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/run"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/text"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
 // Action is one thing that a user does. The next action happens when the operator is quiet, except where a fault says

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/opblocks/opblocks/internal/simulation/controllers"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/controllers"
 )
 
 // SimulatedController is another controller in the cluster, such as the controller of a built-in kind. See

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/opblocks/opblocks/internal/simulation/run"
-	"github.com/opblocks/opblocks/internal/simulation/text"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/run"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/text"
 )
 
 // The time between the end of an exploration and its deadline: a tenth of what is left at the start, within these bounds. Runs

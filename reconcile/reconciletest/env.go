@@ -5,7 +5,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/simulation/run"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/run"
 )
 
 // Env is the environment of a run, for the test of [Run] and for [Scenario.Finally] and [Scenario.Always].

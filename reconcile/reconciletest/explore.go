@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/opblocks/opblocks/internal/simulation"
-	"github.com/opblocks/opblocks/internal/simulation/console"
-	"github.com/opblocks/opblocks/internal/simulation/run"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/console"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/run"
 )
 
 // Explore runs the scenario without faults, and then once for each fault at each point of that run where it can happen. It

@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
-	"github.com/opblocks/opblocks/internal/simulation/run"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/run"
 )
 
 // CompareRole returns what [AssertRole] prints below the first line.

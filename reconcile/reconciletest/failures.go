@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
-	"github.com/opblocks/opblocks/internal/simulation/text"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/text"
 )
 
 // Limits of a report.

@@ -1,8 +1,8 @@
 package reconciletest
 
 import (
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
-	"github.com/opblocks/opblocks/internal/simulation/plan"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/plan"
 )
 
 // FaultKind is a kind of fault. Its values are the fields of [Faults].

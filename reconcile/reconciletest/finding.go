@@ -1,6 +1,6 @@
 package reconciletest
 
-import "github.com/opblocks/opblocks/internal/simulation/kinds"
+import "github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
 
 // FindingKind is a kind of finding. Its values are the fields of [Findings].
 type FindingKind struct{ kind kinds.Finding }

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/opblocks/opblocks/internal/simulation"
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
 )
 
 // Options say which faults [Explore] tries for a [Scenario], and what counts as a failure. The zero value tries each single fault. A value

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/opblocks/opblocks/internal/simulation/trace"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
 )
 
 // pageVariable is the environment variable that names the folder to which [Explore] writes the page of a failure.

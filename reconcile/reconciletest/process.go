@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/opblocks/opblocks/internal/simulation/operator"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/operator"
 )
 
 // Process is one process of the operator, from its start to its death. When it dies, its context is cancelled, and from

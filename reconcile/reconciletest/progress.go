@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/opblocks/opblocks/internal/simulation"
-	"github.com/opblocks/opblocks/internal/simulation/text"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/text"
 )
 
 // When progress is printed.

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/opblocks/opblocks/internal/simulation"
-	"github.com/opblocks/opblocks/internal/simulation/kinds"
-	"github.com/opblocks/opblocks/internal/simulation/text"
-	"github.com/opblocks/opblocks/internal/simulation/trace"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/text"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
 )
 
 // Report is the result of an exploration.

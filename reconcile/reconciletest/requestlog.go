@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/simulation/request"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
 // Request is one call of the operator: a request to the API server, a read of its cache, or an effect or query

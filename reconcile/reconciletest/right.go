@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/opblocks/opblocks/internal/simulation/request"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
 // Right is a permission that the operator needed: what a request asked the API server's authorizer for. A read of the cache

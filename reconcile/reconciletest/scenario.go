@@ -10,11 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/opblocks/opblocks/internal/simulation/operator"
-	"github.com/opblocks/opblocks/internal/simulation/request"
-	"github.com/opblocks/opblocks/internal/simulation/run"
-	"github.com/opblocks/opblocks/internal/simulation/verdict"
-	"github.com/opblocks/opblocks/internal/simulation/world"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/operator"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/run"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/verdict"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
 // Scenario is an operator, and what happens to it. Scheme and Start are required, and Actions for [Explore].

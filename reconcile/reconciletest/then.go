@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/opblocks/opblocks/internal/readiness"
-	"github.com/opblocks/opblocks/internal/simulation/state"
-	"github.com/opblocks/opblocks/internal/simulation/text"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/text"
 )
 
 // Then returns the action with a check of what must be true after it. The check is called whenever the operator is quiet after the

@@ -99,7 +99,7 @@ func missed(p style.Printer) error {
 func never(p style.Printer) error {
 	p.Say("0 0 30 2 *, which is February 30th:")
 	_, err := schedule.Parse("0 0 30 2 *", "UTC")
-	if !errors.Is(err, schedule.ErrInvalid) {
+	if !errors.As(err, new(*schedule.Error)) {
 		return fmt.Errorf("expected that February 30th is refused: %w", err)
 	}
 	p.Output("    " + err.Error())

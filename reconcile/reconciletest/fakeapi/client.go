@@ -5,8 +5,8 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/opblocks/opblocks/internal/simulation/outside"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/outside"
 )
 
 // Client calls an [API] from one process of the operator: faults happen at its calls. Make it with [API.Client].

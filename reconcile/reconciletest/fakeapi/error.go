@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/opblocks/opblocks/internal/simulation/outside"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/outside"
 )
 
 // Error is an answer of an API that is an error. An operator's client translates it into what the real client returns. Errors of the

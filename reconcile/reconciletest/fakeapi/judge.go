@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/opblocks/opblocks/internal/simulation/outside"
-	"github.com/opblocks/opblocks/internal/simulation/request"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/outside"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
 // origin is where a thing comes from.

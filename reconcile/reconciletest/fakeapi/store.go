@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/opblocks/opblocks/internal/simulation/outside"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/outside"
 )
 
 // store is what an API has. It keeps what was there before the last write, for reads that are behind.

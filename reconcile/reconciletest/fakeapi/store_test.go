@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/opblocks/opblocks/internal/simulation/outside"
-	"github.com/opblocks/opblocks/internal/simulation/request"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/outside"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
 // answer is what a read of a thing shows: its fields, or "none".

@@ -1,0 +1,79 @@
+package builtin
+
+import (
+	"iter"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
+)
+
+// behaviour is what is particular to a built-in kind. A function that is nil does nothing.
+type behaviour struct {
+	validateName validation.ValidateNameFunc // nil: a DNS subdomain
+	// anyFinalizer allows finalizers without a domain. Nearly all built-in kinds require one.
+	anyFinalizer bool
+
+	// setDefaults sets fields that the client left out. The manager that sent the object owns them.
+	setDefaults func(client.Object)
+	// allocate sets values that must be unique in the cluster, as [kind.Strategy.Allocate].
+	allocate func(k *kind.Kind, others iter.Seq[client.Object], obj, live client.Object) error
+	// prepareForCreate, prepareForUpdate and prepareForStatusUpdate set what clients cannot set.
+	prepareForCreate       func(obj client.Object)
+	prepareForUpdate       func(obj, live client.Object)
+	prepareForStatusUpdate func(obj, live client.Object)
+	// defaultOnRead sets fields that clients read although they are not stored. The next write stores them, whatever
+	// else it changes.
+	defaultOnRead func(client.Object)
+	// inJSON returns an object as JSON shows it, where it has more than protobuf has. nil: it is the same.
+	inJSON func(client.Object) client.Object
+	// changesGeneration reports whether an update that leaves the spec alone increases the generation.
+	changesGeneration func(obj, live client.Object) bool
+	// gracePeriod returns how long a deletion waits, in seconds, where the request may ask for another period.
+	gracePeriod func(live client.Object, requested *int64) int64
+	// holdDeletion marks a deleted object of a kind whose objects stay though they have no finalizers.
+	holdDeletion func(obj client.Object)
+
+	validate       func(obj client.Object) field.ErrorList
+	validateUpdate func(obj, live client.Object) field.ErrorList // which fields an update may change
+	validateStatus func(obj client.Object) field.ErrorList
+}
+
+// The functions below adapt functions of a kind's Go type.
+
+func forObject[T client.Object](f func(T)) func(client.Object) {
+	return func(object client.Object) { f(object.(T)) }
+}
+
+func forUpdate[T client.Object](f func(obj, live T)) func(obj, live client.Object) {
+	return func(obj, live client.Object) { f(obj.(T), live.(T)) }
+}
+
+func forComparison[T client.Object](f func(obj, live T) bool) func(obj, live client.Object) bool {
+	return func(obj, live client.Object) bool { return f(obj.(T), live.(T)) }
+}
+
+func forValidation[T client.Object](f func(T) field.ErrorList) func(client.Object) field.ErrorList {
+	return func(object client.Object) field.ErrorList { return f(object.(T)) }
+}
+
+func forUpdateValidation[T client.Object](f func(obj, live T) field.ErrorList) func(obj, live client.Object) field.ErrorList {
+	return func(obj, live client.Object) field.ErrorList { return f(obj.(T), live.(T)) }
+}
+
+// setIfNil points p to value if it is nil.
+func setIfNil[T any](p **T, value T) {
+	if *p == nil {
+		*p = &value
+	}
+}
+
+// setIfZero sets *p to value if it is zero.
+func setIfZero[T comparable](p *T, value T) {
+	var zero T
+	if *p == zero {
+		*p = value
+	}
+}

@@ -1,0 +1,148 @@
+package memoryserver
+
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
+)
+
+// Following makes the server reuse results of an earlier one, to which nobody sends requests any more. It has the same kinds and
+// the same scheme. Clients see no difference: a result is reused only for the request that led to it, at the same time, of the
+// same version of the object, and at the same revision. A creation is reused only while everything that both servers stored is
+// equal. So a simulation whose runs begin alike computes their beginning once.
+func Following(earlier *Server) Option {
+	return func(s *settings) error {
+		s.earlier = earlier
+		return nil
+	}
+}
+
+// writeRequest is a creation, an update, a patch or an apply, with everything on which its result depends except for the
+// object's version.
+type writeRequest struct {
+	subresource string
+	patch       types.PatchType // "": a creation or an update
+	content     string          // the content of the patch
+	options     writeOptions
+	second      int64         // when the server received it; the API has times in whole seconds
+	sent        client.Object // the object that a creation or an update sent, with defaults
+}
+
+// newPatch returns the request of a patch or an apply.
+func newPatch(subresource string, patch types.PatchType, content []byte, options writeOptions) *writeRequest {
+	return &writeRequest{subresource: subresource, patch: patch, content: string(content), options: options, second: now().Unix()}
+}
+
+// newObjectRequest returns the request of a creation or an update. The caller may change the object afterwards, so a server that does not
+// follow another one keeps a copy: others may follow it. A server that follows only compares the object, before the caller changes it.
+func (s *store) newObjectRequest(subresource string, sent client.Object, options writeOptions) *writeRequest {
+	if s.earlier == nil {
+		sent = sent.DeepCopyObject().(client.Object)
+	}
+	return &writeRequest{subresource: subresource, options: options, second: now().Unix(), sent: sent}
+}
+
+func (r *writeRequest) equals(other *writeRequest) bool {
+	return r.subresource == other.subresource && r.patch == other.patch && r.content == other.content &&
+		r.options == other.options && r.second == other.second && reflect.DeepEqual(r.sent, other.sent)
+}
+
+// earlierChange returns the change of the earlier server that led to the next revision, nil if there is none.
+func (s *store) earlierChange() *change {
+	if s.earlier == nil || len(s.history) >= len(s.earlier.history) {
+		return nil
+	}
+	return s.earlier.history[len(s.history)]
+}
+
+// Repeats reports whether the server follows an earlier one, and everything that was written so far is equal to what that one
+// had at the same revision.
+func (s *Server) Repeats() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.store.earlier != nil && !s.store.differs
+}
+
+// isEarlier reports whether a change is equal to the change of the earlier server that led to the next revision.
+func (s *store) isEarlier(c *change) bool {
+	earlier := s.earlierChange()
+	if earlier == nil || earlier.kind != c.kind || earlier.key != c.key {
+		return false
+	}
+	if c.after.object == nil {
+		return earlier.after.object == nil
+	}
+	return c.after.origin == earlier.after
+}
+
+// isEarlierSkip reports whether the earlier server skipped the next revision.
+func (s *store) isEarlierSkip() bool {
+	return s.earlier != nil && len(s.history) < len(s.earlier.history) && s.earlier.history[len(s.history)] == nil
+}
+
+// earlierResult returns the version of the earlier server to which the same request led, nil if there is none. Values that the
+// server allocates, such as addresses, also depend on other objects, so these must be equal for a kind with such values.
+func (s *store) earlierResult(k *kind.Kind, current *version, sent *writeRequest) *version {
+	c := s.earlierChange()
+	if c == nil || sent == nil || k.Allocates && s.differs || current.origin == nil || c.before != current.origin ||
+		c.after.object == nil || c.after.request == nil || !sent.equals(c.after.request) {
+		return nil
+	}
+	return c.after
+}
+
+// earlierCreation returns the version of the earlier server to which the same creation led, nil if there is none. A creation depends
+// on everything that is stored, so all of it must be equal. A creation with a name that is to be generated is never reused: it has no
+// key yet, and the name also depends on creations that failed.
+func (s *store) earlierCreation(k *kind.Kind, key client.ObjectKey, sent *writeRequest) *version {
+	c := s.earlierChange()
+	if c == nil || s.differs || c.kind != k || c.key != key || c.before != nil || c.after.request == nil || !sent.equals(c.after.request) {
+		return nil
+	}
+	return c.after
+}
+
+// reuse stores a copy of a version of the earlier server under the next revision, and returns what clients read of it.
+func (s *store) reuse(k *kind.Kind, key client.ObjectKey, earlier *version) client.Object {
+	made := &version{revision: earlier.revision, origin: earlier}
+	made.object, made.stored = earlier.copied()
+	s.put(k, key, made)
+	return made.object
+}
+
+// copied returns copies of what clients read of a version, and of what was written.
+func (v *version) copied() (object, stored client.Object) {
+	object = v.object.DeepCopyObject().(client.Object)
+	if v.stored == v.object {
+		return object, object
+	}
+	return object, v.stored.DeepCopyObject().(client.Object)
+}
+
+// originOf returns the version of the earlier server that has the same revision and is equal, nil if there is none.
+func (s *store) originOf(made *version, k *kind.Kind, key client.ObjectKey) *version {
+	c := s.earlierChange()
+	if c == nil || c.kind != k || c.key != key || !reflect.DeepEqual(c.after.stored, made.stored) {
+		return nil
+	}
+	if made.stored != made.object && !reflect.DeepEqual(c.after.object, made.object) {
+		return nil
+	}
+	return c.after
+}
+
+// earlierView returns a copy of the view that the earlier server has made of an equal version, nil if there is none.
+func (v *version) earlierView(as reflect.Type) client.Object {
+	if v.origin == nil {
+		return nil
+	}
+	for _, decoded := range v.origin.views {
+		if reflect.TypeOf(decoded) == as {
+			return decoded.DeepCopyObject().(client.Object)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,146 @@
+package memoryserver
+
+import (
+	"context"
+	"reflect"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
+)
+
+// Reader returns a reader of the past. It calls at before each read and reads the kind as it was at that revision, so a
+// reader can fall behind and catch up. It returns objects as a controller-runtime cache does, with apiVersion and kind. Those that
+// it returns without a copy share memory with each other, and not with the server.
+//
+// hold makes from an object what the reader has of it, such as less of its fields, and nil if the reader does not have it. It may change the
+// object. It is called once for each version that is read. If hold is nil, the reader has all objects as they are.
+func (s *Server) Reader(at func(schema.GroupVersionKind) int64, hold func(schema.GroupVersionKind, client.Object) (client.Object, error)) client.Reader {
+	if hold == nil {
+		hold = func(_ schema.GroupVersionKind, obj client.Object) (client.Object, error) { return obj, nil }
+	}
+	return &pastReader{server: s, at: at, hold: hold, shared: map[sharedKey]sharedObject{}}
+}
+
+type pastReader struct {
+	server *Server
+	at     func(schema.GroupVersionKind) int64
+	hold   func(schema.GroupVersionKind, client.Object) (client.Object, error)
+
+	mu     sync.Mutex
+	shared map[sharedKey]sharedObject // what the reader last had of each object
+}
+
+type sharedKey struct {
+	kind *kind.Kind
+	key  client.ObjectKey
+	as   reflect.Type
+}
+
+// sharedObject is an object as reads without a copy return it.
+type sharedObject struct{ of, object client.Object } // on the server; what the reader has of it, nil for nothing
+
+func (r *pastReader) Get(ctx context.Context, key client.ObjectKey, out client.Object, options ...client.GetOption) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	gvk, err := apiutil.GVKForObject(out, r.server.scheme)
+	if err != nil {
+		return err
+	}
+	k, err := r.server.kind(gvk)
+	if err != nil {
+		return err
+	}
+	found, err := r.find(k, k.Key(key.Namespace, key.Name), reflect.TypeOf(out))
+	if err != nil {
+		return err
+	}
+	held, err := r.share(k, found)
+	switch {
+	case err != nil:
+		return err
+	case held == nil:
+		return notFound(k, key)
+	case !ptr.Deref((&client.GetOptions{}).ApplyOptions(options).UnsafeDisableDeepCopy, false):
+		held = held.DeepCopyObject().(client.Object)
+	}
+	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(held).Elem())
+	return nil
+}
+
+// share returns what the reader has of an object, nil for nothing. An operator may change it by mistake. Neither the server may see that, nor
+// those that follow it.
+func (r *pastReader) share(k *kind.Kind, found client.Object) (client.Object, error) {
+	id := sharedKey{k, client.ObjectKeyFromObject(found), reflect.TypeOf(found)}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last, known := r.shared[id]; known && last.of == found {
+		return last.object, nil
+	}
+	held, err := r.hold(k.GVK, found.DeepCopyObject().(client.Object))
+	if err == nil {
+		r.shared[id] = sharedObject{found, held}
+	}
+	return held, err
+}
+
+func (r *pastReader) find(k *kind.Kind, key client.ObjectKey, as reflect.Type) (client.Object, error) {
+	revision := r.at(k.GVK)
+	r.server.mu.Lock()
+	defer r.server.mu.Unlock()
+	if rec := r.server.store.table(k).records[key]; rec != nil {
+		if v := rec.at(revision); v != nil {
+			return v.view(k, as)
+		}
+	}
+	return nil, notFound(k, key)
+}
+
+// notFound returns the error of a cache, which does not know the resource's name. It has the kind instead.
+func notFound(k *kind.Kind, key client.ObjectKey) error {
+	return apierrors.NewNotFound(schema.GroupResource{Group: k.GVK.Group, Resource: k.GVK.Kind}, key.Name)
+}
+
+func (r *pastReader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	k, as, err := r.server.kindOfList(list)
+	if err != nil {
+		return err
+	}
+	all := (&client.ListOptions{}).ApplyOptions(options)
+	sel, err := newSelection(k, all)
+	if err != nil {
+		return err
+	}
+	revision := r.at(k.GVK)
+	r.server.mu.Lock()
+	found, err := r.server.store.list(k, as, sel, revision)
+	r.server.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	var items []runtime.Object
+	for _, object := range found {
+		held, err := r.share(k, object)
+		if err != nil {
+			return err
+		}
+		if held == nil {
+			continue
+		}
+		if !ptr.Deref(all.UnsafeDisableDeepCopy, false) {
+			held = held.DeepCopyObject().(client.Object)
+		}
+		items = append(items, held)
+	}
+	return setItems(list, items, revision)
+}

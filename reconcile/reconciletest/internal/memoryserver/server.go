@@ -1,0 +1,87 @@
+package memoryserver
+
+import (
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/crd"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
+)
+
+// Server is an API server in memory. It and its clients are safe for concurrent use.
+type Server struct {
+	scheme *runtime.Scheme
+	kinds  *kinds
+
+	mu        sync.Mutex // protects the fields below
+	store     store
+	suffixes  suffixes
+	dryRuns   map[generatedName]uint64 // how many creations of a name were dry runs
+	collected int64                    // the revision at which the garbage collector had nothing left to do
+}
+
+// New returns a server whose only objects are the namespaces "default" and "kube-system". It serves the built-in kinds
+// and the kinds of the custom resource definitions in the options. The scheme has the Go types that its clients accept.
+func New(scheme *runtime.Scheme, options ...Option) (*Server, error) {
+	var s settings
+	for _, option := range options {
+		if err := option(&s); err != nil {
+			return nil, err
+		}
+	}
+	kinds, err := kindsWith(s.definitions)
+	if err != nil {
+		return nil, err
+	}
+	server := &Server{scheme: scheme, kinds: kinds, store: store{tables: map[schema.GroupVersionKind]*table{}}, suffixes: suffixes{last: map[generatedName]uint64{}}, dryRuns: map[generatedName]uint64{}}
+	if s.earlier != nil {
+		server.store.earlier = &s.earlier.store
+	}
+	server.createNamespaces("default", "kube-system")
+	return server, nil
+}
+
+// Client returns a client without a cache. Each of its requests is done when the call returns.
+func (s *Server) Client() client.WithWatch { return s.NotingClient(func(schema.GroupVersionKind) {}) }
+
+// NotingClient is Client, and calls note with the kind of each request before it is done.
+func (s *Server) NotingClient(note func(schema.GroupVersionKind)) client.WithWatch {
+	return &liveClient{server: s, note: note}
+}
+
+// kind returns a kind that the server has. The error satisfies meta.IsNoMatchError.
+func (s *Server) kind(gvk schema.GroupVersionKind) (*kind.Kind, error) {
+	if k := s.kinds.find(gvk); k != nil {
+		return k, nil
+	}
+	return nil, fmt.Errorf("the server in memory has no kind %s: give it the custom resource definition, or use a version that it serves: %w",
+		gvk.Kind, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}})
+}
+
+type settings struct {
+	definitions []*crd.Definition
+	earlier     *Server
+}
+
+// Option is [CRD], [CRDs] or [Following].
+type Option func(*settings) error
+
+// CRDs adds the custom resource definitions in YAML or JSON files. If a path is a folder, CRDs reads the files directly
+// in it. Other documents are ignored. It is an error if a path has no custom resource definition.
+func CRDs(paths ...string) Option {
+	return func(s *settings) error {
+		for _, path := range paths {
+			definitions, err := crd.Read(path)
+			if err != nil {
+				return err
+			}
+			s.definitions = append(s.definitions, definitions...)
+		}
+		return nil
+	}
+}

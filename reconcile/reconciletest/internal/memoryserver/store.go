@@ -1,0 +1,227 @@
+package memoryserver
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
+)
+
+// firstRevision is the revision of an empty store. The resource version 0 has a meaning of its own.
+const firstRevision = 1
+
+// store has every version of every object. The server's lock protects it.
+type store struct {
+	tables   map[schema.GroupVersionKind]*table
+	order    []*table  // by kind
+	history  []*change // the changes of all kinds; the change to revision r is history[r-firstRevision-1], nil if skipped
+	watchers watchers
+
+	earlier *store // the store of the server whose results are reused; nil: none
+	differs bool   // at some revision the earlier store has something else
+}
+
+// table has the objects of one kind with all their versions.
+type table struct {
+	kind    *kind.Kind
+	records map[client.ObjectKey]*record
+	order   []*record // by namespace and name
+}
+
+// record has the versions of one name. It stays when the object is deleted.
+type record struct {
+	key      client.ObjectKey
+	versions []*version // by revision
+}
+
+// version is one state of an object, or its absence. Only its views change: they are made when they are first read.
+type version struct {
+	revision int64
+	object   client.Object // as clients read it; nil: deleted
+	stored   client.Object // as it was written, with fields that decoding drops
+	views    []client.Object
+	request  *writeRequest // the request that made it from the version before; nil: another kind of request
+	origin   *version      // the equal version of the earlier server; nil: none
+}
+
+func (t *table) find(key client.ObjectKey) *version {
+	if r := t.records[key]; r != nil {
+		return r.latest()
+	}
+	return nil
+}
+
+// latest returns the current version, or nil if the object does not exist.
+func (r *record) latest() *version {
+	if last := r.versions[len(r.versions)-1]; last.object != nil {
+		return last
+	}
+	return nil
+}
+
+// deletions returns how many objects of a name are gone.
+func (t *table) deletions(key client.ObjectKey) (n uint64) {
+	if r := t.records[key]; r != nil {
+		for _, v := range r.versions {
+			if v.object == nil {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// at returns the version at a revision, or nil if the object did not exist.
+func (r *record) at(revision int64) *version {
+	i, found := slices.BinarySearchFunc(r.versions, revision, func(v *version, revision int64) int {
+		return cmp.Compare(v.revision, revision)
+	})
+	if !found {
+		i--
+	}
+	if i < 0 || r.versions[i].object == nil {
+		return nil
+	}
+	return r.versions[i]
+}
+
+// objects iterates over the objects that exist, by namespace and name.
+func (t *table) objects(yield func(client.Object) bool) {
+	for _, r := range t.order {
+		if v := r.latest(); v != nil && !yield(v.object) {
+			return
+		}
+	}
+}
+
+func (t *table) put(key client.ObjectKey, v *version) {
+	r := t.records[key]
+	if r == nil {
+		r = &record{key: key}
+		t.records[key] = r
+		i, _ := slices.BinarySearchFunc(t.order, key, func(r *record, key client.ObjectKey) int { return compareKeys(r.key, key) })
+		t.order = slices.Insert(t.order, i, r)
+	}
+	r.versions = append(r.versions, v)
+}
+
+func compareKeys(a, b client.ObjectKey) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// table returns the objects of a kind.
+func (s *store) table(k *kind.Kind) *table {
+	t := s.tables[k.GVK]
+	if t == nil {
+		t = &table{kind: k, records: map[client.ObjectKey]*record{}}
+		s.tables[k.GVK] = t
+		s.order = append(s.order, t)
+		slices.SortFunc(s.order, compareKinds)
+	}
+	return t
+}
+
+func compareKinds(a, b *table) int { return cmp.Compare(a.kind.GVK.String(), b.kind.GVK.String()) }
+
+// find returns the current version of an object, or nil if it does not exist.
+func (s *store) find(k *kind.Kind, key client.ObjectKey) *version { return s.table(k).find(key) }
+
+// commit stores an object, or its deletion if it is nil, under the next revision, and sets the object's resource
+// version. Nobody may change the object afterwards. object is what clients read, stored what was written.
+func (s *store) commit(k *kind.Kind, key client.ObjectKey, object, stored client.Object) *version {
+	made := &version{revision: s.revision() + 1, object: object, stored: stored}
+	if object != nil {
+		object.SetResourceVersion(strconv.FormatInt(made.revision, 10))
+		stored.SetResourceVersion(object.GetResourceVersion())
+		made.origin = s.originOf(made, k, key)
+	}
+	s.put(k, key, made)
+	return made
+}
+
+// remove stores that an object no longer exists.
+func (s *store) remove(k *kind.Kind, key client.ObjectKey) { s.commit(k, key, nil, nil) }
+
+// put stores a version under the next revision.
+func (s *store) put(k *kind.Kind, key client.ObjectKey, made *version) {
+	t := s.table(k)
+	c := &change{kind: k, key: key, before: t.find(key), after: made}
+	t.put(key, made)
+	s.differs = s.differs || !s.isEarlier(c)
+	s.history = append(s.history, c)
+	s.watchers.notify(c)
+}
+
+func (s *store) revision() int64 { return firstRevision + int64(len(s.history)) }
+
+// Change is one write that the server stored.
+type Change struct {
+	Revision int64 // the revision of the store after the write, and the resource version of New
+	GVK      schema.GroupVersionKind
+	Key      client.ObjectKey
+	Type     watch.EventType // Added, Modified or Deleted
+
+	// Old and New are the object before and after. Old is nil if it was added, New if it was deleted. They have the
+	// scheme's Go type, or are unstructured if the scheme has none, and have apiVersion and kind. They are shared: do
+	// not change them.
+	Old, New client.Object
+}
+
+type change struct {
+	kind          *kind.Kind
+	key           client.ObjectKey
+	before, after *version
+}
+
+func (c *change) eventType() watch.EventType {
+	switch {
+	case c.before == nil:
+		return watch.Added
+	case c.after.object == nil:
+		return watch.Deleted
+	}
+	return watch.Modified
+}
+
+// Revision returns the revision of the last write to any kind. A write that changes nothing has no revision.
+func (s *Server) Revision() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.store.revision()
+}
+
+// Changes returns the writes after a revision, in order.
+func (s *Server) Changes(since int64) []Change {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := min(max(since-firstRevision, 0), int64(len(s.store.history)))
+	var changes []Change // most revisions may be skipped
+	for _, c := range s.store.history[from:] {
+		if c == nil {
+			continue // skipped by Advance
+		}
+		changes = append(changes, Change{
+			Revision: c.after.revision, GVK: c.kind.GVK, Key: c.key, Type: c.eventType(),
+			Old: s.sharedView(c.kind, c.before), New: s.sharedView(c.kind, c.after),
+		})
+	}
+	return changes
+}
+
+// Advance skips revisions and generated names up to the given revision. It does nothing if the server has passed it already.
+// The next write then has the same resource version, however many writes came before, and so has the next generated name.
+// Runs can then be compared although objects contain resource versions or names of others.
+func (s *Server) Advance(revision int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.store.revision() < revision {
+		s.store.differs = s.store.differs || !s.store.isEarlierSkip()
+		s.store.history = append(s.store.history, nil)
+	}
+	s.suffixes.skipped = max(s.suffixes.skipped, uint64(max(revision, 0)))
+}

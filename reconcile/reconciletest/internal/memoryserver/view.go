@@ -1,0 +1,139 @@
+package memoryserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	sigsjson "sigs.k8s.io/json"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
+)
+
+// view returns a version in the wanted Go type, with apiVersion and kind. It is made once and then shared: nobody may
+// change it. The caller holds the lock.
+func (v *version) view(k *kind.Kind, as reflect.Type) (client.Object, error) {
+	if reflect.TypeOf(v.object) == as {
+		return v.object, nil
+	}
+	for _, decoded := range v.views {
+		if reflect.TypeOf(decoded) == as {
+			return decoded, nil
+		}
+	}
+	decoded := v.earlierView(as)
+	if decoded == nil {
+		var err error
+		if decoded, err = decodeView(k, v.object, as); err != nil {
+			return nil, err
+		}
+	}
+	v.views = append(v.views, decoded)
+	return decoded, nil
+}
+
+func decodeView(k *kind.Kind, object client.Object, as reflect.Type) (client.Object, error) {
+	decoded, ok := reflect.TypeAssert[client.Object](reflect.New(as.Elem()))
+	if !ok {
+		return nil, fmt.Errorf("%s cannot be read into a %s: it is not a client.Object", k.GVK.Kind, as)
+	}
+	if err := decodeInto(k, object, decoded); err != nil {
+		return nil, fmt.Errorf("read %s %s into a %s: %w", k.GVK.Kind, client.ObjectKeyFromObject(object), as, err)
+	}
+	decoded.GetObjectKind().SetGroupVersionKind(k.GVK)
+	return decoded, nil
+}
+
+func decodeInto(k *kind.Kind, object, decoded client.Object) error {
+	content, err := k.Strategy.Encode(object)
+	if err != nil {
+		return err
+	}
+	if untyped, is := decoded.(*unstructured.Unstructured); is {
+		return utiljson.Unmarshal(content, &untyped.Object)
+	}
+	return sigsjson.UnmarshalCaseSensitivePreserveInts(content, decoded)
+}
+
+// sharedView returns a version in the scheme's Go type, unstructured if the scheme has none, and nil for no object.
+func (s *Server) sharedView(k *kind.Kind, v *version) client.Object {
+	if v == nil || v.object == nil {
+		return nil
+	}
+	if as, known := s.scheme.AllKnownTypes()[k.GVK]; known {
+		if decoded, err := v.view(k, reflect.PointerTo(as)); err == nil {
+			return decoded
+		}
+	}
+	decoded, err := v.view(k, reflect.TypeFor[*unstructured.Unstructured]())
+	if err != nil {
+		panic(fmt.Sprintf("%s was stored and cannot be read: %v", k.GVK, err))
+	}
+	return decoded
+}
+
+// copyInto writes a copy of a view into an object of the same type. Go types lose apiVersion and kind, as with a typed
+// client.
+func copyInto(out, view client.Object) { moveInto(out, view.DeepCopyObject().(client.Object)) }
+
+// moveInto is copyInto for a view that nobody else has.
+func moveInto(out, view client.Object) {
+	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(view).Elem())
+	if !isUntyped(out) {
+		out.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	}
+}
+
+// isUntyped reports whether the kind of an object is in its fields, not in its Go type.
+func isUntyped(object client.Object) bool {
+	switch object.(type) {
+	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
+		return true
+	}
+	return false
+}
+
+// respond writes a stored object into the object of a request.
+func (c *liveClient) respond(k *kind.Kind, held, out client.Object) error {
+	if reflect.TypeOf(held) == reflect.TypeOf(out) {
+		copyInto(out, held)
+		return nil
+	}
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	if v := c.server.store.find(k, client.ObjectKeyFromObject(held)); v != nil && v.object == held {
+		shown, err := v.view(k, reflect.TypeOf(out)) // others will read it too
+		if err != nil {
+			return err
+		}
+		copyInto(out, shown)
+		return nil
+	}
+	decoded, err := decodeView(k, held, reflect.TypeOf(out))
+	if err != nil {
+		return err
+	}
+	moveInto(out, decoded)
+	return nil
+}
+
+// decodeRequest returns the object of a request in the Go type in which the server holds its kind.
+func decodeRequest(k *kind.Kind, object client.Object, strict bool) (client.Object, error) {
+	if received, ok, err := k.Strategy.FromObject(object); ok || err != nil {
+		return received, err
+	}
+	content, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", k.GVK.Kind, err)
+	}
+	received, err := k.Strategy.Decode(content, strict)
+	if err != nil {
+		return nil, decodeError(k, err)
+	}
+	return received, nil
+}

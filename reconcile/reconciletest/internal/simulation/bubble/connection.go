@@ -1,0 +1,200 @@
+package bubble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A run cannot wait for a real connection: the virtual clock does not move on while a goroutine waits for the network, and what
+// packages net and net/http keep between two requests belongs to the bubble of the first one, so that the next bubble crashes the
+// program. This file finds such connections, and says where they are opened:
+//
+//   - by hooks that are called before the connection is opened: of contexts that come from the process, and of http.DefaultTransport;
+//   - by a look at the stacks of the bubble's goroutines from time to time;
+//   - by the errors that the operator returns.
+
+// reports has a function for each bubble, by its name, to which the hooks hand their errors.
+var reports sync.Map
+
+// OnConnection makes report get an error about each real connection that a goroutine of the current bubble is about to open, as far as
+// hooks find it. It is called on that goroutine.
+func OnConnection(report func(error)) { reports.Store(Name(), report) }
+
+// WithHooks returns a context that calls the hooks when a connection is opened with it.
+func WithHooks(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn:  func(string) { _ = refuse() },
+		DNSStart: func(httptrace.DNSStartInfo) { _ = refuse() },
+		ConnectStart: func(string, string) {
+			if _ = refuse(); strings.Contains(ownStack(), "net/http.(*Transport).dialConnFor(") {
+				runtime.Goexit() // net/http dials for later requests too, whatever becomes of this one
+			}
+		},
+	})
+}
+
+// The proxy is asked for on the goroutine of the caller, before anything else. Test programs only import this package, and at the
+// start nobody uses the transport.
+func init() {
+	if t, ok := http.DefaultTransport.(*http.Transport); ok {
+		proxy := t.Proxy
+		t.Proxy = func(r *http.Request) (*url.URL, error) {
+			if err := refuse(); err != nil || proxy == nil {
+				return nil, err
+			}
+			return proxy(r)
+		}
+	}
+}
+
+// refuse reports a connection that the current goroutine is about to open. It returns nil outside of runs.
+func refuse() error {
+	report, inRun := reports.Load(Name())
+	if !inRun {
+		return nil
+	}
+	err := connectionError(ownStack())
+	report.(func(error))(err)
+	return err
+}
+
+func ownStack() string {
+	stack := make([]byte, 1<<16)
+	return string(stack[:runtime.Stack(stack, false)])
+}
+
+const remedy = "A run happens in virtual time, which cannot wait for the real world. Put a fake in its place: an HTTP client gets the transport of " +
+	"Process.RoundTripper, and other clients a fake that is Scenario.External and calls Process.Effect and Process.Query. What speaks to the API server takes Process.Config"
+
+// connectionError returns the error about the stack of a goroutine that opens or uses a connection.
+func connectionError(stack string) error {
+	called, at := callIn(stack)
+	if at == "" {
+		return fmt.Errorf("the operator opens a real connection: %s\n%s", called, remedy)
+	}
+	return fmt.Errorf("the operator opens a real connection: it calls %s at %s\n%s", called, at, remedy)
+}
+
+// Hint says what to do about an error of a real connection, "" if the error is none.
+func Hint(err error) string {
+	_, failed := errors.AsType[*net.OpError](err)
+	if _, unknown := errors.AsType[*net.DNSError](err); !failed && !unknown {
+		return ""
+	}
+	return "\nThat is the error of a real connection. " + remedy
+}
+
+// warmUp makes package net create what it keeps for the whole program, which would belong to the first bubble that needs it.
+var warmUp = sync.OnceFunc(func() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_, _ = net.DefaultResolver.LookupHost(ctx, "localhost")
+})
+
+// Often enough that a run ends soon, and seldom enough that a connection to the same machine which is opened and closed again
+// does not count.
+const (
+	lookEvery = time.Second
+	maxLooks  = 2
+)
+
+// hangs returns an error as soon as a goroutine of the bubble was seen several times in a row where it waits for the network. It
+// returns nil when ended is closed.
+func hangs(bubble func() string, ended <-chan struct{}) error {
+	seen := map[string]int{}
+	for ticker := time.NewTicker(lookEvery); ; {
+		select {
+		case <-ended:
+			ticker.Stop()
+			return nil
+		case <-ticker.C:
+		}
+		waiting := waitingForNetwork(bubble())
+		now := map[string]int{}
+		for id, stack := range waiting {
+			if now[id] = seen[id] + 1; now[id] > maxLooks {
+				ticker.Stop()
+				return connectionError(stack)
+			}
+		}
+		seen = now
+	}
+}
+
+// waitingForNetwork returns the stacks of the bubble's goroutines that wait for the network, by their first line up to the state.
+func waitingForNetwork(bubble string) map[string]string {
+	found := map[string]string{}
+	if bubble == "" {
+		return found
+	}
+	stacks := make([]byte, 1<<20)
+	for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
+		header, frames, _ := strings.Cut(stack, "\n")
+		id, state, _ := strings.Cut(header, " [")
+		if strings.Contains(header, bubble) && !strings.Contains(state, "(durable)") && !strings.HasPrefix(state, "run") && usesNetwork(frames) {
+			found[id] = stack
+		}
+	}
+	return found
+}
+
+// usesNetwork reports whether a function of package net is on a stack.
+func usesNetwork(frames string) bool {
+	return strings.HasPrefix(frames, "net.") || strings.Contains(frames, "\nnet.")
+}
+
+// callIn returns the function that the operator's own code calls, and the file and line where. If none of its code is on the
+// stack, it returns who started the goroutine.
+func callIn(stack string) (called, at string) {
+	lines := strings.Split(strings.TrimSpace(stack), "\n")
+	for i := 1; i+1 < len(lines); i += 2 {
+		function, file := strings.TrimSpace(lines[i]), strings.TrimSpace(lines[i+1])
+		file, _, _ = strings.Cut(file, " +")
+		if by, isStart := strings.CutPrefix(function, "created by "); isStart {
+			by, _, _ = strings.Cut(by, " in goroutine")
+			return fmt.Sprintf("%s, on a goroutine that %s has started", called, by), ""
+		}
+		if isOwn(function, file) {
+			return called, file[strings.LastIndex(file, "/")+1:]
+		}
+		if !strings.HasPrefix(function, simulated) {
+			called = withoutArguments(function)
+		}
+	}
+	return called, ""
+}
+
+const simulated = "github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/"
+
+// isOwn reports whether a frame is of the operator's own code: neither of the standard library, nor of a module that it requires.
+func isOwn(function, file string) bool {
+	return !strings.HasPrefix(file, standardLibrary()) && !strings.Contains(file, "@v") && !strings.Contains(file, "/vendor/") &&
+		(!strings.HasPrefix(function, simulated) || strings.HasSuffix(file[:strings.LastIndex(file, ":")+1], "_test.go:")) && !strings.HasPrefix(function, "panic(")
+}
+
+// standardLibrary returns the folder of the standard library's sources as stack traces name it.
+var standardLibrary = sync.OnceValue(func() string {
+	for stack := range strings.SplitSeq(ownStack(), "\n") {
+		if before, _, isSync := strings.Cut(strings.TrimSpace(stack), "sync/oncefunc.go:"); isSync {
+			return before
+		}
+	}
+	return "/"
+})
+
+// withoutArguments returns a function of a stack trace without its arguments.
+func withoutArguments(function string) string {
+	if i := strings.LastIndex(function, "("); i > 0 {
+		return function[:i]
+	}
+	return function
+}

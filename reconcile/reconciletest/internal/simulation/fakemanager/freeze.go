@@ -1,0 +1,220 @@
+package fakemanager
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver"
+)
+
+// freeze is the state of a kind that the cache shows unchanged for a while.
+type freeze struct {
+	from      int64          // the revision of the first change that is not shown; earlier ones are still delivered
+	passes    int            // how many passes of every known object end the freeze, unless Thaw does earlier
+	ran       map[Target]int // how many passes of each have ended in the freeze
+	merged    bool           // afterwards there is one event for each object, not one for each change
+	counts    bool           // a pass has begun since the freeze: passes that end count
+	requested int            // how often a pass of every known object was requested
+	past      bool           // the process began with the kind as it was earlier
+}
+
+// maxPasses is how many passes of one object end a freeze in any case. Without this limit, an operator would never become
+// quiet that repairs what the garbage collector then deletes again.
+const maxPasses = 5
+
+// FreezeForPasses makes the cache show neither the change nor later ones of its kind, until the given number of passes of
+// every known object has run. It returns false if the kind is not watched or is frozen already.
+func (w *watchedKinds) FreezeForPasses(change *memoryserver.Change, passes int) bool {
+	return w.freeze(change.GVK, freeze{from: change.Revision, passes: passes}, forms[:]...)
+}
+
+// FreezeWhole is FreezeForPasses for one pass, and only for the informers of whole objects. The informer of metadata
+// shows the change.
+func (w *watchedKinds) FreezeWhole(change *memoryserver.Change) bool {
+	return w.freeze(change.GVK, freeze{from: change.Revision, passes: 1}, typed, untyped, direct)
+}
+
+// FreezeMetadata is FreezeForPasses for one pass, and only for the informer of metadata. The informers of whole objects
+// show the change.
+func (w *watchedKinds) FreezeMetadata(change *memoryserver.Change) bool {
+	return w.freeze(change.GVK, freeze{from: change.Revision, passes: 1}, metadata)
+}
+
+// FreezeUntilThaw makes the cache show neither the change nor later ones of its kind, until [Cache.Thaw] is called, or one
+// object has had five passes. Then all these changes of an object are delivered as one event, as after a broken watch.
+// FreezeUntilThaw returns false if the kind is not watched or is frozen already.
+func (w *watchedKinds) FreezeUntilThaw(change *memoryserver.Change) bool {
+	return w.freeze(change.GVK, freeze{from: change.Revision, passes: maxPasses, merged: true, requested: maxPasses}, forms[:]...)
+}
+
+// freeze freezes a kind in some forms.
+func (w *watchedKinds) freeze(gvk schema.GroupVersionKind, f freeze, in ...form) (done bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.formsOf(gvk)
+	if slices.ContainsFunc(all, func(k *kind) bool { return k.frozen != nil }) {
+		return false
+	}
+	for _, k := range all {
+		if slices.Contains(in, k.form) {
+			k.frozen, done = f.clone(), true
+		}
+	}
+	return done
+}
+
+// clone returns a copy for another form of the kind, nil if the kind is not frozen.
+func (f *freeze) clone() *freeze {
+	if f == nil {
+		return nil
+	}
+	made := *f
+	made.ran = maps.Clone(f.ran)
+	return &made
+}
+
+// Thaw ends the freeze of one kind in all forms, and reports whether one was frozen.
+func (w *watchedKinds) Thaw() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	frozen := w.frozenKinds()
+	if len(frozen) == 0 {
+		return false
+	}
+	for _, k := range frozen {
+		if k.gvk == frozen[0].gvk {
+			k.thaw()
+		}
+	}
+	return true
+}
+
+// frozenKinds returns the kinds that are frozen, sorted by their names and forms, so that runs are deterministic. The caller holds the
+// lock.
+func (w *watchedKinds) frozenKinds() []*kind {
+	var all []*kind
+	for _, k := range w.kinds {
+		if k.frozen != nil {
+			all = append(all, k)
+		}
+	}
+	slices.SortFunc(all, func(a, b *kind) int {
+		return cmp.Or(cmp.Compare(a.gvk.String(), b.gvk.String()), cmp.Compare(a.form, b.form))
+	})
+	return all
+}
+
+// IsInThePast reports whether the process began with an old state of a kind, and the cache still shows that.
+func (w *watchedKinds) IsInThePast() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range w.kinds {
+		if k.frozen != nil && k.frozen.past {
+			return true
+		}
+	}
+	return false
+}
+
+// passBegins notes in each freeze that a pass has begun since. A pass that was already running when the kind was frozen
+// does not count.
+func (w *watchedKinds) passBegins() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range w.kinds {
+		if k.frozen != nil {
+			k.frozen.counts = true
+		}
+	}
+}
+
+// passEnded counts a pass in each freeze in which it began, and ends the freezes that have had enough passes.
+func (m *Manager) passEnded(t Target) {
+	m.cache.mu.Lock()
+	defer m.cache.mu.Unlock()
+	for _, k := range m.cache.kinds {
+		f := k.frozen
+		if f == nil || !f.counts {
+			continue
+		}
+		if f.ran == nil {
+			f.ran = map[Target]int{}
+		}
+		if f.ran[t]++; f.ran[t] == maxPasses || m.hasRun(f, f.passes) {
+			k.thaw()
+		}
+	}
+}
+
+// hasRun reports whether every known object has had the given number of passes in the freeze, and no request without a
+// delay is enqueued.
+func (m *Manager) hasRun(f *freeze, passes int) bool {
+	for _, c := range m.controllers {
+		if c.queue.Len() > 0 {
+			return false
+		}
+		for request := range c.known {
+			if f.ran[Target{c.name, request}] < passes {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// NextFrozen returns a frozen kind that needs another pass of every known object, and counts that it was requested. It
+// returns "" if there is none.
+func (m *Manager) NextFrozen() (kind string) {
+	m.cache.mu.Lock()
+	defer m.cache.mu.Unlock()
+	for _, k := range m.cache.frozenKinds() {
+		if f := k.frozen; f.requested < f.passes && m.hasRun(f, f.requested) {
+			f.requested++
+			return k.gvk.Kind
+		}
+	}
+	return ""
+}
+
+// hides reports whether the cache does not show the change yet. f is nil if the kind is not frozen.
+func (f *freeze) hides(change *memoryserver.Change) bool {
+	return f != nil && change.Revision >= f.from
+}
+
+func (k *kind) thaw() {
+	if k.frozen.merged {
+		k.merge()
+	}
+	k.frozen = nil
+}
+
+// merge replaces the pending changes of each object by a single one, as a client gets them from a new list.
+func (k *kind) merge() {
+	merged := map[client.ObjectKey]int{}
+	var pending []memoryserver.Change
+	for _, change := range k.pending {
+		i, known := merged[change.Key]
+		if !known {
+			merged[change.Key] = len(pending)
+			pending = append(pending, change)
+			continue
+		}
+		change.Old = pending[i].Old
+		pending[i] = change
+	}
+	last := k.seen
+	if len(k.pending) > 0 {
+		last = k.pending[len(k.pending)-1].Revision
+	}
+	k.pending = k.pending[:0]
+	for _, change := range pending {
+		if change.Old != nil || change.New != nil {
+			change.Revision = last // a list has one revision
+			k.pending = append(k.pending, change)
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package fakemanager
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/opblocks/opblocks/internal/cacheselection"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver"
+)
+
+// watchedKinds are the kinds that a process watches, each in one or more forms.
+type watchedKinds struct {
+	scheme  *runtime.Scheme
+	server  *memoryserver.Server
+	watched func(gvk schema.GroupVersionKind, namespaces []string)
+
+	mu         sync.Mutex // also guards the kinds
+	options    cache.Options
+	kinds      map[kindKey]*kind
+	everything bool  // every kind is watched, from the first change on
+	received   int64 // the revision up to which changes were received
+}
+
+// kind is a kind that the process watches in one form.
+type kind struct {
+	gvk       schema.GroupVersionKind
+	form      form
+	selection cacheselection.Selection
+	seen      int64                 // the revision that the cache shows
+	pending   []memoryserver.Change // changes that the cache does not show yet
+	frozen    *freeze               // nil: all pending changes can be delivered at once
+	asked     bool                  // the operator has read the kind or asked for its informer
+	informer  *informer             // nil if the operator has not asked for it
+	watches   []*openWatch          // only in the form direct
+}
+
+// kindKey is a kind in one form. As in a real cache, each form of a kind has an informer of its own, which may be behind another.
+type kindKey struct {
+	gvk  schema.GroupVersionKind
+	form form
+}
+
+// hold returns an object as the cache holds it, nil if it does not. It may change the object.
+func (k *kind) hold(obj client.Object) (client.Object, error) {
+	if !k.selection.Holds(obj) {
+		return nil, nil
+	}
+	return transformed(obj, k.selection.Transform)
+}
+
+// forms are all forms, in the order in which their informers get a change.
+var forms = [...]form{typed, untyped, metadata, direct}
+
+// kind returns a kind of the cache. It starts to watch the kind if that is not watched yet.
+func (w *watchedKinds) kind(gvk schema.GroupVersionKind, f form) *kind {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	revision := w.received
+	if !w.everything {
+		revision = w.server.Revision()
+	}
+	k := w.watchFrom(gvk, f, revision)
+	if !k.asked {
+		k.asked = true
+		w.watched(gvk, k.selection.WatchedNamespaces())
+	}
+	return k
+}
+
+// watchFrom returns a kind of the cache. If the kind is not watched yet, it starts to watch it at the revision. If the kind is
+// watched in another form, both forms show the same at first. The caller holds the lock.
+func (w *watchedKinds) watchFrom(gvk schema.GroupVersionKind, f form, revision int64) *kind {
+	if k := w.kinds[kindKey{gvk, f}]; k != nil {
+		return k
+	}
+	k := &kind{gvk: gvk, form: f, seen: revision}
+	if f != direct { // the options are of the manager's cache alone
+		k.selection = cacheselection.ForKind(&w.options, gvk, w.scheme)
+	}
+	if others := w.formsOf(gvk); len(others) > 0 {
+		k.seen, k.pending, k.frozen = others[0].seen, slices.Clone(others[0].pending), others[0].frozen.clone()
+	}
+	w.kinds[kindKey{gvk, f}] = k
+	return k
+}
+
+// formsOf returns a kind in each form in which it is watched. The caller holds the lock.
+func (w *watchedKinds) formsOf(gvk schema.GroupVersionKind) (all []*kind) {
+	for _, f := range forms {
+		if k := w.kinds[kindKey{gvk, f}]; k != nil {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// watchEverything makes the cache watch each kind as soon as an object of the kind changes.
+func (w *watchedKinds) watchEverything() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.everything = true
+}
+
+// Watches reports whether the process watches the kind.
+func (w *watchedKinds) Watches(gvk schema.GroupVersionKind) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.formsOf(gvk)) > 0
+}
+
+// WatchesTwice reports whether the process watches the kind as whole objects and as metadata.
+func (w *watchedKinds) WatchesTwice(gvk schema.GroupVersionKind) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var whole, part bool
+	for _, k := range w.formsOf(gvk) {
+		whole, part = whole || k.asked && k.form != metadata, part || k.asked && k.form == metadata
+	}
+	return whole && part
+}
+
+// selectionOf returns which objects of a kind the cache holds.
+func (w *watchedKinds) selectionOf(gvk schema.GroupVersionKind) cacheselection.Selection {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return cacheselection.ForKind(&w.options, gvk, w.scheme)
+}
+
+// Hides reports whether the cache does not hold an object of a kind that it watches, because of its options.
+func (w *watchedKinds) Hides(obj client.Object) bool {
+	gvk, err := apiutil.GVKForObject(obj, w.scheme)
+	if err != nil {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.formsOf(gvk), func(k *kind) bool { return !k.selection.Holds(obj) })
+}
+
+// OtherVersion returns the version in which a kind is watched, if that is not the given one. Else it returns "".
+func (w *watchedKinds) OtherVersion(gvk schema.GroupVersionKind) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.formsOf(gvk)) > 0 {
+		return ""
+	}
+	for other := range w.kinds {
+		if other.gvk.GroupKind() == gvk.GroupKind() {
+			return other.gvk.Version
+		}
+	}
+	return ""
+}
+
+// Receive adds a change of the server to the pending ones, if its kind is watched. [Manager.Deliver] makes the cache show
+// it.
+func (w *watchedKinds) Receive(change memoryserver.Change) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.received = max(w.received, change.Revision)
+	if w.everything {
+		w.watchFrom(change.GVK, typed, change.Revision-1)
+	}
+	for _, k := range w.formsOf(change.GVK) {
+		if change.Revision > k.seen {
+			k.pending = append(k.pending, change)
+		}
+	}
+}
+
+// next makes the cache show the oldest change of all kinds, except those that a freeze hides. It returns the change, nil if
+// there is none.
+func (w *watchedKinds) next() (*kind, *memoryserver.Change) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var first *kind
+	for _, k := range w.kinds {
+		if len(k.pending) == 0 || k.frozen.hides(&k.pending[0]) {
+			continue
+		}
+		if first == nil || cmp.Or(cmp.Compare(k.pending[0].Revision, first.pending[0].Revision), cmp.Compare(k.form, first.form)) < 0 {
+			first = k
+		}
+	}
+	if first == nil {
+		return nil, nil
+	}
+	change := first.pending[0]
+	first.pending = first.pending[1:]
+	first.seen = change.Revision
+	return first, &change
+}
+
+// Behind returns how many changes of the kind the cache does not show yet in the form of an object or a list.
+func (w *watchedKinds) Behind(gvk schema.GroupVersionKind, as runtime.Object) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if k := w.kinds[kindKey{gvk, formOf(as)}]; k != nil {
+		return len(k.pending)
+	}
+	return 0
+}
+
+// Restrict limits the cache to the namespaces and labels of the options, and applies their transformations. All other
+// options are ignored. It must be called before the first read.
+func (w *watchedKinds) Restrict(options cache.Options) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.options = options
+	for _, k := range w.kinds {
+		if k.form != direct {
+			k.selection = cacheselection.ForKind(&w.options, k.gvk, w.scheme)
+		}
+	}
+}
+
+// Past is a kind at an earlier revision.
+type Past struct {
+	GVK      schema.GroupVersionKind
+	Revision int64
+}
+
+// BeginInThePast makes the cache of a new process show a kind as it was at a revision. The kind is frozen until one
+// reconcile of every object has run. Then the later ones of the changes can be delivered.
+func (w *watchedKinds) BeginInThePast(past Past, changes []memoryserver.Change) {
+	k := &kind{gvk: past.GVK, form: typed, seen: past.Revision, frozen: &freeze{from: past.Revision + 1, passes: 1, counts: true, requested: 1, past: true}}
+	for _, change := range changes {
+		if change.GVK == past.GVK && change.Revision > past.Revision {
+			k.pending = append(k.pending, change)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.kinds[kindKey{past.GVK, typed}] = k // other forms begin like it
+}
+
+// handlers returns the event handlers of a kind.
+func (w *watchedKinds) handlers(k *kind) (all []registeredHandler) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if k.informer != nil {
+		for _, h := range k.informer.handlers {
+			all = append(all, registeredHandler{k.informer, h.handler})
+		}
+	}
+	return all
+}
+
+type registeredHandler struct {
+	informer *informer
+	handler  toolscache.ResourceEventHandler
+}

@@ -1,0 +1,208 @@
+package fakemanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/record"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
+
+	"github.com/opblocks/opblocks/internal/cacheselection"
+	"github.com/opblocks/opblocks/internal/passcontext"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/failure"
+)
+
+// Options are the parts of a [Manager]. All fields are required.
+type Options struct {
+	Context             context.Context // the context of the process; its end stops the controllers
+	Scheme              *runtime.Scheme
+	Server              *memoryserver.Server
+	Client              client.Client     // what GetClient returns
+	APIReader           client.Reader     // what GetAPIReader returns
+	Transport           http.RoundTripper // what GetConfig and GetHTTPClient use
+	Logger              logr.Logger
+	EventRecorder       EventRecorder
+	LegacyEventRecorder record.EventRecorder
+
+	// Cause returns why requests are enqueued now, for the trace, and the number of their batch. Earlier batches are
+	// reconciled first. Requests of one batch are sorted by name, since they are enqueued in no certain order.
+	Cause func() (batch int, cause string)
+	// Pass is called for each reconcile, on the worker's goroutine. It must call reconcile and return its results.
+	Pass func(target Target, cause string, reconcile func() (ctrl.Result, error)) (ctrl.Result, error)
+	// Ended is called at the end of each pass of package reconcile that had something to do.
+	Ended func(target Target, end passcontext.PassEnd)
+	// Watched is called whenever the operator reads a kind from the cache or watches it, with the namespaces that the cache
+	// holds of it; [cache.AllNamespaces] stands for all. It is called with the cache's lock held.
+	Watched func(gvk schema.GroupVersionKind, namespaces []string)
+	// Fail ends the run with an error.
+	Fail func(error)
+	// Random fills a slice with random bytes, from which package ownedresources generates values of Secrets.
+	Random func(into []byte)
+}
+
+// Manager has the methods of manager.Manager, except GetEventRecorder, which [Manager.AsManager] adds. Its cache and queues move only by calls of [Manager.Deliver] and [Manager.Take].
+type Manager struct {
+	cluster
+	controllers []*Controller
+	runnables   []manager.Runnable
+	converter   conversion.Registry
+	elected     chan struct{}
+}
+
+// New returns a manager without controllers. Its cache shows the server's current state.
+func New(o Options) *Manager {
+	m := &Manager{cluster: cluster{options: o, cache: newCache(&o)}, converter: conversion.NewRegistry(), elected: make(chan struct{})}
+	close(m.elected)
+	return m
+}
+
+// Cache returns the manager's cache.
+func (m *Manager) Cache() *Cache { return m.cache }
+
+var _ cacheselection.Manager = &Manager{}
+
+// CacheSelection returns which objects of a kind the cache holds.
+func (m *Manager) CacheSelection(gvk schema.GroupVersionKind) cacheselection.Selection {
+	return m.cache.selectionOf(gvk)
+}
+
+// Controllers returns the controllers that were added, in their order.
+func (m *Manager) Controllers() []*Controller { return m.controllers }
+
+// Deliver makes the cache show the oldest change that it does not show yet, except changes of frozen kinds. It calls
+// before with the change, then the event handlers of its kind, and returns the change. It returns nil if there is none.
+func (m *Manager) Deliver(before func(*memoryserver.Change)) (*memoryserver.Change, error) {
+	kind, change := m.cache.next()
+	if change == nil {
+		return nil, nil
+	}
+	before(change)
+	var errs []error
+	for _, h := range m.cache.handlers(kind) {
+		errs = append(errs, h.handle(change.Old, change.New))
+	}
+	for _, w := range m.cache.watchesOf(kind) {
+		errs = append(errs, w.handle(change))
+	}
+	for _, c := range m.controllers {
+		if c.forEach == nil {
+			continue
+		}
+		c.enqueueEach(context.Background())
+		if change.New == nil && change.GVK == *c.forEach {
+			c.Enqueue(change.Key)
+		}
+	}
+	return change, errors.Join(errs...)
+}
+
+// EnqueueKnown enqueues a request for every known object: those that were reconciled before.
+func (m *Manager) EnqueueKnown() {
+	for _, c := range m.controllers {
+		c.enqueueKnown()
+	}
+}
+
+// EnqueueEach enqueues a request for every object of the kinds of [Manager.AddReconciler].
+func (m *Manager) EnqueueEach() {
+	for _, c := range m.controllers {
+		if c.forEach != nil {
+			c.enqueueEach(m.options.Context)
+		}
+	}
+}
+
+// AddReconciler adds a controller without watches: the reconciler is called for every object of the kind whenever any
+// object of any kind changes.
+func (m *Manager) AddReconciler(gvk schema.GroupVersionKind, reconciler ctrlreconcile.Reconciler) {
+	m.cache.watchEverything()
+	c := m.newController(gvk.Kind)
+	c.forEach = &gvk
+	c.do = &wrappedReconciler{controller: c, Reconciler: reconciler}
+	m.controllers = append(m.controllers, c)
+}
+
+// NextDue returns when the next delayed request becomes ready, and its controller, which is nil if there is none. Requests
+// with enough attempts do not count, unless they are retries after an error.
+func (m *Manager) NextDue(attempts Attempts, enough int) (at time.Time, whose *Controller) {
+	for _, c := range m.controllers {
+		if due := c.queue.due(attempts[c], enough); !due.IsZero() && (at.IsZero() || due.Before(at)) {
+			at, whose = due, c
+		}
+	}
+	return at, whose
+}
+
+// Add registers a controller or another runnable.
+func (m *Manager) Add(runnable manager.Runnable) error {
+	if err := m.instrument(runnable); err != nil {
+		return err
+	}
+	m.runnables = append(m.runnables, runnable)
+	return nil
+}
+
+// Start returns an error. The simulation calls [Manager.Run] instead.
+func (m *Manager) Start(context.Context) error {
+	return errors.New("reconciletest starts the manager itself: do not call Start")
+}
+
+// Run starts all runnables and returns when they have ended. If one fails, the others are ended, as by the manager of controller-runtime,
+// and Run returns its error.
+func (m *Manager) Run(ctx context.Context) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	var group sync.WaitGroup
+	var once sync.Once
+	var first error
+	for _, runnable := range m.runnables {
+		group.Go(func() {
+			if err := failure.Recover("a runnable of the manager", func() error { return runnable.Start(ctx) }); err != nil {
+				once.Do(func() { first = err; end() })
+			}
+		})
+	}
+	group.Wait()
+	if undefined := m.cache.lastUndefined(); first != nil && undefined != nil {
+		return fmt.Errorf("%w\n%w: if the scenario lacks its custom resource definition, add the file to CRDs", first, undefined)
+	}
+	return first
+}
+
+// Elected returns a channel that is closed: the process always leads.
+func (m *Manager) Elected() <-chan struct{} { return m.elected }
+
+// AddMetricsServerExtraHandler does nothing: the manager has no metrics server.
+func (m *Manager) AddMetricsServerExtraHandler(string, http.Handler) error { return nil }
+
+// AddHealthzCheck does nothing: the manager has no health endpoint.
+func (m *Manager) AddHealthzCheck(string, healthz.Checker) error { return nil }
+
+// AddReadyzCheck does nothing: the manager has no readiness endpoint.
+func (m *Manager) AddReadyzCheck(string, healthz.Checker) error { return nil }
+
+// GetWebhookServer returns a webhook server that is never started.
+func (m *Manager) GetWebhookServer() webhook.Server { return webhook.NewServer(webhook.Options{}) }
+
+// GetConverterRegistry returns a registry that is not used.
+func (m *Manager) GetConverterRegistry() conversion.Registry { return m.converter }
+
+// GetControllerOptions returns options that allow several controllers of one name, since each process has one.
+func (m *Manager) GetControllerOptions() config.Controller {
+	return config.Controller{SkipNameValidation: new(true), Logger: m.GetLogger()}
+}

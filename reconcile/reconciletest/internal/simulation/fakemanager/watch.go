@@ -1,0 +1,44 @@
+package fakemanager
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver"
+)
+
+// openWatch is a watch that the operator has opened itself, over HTTP. [Manager.Deliver] sends its changes, in one order with the
+// changes that the cache shows, and the faults that delay those delay these.
+type openWatch struct {
+	from   int64 // the revision after which it gets changes
+	handle func(*memoryserver.Change) error
+}
+
+// Watch calls handle for each change of a kind after the revision, when [Manager.Deliver] makes it visible, until stop is called. It
+// returns the revision that is visible now: the caller has to send the changes until then itself. It selects nothing by the
+// options of the cache.
+func (c *Cache) Watch(gvk schema.GroupVersionKind, from int64, handle func(*memoryserver.Change) error) (seen int64, stop func()) {
+	k := c.kind(gvk, direct)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := &openWatch{from: from, handle: handle}
+	k.watches = append(k.watches, w)
+	return k.seen, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		k.watches = slices.DeleteFunc(k.watches, func(other *openWatch) bool { return other == w })
+	}
+}
+
+// watchesOf returns the watches of a kind that get its newest visible change.
+func (c *Cache) watchesOf(k *kind) (all []*openWatch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range k.watches {
+		if k.seen > w.from {
+			all = append(all, w)
+		}
+	}
+	return all
+}

@@ -1,0 +1,198 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver"
+)
+
+// watch answers with a stream of what becomes visible to the process. An event arrives when the manager's cache would show it.
+func (c *call) watch() (*http.Response, error) {
+	query := c.request.URL.Query()
+	selected, err := listOptions(query, c.namespace)
+	if err != nil {
+		return respondError(c.request, err)
+	}
+	if _, err := c.Server.Selects(c.gvk, selected, nil); err != nil {
+		return respondError(c.request, err)
+	}
+	from, err := revisionOf(query.Get("resourceVersion"))
+	if err != nil {
+		return respondError(c.request, err)
+	}
+	w := &watcher{
+		call: c, selected: selected, metadata: wantsMetadata(c.request), wake: make(chan struct{}, 1), closed: make(chan struct{}),
+	}
+	w.reader = c.Server.Reader(func(schema.GroupVersionKind) int64 { return w.at }, nil)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	initial := isTrue(query, "sendInitialEvents")
+	seen, stop := c.Watch(c.gvk, from, w.handle)
+	w.stop = stop
+	if err := w.catchUp(from, seen, initial); err != nil {
+		stop()
+		return respondError(c.request, err)
+	}
+	return newResponse(c.request, http.StatusOK, w), nil
+}
+
+func revisionOf(version string) (int64, error) {
+	if version == "" {
+		return 0, nil
+	}
+	revision, err := strconv.ParseInt(version, 10, 64)
+	if err != nil {
+		return 0, apierrors.NewBadRequest("resourceVersion: " + err.Error())
+	}
+	return revision, nil
+}
+
+// watcher is an open watch, and the body of its response.
+type watcher struct {
+	*call
+	selected *client.ListOptions
+	metadata bool
+	stop     func()
+	wake     chan struct{} // has something if lines were added
+	closed   chan struct{}
+	close    sync.Once
+
+	mu     sync.Mutex
+	at     int64         // the revision that reader reads
+	reader client.Reader // reads the past
+	lines  []byte        // not read yet
+}
+
+var _ io.ReadCloser = &watcher{}
+
+// Read waits for events. It ends with the watch, with the request's context and with the process.
+func (w *watcher) Read(into []byte) (int, error) {
+	for {
+		w.mu.Lock()
+		n := copy(into, w.lines)
+		w.lines = w.lines[n:]
+		w.mu.Unlock()
+		if n > 0 || len(into) == 0 {
+			return n, nil
+		}
+		select {
+		case <-w.wake:
+		case <-w.closed:
+			return 0, io.EOF
+		case <-w.request.Context().Done(): // an error would become an event, for which watch.Filter would wait for ever
+			return 0, io.EOF
+		case <-w.Context.Done():
+			return 0, io.EOF
+		}
+	}
+}
+
+// Close ends the watch.
+func (w *watcher) Close() error {
+	w.close.Do(func() {
+		w.stop()
+		close(w.closed)
+	})
+	return nil
+}
+
+// catchUp sends what precedes the watch: the objects that exist, or the changes after the given revision. The caller holds the lock.
+func (w *watcher) catchUp(from, seen int64, initial bool) error {
+	if from == 0 || initial {
+		w.at = seen
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(w.gvk.GroupVersion().WithKind(w.gvk.Kind + "List"))
+		if err := w.reader.List(context.Background(), list, w.selected); err != nil {
+			return err
+		}
+		for i := range list.Items {
+			if err := w.put(watch.Added, &list.Items[i]); err != nil {
+				return err
+			}
+		}
+		if !initial {
+			return nil
+		}
+		end := &unstructured.Unstructured{}
+		end.SetGroupVersionKind(w.gvk)
+		end.SetResourceVersion(strconv.FormatInt(seen, 10))
+		end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+		return w.put(watch.Bookmark, end)
+	}
+	for _, change := range w.Server.Changes(from) {
+		if change.GVK == w.gvk && change.Revision <= seen {
+			if err := w.change(&change); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// handle sends the event of a change.
+func (w *watcher) handle(change *memoryserver.Change) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.change(change)
+}
+
+// change is handle for a caller that holds the lock. An object that leaves the selection counts as deleted.
+func (w *watcher) change(change *memoryserver.Change) error {
+	before, after := w.selects(change.Old), w.selects(change.New)
+	eventType, shown := watch.Modified, change.New
+	switch {
+	case !before && !after:
+		return nil
+	case before && !after:
+		eventType, shown = watch.Deleted, change.Old
+	case after && !before:
+		eventType = watch.Added
+	}
+	var err error
+	if w.at, err = revisionOf(shown.GetResourceVersion()); err != nil {
+		return err
+	}
+	obj := w.object(false).(*unstructured.Unstructured)
+	if err := w.reader.Get(context.Background(), change.Key, obj); err != nil {
+		return err
+	}
+	if eventType == watch.Deleted {
+		obj.SetResourceVersion(strconv.FormatInt(change.Revision, 10))
+	}
+	return w.put(eventType, obj)
+}
+
+func (w *watcher) selects(obj client.Object) bool {
+	selected, _ := w.Server.Selects(w.gvk, w.selected, obj) // watch has asked for the error
+	return selected
+}
+
+// put adds an event to the stream. The caller holds the lock.
+func (w *watcher) put(eventType watch.EventType, obj *unstructured.Unstructured) error {
+	var sent any = obj.Object
+	if w.metadata {
+		sent = map[string]any{"apiVersion": metadataKind.GroupVersion().String(), "kind": metadataKind.Kind, "metadata": obj.Object["metadata"]}
+	}
+	line, err := json.Marshal(map[string]any{"type": eventType, "object": sent})
+	if err != nil {
+		return err
+	}
+	w.lines = append(append(w.lines, line...), '\n')
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package simulation
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/result"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
+)
+
+// noteLeftEntries inserts a finding if the run without faults leaves an entry in an object of somebody else, such as a key of a shared ConfigMap, a
+// subject of a RoleBinding or a finalizer, after everything that the user has created is gone. A comparison of runs cannot find that:
+// nearly all of them leave the same. Objects that somebody beside the operator writes in the run are not judged.
+func (e *explorer) noteLeftEntries() {
+	if !e.usersObjectsAreGone() {
+		return
+	}
+	left := e.leftEntries()
+	if len(left) == 0 {
+		return
+	}
+	e.note(Failure{Kind: kinds.LeavesEntry, Cause: "an entry is left in an object of others", Err: fmt.Errorf("everything that the user has created is deleted, and the operator leaves this in objects that it has not created:\n  %s\n"+
+		"Remove it before the finalizer is removed. If it is meant to stay, leave it out of the comparison by Ignore, or add "+
+		"reconciletest.Findings.LeavesEntry to Options.SkipFindings", strings.Join(left, "\n  "))})
+}
+
+// leftEntries returns what the operator alone has added to objects that it has not created, and what is there in the end.
+func (e *explorer) leftEntries() (left []string) {
+	begun, ended := e.beginAndEnd()
+	of := &e.baseline.Operations
+	changes := map[string]int{}
+	all := e.baseline.Server.Changes(e.baseline.Phases[0].Revision)
+	for i := range all {
+		changes[all[i].GVK.Kind+" "+state.NameOf(all[i].Key)]++
+	}
+	for _, id := range result.SortedIDs(of.Writes) {
+		key := id.String()
+		if of.Created[id] || begun[key] == nil || ended[key] == nil || changes[key] > of.Writes[id] {
+			continue
+		}
+		left = append(left, state.AddedEntries(key, begun, ended)...)
+	}
+	return left
+}

@@ -1,0 +1,66 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/failure"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/outside"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
+)
+
+// errOutage is the answer of an API to each call during an outage.
+var errOutage = outside.Refusal{Status: http.StatusServiceUnavailable}
+
+// reachAPI notes that the request goes to an API of package fakeapi, if it does. The caller holds the lock.
+func (o *outgoing) reachAPI(ctx context.Context) {
+	to := outside.FromContext(ctx)
+	if to == nil || o.call.External == "" {
+		return
+	}
+	o.outside, o.call.API = to, true
+	o.call.HasPast = to.HasPast != nil && to.HasPast()
+	o.operator.APIs.Add(to.API)
+}
+
+// noteObject tells the API for which object it is called.
+func (o *outgoing) noteObject() {
+	if o.outside == nil || o.process.Pass == nil {
+		return
+	}
+	o.outside.Pass, o.outside.Object = o.call.Pass, o.operator.Log.ReadFirst(o.call.Pass, o.process.Pass.target.Request.NamespacedName)
+}
+
+// isInOutage reports whether an outage prevents the request, and counts it.
+func (o *outgoing) isInOutage() bool {
+	if o.outside == nil || !o.operator.APIs.IsInOutage(o.outside.API) {
+		return false
+	}
+	o.operator.APIs.Prevented++
+	return true
+}
+
+func (o *outgoing) staleAnswer() error {
+	o.outside.Past = true
+	return o.answer(o.carryOut(false))
+}
+
+func (o *outgoing) beginOutage() error {
+	o.operator.APIs.BeginOutage(o.outside.API, o.outside.Outage)
+	return o.answer(errOutage)
+}
+
+// failIfForeign fails the run if the request has changed a thing of others.
+func (o *outgoing) failIfForeign() {
+	if o.outside == nil || o.outside.Foreign == "" {
+		return
+	}
+	object := ""
+	if o.outside.Object != (request.ObjectID{}) {
+		object = " for " + o.outside.Object.String()
+	}
+	o.operator.FailLocked(failure.Finding{Kind: kinds.ChangesForeign, Asked: true, Cause: "a thing of others is changed outside", Err: fmt.Errorf("pass %d%s %s\n"+
+		"That a thing has the right name does not prove whose it is: confirm that this object has created it, by a record, a token or a tag, before it is changed or deleted", o.outside.Pass, object, o.outside.Foreign)})
+}

@@ -1,0 +1,38 @@
+package operator
+
+import (
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/plan"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
+)
+
+// batchName is the name of the points at which an operator sends several requests at once.
+const batchName = "requests sent at once"
+
+// sendBatch does what an operator sends at once: one after the other, since a run is deterministic, in the order in which the
+// operator gave it, or in the reverse order if that is planned.
+func (p *Process) sendBatch(n int, do func(i int)) {
+	reversed := n > 1 && p.operator.reachBatch(p)
+	for i := range n {
+		if reversed {
+			i = n - 1 - i
+		}
+		do(i)
+	}
+}
+
+// reachBatch notes that a process sends several requests at once. It reports whether their order is to be reversed.
+func (o *Operator) reachBatch(p *Process) bool {
+	o.Mu.Lock()
+	defer o.Mu.Unlock()
+	if p.Dead || p.Pass == nil {
+		return false
+	}
+	fault, at := o.Plan.Reach(plan.Point{Name: batchName, Batch: true})
+	if fault != kinds.Reversed {
+		return false
+	}
+	o.Plan.NoteInjected(fault, at)
+	o.Trace.Add(trace.Row{Pass: p.Pass.number, What: "  " + batchName, Fault: fault})
+	return true
+}

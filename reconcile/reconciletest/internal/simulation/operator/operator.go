@@ -1,0 +1,151 @@
+// Package operator is the operator in a run. An [Operator] starts its processes, one after another. A [Process] (process.go) has
+// a manager of package fakemanager, a client (client.go), an event recorder and a logger (recorder.go).
+//
+// send.go sends each request, and has one handler for each kind of fault that is injected there. observe.go takes the changes
+// on the server to the cache, and injects the faults that delay them. api.go does what is particular to calls of an API outside of the
+// cluster. pass.go follows the passes, outcome.go has how they ended,
+// and batch.go sends several requests at once.
+package operator
+
+import (
+	"fmt"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
+)
+
+// Operator is the operator in a run: its processes, one after another, and their passes. The run's lock guards it. Only the
+// goroutine that drives the run replaces the leader, so that goroutine reads the leader without the lock.
+type Operator struct {
+	*world.World
+	setUp   func(p *Process) error // the scenario's Start
+	Actions NextAction
+
+	Leader      *Process
+	started     int          // how many processes so far
+	ended       int          // how many of them have ended by an error of Start or of their manager
+	Died        bool         // at least one has died and was replaced
+	down        bool         // the next one starts only after the user's next action
+	Waiting     *WaitingPass // asks for a leader change; nil: none is asked for
+	plannedPast *past        // begins when the operator has nothing left to do but wait
+	nextPast    *past        // the process that starts next sees it
+	nextUnseen  bool         // the user's next action happens before the cache shows a deletion
+	Passes      Passes
+}
+
+// NextAction is the user's next action, which a fault can do in the middle of a pass. The caller of its methods holds the run's lock.
+type NextAction interface {
+	Begun() int    // how many actions have begun
+	HasNext() bool // the user has an action left, and it is not a Wait
+	DoNext() bool  // does it, and reports whether that succeeded
+}
+
+// New returns an operator without a process. setUp is the Start of the scenario.
+func New(w *world.World, setUp func(p *Process) error) *Operator {
+	return &Operator{World: w, setUp: setUp, Passes: newPasses()}
+}
+
+// Limits and delays.
+const (
+	restartTime     = 2 * time.Second // the time from the death of a process to the start of the next one
+	MaxClusterSteps = 100             // the largest number of steps of the rest of the cluster between two processes
+)
+
+// StartProcess starts a process and makes it the leader.
+func (o *Operator) StartProcess() {
+	o.Mu.Lock()
+	o.started++
+	p := newProcess(o, o.started)
+	if next := o.nextPast; next != nil {
+		p.Mgr.Cache().BeginInThePast(next.Past, o.History.Changes)
+		o.nextPast, o.Counter.SawPast = nil, true
+	}
+	o.Leader = p
+	o.Mu.Unlock()
+	if p.number > 1 {
+		o.Trace.Add(trace.Row{What: fmt.Sprintf("process %d starts", p.number)})
+	}
+	o.SetCause("start")
+	if err := p.start(); err != nil {
+		o.endedItself(p, err)
+	}
+}
+
+// maxEnds is how many processes of a run may end by an error of Start or of the manager.
+const maxEnds = 5
+
+// endedItself notes that a process has ended by an error of Start or of its manager. If a fault may be the reason, another one starts in
+// its place, as a kubelet restarts a container. The run fails if it has no fault, or if processes end again and again.
+func (o *Operator) endedItself(p *Process, err error) {
+	o.Mu.Lock()
+	defer o.Mu.Unlock()
+	if p.Dead {
+		return
+	}
+	switch o.ended++; {
+	case len(o.Plan.Injected) == 0:
+		o.FailLocked(err)
+		return
+	case o.ended >= maxEnds:
+		o.FailLocked(fmt.Errorf("it does not come up again: %d processes have ended, the last one by %w", o.ended, err))
+		return
+	}
+	o.Trace.Add(trace.Row{What: fmt.Sprintf("process %d ends", p.number), Answer: "error: " + err.Error()})
+	p.Die()
+}
+
+// ReplaceDeadProcess starts the first process, or one in place of a dead one, after the rest of the cluster has worked. It
+// reports false if a process runs, or none may start before the user's next action.
+func (o *Operator) ReplaceDeadProcess() bool {
+	o.Mu.Lock()
+	old := o.Leader
+	if old != nil && (!old.Dead || o.down) {
+		o.Mu.Unlock()
+		return false
+	}
+	if old != nil {
+		o.Died = true
+	}
+	o.Mu.Unlock()
+	if old != nil {
+		time.Sleep(restartTime)
+		for range MaxClusterSteps {
+			if !o.StepCluster() {
+				break
+			}
+		}
+	}
+	o.StartProcess()
+	return true
+}
+
+// IsDown reports whether no process runs, and none may start before the user's next action.
+func (o *Operator) IsDown() bool {
+	o.Mu.Lock()
+	defer o.Mu.Unlock()
+	return o.down
+}
+
+// EndDowntime allows the next process to start.
+func (o *Operator) EndDowntime() {
+	o.Mu.Lock()
+	defer o.Mu.Unlock()
+	o.down = false
+}
+
+// End ends the leading process.
+func (o *Operator) End() {
+	o.Mu.Lock()
+	defer o.Mu.Unlock()
+	if o.Leader != nil {
+		o.Leader.end()
+	}
+}
+
+// Hides reports whether the operator's cache does not hold an object because of its options.
+func (o *Operator) Hides(obj client.Object) bool {
+	return o.Leader.Mgr.Cache().Hides(obj)
+}

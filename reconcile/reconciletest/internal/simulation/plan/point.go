@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
+)
+
+// Point is where a fault can be injected: a request, the change of an object, or a deletion by the user.
+type Point struct {
+	Call     *request.Call // nil: a change or a deletion
+	Deletion bool          // the user deletes the object
+	Batch    bool          // the operator sends several requests at once
+	Object   request.ObjectID
+	Name     string
+	Nth      int  // which of the requests, changes or deletions of that name
+	HasNext  bool // the user has an action left that is not a Wait
+	Watched  bool // the process watches the kind
+	Twice    bool // the process watches the kind as whole objects and as metadata
+
+	Gone      bool // the change is a deletion
+	Added     bool // the change is a creation
+	Action    int  // how many actions of the user have begun before the change
+	Recreated bool // set by MarkRecreations
+
+	repeated []kinds.Fault // crashes that leave what another one leaves; set by MarkRepeatedCrashes
+}
+
+// Faults returns the kinds of faults that can be injected at the point.
+func (p *Point) Faults() []kinds.Fault {
+	var kinds []kinds.Fault
+	for i := range Rules {
+		if Rules[i].AppliesTo(p) {
+			kinds = append(kinds, Rules[i].Kind)
+		}
+	}
+	return kinds
+}
+
+// MarkRecreations notes at each deletion whether the next action, and nothing before it, creates an object of the same name.
+func MarkRecreations(points []Point) {
+	for i := range points {
+		p := &points[i]
+		if !p.Gone {
+			continue
+		}
+		next := slices.IndexFunc(points[i:], func(later Point) bool { return later.Added && later.Object == p.Object })
+		p.Recreated = next > 0 && points[i+next].Action == p.Action+1
+	}
+}
+
+// MarkRepeatedCrashes notes crashes that need not be tried, since an earlier one leaves the same for the next process: a crash after one write
+// and a crash before the next one, or before and after a write that changes nothing. tried reports whether a kind is tried at all.
+func MarkRepeatedCrashes(points []Point, tried func(kinds.Fault) bool) {
+	type crash struct {
+		moment   request.Moment
+		downtime bool
+	}
+	known := map[crash]bool{}
+	for i := range points {
+		p := &points[i]
+		if p.Call == nil || p.Call.After.Time.IsZero() || !p.Call.IsWrite() || p.Call.DryRun {
+			continue
+		}
+		for _, c := range []struct {
+			kind   kinds.Fault
+			leaves crash
+		}{
+			{kinds.CrashBefore, crash{p.Call.Before, false}},
+			{kinds.CrashAfter, crash{p.Call.After, false}},
+			{kinds.CrashDowntime, crash{p.Call.After, true}},
+		} {
+			switch {
+			case !tried(c.kind):
+			case known[c.leaves]:
+				p.repeated = append(p.repeated, c.kind)
+			default:
+				known[c.leaves] = true
+			}
+		}
+	}
+}
+
+// Repeated returns the kinds of crashes that need not be tried at the point, since another one leaves the same.
+func (p *Point) Repeated() []kinds.Fault { return p.repeated }
+
+// Plan holds the faults to inject in a run, and the points that the run has reached. The run's lock guards it.
+type Plan struct {
+	faults   []Fault
+	Count    map[string]int // the number of requests and changes by name
+	Points   []Point
+	Injected []Fault
+}
+
+// New returns a plan with the faults.
+func New(faults []Fault) Plan { return Plan{faults: faults, Count: map[string]int{}} }
+
+// Reach notes that the run has reached a point. It returns the point with its nth, and the kind of the fault planned
+// there, "" for none.
+func (p *Plan) Reach(at Point) (kinds.Fault, Point) {
+	p.Count[at.Name]++
+	at.Nth = p.Count[at.Name]
+	p.Points = append(p.Points, at)
+	for _, f := range p.faults {
+		if f.At == at.Name && f.Nth == at.Nth {
+			return f.Kind, at
+		}
+	}
+	return "", at
+}
+
+// NoteInjected notes that a planned fault is injected.
+func (p *Plan) NoteInjected(kind kinds.Fault, at Point) {
+	p.Injected = append(p.Injected, Fault{kind, at.Name, at.Nth})
+}

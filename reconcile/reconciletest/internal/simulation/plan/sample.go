@@ -1,0 +1,144 @@
+package plan
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
+)
+
+// random returns the source by which runs are sampled. The same seed leads to the same sample.
+func random(seed uint64) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a sample that can be repeated
+}
+
+// Shuffled returns the faults in the order in which they are tried, so that the first of them are a good sample, however
+// many there is time for: within a kind the order is random, and the kinds take turns.
+func Shuffled(faults []Fault, seed uint64) []Fault {
+	all := slices.Clone(faults)
+	random(seed).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	type ranked struct {
+		Fault
+		rank int // within its kind
+	}
+	count := map[kinds.Fault]int{}
+	ranks := make([]ranked, len(all))
+	for i, f := range all {
+		ranks[i] = ranked{f, count[f.Kind]}
+		count[f.Kind]++
+	}
+	slices.SortStableFunc(ranks, func(a, b ranked) int { return a.rank - b.rank })
+	for i := range ranks {
+		all[i] = ranks[i].Fault
+	}
+	return all
+}
+
+// Single is a run with one fault, and the points after it, where a second fault can happen. It holds little, since there
+// are thousands: no requests and no objects.
+type Single struct {
+	fault   Fault
+	after   []place
+	seconds int // how many faults can follow: the kinds of all places
+}
+
+// place is a point, with the kinds of faults to try there: bit i stands for Rules[i], so there are at most 32 rules.
+type place struct {
+	name  string
+	nth   int
+	kinds uint32
+}
+
+// NewSingle returns the single fault of a run with the points, and the places after it. tried returns the kinds to try at a
+// point.
+func NewSingle(fault Fault, points []Point, tried func(p *Point) []kinds.Fault) Single {
+	s := Single{fault: fault}
+	injected := false
+	for i := range points {
+		p := &points[i]
+		if p.Name == s.fault.At && p.Nth == s.fault.Nth {
+			injected = true
+			continue
+		}
+		if !injected {
+			continue
+		}
+		if kinds := kindSet(tried(p)); kinds != 0 {
+			s.after = append(s.after, place{p.Name, p.Nth, kinds})
+			s.seconds += bits.OnesCount32(kinds)
+		}
+	}
+	return s
+}
+
+// kindSet returns the kinds as bits.
+func kindSet(kinds []kinds.Fault) (set uint32) {
+	for i := range Rules {
+		if slices.Contains(kinds, Rules[i].Kind) {
+			set |= 1 << i
+		}
+	}
+	return set
+}
+
+// kindAt returns the kind of the n-th bit that is set, counted from 0.
+func kindAt(set uint32, n int) kinds.Fault {
+	for range n {
+		set &= set - 1
+	}
+	return Rules[bits.TrailingZeros32(set)].Kind
+}
+
+// Pairs returns how many pairs of a first fault and a later second one there are, and a random sample of them of the size of
+// the limit, in random order. It does not hold all pairs in memory.
+func Pairs(singles []Single, limit int, seed uint64) (possible int, sample [][]Fault) {
+	slices.SortFunc(singles, func(a, b Single) int { // the order in which the runs ended is random
+		return strings.Compare(a.fault.String(), b.fault.String())
+	})
+	for i := range singles {
+		possible += singles[i].seconds
+	}
+	for _, n := range choose(possible, min(limit, possible), random(seed)) {
+		for i := range singles {
+			if n >= singles[i].seconds {
+				n -= singles[i].seconds
+				continue
+			}
+			sample = append(sample, []Fault{singles[i].fault, singles[i].second(n)})
+			break
+		}
+	}
+	return possible, sample
+}
+
+// second returns the n-th fault that can follow, counted from 0.
+func (s *Single) second(n int) Fault {
+	for _, p := range s.after {
+		if kinds := bits.OnesCount32(p.kinds); n >= kinds {
+			n -= kinds
+			continue
+		}
+		return Fault{kindAt(p.kinds, n), p.name, p.nth}
+	}
+	return Fault{} // never: n is less than seconds
+}
+
+// choose returns k different numbers from 0 to n-1 in random order.
+func choose(n, k int, random *rand.Rand) []int {
+	moved := map[int]int{} // the numbers that a shuffle of 0 to n-1 would have moved
+	at := func(i int) int {
+		if v, ok := moved[i]; ok {
+			return v
+		}
+		return i
+	}
+	chosen := make([]int, k)
+	for i := range chosen {
+		j := i + random.IntN(n-i)
+		chosen[i] = at(j)
+		moved[j] = at(i)
+	}
+	return chosen
+}

@@ -1,0 +1,65 @@
+package run
+
+import (
+	"bytes"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/operator"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/result"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
+)
+
+// noteRefusedCreates notes each create of the check that the API server refuses because the object exists, and that the pass takes for a
+// success, though the object differs from what was sent. An object that Kubernetes does not let anybody change is left out, and so is what differs
+// from pass to pass, such as a generated password: it is meant for a new object only.
+func (c *restCheck) noteRefusedCreates() {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	probes := c.Log.ProbesSince(c.pass)
+	for i, probe := range probes {
+		id := request.ObjectID{Kind: probe.Kind, Name: probe.Object}
+		live := c.History.Present[id]
+		if probe.Verb != "create" || probe.Subresource != "" || probe.External != "" || !apierrors.IsAlreadyExists(probe.Err) || live == nil || isFixed(id, live) ||
+			!operator.VerdictOf(c.Operator).Succeeds(probe.Pass) || asksAgain(probes[i+1:], probe) || !c.hasSent(probe) {
+			continue
+		}
+		name := probe.String()
+		isKnown := slices.ContainsFunc(c.refused, func(r result.RefusedCreate) bool { return r.Request == name })
+		if fields := state.NotStored(probe.Body, live, c.scenario.Ignore); len(fields) > 0 && !isKnown {
+			c.refused = append(c.refused, result.RefusedCreate{Request: name, Fields: fields})
+		}
+	}
+}
+
+// isFixed reports whether nobody can change what the object is for.
+func isFixed(id request.ObjectID, obj client.Object) bool {
+	switch obj := obj.(type) {
+	case *corev1.ConfigMap:
+		return ptr.Deref(obj.Immutable, false)
+	case *corev1.Secret:
+		return ptr.Deref(obj.Immutable, false)
+	case *corev1.PersistentVolumeClaim:
+		return true
+	}
+	return result.Runs(id)
+}
+
+// asksAgain reports whether one of the later requests of the same pass reads or writes the object that could not be created.
+func asksAgain(later []*request.Call, refused *request.Call) bool {
+	return slices.ContainsFunc(later, func(r *request.Call) bool {
+		return r.Pass == refused.Pass && r.External == "" && r.Kind == refused.Kind && (r.Object == refused.Object || r.Verb == "list")
+	})
+}
+
+// hasSent reports whether a pass before the check has sent the same.
+func (c *restCheck) hasSent(probe *request.Call) bool {
+	return slices.ContainsFunc(c.Log.All(), func(r request.Request) bool {
+		return r.Pass <= c.pass && r.String() == probe.String() && bytes.Equal(r.Body, probe.Body)
+	})
+}
