@@ -38,6 +38,9 @@ type ShopSpec struct {
 	// Token is the key of a Secret with the token of the account.
 	Token corev1.SecretKeySelector `json:"token,omitzero"`
 
+	// TLS is the name of a Secret with the certificate of the servers.
+	TLS string `json:"tls,omitempty"`
+
 	// Domain is the name by which the shop is found.
 	Domain string `json:"domain,omitempty"`
 
@@ -131,6 +134,14 @@ func shop(edit ...func(*ShopSpec)) *Shop {
 		e(&s.Spec)
 	}
 	return s
+}
+
+// shows returns a check that the shop is not ready, for this reason.
+func shows(reason string) func(*reconciletest.Env) error {
+	return reconciletest.Has(&Shop{
+		ObjectMeta: shop().ObjectMeta,
+		Status:     ShopStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: reason}}},
+	})
 }
 
 // change returns an action that changes the spec of the shop.

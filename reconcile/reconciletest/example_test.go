@@ -62,7 +62,7 @@ func ExampleReady() {
 	// Output:
 	// after "create Shop default/web" the state is not the same as without faults:
 	//   ConfigMap default/web: present without faults, absent here
-	// This run is wrong: what the scenario asks for is true without faults, and not here: ConfigMap default/web does not exist
+	// This run is wrong: what the scenario asks for is true without faults, and not here: ConfigMap default/web does not exist (checked at example_test.go:59)
 }
 
 // The scenario says what the spec asks for. The operator forgets the motto, in each run alike.
@@ -83,7 +83,7 @@ func ExampleHas() {
 	fmt.Println(report.Failures[0].Err)
 	// Output:
 	// after "create Shop default/web" what must be true is not: ConfigMap default/web is not as it must be:
-	//   data.motto is missing, and must be "more"
+	//   data.motto is missing, and must be "more" (checked at example_test.go:81)
 }
 
 // In an ordinary test the request log has what the operator sent.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"reflect"
+	goruntime "runtime"
 	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
@@ -23,7 +25,8 @@ import (
 
 // Then returns the action with a check of what must be true after it. The check is called whenever the operator is quiet after the
 // action, without faults and with them, unless a fault did the next action in the meantime. It returns an error if something does not
-// hold. A comparison of runs alone cannot say which of two is right: with a check, a failure names the run that is wrong.
+// hold. A comparison of runs alone cannot say which of two is right: with a check, a failure names the run that is wrong,
+// and the line of the Then.
 //
 //	reconciletest.Create(shop).Then(reconciletest.Ready(shop))
 func (a Action) Then(check func(env *Env) error) Action {
@@ -31,12 +34,27 @@ func (a Action) Then(check func(env *Env) error) Action {
 	case check == nil:
 		a.err = errors.Join(a.err, fmt.Errorf("the action %q has a Then(nil): give it a function", a.Name))
 	case a.then != nil:
-		first := a.then
-		a.then = func(env *Env) error { return errors.Join(first(env), check(env)) }
+		first, second := a.then, placed(check)
+		a.then = func(env *Env) error { return errors.Join(first(env), second(env)) }
 	default:
-		a.then = check
+		a.then = placed(check)
 	}
 	return a
+}
+
+// placed returns a check whose error ends with the file and the line from which the function was called that calls placed.
+func placed(check func(env *Env) error) func(env *Env) error {
+	_, file, line, ok := goruntime.Caller(2)
+	if !ok {
+		return check
+	}
+	return func(env *Env) error {
+		err := check(env)
+		if err != nil {
+			err = fmt.Errorf("%w (checked at %s:%d)", err, filepath.Base(file), line)
+		}
+		return err
+	}
 }
 
 // Ready returns a check for [Action.Then] and [Scenario.Finally]: each of the objects exists and is ready by the rules of kstatus, which

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/opblocks/opblocks/reconcile/secrets"
@@ -43,11 +44,9 @@ func ExampleVersion() {
 
 // A step checks the certificate of servers. It returns the error, whose reason becomes the reason of the step's condition.
 func ExampleCheckTLS() {
-	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Type: corev1.SecretTypeTLS,
-		Data: map[string][]byte{corev1.TLSCertKey: []byte("not yet issued")},
-	}
-	_, err := secrets.CheckTLS(secret, time.Now(), "web.shop.svc")
+	named := metav1.ObjectMeta{Namespace: "shop", Name: "web"}
+	c := fake.NewFakeClient(&corev1.Secret{ObjectMeta: named, Data: map[string][]byte{corev1.TLSCertKey: []byte("not yet issued")}})
+	_, err := secrets.CheckTLS(context.Background(), c, client.ObjectKey{Namespace: "shop", Name: "web"}, time.Now(), "web.shop.svc")
 	if failure, ok := errors.AsType[*secrets.Error](err); ok {
 		reason, _ := failure.Waiting()
 		fmt.Println(reason)

@@ -5,8 +5,8 @@
 //		return err // a wait if the Secret is missing, with a reason for the condition
 //	}
 //
-// [Read] returns a value. [Version] shows whether the Secret has changed, without a request. [CheckTLS] checks a certificate as a server
-// would. A value is [Sensitive]: it prints as (hidden). The error for what is missing is an [Error].
+// [Read] returns a value. [Version] shows whether the Secret has changed, without a request. [CheckTLS] reads a certificate, and checks it as a
+// server would. A value is [Sensitive]: it prints as (hidden). The error for what is missing is an [Error].
 package secrets
 
 import (
@@ -124,19 +124,26 @@ func Read(ctx context.Context, c client.Reader, namespace string, selector corev
 	if err := incomplete(selector); err != nil {
 		return nil, "", err
 	}
-	name := client.ObjectKey{Namespace: namespace, Name: selector.Name}
-	var secret corev1.Secret
-	err = c.Get(ctx, name, &secret)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, "", missingSecret(ctx, c, name, &secret)
-	case err != nil:
-		return nil, "", fmt.Errorf("read Secret %s: %w", name, err)
-	}
-	if value, err = secretValue(&secret, selector.Key); err != nil {
+	secret, err := get(ctx, c, client.ObjectKey{Namespace: namespace, Name: selector.Name})
+	if err != nil {
 		return nil, "", err
 	}
-	return value, versionOf(&secret), nil
+	if value, err = secretValue(secret, selector.Key); err != nil {
+		return nil, "", err
+	}
+	return value, versionOf(secret), nil
+}
+
+// get returns a Secret. The error is a *[Error] if it does not exist.
+func get(ctx context.Context, c client.Reader, name client.ObjectKey) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	switch err := c.Get(ctx, name, secret); {
+	case apierrors.IsNotFound(err):
+		return nil, missingSecret(ctx, c, name, secret)
+	case err != nil:
+		return nil, fmt.Errorf("read Secret %s: %w", name, err)
+	}
+	return secret, nil
 }
 
 // secretValue returns the value of a key. The error is a *[Error] if there is none, or if it is empty.

@@ -1,12 +1,14 @@
 package secrets
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -18,22 +20,34 @@ const (
 	certificateOtherHost   = "CertificateOtherHost"
 )
 
-// CheckTLS checks a Secret of type kubernetes.io/tls that a user gives to servers, as a server would: tls.crt and tls.key are a pair, and the
-// certificate is valid at the time now, and for each of the hosts. It does not check who has signed it. It returns when the certificate
-// ends, so that a step can have its next pass then:
+// CheckTLS reads a Secret of type kubernetes.io/tls that a user gives to servers, and checks it as a server would: tls.crt and tls.key are a
+// pair, and the certificate is valid at the time now, and for each of the hosts. It does not check who has signed it. It returns when the
+// certificate ends, so that a step can have its next pass then:
 //
-//	now := clock.Now()
-//	ends, err := secrets.CheckTLS(&secret, now, "web.shop.svc")
+//	now := time.Now()
+//	ends, err := secrets.CheckTLS(ctx, c, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.TLS}, now, "web.shop.svc")
 //	if err != nil {
-//		return err
+//		return reconcile.Halt(err)
 //	}
 //	return reconcile.SuccessUntil("", ends.Sub(now), "the certificate is valid until %s", ends.UTC().Format(time.RFC3339))
 //
 // Call it in a step. An input of a child must not depend on the time. If the step returns reconcile.Halt(err), later steps do not run, so the
 // servers that they keep stay as they are.
 //
-// The error is a *[Error]. It has nothing of the key.
-func CheckTLS(secret *corev1.Secret, now time.Time, hosts ...string) (ends time.Time, err error) {
+// The error is a *[Error] if the Secret is missing or a server cannot use it. It has nothing of the key. Other errors of the reader are wrapped.
+func CheckTLS(ctx context.Context, c client.Reader, name types.NamespacedName, now time.Time, hosts ...string) (ends time.Time, err error) {
+	if name.Name == "" {
+		return time.Time{}, &Error{reason: secretNotFound, message: "the reference to a Secret with a certificate lacks its name"}
+	}
+	secret, err := get(ctx, c, name)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return checkTLS(secret, now, hosts)
+}
+
+// checkTLS returns when the certificate in a Secret ends.
+func checkTLS(secret *corev1.Secret, now time.Time, hosts []string) (ends time.Time, err error) {
 	name := client.ObjectKeyFromObject(secret)
 	for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
 		if _, err := secretValue(secret, key); err != nil {

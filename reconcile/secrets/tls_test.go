@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
 // certificateFor returns a certificate for DNS names, which is valid for a year from noon on, and its key.
@@ -84,8 +86,9 @@ func TestCheckTLS(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Type: corev1.SecretTypeTLS, Data: tc.data}
-			ends, err := CheckTLS(secret, tc.now, tc.hosts...)
+			named := types.NamespacedName{Namespace: "shop", Name: "web"}
+			c := fake.NewFakeClient(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Data: tc.data})
+			ends, err := CheckTLS(t.Context(), c, named, tc.now, tc.hosts...)
 			if tc.want == "" {
 				require.NoError(t, err, tc.reason)
 				assert.Equal(t, tlsNoon.AddDate(1, 0, 0), ends)
@@ -105,4 +108,17 @@ func TestCheckTLS(t *testing.T) {
 
 func pairOf(certificate, key []byte) map[string][]byte {
 	return map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key}
+}
+
+func TestCheckTLSOfNothing(t *testing.T) {
+	for name, message := range map[string]string{
+		"gone": "Secret shop/gone does not exist", "": "the reference to a Secret with a certificate lacks its name",
+	} {
+		_, err := CheckTLS(t.Context(), fake.NewFakeClient(), types.NamespacedName{Namespace: "shop", Name: name}, tlsNoon)
+		var failure *Error
+		require.ErrorAs(t, err, &failure)
+		reason, _ := failure.Waiting()
+		assert.Equal(t, secretNotFound, reason)
+		assert.EqualError(t, err, message)
+	}
 }
