@@ -122,12 +122,14 @@ func WithoutReferenceTo(obj client.Object, owner types.UID) (others []metav1.Own
 	return others
 }
 
-// ownAnnotations are the annotations that a write of the engine sets.
-var ownAnnotations = []string{record.Applied, record.Set, record.OwnerName, record.Order, record.Owner, record.Object, record.Retained, record.Builder, record.BuiltFrom}
-
-// ownOptionAnnotations are the annotations that options of a child set on the desired object. They are set after
-// withoutOwnMetadata: what that function finds is a copy.
-var ownOptionAnnotations = []string{record.Rotated, record.Content, record.RunOwner}
+// ownAnnotations are the annotations that a write of the engine sets. ownOptionAnnotations are set by options of a child, on the desired
+// object, after withoutOwnMetadata: what that function finds is a copy.
+var (
+	ownAnnotations = record.OnChildren(record.AsAnnotation, func(k record.ChildKey) bool {
+		return k.By == record.SetByWrite || k.By == record.SetByMark
+	})
+	ownOptionAnnotations = record.OnChildren(record.AsAnnotation, func(k record.ChildKey) bool { return k.By == record.SetByOption })
+)
 
 // withoutOwnMetadata drops the annotations and the label of the engine from a desired object. They get there in a copy of
 // another object's metadata: an owner that is itself a child carries them.

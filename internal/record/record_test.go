@@ -210,3 +210,19 @@ func TestDocumented(t *testing.T) {
 	slices.Sort(documented)
 	require.Equal(t, keys, documented, "the tables of docs/records.md have other keys than record.go")
 }
+
+// TestOnChildren compares the table of keys of children with the one of docs/records.md.
+func TestOnChildren(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "records.md"))
+	require.NoError(t, err)
+	_, section, _ := strings.Cut(string(page), "## On children")
+	section, _, _ = strings.Cut(section, "\n## ")
+	documented := map[string][]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(opblocks\\.dev/[a-z-]*)` \\| (annotation|label|finalizer)").FindAllStringSubmatch(section, -1) {
+		documented[row[2]] = append(documented[row[2]], row[1])
+	}
+	for form, keys := range documented {
+		require.ElementsMatch(t, keys, record.OnChildren(record.Form(form), func(record.ChildKey) bool { return true }), form)
+	}
+	require.Len(t, documented, 3)
+}

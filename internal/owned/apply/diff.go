@@ -134,6 +134,9 @@ func admittedAnswer(ctx context.Context, d *owned.Desired, live *unstructured.Un
 	return answer, err
 }
 
+// provenance are the annotations that do not count as a difference.
+var provenance = record.OnChildren(record.AsAnnotation, func(k record.ChildKey) bool { return k.Provenance })
+
 // authored returns two objects as trees of the fields that an author may set.
 func authored(objs ...client.Object) (before, after map[string]any, err error) {
 	var trees [2]map[string]any
@@ -145,9 +148,9 @@ func authored(objs ...client.Object) (before, after map[string]any, err error) {
 		metadata, _ := content["metadata"].(map[string]any)
 		annotations, _ := metadata["annotations"].(map[string]any)
 		annotations = maps.Clone(annotations) // an unstructured object shares this map
-		delete(annotations, record.Applied)
-		delete(annotations, record.BuiltFrom)
-		delete(annotations, record.OwnerName)
+		for _, key := range provenance {
+			delete(annotations, key)
+		}
 		trees[i] = map[string]any{}
 		for k, v := range content {
 			switch k {

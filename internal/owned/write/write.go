@@ -239,9 +239,16 @@ func RecordRewritten(ctx context.Context, d *owned.Desired, answer client.Object
 
 // Unmark takes the mark off a live object, which then belongs to nobody. The resource version is a precondition.
 func Unmark(ctx context.Context, o *owned.Owner, k *owned.Kind, live client.Object) error {
+	isMark := func(k record.ChildKey) bool { return k.By == record.SetByMark }
+	none := func(keys []string) map[string]any {
+		values := map[string]any{}
+		for _, key := range keys {
+			values[key] = nil
+		}
+		return values
+	}
 	err := o.PatchLocked(ctx, live, k.Empty(), map[string]any{
-		"labels":      map[string]any{record.OwnerUID: nil},
-		"annotations": map[string]any{record.Owner: nil, record.Object: nil, record.Retained: nil, record.Builder: nil},
+		"labels": none(record.OnChildren(record.AsLabel, isMark)), "annotations": none(record.OnChildren(record.AsAnnotation, isMark)),
 	}, nil)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("take the marks off %s: %w", k.Describe(live), err)

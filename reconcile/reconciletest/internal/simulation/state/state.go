@@ -111,6 +111,9 @@ func NameOf(key client.ObjectKey) string {
 	return key.String()
 }
 
+// versions are the annotations that have resource versions.
+var versions = record.OnChildren(record.AsAnnotation, func(k record.ChildKey) bool { return k.Versions })
+
 // simplify removes the fields that are not compared, and replaces observed generations.
 func simplify(u *unstructured.Unstructured) {
 	metadata, _, _ := unstructured.NestedMap(u.Object, "metadata")
@@ -121,7 +124,9 @@ func simplify(u *unstructured.Unstructured) {
 		if applied, ok := annotations[record.Applied].(string); ok { // whether it was written again does not matter
 			annotations[record.Applied] = strings.Replace(applied, ":created:", ":applied:", 1)
 		}
-		delete(annotations, record.BuiltFrom) // it has resource versions
+		for _, key := range versions {
+			delete(annotations, key)
+		}
 		if delete(annotations, OtherWriterKey); len(annotations) == 0 {
 			delete(metadata, "annotations")
 		}
