@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/testkinds"
 )
 
 func TestNewDeploymentDoesNotChangeItsArguments(t *testing.T) {
@@ -72,7 +73,7 @@ func TestNewHorizontalPodAutoscalerScaleTargetRef(t *testing.T) {
 		},
 		"UnknownType": {
 			reason: "nothing is guessed: the API server refuses an empty kind",
-			target: &widget{ObjectMeta: meta},
+			target: &testkinds.Widget{ObjectMeta: meta},
 			want:   autoscalingv2.CrossVersionObjectReference{Name: "cache"},
 		},
 	}

@@ -90,7 +90,7 @@ func TestApplyOfAWrongObject(t *testing.T) {
 // its place, which the schema of the custom resource forbids.
 func TestApplyEmptiesAStruct(t *testing.T) {
 	env := newServerEnv(t)
-	require.NoError(t, controlPlane(t).InstallCRDs(t.Context(), "testdata/gadgets.yaml"))
+	require.NoError(t, controlPlane(t).InstallCRDs(t.Context(), "../internal/owned/testkinds/gadgets.yaml"))
 	gadget := func(size int64, subject map[string]any) *unstructured.Unstructured {
 		spec := map[string]any{"size": size}
 		if subject != nil {

@@ -21,53 +21,19 @@ import (
 	"github.com/opblocks/opblocks/internal/applyschema"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/testkinds"
 )
-
-// gadget is a custom resource with defaults, and with a list of each kind: testdata/gadgets.yaml.
-type gadget struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              gadgetSpec `json:"spec"`
-}
-
-type gadgetSpec struct {
-	Size    int32                 `json:"size"`    // 0 is meant, and not the default
-	Enabled bool                  `json:"enabled"` // so is false
-	Note    string                `json:"note,omitempty"`
-	Parts   []gadgetPart          `json:"parts,omitempty"`
-	Tags    []string              `json:"tags,omitempty"`
-	Steps   []gadgetStep          `json:"steps,omitempty"`
-	Raw     *runtime.RawExtension `json:"raw,omitempty"`
-}
-
-type gadgetPart struct {
-	Name   string `json:"name"`
-	Weight *int32 `json:"weight,omitempty"`
-}
-
-type gadgetStep struct {
-	Run     string `json:"run"`
-	Retries *int32 `json:"retries,omitempty"`
-}
-
-func (g *gadget) DeepCopyObject() runtime.Object {
-	c := *g
-	g.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
-	return &c // what is deeper is not changed by these tests
-}
-
-var gadgetKind = schema.GroupVersionKind{Group: "test.opblocks.dev", Version: "v1", Kind: "Gadget"}
 
 func newGadgetEnv(t *testing.T) *serverEnv {
 	t.Helper()
 	cp := controlPlane(t)
-	require.NoError(t, cp.InstallCRDs(t.Context(), "testdata/gadgets.yaml"))
+	require.NoError(t, cp.InstallCRDs(t.Context(), "../internal/owned/testkinds/gadgets.yaml"))
 	w := newServerEnv(t)
 	types := runtime.NewScheme()
 	require.NoError(t, scheme.AddToScheme(types))
 	addShop(types)
-	types.AddKnownTypeWithName(gadgetKind, &gadget{})
-	metav1.AddToGroupVersion(types, gadgetKind.GroupVersion())
+	types.AddKnownTypeWithName(testkinds.GadgetKind, &testkinds.Gadget{})
+	metav1.AddToGroupVersion(types, testkinds.GadgetKind.GroupVersion())
 	var err error
 	w.client, err = client.New(w.sent.Wrap(cp.Config()), client.Options{Scheme: types})
 	require.NoError(t, err)
@@ -75,20 +41,20 @@ func newGadgetEnv(t *testing.T) *serverEnv {
 	require.NoError(t, err)
 	w.applier.Kinds = &owned.Kinds{Schemas: applyschema.FromServer(server.OpenAPIV3())}
 	require.Eventually(t, func() bool { // the API server publishes schemas a moment after it serves the kind
-		_, err := w.applier.Kinds.Of(&gadget{}, types)
+		_, err := w.applier.Kinds.Of(&testkinds.Gadget{}, types)
 		return err == nil
 	}, 20*time.Second, 20*time.Millisecond)
 	return w
 }
 
-func (env *serverEnv) gadget(note string) *gadget {
-	return &gadget{
+func (env *serverEnv) gadget(note string) *testkinds.Gadget {
+	return &testkinds.Gadget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "web"},
-		Spec: gadgetSpec{
+		Spec: testkinds.GadgetSpec{
 			Note:  note,
-			Parts: []gadgetPart{{Name: "b"}, {Name: "a"}},
+			Parts: []testkinds.GadgetPart{{Name: "b"}, {Name: "a"}},
 			Tags:  []string{"y", "x"},
-			Steps: []gadgetStep{{Run: "one"}},
+			Steps: []testkinds.GadgetStep{{Run: "one"}},
 			Raw:   &runtime.RawExtension{Raw: []byte(`{"deep": {"list": [1, {"k": 1.0}]}, "nothing": null}`)},
 		},
 	}
@@ -99,14 +65,14 @@ func (env *serverEnv) untypedGadget(t *testing.T, note string) *unstructured.Uns
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(env.gadget(note))
 	require.NoError(t, err)
 	u := &unstructured.Unstructured{Object: content}
-	u.SetGroupVersionKind(gadgetKind)
+	u.SetGroupVersionKind(testkinds.GadgetKind)
 	return u
 }
 
 func (env *serverEnv) liveGadget(t *testing.T) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(gadgetKind)
+	u.SetGroupVersionKind(testkinds.GadgetKind)
 	require.NoError(t, env.other.Get(t.Context(), types.NamespacedName{Namespace: env.namespace, Name: "web"}, u))
 	return u
 }

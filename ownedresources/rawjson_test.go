@@ -12,6 +12,7 @@ import (
 
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/testkinds"
 )
 
 // The API server compares the parameters of an immutable ResourceClaimTemplate byte by byte, also when a label changes.
@@ -49,9 +50,9 @@ func TestLabelBesideImmutableRawJSON(t *testing.T) {
 
 func TestWithSortedJSON(t *testing.T) {
 	raw := func(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }
-	got := &widget{Spec: widgetSpec{Template: &runtime.RawExtension{Raw: []byte(`{"b": 1, "a": 9007199254740993}`)}}}
+	got := &testkinds.Widget{Spec: testkinds.WidgetSpec{Template: &runtime.RawExtension{Raw: []byte(`{"b": 1, "a": 9007199254740993}`)}}}
 	owned.WithSortedJSON(got)
-	want := &widget{Spec: widgetSpec{Template: &runtime.RawExtension{Raw: []byte(`{"a":9007199254740993,"b":1}`)}}}
+	want := &testkinds.Widget{Spec: testkinds.WidgetSpec{Template: &runtime.RawExtension{Raw: []byte(`{"a":9007199254740993,"b":1}`)}}}
 	if d := cmp.Diff(want.Spec.Template, got.Spec.Template); d != "" {
 		t.Errorf("behind a pointer (-want, +got)\n%s", d)
 	}

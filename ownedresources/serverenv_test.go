@@ -25,7 +25,7 @@ import (
 // Kubernetes run.
 var (
 	controlPlane = controlplane.Shared(controlplane.Options{CRDs: []string{"testdata/shops.yaml"}})
-	cluster      = controlplane.Shared(controlplane.Options{Controllers: true, CRDs: []string{"testdata/shops.yaml", "testdata/gadgets.yaml", "testdata/widgets.yaml"}})
+	cluster      = controlplane.Shared(controlplane.Options{Controllers: true, CRDs: []string{"testdata/shops.yaml", "../internal/owned/testkinds/gadgets.yaml", "../internal/owned/testkinds/widgets.yaml"}})
 )
 
 // sharedClient returns the same client to all tests, so that kinds are discovered once.

@@ -108,7 +108,7 @@ func (s upgradeSpec) reconcile(ctx context.Context, c client.Client, owner *core
 // server then had, without what it sets at creation: UID, resource version, generation, times and cluster IPs.
 func TestUpgrade(t *testing.T) {
 	cp := controlPlane(t)
-	require.NoError(t, cp.InstallCRDs(t.Context(), "testdata/gadgets.yaml"))
+	require.NoError(t, cp.InstallCRDs(t.Context(), "../internal/owned/testkinds/gadgets.yaml"))
 	restorer, err := client.New(cp.Config(), client.Options{})
 	require.NoError(t, err)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: upgradeNamespace}}

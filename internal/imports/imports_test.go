@@ -98,6 +98,7 @@ var rules = []rule{
 	{pkg: "reconcile/reconciletest/controlplane/supervisor/internal/supervise", ours: []string{"reconcile/reconciletest/controlplane/supervisor/internal/server"}, helpsTests: true, reason: "a program: the supervisor process"},
 	{pkg: "reconcile/reconciletest/controlplane/supervisor/internal/server", helpsTests: true, reason: "is compiled in a module of its own, so it imports the standard library only"},
 	{pkg: "internal/serviceaccount", helpsTests: true, reason: "requests the token of a ServiceAccount in any cluster"},
+	{pkg: "internal/owned/testkinds", helpsTests: true, reason: "custom resources for tests of the engine"},
 	{pkg: "internal/typecheck", helpsTests: true, reason: "checks packages by the rules of the compiler; knows none of ours"},
 	{pkg: "internal/requests", helpsTests: true, reason: "counts at the transport, for any client"},
 	{pkg: "internal/exportedapi", reason: "a program: compares the exported API with that of the last release"},

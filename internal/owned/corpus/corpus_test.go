@@ -2,7 +2,9 @@
 
 // Each object has an applier of its own, so the race detector finds nothing, and would take ten times as long.
 
-package ownedresources
+// Package corpus tests the engine with manifests of all built-in kinds and of two custom ones, and with random objects, on a real API server.
+// It has no code.
+package corpus
 
 import (
 	"os"
@@ -14,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
-// TestCorpus applies each manifest of testdata/corpus, once as a Go struct and once as an unstructured object, and
+// TestCorpus applies each manifest of testdata/manifests, once as a Go struct and once as an unstructured object, and
 // waits until the controllers write nothing any more. Then it checks, for every field, what
 // docs/ownedresources-apply.md promises:
 //

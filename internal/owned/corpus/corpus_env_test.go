@@ -1,4 +1,4 @@
-package ownedresources
+package corpus
 
 import (
 	"bytes"
@@ -16,13 +16,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -33,6 +30,8 @@ import (
 	"github.com/opblocks/opblocks/internal/applyschema"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/testkinds"
+	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
@@ -52,7 +51,7 @@ type corpusEnv struct {
 	newNamespace func(*testing.T) string  // creates one more
 }
 
-// manifest is a file of testdata/corpus.
+// manifest is a file of testdata/manifests.
 type manifest struct {
 	name    string
 	even    bool // every other manifest is: see subject.plansChange
@@ -63,6 +62,9 @@ type manifest struct {
 	refused map[string]error          // changes by hand that the API server refused of the typed form; the unstructured one does not try them
 }
 
+// cluster is a control plane with the controllers of Kubernetes.
+var cluster = controlplane.Shared(controlplane.Options{Controllers: true, CRDs: []string{"../testkinds"}})
+
 func newCorpusEnv(t *testing.T) *corpusEnv {
 	t.Helper()
 	cp := cluster(t)
@@ -70,11 +72,10 @@ func newCorpusEnv(t *testing.T) *corpusEnv {
 	c.config.WarningHandler = rest.NoWarnings{}
 	require.NoError(t, scheme.AddToScheme(c.scheme))
 	require.NoError(t, apiextensionsv1.AddToScheme(c.scheme))
-	addShop(c.scheme)
-	c.scheme.AddKnownTypeWithName(gadgetKind, &gadget{})
-	c.scheme.AddKnownTypeWithName(widgetKind, &widget{})
-	metav1.AddToGroupVersion(c.scheme, gadgetKind.GroupVersion())
-	metav1.AddToGroupVersion(c.scheme, widgetKind.GroupVersion())
+	c.scheme.AddKnownTypeWithName(testkinds.GadgetKind, &testkinds.Gadget{})
+	c.scheme.AddKnownTypeWithName(testkinds.WidgetKind, &testkinds.Widget{})
+	metav1.AddToGroupVersion(c.scheme, testkinds.GadgetKind.GroupVersion())
+	metav1.AddToGroupVersion(c.scheme, testkinds.WidgetKind.GroupVersion())
 	c.codecs = serializer.NewCodecFactory(c.scheme, serializer.EnableStrict)
 
 	http, err := rest.HTTPClientFor(c.config)
@@ -86,7 +87,7 @@ func newCorpusEnv(t *testing.T) *corpusEnv {
 	server, err := discovery.NewDiscoveryClientForConfigAndClient(c.config, http)
 	require.NoError(t, err)
 	c.kinds = &owned.Kinds{Schemas: applyschema.FromServer(server.OpenAPIV3())}
-	for _, custom := range []client.Object{&gadget{}, &widget{}} {
+	for _, custom := range []client.Object{&testkinds.Gadget{}, &testkinds.Widget{}} {
 		require.Eventually(t, func() bool { // the API server publishes schemas a moment after it serves the kind
 			_, err := c.kinds.Of(custom, c.scheme)
 			return err == nil
@@ -101,7 +102,7 @@ func newCorpusEnv(t *testing.T) *corpusEnv {
 
 func (c *corpusEnv) manifests(t *testing.T) []manifest {
 	t.Helper()
-	names, err := filepath.Glob("testdata/corpus/*.yaml")
+	names, err := filepath.Glob("testdata/manifests/*.yaml")
 	require.NoError(t, err)
 	var files []manifest
 	for _, name := range names {
@@ -179,7 +180,7 @@ func (c *corpusEnv) decode(t *testing.T, manifest []byte, form string) client.Ob
 	return obj.(client.Object)
 }
 
-// owner returns a Shop as the owner of namespaced objects, and the namespace as the owner of cluster-scoped ones.
+// owner returns a ConfigMap as the owner of namespaced objects, and the namespace as the owner of cluster-scoped ones.
 func (c *corpusEnv) owner(t *testing.T, namespace string, namespaced bool) client.Object {
 	t.Helper()
 	key := fmt.Sprint(namespace, namespaced)
@@ -188,7 +189,7 @@ func (c *corpusEnv) owner(t *testing.T, namespace string, namespaced bool) clien
 	}
 	var owner client.Object = &corev1.Namespace{}
 	if namespaced {
-		owner = &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "owner"}}
+		owner = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "owner"}}
 		require.NoError(t, c.other.Create(t.Context(), owner))
 	} else {
 		require.NoError(t, c.other.Get(t.Context(), client.ObjectKey{Name: namespace}, owner))
@@ -238,7 +239,8 @@ func (c *corpusEnv) createAndSettle(t *testing.T, subjects []*subject) {
 // all earlier objects, also on a busy machine: their queues are in order.
 func (c *corpusEnv) awaitControllers(t *testing.T) {
 	t.Helper()
-	d := NewDeployment(&Shop{ObjectMeta: metav1.ObjectMeta{Namespace: c.newNamespace(t), Name: "last"}}, map[string]string{"app": "last"}, corev1.Container{Name: "last", Image: "last"})
+	last := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.newNamespace(t), Name: "last"}}
+	d := ownedresources.NewDeployment(last, map[string]string{"app": "last"}, corev1.Container{Name: "last", Image: "last"})
 	require.NoError(t, c.other.Create(t.Context(), d))
 	require.Eventually(t, func() bool {
 		return c.other.Get(t.Context(), client.ObjectKeyFromObject(d), d) == nil && d.Status.AvailableReplicas == 1
@@ -250,53 +252,3 @@ func (s *subject) observed(t *testing.T) bool {
 	seen, found, err := unstructured.NestedInt64(s.live(t), "status", "observedGeneration")
 	return err != nil || !found || seen == s.client.last.GetGeneration()
 }
-
-// widget is a custom resource with everything that a schema for server-side apply can declare: testdata/widgets.yaml.
-type widget struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              widgetSpec `json:"spec"`
-}
-
-type widgetSpec struct {
-	Image     string                 `json:"image"`
-	Replicas  int32                  `json:"replicas"` // 0 is a wanted value
-	Timeout   *metav1.Duration       `json:"timeout,omitempty"`
-	Port      *intstr.IntOrString    `json:"port,omitempty"`
-	Storage   *resource.Quantity     `json:"storage,omitempty"`
-	Ratio     float64                `json:"ratio,omitempty"`
-	Endpoints []widgetEndpoint       `json:"endpoints,omitempty"`
-	Selector  map[string]string      `json:"selector,omitempty"`
-	TLS       *widgetTLS             `json:"tls,omitempty"`
-	Groups    map[string]widgetGroup `json:"groups,omitempty"`
-	Resources struct {
-		Requests corev1.ResourceList `json:"requests,omitempty"`
-	} `json:"resources,omitzero"`
-	Env      []corev1.EnvVar       `json:"env,omitempty"`
-	Template *runtime.RawExtension `json:"template,omitempty"`
-}
-
-type widgetEndpoint struct {
-	Port     int32    `json:"port"`
-	Protocol string   `json:"protocol,omitempty"`
-	Host     *string  `json:"host,omitempty"`
-	Weight   *float64 `json:"weight,omitempty"`
-}
-
-type widgetTLS struct {
-	Secret     string `json:"secret,omitempty"`
-	MinVersion string `json:"minVersion,omitempty"`
-}
-
-type widgetGroup struct {
-	Members []string `json:"members,omitempty"`
-	Leader  string   `json:"leader,omitempty"`
-}
-
-func (w *widget) DeepCopyObject() runtime.Object {
-	c := *w
-	w.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
-	return &c // the tests do not change what is below
-}
-
-var widgetKind = schema.GroupVersionKind{Group: "corpus.opblocks.dev", Version: "v1", Kind: "Widget"}

@@ -1,4 +1,4 @@
-package ownedresources
+package corpus
 
 import (
 	"encoding/json"

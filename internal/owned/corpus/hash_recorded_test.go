@@ -1,4 +1,4 @@
-package ownedresources
+package corpus
 
 import (
 	"encoding/json"
@@ -28,6 +28,7 @@ import (
 	"github.com/opblocks/opblocks/internal/applyschema"
 	"github.com/opblocks/opblocks/internal/compare"
 	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/testkinds"
 )
 
 // TestRecordedHashes compares hashes with the ones in testdata/hashes.txt, which version 6f01fb7 of this module
@@ -67,8 +68,8 @@ func hashesToRecord(t *testing.T) map[string]string {
 	types := runtime.NewScheme()
 	require.NoError(t, scheme.AddToScheme(types))
 	require.NoError(t, apiextensionsv1.AddToScheme(types))
-	types.AddKnownTypeWithName(gadgetKind, &gadget{})
-	types.AddKnownTypeWithName(widgetKind, &widget{})
+	types.AddKnownTypeWithName(testkinds.GadgetKind, &testkinds.Gadget{})
+	types.AddKnownTypeWithName(testkinds.WidgetKind, &testkinds.Widget{})
 	c := &corpusEnv{scheme: types, codecs: serializer.NewCodecFactory(types, serializer.EnableStrict), kinds: &owned.Kinds{Schemas: applyschema.BuiltIn}}
 	encode := func(name string, obj client.Object) {
 		k, err := c.kinds.Of(obj, types)
@@ -79,7 +80,7 @@ func hashesToRecord(t *testing.T) map[string]string {
 		add(name, encoded, err)
 	}
 
-	files, err := filepath.Glob("testdata/corpus/*.yaml")
+	files, err := filepath.Glob("testdata/manifests/*.yaml")
 	require.NoError(t, err)
 	for _, file := range files {
 		manifest, err := os.ReadFile(file)
@@ -101,7 +102,7 @@ func hashesToRecord(t *testing.T) map[string]string {
 		encode(name+"unstructured", u)
 	}
 	for name, u := range unstructuredToRecord() {
-		u.SetGroupVersionKind(gadgetKind)
+		u.SetGroupVersionKind(testkinds.GadgetKind)
 		encode("unstructured/"+name, u)
 	}
 	for name, v := range valuesToRecord() {
@@ -244,7 +245,7 @@ func valuesToRecord() map[string]any {
 		"RawNull":         []runtime.RawExtension{{}, {Raw: []byte("null")}},
 		"Interfaces":      []fmt.Stringer{nil, &metav1.Time{Time: at}},
 		"UID":             types.UID("u"),
-		"Versions":        versionsOf(&metav1.ObjectMeta{Name: "s", UID: "u", ResourceVersion: "1"}, &metav1.ObjectMeta{Name: "c"}),
+		"Versions":        [][3]string{{"c", "", ""}, {"s", "u", "1"}}, // as ownedresources.SetHash hashes objects
 		"ConfigMap":       &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "c", CreationTimestamp: metav1.NewTime(at)}, Data: map[string]string{"config.yaml": "a: 1\nb: \"<x>\"\n"}, BinaryData: map[string][]byte{"b": {0, 255}}},
 		"DeploymentValue": appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: new(int32(0))}, Status: appsv1.DeploymentStatus{Replicas: 1}},
 		"Unstructured":    unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "X", "spec": map[string]any{"f": 1e6, "n": nil, "t": "<\n"}}},

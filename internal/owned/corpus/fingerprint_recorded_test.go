@@ -1,4 +1,4 @@
-package ownedresources
+package corpus
 
 import (
 	"encoding/json"
@@ -23,6 +23,7 @@ import (
 	"github.com/opblocks/opblocks/internal/applyschema"
 	"github.com/opblocks/opblocks/internal/compare"
 	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/testkinds"
 )
 
 // TestRecordedFingerprints compares fingerprints of differences with the ones in testdata/fingerprints.txt, which
@@ -55,8 +56,8 @@ func fingerprintsToRecord(t *testing.T) map[string]string {
 	types := runtime.NewScheme()
 	require.NoError(t, scheme.AddToScheme(types))
 	require.NoError(t, apiextensionsv1.AddToScheme(types))
-	types.AddKnownTypeWithName(gadgetKind, &gadget{})
-	types.AddKnownTypeWithName(widgetKind, &widget{})
+	types.AddKnownTypeWithName(testkinds.GadgetKind, &testkinds.Gadget{})
+	types.AddKnownTypeWithName(testkinds.WidgetKind, &testkinds.Widget{})
 	c := &corpusEnv{scheme: types, codecs: serializer.NewCodecFactory(types, serializer.EnableStrict), kinds: &owned.Kinds{Schemas: applyschema.BuiltIn}}
 	fingerprints := map[string]string{}
 	add := func(name string, manifest []byte) {
@@ -79,7 +80,7 @@ func fingerprintsToRecord(t *testing.T) map[string]string {
 			}
 		}
 	}
-	files, err := filepath.Glob("testdata/corpus/*.yaml")
+	files, err := filepath.Glob("testdata/manifests/*.yaml")
 	require.NoError(t, err)
 	for _, file := range files {
 		manifest, err := os.ReadFile(file)

@@ -1,6 +1,6 @@
 //go:build !race
 
-package ownedresources
+package corpus
 
 import (
 	"cmp"

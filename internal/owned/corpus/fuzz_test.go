@@ -1,13 +1,17 @@
-package ownedresources
+package corpus
 
 import (
 	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // FuzzDeploymentsAndServices applies random valid objects to a real API server, and then other random ones of the same
@@ -24,7 +28,7 @@ func FuzzDeploymentsAndServices(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		env := newServerEnv(t)
+		env := newFuzzEnv(t)
 		c := &choices{data: data}
 		headless, recreate := c.yes(), c.yes() // both are immutable
 		deployments := [2]client.Object{c.deployment("web", recreate), c.deployment("web", recreate)}
@@ -48,13 +52,34 @@ func FuzzDeploymentsAndServices(f *testing.F) {
 	})
 }
 
+// fuzzEnv is a namespace in which no controller writes.
+type fuzzEnv struct {
+	config    *rest.Config
+	other     client.Client // the client of somebody else
+	namespace string
+	owner     client.Object
+}
+
+func newFuzzEnv(t *testing.T) *fuzzEnv {
+	t.Helper()
+	cp := cluster(t)
+	other, err := client.New(cp.Config(), client.Options{})
+	require.NoError(t, err)
+	env := &fuzzEnv{config: cp.Config(), other: other, namespace: controlplane.Namespace(t, cp)}
+	require.NoError(t, cp.PauseControllers())
+	t.Cleanup(func() { require.NoError(t, cp.ResumeControllers()) })
+	env.owner = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "owner"}}
+	require.NoError(t, other.Create(t.Context(), env.owner))
+	return env
+}
+
 // subject returns a subject for an object that has not been applied yet.
-func (env *serverEnv) subject(t *testing.T, want client.Object) *subject {
+func (env *fuzzEnv) subject(t *testing.T, want client.Object) *subject {
 	t.Helper()
 	m := &manifest{name: t.Name(), refused: map[string]error{}}
-	s := &subject{manifest: m, form: "typed", want: want, other: env.other, owner: env.owner, writes: &writeCounter{}, applier: env.applier}
+	s := &subject{manifest: m, form: "typed", want: want, other: env.other, owner: env.owner, writes: &writeCounter{}, applier: apply.New()}
 	want.SetNamespace(env.namespace)
-	counted, err := client.New(s.writes.wrap(controlPlane(t).Config()), client.Options{Mapper: env.other.RESTMapper()})
+	counted, err := client.New(s.writes.wrap(env.config), client.Options{Mapper: env.other.RESTMapper()})
 	require.NoError(t, err)
 	s.client = &upToDateClient{Client: counted}
 	s.apiReader = counted

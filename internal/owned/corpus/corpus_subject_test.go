@@ -1,4 +1,4 @@
-package ownedresources
+package corpus
 
 import (
 	"context"
@@ -109,13 +109,13 @@ func (s *subject) apply(ctx context.Context, want client.Object) (apply.Operatio
 		rewritten = record.LastAppliedOf(s.client.last).Rewritten
 	}
 	s.writes.n.Store(0)
-	result, err := applyOne(ctx, s.applier, &o, children[0])
+	result, err := s.applyOne(ctx, &o, children)
 	for apierrors.IsConflict(err) && s.client.last != nil { // a controller was faster
 		live := s.client.last.DeepCopyObject().(client.Object)
 		if err = s.other.Get(ctx, client.ObjectKeyFromObject(live), live); err == nil {
 			s.client.last = live
 			s.writes.n.Store(0)
-			result, err = applyOne(ctx, s.applier, &o, children[0])
+			result, err = s.applyOne(ctx, &o, children)
 		}
 	}
 	sent := s.writes.n.Load()
@@ -125,6 +125,11 @@ func (s *subject) apply(ctx context.Context, want client.Object) (apply.Operatio
 		}
 	}
 	return result.Operation, sent, err
+}
+
+func (s *subject) applyOne(ctx context.Context, o *owned.Owner, children []owned.Declared) (apply.Result, error) {
+	results, err := apply.All(ctx, s.applier, o, children)
+	return results[0], err
 }
 
 // expect applies want and requires an operation and a number of writes.

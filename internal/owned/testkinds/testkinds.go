@@ -1,0 +1,96 @@
+// Package testkinds has custom resources for tests of the engine: their Go types, and their definitions in gadgets.yaml and widgets.yaml.
+package testkinds
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Gadget is a custom resource with defaults, and with a list of each kind: gadgets.yaml.
+type Gadget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              GadgetSpec `json:"spec"`
+}
+
+type GadgetSpec struct {
+	Size    int32                 `json:"size"`    // 0 is meant, and not the default
+	Enabled bool                  `json:"enabled"` // so is false
+	Note    string                `json:"note,omitempty"`
+	Parts   []GadgetPart          `json:"parts,omitempty"`
+	Tags    []string              `json:"tags,omitempty"`
+	Steps   []GadgetStep          `json:"steps,omitempty"`
+	Raw     *runtime.RawExtension `json:"raw,omitempty"`
+}
+
+type GadgetPart struct {
+	Name   string `json:"name"`
+	Weight *int32 `json:"weight,omitempty"`
+}
+
+type GadgetStep struct {
+	Run     string `json:"run"`
+	Retries *int32 `json:"retries,omitempty"`
+}
+
+func (g *Gadget) DeepCopyObject() runtime.Object {
+	c := *g
+	g.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
+	return &c // what is deeper is not changed by these tests
+}
+
+var GadgetKind = schema.GroupVersionKind{Group: "test.opblocks.dev", Version: "v1", Kind: "Gadget"}
+
+// Widget is a custom resource with everything that a schema for server-side apply can declare: widgets.yaml.
+type Widget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              WidgetSpec `json:"spec"`
+}
+
+type WidgetSpec struct {
+	Image     string                 `json:"image"`
+	Replicas  int32                  `json:"replicas"` // 0 is a wanted value
+	Timeout   *metav1.Duration       `json:"timeout,omitempty"`
+	Port      *intstr.IntOrString    `json:"port,omitempty"`
+	Storage   *resource.Quantity     `json:"storage,omitempty"`
+	Ratio     float64                `json:"ratio,omitempty"`
+	Endpoints []WidgetEndpoint       `json:"endpoints,omitempty"`
+	Selector  map[string]string      `json:"selector,omitempty"`
+	TLS       *WidgetTLS             `json:"tls,omitempty"`
+	Groups    map[string]WidgetGroup `json:"groups,omitempty"`
+	Resources struct {
+		Requests corev1.ResourceList `json:"requests,omitempty"`
+	} `json:"resources,omitzero"`
+	Env      []corev1.EnvVar       `json:"env,omitempty"`
+	Template *runtime.RawExtension `json:"template,omitempty"`
+}
+
+type WidgetEndpoint struct {
+	Port     int32    `json:"port"`
+	Protocol string   `json:"protocol,omitempty"`
+	Host     *string  `json:"host,omitempty"`
+	Weight   *float64 `json:"weight,omitempty"`
+}
+
+type WidgetTLS struct {
+	Secret     string `json:"secret,omitempty"`
+	MinVersion string `json:"minVersion,omitempty"`
+}
+
+type WidgetGroup struct {
+	Members []string `json:"members,omitempty"`
+	Leader  string   `json:"leader,omitempty"`
+}
+
+func (w *Widget) DeepCopyObject() runtime.Object {
+	c := *w
+	w.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
+	return &c // the tests do not change what is below
+}
+
+var WidgetKind = schema.GroupVersionKind{Group: "corpus.opblocks.dev", Version: "v1", Kind: "Widget"}
