@@ -9,11 +9,11 @@ import (
 
 // History returns a [List] for a list that is a history, oldest entry first. The methods change *list.
 //
-// Its Set adds the condition at the end. It adds nothing if the last entry has the same
-// type, status, reason and message. If the list then has more than limit entries, the oldest are dropped.
-// LastTransitionTime of the new entry is the one of the condition in whole seconds, or now if that is zero. Messages are cut as
-// the function [Set] does. A change replaces the slice; the old array is never written to. The error wraps [ErrInvalid] (test with
-// errors.Is), and the list is then unchanged: the pointer must not be nil, and limit must be 1 or more.
+// Its Set adds the condition at the end. It adds nothing if the last entry has the same type, status, reason and message. If the
+// list then has more than limit entries, the oldest are dropped. LastTransitionTime of the new entry is the condition's in whole
+// seconds, or now if that is zero. Messages are cut as the function [Set] does. A change replaces the slice; the old array is
+// never written to. The error wraps [ErrInvalid] (test with errors.Is), and the list is then unchanged: the pointer must not be
+// nil, and limit must be 1 or more.
 //
 // Its Get returns the newest condition of a type. Its Remove does nothing and returns false, since a history is not rewritten.
 func History(list *[]metav1.Condition, limit int) List { return standard.History(list, limit) }

@@ -55,8 +55,8 @@ const removalTimeout = 10 * time.Second
 // If the context ends during a cleanup that succeeds, because its deadline passes or the operator shuts down, Finalize still
 // removes the finalizer, for up to 10 seconds.
 //
-// Other errors come before any request, and whether or not the object is being deleted: [ErrInvalidName], also for a name that is listed
-// twice, and errors for a cleanup that is nil and a limit below zero. Or they are errors of [Remove]: after a conflict
+// Invalid arguments are errors before any request, whether or not the object is being deleted: an invalid name, or one that is listed
+// twice ([ErrInvalidName]), a nil cleanup, and a limit below zero. All other errors are errors of [Remove]: after a conflict
 // (apierrors.IsConflict) the cleanup runs again in the next call.
 func Finalize(ctx context.Context, c client.Client, obj client.Object, list ...Finalizer) (deleted bool, err error) {
 	deleted = !obj.GetDeletionTimestamp().IsZero()

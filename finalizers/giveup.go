@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/internal/eventnote"
 )
 
-// timeLeft returns how long the cleanup may still fail. It is not positive if the next failure is the last.
+// timeLeft returns the time until GiveUpAfter has passed. If it is zero or less, the next failure is the last.
 func (f *Finalizer) timeLeft(obj client.Object) time.Duration {
 	now := f.Now
 	if now == nil {

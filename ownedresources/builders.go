@@ -124,10 +124,10 @@ func Labels(owner client.Object) map[string]string {
 //	cache.Options{ByObject: ownedresources.OnlyChildren(&v1.App{}, &appsv1.Deployment{}, &corev1.Service{})}
 //
 // The cache then holds only those objects of these kinds that have the labels app.kubernetes.io/name and app.kubernetes.io/managed-by, as [Labels]
-// returns them for any owner of this kind. Without it the cache holds all objects of the kinds in the cluster. Name a kind only if the
-// operator reads no other objects of it. A child without these labels is not created: the error is a [*NotCachedError]. One that an earlier
-// release created without them gets them, if it is still desired; else it stays until its owner is deleted. A label is not a proof: an
-// object of somebody else that has the labels is in the cache, but is not a child. The map is new, and may be changed.
+// returns them for any owner of this kind. Without it the cache holds all objects of the kinds in the cluster. Name a kind only if the operator
+// reads no other objects of it. A child without these labels is not created: the error is a [*NotCachedError]. A child that an earlier release
+// created without them gets them, if it is still desired; else it stays until its owner is deleted. A label is not a proof: an object of somebody
+// else that has the labels is in the cache, but is not a child. The map is new, and may be changed.
 func OnlyChildren(owner client.Object, kinds ...client.Object) map[client.Object]cache.ByObject {
 	ofAll := Labels(owner)
 	delete(ofAll, labelInstance)

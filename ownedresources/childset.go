@@ -52,8 +52,8 @@ func (s *ChildSet[T]) SetFormerNames(names ...string) { s.set.FormerNames = name
 // [*WaitingError], nothing is pruned. If a child could not be built, no object of its kind is pruned.
 //
 // Before any request, it returns an error for each object that is nil, has no name, or has the kind and name of another
-// one, and for one that the garbage collector would delete at once: see [Apply]. Such objects are not written; all
-// others are.
+// one, and for each object that the garbage collector would delete at once: see [Apply]. Such objects are not written;
+// all others are.
 //
 // In a pass of package reconcile the set prunes after all steps of the pass, if each of them succeeded or waits. So a
 // child can move from one set to another.

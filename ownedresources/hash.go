@@ -40,7 +40,8 @@ func valuesHash(values []any) (string, error) {
 	return valueHash(all)
 }
 
-// versionInstead returns the version of an object whose content must not be hashed, or that has none, and else the value itself.
+// versionInstead returns the version of a Secret, whose content must not be hashed, and of an object without
+// content. It returns any other value as it is.
 func versionInstead(v any) any {
 	switch obj := v.(type) {
 	case *corev1.Secret:
@@ -108,7 +109,7 @@ func version(obj metav1.Object) [3]string {
 //   - A password that was copied out of a Secret cannot be recognised: pass the Secret in its place, or use
 //     [ContentHash], whose hash has a key.
 //
-// The error is also not nil without a value, and for one that has no JSON form. If there is an error, obj is unchanged.
+// A call without a value, and a value without a JSON form, are errors too. If there is an error, obj is unchanged.
 func SetHash(obj metav1.Object, key string, values ...any) (changed bool, err error) {
 	hash, err := valuesHash(values)
 	if err != nil || obj.GetAnnotations()[key] == hash {

@@ -37,7 +37,7 @@ func (in *Input[T, S]) value(r *set.Reconciliation) (S, error) {
 	return value, err
 }
 
-// engine returns the input without its types, and one with a mistake if it is nil.
+// engine returns the input without its types. For a nil input it returns one that has a mistake.
 func (in *Input[T, S]) engine() *set.Input {
 	if in == nil || in.input == nil {
 		return &set.Input{Mistake: errors.New("its input is nil")}

@@ -38,14 +38,14 @@ func (c *Child[T, C]) AdoptRetained() *Child[T, C] {
 }
 
 // AdoptRestored takes back an object of the child's name that was restored from a backup, together with its owner or before it. The
-// restored owner has another UID than the one that is in the backup. The object is taken back if all of these hold:
+// restored owner has a new UID, which the object does not name. The object is taken back if all of these hold:
 //
 //   - Nothing controls it, or the former owner does: an object with the kind, the namespace and the name of the present owner, and another
 //     UID. It has no mark of an owner ([Child.Anywhere], [Child.Retain]), or the mark of the former owner, and the API server shows that this
 //     owner is gone.
 //   - Its annotations say that this set has written it (opblocks.dev/set and opblocks.dev/applied), for an owner of this kind, namespace and
-//     name (opblocks.dev/owner-name). Versions of this module before opblocks.dev/owner-name have not recorded the owner. What they have
-//     written is taken back too, on the ground of the set's name alone.
+//     name (opblocks.dev/owner-name). Versions of this module before opblocks.dev/owner-name have not recorded the owner. An object that
+//     such a version has written is taken back because of the set's name alone.
 //   - It is not being deleted.
 //
 // Each write has the UID and the resource version as preconditions. Any other object is left alone, with an [*OwnershipError].
@@ -61,10 +61,10 @@ func (c *Child[T, C]) AdoptRestored() *Child[T, C] {
 
 // Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields.
 // It is not needed where live fields of others contradict the desired ones: those are replaced without it. Everything
-// that the child holds is lost. Before that, a dry run asks whether the new object would be accepted. If the API server
-// also refuses the change for the new object, the error is that refusal: a process does not delete an object that it
-// created for the same change. An object that another writer puts in its place is deleted again, less often each time:
-// see [ChildSet]. Until the old child is gone, the error is a [*WaitingError].
+// that the child holds is lost. Before the deletion, a dry run asks whether the new object would be accepted. If the
+// API server refuses the same change of the new object too, the error is that refusal: a process does not delete an
+// object that it created for the same change. An object that another writer puts in its place is deleted again, less
+// often each time: see [ChildSet]. Until the old child is gone, the error is a [*WaitingError].
 func (c *Child[T, C]) Recreate() *Child[T, C] {
 	return c.change("Recreate", func(c *set.Child) { c.Options.Recreate = true })
 }

@@ -47,8 +47,8 @@ func matching[T client.Object](match func(T) bool) predicate.Funcs {
 	}
 }
 
-// matchingImmutable is matching for a property that never changes while an object exists. The last known state is then as
-// good as the final one.
+// matchingImmutable is like matching, for a property that never changes while an object exists. So the last known state
+// of a deleted object is as good as the final one.
 func matchingImmutable(match func(client.Object) bool) predicate.Funcs {
 	p := matching(match)
 	p.DeleteFunc = func(e event.DeleteEvent) bool { return !isNil(e.Object) && match(e.Object) }

@@ -19,8 +19,8 @@ import (
 //
 //	WithFilter(func(a *v1.App) bool { return predicates.ShardOf(a, count) == index })
 //
-// Each operator still caches all objects and their children. No two operators may run with the same index, and none with an
-// index for which the others have another count, except in this order:
+// Each operator still caches all objects and their children. No two operators may run with the same index. All must have
+// the same count, except while you change the count in this order:
 //
 //   - One more: start the operators of the old indexes again with the new count, one after another, and then the new operator.
 //   - One less: stop the operator with the last index, and then start the others again with the new count, one after another.

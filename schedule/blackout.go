@@ -85,7 +85,7 @@ func (w BlackoutWindows) NextOpen(t time.Time) time.Time {
 }
 
 // lastEnd returns the end of the windows that t is in. If t is in none, lastEnd returns the end of the last windows before
-// t, or the zero time if there is none after a given time.
+// t, or the zero time if no window has ended after the time after.
 func (w BlackoutWindows) lastEnd(t, after time.Time) time.Time {
 	if len(w.spans) == 0 {
 		return time.Time{}
@@ -107,7 +107,7 @@ func (w BlackoutWindows) lastEnd(t, after time.Time) time.Time {
 	return time.Time{}
 }
 
-// nextClosed returns the first time after t that is in a window; t is in none, and there is a window.
+// nextClosed returns the first time after t that is in a window. There must be a window, and t must not be in one.
 func (w BlackoutWindows) nextClosed(t time.Time) time.Time {
 	zoned := zonedCalendar{location: w.location}
 	for at := toSeconds(t); ; at = zoned.end {
@@ -134,7 +134,8 @@ func (w BlackoutWindows) endOfSpan(wall int64) (int64, bool) {
 	return 0, false
 }
 
-// around returns the start of the next span after a wall time and the end of the last span until it, if it is in none.
+// around returns the start of the next span after a wall time and the end of the last span before it. open is false if
+// the wall time is in a span.
 func (w BlackoutWindows) around(wall int64) (next, last int64, open bool) {
 	inWeek := floorMod(wall-sunday, week)
 	next, last = w.spans[0].from+week, w.spans[len(w.spans)-1].to-week // in the weeks after and before

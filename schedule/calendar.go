@@ -77,7 +77,7 @@ func (c *calendar) latest(w int64) (int64, bool) {
 	return 0, false
 }
 
-// count returns the number of times after one time and until another.
+// count returns the number of times in (after, until].
 func (c *calendar) count(after, until int64) int {
 	if until <= after {
 		return 0

@@ -45,7 +45,7 @@ func (c Candidate) MayStart(limit int, all iter.Seq[Candidate]) bool {
 	return true
 }
 
-// NextToStart returns the waiting candidates that may start, the earliest Due first: those to reconcile when a run
+// NextToStart returns the waiting candidates that may start, the earliest Due first. Reconcile them when a run
 // ends. With a limit of zero or less it returns none, because no candidate then waits for another one.
 func NextToStart(limit int, all iter.Seq[Candidate]) []types.NamespacedName {
 	if limit <= 0 {

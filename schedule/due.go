@@ -224,7 +224,8 @@ func (in *Input) next(after time.Time, location *time.Location) time.Time {
 	return toTime(at, ok, location)
 }
 
-// latest returns the last scheduled time that is after one time and not after another, or the zero time, and their number.
+// latest returns the last scheduled time in (after, until], or the zero time, and the number of scheduled times in that
+// range.
 func (in *Input) latest(after, until time.Time, location *time.Location) (time.Time, int) {
 	s, ok := in.Schedule.(*Schedule)
 	if !ok {

@@ -24,8 +24,8 @@ var fieldRules = [...]fieldRule{
 }
 
 // check returns an error that names the field, the entry and what to write instead. It accepts what robfig's parser accepts,
-// except for what that reads differently than it is meant: it ignores an empty entry and the end of a range after a star,
-// reads +5 as 5, and reads a step beyond the field as a single value.
+// except where that parser reads something else than was meant: it ignores an empty entry and the end of a range after a
+// star, reads +5 as 5, and reads a step beyond the field as a single value.
 func (r fieldRule) check(field string) error {
 	for entry := range strings.SplitSeq(field, ",") {
 		if err := r.checkEntry(entry); err != nil {
@@ -148,7 +148,7 @@ func (r fieldRule) value(text string) (int, error) {
 	return n, nil
 }
 
-// general returns an error that ends with all that may be written.
+// general returns an error that ends with everything that a field may contain.
 func (r fieldRule) general(problem string) error {
 	return fmt.Errorf("%s; write *, or %s, as list (a,b), range (a-b) or with a step (*/n)", problem, r.allowed)
 }

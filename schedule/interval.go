@@ -45,7 +45,7 @@ func (s *Schedule) shortest() int64 {
 	return min(shortest, distance(days*24*60+(firstHour*60+first)-(lastHour*60+last))) * minute
 }
 
-// distance returns a distance in minutes, or the largest number if there is none.
+// distance returns minutes. If minutes is 0 or less, no distance exists, and distance returns the largest number.
 func distance(minutes int64) int64 {
 	if minutes <= 0 {
 		return math.MaxInt64 / minute

@@ -31,8 +31,8 @@ type Options struct {
 	// +optional
 	SpreadSeconds int64 `json:"spreadSeconds,omitempty"`
 
-	// BlackoutWindows are times of the week in which nothing starts. After a window, at the object's share of spreadSeconds,
-	// the latest missed run starts, if startingDeadlineSeconds allows.
+	// BlackoutWindows are times of the week in which nothing starts. After a window, the latest missed run starts, delayed
+	// by the object's share of spreadSeconds, if startingDeadlineSeconds allows.
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
 	// +optional

@@ -74,7 +74,7 @@ func parseSchedule(text string) (*Schedule, error) {
 	return newSchedule(strings.Join(fields, " "))
 }
 
-// isCutOff reports whether a field is only a part of one: it begins or ends with a separator.
+// isCutOff reports whether a field is only a part of a field that a space has cut: it begins or ends with a separator.
 func isCutOff(field string) bool { return strings.Trim(field, ",-/") != field }
 
 // isForeign reports whether an error message could not show the character well. It also finds Unicode spaces, at which

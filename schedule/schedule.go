@@ -62,7 +62,7 @@ func (s *Schedule) next(after, anchor int64) (int64, bool) {
 	return at, ok && at <= lastSecond
 }
 
-// latest returns the last time that is after one time and not after another, and how many there are in that range.
+// latest returns the last time in (after, until], and the number of times in that range.
 func (s *Schedule) latest(after, until, anchor int64) (at int64, count int) {
 	if s.every > 0 {
 		return interval{anchor, s.every}.latest(after, until)

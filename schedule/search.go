@@ -13,10 +13,10 @@ func nextAfter(times times, t time.Time) time.Time {
 	return time.Time{}
 }
 
-// search returns the last of the times that are after one time and not after another, and how many there are in that range,
-// up to a limit. It only calls Next. Next(t) returns a time in the range if and only if t is before the last one. So search
-// looks back from the end, twice as far each time, until Next returns a time in the range, and then bisects. That takes at
-// most 28 steps and, for a range of up to 292 years, 63 more.
+// search returns the last of the times in (after, until], and the number of times in that range, up to a limit. It only
+// calls Next. Next(t) returns a time in the range if and only if t is before the last one. So search looks back from the
+// end, twice as far each time, until Next returns a time in the range, and then bisects. That takes at most 28 steps and,
+// for a range of up to 292 years, 63 more.
 func search(times times, after, until time.Time) (latest time.Time, count int) {
 	anyAfter := func(t time.Time) bool {
 		next := nextAfter(times, t)

@@ -5,11 +5,13 @@ import (
 	"time"
 )
 
-// maxCarry is how long after the end of a blackout window a run starts at most, if the windows after that delay it too.
+// maxCarry is the longest time after the end of a blackout window at which a run may start because later windows delay
+// it too.
 const maxCarry = 24 * time.Hour
 
-// startTime returns when a run that is due, and that has not started until now, starts: at its due time, or if there was a
-// blackout window since then, after the last one. It does not matter whether the operator was up in that window.
+// startTime returns when a due run starts that has not started until now. If there was a blackout window since its due
+// time, it starts after the last window, and else at its due time. It does not matter whether the operator was up in that
+// window.
 func (in *Input) startTime(scheduled, now time.Time) time.Time {
 	due := scheduled.Add(in.Offset)
 	if end := in.BlackoutWindows.lastEnd(now, due); end.After(due) {
@@ -20,8 +22,8 @@ func (in *Input) startTime(scheduled, now time.Time) time.Time {
 
 // afterWindow returns when a run starts that is delayed by a blackout window with this end: one offset later. If another
 // window begins before that, the run is delayed by that one too, unless it would start more than maxCarry after the end or
-// beyond its deadline. Then it starts before the other window, and the offset wraps around within the time between the two,
-// so that the runs are spread there as well.
+// beyond its deadline. Otherwise it starts before the other window begins, at the offset modulo the time between the two
+// windows, so that the runs are spread there as well.
 //
 // A run that is delayed by a second window starts at the same time, whichever of the two ends is passed. So the decision
 // stays the same from one reconcile to the next, and no run is delayed forever.
@@ -65,7 +67,7 @@ func (in *Input) nextStart(scheduled time.Time, location *time.Location) time.Ti
 	return delayed
 }
 
-// earlier returns the earlier one of two times that are not zero.
+// earlier returns the earlier one of two times. A zero time does not count.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -79,13 +79,13 @@ func (s *Status) decide(now time.Time, uid types.UID, schedule string, options O
 	})
 }
 
-// maxMissedRuns limits MissedRuns: whoever may write the status may have set the largest number, and the sum would be negative. JSON
-// patches hold all whole numbers up to 2^53.
+// maxMissedRuns limits MissedRuns. Otherwise the sum would become negative if somebody had written the largest number into the
+// status. JSON patches hold all whole numbers up to 2^53.
 const maxMissedRuns = 1 << 53
 
 // Record records a decision whose verdict is [Start] or [TooLate], so that its scheduled time is not due again. Call it
 // when the run was started, or when it is certain that it will not be. It sets LastScheduleTime and NextScheduleTime,
-// and adds the missed scheduled times to MissedRuns, which ends at 2^53.
+// and adds the number of missed scheduled times to MissedRuns, up to 2^53.
 func (s *Status) Record(d Decision) {
 	s.LastScheduleTime, s.NextScheduleTime = wholeSecond(d.ScheduledTime), d.nextScheduleTime()
 	s.MissedRuns = min(s.MissedRuns, maxMissedRuns-int64(d.Missed)) + int64(d.Missed)

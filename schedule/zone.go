@@ -129,8 +129,8 @@ func (z *zonedCalendar) latest(t int64) (int64, bool) {
 	}
 }
 
-// count returns the number of times after one time and until another. It takes a few nanoseconds for each month and for
-// each jump of the clock.
+// count returns the number of times in (after, until]. It takes a few nanoseconds for each month and for each jump of
+// the clock.
 func (z *zonedCalendar) count(after, until int64) int {
 	if z.calendar.everyHour() {
 		return z.countShown(after, until)

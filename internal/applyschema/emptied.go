@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// NullEmptied puts null in the place of the structs and lists of after that are empty, and were not in before, from which fields were removed.
+// NullEmptied sets a struct or a list of after to null if it is empty and was not empty in before, because fields were removed from it.
 // structured-merge-diff does so itself since v6.4: then NullEmptied does nothing.
 func NullEmptied(r Schema, before, after any) {
 	if keepsEmptied() {

@@ -7,9 +7,9 @@ import (
 	"github.com/opblocks/opblocks/internal/diff"
 )
 
-// Duplicate returns the path of a list item whose keys another item of that list has too, as in messages of the API
-// server, or of a value that is in a set twice. It returns an empty path if there is none. Server-side apply refuses
-// such an object.
+// Duplicate returns the path of a list item that has the keys of an earlier item, or of a value that is in a set
+// twice. The path is written as in messages of the API server, and is empty without a duplicate. Server-side
+// apply refuses an object with a duplicate.
 func (r Schema) Duplicate(tree any) string { return r.duplicate(nil, tree).String() }
 
 func (r Schema) duplicate(at diff.Path, tree any) diff.Path {

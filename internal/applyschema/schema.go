@@ -177,8 +177,8 @@ func (r Schema) Element() Schema {
 	return item
 }
 
-// KnowsNulls reports whether it is known which fields can be null: if the schemas are the API server's, and the kind is none
-// of client-go.
+// KnowsNulls reports whether it is known which fields can be null. It is known if the schemas are the API server's, and
+// client-go does not have the kind.
 func (r Schema) KnowsNulls() bool { return r.knowsNulls }
 
 // TakesNull reports whether the API server stores a null as such in a field of this type: the field is nullable, or has no

@@ -29,8 +29,8 @@ func (r Schema) ItemName(item any, defaults bool) string {
 	return strings.Join(keys, ",")
 }
 
-// finder returns a function that returns the index of the first item in a list with the same keys as an item, or with the same
-// value if the list is a set. The function returns -1 if there is none.
+// finder returns a function that looks for an item in a list. The function returns the index of the first item with the same
+// keys, or with the same value if the list is a set. It returns -1 if there is none.
 func (r Schema) finder(in []any) func(item any) int {
 	if len(r.Keys()) == 0 && r.Element().IsQuantity() {
 		return func(item any) int {
@@ -53,8 +53,8 @@ func (r Schema) finder(in []any) func(item any) int {
 	}
 }
 
-// identity returns a text that items of the list have in common if and only if they have the same keys, or the same value if the
-// list is a set. It reports false for an item that equals no other one.
+// identity returns a text for an item of the list. Two items have the same text if and only if they have the same keys, or the
+// same value if the list is a set. It returns false for an item that equals no other one.
 func (r Schema) identity(item any) (text string, ok bool) {
 	keys := r.Keys()
 	if len(keys) == 0 {
@@ -170,7 +170,8 @@ func (r Schema) foreignBelow(want, have any, at []Step) (found [][]Step) {
 	return found
 }
 
-// counterpart returns what want has where have has the value of a step, or nil.
+// counterpart takes a step in have, and returns the value in want that corresponds to the value there, or nil. Items
+// of a shared list correspond if they have the same keys, or the same value if the list is a set.
 func (r Schema) counterpart(want, have any, step Step) any {
 	if _, isItem := step.(int); !isItem {
 		return below(want, step)

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Manager is a manager that knows the options of its cache: the one of package reconcile, and the one of an exploration.
+// Manager is a manager that knows the options of its cache: the manager of package reconcile, or of an exploration.
 type Manager interface {
 	// CacheSelection returns which objects of a kind the cache holds.
 	CacheSelection(gvk schema.GroupVersionKind) Selection
@@ -62,8 +62,8 @@ func (s *Selection) Holds(obj client.Object) bool {
 	return known && (selector == nil || selector.Matches(labels.Set(obj.GetLabels())))
 }
 
-// SelectorOf returns which objects of a namespace the cache holds, or of those that are cluster-scoped if it is empty. nil means all. known is
-// false if it holds none of the namespace.
+// SelectorOf returns the selector of the objects that the cache holds in a namespace. An empty namespace stands for the cluster-scoped
+// objects. A nil selector selects all. known is false if the cache holds no object of the namespace.
 func (s *Selection) SelectorOf(namespace string) (selector labels.Selector, known bool) {
 	if s.namespaces == nil || namespace == "" {
 		return s.selector, true

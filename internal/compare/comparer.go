@@ -122,8 +122,8 @@ func (c *Comparer) AppendJSON(b []byte, obj runtime.Object) ([]byte, error) {
 	return appendJSON(b, tree)
 }
 
-// AppendApply appends the body of a server-side apply of obj: the JSON of AppendJSON with apiVersion, kind and the nulls in raw
-// JSON, and with the uid and resource version that the live object must have, unless they are empty.
+// AppendApply appends the body of a server-side apply of obj: the JSON of AppendJSON, with apiVersion, kind and the nulls in
+// raw JSON. If uid or version is not empty, the body has it too, as a precondition on the live object.
 func (c *Comparer) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid, version string) ([]byte, error) {
 	tree, err := c.sent(obj, true)
 	if err != nil {

@@ -17,7 +17,8 @@ type comparison struct {
 	trees bool // the values are trees
 	raw   bool // the values are trees of raw JSON, which has no schema
 	nulls bool // nulls are compared, in trees or in the raw JSON of Go values
-	// collects is set to collect all differences. Without it, the walk stops at the first one, and has no paths.
+	// collects makes the walk collect all differences and their paths. Without it, the walk stops at the first
+	// difference.
 	collects  bool
 	different bool
 	found     []Difference
@@ -164,7 +165,7 @@ func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
 		switch {
 		case c.trees && !w.IsValid():
 			more = c.compareNull(below, indirect(h))
-		case h.Kind() == reflect.String: // recorded here, since differs takes an empty live string for an absent one
+		case h.Kind() == reflect.String: // recorded here, since differs treats an empty live string as absent
 			more = c.record(below, Difference{Want: c.text(w), Have: c.text(h)})
 		case h.IsValid():
 			more = c.compare(below, w, h)
@@ -198,7 +199,7 @@ func (c *comparison) compareNull(at place, have reflect.Value) bool {
 	return c.record(at, d)
 }
 
-// countSet returns the number of keys of a map, without nulls that are not sent.
+// countSet returns the number of keys of a map. A key does not count if its value is a null that is not sent.
 func (at place) countSet(m reflect.Value) (n int) {
 	for i := m.MapRange(); i.Next(); {
 		if v := i.Value(); v.Kind() != reflect.Interface || !v.IsNil() || at.Child(i.Key().String()).TakesNull() {
@@ -208,7 +209,7 @@ func (at place) countSet(m reflect.Value) (n int) {
 	return n
 }
 
-// isEmpty reports whether encoding/json takes a value of a tree for empty.
+// isEmpty reports whether a value of a tree is empty in the sense of encoding/json.
 func isEmpty(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

@@ -90,8 +90,8 @@ func marshalsItself(t reflect.Type) bool {
 	return pointer.Implements(jsonMarshaler) || pointer.Implements(textMarshaler)
 }
 
-// isPlainStruct reports whether encoding/json writes the fields of a struct, the unset ones as null. Other types without a
-// form of their own hold raw JSON or times, whose nulls are meant.
+// isPlainStruct reports whether encoding/json writes a type as a struct, field by field. There a null only means that a
+// field is unset. In other types, such as raw JSON and times, a null is meant.
 func isPlainStruct(t reflect.Type) bool { return t.Kind() == reflect.Struct && !marshalsItself(t) }
 
 // fieldsOf returns the fields of a struct as encoding/json names them, including the fields of embedded structs.
@@ -129,8 +129,8 @@ func omitsEmpty(options string, kind reflect.Kind) bool {
 		slices.Contains(list, "omitzero") && kind != reflect.Slice && kind != reflect.Map
 }
 
-// unsupportedField describes a field of the struct that encoding/json encodes by a rule that no type of the API needs
-// and that is not repeated here. It returns "" if there is none. encoding/json encodes such structs.
+// unsupportedField describes a field of the struct for which this package does not repeat a rule of encoding/json,
+// since no type of the API needs the rule. It returns "" if the struct has no such field.
 func unsupportedField(t reflect.Type) string {
 	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")

@@ -64,8 +64,8 @@ func (c *comparison) compareAtomicLists(at place, want, have reflect.Value) bool
 	return true
 }
 
-// find returns the index of the live item with the same keys, or with the same value if the list is a set. It returns -1
-// if there is none from the index from on.
+// find returns the index of the first live item with the same keys, or with the same value if the list is a set. It
+// looks only at the items from the index from on, and returns -1 if it finds none.
 func (c *comparison) find(item applyschema.Schema, keys []string, want, in reflect.Value, from int) int {
 	for i := from; i < in.Len(); i++ {
 		have := indirect(in.Index(i))
@@ -90,7 +90,7 @@ func (c *comparison) sameKey(item applyschema.Schema, key string, want, have ref
 		applyschema.SameScalar(item.KeyOr(c.tree(w), key), item.KeyOr(c.tree(h), key), false)
 }
 
-// field returns what a struct or a map has of a field. It is the zero Value if there is nothing.
+// field returns the value of a field in a struct or in a map, or the zero Value if the field is not set.
 func field(item reflect.Value, name string) (value reflect.Value) {
 	switch item.Kind() {
 	case reflect.Struct:

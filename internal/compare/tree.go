@@ -146,7 +146,7 @@ func copied(tree any, nulls bool) any {
 	return tree
 }
 
-// dropNulls drops the nulls of a tree's maps that the schema does not take, in place.
+// dropNulls removes nulls from the maps of a tree, in place, unless the schema takes them.
 func dropNulls(schema applyschema.Schema, tree any) {
 	switch tree := tree.(type) {
 	case map[string]any:

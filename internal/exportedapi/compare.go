@@ -22,8 +22,8 @@ func (c change) String() string {
 	return fmt.Sprintf("%s was %s and is %s", c.identifier, c.was, c.is)
 }
 
-// incompatible returns what the current API lacks of the released one, or declares in another way. An addition is compatible, except to an
-// interface that users implement: such an interface is one line.
+// incompatible returns the identifiers of the released API that the current API lacks or declares in another way. An addition is
+// compatible, except to an interface that users implement. Such an interface is one line, so an addition changes its declaration.
 func incompatible(released, current []string) (changes []change) {
 	declared := map[string]string{}
 	for _, line := range current {

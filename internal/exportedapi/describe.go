@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// pointerMethod precedes methods of the pointer only. It is compatible to make such a method one of the value.
+// pointerMethod precedes a method that only the pointer has. If a release gives the method to the value too, that is
+// compatible.
 const pointerMethod = "pointer "
 
 // description collects the exported API of a package: a line for each identifier that user's code can name. A line has the

@@ -27,7 +27,7 @@ const (
 	Compare  = "compare"  // it is outside of the cluster: only the operator compares it, and changes it if it differs
 )
 
-// Check returns an error for an action that does not exist. A step of a user's own may have misspelt it.
+// Check returns an error for an action that does not exist, such as one that a user's own step misspells.
 func Check(action string) error {
 	switch action {
 	case None, Create, Apply, Recreate, Replace, Delete, Retain, Compare:
@@ -63,7 +63,7 @@ type child struct {
 	name types.NamespacedName
 }
 
-// goes reports whether the child is not desired any more by the set of the change.
+// goes reports whether the set no longer desires the child.
 func goes(c *preview.Change) bool { return c.Action == Delete || c.Action == Retain }
 
 // desiredIn returns the children that a set desires.

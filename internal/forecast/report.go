@@ -15,7 +15,7 @@ type Report struct {
 	kinds  []*ofKind
 	groups map[string]*group
 	order  []*group // in the order in which they were found
-	// LeftOut are the steps that the plan does not speak of, and what else of the operator did not run.
+	// LeftOut names the steps that are not in the plan, and the other parts of the operator that did not run.
 	LeftOut []string
 	// Ended is why the plan ends before all objects were looked at. It is empty if it is complete.
 	Ended string

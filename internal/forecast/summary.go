@@ -8,7 +8,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// notExact says in what no plan is exact. The texts are for every format.
+// notExact says what no plan shows exactly. Every format has these texts.
 var notExact = []string{
 	"The plan does not try deletions, so a policy may still refuse one.",
 	"A child that is built from another child is planned with the answer to a dry run of that one, which has neither a status nor an IP address. Random values will be others.",
@@ -190,7 +190,7 @@ func (g *group) fields() (lines []string) {
 	return lines
 }
 
-// longest is how much of a value is shown where people read it.
+// longest is the number of characters after which a value is cut in texts for people.
 const longest = 200
 
 func shortened(value string) string {
@@ -234,7 +234,7 @@ func others(g *group) string {
 	return fmt.Sprintf("also %s and %d more", strings.Join(rest[:most], ", "), len(rest)-most)
 }
 
-// limits returns in what the plan is not exact or not complete.
+// limits returns sentences that say why the plan is not exact or not complete.
 func (r *Report) limits() []string {
 	lines := slices.Clone(r.LeftOut)
 	slices.Sort(lines)

@@ -17,7 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// AsHashed is the option of a read that takes hashed objects as they are, since it needs only metadata or restores them.
+// AsHashed makes a read return hashed objects as they are. It is for a caller that needs only metadata, or that
+// restores the objects.
 var AsHashed asHashed
 
 type asHashed struct{}
@@ -28,7 +29,7 @@ func (asHashed) ApplyToGet(*client.GetOptions) {}
 // ApplyToList changes no other option.
 func (asHashed) ApplyToList(*client.ListOptions) {}
 
-// Reader reads whole objects: it reads those that are hashed in the cache from the API server.
+// Reader reads whole objects. If an object is hashed in the cache, Reader reads it from the API server.
 type Reader struct {
 	Cached client.Reader
 	Live   client.Reader
@@ -47,8 +48,8 @@ func (r Reader) Get(ctx context.Context, name client.ObjectKey, obj client.Objec
 	return r.readWhole(ctx, obj)
 }
 
-// List lists objects, whole unless the options have [AsHashed]. Each hashed object costs a request. One that is gone since, or that has lost the
-// labels that the options ask for, is left out.
+// List lists objects, whole unless the options have [AsHashed]. Each hashed object costs a request. An object that was deleted since, or that
+// has lost the labels that the options ask for, is left out.
 func (r Reader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	if err := r.Cached.List(ctx, list, options...); err != nil {
 		return err
@@ -79,7 +80,7 @@ func (r Reader) List(ctx context.Context, list client.ObjectList, options ...cli
 	return meta.SetList(list, found)
 }
 
-// mayHaveHashed reports whether a list may have hashed objects.
+// mayHaveHashed reports whether a list can hold Secrets or ConfigMaps. Objects of other kinds are never hashed.
 func mayHaveHashed(list client.ObjectList) bool {
 	switch list.(type) {
 	case *corev1.SecretList, *corev1.ConfigMapList, *unstructured.UnstructuredList:
@@ -88,7 +89,8 @@ func mayHaveHashed(list client.ObjectList) bool {
 	return false
 }
 
-// readWhole reads a hashed object into it. The maps of the hashed one may be the cache's.
+// readWhole replaces the hashed object in obj by the whole one, which it reads from the API server. It does not change
+// the maps of the hashed object, since the cache may share them.
 func (r Reader) readWhole(ctx context.Context, obj client.Object) error {
 	whole := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
 	whole.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())

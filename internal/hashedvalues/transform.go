@@ -105,7 +105,8 @@ func Transform(bound int, next toolscache.TransformFunc) toolscache.TransformFun
 // onlyMark are the annotations of each hashed object that has no other ones. Nobody writes to the objects of a cache.
 var onlyMark = map[string]string{mark: ""}
 
-// shareMark gives an object that has only the mark the map that all of them share. It comes after all that writes to the object.
+// shareMark makes all objects whose only annotation is the mark share one map. Call it after everything that writes to
+// the object.
 func shareMark(obj any) {
 	switch obj := obj.(type) {
 	case *corev1.ConfigMap:
@@ -145,9 +146,9 @@ func withTransforms(namespaces map[string]cache.Config, bound int) map[string]ca
 	return namespaces
 }
 
-// Restore returns the whole object that a hashed one stands for, without a request: it has the desired values where the hashes are theirs.
-// It returns false if another value is left, such as one that has to be changed, or one of another writer. Neither object is changed.
-// An object that is not hashed is returned as it is.
+// Restore returns the whole object that a hashed one stands for, without a request: it replaces the hash of each desired value by the
+// value. It returns false if the hash of another value is left: a value that has to be changed, or a value of another writer. Neither
+// object is changed. An object that is not hashed is returned as it is.
 func Restore(live, desired client.Object) (whole client.Object, ok bool) {
 	if !IsHashed(live) {
 		return live, true

@@ -25,7 +25,7 @@ type values interface {
 	restore(desired values) bool
 }
 
-// valuesOf returns the fields of an object with values, none if it is neither a Secret nor a ConfigMap.
+// valuesOf returns the fields of a Secret or a ConfigMap that hold values. For any other object it returns none.
 func valuesOf(obj client.Object) []values {
 	switch obj := obj.(type) {
 	case *corev1.ConfigMap:
@@ -64,8 +64,8 @@ type form[V any] struct {
 	length func(V) int
 	equal  func(a, b V) bool
 	hash   func(V) V
-	// hashed is the length of a hash. Values that are shorter stay as they are, so a value of this length is a hash, and nobody can give the
-	// hash of another value for a value.
+	// hashed is the length of a hash. Only shorter values stay as they are. So a value of this length is always a hash, and nobody can pass
+	// off the hash of another value as a value.
 	hashed int
 }
 

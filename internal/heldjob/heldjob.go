@@ -3,8 +3,9 @@
 //
 //	hold ──▶ create ──▶ the owner records the Job ──▶ start ──▶ Complete or Failed
 //
-// A held Job is suspended, and its annotation opblocks.dev/held says whether it stays suspended once it is started. The
-// owner records it before it starts. So a process that dies in between neither forgets a run nor starts it twice.
+// A held Job is suspended. Its annotation opblocks.dev/held has the spec.suspend that the Job gets when it is started.
+// The owner records the Job before it is started. So a process that dies in between neither forgets a run nor starts it
+// twice.
 package heldjob
 
 import (
@@ -64,9 +65,9 @@ func End(job *batchv1.Job) *batchv1.JobCondition {
 	return nil
 }
 
-// Start starts a held Job. Into answer, which is empty, it reads the Job that is started. The error is a conflict if the Job
-// is no longer held, or was deleted. The patch does not name the resource version, since the Job controller writes
-// the status of a suspended Job as soon as it sees the Job.
+// Start starts a held Job, and reads the started Job into answer, which must be empty. The error is a conflict if the Job is
+// no longer held, or was deleted. The patch does not name the resource version, since the Job controller writes the status
+// of a suspended Job as soon as it sees the Job.
 func Start(ctx context.Context, c client.Client, job, answer client.Object, options ...client.PatchOption) error {
 	annotation := "/metadata/annotations/" + strings.ReplaceAll(record.Held, "/", "~1")
 	staysSuspended := job.GetAnnotations()[record.Held]

@@ -1,5 +1,4 @@
-// Package managervalues keeps values of managers. A manager has no place to keep one, and what two reconcilers of one manager share is neither
-// the state of one of them nor of the process.
+// Package managervalues keeps values of managers: what the reconcilers of one manager share. A manager itself has no place for such a value.
 package managervalues
 
 import (
@@ -39,7 +38,7 @@ func (v *Values[T]) Has(mgr ctrl.Manager) bool {
 }
 
 // runnable runs a value that can be started, and forgets it when the manager ends. It does not wait for the leader election, because a
-// controller may be set to start its sources before.
+// controller may start its sources before the election.
 type runnable[T any] struct {
 	values *Values[T]
 	cache  cache.Cache

@@ -1,8 +1,8 @@
 // Package ownwrites remembers our own writes until the cache shows them, so that the next pass neither creates nor writes
 // an object again.
 //
-// Nothing depends on it: without it, or after a restart, the API server refuses by preconditions what a stale read would
-// lead to, and the pass is repeated.
+// Nothing depends on it: without it, or after a restart, preconditions make the API server refuse a write that follows a
+// stale read, and the pass is repeated.
 package ownwrites
 
 import (

@@ -19,8 +19,8 @@ import (
 
 // Pass is what other packages ask of the current pass.
 //
-// Its methods are exported: a type of another package never has the unexported methods of an interface declared here, so
-// FromContext would find no pass, and what should run at the end of the pass would run at once.
+// Its methods are exported, because a type of another package cannot implement unexported ones: FromContext would find
+// no pass, and functions for the end of the pass would run at once.
 type Pass interface {
 	// AfterSteps registers a function to run at the end of the pass, after all steps, if each of them succeeded or waits.
 	// Its error becomes the outcome of the step that registered it. In a cleanup the function runs right
@@ -32,8 +32,9 @@ type Pass interface {
 	KeepAnnotation(key, step string)
 	AnnotationKeptBy(key string) (step string, kept bool)
 
-	// SetCondition sets a condition of the object at the end of the pass. Neither Ready nor the next pass depends on it. Of
-	// several conditions of one type the last one counts. If the step that sets it loses a race, the condition stays as it is.
+	// SetCondition sets a condition of the object at the end of the pass. Neither Ready nor the next pass depends on it. If
+	// several conditions have one type, the last one counts. If the step that sets it loses a race, the condition stays as it
+	// is.
 	SetCondition(condition metav1.Condition)
 
 	// ConfirmCurrent makes sure, past the cache, that obj is not older than this process. It sends at most one request
@@ -41,18 +42,18 @@ type Pass interface {
 	// yet. The result known is false, without an error, if the pass is over another object.
 	ConfirmCurrent(ctx context.Context, obj client.Object) (known bool, err error)
 
-	// Rebase continues the pass from a write to the metadata of obj that carried the resource version, and whose answer obj
-	// has. It does nothing if the pass is over another object.
+	// Rebase continues the pass from the present version of obj. Call it after a write to the metadata of obj that had the
+	// resource version as precondition, when obj has the answer. It does nothing if the pass is over another object.
 	Rebase(obj client.Object)
 
-	// Detach is for a function that may never return. It returns the context to call the function with, and what to call when nobody
-	// waits for the function any more. From then on the function is outside of the pass, and the object that it has is its own: the pass
-	// goes on with a copy of the object as it was last read or written.
+	// Detach is for a function that may never return. It returns the context to call the function with, and end, which is called when
+	// nobody waits for the function any more. From then on the function is outside of the pass, and the object that it has is its own:
+	// the pass goes on with a copy of the object as it was last read or written.
 	Detach(ctx context.Context) (ofFunction context.Context, end func())
 
 	// OtherBuilderOf returns the name of the step that runs, and of another step that builds an object of this name for the object of the
 	// pass too: a step of the same reconciler, or of another one of the same manager. other is empty if there is none. A step counts only
-	// if it certainly does, so that what it has left to another step is not claimed by both.
+	// if it certainly builds the object, so that an object that one step has left to another is not claimed by both.
 	OtherBuilderOf(ctx context.Context, kind schema.GroupKind, name types.NamespacedName) (running, other string)
 
 	// Spend notes that the step that runs is about to make a call of long work. It returns an error that is [ErrTurnOver] if the pass has
@@ -60,11 +61,11 @@ type Pass interface {
 	Spend(by Spender) error
 
 	// AsCached reports whether obj is the object of the pass as the cache shows it: it was not read from the memory of our own
-	// writes, was not written since, and no step had it to write to before, except sets of children, which do not change it.
+	// writes, was not written since, and no earlier step could change it. (Sets of children do not change it.)
 	AsCached(obj client.Object) bool
 }
 
-// Spender is in which way a step makes calls of long work.
+// Spender is who makes a call of long work in a step.
 type Spender int
 
 const (
@@ -74,7 +75,7 @@ const (
 	ByBlock
 )
 
-// ErrTurnOver is the error of a step that goes on in a later pass, behind what waits.
+// ErrTurnOver is the error of a step that goes on in a later pass, after the objects that wait.
 var ErrTurnOver = errors.New("the turn of the pass is over")
 
 type withoutTurnKey struct{}
@@ -84,7 +85,7 @@ func WithoutTurn(ctx context.Context) context.Context {
 	return context.WithValue(ctx, withoutTurnKey{}, true)
 }
 
-// HasTurn reports whether the context was not made by [WithoutTurn].
+// HasTurn reports whether the work can be cut into turns. It returns false for a context from [WithoutTurn].
 func HasTurn(ctx context.Context) bool { return ctx.Value(withoutTurnKey{}) == nil }
 
 type key struct{}
@@ -102,8 +103,9 @@ func FromContext(ctx context.Context) Pass {
 
 type purityKey struct{}
 
-// WithPurityCheck returns a context in which sets of children build also where they would skip it. They call report with an
-// error if a function that builds returns something else although nothing that it may depend on has changed.
+// WithPurityCheck returns a context in which sets of children call the functions that build even where they would skip
+// that. They call report with an error if a function returns something else although nothing that it may depend on has
+// changed.
 func WithPurityCheck(ctx context.Context, report func(error)) context.Context {
 	return context.WithValue(ctx, purityKey{}, report)
 }

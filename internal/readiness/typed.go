@@ -140,7 +140,7 @@ func ofService(s *corev1.Service) Result {
 	return Result{Status: status.CurrentStatus}
 }
 
-// ofServiceContent returns the readiness of an unstructured Service that is ready to kstatus.
+// ofServiceContent returns the readiness of an unstructured Service that is ready by the rules of kstatus.
 func ofServiceContent(content map[string]any) Result {
 	serviceType, _, _ := unstructured.NestedString(content, "spec", "type")
 	ingress, _, _ := unstructured.NestedFieldNoCopy(content, "status", "loadBalancer", "ingress")

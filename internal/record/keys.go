@@ -18,7 +18,7 @@ const (
 	SetByWrite  Setter = "write"  // a write of the engine, after the object was compared
 	SetByMark   Setter = "mark"   // the same, if the object is bound by a [Mark]
 	SetByOption Setter = "option" // an option of a child, on the desired object: it is compared like what the builder sets
-	SetByMaker  Setter = "make"   // what makes the object, or starts it: it is not copied from another child
+	SetByMaker  Setter = "make"   // the code that creates or starts the object: the key is not copied from another child
 )
 
 // ChildKey is one kind of record on a child.

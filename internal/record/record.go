@@ -139,8 +139,8 @@ func (n Name) String() string {
 	return n.Kind.String() + "/" + n.Namespace + "/" + n.NamespacedName.Name
 }
 
-// Mark shows whose an object is that has no owner reference: the label [OwnerUID] and the annotations [Owner], [Object]
-// and [Retained]. Before anything is done to the object, UID has to be compared with the UID of an owner.
+// Mark names the owner of an object that has no owner reference: the label [OwnerUID] and the annotations [Owner],
+// [Object] and [Retained]. Before anything is done to the object, UID has to be compared with the UID of an owner.
 type Mark struct {
 	Owner    Name
 	UID      types.UID
@@ -264,7 +264,7 @@ func (r Run) String() string {
 	return strings.Join(parts, ":")
 }
 
-// Is reports whether the Job of this content has come that far.
+// Is reports whether the Job of this content is in this state.
 func (r Run) Is(state RunState, content string) bool { return r.State == state && r.Content == content }
 
 // Ended reports whether the Job of this content has completed or failed.

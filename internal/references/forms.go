@@ -27,9 +27,9 @@ import (
 
 // Forms are the forms in which a reconciler watches its kinds: one form for each kind.
 //
-// A cache has one informer for each form of a kind: for typed objects, for unstructured objects, and for metadata. One may be
-// behind another, and one that a read has started has no event handler. If an event came from one of them and the read from
-// another, the read could be older than the event, and no later event would correct that.
+// A cache has one informer for each form of a kind: for typed objects, for unstructured objects, and for metadata. One
+// informer may be behind another, and an informer that a read has started has no event handler. If an event came from one
+// informer and the read from another, the read could be older than the event, and no later event would correct that.
 type Forms struct {
 	// Epoch is the epoch of the resource versions of what is watched.
 	Epoch versions.Epoch
@@ -61,8 +61,8 @@ func formOf(obj runtime.Object) form {
 	return typed
 }
 
-// NewForms returns the forms of some objects, and of the references to others: if the cache need not hold these whole, their
-// metadata is watched.
+// NewForms returns the forms of the watched objects and of the objects that the references are to. If the cache need not
+// hold the latter whole, their metadata is watched.
 func NewForms(scheme *runtime.Scheme, watched []client.Object, references []Reference) (*Forms, error) {
 	f := &Forms{
 		scheme: scheme, watched: map[schema.GroupVersionKind]form{}, kinds: map[schema.GroupKind]form{}, typed: map[reflect.Type]bool{},

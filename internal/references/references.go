@@ -90,7 +90,7 @@ type watch struct {
 	served         *servedkinds.Watch // nil unless the API server may not serve the kind
 }
 
-// add indexes the objects that refer by the names of the objects that they refer to, and watches the kind.
+// add indexes objects by the names that they refer to, and watches the kind that they refer to.
 func (w *watch) add(b *ctrl.Builder, index string) error {
 	err := w.mgr.GetFieldIndexer().IndexField(context.Background(), w.from, index, func(obj client.Object) []string {
 		var keys []string

@@ -12,8 +12,8 @@ import (
 // ticksPerSecond is the unit of the times in /proc, which is the same on all architectures: see proc_pid_stat(5), and USER_HZ in the kernel.
 const ticksPerSecond = 100
 
-// processTimes measures the processor time of the programs of tests from /proc, since the command go keeps what it knows of them. Where there is
-// no /proc it knows nothing.
+// processTimes measures the processor time of the programs of tests from /proc, since the command go does not report it. Without /proc nothing
+// is measured.
 type processTimes struct {
 	proc string // the folder
 

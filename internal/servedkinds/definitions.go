@@ -48,7 +48,7 @@ func (d *definitions) watch(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	informer := metadatainformer.NewFilteredMetadataInformer(d.client, definitionResource, metav1.NamespaceAll, 0, nil, nil).Informer()
-	// The three calls return errors for an informer that has been started.
+	// The three calls can fail only after the informer was started.
 	_ = informer.SetTransform(onlyIdentity)
 	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *toolscache.Reflector, err error) {
 		if !apierrors.IsForbidden(err) {

@@ -79,7 +79,8 @@ func observe(kind string, resources []metav1.APIResource) observation {
 func checkMapping(mapper meta.RESTMapper, kind schema.GroupVersionKind, observed observation) error {
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
-		// controller-runtime's RESTMapper has just asked the API server again. One of client-go has to be told to.
+		// A RESTMapper of controller-runtime has already asked the API server again. A RESTMapper of client-go does so
+		// only after a reset.
 		meta.MaybeResetRESTMapper(mapper)
 		mapping, err = mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	}

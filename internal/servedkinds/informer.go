@@ -96,7 +96,7 @@ func (k *Kinds) attach(ctx context.Context, kd *kind, w *Watch) error {
 	return nil
 }
 
-// started logs the first of several failures to start an informer or to add handlers, and has that tried again.
+// started logs the first of several failures to start an informer or to add handlers, and plans another attempt.
 func (k *Kinds) started(kd *kind, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -124,8 +124,8 @@ func (k *Kinds) synced(w *Watch, a *attachment) {
 	}
 }
 
-// isSlow enqueues the requests of a watch that does not start, so that what they reconcile can show it. The
-// goroutine that waits for the start calls it.
+// isSlow enqueues the requests of a watch that does not start, so that the reconciled objects can show it.
+// The goroutine that waits for the start calls it.
 func (k *Kinds) isSlow(w *Watch, a *attachment) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -169,8 +169,8 @@ func (k *Kinds) removeInformer(ctx context.Context, kd *kind) {
 	if readers > 0 { // the end of the last one wakes the loop
 		return
 	}
-	// A cache that is limited to namespaces asks the RESTMapper for the scope. If that has forgotten the kind, the informer
-	// is removed before the next start.
+	// A cache that is limited to namespaces asks the RESTMapper for the scope. If the RESTMapper has forgotten the kind,
+	// this fails, and the informer is removed before the next start.
 	err := k.cache.RemoveInformer(ctx, kd.object)
 	if err != nil {
 		k.logger.Error(err, "The informer of a kind that is not served any more cannot be removed: its errors can be ignored", "kind", kd.gvk.String())

@@ -55,7 +55,8 @@ func decide(p phase, shown, now observation) action {
 	return nothing
 }
 
-// merge returns shown with the definition, if only now it can be seen: definitions may be listed later than the kind is.
+// merge returns the observation, with the definition of now if it had none: definitions may be listed later than the
+// kind.
 func (o observation) merge(now observation) observation {
 	if o.definition == "" {
 		o.definition, o.definitionKnown = now.definition, now.definitionKnown

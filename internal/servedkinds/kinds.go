@@ -58,7 +58,8 @@ type key struct {
 	form reflect.Type
 }
 
-// managers are the Kinds of the managers of this process. Two of one manager would remove each other's informers.
+// managers are the Kinds of the managers of this process. If one manager had two, they would remove each other's
+// informers.
 var managers managervalues.Values[*Kinds]
 
 // ForManager returns the Kinds of a manager, which the manager starts and stops. It sends no request.

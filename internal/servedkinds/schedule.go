@@ -32,7 +32,7 @@ func (s *schedule) within(delay time.Duration, now time.Time) {
 	}
 }
 
-// checked plans the check after the one that is made now: a quick one, or one after the period.
+// checked plans the next check: after a quick delay while quick checks are left, and else after the period.
 func (s *schedule) checked(now time.Time, period time.Duration) {
 	if s.quick > 0 {
 		s.next = now.Add(quickDelays[len(quickDelays)-s.quick])

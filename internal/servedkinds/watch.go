@@ -138,8 +138,8 @@ func (w *Watch) Served() bool {
 	return w.kind.phase == running
 }
 
-// CheckAgain has it found out again whether the kind is served, as after an event of its definition. Call it if the API server
-// answers as if it were not.
+// CheckAgain starts new checks of whether the kind is served, as an event of its definition does. Call it if the API server
+// answers as if the kind were not served.
 func (w *Watch) CheckAgain() {
 	w.kinds.mu.Lock()
 	defer w.kinds.mu.Unlock()
@@ -234,8 +234,8 @@ func (k *Kinds) wakeUp() {
 	}
 }
 
-// definitionChanged has the kinds of a group checked after an event of a CustomResourceDefinition. For one that was there
-// when the watch began, a single check is enough.
+// definitionChanged makes a check of a group due at once, after an event of a CustomResourceDefinition. Quick checks
+// follow, unless the definition existed when the watch began.
 func (k *Kinds) definitionChanged(group string, initial bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -57,8 +57,8 @@ type Hooked interface {
 
 // Hooks are what package reconcile asks of a step of this module. All are set.
 type Hooks struct {
-	// Self is the step. A type that embeds the step has its Hooks too, but a Reconcile of its own, which must not be left
-	// out: Settled speaks only of Self.
+	// Self is the step. A type that embeds the step also has its Hooks, but may have a Reconcile of its own, which must
+	// not be skipped. So Settled counts only for Self.
 	Self any
 	// Settled reports whether Reconcile of obj would succeed and change nothing. It does not change obj.
 	Settled func(ctx context.Context, c client.Client, obj client.Object) bool
@@ -98,7 +98,7 @@ type PlannedStep struct {
 	Preview func(ctx context.Context, c client.Client, obj client.Object) ([]preview.Change, error)
 }
 
-// Reader is the client of a step: what an input of a set of children reads with.
+// Reader is the client of a step. The inputs of a set of children read with it.
 type Reader interface {
 	client.Reader
 	// CachesWhole reports whether the object is a whole object, not metadata, that is read from the cache.

@@ -1,5 +1,5 @@
 // Package typecheck checks the packages of a module, or of the modules of a workspace, by the rules of the compiler, and generates no code.
-// What they import from other modules is read from what the go command has compiled, once for all. Tests use it that look at code.
+// Imports from other modules are read as the go command has compiled them, once for all packages. Tests that look at code use it.
 package typecheck
 
 import (
@@ -30,7 +30,7 @@ type Options struct {
 	Uses     bool     // with Package.Info
 }
 
-// Package is a package of the modules that were checked. With its tests, it occurs once more.
+// Package is a checked package. If it has tests, it occurs a second time, with them.
 type Package struct {
 	ImportPath string // with tests, as `go list` prints it: "example.com/shop [example.com/shop.test]"
 	Files      []*ast.File
@@ -39,7 +39,8 @@ type Package struct {
 	Err        error       // has all that the compiler would say
 }
 
-// Load returns the packages in the order of their paths. An error means that they could not be listed. What is wrong with one is in its Err.
+// Load returns the packages in the order of their paths. An error means that they could not be listed. What is wrong
+// with a package is in its Err.
 func Load(ctx context.Context, o Options) ([]*Package, *token.FileSet, error) {
 	arguments := []string{"-deps", "-json=ImportPath,Dir,GoFiles,Imports,ImportMap,Module"}
 	if o.Tests {
@@ -86,7 +87,8 @@ func list(ctx context.Context, o Options, arguments ...string) ([]byte, error) {
 	return output, nil
 }
 
-// exports returns a function that opens what is compiled of a package, from lines of an import path and a file.
+// exports returns a function that opens the compiled file of a package. Each of the lines has an import path and a
+// file.
 func exports(lines string) importer.Lookup {
 	files := map[string]string{}
 	for line := range strings.Lines(lines) {

@@ -16,7 +16,7 @@ type Epoch struct{ count atomic.Uint64 }
 // Current returns the epoch.
 func (e *Epoch) Current() uint64 { return e.count.Load() }
 
-// Observe begins another epoch if an object, of the same UID, has an earlier version than before.
+// Observe begins another epoch if an object, known by its UID, has an earlier version after a change than before it.
 func (e *Epoch) Observe(before, after client.Object) {
 	order, err := resourceversion.CompareResourceVersion(after.GetResourceVersion(), before.GetResourceVersion())
 	if err == nil && order < 0 {

@@ -11,9 +11,9 @@ import (
 const Reason = "WriteLoop"
 
 const (
-	// Gap ends a loop: only writes that follow each other within this time, beyond the delay, belong to one.
+	// Gap is the time without a write after which a loop ends, in addition to the delay.
 	Gap = time.Minute
-	// Free is how many writes may precede one that is made at once. Later ones are delayed.
+	// Free is how many writes of a loop may precede a write that is made at once. Later writes are delayed.
 	Free = 5
 	// MinDelay is the first delay.
 	MinDelay = 2 * time.Second
@@ -57,7 +57,7 @@ func (l *Loop) Delay() time.Duration {
 // HasEnded reports whether nothing was written for so long that the next write begins a new loop.
 func (l *Loop) HasEnded(now time.Time) bool { return now.Sub(l.last) >= l.Delay()+Gap }
 
-// Wait returns how long the next write has to wait, 0 if not at all. It reports once that writes begin to be delayed, and then
+// Wait returns how long the next write has to wait, or 0. The first time that a write has to wait, begins is true, and Wait
 // sets the metric with these labels.
 func (l *Loop) Wait(now time.Time, metric *prometheus.GaugeVec, kind, namespace, name, path string) (wait time.Duration, begins bool) {
 	if wait = max(0, l.Delay()-now.Sub(l.last)); wait == 0 {

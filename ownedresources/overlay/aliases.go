@@ -57,7 +57,7 @@ var synonyms = sync.OnceValue(func() (pairs [][2]protectedPath) {
 	return pairs
 })
 
-// withAliases returns a path, and the paths that set the same, or a part of it.
+// withAliases returns a path, and the other paths that set the same field or a part of it.
 func withAliases(path protectedPath) []protectedPath {
 	paths := []protectedPath{path}
 	for _, pair := range synonyms() {
@@ -75,8 +75,8 @@ func withAliases(path protectedPath) []protectedPath {
 	return paths
 }
 
-// overlap reports whether a path leads to, above or below another path. It returns the names for which the asterisk of the
-// other path stands then.
+// overlap reports whether a path leads to, above or below another path. If so, it returns the names for which the asterisk
+// of the other path stands.
 func overlap(path, other []step) (name keyPattern, overlaps bool) {
 	name.open = true
 	for i := range min(len(path), len(other)) {

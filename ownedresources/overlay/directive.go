@@ -135,7 +135,7 @@ func (c *checker) orderEntry(path *field.Path, entry any, list member) itemKey {
 	return itemKey{object[list.mergeKey], object[second]}
 }
 
-// notInOrder returns the index of the first item that the keys do not have in its place, or -1.
+// notInOrder returns the index of the first item whose key is missing in keys or stands in another order, or -1.
 func notInOrder(items []any, keys []itemKey, list member) int {
 	for i, item := range items {
 		key := itemKey{first: item}
@@ -160,7 +160,7 @@ func notInOrder(items []any, keys []itemKey, list member) int {
 	return -1
 }
 
-// meets reports whether two keys may be of one item: a second field that is not set is any.
+// meets reports whether two keys may belong to one item. A second field that is not set equals any value.
 func (k itemKey) meets(other itemKey) bool {
 	isUnset := func(second any) bool { return second == nil || second == "" }
 	return k.first == other.first && (isUnset(k.second) || isUnset(other.second) || k.second == other.second)

@@ -21,7 +21,7 @@ var secondKeys = map[reflect.Type]secondKey{
 	reflect.TypeFor[corev1.TopologySpreadConstraint](): {"whenUnsatisfiable", ""},
 }
 
-// itemKey is both fields of a key. While two objects are merged it stands in place of the first one.
+// itemKey has both fields of a key. During a merge it takes the place of the first field in the item.
 type itemKey struct{ first, second any }
 
 // keyIn returns what identifies an item of a list that is merged: the first field of its key, or an [itemKey]. The value of a field is one that
@@ -85,7 +85,7 @@ func decodeKeys(tree any) {
 }
 
 // setOrder orders a list that is merged: the items of the base keep their places, and a new item of the patch comes before the next item of the
-// base that the patch names, or else last. An order of the patch's own wins.
+// base that the patch names, or else last. If the patch has an order of its own, that order wins.
 func setOrder(base, items []any, patch map[string]any, name string, list member) {
 	var order []any
 	if own, isOwn := patch[orderPrefix+name].([]any); isOwn {

@@ -114,8 +114,8 @@ func prepareItems(base, patch []any, list member) {
 	}
 }
 
-// settle does in place what the patch asks for where there is nothing that it could change: it removes nulls and
-// directives, and what they delete.
+// settle carries out, in place, a part of the patch that has no counterpart in the base: it removes nulls,
+// directives, and what the directives delete.
 func settle(patch map[string]any) {
 	for name, value := range patch {
 		settled, keep := settleValue(value)

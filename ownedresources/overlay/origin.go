@@ -146,7 +146,7 @@ func bothKeys(item map[string]any, list member) itemKey {
 	return itemKey{first: key}
 }
 
-// isAdded reports whether the place is an item all of whose fields are in the patch.
+// isAdded reports whether the place is an item whose fields are all in the patch.
 func (p place) isAdded() bool {
 	patch, isObject := p.patch.(map[string]any)
 	merged, _ := p.merged.(map[string]any)
@@ -167,7 +167,8 @@ func (p place) isObjectOfPod() bool {
 	return isObject && !p.isItem && p.depth > 1
 }
 
-// removalOf returns the path of an item with a name that the patch removes, or of a list that it replaces, and nil if there is none.
+// removalOf returns the path in the patch of the item that removes the item with the name, or of a list that replaces
+// the list of the base. It returns nil if there is none.
 func (p place) removalOf(name string) *field.Path {
 	switch patch := p.patch.(type) {
 	case map[string]any:

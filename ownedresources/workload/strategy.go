@@ -95,8 +95,8 @@ func formerPods(obj client.Object) (former, all int32) {
 	return 0, 0
 }
 
-// checkStrategy returns what the update strategy of a workload does to a restart: it is blocked if no pod would be replaced,
-// and partial if some pods would.
+// checkStrategy returns how the update strategy of a workload limits a restart. blocked is set if no pod would be replaced,
+// and partial if only some pods would.
 func checkStrategy(workload client.Object) (blocked, partial Blocker) {
 	if isOnDelete(workload) {
 		return Blocker{BlockedUpdateStrategy, "its update strategy is OnDelete: a pod is replaced when somebody deletes it"}, partial
@@ -131,7 +131,8 @@ func isOnDelete(workload client.Object) bool {
 	return false
 }
 
-// partition returns how many pods of a StatefulSet a rolling update leaves as they are, the first ones in its order.
+// partition returns how many pods of a StatefulSet a rolling update leaves as they are. These are the pods with the
+// lowest ordinals.
 func partition(s *appsv1.StatefulSet) int32 {
 	if rolling := s.Spec.UpdateStrategy.RollingUpdate; rolling != nil && !isOnDelete(s) {
 		return ptr.Deref(rolling.Partition, 0)

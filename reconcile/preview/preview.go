@@ -27,9 +27,9 @@ type Change struct {
 	Effects []string
 	// LosesData is whether data is lost: a claim is deleted, or a namespace with all that is in it.
 	LosesData bool
-	// After says until what the change waits, such as "Job default/migrate is ready". It is empty if it is made at once.
+	// After says what the change waits for, such as "Job default/migrate is ready". It is empty if it is made at once.
 	After string
-	// Note says in what the change is not exact, such as that the API server was not asked. It is empty if it is exact.
+	// Note says why the change is not exact, such as that the API server was not asked. It is empty if it is exact.
 	Note string
 	// Waits is what the child waits for. Nothing is done before.
 	Waits string

@@ -11,8 +11,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/text"
 )
 
-// The time between the end of an exploration and its deadline: a tenth of what is left at the start, within these bounds. Runs
-// that have begun then, and the report, have to end in it.
+// The bounds of the margin: the time between the end of an exploration and its deadline, a tenth of the time that is left at
+// the start. Within it, the runs that have begun have to end, and the report has to be written.
 const (
 	minMargin = time.Second
 	maxMargin = 30 * time.Second
@@ -37,7 +37,7 @@ func only(test string) string { return "^" + strings.ReplaceAll(test, "/", "$/^"
 
 // shareOf returns the deadline of an exploration that begins now. It is halfway to the test's deadline, so that the tests after it
 // have time too. Nobody can know how many tests there are. Explorations that begin at the same time have the same deadline. An
-// exploration has all the time if it is the only test, or if it has a budget. A zero deadline is none.
+// exploration has all the time if it is the only test, or if it has a budget. A zero deadline means no deadline.
 func shareOf(start, deadline time.Time, all bool) time.Time {
 	if all || deadline.IsZero() {
 		return deadline
@@ -50,8 +50,8 @@ func marginOf(start, deadline time.Time) time.Duration {
 	return min(max(deadline.Sub(start)/10, minMargin), maxMargin)
 }
 
-// endRuns returns what ends the runs that have begun before the deadline: half of the margin before it. A run that does not
-// end then is left behind after another quarter. The rest is for the report. A zero deadline is none.
+// endRuns returns when runs that have begun end: they are stopped half of the margin before the deadline. A run that does
+// not stop is abandoned a quarter of the margin before it. The rest is for the report. A zero deadline means no deadline.
 func endRuns(start, deadline time.Time) (runs run.Deadline, release func()) {
 	if deadline.IsZero() {
 		return runs, func() {}
@@ -69,8 +69,8 @@ func endRuns(start, deadline time.Time) (runs run.Deadline, release func()) {
 // moreTime says how an exploration gets more time.
 const moreTime = "set a longer one with go test -timeout, or explore a sample with Limit or Budget"
 
-// endOf returns when no further run begins. If that is because of the exploration's deadline, it also returns the reason. A zero
-// deadline is none.
+// endOf returns the time from which no further run begins. If the exploration's deadline sets that time, endOf also returns the
+// reason. A zero deadline means no deadline.
 func endOf(start time.Time, budget time.Duration, deadline time.Time) (end time.Time, reason error) {
 	if budget > 0 {
 		end = start.Add(budget)

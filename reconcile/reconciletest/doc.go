@@ -23,7 +23,7 @@
 //   - [Scenario.Ignore] leaves out what differs by nature.
 //   - [Scenario.Options] choose the faults: a sample, pairs, none, or one again.
 //   - [External] and [Process.Effect] record what is outside of the cluster; package fakeapi has a fake API.
-//   - [SimulatedController] plays a controller of the cluster, and [Jobs] the one of Jobs.
+//   - [SimulatedController] plays a controller of the cluster, and [Jobs] the Job controller.
 //   - [Run] is for ordinary tests in an [Env], and [RequestLog] counts requests.
 //   - [AssertRole] compares the operator's role with what it has asked for.
 //   - Package controlplane has a real API server, and real controllers.

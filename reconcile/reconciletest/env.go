@@ -24,9 +24,9 @@ func newEnv(r *run.Run) *Env {
 
 // Run is for ordinary tests. It runs the scenario without faults. Before it calls test, it has created the scenario's
 // Objects, called Start, and done all of the scenario's Actions, each with all passes that it triggers until the operator is
-// quiet. A scenario that is explored elsewhere is thus played to its end: set Actions to nil, or to those that the test
-// builds on. The request log is empty then. The test does further actions by [Env.Do]. Run fails the test if the run breaks
-// a rule of the package. It calls [Scenario.Always] as [Explore] does, but not [Scenario.Finally].
+// quiet. A scenario that is explored elsewhere is thus played to its end: set Actions to nil, or to the actions that the
+// test builds on. The request log is empty then. The test does further actions by [Env.Do]. Run fails the test if the run
+// breaks a rule of the package. It calls [Scenario.Always] as [Explore] does, but not [Scenario.Finally].
 //
 // The test runs in a bubble of testing/synctest, in which time.Now is virtual. It must use the t that it gets.
 func Run(t *testing.T, s Scenario, test func(t *testing.T, env *Env)) {

@@ -111,7 +111,7 @@ func ExploreQuietly(t *testing.T, s Scenario) *Report {
 	return explore(t, s, nil, deadlineOf(t), endRuns)
 }
 
-// ending returns what ends the runs of an exploration before the deadline.
+// ending returns when the runs of an exploration that have begun are stopped and abandoned, before the deadline.
 type ending func(start, deadline time.Time) (runs run.Deadline, release func())
 
 func explore(t *testing.T, s Scenario, progress *simulation.Progress, deadline time.Time, ending ending) *Report {

@@ -39,7 +39,8 @@ func (r *Report) writeFailures(b *strings.Builder) {
 	}
 }
 
-// findings returns how many failures there are, and of how many faults a sample was tried.
+// findings returns the number of failures and of runs. After a sample it also says how many of the possible faults were
+// tried.
 func (r *Report) findings() string {
 	line := fmt.Sprintf("%s in %s", text.Plural(len(r.Failures), "finding"), text.Plural(r.Runs, "run"))
 	if r.isSampled() {
@@ -83,7 +84,7 @@ func writeOthers(b *strings.Builder, kind kinds.Finding, failures []Failure) {
 	}
 }
 
-// writeFaults lists the faults of failures. Those at different points come first.
+// writeFaults lists the faults of failures: the first failure at each point, and then the others.
 func writeFaults(b *strings.Builder, failures []*Failure) {
 	seen := map[string]bool{}
 	var first, later []string

@@ -85,7 +85,8 @@ func removeFields(obj *unstructured.Unstructured, paths map[string][]string) {
 	}
 }
 
-// removeDerived removes the annotations, and the record of what was applied from an object that has one of them.
+// removeDerived removes the annotations from an object. If the object has one of them, it also removes the record of
+// what was applied.
 func removeDerived(obj *unstructured.Unstructured, annotations []string) {
 	for _, metadata := range [][]string{{"metadata"}, {"spec", "template", "metadata"}, {"spec", "jobTemplate", "spec", "template", "metadata"}} {
 		for _, annotation := range annotations {
@@ -117,7 +118,7 @@ func isOfKind(obj *unstructured.Unstructured, kind string) bool {
 	return kind == "*" || kind == gvk.Kind || kind == gvk.GroupKind().String()
 }
 
-// without returns a JSON value without what is at the path in it. It changes maps in place.
+// without removes the value at the path from a JSON value, and returns the rest. It changes maps in place.
 func without(v any, path string) any {
 	switch v := v.(type) {
 	case map[string]any:

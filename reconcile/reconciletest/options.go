@@ -56,12 +56,13 @@ type Options struct {
 	// counts them. If the run without faults cannot go on, it is a failure in any case, since nothing else can be explored.
 	SkipFindings []FindingKind
 
-	// EachAction holds each action to its own result: what a run without faults reaches after an action, the others must
-	// reach after the same one, and nothing more. Without it, the operator may be further after an action that is not the
-	// last one: a value is right if the operator reaches it by itself, without faults, when the user waits after the
-	// action. A fault often makes the operator work for longer before the next action. While the user only waits, a value
-	// is also right if a run without faults has it at another moment of the same waits: time may let the operator work a
-	// little earlier or later. At the end of the waits, and of the scenario, everything must be done in any case.
+	// EachAction compares all runs after each action: they must have reached exactly what a run without faults has
+	// reached after the same action. Without it, the operator may be further after an action that is not the last one: a
+	// value is also right if the operator reaches it by itself, without faults, when the user waits after the action.
+	// This is the default because a fault often makes the operator work for longer before the next action. While the user
+	// only waits, a value is also right if a run without faults has it at another moment of the same waits: time may let
+	// the operator work a little earlier or later. At the end of the waits, and of the scenario, everything must be done
+	// in any case.
 	EachAction bool
 }
 

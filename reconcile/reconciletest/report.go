@@ -18,7 +18,7 @@ type Report struct {
 	Skipped  []FaultKind       // kinds that were left out by [Options.SkipFaults]
 	Missed   int               // runs in which a fault did not happen, since the operator did something else before
 	Singles  int               // possible runs with one fault
-	Repeated int               // crashes that are not among them, since another one leaves the same: one before a write, and one after the write before it
+	Repeated int               // crashes that Singles leaves out, since another one leaves the same state: a crash before a write, and a crash after the previous write
 	Pairs    int               // possible runs with two faults; 0 without [Options.Pairs]
 	Tried    int               // runs with two faults that were survived
 	Seed     uint64            // the seed of the sample, see [Options.Seed]; 0 without a sample
@@ -30,8 +30,8 @@ type Report struct {
 	Rights   []Right           // what the operator asked the API server for in all runs, sorted; see [AssertRole]
 	Random   []string          // places that are not compared, since two runs without faults differ there: "Secret default/web: data.password"
 
-	// Notes are what the run without faults shows that is probably not meant, though it is not a failure, or that may be the reason of
-	// one: passes over an object that all fail until the object is deleted, or a time of the real clock. The report begins with them.
+	// Notes say what looks wrong in the run without faults but is not a failure, and what may be the reason for a failure: passes over
+	// an object that all fail until the object is deleted, or a time of the real clock. The report begins with them.
 	Notes []string
 
 	// Unfinished is not nil if the test's deadline came before the runs without faults were done, or if a run hangs. The deadline is
@@ -52,8 +52,8 @@ type Report struct {
 	silenced            map[kinds.Finding]int // how many findings of each kind were left out
 }
 
-// Failure is a run that broke a rule. In a report those with fewer faults come first, then those whose trace names the object that is
-// wrong, then those with shorter traces. Those that depend on timing come after the others, and broken conventions last.
+// Failure is a run that broke a rule. In a report, failures with fewer faults come first, then failures whose trace names the object
+// that is wrong, then shorter traces. Failures that depend on timing come after the others, and broken conventions last.
 type Failure struct {
 	Kind   FindingKind // empty: the scenario could not be run
 	Faults []Fault     // empty: the run fails without faults, or the scenario could not be run

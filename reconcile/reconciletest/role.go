@@ -26,9 +26,9 @@ import (
 // needs, but no scenario, is named in unexplored, such as "delete pods" or "get deployments.apps/scale". It is an error if the roles
 // do not grant it, or if a scenario uses it.
 //
-// If an exploration was a sample, as with -short, only what is missing is judged, and the test's log says so. If one was done
-// [Options.WithoutFaults], AssertRole also reports what no run without faults needs. It cannot see what only faults need: often get,
-// to read an object again after a conflict, and delete, to remove what was created twice. Name these as unexplored there, or
+// If an exploration was a sample, as with -short, only what is missing is judged, and the test's log says so. If an exploration was
+// done [Options.WithoutFaults], AssertRole also reports what no run without faults needs. It cannot see what only faults need: often
+// get, to read an object again after a conflict, and delete, to remove what was created twice. Name these as unexplored there, or
 // explore all faults.
 //
 // A right that is [Right.Enforced] counts as used, and is never missing.
@@ -169,7 +169,7 @@ func (g *grant) isOfManager() bool {
 	return g.resource == "tokenreviews" || g.resource == "subjectaccessreviews"
 }
 
-// compareRole returns what is missing in the grants and what is not used of them, "" if they fit.
+// compareRole returns which rights are not granted, and which grants are not used. It returns "" if the role fits.
 func compareRole(grants []grant, reports []*Report, unexplored []string) string {
 	var b strings.Builder
 	asked := map[Right]string{}
@@ -214,7 +214,7 @@ func writeMissing(b *strings.Builder, grants []grant, asked map[Right]string) {
 	}
 }
 
-// shownRequests is how many requests are named for which one rule is missing.
+// shownRequests is the largest number of requests that are named for one missing rule.
 const shownRequests = 4
 
 func writeUnused(b *strings.Builder, grants []grant, asked map[Right]string, unexplored []string, judged judgement) {

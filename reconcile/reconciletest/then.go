@@ -42,7 +42,8 @@ func (a Action) Then(check func(env *Env) error) Action {
 	return a
 }
 
-// placed returns a check whose error ends with the file and the line from which the function was called that calls placed.
+// placed returns a check whose error ends with the file and the line of the test. Only functions that the test calls,
+// such as Then, may call it.
 func placed(check func(env *Env) error) func(env *Env) error {
 	_, file, line, ok := goruntime.Caller(2)
 	if !ok {

@@ -108,7 +108,7 @@ func (s *Jobs[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 	return errors.Join(result, s.delete(ctx, o, append(abandoned(due, runs), expired(runs, successful, failed)...)))
 }
 
-// runSchedule starts the run that is due, if any, and returns which one that was and the result of the step.
+// runSchedule starts the run that is due, if any. It returns the decision and the result of the step.
 func (s *Jobs[T]) runSchedule(ctx context.Context, o *owner, spec *Spec, status *Status, runs []run) (schedule.Decision, error) {
 	if err := spec.validate(); err != nil {
 		status.Stop()

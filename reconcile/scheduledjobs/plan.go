@@ -14,8 +14,8 @@ import (
 
 // This file decides, and writes nothing: which run is due, whether it starts, and which Jobs are deleted.
 
-// observe takes into the status what the Jobs show: when a run last succeeded, and the last run that was started. The latter
-// is in the status already, unless somebody removed it from there.
+// observe writes into the status what the Jobs show: when a run last succeeded, and which run was started last. The status
+// already has the latter, unless somebody removed it.
 func observe(status *Status, runs []run) {
 	for i := range runs {
 		r := &runs[i]
@@ -44,8 +44,8 @@ func decide(now time.Time, owner types.UID, spec *Spec, status *Status, runs []r
 	return due, err
 }
 
-// runsAfter returns the names of the Jobs that show a run in the future, the earliest first. [observe] takes their time into the
-// status, so removing it there is not enough. A held Job shows no run.
+// runsAfter returns the names of the Jobs that show a run in the future, the earliest first. [observe] writes their time into
+// the status, so removing it there is not enough. A held Job shows no run.
 func runsAfter(now time.Time, runs []run) (names []string) {
 	sorted := slices.Clone(runs)
 	slices.SortFunc(sorted, func(a, b run) int { return a.scheduled.Compare(b.scheduled) })
@@ -100,7 +100,7 @@ func planStart(scheduled time.Time, policy batchv1.ConcurrencyPolicy, runs []run
 
 // abandoned returns the held Jobs that will not be started: all except the Job of the run that is due.
 func abandoned(due schedule.Decision, runs []run) (jobs []run) {
-	if due.Verdict == schedule.ClockBehind { // nothing is due until the clock has caught up, and then it may be this one
+	if due.Verdict == schedule.ClockBehind { // nothing is due until the clock has caught up, and then a held Job may be due
 		return nil
 	}
 	for i := range runs {

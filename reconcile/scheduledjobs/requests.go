@@ -55,8 +55,8 @@ func (o *owner) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: o.object.GetNamespace(), Name: name}
 }
 
-// list returns the runs of the owner, from the cache and from our own writes that it does not show yet: of a Job that it does
-// not have, this can only be the last one.
+// list returns the runs of the owner, from the cache and from our own writes that the cache does not show yet. A Job of ours
+// that the cache does not have at all can only be the last one.
 func (s *Jobs[T]) list(ctx context.Context, o *owner, last string) ([]run, error) {
 	options := []client.ListOption{client.InNamespace(o.object.GetNamespace())}
 	if s.index != "" {
@@ -76,7 +76,7 @@ func (s *Jobs[T]) list(ctx context.Context, o *owner, last string) ([]run, error
 	return runs, nil
 }
 
-// appendRun appends the run that a Job is of, if it is one of the owner. obj may be nil.
+// appendRun appends the run of obj, if obj is a Job of the owner's schedule. obj may be nil.
 func (s *Jobs[T]) appendRun(runs []run, o *owner, obj client.Object) []run {
 	job, ok := obj.(*batchv1.Job)
 	if !ok || !isControlledBy(job, o.object.GetUID()) {
@@ -88,8 +88,8 @@ func (s *Jobs[T]) appendRun(runs []run, o *owner, obj client.Object) []run {
 	return runs
 }
 
-// withLast returns the runs with the last one that was started, which is read from the API server if the cache does not have
-// it: a process that has just started must not take it for finished.
+// withLast returns the runs, and among them the run that was started last. It reads that run from the API server if the
+// cache does not have it, so that a process that has just started does not take the run for finished.
 func (s *Jobs[T]) withLast(ctx context.Context, o *owner, status *Status, runs []run) ([]run, error) {
 	known := slices.ContainsFunc(runs, func(r run) bool { return r.job.UID == status.LastJobUID })
 	if known || status.LastJobName == "" || s.live == nil {

@@ -32,8 +32,8 @@ const (
 	failed                    // finished
 )
 
-// runOf returns the run that a Job is of; ok is false if it is none: if it has no scheduled time, or another name than the
-// run of its owner at that time. A Job that somebody copied from a run under another name is none.
+// runOf returns the run of a Job. ok is false if the Job is not a run: it has no controller or no scheduled time, or its
+// name is not the name for its owner and that time. So a copy under another name is not a run.
 func runOf(job *batchv1.Job, suffix string) (r run, ok bool) {
 	owner := metav1.GetControllerOfNoCopy(job)
 	scheduled, err := time.Parse(time.RFC3339, job.Annotations[record.Scheduled])

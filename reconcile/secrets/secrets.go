@@ -69,10 +69,11 @@ const (
 	secretValueEmpty  = "SecretValueEmpty"
 )
 
-// maxCacheDelay is how far a cache may be behind. An object that it has not shown for longer is left out of it.
+// maxCacheDelay is the longest time that a cache may be behind. If it does not show an object for longer, its options
+// leave the object out.
 const maxCacheDelay = time.Minute
 
-// stepClient is what the client of a step has beside the methods of a reader. It knows what its cache leaves out.
+// stepClient is the client of a step. Unlike other readers, it can look for an object that its cache does not show.
 type stepClient interface {
 	PastCache(ctx context.Context, obj client.Object, gvk schema.GroupVersionKind, name client.ObjectKey) (found *metav1.PartialObjectMetadata, isCached bool)
 }

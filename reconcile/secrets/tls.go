@@ -34,7 +34,8 @@ const (
 // Call it in a step. An input of a child must not depend on the time. If the step returns reconcile.Halt(err), later steps do not run, so the
 // servers that they keep stay as they are.
 //
-// The error is a *[Error] if the Secret is missing or a server cannot use it. It has nothing of the key. Other errors of the reader are wrapped.
+// The error is a *[Error] if the Secret is missing or a server cannot use it. It contains no part of the key. Other
+// errors of the reader are wrapped.
 func CheckTLS(ctx context.Context, c client.Reader, name types.NamespacedName, now time.Time, hosts ...string) (ends time.Time, err error) {
 	if name.Name == "" {
 		return time.Time{}, &Error{reason: secretNotFound, message: "the reference to a Secret with a certificate lacks its name"}

@@ -25,9 +25,9 @@
 //
 // # How exact it is
 //
-// Each change is tried by a server-side dry run, so defaults, admission plug-ins and policies are in the plan. A child that is as
-// desired costs no request. A child that differs costs at most three: a read and two dry runs. If the API server refuses the change, a few
-// more look for a way around the refusal, as a pass does. The plan says in what it is not exact.
+// Each change is tried by a server-side dry run, so defaults, admission plug-ins and policies are in the plan. A child that is as desired
+// costs no request. A child that differs costs at most three: a read and two dry runs. If the API server refuses the change, a few more
+// look for a way around the refusal, as a pass does. The plan says what it does not show exactly.
 //
 // # Why it cannot write
 //

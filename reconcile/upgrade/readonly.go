@@ -31,7 +31,8 @@ func (r readOnly) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("%s %s: %w", request.Method, request.URL.Path, errNotSent)
 }
 
-// connection are the paths by which a request reaches a pod, a service or a node, whatever its method is. They know no dry run.
+// connection are the paths by which a request reaches a pod, a service or a node, whatever its method is. They have no
+// dry run.
 var connection = regexp.MustCompile(`/(pods|services|nodes)/[^/]+/(attach|exec|portforward|proxy)(/|$)`)
 
 // object are the paths of objects, and of the subresources whose dry run stores nothing for certain. Others have no object, or do more

@@ -182,7 +182,7 @@ func callSteps(ctx context.Context, p step.Planned, obj client.Object) (all []pr
 	return all, failure
 }
 
-// skipped returns why a pass would do nothing for an object, or nothing.
+// skipped returns why a pass would do nothing for an object, or "".
 func skipped(p step.Planned, obj client.Object) string {
 	switch {
 	case p.Selects != nil && !p.Selects(obj):

@@ -88,8 +88,9 @@ func MarshalKubeconfig(config *rest.Config) ([]byte, error) {
 	})
 }
 
-// withoutWarnings returns a config for the package's own requests. Otherwise controller-runtime takes its logger for the
-// warnings, and prints a stack if the test has not set one within 30 seconds, as after the first build.
+// withoutWarnings returns a config for the package's own requests that drops the API server's warnings. Otherwise
+// controller-runtime logs them, and prints a stack trace if the test has not set a logger within 30 seconds, as after
+// the first build.
 func withoutWarnings(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.WarningHandler = rest.NoWarnings{}

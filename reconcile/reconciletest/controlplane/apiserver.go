@@ -48,8 +48,8 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 	}
 }
 
-// mayStartLater reports whether the log of a kube-apiserver that has ended says that it may start at another time or on another
-// port. A hook that allocates addresses ends kube-apiserver if it does not finish within a minute.
+// mayStartLater reports whether another attempt to start kube-apiserver may succeed, by the log of the attempt that failed: its
+// port was taken, or a start hook failed. The hook that allocates addresses fails if it does not finish within a minute.
 func mayStartLater(log []byte) bool {
 	return bytes.Contains(log, []byte("address already in use")) || bytes.Contains(log, []byte("PostStartHook"))
 }

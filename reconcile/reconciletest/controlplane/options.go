@@ -13,17 +13,18 @@ type Options struct {
 	// controllers run without nodes: each pod that is not assigned to a node stays Pending.
 	Nodes *int
 
-	// CRDs are files and folders with CustomResourceDefinitions, which are installed before the controllers start, so that these
-	// need not be restarted as by [ControlPlane.InstallCRDs]. A path is relative to the working directory, which in a test is
-	// the folder of its package. Subfolders are not read.
+	// CRDs are files and folders with CustomResourceDefinitions. They are installed before the controllers start. So no
+	// controller has to be restarted, as after [ControlPlane.InstallCRDs]. A path is relative to the working directory, which in
+	// a test is the folder of its package. Subfolders are not read.
 	CRDs []string
 
 	// APIServerArgs are further arguments of kube-apiserver, such as "--enable-admission-plugins=AlwaysPullImages".
 	APIServerArgs []string
 
-	// Version is a version of Kubernetes, such as "v1.34.4". If it is empty, it is the one that the environment variable
-	// OPBLOCKS_KUBERNETES names, and else the one that this module pins: the current minor version of the time of its
-	// release. The programs of another version are built from its modules, once, for which the first build needs the network.
+	// Version is a version of Kubernetes, such as "v1.34.4". If it is empty, the environment variable OPBLOCKS_KUBERNETES
+	// names the version. Without the variable it is the version that this module pins: the minor version that was current
+	// when the module was released. The programs of another version are built from its modules, once, for which the first
+	// build needs the network.
 	Version string
 }
 

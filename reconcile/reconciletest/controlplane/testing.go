@@ -80,7 +80,8 @@ func skipIfShort(t testing.TB) {
 	}
 }
 
-// namePrefix returns the test's name in the characters of a namespace's name.
+// namePrefix returns the test's name as the beginning of a namespace's name. Characters that such a name cannot have
+// become hyphens.
 func namePrefix(t testing.TB) string {
 	name := strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' {

@@ -60,7 +60,7 @@ const (
 	defaultOutage = time.Minute
 )
 
-// store returns what the API has, which is set up at the first call.
+// store returns the store of the API. The first call fills it with the things that exist at the beginning.
 func (a *API[V]) store() *store[V] {
 	a.begin.Do(func() {
 		a.core.kind, a.core.givesIDs = cmp.Or(a.Kind, "thing"), a.GivesIDs

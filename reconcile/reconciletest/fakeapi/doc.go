@@ -22,7 +22,8 @@
 // The API knows in which pass it is called, and so for which object. These are findings:
 //
 //   - "creates a duplicate": the operator is quiet, and two things exist that it has created for one object with the same name.
-//   - "leaves something outside": a thing exists that it has created, and each object for which it has created, read or changed it is deleted.
+//   - "leaves something outside": the operator has created a thing that still exists, and every object for which it has
+//     created, read or changed the thing is deleted.
 //   - "changes what is not its own": it updates or deletes one of [API.Others].
 //
 // [reconciletest.Options.SkipFindings] leaves out those that are meant.

@@ -26,7 +26,8 @@ func (o origin) when() string {
 	return fmt.Sprintf("in pass %d", o.pass)
 }
 
-// change notes that a call changes the thing, and what is wrong with that. call is nil for the user.
+// change notes that a call changes the thing, and that this is wrong if the thing belongs to others. call is nil if the
+// user changes it.
 func (r *row[V]) change(call *outside.Call, verb string) {
 	switch {
 	case call == nil:

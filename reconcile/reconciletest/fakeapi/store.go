@@ -45,7 +45,8 @@ func (s *store[V]) insert(t Thing[V], others bool) {
 	s.written, s.before = time.Time{}, nil
 }
 
-// newID returns the ID of a new thing. The text of one does not occur elsewhere, so that it can be replaced in a comparison of runs.
+// newID returns the ID of a new thing: its name, or, if the API gives IDs, a text that occurs nowhere else, so that it
+// can be replaced when runs are compared.
 func (s *store[V]) newID(name string) string {
 	if !s.givesIDs {
 		return name
@@ -81,7 +82,7 @@ func (s *store[V]) label(t Thing[V]) string {
 	return s.kind + " " + name
 }
 
-// labelOf returns what names of calls call the thing with the ID.
+// labelOf returns how the names of calls refer to the thing with the ID.
 func (s *store[V]) labelOf(id string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +111,8 @@ func (s *store[V]) isRecent(written time.Time) bool {
 	return !written.IsZero() && time.Since(written) < s.lag
 }
 
-// hasPast reports whether the thing with the ID was another one a short time ago, and with the ID "" whether any was.
+// hasPast reports whether a read may still show an earlier state of the thing with the ID. The ID "" stands for all
+// things.
 func (s *store[V]) hasPast(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

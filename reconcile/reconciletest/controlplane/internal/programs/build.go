@@ -102,7 +102,8 @@ func (m *Module) buildIn(ctx context.Context, fresh, resolved string, missing []
 	return nil
 }
 
-// complete writes go.mod and go.sum of a module that has to be resolved, from an earlier build if there was one.
+// complete writes the complete go.mod and go.sum of a module that has to be resolved. It copies them from an earlier
+// build if there was one.
 func (m *Module) complete(ctx context.Context, module, resolved string) error {
 	for _, name := range []string{"go.mod", "go.sum"} {
 		content, err := os.ReadFile(filepath.Join(resolved, name))
@@ -119,8 +120,8 @@ func (m *Module) complete(ctx context.Context, module, resolved string) error {
 	return nil
 }
 
-// install moves programs from the folder in which they were built. The complete files of a module that had to be resolved
-// are kept beside them, for programs that are built later.
+// install moves programs from the folder in which they were built into their own folder. If the module had to be
+// resolved, its complete files are kept there too, for programs that are built later.
 func (m *Module) install(fresh, folder string, built []Program) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -139,7 +140,7 @@ func (m *Module) install(fresh, folder string, built []Program) error {
 	return nil
 }
 
-// removeUnfinished removes what processes have left that were killed while they built.
+// removeUnfinished removes the folders of processes that were killed while they built.
 func removeUnfinished(cache string) error {
 	folders, err := filepath.Glob(filepath.Join(cache, unfinished))
 	for _, folder := range folders {
