@@ -18,11 +18,11 @@ import (
 // ObserveChanges takes the server's changes since the last call. It injects the fault planned for each, and hands it to
 // the cache of the process.
 func (o *Operator) ObserveChanges() {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
-	changes := o.History.Take()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
+	changes := o.world.History.Take()
 	for i := range changes {
-		o.History.Add(&changes[i])
+		o.world.History.Add(&changes[i])
 		o.observeChange(&changes[i])
 	}
 }
@@ -31,16 +31,16 @@ func (o *Operator) observeChange(c *memoryserver.Change) {
 	object := request.ObjectID{Kind: c.GVK, Name: c.Key}
 	name := world.NameOfChange(c)
 	if o.Leader == nil { // before the operator starts
-		o.Plan.Count[o.References.NameAt(name, object)]++
+		o.world.Plan.Count[o.world.References.NameAt(name, object)]++
 		return
 	}
 	cache := o.Leader.Mgr.Cache()
 	if watched := cache.OtherVersion(c.GVK); watched != "" {
-		o.FailLocked(fmt.Errorf("%s is written in version %s and watched in %s: reconciletest does not convert; use one of them in the scenario and the operator",
+		o.world.Failures.AddLocked(fmt.Errorf("%s is written in version %s and watched in %s: reconciletest does not convert; use one of them in the scenario and the operator",
 			c.GVK.Kind, c.GVK.Version, watched))
 	}
-	fault, at := o.Plan.Reach(plan.Point{Object: object, Name: o.References.NameAt(name, object), Watched: cache.Watches(c.GVK), Twice: cache.WatchesTwice(c.GVK), Gone: c.New == nil, Added: c.Old == nil, Action: o.Actions.Begun(), HasNext: o.Actions.HasNext()})
-	o.Trace.Add(trace.Row{Change: name, Changed: c})
+	fault, at := o.world.Plan.Reach(plan.Point{Object: object, Name: o.world.References.NameAt(name, object), Watched: cache.Watches(c.GVK), Twice: cache.WatchesTwice(c.GVK), Gone: c.New == nil, Added: c.Old == nil, Action: o.Actions.Begun(), HasNext: o.Actions.HasNext()})
+	o.world.Trace.Add(trace.Row{Change: name, Changed: c})
 	switch fault {
 	case kinds.Stale:
 		o.freeze(c, fault, at, cache.FreezeForPasses(c, 1))
@@ -68,8 +68,8 @@ func (o *Operator) freeze(c *memoryserver.Change, fault kinds.Fault, at plan.Poi
 	if !frozen {
 		return
 	}
-	o.Plan.NoteInjected(fault, at)
-	o.Trace.Add(trace.Row{What: "  " + at.Name, Fault: fault, Answer: fmt.Sprintf("the cache of %s stays as it is", c.GVK.Kind)})
+	o.world.Plan.NoteInjected(fault, at)
+	o.world.Trace.Add(trace.Row{What: "  " + at.Name, Fault: fault, Answer: fmt.Sprintf("the cache of %s stays as it is", c.GVK.Kind)})
 }
 
 // past is the earlier state of a kind that a new process's cache shows at first.
@@ -88,20 +88,20 @@ func (o *Operator) planTravel(c *memoryserver.Change, at plan.Point) {
 		was.change += " (" + strings.Join(state.ChangedPaths(c.Old, c.New), ", ") + ")"
 	}
 	o.plannedPast = was
-	o.Plan.NoteInjected(kinds.TimeTravel, at)
+	o.world.Plan.NoteInjected(kinds.TimeTravel, at)
 }
 
 // TravelToThePast ends the process if a travel is planned. It reports whether one was.
 func (o *Operator) TravelToThePast() bool {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	was := o.plannedPast
 	if was == nil {
 		return false
 	}
 	o.nextPast, o.plannedPast = was, nil
 	o.Leader.Die()
-	o.Trace.Add(trace.Row{
+	o.world.Trace.Add(trace.Row{
 		What: "the process ends", Fault: kinds.TimeTravel,
 		Answer: fmt.Sprintf("the next one sees %s as before: %s", was.GVK.Kind, was.change),
 	})

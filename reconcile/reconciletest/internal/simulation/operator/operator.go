@@ -20,7 +20,7 @@ import (
 // Operator is the operator in a run: its processes, one after another, and their passes. The run's lock guards it. Only the
 // goroutine that drives the run replaces the leader, so that goroutine reads the leader without the lock.
 type Operator struct {
-	*world.World
+	world   *world.World
 	setUp   func(p *Process) error // the scenario's Start
 	Actions NextAction
 
@@ -45,7 +45,7 @@ type NextAction interface {
 
 // New returns an operator without a process. setUp is the Start of the scenario.
 func New(w *world.World, setUp func(p *Process) error) *Operator {
-	return &Operator{World: w, setUp: setUp, Passes: newPasses()}
+	return &Operator{world: w, setUp: setUp, Passes: newPasses()}
 }
 
 // Limits and delays.
@@ -56,17 +56,17 @@ const (
 
 // StartProcess starts a process and makes it the leader.
 func (o *Operator) StartProcess() {
-	o.Mu.Lock()
+	o.world.Mu.Lock()
 	o.started++
 	p := newProcess(o, o.started)
 	if next := o.nextPast; next != nil {
-		p.Mgr.Cache().BeginInThePast(next.Past, o.History.Changes)
-		o.nextPast, o.Counter.SawPast = nil, true
+		p.Mgr.Cache().BeginInThePast(next.Past, o.world.History.Changes)
+		o.nextPast, o.world.Counter.SawPast = nil, true
 	}
 	o.Leader = p
-	o.Mu.Unlock()
+	o.world.Mu.Unlock()
 	if p.number > 1 {
-		o.Trace.Add(trace.Row{What: fmt.Sprintf("process %d starts", p.number)})
+		o.world.Trace.Add(trace.Row{What: fmt.Sprintf("process %d starts", p.number)})
 	}
 	o.SetCause("start")
 	if err := p.start(); err != nil {
@@ -80,40 +80,40 @@ const maxEnds = 5
 // endedItself notes that a process has ended by an error of Start or of its manager. If a fault may be the reason, another one starts in
 // its place, as a kubelet restarts a container. The run fails if it has no fault, or if processes end again and again.
 func (o *Operator) endedItself(p *Process, err error) {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	if p.Dead {
 		return
 	}
 	switch o.ended++; {
-	case len(o.Plan.Injected) == 0:
-		o.FailLocked(err)
+	case len(o.world.Plan.Injected) == 0:
+		o.world.Failures.AddLocked(err)
 		return
 	case o.ended >= maxEnds:
-		o.FailLocked(fmt.Errorf("it does not come up again: %d processes have ended, the last one by %w", o.ended, err))
+		o.world.Failures.AddLocked(fmt.Errorf("it does not come up again: %d processes have ended, the last one by %w", o.ended, err))
 		return
 	}
-	o.Trace.Add(trace.Row{What: fmt.Sprintf("process %d ends", p.number), Answer: "error: " + err.Error()})
+	o.world.Trace.Add(trace.Row{What: fmt.Sprintf("process %d ends", p.number), Answer: "error: " + err.Error()})
 	p.Die()
 }
 
 // ReplaceDeadProcess starts the first process, or one in place of a dead one, after the rest of the cluster has worked. It
 // reports false if a process runs, or none may start before the user's next action.
 func (o *Operator) ReplaceDeadProcess() bool {
-	o.Mu.Lock()
+	o.world.Mu.Lock()
 	old := o.Leader
 	if old != nil && (!old.Dead || o.down) {
-		o.Mu.Unlock()
+		o.world.Mu.Unlock()
 		return false
 	}
 	if old != nil {
 		o.Died = true
 	}
-	o.Mu.Unlock()
+	o.world.Mu.Unlock()
 	if old != nil {
 		time.Sleep(restartTime)
 		for range MaxClusterSteps {
-			if !o.StepCluster() {
+			if !o.world.StepCluster() {
 				break
 			}
 		}
@@ -124,22 +124,22 @@ func (o *Operator) ReplaceDeadProcess() bool {
 
 // IsDown reports whether no process runs, and none may start before the user's next action.
 func (o *Operator) IsDown() bool {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	return o.down
 }
 
 // EndDowntime allows the next process to start.
 func (o *Operator) EndDowntime() {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	o.down = false
 }
 
 // End ends the leading process.
 func (o *Operator) End() {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	if o.Leader != nil {
 		o.Leader.end()
 	}

@@ -31,8 +31,8 @@ func (p *Process) read(ctx context.Context, c *request.Call, do func() error) er
 		return err
 	}
 	c.Err = do()
-	p.operator.Mu.Lock()
-	defer p.operator.Mu.Unlock()
+	p.operator.world.Mu.Lock()
+	defer p.operator.world.Mu.Unlock()
 	p.operator.record(p, c)
 	return c.Err
 }
@@ -42,8 +42,8 @@ func (p *Process) read(ctx context.Context, c *request.Call, do func() error) er
 func (p *Process) send(ctx context.Context, c *request.Call, do func(lost bool) error) error {
 	to := p.operator
 	to.waitForLatency(ctx)
-	to.Mu.Lock()
-	defer to.Mu.Unlock()
+	to.world.Mu.Lock()
+	defer to.world.Mu.Unlock()
 	if p.Dead {
 		return p.refuse()
 	}
@@ -53,7 +53,7 @@ func (p *Process) send(ctx context.Context, c *request.Call, do func(lost bool) 
 	if passcontext.IsWithoutFaults(ctx) {
 		return do(false)
 	}
-	c.Owned = to.Counter.Created[request.ObjectID{Kind: c.Kind, Name: c.Object}]
+	c.Owned = to.world.Counter.Created[request.ObjectID{Kind: c.Kind, Name: c.Object}]
 	o := &outgoing{operator: to, process: p, call: c, do: do}
 	o.reachAPI(ctx)
 	c.Before = to.moment()
@@ -70,10 +70,10 @@ func (p *Process) send(ctx context.Context, c *request.Call, do func(lost bool) 
 
 // waitForLatency lets the time pass that a request takes, unless its context ends before.
 func (o *Operator) waitForLatency(ctx context.Context) {
-	if o.Latency <= 0 || passcontext.IsWithoutFaults(ctx) {
+	if o.world.Latency <= 0 || passcontext.IsWithoutFaults(ctx) {
 		return
 	}
-	timer := time.NewTimer(o.Latency)
+	timer := time.NewTimer(o.world.Latency)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -85,14 +85,14 @@ func (o *Operator) waitForLatency(ctx context.Context) {
 // caller holds the lock.
 func (o *Operator) inject(p *Process, c *request.Call) kinds.Fault {
 	object := request.ObjectID{Kind: c.Kind, Name: c.Object}
-	planned, at := o.Plan.Reach(plan.Point{Call: c, Object: object, Name: o.References.NameAt(c.String(), object), HasNext: o.Actions.HasNext(), Watched: p.Mgr.Cache().Watches(c.Kind)})
+	planned, at := o.world.Plan.Reach(plan.Point{Call: c, Object: object, Name: o.world.References.NameAt(c.String(), object), HasNext: o.Actions.HasNext(), Watched: p.Mgr.Cache().Watches(c.Kind)})
 	if planned == "" || !plan.RuleOf(planned).AppliesTo(&at) {
 		return ""
 	}
 	if planned == kinds.LeaderChange && (c.Pass == 0 || p != o.Leader) {
 		return "" // outside of a pass there is none to finish; and an old leader cannot lose the lead again
 	}
-	o.Plan.NoteInjected(planned, at)
+	o.world.Plan.NoteInjected(planned, at)
 	c.Fault = string(planned)
 	return planned
 }
@@ -131,7 +131,7 @@ var handlers = map[kinds.Fault]func(o *outgoing) error{
 
 // carryOut performs the request.
 func (o *outgoing) carryOut(lost bool) error {
-	err := o.operator.CarryOut(o.call, lost, o.do)
+	err := o.operator.world.CarryOut(o.call, lost, o.do)
 	o.call.After = o.operator.moment()
 	o.failIfForeign()
 	return err
@@ -139,7 +139,7 @@ func (o *outgoing) carryOut(lost bool) error {
 
 // moment returns what decides how the run goes on. The caller holds the lock.
 func (o *Operator) moment() request.Moment {
-	now := o.Moment()
+	now := o.world.Moment()
 	now.Actions = o.Actions.Begun()
 	return now
 }
@@ -168,7 +168,7 @@ func (o *outgoing) crashDowntime() error {
 }
 
 func (o *outgoing) crashUnseen() error {
-	before := o.operator.Server.Revision()
+	before := o.operator.world.Server.Revision()
 	result := o.carryOut(true)
 	if o.process.Mgr.Cache().Watches(o.call.Kind) {
 		o.operator.nextPast = &past{Past: fakemanager.Past{GVK: o.call.Kind, Revision: before}}
@@ -201,7 +201,7 @@ func (o *outgoing) timeoutBefore() error {
 }
 
 func (o *outgoing) conflict() error {
-	o.operator.Others.Write(o.call)
+	o.operator.world.Others.Write(o.call)
 	return o.answer(o.carryOut(false))
 }
 
@@ -239,7 +239,7 @@ func (o *outgoing) alreadyExists() error {
 }
 
 func (o *outgoing) notFound() error {
-	o.operator.Others.Remove(o.call)
+	o.operator.world.Others.Remove(o.call)
 	return o.answer(o.carryOut(false))
 }
 
@@ -278,14 +278,14 @@ func (p *Process) refuseIfDead() error {
 
 // record adds a request to the log and the trace. The caller holds the lock.
 func (o *Operator) record(p *Process, c *request.Call) {
-	c.Process, c.Probe, c.Past = p.number, o.Probing, p.Mgr.Cache().IsInThePast()
-	o.Rights.AddRequest(c)
+	c.Process, c.Probe, c.Past = p.number, o.world.Probing, p.Mgr.Cache().IsInThePast()
+	o.world.Rights.AddRequest(c)
 	if p.Pass != nil {
 		c.Pass = p.Pass.number
 		o.limitRequests(p, c)
 	}
-	o.Log.Add(c)
-	o.Trace.Add(trace.Row{Pass: c.Pass, Call: c})
+	o.world.Log.Add(c)
+	o.world.Trace.Add(trace.Row{Pass: c.Pass, Call: c})
 }
 
 // maxRequests is how many requests a pass may send, including reads of the cache, and how many of a dead process are
@@ -297,7 +297,7 @@ func (o *Operator) limitRequests(p *Process, c *request.Call) {
 	if p.Pass.requests++; p.Pass.requests <= maxRequests {
 		return
 	}
-	o.FailLocked(fmt.Errorf("%s does not end: it has sent %d requests, the last one %s", p.Pass, maxRequests, c))
+	o.world.Failures.AddLocked(fmt.Errorf("%s does not end: it has sent %d requests, the last one %s", p.Pass, maxRequests, c))
 	p.Die()
 	runtime.Goexit()
 }
