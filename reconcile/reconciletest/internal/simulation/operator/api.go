@@ -42,16 +42,6 @@ func (o *outgoing) isInOutage() bool {
 	return true
 }
 
-func (o *outgoing) staleAnswer() error {
-	o.outside.Past = true
-	return o.answer(o.carryOut(false))
-}
-
-func (o *outgoing) beginOutage() error {
-	o.operator.world.APIs.BeginOutage(o.outside.API, o.outside.Outage)
-	return o.answer(errOutage)
-}
-
 // failIfForeign fails the run if the request has changed a thing of others.
 func (o *outgoing) failIfForeign() {
 	if o.outside == nil || o.outside.Foreign == "" {

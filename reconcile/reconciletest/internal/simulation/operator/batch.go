@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/plan"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
 )
@@ -29,7 +28,7 @@ func (o *Operator) reachBatch(p *Process) bool {
 		return false
 	}
 	fault, at := o.world.Plan.Reach(plan.Point{Name: batchName, Batch: true})
-	if fault != kinds.Reversed {
+	if fault != atBatches {
 		return false
 	}
 	o.world.Plan.NoteInjected(fault, at)

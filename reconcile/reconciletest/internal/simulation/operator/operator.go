@@ -1,10 +1,10 @@
 // Package operator is the operator in a run. An [Operator] starts its processes, one after another. A [Process] (process.go) has
 // a manager of package fakemanager, a client (client.go), an event recorder and a logger (recorder.go).
 //
-// send.go sends each request, and has one handler for each kind of fault that is injected there. observe.go takes the changes
-// on the server to the cache, and injects the faults that delay them. api.go does what is particular to calls of an API outside of the
-// cluster. pass.go follows the passes, outcome.go has how they ended,
-// and batch.go sends several requests at once.
+// send.go sends each request: outgoing.go has one that is on its way, and api.go what is particular to calls of an API outside of the
+// cluster. observe.go takes the changes on the server to the cache. fault.go has what each kind of fault does to a request, or to what the
+// cache shows. pass.go follows the passes, outcome.go has how they ended, verdict.go whether they succeed, and batch.go sends several requests
+// at once.
 package operator
 
 import (
@@ -13,6 +13,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/fakemanager"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
@@ -34,6 +35,12 @@ type Operator struct {
 	nextPast    *past        // the process that starts next sees it
 	nextUnseen  bool         // the user's next action happens before the cache shows a deletion
 	Passes      Passes
+}
+
+// past is the earlier state of a kind that a new process's cache shows at first.
+type past struct {
+	fakemanager.Past
+	change string // describes the first change that the cache does not show
 }
 
 // NextAction is the user's next action, which a fault can do in the middle of a pass. The caller of its methods holds the run's lock.
