@@ -150,7 +150,6 @@ var (
 		"reconcile/reconciletest/fakeapi.judge":                         16,
 		"reconcile/reconciletest/internal/simulation/fakemanager.Cache": 24,
 		"reconcile/reconciletest/internal/simulation/fakemanager.recordingManager": 35,
-		"reconcile/reconciletest/internal/simulation/httpapi.watcher":              32,
 		"reconcile/reconciletest/internal/simulation/operator.apiReader":           17,
 	}
 	recordedUpwards = map[string]int{
