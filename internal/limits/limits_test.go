@@ -153,24 +153,14 @@ var (
 		"reconcile/reconciletest/fakeapi.judge":                         16,
 		"reconcile/reconciletest/internal/simulation/fakemanager.Cache": 24,
 		"reconcile/reconciletest/internal/simulation/fakemanager.recordingManager": 35,
-		"reconcile/reconciletest/internal/simulation/httpapi.watcher":              32,
-		"reconcile/reconciletest/internal/simulation/operator.Operator":            26,
 		"reconcile/reconciletest/internal/simulation/operator.apiReader":           17,
-		"reconcile/reconciletest/internal/simulation/operator.cacheReader":         17,
-		"reconcile/reconciletest/internal/simulation/operator.subresourceClient":   13,
-		"reconcile/reconciletest/internal/simulation/run.Run":                      55,
-		"reconcile/reconciletest/internal/simulation/run.holder":                   56,
-		"reconcile/reconciletest/internal/simulation/run.restCheck":                79,
-		"reconcile/reconciletest/internal/simulation/run.script":                   79,
-		"reconcile/reconciletest/internal/simulation/world.OtherWriter":            26,
 	}
 	recordedUpwards = map[string]int{
 		"cmd/explore":        20,
 		"internal/owned/set": 36,
 		"reconcile":          19,
 		"reconcile/external": 15,
-		"reconcile/reconciletest/internal/memoryserver":   19,
-		"reconcile/reconciletest/internal/simulation/run": 21,
+		"reconcile/reconciletest/internal/memoryserver": 19,
 	}
 )
 

@@ -117,7 +117,7 @@ func (a *Action) simulated() run.Action {
 		to.DoExternal = func(e world.External) error { return a.external(e) }
 	}
 	if a.then != nil {
-		to.Then = func(r *run.Run) error { return a.then(newEnv(r)) }
+		to.Then = func(w *world.World) error { return a.then(newEnv(w)) }
 	}
 	return to
 }

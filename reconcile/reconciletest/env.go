@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/run"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
 // Env is the environment of a run, for the test of [Run] and for [Scenario.Finally] and [Scenario.Always].
@@ -14,12 +15,13 @@ type Env struct {
 	External      External    // what [Scenario.External] returned for the run, nil if the scenario has none
 	RequestLog    *RequestLog // holds the operator's requests
 
-	t   *testing.T
-	run *run.Run
+	world *world.World
+	t     *testing.T // nil for a check, as run
+	run   *run.Run
 }
 
-func newEnv(r *run.Run) *Env {
-	return &Env{Client: r.User, External: r.External, RequestLog: &RequestLog{r.Log}, run: r}
+func newEnv(w *world.World) *Env {
+	return &Env{Client: w.User, External: w.External, RequestLog: &RequestLog{w.Log}, world: w}
 }
 
 // Run is for ordinary tests. It runs the scenario without faults. Before it calls test, it has created the scenario's
@@ -35,8 +37,8 @@ func Run(t *testing.T, s Scenario, test func(t *testing.T, env *Env)) {
 		t.Fatal(err)
 	}
 	run.Interactive(t, s.simulated(), func(t *testing.T, r *run.Run) {
-		env := newEnv(r)
-		env.t = t
+		env := newEnv(r.World)
+		env.t, env.run = t, r
 		test(t, env)
 	})
 }
@@ -55,4 +57,4 @@ func (e *Env) Do(actions ...Action) {
 }
 
 // Trace returns what has happened so far, as a table.
-func (e *Env) Trace() string { return e.run.Trace.String() }
+func (e *Env) Trace() string { return e.world.Trace.String() }

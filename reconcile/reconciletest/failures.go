@@ -202,6 +202,7 @@ func (f *Failure) hints() string {
 // showsThePast reports whether a process saw a cache that was older than the process.
 func (f *Failure) showsThePast() bool {
 	return slices.ContainsFunc(f.Faults, func(fault Fault) bool {
-		return fault.Kind.kind == kinds.CrashUnseen || fault.Kind.kind == kinds.CrashDowntimeUnseen || fault.Kind.kind == kinds.TimeTravel
+		rule := kinds.RuleOf(fault.Kind.kind)
+		return rule != nil && rule.ShowsPast
 	})
 }

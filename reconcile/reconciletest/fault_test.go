@@ -10,6 +10,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -80,4 +81,23 @@ func TestKinds(t *testing.T) {
 	for _, line := range said {
 		assert.Equal(t, line[2], fmt.Sprint(reflect.ValueOf(reconciletest.Faults).FieldByName(line[1])))
 	}
+}
+
+// TestPageHasEachFault checks that the table of the faults in docs/testing.md has a row for each.
+func TestPageHasEachFault(t *testing.T) {
+	page, err := os.ReadFile("../../docs/testing.md")
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(page), "\n## The faults\n")
+	require.True(t, found)
+	section, _, _ = strings.Cut(section, "\nAfter each fault ")
+	var said, faults []string
+	for _, row := range regexp.MustCompile(`(?m)^\| (`+"`[^|]*`"+`) \|`).FindAllStringSubmatch(section, -1) {
+		for _, name := range regexp.MustCompile("`([^`]*)`").FindAllStringSubmatch(row[1], -1) {
+			said = append(said, name[1])
+		}
+	}
+	for _, kind := range reconciletest.AllFaults() {
+		faults = append(faults, kind.String())
+	}
+	assert.ElementsMatch(t, faults, said)
 }

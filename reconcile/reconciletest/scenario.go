@@ -185,10 +185,10 @@ func (s *Scenario) simulated() *run.Scenario {
 		to.External = func() world.External { return s.External() }
 	}
 	if s.Finally != nil {
-		to.Finally = func(r *run.Run) error { return s.Finally(newEnv(r)) }
+		to.Finally = func(w *world.World) error { return s.Finally(newEnv(w)) }
 	}
 	if s.Always != nil {
-		to.Always = func(r *run.Run) error { return s.Always(newEnv(r)) }
+		to.Always = func(w *world.World) error { return s.Always(newEnv(w)) }
 	}
 	return to
 }

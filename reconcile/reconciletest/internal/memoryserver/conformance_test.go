@@ -27,8 +27,8 @@ import (
 )
 
 var crdPaths = []string{
-	"testdata/widgets.yaml", "../../examples/memcached/config/crd/bases", "../../examples/app/config/crd/bases",
-	"../../examples/databaseuser/config/crd/bases",
+	"testdata/widgets.yaml", "../../../../examples/memcached/config/crd/bases", "../../../../examples/app/config/crd/bases",
+	"../../../../examples/databaseuser/config/crd/bases",
 }
 
 // TestConformance sends the same random requests to this server and to a real API server, and expects the same

@@ -33,13 +33,13 @@ func Jobs(outcome func(*batchv1.Job) batchv1.JobConditionType) func(context.Cont
 
 // job is a Job in one step of its controller.
 type job struct {
-	*batchv1.Job
+	obj    *batchv1.Job
 	client client.Client
 	pods   []*corev1.Pod
 }
 
 func stepJob(ctx context.Context, c client.Client, obj *batchv1.Job, outcome func(*batchv1.Job) batchv1.JobConditionType) (err error) {
-	j := &job{Job: obj, client: c}
+	j := &job{obj: obj, client: c}
 	if isFinishedJob(obj) {
 		return j.deleteAfterTTL(ctx)
 	}
@@ -51,7 +51,7 @@ func stepJob(ctx context.Context, c client.Client, obj *batchv1.Job, outcome fun
 	switch {
 	case success != nil: // the real controller sets the second condition when all pods have ended
 		j.setCondition(batchv1.JobComplete, success.Reason, success.Message)
-		j.Status.CompletionTime = new(metav1.Now())
+		j.obj.Status.CompletionTime = new(metav1.Now())
 	case failure != nil:
 		j.setCondition(batchv1.JobFailed, failure.Reason, failure.Message)
 	case ptr.Deref(obj.Spec.Suspend, false):
@@ -87,16 +87,16 @@ func finishedAt(obj *batchv1.Job) time.Time {
 }
 
 func (j *job) deleteAfterTTL(ctx context.Context) error {
-	if ttl := j.Spec.TTLSecondsAfterFinished; ttl == nil || time.Now().Before(finishedAt(j.Job).Add(time.Duration(*ttl)*time.Second)) {
+	if ttl := j.obj.Spec.TTLSecondsAfterFinished; ttl == nil || time.Now().Before(finishedAt(j.obj).Add(time.Duration(*ttl)*time.Second)) {
 		return nil
 	}
-	return client.IgnoreNotFound(j.client.Delete(ctx, j.Job, client.PropagationPolicy(metav1.DeletePropagationForeground), client.Preconditions{UID: &j.UID}))
+	return client.IgnoreNotFound(j.client.Delete(ctx, j.obj, client.PropagationPolicy(metav1.DeletePropagationForeground), client.Preconditions{UID: &j.obj.UID}))
 }
 
 // condition returns a condition that is true, nil if there is none.
 func (j *job) condition(of batchv1.JobConditionType) *batchv1.JobCondition {
-	for i := range j.Status.Conditions {
-		if c := &j.Status.Conditions[i]; c.Type == of && c.Status == corev1.ConditionTrue {
+	for i := range j.obj.Status.Conditions {
+		if c := &j.obj.Status.Conditions[i]; c.Type == of && c.Status == corev1.ConditionTrue {
 			return c
 		}
 	}
@@ -104,8 +104,8 @@ func (j *job) condition(of batchv1.JobConditionType) *batchv1.JobCondition {
 }
 
 func (j *job) setCondition(of batchv1.JobConditionType, reason, message string) {
-	j.Status.Conditions = slices.DeleteFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == of })
-	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{
+	j.obj.Status.Conditions = slices.DeleteFunc(j.obj.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == of })
+	j.obj.Status.Conditions = append(j.obj.Status.Conditions, batchv1.JobCondition{
 		Type: of, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastProbeTime: metav1.Now(), LastTransitionTime: metav1.Now(),
 	})
 }
@@ -114,7 +114,7 @@ func (j *job) setCondition(of batchv1.JobConditionType, reason, message string) 
 func (j *job) suspend(ctx context.Context) error {
 	if j.condition(batchv1.JobSuspended) == nil {
 		j.setCondition(batchv1.JobSuspended, "JobSuspended", "Job suspended")
-		j.Status.StartTime = nil
+		j.obj.Status.StartTime = nil
 	}
 	return j.deleteActive(ctx)
 }
@@ -139,17 +139,17 @@ func (j *job) run(ctx context.Context, outcome func(*batchv1.Job) batchv1.JobCon
 	if suspended := j.condition(batchv1.JobSuspended); suspended != nil {
 		suspended.Status, suspended.Reason, suspended.Message, suspended.LastTransitionTime = corev1.ConditionFalse, "JobResumed", "Job resumed", metav1.Now()
 	}
-	if j.Status.StartTime == nil {
-		j.Status.StartTime = new(metav1.Now())
+	if j.obj.Status.StartTime == nil {
+		j.obj.Status.StartTime = new(metav1.Now())
 	}
-	if limit := j.Spec.ActiveDeadlineSeconds; limit != nil && !time.Now().Before(j.Status.StartTime.Add(time.Duration(*limit)*time.Second)) {
+	if limit := j.obj.Spec.ActiveDeadlineSeconds; limit != nil && !time.Now().Before(j.obj.Status.StartTime.Add(time.Duration(*limit)*time.Second)) {
 		j.setCondition(batchv1.JobFailureTarget, batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline")
 		return j.deleteActive(ctx)
 	}
 	if j.active() == 0 && !j.isDone() {
 		return j.createPods(ctx)
 	}
-	switch end := outcome(j.Job.DeepCopy()); {
+	switch end := outcome(j.obj.DeepCopy()); {
 	case end != "" && end != batchv1.JobComplete && end != batchv1.JobFailed:
 		return fmt.Errorf("no Job ends with the condition %q: return Complete, Failed, or an empty text for a Job that runs on", end)
 	case end == "" || j.isUnpullable():
@@ -196,19 +196,19 @@ func (j *job) startPods(ctx context.Context) error {
 }
 
 func (j *job) isUnpullable() bool {
-	return slices.ContainsFunc(j.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return isUnpullable(c.Image) })
+	return slices.ContainsFunc(j.obj.Spec.Template.Spec.Containers, func(c corev1.Container) bool { return isUnpullable(c.Image) })
 }
 
 func (j *job) isIndexed() bool {
-	return ptr.Deref(j.Spec.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion
+	return ptr.Deref(j.obj.Spec.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion
 }
 
 // wanted returns how many pods have to succeed.
 func (j *job) wanted() int {
-	if j.Spec.Completions == nil { // a work queue: its pods end together
-		return int(ptr.Deref(j.Spec.Parallelism, 1))
+	if j.obj.Spec.Completions == nil { // a work queue: its pods end together
+		return int(ptr.Deref(j.obj.Spec.Parallelism, 1))
 	}
-	return int(*j.Spec.Completions)
+	return int(*j.obj.Spec.Completions)
 }
 
 func (j *job) isDone() bool { return j.succeeded() >= j.wanted() }
@@ -230,20 +230,20 @@ func (j *job) succeeded() int {
 			n++
 		}
 	}
-	return max(n, int(j.Status.Succeeded))
+	return max(n, int(j.obj.Status.Succeeded))
 }
 
 // createPods creates as many pods as may run at a time.
 func (j *job) createPods(ctx context.Context) error {
 	begun := j.succeeded()
-	for range min(int(ptr.Deref(j.Spec.Parallelism, 1)), j.wanted()-begun) {
-		pod := podOf(j.Job, jobKind, &j.Spec.Template, nil)
-		pod.GenerateName = j.Name + "-"
+	for range min(int(ptr.Deref(j.obj.Spec.Parallelism, 1)), j.wanted()-begun) {
+		pod := podOf(j.obj, jobKind, &j.obj.Spec.Template, nil)
+		pod.GenerateName = j.obj.Name + "-"
 		if j.isIndexed() {
 			index := strconv.Itoa(begun)
 			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, batchv1.JobCompletionIndexAnnotation, index)
 			pod.Labels[batchv1.JobCompletionIndexAnnotation] = index
-			pod.GenerateName, pod.Spec.Hostname = j.Name+"-"+index+"-", j.Name+"-"+index
+			pod.GenerateName, pod.Spec.Hostname = j.obj.Name+"-"+index+"-", j.obj.Name+"-"+index
 			begun++
 		}
 		if err := j.client.Create(ctx, pod); err != nil {
@@ -256,7 +256,7 @@ func (j *job) createPods(ctx context.Context) error {
 
 // count counts the pods in the status.
 func (j *job) count() {
-	s := &j.Status
+	s := &j.obj.Status
 	ready, failed := int32(0), int32(0)
 	for _, pod := range j.pods {
 		if isReady(pod) {

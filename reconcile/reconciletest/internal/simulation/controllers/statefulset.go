@@ -27,14 +27,14 @@ func StatefulSets(ctx context.Context, c client.Client) error {
 
 // statefulSet is a StatefulSet in one step of its controller.
 type statefulSet struct {
-	*appsv1.StatefulSet
+	obj             *appsv1.StatefulSet
 	client          client.Client
 	current, update revision
 	pods            map[int]*corev1.Pod // the pods by ordinal; this step changes them
 }
 
 func stepStatefulSet(ctx context.Context, c client.Client, obj *appsv1.StatefulSet) (err error) {
-	s := &statefulSet{StatefulSet: obj, client: c}
+	s := &statefulSet{obj: obj, client: c}
 	if s.current, s.update, err = revisionsOf(ctx, c, obj); err != nil {
 		return err
 	}
@@ -61,12 +61,12 @@ func stepStatefulSet(ctx context.Context, c client.Client, obj *appsv1.StatefulS
 // those that are pending.
 func (s *statefulSet) findPods(ctx context.Context) error {
 	s.pods = map[int]*corev1.Pod{}
-	selector, err := metav1.LabelSelectorAsSelector(s.Spec.Selector)
+	selector, err := metav1.LabelSelectorAsSelector(s.obj.Spec.Selector)
 	if err != nil {
 		return err
 	}
 	var list corev1.PodList
-	if err := s.client.List(ctx, &list, client.InNamespace(s.Namespace)); err != nil {
+	if err := s.client.List(ctx, &list, client.InNamespace(s.obj.Namespace)); err != nil {
 		return err
 	}
 	for i := range list.Items {
@@ -76,12 +76,12 @@ func (s *statefulSet) findPods(ctx context.Context) error {
 			continue
 		}
 		if metav1.GetControllerOf(pod) == nil {
-			pod.OwnerReferences = append(pod.OwnerReferences, *metav1.NewControllerRef(s.StatefulSet, statefulSetKind))
+			pod.OwnerReferences = append(pod.OwnerReferences, *metav1.NewControllerRef(s.obj, statefulSetKind))
 			if err := s.client.Update(ctx, pod); err != nil {
 				return err
 			}
 		}
-		if !metav1.IsControlledBy(pod, s.StatefulSet) {
+		if !metav1.IsControlledBy(pod, s.obj) {
 			continue
 		}
 		s.pods[ordinal] = pod
@@ -96,23 +96,23 @@ func (s *statefulSet) findPods(ctx context.Context) error {
 
 // ordinalOf returns the ordinal in the name of a pod.
 func (s *statefulSet) ordinalOf(pod string) (ordinal int, is bool) {
-	suffix, found := strings.CutPrefix(pod, s.Name+"-")
+	suffix, found := strings.CutPrefix(pod, s.obj.Name+"-")
 	ordinal, err := strconv.Atoi(suffix)
 	return ordinal, found && err == nil && ordinal >= 0
 }
 
 // first returns the lowest ordinal, and end the one after the highest.
 func (s *statefulSet) first() int {
-	if s.Spec.Ordinals == nil {
+	if s.obj.Spec.Ordinals == nil {
 		return 0
 	}
-	return int(s.Spec.Ordinals.Start)
+	return int(s.obj.Spec.Ordinals.Start)
 }
 
-func (s *statefulSet) end() int { return s.first() + int(ptr.Deref(s.Spec.Replicas, 1)) }
+func (s *statefulSet) end() int { return s.first() + int(ptr.Deref(s.obj.Spec.Replicas, 1)) }
 
 func (s *statefulSet) isOrdered() bool {
-	return s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
+	return s.obj.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 }
 
 // createMissing creates the pods that are missing, and replaces those that have finished. In order, it waits for each to be
@@ -154,7 +154,7 @@ func (s *statefulSet) removeSurplus(ctx context.Context) (wait bool, err error) 
 // replaceOutdated deletes the pod of another revision with the highest ordinal, if those above it are ready and it is not
 // below the partition. The next step creates it again.
 func (s *statefulSet) replaceOutdated(ctx context.Context) (wait bool, err error) {
-	if s.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
+	if s.obj.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
 		return false, nil
 	}
 	for ordinal := s.end() - 1; ordinal >= s.first()+s.partition(); ordinal-- {
@@ -173,7 +173,7 @@ func (s *statefulSet) replaceOutdated(ctx context.Context) (wait bool, err error
 }
 
 func (s *statefulSet) partition() int {
-	if rolling := s.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+	if rolling := s.obj.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
 		return int(ptr.Deref(rolling.Partition, 0))
 	}
 	return 0
@@ -182,24 +182,24 @@ func (s *statefulSet) partition() int {
 // create creates a pod and its claims. Below the partition it is of the current revision, else of the one to update to.
 func (s *statefulSet) create(ctx context.Context, ordinal int) error {
 	is := s.update
-	if s.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType && ordinal < s.first()+s.partition() {
+	if s.obj.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType && ordinal < s.first()+s.partition() {
 		is = s.current
 	}
-	name := fmt.Sprintf("%s-%d", s.Name, ordinal)
-	pod := podOf(s.StatefulSet, statefulSetKind, &is.template, map[string]string{
+	name := fmt.Sprintf("%s-%d", s.obj.Name, ordinal)
+	pod := podOf(s.obj, statefulSetKind, &is.template, map[string]string{
 		appsv1.StatefulSetPodNameLabel: name, appsv1.PodIndexLabel: strconv.Itoa(ordinal), appsv1.ControllerRevisionHashLabelKey: is.name,
 	})
-	pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain = name, name, s.Spec.ServiceName
+	pod.Name, pod.Spec.Hostname, pod.Spec.Subdomain = name, name, s.obj.Spec.ServiceName
 	var volumes []corev1.Volume
-	for i := range s.Spec.VolumeClaimTemplates {
-		claim := s.claimOf(&s.Spec.VolumeClaimTemplates[i], ordinal)
+	for i := range s.obj.Spec.VolumeClaimTemplates {
+		claim := s.claimOf(&s.obj.Spec.VolumeClaimTemplates[i], ordinal)
 		if s.deletesClaims() {
-			claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.StatefulSet, statefulSetKind)}
+			claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(s.obj, statefulSetKind)}
 		}
 		if err := s.client.Create(ctx, claim); client.IgnoreAlreadyExists(err) != nil {
 			return err
 		}
-		volumes = append(volumes, corev1.Volume{Name: s.Spec.VolumeClaimTemplates[i].Name, VolumeSource: corev1.VolumeSource{
+		volumes = append(volumes, corev1.Volume{Name: s.obj.Spec.VolumeClaimTemplates[i].Name, VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name},
 		}})
 	}
@@ -220,7 +220,7 @@ func (s *statefulSet) create(ctx context.Context, ordinal int) error {
 func (s *statefulSet) remove(ctx context.Context, ordinal int) error {
 	pod := s.pods[ordinal]
 	delete(s.pods, ordinal)
-	policy := s.Spec.PersistentVolumeClaimRetentionPolicy
+	policy := s.obj.Spec.PersistentVolumeClaimRetentionPolicy
 	if surplus := ordinal < s.first() || ordinal >= s.end(); surplus && policy != nil && policy.WhenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
 		owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}
 		if err := s.setClaimOwner(ctx, ordinal, owner); err != nil {
@@ -233,8 +233,8 @@ func (s *statefulSet) remove(ctx context.Context, ordinal int) error {
 // updateStatus counts the pods. When all are updated, the revision to update to becomes the current one.
 func (s *statefulSet) updateStatus(ctx context.Context) error {
 	status := appsv1.StatefulSetStatus{
-		ObservedGeneration: s.Generation, CurrentRevision: s.current.name, UpdateRevision: s.update.name,
-		CollisionCount: new(int32), Conditions: s.Status.Conditions,
+		ObservedGeneration: s.obj.Generation, CurrentRevision: s.current.name, UpdateRevision: s.update.name,
+		CollisionCount: new(int32), Conditions: s.obj.Status.Conditions,
 	}
 	for _, pod := range s.pods {
 		status.Replicas++
@@ -250,14 +250,14 @@ func (s *statefulSet) updateStatus(ctx context.Context) error {
 			status.UpdatedReplicas++
 		}
 	}
-	wanted := ptr.Deref(s.Spec.Replicas, 1)
-	if s.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType &&
+	wanted := ptr.Deref(s.obj.Spec.Replicas, 1)
+	if s.obj.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType &&
 		status.UpdatedReplicas == wanted && status.ReadyReplicas == wanted && status.Replicas == wanted {
 		status.CurrentReplicas, status.CurrentRevision = status.UpdatedReplicas, status.UpdateRevision
 	}
-	if equality.Semantic.DeepEqual(status, s.Status) {
+	if equality.Semantic.DeepEqual(status, s.obj.Status) {
 		return nil
 	}
-	s.Status = status
-	return s.client.Status().Update(ctx, s.StatefulSet)
+	s.obj.Status = status
+	return s.client.Status().Update(ctx, s.obj)
 }

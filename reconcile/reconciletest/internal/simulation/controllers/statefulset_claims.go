@@ -16,29 +16,29 @@ import (
 // claimOf returns the claim of a template for the pod with the ordinal.
 func (s *statefulSet) claimOf(template *corev1.PersistentVolumeClaim, ordinal int) *corev1.PersistentVolumeClaim {
 	claim := template.DeepCopy()
-	claim.Namespace, claim.Name = s.Namespace, fmt.Sprintf("%s-%s-%d", template.Name, s.Name, ordinal)
+	claim.Namespace, claim.Name = s.obj.Namespace, fmt.Sprintf("%s-%s-%d", template.Name, s.obj.Name, ordinal)
 	if claim.Labels == nil {
 		claim.Labels = map[string]string{}
 	}
-	maps.Copy(claim.Labels, s.Spec.Selector.MatchLabels)
+	maps.Copy(claim.Labels, s.obj.Spec.Selector.MatchLabels)
 	return claim
 }
 
 // deletesClaims reports whether the claims are deleted with the StatefulSet.
 func (s *statefulSet) deletesClaims() bool {
-	policy := s.Spec.PersistentVolumeClaimRetentionPolicy
+	policy := s.obj.Spec.PersistentVolumeClaimRetentionPolicy
 	return policy != nil && policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 }
 
 // setClaimOwners makes the StatefulSet the owner of the claims of its replicas, if they are to be deleted with it. A claim
 // whose pod was to take it along belongs to a replica again.
 func (s *statefulSet) setClaimOwners(ctx context.Context) error {
-	if len(s.Spec.VolumeClaimTemplates) == 0 || s.Spec.PersistentVolumeClaimRetentionPolicy == nil {
+	if len(s.obj.Spec.VolumeClaimTemplates) == 0 || s.obj.Spec.PersistentVolumeClaimRetentionPolicy == nil {
 		return nil
 	}
 	var owners []metav1.OwnerReference
 	if s.deletesClaims() {
-		owners = append(owners, *metav1.NewControllerRef(s.StatefulSet, statefulSetKind))
+		owners = append(owners, *metav1.NewControllerRef(s.obj, statefulSetKind))
 	}
 	for ordinal := s.first(); ordinal < s.end(); ordinal++ {
 		if s.pods[ordinal] == nil {
@@ -53,16 +53,16 @@ func (s *statefulSet) setClaimOwners(ctx context.Context) error {
 
 // setClaimOwner replaces the StatefulSet and its pod among the owners of a pod's claims, also earlier ones of these names.
 func (s *statefulSet) setClaimOwner(ctx context.Context, ordinal int, owners ...metav1.OwnerReference) error {
-	for i := range s.Spec.VolumeClaimTemplates {
+	for i := range s.obj.Spec.VolumeClaimTemplates {
 		claim := &corev1.PersistentVolumeClaim{}
-		if err := s.client.Get(ctx, client.ObjectKeyFromObject(s.claimOf(&s.Spec.VolumeClaimTemplates[i], ordinal)), claim); err != nil {
+		if err := s.client.Get(ctx, client.ObjectKeyFromObject(s.claimOf(&s.obj.Spec.VolumeClaimTemplates[i], ordinal)), claim); err != nil {
 			if client.IgnoreNotFound(err) == nil {
 				continue
 			}
 			return err
 		}
 		wanted := slices.DeleteFunc(slices.Clone(claim.OwnerReferences), func(r metav1.OwnerReference) bool {
-			return r.Kind == statefulSetKind.Kind && r.Name == s.Name || r.Kind == "Pod" && r.Name == fmt.Sprintf("%s-%d", s.Name, ordinal)
+			return r.Kind == statefulSetKind.Kind && r.Name == s.obj.Name || r.Kind == "Pod" && r.Name == fmt.Sprintf("%s-%d", s.obj.Name, ordinal)
 		})
 		wanted = append(wanted, owners...)
 		if equality.Semantic.DeepEqual(wanted, claim.OwnerReferences) {

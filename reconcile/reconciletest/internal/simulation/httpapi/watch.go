@@ -33,7 +33,8 @@ func (c *call) watch() (*http.Response, error) {
 		return respondError(c.request, err)
 	}
 	w := &watcher{
-		call: c, selected: selected, metadata: wantsMetadata(c.request), wake: make(chan struct{}, 1), closed: make(chan struct{}),
+		target: c.target, server: c.Server, request: c.request.Context(), process: c.Context,
+		selected: selected, metadata: wantsMetadata(c.request), wake: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
 	w.reader = c.Server.Reader(func(schema.GroupVersionKind) int64 { return w.at }, nil)
 	w.mu.Lock()
@@ -61,7 +62,10 @@ func revisionOf(version string) (int64, error) {
 
 // watcher is an open watch, and the body of its response.
 type watcher struct {
-	*call
+	target   *target
+	server   *memoryserver.Server
+	request  context.Context // the context of the request, which ends the watch
+	process  context.Context // the context of the process, which does so too
 	selected *client.ListOptions
 	metadata bool
 	stop     func()
@@ -91,9 +95,9 @@ func (w *watcher) Read(into []byte) (int, error) {
 		case <-w.wake:
 		case <-w.closed:
 			return 0, io.EOF
-		case <-w.request.Context().Done(): // an error would become an event, for which watch.Filter would wait for ever
+		case <-w.request.Done(): // an error would become an event, for which watch.Filter would wait for ever
 			return 0, io.EOF
-		case <-w.Context.Done():
+		case <-w.process.Done():
 			return 0, io.EOF
 		}
 	}
@@ -113,7 +117,7 @@ func (w *watcher) catchUp(from, seen int64, initial bool) error {
 	if from == 0 || initial {
 		w.at = seen
 		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(w.gvk.GroupVersion().WithKind(w.gvk.Kind + "List"))
+		list.SetGroupVersionKind(w.target.gvk.GroupVersion().WithKind(w.target.gvk.Kind + "List"))
 		if err := w.reader.List(context.Background(), list, w.selected); err != nil {
 			return err
 		}
@@ -126,13 +130,13 @@ func (w *watcher) catchUp(from, seen int64, initial bool) error {
 			return nil
 		}
 		end := &unstructured.Unstructured{}
-		end.SetGroupVersionKind(w.gvk)
+		end.SetGroupVersionKind(w.target.gvk)
 		end.SetResourceVersion(strconv.FormatInt(seen, 10))
 		end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 		return w.put(watch.Bookmark, end)
 	}
-	for _, change := range w.Server.Changes(from) {
-		if change.GVK == w.gvk && change.Revision <= seen {
+	for _, change := range w.server.Changes(from) {
+		if change.GVK == w.target.gvk && change.Revision <= seen {
 			if err := w.change(&change); err != nil {
 				return err
 			}
@@ -164,7 +168,7 @@ func (w *watcher) change(change *memoryserver.Change) error {
 	if w.at, err = revisionOf(shown.GetResourceVersion()); err != nil {
 		return err
 	}
-	obj := w.object(false).(*unstructured.Unstructured)
+	obj := w.target.object(false).(*unstructured.Unstructured)
 	if err := w.reader.Get(context.Background(), change.Key, obj); err != nil {
 		return err
 	}
@@ -175,7 +179,7 @@ func (w *watcher) change(change *memoryserver.Change) error {
 }
 
 func (w *watcher) selects(obj client.Object) bool {
-	selected, _ := w.Server.Selects(w.gvk, w.selected, obj) // watch has asked for the error
+	selected, _ := w.server.Selects(w.target.gvk, w.selected, obj) // watch has asked for the error
 	return selected
 }
 

@@ -82,10 +82,33 @@ const (
 	Outage Fault = "outage from"
 )
 
-// Faults returns all kinds of faults, in the order in which they are tried. Package plan has a rule for
-// each, in the same order.
-func Faults() []Fault {
-	return []Fault{
-		CrashBefore, CrashAfter, CrashDowntime, CrashUnseen, CrashDowntimeUnseen, ConcurrentAction, Timeout, TimeoutBefore, Conflict, TooManyRequests, InternalError, ConnectionRefused, AlreadyExists, NotFound, LeaderChange, Stale, StaleLong, StaleObjects, StaleMetadata, MissedEvent, MissedDeletion, TimeTravel, ForeignFinalizer, Reversed, StaleAnswer, Outage,
-	}
+// Rules has each kind of fault, in the order in which the faults are tried. What is tried where, what reports say and which kinds a user can
+// name follow from it. What a fault does is in package operator (fault.go), and in package run (held.go) for a deletion by the user.
+var Rules = []Rule{
+	{Kind: CrashBefore, Where: AtWrite, Words: "the process dies before the request is sent"},
+	{Kind: CrashAfter, Where: AtWrite, Words: "it is done, and the process dies before it gets the answer"},
+	{Kind: CrashDowntime, Where: AtWrite, NeedsNextAction: true, Words: "it is done, and the process dies; it starts again after the user's next action"},
+	{Kind: CrashUnseen, Where: AtAPIWrite, NeedsWatch: true, ShowsPast: true, Words: "it is done, and the process dies; the cache of the next one does not show it for one pass"},
+	{Kind: CrashDowntimeUnseen, Where: AtAPIWrite, NeedsNextAction: true, NeedsWatch: true, ShowsPast: true, Words: "it is done, and the process dies; it starts again after the user's next action, and its cache does not show it for one pass"},
+	{Kind: ConcurrentAction, Where: AtWrite, NeedsNextAction: true, Words: "the user's next action comes just before"},
+	{Kind: Timeout, Where: AtWrite, Words: "it is done, and the answer is lost"},
+	{Kind: TimeoutBefore, Where: AtWrite, Words: "it does not reach the server, and its time is over"},
+	{Kind: Conflict, Where: AtModification, Words: "another writer wrote the object just before"},
+	{Kind: TooManyRequests, Where: AtAnswered, Words: "the server refuses it"},
+	{Kind: InternalError, Where: AtAnswered, Words: "the server refuses it"},
+	{Kind: ConnectionRefused, Where: AtRequest, Words: "it does not reach the server"},
+	{Kind: AlreadyExists, Where: AtCreation, Words: "it is done, and the answer is that to the client's second attempt"},
+	{Kind: NotFound, Where: AtOwnedWrite, Words: "another writer deleted the object just before"},
+	{Kind: LeaderChange, Where: AtWrite, Words: "another replica becomes the leader before the request is sent"},
+	{Kind: Stale, Where: AtChange, Words: "the cache does not show it for one pass"},
+	{Kind: StaleLong, Where: AtChange, Words: "the cache does not show it for two passes"},
+	{Kind: StaleObjects, Where: AtChange, NeedsTwo: true, Words: "the cache of whole objects does not show it for one pass, and that of metadata does"},
+	{Kind: StaleMetadata, Where: AtChange, NeedsTwo: true, Words: "the cache of metadata does not show it for one pass, and that of whole objects does"},
+	{Kind: MissedEvent, Where: AtChange, Words: "the cache does not show it until the operator is quiet"},
+	{Kind: MissedDeletion, Where: AtChange, NeedsRecreation: true, Words: "the cache does not show it until the user's next action is done"},
+	{Kind: TimeTravel, Where: AtChange, ShowsPast: true, Words: "the next cache shows it as it was before, for one pass"},
+	{Kind: ForeignFinalizer, Where: AtDeletion, Words: "it is removed only when the operator is quiet"},
+	{Kind: Reversed, Where: AtBatch, Words: "the last of them is done first"},
+	{Kind: StaleAnswer, Where: AtStaleRead, Words: "the answer shows what was there before the last write"},
+	{Kind: Outage, Where: AtAPICall, Words: "from now on no call is answered, for a while"},
 }

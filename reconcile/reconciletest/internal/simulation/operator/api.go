@@ -22,7 +22,7 @@ func (o *outgoing) reachAPI(ctx context.Context) {
 	}
 	o.outside, o.call.API = to, true
 	o.call.HasPast = to.HasPast != nil && to.HasPast()
-	o.operator.APIs.Add(to.API)
+	o.operator.world.APIs.Add(to.API)
 }
 
 // noteObject tells the API for which object it is called.
@@ -30,26 +30,16 @@ func (o *outgoing) noteObject() {
 	if o.outside == nil || o.process.Pass == nil {
 		return
 	}
-	o.outside.Pass, o.outside.Object = o.call.Pass, o.operator.Log.ReadFirst(o.call.Pass, o.process.Pass.target.Request.NamespacedName)
+	o.outside.Pass, o.outside.Object = o.call.Pass, o.operator.world.Log.ReadFirst(o.call.Pass, o.process.Pass.target.Request.NamespacedName)
 }
 
 // isInOutage reports whether an outage prevents the request, and counts it.
 func (o *outgoing) isInOutage() bool {
-	if o.outside == nil || !o.operator.APIs.IsInOutage(o.outside.API) {
+	if o.outside == nil || !o.operator.world.APIs.IsInOutage(o.outside.API) {
 		return false
 	}
-	o.operator.APIs.Prevented++
+	o.operator.world.APIs.Prevented++
 	return true
-}
-
-func (o *outgoing) staleAnswer() error {
-	o.outside.Past = true
-	return o.answer(o.carryOut(false))
-}
-
-func (o *outgoing) beginOutage() error {
-	o.operator.APIs.BeginOutage(o.outside.API, o.outside.Outage)
-	return o.answer(errOutage)
 }
 
 // failIfForeign fails the run if the request has changed a thing of others.
@@ -61,6 +51,6 @@ func (o *outgoing) failIfForeign() {
 	if o.outside.Object != (request.ObjectID{}) {
 		object = " for " + o.outside.Object.String()
 	}
-	o.operator.FailLocked(failure.Finding{Kind: kinds.ChangesForeign, Asked: true, Cause: "a thing of others is changed outside", Err: fmt.Errorf("pass %d%s %s\n"+
+	o.operator.world.Failures.AddLocked(failure.Finding{Kind: kinds.ChangesForeign, Asked: true, Cause: "a thing of others is changed outside", Err: fmt.Errorf("pass %d%s %s\n"+
 		"That a thing has the right name does not prove whose it is: confirm that this object has created it, by a record, a token or a tag, before it is changed or deleted", o.outside.Pass, object, o.outside.Foreign)})
 }

@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/plan"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
 )
@@ -23,16 +22,16 @@ func (p *Process) sendBatch(n int, do func(i int)) {
 
 // reachBatch notes that a process sends several requests at once. It reports whether their order is to be reversed.
 func (o *Operator) reachBatch(p *Process) bool {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	if p.Dead || p.Pass == nil {
 		return false
 	}
-	fault, at := o.Plan.Reach(plan.Point{Name: batchName, Batch: true})
-	if fault != kinds.Reversed {
+	fault, at := o.world.Plan.Reach(plan.Point{Name: batchName, Batch: true})
+	if fault != atBatches {
 		return false
 	}
-	o.Plan.NoteInjected(fault, at)
-	o.Trace.Add(trace.Row{Pass: p.Pass.number, What: "  " + batchName, Fault: fault})
+	o.world.Plan.NoteInjected(fault, at)
+	o.world.Trace.Add(trace.Row{Pass: p.Pass.number, What: "  " + batchName, Fault: fault})
 	return true
 }

@@ -67,21 +67,22 @@ func (c *recordingClient) wholeReader() client.Reader {
 }
 
 // cacheReader reads from the cache. Its calls are recorded.
-type cacheReader struct{ *recordingClient }
+type cacheReader struct{ client *recordingClient }
 
 func (c cacheReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	r := c.request("get", obj)
-	r.Object, r.Cached, r.Behind = key, true, c.process.Mgr.Cache().Behind(r.Kind, obj)
-	return c.process.read(ctx, r, func() error { return c.process.Mgr.Cache().Get(ctx, key, obj, opts...) })
+	r := c.client.request("get", obj)
+	r.Object, r.Cached, r.Behind = key, true, c.client.process.Mgr.Cache().Behind(r.Kind, obj)
+	return c.client.process.read(ctx, r, func() error { return c.client.process.Mgr.Cache().Get(ctx, key, obj, opts...) })
 }
 
 func (c cacheReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	r := c.listRequest(list, opts)
-	r.Cached, r.Behind = true, c.process.Mgr.Cache().Behind(r.Kind, list)
-	return c.process.read(ctx, r, func() error { return c.process.Mgr.Cache().List(ctx, list, opts...) })
+	r := c.client.listRequest(list, opts)
+	r.Cached, r.Behind = true, c.client.process.Mgr.Cache().Behind(r.Kind, list)
+	return c.client.process.read(ctx, r, func() error { return c.client.process.Mgr.Cache().List(ctx, list, opts...) })
 }
 
-// apiReader reads from the server. Its calls are recorded, and faults may be injected into them.
+// apiReader reads from the server. Its calls are recorded, and faults may be injected into them. It has the methods of the client, as
+// the reader of a real manager.
 type apiReader struct{ *recordingClient }
 
 func (a apiReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -139,43 +140,43 @@ func (c *recordingClient) SubResource(name string) client.SubResourceClient {
 }
 
 type subresourceClient struct {
-	*recordingClient
-	name string
-	live client.SubResourceClient
+	client *recordingClient
+	name   string
+	live   client.SubResourceClient
 }
 
 func (s *subresourceClient) request(verb string, obj client.Object) *request.Call {
-	r := s.recordingClient.request(verb, obj)
+	r := s.client.request(verb, obj)
 	r.Subresource = s.name
 	return r
 }
 
 func (s *subresourceClient) Get(ctx context.Context, obj, sub client.Object, opts ...client.SubResourceGetOption) error {
-	return s.process.send(ctx, s.request("get", obj), func(bool) error { return s.live.Get(ctx, obj, sub, opts...) })
+	return s.client.process.send(ctx, s.request("get", obj), func(bool) error { return s.live.Get(ctx, obj, sub, opts...) })
 }
 
 func (s *subresourceClient) Create(ctx context.Context, obj, sub client.Object, opts ...client.SubResourceCreateOption) error {
 	r := s.request("create", obj)
 	r.Body, r.DryRun = bodyOf(sub), isDryRun((&client.SubResourceCreateOptions{}).ApplyOptions(opts).DryRun)
-	return s.process.send(ctx, r, func(lost bool) error { return s.live.Create(ctx, obj, answerTarget(sub, lost), opts...) })
+	return s.client.process.send(ctx, r, func(lost bool) error { return s.live.Create(ctx, obj, answerTarget(sub, lost), opts...) })
 }
 
 func (s *subresourceClient) Update(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 	r := s.request("update", obj)
 	r.Body, r.DryRun = bodyOf(obj), isDryRun((&client.SubResourceUpdateOptions{}).ApplyOptions(opts).DryRun)
-	return s.process.send(ctx, r, func(lost bool) error { return s.live.Update(ctx, answerTarget(obj, lost), opts...) })
+	return s.client.process.send(ctx, r, func(lost bool) error { return s.live.Update(ctx, answerTarget(obj, lost), opts...) })
 }
 
 func (s *subresourceClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.SubResourcePatchOption) error {
-	r := s.patchRequest(obj, patch)
+	r := s.client.patchRequest(obj, patch)
 	r.Subresource, r.DryRun = s.name, isDryRun((&client.SubResourcePatchOptions{}).ApplyOptions(opts).DryRun)
-	return s.process.send(ctx, r, func(lost bool) error { return s.live.Patch(ctx, answerTarget(obj, lost), patch, opts...) })
+	return s.client.process.send(ctx, r, func(lost bool) error { return s.live.Patch(ctx, answerTarget(obj, lost), patch, opts...) })
 }
 
 func (s *subresourceClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
 	r := applyRequest(obj)
 	r.Subresource, r.DryRun = s.name, isDryRun((&client.SubResourceApplyOptions{}).ApplyOpts(opts).DryRun)
-	return s.process.send(ctx, r, func(bool) error { return s.live.Apply(ctx, obj, opts...) })
+	return s.client.process.send(ctx, r, func(bool) error { return s.live.Apply(ctx, obj, opts...) })
 }
 
 // request returns a call for an object.

@@ -2,15 +2,12 @@ package operator
 
 import (
 	"fmt"
-	"strings"
 	"testing/synctest"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver"
-	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/fakemanager"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/plan"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
-	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
@@ -18,11 +15,11 @@ import (
 // ObserveChanges takes the server's changes since the last call. It injects the fault planned for each, and hands it to
 // the cache of the process.
 func (o *Operator) ObserveChanges() {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
-	changes := o.History.Take()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
+	changes := o.world.History.Take()
 	for i := range changes {
-		o.History.Add(&changes[i])
+		o.world.History.Add(&changes[i])
 		o.observeChange(&changes[i])
 	}
 }
@@ -31,77 +28,33 @@ func (o *Operator) observeChange(c *memoryserver.Change) {
 	object := request.ObjectID{Kind: c.GVK, Name: c.Key}
 	name := world.NameOfChange(c)
 	if o.Leader == nil { // before the operator starts
-		o.Plan.Count[o.References.NameAt(name, object)]++
+		o.world.Plan.Count[o.world.References.NameAt(name, object)]++
 		return
 	}
 	cache := o.Leader.Mgr.Cache()
 	if watched := cache.OtherVersion(c.GVK); watched != "" {
-		o.FailLocked(fmt.Errorf("%s is written in version %s and watched in %s: reconciletest does not convert; use one of them in the scenario and the operator",
+		o.world.Failures.AddLocked(fmt.Errorf("%s is written in version %s and watched in %s: reconciletest does not convert; use one of them in the scenario and the operator",
 			c.GVK.Kind, c.GVK.Version, watched))
 	}
-	fault, at := o.Plan.Reach(plan.Point{Object: object, Name: o.References.NameAt(name, object), Watched: cache.Watches(c.GVK), Twice: cache.WatchesTwice(c.GVK), Gone: c.New == nil, Added: c.Old == nil, Action: o.Actions.Begun(), HasNext: o.Actions.HasNext()})
-	o.Trace.Add(trace.Row{Change: name, Changed: c})
-	switch fault {
-	case kinds.Stale:
-		o.freeze(c, fault, at, cache.FreezeForPasses(c, 1))
-	case kinds.StaleLong:
-		o.freeze(c, fault, at, cache.FreezeForPasses(c, 2))
-	case kinds.MissedEvent:
-		o.freeze(c, fault, at, cache.FreezeUntilThaw(c))
-	case kinds.MissedDeletion:
-		if o.nextUnseen = at.Gone && at.HasNext && cache.FreezeUntilThaw(c); o.nextUnseen {
-			o.freeze(c, fault, at, true)
-		}
-	case kinds.StaleObjects:
-		o.freeze(c, fault, at, cache.FreezeWhole(c))
-	case kinds.StaleMetadata:
-		o.freeze(c, fault, at, cache.FreezeMetadata(c))
-	case kinds.TimeTravel:
-		o.planTravel(c, at)
+	fault, at := o.world.Plan.Reach(plan.Point{Object: object, Name: o.world.References.NameAt(name, object), Watched: cache.Watches(c.GVK), Twice: cache.WatchesTwice(c.GVK), Gone: c.New == nil, Added: c.Old == nil, Action: o.Actions.Begun(), HasNext: o.Actions.HasNext()})
+	o.world.Trace.Add(trace.Row{Change: name, Changed: c})
+	if inject := atChanges[fault]; inject != nil {
+		inject(&observed{operator: o, cache: cache, change: c, at: at, fault: fault})
 	}
 	cache.Receive(*c)
 }
 
-// freeze notes that a fault has frozen the change's kind in the cache. frozen is false if the cache could not do so: the
-// kind is not watched, or is frozen already.
-func (o *Operator) freeze(c *memoryserver.Change, fault kinds.Fault, at plan.Point, frozen bool) {
-	if !frozen {
-		return
-	}
-	o.Plan.NoteInjected(fault, at)
-	o.Trace.Add(trace.Row{What: "  " + at.Name, Fault: fault, Answer: fmt.Sprintf("the cache of %s stays as it is", c.GVK.Kind)})
-}
-
-// past is the earlier state of a kind that a new process's cache shows at first.
-type past struct {
-	fakemanager.Past
-	change string // describes the first change that the cache does not show
-}
-
-// planTravel plans that the next process starts with a cache that shows the kind as it was before the change.
-func (o *Operator) planTravel(c *memoryserver.Change, at plan.Point) {
-	if !at.Watched || o.plannedPast != nil {
-		return
-	}
-	was := &past{Past: fakemanager.Past{GVK: c.GVK, Revision: c.Revision - 1}, change: fmt.Sprintf("%s #%d", at.Name, at.Nth)}
-	if c.Old != nil && c.New != nil {
-		was.change += " (" + strings.Join(state.ChangedPaths(c.Old, c.New), ", ") + ")"
-	}
-	o.plannedPast = was
-	o.Plan.NoteInjected(kinds.TimeTravel, at)
-}
-
 // TravelToThePast ends the process if a travel is planned. It reports whether one was.
 func (o *Operator) TravelToThePast() bool {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	was := o.plannedPast
 	if was == nil {
 		return false
 	}
 	o.nextPast, o.plannedPast = was, nil
 	o.Leader.Die()
-	o.Trace.Add(trace.Row{
+	o.world.Trace.Add(trace.Row{
 		What: "the process ends", Fault: kinds.TimeTravel,
 		Answer: fmt.Sprintf("the next one sees %s as before: %s", was.GVK.Kind, was.change),
 	})

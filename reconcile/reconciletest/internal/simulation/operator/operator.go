@@ -1,10 +1,10 @@
 // Package operator is the operator in a run. An [Operator] starts its processes, one after another. A [Process] (process.go) has
 // a manager of package fakemanager, a client (client.go), an event recorder and a logger (recorder.go).
 //
-// send.go sends each request, and has one handler for each kind of fault that is injected there. observe.go takes the changes
-// on the server to the cache, and injects the faults that delay them. api.go does what is particular to calls of an API outside of the
-// cluster. pass.go follows the passes, outcome.go has how they ended,
-// and batch.go sends several requests at once.
+// send.go sends each request: outgoing.go has one that is on its way, and api.go what is particular to calls of an API outside of the
+// cluster. observe.go takes the changes on the server to the cache. fault.go has what each kind of fault does to a request, or to what the
+// cache shows. pass.go follows the passes, outcome.go has how they ended, verdict.go whether they succeed, and batch.go sends several requests
+// at once.
 package operator
 
 import (
@@ -13,6 +13,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/fakemanager"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
@@ -20,7 +21,7 @@ import (
 // Operator is the operator in a run: its processes, one after another, and their passes. The run's lock guards it. Only the
 // goroutine that drives the run replaces the leader, so that goroutine reads the leader without the lock.
 type Operator struct {
-	*world.World
+	world   *world.World
 	setUp   func(p *Process) error // the scenario's Start
 	Actions NextAction
 
@@ -36,6 +37,12 @@ type Operator struct {
 	Passes      Passes
 }
 
+// past is the earlier state of a kind that a new process's cache shows at first.
+type past struct {
+	fakemanager.Past
+	change string // describes the first change that the cache does not show
+}
+
 // NextAction is the user's next action, which a fault can do in the middle of a pass. The caller of its methods holds the run's lock.
 type NextAction interface {
 	Begun() int    // how many actions have begun
@@ -45,7 +52,7 @@ type NextAction interface {
 
 // New returns an operator without a process. setUp is the Start of the scenario.
 func New(w *world.World, setUp func(p *Process) error) *Operator {
-	return &Operator{World: w, setUp: setUp, Passes: newPasses()}
+	return &Operator{world: w, setUp: setUp, Passes: newPasses()}
 }
 
 // Limits and delays.
@@ -56,17 +63,17 @@ const (
 
 // StartProcess starts a process and makes it the leader.
 func (o *Operator) StartProcess() {
-	o.Mu.Lock()
+	o.world.Mu.Lock()
 	o.started++
 	p := newProcess(o, o.started)
 	if next := o.nextPast; next != nil {
-		p.Mgr.Cache().BeginInThePast(next.Past, o.History.Changes)
-		o.nextPast, o.Counter.SawPast = nil, true
+		p.Mgr.Cache().BeginInThePast(next.Past, o.world.History.Changes)
+		o.nextPast, o.world.Counter.SawPast = nil, true
 	}
 	o.Leader = p
-	o.Mu.Unlock()
+	o.world.Mu.Unlock()
 	if p.number > 1 {
-		o.Trace.Add(trace.Row{What: fmt.Sprintf("process %d starts", p.number)})
+		o.world.Trace.Add(trace.Row{What: fmt.Sprintf("process %d starts", p.number)})
 	}
 	o.SetCause("start")
 	if err := p.start(); err != nil {
@@ -80,40 +87,40 @@ const maxEnds = 5
 // endedItself notes that a process has ended by an error of Start or of its manager. If a fault may be the reason, another one starts in
 // its place, as a kubelet restarts a container. The run fails if it has no fault, or if processes end again and again.
 func (o *Operator) endedItself(p *Process, err error) {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	if p.Dead {
 		return
 	}
 	switch o.ended++; {
-	case len(o.Plan.Injected) == 0:
-		o.FailLocked(err)
+	case len(o.world.Plan.Injected) == 0:
+		o.world.Failures.AddLocked(err)
 		return
 	case o.ended >= maxEnds:
-		o.FailLocked(fmt.Errorf("it does not come up again: %d processes have ended, the last one by %w", o.ended, err))
+		o.world.Failures.AddLocked(fmt.Errorf("it does not come up again: %d processes have ended, the last one by %w", o.ended, err))
 		return
 	}
-	o.Trace.Add(trace.Row{What: fmt.Sprintf("process %d ends", p.number), Answer: "error: " + err.Error()})
+	o.world.Trace.Add(trace.Row{What: fmt.Sprintf("process %d ends", p.number), Answer: "error: " + err.Error()})
 	p.Die()
 }
 
 // ReplaceDeadProcess starts the first process, or one in place of a dead one, after the rest of the cluster has worked. It
 // reports false if a process runs, or none may start before the user's next action.
 func (o *Operator) ReplaceDeadProcess() bool {
-	o.Mu.Lock()
+	o.world.Mu.Lock()
 	old := o.Leader
 	if old != nil && (!old.Dead || o.down) {
-		o.Mu.Unlock()
+		o.world.Mu.Unlock()
 		return false
 	}
 	if old != nil {
 		o.Died = true
 	}
-	o.Mu.Unlock()
+	o.world.Mu.Unlock()
 	if old != nil {
 		time.Sleep(restartTime)
 		for range MaxClusterSteps {
-			if !o.StepCluster() {
+			if !o.world.StepCluster() {
 				break
 			}
 		}
@@ -124,22 +131,22 @@ func (o *Operator) ReplaceDeadProcess() bool {
 
 // IsDown reports whether no process runs, and none may start before the user's next action.
 func (o *Operator) IsDown() bool {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	return o.down
 }
 
 // EndDowntime allows the next process to start.
 func (o *Operator) EndDowntime() {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	o.down = false
 }
 
 // End ends the leading process.
 func (o *Operator) End() {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	if o.Leader != nil {
 		o.Leader.end()
 	}

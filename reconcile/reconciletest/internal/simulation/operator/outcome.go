@@ -14,8 +14,8 @@ import (
 
 // KeepOutcomes notes how the last passes ended before the check that the operator rests.
 func (o *Operator) KeepOutcomes() {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	o.Passes.Before = maps.Clone(o.Passes.Outcome)
 }
 
@@ -32,7 +32,7 @@ func (o *Operator) HeldError(id request.ObjectID) error {
 		if target.Request.NamespacedName != id.Name {
 			continue
 		}
-		if problem := o.Passes.Outcome[target].problem(o.Log); problem != "" {
+		if problem := o.Passes.Outcome[target].problem(o.world.Log); problem != "" {
 			return fmt.Errorf("%s is being deleted, and only the finalizer of another controller is left; passes over %s end %s\n"+
 				"An object that is being deleted and no longer has your finalizer needs nothing more", id, DescribeTarget(target), problem)
 		}

@@ -65,56 +65,56 @@ func (p *Process) runPass(target fakemanager.Target, cause string, reconcile fun
 }
 
 func (o *Operator) beginPass(p *Process, target fakemanager.Target, cause string) *pass {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	o.Passes.Begun++
 	p.Pass = &pass{number: o.Passes.Begun, target: target}
-	o.Trace.Add(trace.Row{Pass: p.Pass.number, What: trace.PassPrefix + DescribeTarget(target), Answer: cause})
+	o.world.Trace.Add(trace.Row{Pass: p.Pass.number, What: trace.PassPrefix + DescribeTarget(target), Answer: cause})
 	return p.Pass
 }
 
 func (o *Operator) endPass(p *Process, ended *pass, result ctrl.Result, err error) {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	p.Pass = nil
 	o.Passes.Outcome[ended.target] = Outcome{ended.number, result, err}
 	VerdictOf(o).passEnded(ended, err)
-	if at := time.Now().Add(result.RequeueAfter); o.References == nil && o.RealTime == "" && world.IsRealTime(at) {
-		o.RealTime = fmt.Sprintf("%s asks for another one after %s", ended, result.RequeueAfter)
+	if at := time.Now().Add(result.RequeueAfter); o.world.References == nil && o.world.RealTime == "" && world.IsRealTime(at) {
+		o.world.RealTime = fmt.Sprintf("%s asks for another one after %s", ended, result.RequeueAfter)
 	}
 	if p.Dead {
 		return
 	}
 	switch {
 	case err != nil:
-		o.Trace.Add(trace.Row{Pass: ended.number, What: "  the pass ends", Answer: "error: " + err.Error()})
+		o.world.Trace.Add(trace.Row{Pass: ended.number, What: "  the pass ends", Answer: "error: " + err.Error()})
 		if result.RequeueAfter > 0 {
-			o.FailLocked(failure.Finding{Kind: kinds.BreaksConvention, Cause: "a pass returns RequeueAfter beside an error", Err: fmt.Errorf("pass %d returns RequeueAfter %s beside an error, and controller-runtime ignores the delay: %w", ended.number, result.RequeueAfter, err)})
+			o.world.Failures.AddLocked(failure.Finding{Kind: kinds.BreaksConvention, Cause: "a pass returns RequeueAfter beside an error", Err: fmt.Errorf("pass %d returns RequeueAfter %s beside an error, and controller-runtime ignores the delay: %w", ended.number, result.RequeueAfter, err)})
 		}
 	case result.RequeueAfter > 0:
-		o.Trace.Add(trace.Row{Pass: ended.number, What: "  the pass ends", Answer: "again after " + result.RequeueAfter.String()})
+		o.world.Trace.Add(trace.Row{Pass: ended.number, What: "  the pass ends", Answer: "again after " + result.RequeueAfter.String()})
 	}
 }
 
 func (o *Operator) panicked(p *Process, err error) {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	if !p.Dead { // a dead process may panic, since all its requests are refused
-		o.FailLocked(err)
+		o.world.Failures.AddLocked(err)
 	}
 }
 
 // cause returns the current batch, and why requests are enqueued now.
 func (o *Operator) cause() (batch int, cause string) {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	return o.Passes.batch, o.Passes.cause
 }
 
 // SetCause sets why requests are enqueued from now on, and begins a new batch.
 func (o *Operator) SetCause(cause string) {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	o.Passes.batch++
 	o.Passes.cause = cause
 }
@@ -124,8 +124,8 @@ func (o *Operator) SetCause(cause string) {
 func (o *Operator) waitForNewLeader(old *Process) bool {
 	resume := make(chan struct{})
 	o.Waiting = &WaitingPass{Process: old, Resume: resume}
-	o.Mu.Unlock()
+	o.world.Mu.Unlock()
 	<-resume
-	o.Mu.Lock()
+	o.world.Mu.Lock()
 	return !old.Dead
 }

@@ -52,18 +52,18 @@ var errDead = fmt.Errorf("the process has ended: %w", context.Canceled)
 func newProcess(o *Operator, number int) *Process {
 	p := &Process{operator: o, number: number}
 	p.ctx, p.end = context.WithCancel(bubble.WithHooks(passcontext.WithConcurrency(context.Background(), p.sendBatch)))
-	p.client = &recordingClient{process: p, live: o.Server.Client()}
+	p.client = &recordingClient{process: p, live: o.world.Server.Client()}
 	p.recorder = &eventRecorder{process: p}
 	transport := &httpapi.Transport{
-		Context: p.ctx, Server: o.Server, Client: p.client, Reader: p.APIReader(), Refuse: p.refuseIfDead,
+		Context: p.ctx, Server: o.world.Server, Client: p.client, Reader: p.APIReader(), Refuse: p.refuseIfDead,
 		Watch: func(gvk schema.GroupVersionKind, from int64, handle func(*memoryserver.Change) error) (int64, func()) {
 			return p.Mgr.Cache().Watch(gvk, from, handle)
 		},
 	}
 	p.Mgr = fakemanager.New(fakemanager.Options{
-		Context: p.ctx, Scheme: o.Scheme, Server: o.Server, Client: p.client, APIReader: p.APIReader(), Transport: transport,
+		Context: p.ctx, Scheme: o.world.Scheme, Server: o.world.Server, Client: p.client, APIReader: p.APIReader(), Transport: transport,
 		Logger: newLogger(p), EventRecorder: p.recorder, LegacyEventRecorder: p.LegacyEventRecorder(),
-		Cause: o.cause, Pass: p.runPass, Ended: VerdictOf(o).stepsEnded, Fail: o.Fail, Watched: o.Rights.AddWatch, Random: o.ReadRandom,
+		Cause: o.cause, Pass: p.runPass, Ended: VerdictOf(o).stepsEnded, Fail: o.world.Failures.Add, Watched: o.world.Rights.AddWatch, Random: o.world.ReadRandom,
 	})
 	return p
 }
@@ -99,7 +99,7 @@ func (p *Process) EventRecorder() events.EventRecorder { return p.recorder }
 func (p *Process) LegacyEventRecorder() record.EventRecorder { return legacyRecorder{p.recorder} }
 
 // External returns what the scenario's External returned for this run, nil if it has none.
-func (p *Process) External() world.External { return p.operator.External }
+func (p *Process) External() world.External { return p.operator.world.External }
 
 // Manager returns the process's manager, with its cache restricted by the options.
 func (p *Process) Manager(options ...cache.Options) manager.Manager {
@@ -115,9 +115,9 @@ func (p *Process) Manager(options ...cache.Options) manager.Manager {
 
 // Reconcile registers a reconciler that is called for every object of the kind whenever anything changes.
 func (p *Process) Reconcile(kind client.Object, reconciler ctrlreconcile.Reconciler) {
-	gvk, err := apiutil.GVKForObject(kind, p.operator.Scheme)
+	gvk, err := apiutil.GVKForObject(kind, p.operator.world.Scheme)
 	if err != nil {
-		p.operator.Fail(fmt.Errorf("kind of %T: %w: add its types to the scheme", kind, err))
+		p.operator.world.Failures.Add(fmt.Errorf("kind of %T: %w: add its types to the scheme", kind, err))
 		return
 	}
 	p.Mgr.AddReconciler(gvk, reconciler)
@@ -172,18 +172,18 @@ func (p *Process) Die() {
 // EndByConnection ends the run, since the operator opens a real connection, and the process, so that its context is cancelled. It is
 // called on a goroutine of the operator.
 func (o *Operator) EndByConnection(err error) {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	if p := o.Leader; p != nil && !p.Dead {
-		o.FailLocked(err)
+		o.world.Failures.AddLocked(err)
 		p.Die()
 	}
 }
 
 // isDead reports whether the process has died. The caller must not hold the run's lock.
 func (p *Process) isDead() bool {
-	p.operator.Mu.Lock()
-	defer p.operator.Mu.Unlock()
+	p.operator.world.Mu.Lock()
+	defer p.operator.world.Mu.Unlock()
 	return p.Dead
 }
 

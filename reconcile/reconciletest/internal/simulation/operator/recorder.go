@@ -15,7 +15,7 @@ import (
 type eventRecorder struct{ process *Process }
 
 func (e *eventRecorder) Eventf(regarding, _ runtime.Object, eventType, reason, _, note string, args ...any) {
-	e.process.operator.Rights.AddEvent("events.k8s.io", regarding)
+	e.process.operator.world.Rights.AddEvent("events.k8s.io", regarding)
 	e.report(regarding, eventType, reason, note, args...)
 }
 
@@ -35,7 +35,7 @@ func (l legacyRecorder) Event(object runtime.Object, eventType, reason, message 
 }
 
 func (l legacyRecorder) Eventf(object runtime.Object, eventType, reason, format string, args ...any) {
-	l.to.process.operator.Rights.AddEvent("", object)
+	l.to.process.operator.world.Rights.AddEvent("", object)
 	l.to.report(object, eventType, reason, format, args...)
 }
 
@@ -45,8 +45,8 @@ func (l legacyRecorder) AnnotatedEventf(object runtime.Object, _ map[string]stri
 
 // report records an event or a log line of the operator in the trace. The run fails if it contains the value of a Secret.
 func (o *Operator) report(p *Process, what, text string) {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	if p.Dead {
 		return
 	}
@@ -54,9 +54,9 @@ func (o *Operator) report(p *Process, what, text string) {
 	if p.Pass != nil {
 		number = p.Pass.number
 	}
-	o.Trace.Add(trace.Row{Pass: number, What: "  " + what, Answer: text})
-	if err := o.History.FindLeakInText(what, text); err != nil {
-		o.FailLocked(err)
+	o.world.Trace.Add(trace.Row{Pass: number, What: "  " + what, Answer: text})
+	if err := o.world.History.FindLeakInText(what, text); err != nil {
+		o.world.Failures.AddLocked(err)
 	}
 }
 
@@ -74,13 +74,13 @@ func (logSink) Enabled(level int) bool { return level == 0 }
 // Info looks for values of Secrets in the message. It records nothing.
 func (l logSink) Info(_ int, message string, values ...any) {
 	run := l.process.operator
-	run.Mu.Lock()
-	defer run.Mu.Unlock()
-	if l.process.Dead || len(run.History.Secrets) == 0 {
+	run.world.Mu.Lock()
+	defer run.world.Mu.Unlock()
+	if l.process.Dead || len(run.world.History.Secrets) == 0 {
 		return
 	}
-	if err := run.History.FindLeakInText("the log", message+format(values)); err != nil {
-		run.FailLocked(err)
+	if err := run.world.History.FindLeakInText("the log", message+format(values)); err != nil {
+		run.world.Failures.AddLocked(err)
 	}
 }
 

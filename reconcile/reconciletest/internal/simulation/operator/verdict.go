@@ -44,9 +44,9 @@ func VerdictOf(o *Operator) Verdict { return Verdict{o} }
 // stepsEnded notes how the steps of a pass of package reconcile have ended.
 func (v Verdict) stepsEnded(target fakemanager.Target, end passcontext.PassEnd) {
 	o := v.of
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
-	if o.References != nil {
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
+	if o.world.References != nil {
 		return
 	}
 	if o.Passes.verdict.gone[target] = end.Gone; end.Gone {
@@ -67,11 +67,11 @@ func (v Verdict) stepsEnded(target fakemanager.Target, end passcontext.PassEnd) 
 // passEnded notes how a pass of another reconciler has ended. The caller holds the lock.
 func (v Verdict) passEnded(ended *pass, err error) {
 	o, of := v.of, &v.of.Passes.verdict
-	if _, ofBlocks := of.reported[ended.target]; ofBlocks || o.References != nil {
+	if _, ofBlocks := of.reported[ended.target]; ofBlocks || o.world.References != nil {
 		return
 	}
-	object := verdict.Object{Controller: ended.target.Controller, ID: o.Log.ReadFirst(ended.number, ended.target.Request.NamespacedName), Name: DescribeTarget(ended.target)}
-	if live := o.History.Present[object.ID]; live != nil {
+	object := verdict.Object{Controller: ended.target.Controller, ID: o.world.Log.ReadFirst(ended.number, ended.target.Request.NamespacedName), Name: DescribeTarget(ended.target)}
+	if live := o.world.History.Present[object.ID]; live != nil {
 		object.UID = live.GetUID()
 	}
 	of.objects[ended.target], of.ran = object, of.ran || !of.gone[ended.target]
@@ -84,18 +84,18 @@ func (v Verdict) passEnded(ended *pass, err error) {
 
 // BeginAction notes that the next action begins.
 func (v Verdict) BeginAction() {
-	v.of.Mu.Lock()
-	defer v.of.Mu.Unlock()
+	v.of.world.Mu.Lock()
+	defer v.of.world.Mu.Unlock()
 	v.of.Passes.verdict.book.BeginAction()
 }
 
 // Rest notes that the operator is quiet after an action.
 func (v Verdict) Rest(action string) {
 	o := v.of
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	exists := map[types.UID]bool{}
-	for _, obj := range o.History.Present {
+	for _, obj := range o.world.History.Present {
 		exists[obj.GetUID()] = true
 	}
 	of := &o.Passes.verdict
@@ -116,8 +116,8 @@ func (v Verdict) Rest(action string) {
 func (v Verdict) correct(target fakemanager.Target) (pass verdict.Pass, corrected bool) {
 	o, outcome := v.of, v.of.Passes.Outcome[target]
 	end := verdict.End{State: verdict.Succeeded}
-	if problem := outcome.problem(o.Log); problem != "" {
-		end = verdict.End{State: verdict.Failed, Message: problem, Hint: hintOf(outcome.cause(o.Log))}
+	if problem := outcome.problem(o.world.Log); problem != "" {
+		end = verdict.End{State: verdict.Failed, Message: problem, Hint: hintOf(outcome.cause(o.world.Log))}
 	}
 	if pass, ofBlocks := o.Passes.verdict.reported[target]; ofBlocks {
 		stepsSucceeded := !slices.ContainsFunc(pass.Ends, func(e verdict.End) bool { return e.State != verdict.Succeeded && e.State != verdict.Skipped })
@@ -137,7 +137,7 @@ func (v Verdict) correct(target fakemanager.Target) (pass verdict.Pass, correcte
 // statusOf returns what the status of an object of a custom kind says, by the rules of kstatus. It returns false for other kinds, since a Pod
 // that has completed is not ready either.
 func (v Verdict) statusOf(id request.ObjectID) (end verdict.End, known bool) {
-	live := v.of.History.Present[id]
+	live := v.of.world.History.Present[id]
 	if live == nil || !id.IsCustom() {
 		return verdict.End{}, false
 	}
@@ -168,8 +168,8 @@ func (v Verdict) Succeeds(pass int) bool {
 // Check judges the run at its end. It returns an error for each part that is wrong, and for each state that the scenario asks for and that has not come.
 func (v Verdict) Check(asked []verdict.Unready) (errs []error) {
 	o := v.of
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
+	o.world.Mu.Lock()
+	defer o.world.Mu.Unlock()
 	if err := v.checkPasses(); err != nil {
 		return []error{err}
 	}
@@ -197,7 +197,7 @@ func (v Verdict) checkPasses() error {
 		made[target.Controller] = true
 	}
 	controllers := o.Leader.Mgr.Controllers()
-	if len(made) == 0 && (len(controllers) > 0 || len(o.Log.All()) == 0) {
+	if len(made) == 0 && (len(controllers) > 0 || len(o.world.Log.All()) == 0) {
 		return failure.Finding{Kind: kinds.DoesNotSucceed, Err: errors.New("no controller has made a pass, so nothing was tested: does the set-up add a controller to the manager (Complete), " +
 			"and does the scenario have an object of its kind?")}
 	}
@@ -219,12 +219,12 @@ func (v Verdict) checkPasses() error {
 
 // Notes returns what the run shows beside its failure, or though it does not fail. If the run has failed, that is each part that fails now, since it may be the reason.
 func (v Verdict) Notes(action string) []string {
-	failed := v.of.Failure()
+	failed := v.of.world.Failures.First()
 	if failed != nil {
 		v.Rest(action)
 	}
-	v.of.Mu.Lock()
-	defer v.of.Mu.Unlock()
+	v.of.world.Mu.Lock()
+	defer v.of.world.Mu.Unlock()
 	notes := slices.Clone(v.of.Passes.verdict.lines)
 	if failed == nil {
 		return notes

@@ -29,13 +29,13 @@ type Point struct {
 
 // Faults returns the kinds of faults that can be injected at the point.
 func (p *Point) Faults() []kinds.Fault {
-	var kinds []kinds.Fault
-	for i := range Rules {
-		if Rules[i].AppliesTo(p) {
-			kinds = append(kinds, Rules[i].Kind)
+	var all []kinds.Fault
+	for i := range kinds.Rules {
+		if rule := &kinds.Rules[i]; p.Applies(rule) {
+			all = append(all, rule.Kind)
 		}
 	}
-	return kinds
+	return all
 }
 
 // MarkRecreations notes at each deletion whether the next action, and nothing before it, creates an object of the same name.

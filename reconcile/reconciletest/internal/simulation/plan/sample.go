@@ -44,7 +44,7 @@ type Single struct {
 	seconds int // how many faults can follow: the kinds of all places
 }
 
-// place is a point, with the kinds of faults to try there: bit i stands for Rules[i], so there are at most 32 rules.
+// place is a point, with the kinds of faults to try there: bit i stands for kinds.Rules[i], so there are at most 32 rules.
 type place struct {
 	name  string
 	nth   int
@@ -65,18 +65,18 @@ func NewSingle(fault Fault, points []Point, tried func(p *Point) []kinds.Fault) 
 		if !injected {
 			continue
 		}
-		if kinds := kindSet(tried(p)); kinds != 0 {
-			s.after = append(s.after, place{p.Name, p.Nth, kinds})
-			s.seconds += bits.OnesCount32(kinds)
+		if set := kindSet(tried(p)); set != 0 {
+			s.after = append(s.after, place{p.Name, p.Nth, set})
+			s.seconds += bits.OnesCount32(set)
 		}
 	}
 	return s
 }
 
 // kindSet returns the kinds as bits.
-func kindSet(kinds []kinds.Fault) (set uint32) {
-	for i := range Rules {
-		if slices.Contains(kinds, Rules[i].Kind) {
+func kindSet(of []kinds.Fault) (set uint32) {
+	for i := range kinds.Rules {
+		if slices.Contains(of, kinds.Rules[i].Kind) {
 			set |= 1 << i
 		}
 	}
@@ -88,7 +88,7 @@ func kindAt(set uint32, n int) kinds.Fault {
 	for range n {
 		set &= set - 1
 	}
-	return Rules[bits.TrailingZeros32(set)].Kind
+	return kinds.Rules[bits.TrailingZeros32(set)].Kind
 }
 
 // Pairs returns how many pairs of a first fault and a later second one there are, and a random sample of them of the size of

@@ -2,7 +2,6 @@ package run
 
 import (
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -15,22 +14,3 @@ type Deadline struct {
 
 // errStopped is the error of a run that has not come to its end.
 var errStopped = errors.New("the run was stopped")
-
-// stopIfDue ends the run if the deadline has come.
-func (r *Run) stopIfDue() {
-	select {
-	case <-r.scenario.Deadline.Stop:
-	default:
-		return
-	}
-	r.Mu.Lock()
-	defer r.Mu.Unlock()
-	if r.unfinished != "" {
-		return
-	}
-	r.unfinished = "it was at the start"
-	if done := r.script.done; done > 0 {
-		r.unfinished = fmt.Sprintf("it was at action %d of %d, %q", done, len(r.scenario.Actions), r.scenario.Actions[done-1].Name)
-	}
-	r.Failures = append(r.Failures, errStopped)
-}

@@ -13,17 +13,33 @@ import (
 
 // Limits and delays.
 const (
-	maxPasses    = 300              // an operator that needs more passes in one call of work does not become quiet
 	maxPassTime  = time.Hour        // a pass that takes more virtual time counts as endless
 	maxFreeze    = 10 * time.Second // if a pass waits for more virtual time, the cache catches up
 	timerDelay   = time.Millisecond // how late the pass of a delayed request begins, as with real timers
 	maxIdleSteps = 10_000           // more such steps in a row while the operator has nothing to do count as endless
 )
 
+// driver lets the operator of a run work, one transition after another, until it is quiet.
+type driver struct {
+	scenario *Scenario
+	world    *world.World
+	operator *operator.Operator
+	actions  *actions
+	holder   *holder
+	user     hastyUser
+
+	unfinished string // where the run was when the deadline ended it; "": it did not
+}
+
+// hastyUser is the user who does something before the cache shows what was there before.
+type hastyUser interface {
+	doNextUnseen() bool // does the next action if that is to happen now, and reports whether it did
+}
+
 // transition is one thing that can happen next. Its function reports whether it happened.
 type transition struct {
 	name string
-	do   func(r *Run, p *progress) bool
+	do   func(d *driver, p *progress) bool
 }
 
 // transitions returns what can happen, in order of precedence. After each transition the list is tried from the start.
@@ -31,28 +47,28 @@ type transition struct {
 func transitions() []transition {
 	return []transition{
 		// The first process starts here. Later ones replace one that died, as a kubelet restarts a container.
-		{"start a process in place of one that died", func(r *Run, _ *progress) bool { return r.ReplaceDeadProcess() }},
+		{"start a process in place of one that died", func(d *driver, _ *progress) bool { return d.operator.ReplaceDeadProcess() }},
 		// Without a process only the rest of the cluster works, and work ends when that has nothing left to do. None of the
 		// transitions below can happen.
-		{"let the cluster work while the operator is down", func(r *Run, p *progress) bool { return r.IsDown() && (r.StepCluster() || p.stop()) }},
+		{"let the cluster work while the operator is down", func(d *driver, p *progress) bool { return d.operator.IsDown() && (d.world.StepCluster() || p.stop()) }},
 		// Events come before passes, so that a pass sees everything that happened before it, unless a fault delays its cache.
-		{"deliver an event", func(r *Run, _ *progress) bool { return r.deliver() }},
+		{"deliver an event", func(d *driver, _ *progress) bool { return d.deliver() }},
 		// While a kind in the cache is frozen, each known object is reconciled once or twice more, with the old cache.
-		{"request passes while the cache is behind", func(r *Run, _ *progress) bool { return r.requestPasses() }},
+		{"request passes while the cache is behind", func(d *driver, _ *progress) bool { return d.requestPasses() }},
 		// One pass runs at a time, to its end, unless a leader change suspends it: then another process runs its own.
-		{"run a pass that is due", func(r *Run, p *progress) bool { return r.nextPass() && p.countPass() }},
+		{"run a pass that is due", func(d *driver, p *progress) bool { return d.nextPass() && p.countPass() }},
 		// The user is faster than a broken watch, and than the rest of the cluster.
-		{"do the user's next action before the cache shows a deletion", func(r *Run, _ *progress) bool { return r.script.doNextUnseen() }},
+		{"do the user's next action before the cache shows a deletion", func(d *driver, _ *progress) bool { return d.user.doNextUnseen() }},
 		// The operator has nothing to do. The simulated controllers, the other writer and the garbage collector work now.
-		{"let the cluster work", func(r *Run, p *progress) bool { return r.StepCluster() && p.countClusterStep() }},
+		{"let the cluster work", func(d *driver, p *progress) bool { return d.world.StepCluster() && p.countClusterStep() }},
 		// Nothing else can happen, so the cache catches up, one kind at a time.
-		{"end a freeze of the cache", func(r *Run, _ *progress) bool { return r.Leader.Mgr.Cache().Thaw() }},
+		{"end a freeze of the cache", func(d *driver, _ *progress) bool { return d.operator.Leader.Mgr.Cache().Thaw() }},
 		// This comes late, so that the past differs from the present as much as possible.
-		{"replace the process by one that sees the past", func(r *Run, _ *progress) bool { return r.TravelToThePast() }},
+		{"replace the process by one that sees the past", func(d *driver, _ *progress) bool { return d.operator.TravelToThePast() }},
 		// The clock moves only when nothing else can happen.
-		{"wait for what is due next", func(r *Run, p *progress) bool { return r.waitForNextDue(p) }},
+		{"wait for what is due next", func(d *driver, p *progress) bool { return d.waitForNextDue(p) }},
 		// Another controller is slower than everything that the operator does.
-		{"end a deletion that another controller holds", func(r *Run, _ *progress) bool { return r.holder.releaseWhenQuiet() }},
+		{"end a deletion that another controller holds", func(d *driver, _ *progress) bool { return d.holder.releaseWhenQuiet() }},
 	}
 }
 
@@ -77,72 +93,102 @@ func (p *progress) stop() bool { p.stopped = true; return true }
 
 // settle lets the operator work until it is quiet: nothing can happen now, and no delayed request becomes due within the
 // scenario's horizon, except those that have used up their attempts.
-func (r *Run) settle() { r.work(r.scenario.horizon()) }
+func (d *driver) settle() { d.work(d.scenario.horizon()) }
 
 // work is settle with another horizon. With 0 no delays are followed.
-func (r *Run) work(horizon time.Duration) {
-	p := &progress{horizon: horizon, version: r.Version(), injected: r.InjectedSoFar(), leader: r.Leader, quietSince: time.Now(), attempts: fakemanager.Attempts{}}
-	all, begun, pass := transitions(), time.Now(), r.Passes.Begun
-	for !p.stopped && r.Failure() == nil {
-		r.Observe()
-		r.stopIfDue()
-		if injected := r.InjectedSoFar(); injected != p.injected || r.Leader != p.leader { // time to recover from the fault, or to start
-			p.injected, p.leader, p.quietSince, p.attempts = injected, r.Leader, time.Now(), fakemanager.Attempts{}
+func (d *driver) work(horizon time.Duration) {
+	p := &progress{horizon: horizon, version: d.world.Version(), injected: d.world.InjectedSoFar(), leader: d.operator.Leader, quietSince: time.Now(), attempts: fakemanager.Attempts{}}
+	all, begun, pass := transitions(), time.Now(), d.operator.Passes.Begun
+	for !p.stopped && d.world.Failures.First() == nil {
+		d.Observe()
+		d.stopIfDue()
+		if injected := d.world.InjectedSoFar(); injected != p.injected || d.operator.Leader != p.leader { // time to recover from the fault, or to start
+			p.injected, p.leader, p.quietSince, p.attempts = injected, d.operator.Leader, time.Now(), fakemanager.Attempts{}
 		}
-		if now := r.Version(); now != p.version {
+		if now := d.world.Version(); now != p.version {
 			p.version, p.quietSince, p.attempts = now, time.Now(), fakemanager.Attempts{}
-			r.checkAlways()
+			if err := d.scenario.checkAlways(d.world); err != nil {
+				d.world.Failures.Add(err)
+			}
 		}
 		if p.passes >= maxPasses {
-			r.Abort(r.notQuietError(begun, pass))
+			d.world.Failures.Abort(notQuietError(d.world, d.operator, d.scenario.horizon(), begun, pass))
 			return
 		}
 		if p.clusterSteps >= maxIdleSteps {
-			r.Fail(fmt.Errorf("the simulated controllers and the External do not become quiet: they still changed something after %d steps", maxIdleSteps))
+			d.world.Failures.Add(fmt.Errorf("the simulated controllers and the External do not become quiet: they still changed something after %d steps", maxIdleSteps))
 			return
 		}
-		if !slices.ContainsFunc(all, func(t transition) bool { return t.do(r, p) }) {
+		if !slices.ContainsFunc(all, func(t transition) bool { return t.do(d, p) }) {
 			return
 		}
 	}
 }
 
 // Observe waits until all goroutines of the run block, and observes what they changed.
-func (r *Run) Observe() {
-	r.scenario.guard.step()
-	r.Operator.Observe()
+func (d *driver) Observe() {
+	d.scenario.guard.step()
+	d.operator.Observe()
 }
 
 // deliver delivers one event to the process.
-func (r *Run) deliver() bool {
-	change, err := r.Leader.Mgr.Deliver(func(c *memoryserver.Change) { r.SetCause(world.NameOfChange(c)) })
+func (d *driver) deliver() bool {
+	change, err := d.operator.Leader.Mgr.Deliver(func(c *memoryserver.Change) { d.operator.SetCause(world.NameOfChange(c)) })
 	if change == nil {
 		return false
 	}
 	if err != nil {
-		r.Fail(fmt.Errorf("event of %s: %w", world.NameOfChange(change), err))
+		d.world.Failures.Add(fmt.Errorf("event of %s: %w", world.NameOfChange(change), err))
 	}
 	return true
 }
 
 // requestPasses enqueues a request for every known object if a kind in the cache is frozen and needs another pass of each.
-func (r *Run) requestPasses() bool {
-	kind := r.Leader.Mgr.NextFrozen()
+func (d *driver) requestPasses() bool {
+	kind := d.operator.Leader.Mgr.NextFrozen()
 	if kind == "" {
 		return false
 	}
-	r.SetCause("something else, while the cache of " + kind + " is behind")
-	r.Leader.Mgr.EnqueueKnown()
+	d.operator.SetCause("something else, while the cache of " + kind + " is behind")
+	d.operator.Leader.Mgr.EnqueueKnown()
 	return true
 }
 
 // nextPass runs one pass, if a request is ready.
-func (r *Run) nextPass() bool {
-	next := r.Leader.Mgr.Take()
+func (d *driver) nextPass() bool {
+	next := d.operator.Leader.Mgr.Take()
 	if next == nil {
 		return false
 	}
-	r.finishPass(next)
+	d.finishPass(next)
 	next.End()
 	return true
+}
+
+// waitForNextDue lets time pass until a delayed request becomes due. It reports false if none does within the horizon.
+// Requests that have used up their attempts do not count.
+func (d *driver) waitForNextDue(p *progress) bool {
+	at, whose := d.operator.Leader.Mgr.NextDue(p.attempts, d.scenario.enoughAttempts())
+	if whose == nil || at.After(p.quietSince.Add(p.horizon)) {
+		return false
+	}
+	time.Sleep(time.Until(at) + timerDelay)
+	p.attempts.Count(whose)
+	return true
+}
+
+// stopIfDue ends the run if the deadline has come.
+func (d *driver) stopIfDue() {
+	select {
+	case <-d.scenario.Deadline.Stop:
+	default:
+		return
+	}
+	if d.unfinished != "" {
+		return
+	}
+	d.world.Mu.Lock()
+	d.unfinished = d.actions.place()
+	d.world.Mu.Unlock()
+	d.world.Failures.Abort(errStopped)
 }

@@ -1,41 +1,28 @@
 package run
 
 import (
-	"cmp"
-	"fmt"
-	"runtime"
 	"sync/atomic"
-	"time"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/bubble"
-	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/failure"
-	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
-	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/result"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
-// Limits of a run in the real world, which the guard outside of its bubble holds.
-const (
-	guardEvery  = 10 * time.Millisecond // how often the guard looks
-	maxGuardGap = time.Second           // a longer time between two looks counts as this: the program was paused
-	defaultHung = 30 * time.Second      // see Deadline
-)
-
-// guarded is what a run shows to its guard.
+// guarded is what a run shows to its guard, which is outside of its bubble.
 type guarded struct {
 	steps  atomic.Int64 // the steps that the goroutine has taken that drives the run
 	bubble atomic.Pointer[string]
-	run    atomic.Pointer[Run]
+	world  atomic.Pointer[world.World]
 }
 
 // begin shows the run to its guard. It is called in the bubble.
-func (g *guarded) begin(r *Run) {
+func (g *guarded) begin(w *world.World) {
 	if g == nil { // the run has no guard
 		return
 	}
 	name := bubble.Name()
 	g.bubble.Store(&name)
-	g.run.Store(r)
+	g.world.Store(w)
 }
 
 // step notes that the run goes on.
@@ -47,12 +34,12 @@ func (g *guarded) step() {
 
 // trace returns what has happened in the run so far. It is empty if the run hangs while it holds its lock.
 func (g *guarded) trace() *trace.Trace {
-	r := g.run.Load()
-	if r == nil || !r.Mu.TryLock() {
+	w := g.world.Load()
+	if w == nil || !w.Mu.TryLock() {
 		return &trace.Trace{}
 	}
-	defer r.Mu.Unlock()
-	return r.Trace.Snapshot()
+	defer w.Mu.Unlock()
+	return w.Trace.Snapshot()
 }
 
 // hang describes why the run does not go on.
@@ -62,71 +49,4 @@ func (g *guarded) hang() (remedy, stacks string) {
 		name = *known
 	}
 	return bubble.Hang(name)
-}
-
-// Guarded does a run of the scenario, which gets a copy of it. At the deadline, or if the run hangs, Guarded returns a result although the
-// run goes on: nothing can end a goroutine that does not end by itself.
-func (s *Scenario) Guarded(run func(s *Scenario) *result.Result) *result.Result {
-	own := *s
-	own.guard = &guarded{}
-	select {
-	case <-s.Deadline.Abandon: // what begins now could not end before the test
-		return notEnded(&own, "it had not begun")
-	default:
-	}
-	ended := make(chan *result.Result, 1)
-	go func() {
-		defer close(ended)
-		ended <- run(&own)
-	}()
-	ticker := time.NewTicker(guardEvery)
-	defer ticker.Stop()
-	look := look{at: time.Now()}
-	for {
-		select {
-		case r, ok := <-ended:
-			if !ok { // the race detector has failed the test in the bubble
-				runtime.Goexit()
-			}
-			return r
-		case <-s.Deadline.Abandon:
-			_, stacks := own.guard.hang()
-			return notEnded(&own, "a pass does not return; it hangs here:\n"+stacks)
-		case now := <-ticker.C:
-			if look.still(now, own.guard.steps.Load()) >= cmp.Or(s.Deadline.Hung, defaultHung) {
-				return hung(&own, look.idle)
-			}
-		}
-	}
-}
-
-// look is what the guard has seen of a run.
-type look struct {
-	at    time.Time
-	steps int64
-	idle  time.Duration // the time since the last step
-}
-
-// still returns how long the run has not taken a step.
-func (l *look) still(now time.Time, steps int64) time.Duration {
-	if l.idle += min(now.Sub(l.at), maxGuardGap); steps != l.steps {
-		l.idle = 0
-	}
-	l.at, l.steps = now, steps
-	return l.idle
-}
-
-// notEnded returns the result of a run that the deadline has ended.
-func notEnded(s *Scenario, where string) *result.Result {
-	return &result.Result{Err: errStopped, Trace: s.guard.trace(), Silenced: map[kinds.Finding]bool{}, Unfinished: where}
-}
-
-// hung returns the result of a run that hangs.
-func hung(s *Scenario, idle time.Duration) *result.Result {
-	remedy, stacks := s.guard.hang()
-	err := fmt.Errorf("the run hangs: the virtual clock has stood still for %s of real time, and nothing has happened\nThis is why: %s\n%s", idle.Round(time.Second), remedy, stacks)
-	return &result.Result{
-		Err: failure.Finding{Kind: kinds.DoesNotSurvive, Cause: "the run hangs", Err: err}, Hung: true,
-		Trace: s.guard.trace(), Silenced: map[kinds.Finding]bool{},
-	}
 }

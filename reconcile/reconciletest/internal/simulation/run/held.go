@@ -19,8 +19,9 @@ import (
 
 // holder is another controller, whose finalizer holds objects that the user deletes. The run's lock guards it.
 type holder struct {
-	*operator.Operator
-	held []heldObject
+	world    *world.World
+	operator *operator.Operator
+	held     []heldObject
 }
 
 // heldObject is an object that the user deletes, and that another controller holds by a finalizer.
@@ -34,81 +35,81 @@ func (h *heldObject) isOurs() bool { return len(h.obj.Finalizers) > 0 }
 
 // reach notes that the user deletes an object, and lets another controller add a finalizer just before if that is
 // planned. inPass is true if the action happens in the middle of a pass. The caller holds the lock.
-func (o *holder) reach(obj client.Object, inPass bool) {
-	gvk, err := apiutil.GVKForObject(obj, o.Scheme)
-	if err != nil || o.Leader == nil {
+func (h *holder) reach(obj client.Object, inPass bool) {
+	gvk, err := apiutil.GVKForObject(obj, h.world.Scheme)
+	if err != nil || h.operator.Leader == nil {
 		return
 	}
 	id := request.ObjectID{Kind: gvk, Name: client.ObjectKeyFromObject(obj)}
 	is := &metav1.PartialObjectMetadata{}
 	is.SetGroupVersionKind(gvk)
-	if err := o.User.Get(context.Background(), id.Name, is); err != nil || is.DeletionTimestamp != nil {
+	if err := h.world.User.Get(context.Background(), id.Name, is); err != nil || is.DeletionTimestamp != nil {
 		return
 	}
-	fault, at := o.Plan.Reach(plan.Point{Name: "deletion of " + id.String(), Deletion: true})
+	fault, at := h.world.Plan.Reach(plan.Point{Name: "deletion of " + id.String(), Deletion: true})
 	if fault != kinds.ForeignFinalizer {
 		return
 	}
 	held := is.DeepCopy()
 	held.Finalizers = append(held.Finalizers, state.OtherControllerKey)
-	if err := o.User.Patch(context.Background(), held, client.MergeFrom(is)); err != nil {
+	if err := h.world.User.Patch(context.Background(), held, client.MergeFrom(is)); err != nil {
 		return // a kind whose finalizers cannot be set
 	}
-	o.held = append(o.held, heldObject{id, is})
-	o.Plan.NoteInjected(fault, at)
+	h.held = append(h.held, heldObject{id, is})
+	h.world.Plan.NoteInjected(fault, at)
 	note := trace.Row{What: "  another controller: add a finalizer to " + id.String(), Fault: fault}
 	if inPass {
-		o.Trace.AddBefore(note)
+		h.world.Trace.AddBefore(note)
 	} else {
-		o.Trace.Add(note)
+		h.world.Trace.Add(note)
 	}
 }
 
 // release removes the other controller's finalizer from the object, or from all objects if it is nil. It reports whether
 // it held one. The caller holds the lock.
-func (o *holder) release(obj client.Object) bool {
+func (h *holder) release(obj client.Object) bool {
 	released := false
-	o.held = slices.DeleteFunc(o.held, func(h heldObject) bool {
-		if obj != nil && h.id.Name != client.ObjectKeyFromObject(obj) {
+	h.held = slices.DeleteFunc(h.held, func(held heldObject) bool {
+		if obj != nil && held.id.Name != client.ObjectKeyFromObject(obj) {
 			return false
 		}
 		released = true
-		o.removeFinalizer(&h)
+		h.removeFinalizer(&held)
 		return true
 	})
 	return released
 }
 
 // removeFinalizer removes the other controller's finalizer from one object.
-func (o *holder) removeFinalizer(h *heldObject) {
+func (h *holder) removeFinalizer(held *heldObject) {
 	now := &metav1.PartialObjectMetadata{}
-	now.SetGroupVersionKind(h.id.Kind)
-	err := o.User.Get(context.Background(), h.id.Name, now)
+	now.SetGroupVersionKind(held.id.Kind)
+	err := h.world.User.Get(context.Background(), held.id.Name, now)
 	i := slices.Index(now.Finalizers, state.OtherControllerKey)
-	if err != nil || now.UID != h.obj.UID || i < 0 {
-		o.FailLocked(world.LostError("the finalizer "+state.OtherControllerKey, h.id))
+	if err != nil || now.UID != held.obj.UID || i < 0 {
+		h.world.Failures.AddLocked(world.LostError("the finalizer "+state.OtherControllerKey, held.id))
 		return
 	}
-	o.Trace.Add(trace.Row{What: "another controller: remove the finalizer of " + h.id.String()})
+	h.world.Trace.Add(trace.Row{What: "another controller: remove the finalizer of " + held.id.String()})
 	before := now.DeepCopy()
 	now.Finalizers = slices.Delete(slices.Clone(now.Finalizers), i, i+1)
-	if err := o.User.Patch(context.Background(), now, client.MergeFrom(before)); err != nil {
-		o.FailLocked(err)
+	if err := h.world.User.Patch(context.Background(), now, client.MergeFrom(before)); err != nil {
+		h.world.Failures.AddLocked(err)
 	}
 }
 
 // releaseWhenQuiet ends the deletion of objects that another controller has held until the operator was quiet. It reports
 // whether there were any. The run fails if the operator has removed its own finalizer, and its passes over the object fail.
-func (o *holder) releaseWhenQuiet() bool {
-	o.Mu.Lock()
-	defer o.Mu.Unlock()
-	for i := range o.held {
-		if h := &o.held[i]; h.isOurs() {
-			if err := o.HeldError(h.id); err != nil {
-				o.FailLocked(err)
+func (h *holder) releaseWhenQuiet() bool {
+	h.world.Mu.Lock()
+	defer h.world.Mu.Unlock()
+	for i := range h.held {
+		if held := &h.held[i]; held.isOurs() {
+			if err := h.operator.HeldError(held.id); err != nil {
+				h.world.Failures.AddLocked(err)
 				return false
 			}
 		}
 	}
-	return o.release(nil)
+	return h.release(nil)
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ type LateStart struct {
 // RunLate runs the scenario without faults, and starts the operator late.
 func (s *Scenario) RunLate(t *testing.T, late LateStart, clock result.Moments) *result.Result {
 	return s.runReference(t, func(of *script) {
-		of.clock = clock
+		of.clock.without = clock
 		of.performLate(late)
 	})
 }
@@ -29,6 +30,20 @@ func (s *Scenario) RunLate(t *testing.T, late LateStart, clock result.Moments) *
 func (s *Scenario) RunPatiently(t *testing.T) *result.Result {
 	return s.runReference(t, func(of *script) {
 		of.lingers = true
+		of.perform()
+	})
+}
+
+// RunWithTwins runs the scenario without faults. Each object of a namespace that is there from the beginning, and each that the user creates, has a twin of
+// the same name in another namespace. The user neither changes nor deletes the twins, and the scenario's own checks are not made.
+func (s *Scenario) RunWithTwins(t *testing.T) *result.Result {
+	unchecked := *s
+	unchecked.Finally, unchecked.Always, unchecked.Actions = nil, nil, slices.Clone(s.Actions)
+	for i := range unchecked.Actions {
+		unchecked.Actions[i].Then = nil
+	}
+	return unchecked.runReference(t, func(of *script) {
+		of.twins = true
 		of.perform()
 	})
 }
@@ -51,7 +66,7 @@ func (s *Scenario) runReference(t *testing.T, do func(of *script)) *result.Resul
 	case r == nil:
 		return &result.Result{}
 	}
-	return &result.Result{Phases: r.script.phases, Operations: r.Counter.Operations, Rights: r.Rights.All(), Unfinished: r.unfinished, Err: r.Failure(), Trace: r.Trace}
+	return &result.Result{Phases: r.script.phases.ended, Operations: r.World.Counter.Operations, Rights: r.World.Rights.All(), Unfinished: r.script.driver.unfinished, Err: r.World.Failures.First(), Trace: r.World.Trace}
 }
 
 // LeadingActions returns how many of the first actions need nothing that the operator does.
@@ -70,24 +85,24 @@ func (s *Scenario) LeadingActions(t *testing.T) (n int) {
 // time pass or changes what is outside of the cluster, and at one that fails. It returns how many it did.
 func (s *script) actWithoutOperator(actions int) int {
 	s.createObjects()
-	s.phases = append(s.phases, result.Phase{Name: "start"})
+	s.phases.add(result.Phase{Name: "start"})
 	for n := range actions {
-		s.stopIfDue()
+		s.driver.stopIfDue()
 		s.settleCluster()
-		next := &s.scenario.Actions[n]
-		if next.Do == nil || s.Failure() != nil {
+		next := &s.actions.all[n]
+		if next.Do == nil || s.world.Failures.First() != nil {
 			return n
 		}
-		if early := time.Until(s.clock[len(s.phases)].Begun); early > 0 {
+		if early := s.clock.early(len(s.phases.ended)); early > 0 {
 			time.Sleep(early)
 		}
-		s.Server.Advance(int64(len(s.phases)) * revisionsPerAction)
+		s.world.Server.Advance(int64(len(s.phases.ended)) * revisionsPerAction)
 		if s.carryOutAction(*next, false) != nil {
 			return n
 		}
-		s.done++
-		s.then = next.Then
-		s.phases = append(s.phases, result.Phase{Name: next.Name})
+		s.actions.begun++
+		s.actions.then = next.Then
+		s.phases.add(result.Phase{Name: next.Name})
 	}
 	return actions
 }
@@ -95,7 +110,7 @@ func (s *script) actWithoutOperator(actions int) int {
 // settleCluster lets the rest of the cluster work until it has nothing to do.
 func (s *script) settleCluster() {
 	for range operator.MaxClusterSteps {
-		if s.ObserveChanges(); !s.StepCluster() {
+		if s.operator.ObserveChanges(); !s.world.StepCluster() {
 			return
 		}
 	}
@@ -103,54 +118,24 @@ func (s *script) settleCluster() {
 
 // performLate does the whole run. It is called in a bubble.
 func (s *script) performLate(late LateStart) {
-	defer s.End()
+	defer s.operator.End()
 	defer func() {
 		if p := recover(); p != nil {
-			s.Fail(failure.Panic("the run", p))
+			s.world.Failures.Add(failure.Panic("the run", p))
 		}
 	}()
 	if s.actWithoutOperator(late.Actions) < late.Actions {
 		return
 	}
-	last := len(s.phases) - 1
-	name := s.phases[last].Name
-	s.phases = s.phases[:last]
-	s.ObserveChanges()
-	s.finishPhase(name)
+	last := len(s.phases.ended) - 1
+	name := s.phases.ended[last].Name
+	s.phases.ended = s.phases.ended[:last]
+	s.operator.ObserveChanges()
+	s.phases.finish(name)
 	if late.Stop {
 		return
 	}
-	for action, ok := s.next(); ok && s.Failure() == nil; action, ok = s.next() {
+	for action, ok := s.next(); ok && s.world.Failures.First() == nil; action, ok = s.next() {
 		s.do(action)
-	}
-}
-
-// maxLinger is how many delays are followed after a phase.
-const maxLinger = 30
-
-// linger lets the operator do what becomes due within another horizon after a phase has ended, in a run that does so. It keeps
-// the states to which that leads. After the last action it does nothing.
-func (s *script) linger() {
-	if !s.lingers || s.Failure() != nil || s.done == len(s.scenario.Actions) {
-		return
-	}
-	ended := &s.phases[len(s.phases)-1]
-	end := time.Now().Add(s.scenario.horizon())
-	for range maxLinger {
-		at, whose := s.Leader.Mgr.NextDue(nil, 1)
-		if whose == nil || at.After(end) {
-			return
-		}
-		before := s.Version()
-		time.Sleep(time.Until(at) + timerDelay)
-		if s.work(0); s.Version() == before {
-			continue
-		}
-		now, err := s.state()
-		if err != nil || s.Failure() != nil {
-			return
-		}
-		ended.Later = append(ended.Later, now)
-		ended.Operations = s.Counter.Harmful()
 	}
 }

@@ -10,29 +10,29 @@ import (
 
 // finishPass begins a pass and waits until it has ended. While the pass waits for something, events are delivered, the
 // rest of the cluster works, and time passes.
-func (r *Run) finishPass(work *fakemanager.Work) {
+func (d *driver) finishPass(work *fakemanager.Work) {
 	work.Begin()
-	p := r.Leader
+	p := d.operator.Leader
 	step, waited := time.Millisecond, time.Duration(0)
 	for {
-		r.Observe()
-		if r.changeLeader() {
+		d.Observe()
+		if d.changeLeader() {
 			continue
 		}
-		r.Mu.Lock()
+		d.world.Mu.Lock()
 		ended := p.Pass == nil || p.Dead
-		r.Mu.Unlock()
-		if ended || r.Failure() != nil {
+		d.world.Mu.Unlock()
+		if ended || d.world.Failures.First() != nil {
 			return
 		}
-		if p == r.Leader && (r.deliver() || r.StepCluster()) {
+		if p == d.operator.Leader && (d.deliver() || d.world.StepCluster()) {
 			continue
 		}
 		if waited > maxFreeze && p.Mgr.Cache().Thaw() {
 			continue
 		}
 		if waited > maxPassTime {
-			r.Fail(fmt.Errorf("pass over %s %s has not ended after %s of virtual time", work.Target.Controller, work.Target.Request, maxPassTime))
+			d.world.Failures.Add(fmt.Errorf("pass over %s %s has not ended after %s of virtual time", work.Target.Controller, work.Target.Request, maxPassTime))
 			return
 		}
 		time.Sleep(step)
@@ -43,32 +43,32 @@ func (r *Run) finishPass(work *fakemanager.Work) {
 
 // changeLeader starts another replica and lets it become quiet. Then the old leader finishes its pass and ends. It reports
 // false if no pass waits for a new leader.
-func (r *Run) changeLeader() bool {
-	r.Mu.Lock()
-	old := r.Waiting
-	r.Waiting = nil
-	r.Mu.Unlock()
+func (d *driver) changeLeader() bool {
+	d.world.Mu.Lock()
+	old := d.operator.Waiting
+	d.operator.Waiting = nil
+	d.world.Mu.Unlock()
 	if old == nil {
 		return false
 	}
-	r.StartProcess()
-	r.settle()
-	r.Trace.Add(trace.Row{What: "the old leader continues its pass"})
+	d.operator.StartProcess()
+	d.settle()
+	d.world.Trace.Add(trace.Row{What: "the old leader continues its pass"})
 	close(old.Resume)
-	r.Observe()
+	d.Observe()
 	for waited := time.Millisecond; waited < maxPassTime; waited *= 2 {
-		r.Mu.Lock()
+		d.world.Mu.Lock()
 		ended := old.Process.Pass == nil
-		r.Mu.Unlock()
+		d.world.Mu.Unlock()
 		if ended {
 			break
 		}
 		time.Sleep(waited)
-		r.Observe()
+		d.Observe()
 	}
-	r.Mu.Lock()
+	d.world.Mu.Lock()
 	old.Process.Die()
-	r.Mu.Unlock()
-	r.Trace.Add(trace.Row{What: "the old leader ends"})
+	d.world.Mu.Unlock()
+	d.world.Trace.Add(trace.Row{What: "the old leader ends"})
 	return true
 }

@@ -4,28 +4,29 @@ import (
 	"slices"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/bubble"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
 // leftOf returns the goroutines that are left in the bubble of a run without faults. They do not fail the run, and are expected in runs with
 // faults. A run with faults fails if others are left.
-func (r *Run) leftOf(ending bubble.Ending) []bubble.Goroutines {
+func leftOf(ending bubble.Ending, w *world.World, died bool) []bubble.Goroutines {
 	err := ending.Err()
 	switch {
-	case err == nil || r.Failure() != nil || r.Died && !ending.Stuck:
+	case err == nil || w.Failures.First() != nil || died && !ending.Stuck:
 		return nil
 	case ending.Left == "" || ending.Stuck:
-		r.Fail(err)
+		w.Failures.Add(err)
 		return nil
 	}
 	left := ending.Goroutines()
-	if r.References == nil {
+	if w.References == nil {
 		return left
 	}
 	left = slices.DeleteFunc(left, func(g bubble.Goroutines) bool {
-		return slices.ContainsFunc(r.References.Baseline.Left, func(expected bubble.Goroutines) bool { return expected.Where == g.Where })
+		return slices.ContainsFunc(w.References.Baseline.Left, func(expected bubble.Goroutines) bool { return expected.Where == g.Where })
 	})
 	if len(left) > 0 {
-		r.Fail(bubble.LeftError(left))
+		w.Failures.Add(bubble.LeftError(left))
 	}
 	return nil
 }

@@ -58,12 +58,12 @@ func (m *missedChanges) explainDelay(delay time.Duration, wrote []string) error 
 
 // missedChanges returns the changes since the second to last pass over the object of the last pass, of the kinds that the last
 // pass read.
-func (c *restCheck) missedChanges() *missedChanges {
-	last, reads := c.Log.LastPass()
-	c.Mu.Lock()
-	m := &missedChanges{over: c.Passes.Over(last)}
-	c.Mu.Unlock()
-	for _, row := range c.Trace.ChangesBefore(last) {
+func (p *probes) missedChanges() *missedChanges {
+	last, reads := p.world.Log.LastPass()
+	p.world.Mu.Lock()
+	m := &missedChanges{over: p.operator.Passes.Over(last)}
+	p.world.Mu.Unlock()
+	for _, row := range p.world.Trace.ChangesBefore(last) {
 		list, read := &m.unwatched, reads[row.Changed.GVK.Kind]
 		switch {
 		case isGot(row.Changed, read):
@@ -71,11 +71,11 @@ func (c *restCheck) missedChanges() *missedChanges {
 			continue
 		case m.isElsewhere(row.Changed, read):
 			list = &m.elsewhere
-		case c.isOfAnother(row.Changed, m.over):
+		case p.isOfAnother(row.Changed, m.over):
 			list = &m.others
 		}
 		change := row.Change
-		if obj := cmp.Or(row.Changed.New, row.Changed.Old); c.Hides(obj) {
+		if obj := cmp.Or(row.Changed.New, row.Changed.Old); p.operator.Hides(obj) {
 			change += " (which the cache's selector or namespaces leave out)"
 		}
 		if !slices.Contains(*list, change) {
@@ -109,7 +109,7 @@ func (m *missedChanges) isElsewhere(change *memoryserver.Change, read []request.
 }
 
 // isOfAnother reports whether the changed object is controlled by another object over which the same controller has passes.
-func (c *restCheck) isOfAnother(change *memoryserver.Change, over fakemanager.Target) bool {
+func (p *probes) isOfAnother(change *memoryserver.Change, over fakemanager.Target) bool {
 	obj := change.New
 	if obj == nil {
 		obj = change.Old
@@ -118,12 +118,12 @@ func (c *restCheck) isOfAnother(change *memoryserver.Change, over fakemanager.Ta
 	if owner == nil {
 		return false
 	}
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
+	p.world.Mu.Lock()
+	defer p.world.Mu.Unlock()
 	for _, namespace := range []string{"", change.Key.Namespace} {
 		other := over
 		other.Request.NamespacedName = client.ObjectKey{Namespace: namespace, Name: owner.Name}
-		if _, known := c.Passes.Outcome[other]; known && other != over {
+		if _, known := p.operator.Passes.Outcome[other]; known && other != over {
 			return true
 		}
 	}

@@ -1,129 +1,155 @@
 package run
 
 import (
-	"errors"
 	"fmt"
-	"slices"
+	"time"
 
-	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/operator"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/result"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
-// finishPhase lets the operator become quiet. Then it checks the state, and that the operator rests. If a fault is
+// phases are the start of a run and its actions, as far as they have ended. Each ends when the operator is quiet, and is checked then. The
+// run's lock guards them.
+type phases struct {
+	driver   *driver
+	world    *world.World
+	operator *operator.Operator
+	actions  *actions
+	judge    judge
+
+	ended []result.Phase // one for the start, and one for each action that has ended
+	notes restNotes
+}
+
+// add notes that a phase has ended.
+func (p *phases) add(ended result.Phase) { p.ended = append(p.ended, ended) }
+
+// finish lets the operator become quiet. Then it checks the state, and that the operator rests. If a fault is
 // injected during restCheck, or work becomes due, the operator has to become quiet again, and both checks are repeated.
-func (s *script) finishPhase(name string) {
-	rest := restCheck{Run: s.Run}
+func (p *phases) finish(name string) {
+	rest := restCheck{driver: p.driver, ignore: p.judge.scenario.Ignore, notes: &p.notes, probes: probes{world: p.world, operator: p.operator}}
 	for {
-		if s.settle(); s.Failure() != nil {
+		if p.driver.settle(); p.world.Failures.First() != nil {
 			return
 		}
-		if s.IsDown() { // no process has worked since the action
-			s.phases = append(s.phases, result.Phase{Name: name})
+		if p.operator.IsDown() { // no process has worked since the action
+			p.add(result.Phase{Name: name})
 			return
 		}
-		quiet, err := s.checkPhase(name)
-		if err != nil {
-			s.Fail(err)
-		}
-		if s.Failure() != nil {
+		quiet, ok := p.check(name)
+		if !ok {
 			return
 		}
-		before := s.Version()
+		before := p.world.Version()
 		if rest.run() {
-			if s.References == nil && s.Version() != before { // the operator does not rest, which is left out
-				quiet.Later = append(quiet.Later, s.stateAfterRest()...)
+			if p.world.References == nil && p.world.Version() != before { // the operator does not rest, which is left out
+				quiet.Later = append(quiet.Later, p.stateAfterRest()...)
 			}
-			s.phases = append(s.phases, quiet)
+			p.add(quiet)
 			return
 		}
 	}
 }
 
-// checkPhase returns the phase that has ended. It returns an error if the state is not the same as without faults, if the
-// operator lost what another writer wrote, or if it did harm.
-func (s *script) checkPhase(name string) (result.Phase, error) {
-	s.Mu.Lock()
-	err := s.Others.Check()
-	s.Mu.Unlock()
+// finishExternal is finish for an action outside of the cluster. Such an action has no event, so a pass of restCheck would be the first to see
+// it, and rightly change something.
+func (p *phases) finishExternal(name string) {
+	if p.driver.settle(); p.world.Failures.First() != nil {
+		return
+	}
+	if quiet, ok := p.check(name); ok {
+		p.add(quiet)
+	}
+}
+
+// check returns the phase that has ended. The run fails if the state is not the same as without faults, if the operator lost what
+// another writer wrote, or if it did harm. check reports whether the run goes on.
+func (p *phases) check(name string) (quiet result.Phase, ok bool) {
+	quiet, err := p.end(name)
+	if err != nil {
+		p.world.Failures.Add(err)
+	}
+	return quiet, p.world.Failures.First() == nil
+}
+
+func (p *phases) end(name string) (result.Phase, error) {
+	w := p.world
+	w.Mu.Lock()
+	err := w.Others.Check()
+	w.Mu.Unlock()
 	if err != nil {
 		return result.Phase{}, err
 	}
-	if s.References == nil {
-		operator.VerdictOf(s.Operator).Rest(name)
+	if w.References == nil {
+		operator.VerdictOf(p.operator).Rest(name)
 	}
-	if err := s.DuplicateError(name); err != nil {
+	if err := w.DuplicateError(name); err != nil {
 		return result.Phase{}, err
 	}
-	index := len(s.phases)
-	quiet := result.Phase{Orphans: s.Orphans(), Name: name, Revision: s.Server.Revision(), External: s.ExternalState(), Operations: s.Counter.Harmful()}
-	if same := s.unchangedPhase(index, &quiet); same != nil {
+	index := len(p.ended)
+	quiet := result.Phase{Orphans: w.Orphans(), Name: name, Revision: w.Server.Revision(), External: w.ExternalState(), Operations: w.Counter.Harmful()}
+	if same := p.judge.unchanged(index, &quiet); same != nil {
 		quiet.State = same.State // it is right: it is the reference
 	} else {
-		if quiet.State, err = s.stateWith(quiet.External); err != nil {
+		if quiet.State, err = p.judge.state(quiet.External); err != nil {
 			return result.Phase{}, err
 		}
-		if err := s.judge(index, &quiet); err != nil {
-			return quiet, s.explainByOrphans(index, name, err)
+		if err := p.judge.compare(index, &quiet); err != nil {
+			return quiet, err
 		}
 	}
-	if err := s.checkThen(); err != nil {
+	if err := p.actions.checkThen(w); err != nil {
 		return quiet, asked(fmt.Errorf("after %q what must be true is not: %w", name, err))
 	}
-	if s.References != nil {
-		allowed := s.References.Allowed(index)
-		if err := s.CheckOperations(&allowed); err != nil {
+	if w.References != nil {
+		allowed := w.References.Allowed(index)
+		if err := w.CheckOperations(&allowed); err != nil {
 			return quiet, err
 		}
 	}
 	return quiet, nil
 }
 
-// unchangedPhase returns the same phase of the run without faults, if all changes of objects until its end were equal, and what is
-// outside of the cluster is equal. Both are equal until a fault makes a difference. Then unchangedPhase returns nil.
-func (s *script) unchangedPhase(index int, ended *result.Phase) *result.Phase {
-	if s.References == nil || !s.Server.Repeats() {
-		return nil
-	}
-	same := s.References.Baseline.PhaseAt(index)
-	if same == nil || same.Revision != ended.Revision || same.External != ended.External {
-		return nil
-	}
-	return same
-}
-
-// judge returns an error if the phase has another state than the references. Without references every state is right.
-func (s *script) judge(index int, ended *result.Phase) error {
-	if s.References == nil {
-		return nil
-	}
-	want := s.References.At(index, s.isWait, s.scenario.Strict)
-	want.Removed = s.Others.Removed
-	verdict := want.Judge(s.References.Names.Align(ended.State, want.Baseline))
-	return result.StateError(ended.Name, verdict, s.side)
-}
-
-// explainByOrphans returns an error that says that something is left outside of the cluster, if that is so and not meant. Otherwise it
-// returns the difference.
-func (s *script) explainByOrphans(index int, action string, difference error) error {
-	left := s.Orphans()
-	without := s.References.Baseline.PhaseAt(index)
-	if without == nil || len(left) <= len(without.Orphans) || slices.Contains(s.scenario.Silent, kinds.LeavesOutside) {
-		return difference
-	}
-	return errors.Join(world.OrphanError(action, left), difference)
-}
-
 // stateAfterRest returns the state to which the passes of restCheck have led. A process that starts again gets there too.
-func (s *script) stateAfterRest() []state.State {
-	if s.settle(); s.Failure() != nil {
+func (p *phases) stateAfterRest() []state.State {
+	if p.driver.settle(); p.world.Failures.First() != nil {
 		return nil
 	}
-	now, err := s.state()
+	now, err := p.judge.state(p.world.ExternalState())
 	if err != nil {
 		return nil
 	}
 	return []state.State{now}
+}
+
+// maxLinger is how many delays are followed after a phase.
+const maxLinger = 30
+
+// linger lets the operator do what becomes due within another horizon after a phase has ended. It keeps the states to which that leads.
+// After the last action it does nothing.
+func (p *phases) linger() {
+	if p.world.Failures.First() != nil || p.actions.haveBegun() {
+		return
+	}
+	ended := &p.ended[len(p.ended)-1]
+	end := time.Now().Add(p.driver.scenario.horizon())
+	for range maxLinger {
+		at, whose := p.operator.Leader.Mgr.NextDue(nil, 1)
+		if whose == nil || at.After(end) {
+			return
+		}
+		before := p.world.Version()
+		time.Sleep(time.Until(at) + timerDelay)
+		if p.driver.work(0); p.world.Version() == before {
+			continue
+		}
+		now, err := p.judge.state(p.world.ExternalState())
+		if err != nil || p.world.Failures.First() != nil {
+			return
+		}
+		ended.Later = append(ended.Later, now)
+		ended.Operations = p.world.Counter.Harmful()
+	}
 }

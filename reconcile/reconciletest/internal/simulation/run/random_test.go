@@ -21,13 +21,13 @@ func TestRunRepeatsRandomValues(t *testing.T) {
 		var all [2]string
 		for i := range all {
 			random := make([]byte, 16)
-			r.ReadRandom(random)
+			r.World.ReadRandom(random)
 			all[i] = string(random)
 		}
 		return all
 	}
 	baseline := newRun(s, server, nil, nil)
-	refs := &result.References{Baseline: &result.Result{Seed: baseline.Seed}}
+	refs := &result.References{Baseline: &result.Result{Seed: baseline.World.Seed}}
 	want := values(baseline)
 	require.NotEqual(t, want[0], want[1], "no value comes twice in a run")
 	require.Equal(t, want, values(newRun(s, server, []plan.Fault{{Kind: kinds.CrashAfter}}, refs)))

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,26 +16,25 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 )
 
-// noteRefusedCreates notes each create of the check that the API server refuses because the object exists, and that the pass takes for a
+// refusedCreates returns each create that the API server refuses because the object exists, and that the pass takes for a
 // success, though the object differs from what was sent. An object that Kubernetes does not let anybody change is left out, and so is what differs
-// from pass to pass, such as a generated password: it is meant for a new object only.
-func (c *restCheck) noteRefusedCreates() {
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	probes := c.Log.ProbesSince(c.pass)
-	for i, probe := range probes {
+// from pass to pass, such as a generated password: it is meant for a new object only. ignore is the scenario's.
+func (p *probes) refusedCreates(ignore func(*unstructured.Unstructured)) (refused []result.RefusedCreate) {
+	p.world.Mu.Lock()
+	defer p.world.Mu.Unlock()
+	calls := p.calls()
+	for i, probe := range calls {
 		id := request.ObjectID{Kind: probe.Kind, Name: probe.Object}
-		live := c.History.Present[id]
+		live := p.world.History.Present[id]
 		if probe.Verb != "create" || probe.Subresource != "" || probe.External != "" || !apierrors.IsAlreadyExists(probe.Err) || live == nil || isFixed(id, live) ||
-			!operator.VerdictOf(c.Operator).Succeeds(probe.Pass) || asksAgain(probes[i+1:], probe) || !c.hasSent(probe) {
+			!operator.VerdictOf(p.operator).Succeeds(probe.Pass) || asksAgain(calls[i+1:], probe) || !p.hasSent(probe) {
 			continue
 		}
-		name := probe.String()
-		isKnown := slices.ContainsFunc(c.refused, func(r result.RefusedCreate) bool { return r.Request == name })
-		if fields := state.NotStored(probe.Body, live, c.scenario.Ignore); len(fields) > 0 && !isKnown {
-			c.refused = append(c.refused, result.RefusedCreate{Request: name, Fields: fields})
+		if fields := state.NotStored(probe.Body, live, ignore); len(fields) > 0 {
+			refused = append(refused, result.RefusedCreate{Request: probe.String(), Fields: fields})
 		}
 	}
+	return refused
 }
 
 // isFixed reports whether nobody can change what the object is for.
@@ -58,8 +58,8 @@ func asksAgain(later []*request.Call, refused *request.Call) bool {
 }
 
 // hasSent reports whether a pass before the check has sent the same.
-func (c *restCheck) hasSent(probe *request.Call) bool {
-	return slices.ContainsFunc(c.Log.All(), func(r request.Request) bool {
-		return r.Pass <= c.pass && r.String() == probe.String() && bytes.Equal(r.Body, probe.Body)
+func (p *probes) hasSent(probe *request.Call) bool {
+	return slices.ContainsFunc(p.world.Log.All(), func(r request.Request) bool {
+		return r.Pass <= p.pass && r.String() == probe.String() && bytes.Equal(r.Body, probe.Body)
 	})
 }

@@ -4,9 +4,12 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/failure"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
-	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/result"
 )
 
 // restTime is the time between the moment at which the operator is quiet and the passes of restCheck. It is above a
@@ -18,22 +21,29 @@ const maxDueWork = 3
 
 // restCheck checks, in one phase, that the operator rests.
 type restCheck struct {
-	*Run
-	due    int           // how often in the phase work became due before the passes of the check
-	pass   int           // the last pass before the check
-	before world.Version // the version then
+	driver *driver
+	ignore func(*unstructured.Unstructured) // the scenario's
+	notes  *restNotes
+	probes probes
+	due    int // how often in the phase work became due before the passes of the check
+}
+
+// restNotes are what the checks of a run have found that does not end it. Only the run without faults reports them, once for all phases.
+type restNotes struct {
+	noOps   []string // writes of passes that had nothing to do
+	refused []result.RefusedCreate
 }
 
 // passRestTime lets time pass before the passes of the check. It returns false if work became due in this time, such as
 // a scheduled task: then the operator is not quiet yet.
 func (c *restCheck) passRestTime() (quiet bool) {
-	before := c.Version()
-	at, whose := c.Leader.Mgr.NextDue(nil, 1)
+	before := c.driver.world.Version()
+	at, whose := c.driver.operator.Leader.Mgr.NextDue(nil, 1)
 	if whose == nil || time.Until(at) > restTime || c.due == maxDueWork {
 		time.Sleep(restTime)
 		return true
 	}
-	if c.wait(restTime); c.Version() == before {
+	if c.driver.wait(restTime); c.driver.world.Version() == before {
 		return true
 	}
 	c.due++
@@ -43,56 +53,70 @@ func (c *restCheck) passRestTime() (quiet bool) {
 // run runs one more pass of every known object, though nothing has changed. The run fails if that changes something. It
 // returns false if a fault was injected, or work became due before the passes: then it has checked nothing.
 func (c *restCheck) run() (undisturbed bool) {
-	injected := c.InjectedSoFar()
-	if !c.passRestTime() || c.InjectedSoFar() > injected {
+	w := c.driver.world
+	injected := w.InjectedSoFar()
+	if !c.passRestTime() || w.InjectedSoFar() > injected {
 		return false
 	}
-	c.before = c.Version()
-	c.SetCause("nothing: the operator is quiet")
-	c.Leader.Mgr.EnqueueKnown()
-	c.pass = c.Passes.Begun
-	c.KeepOutcomes()
-	c.SetProbing(true)
-	defer c.SetProbing(false)
+	c.probes.begin()
+	w.SetProbing(true)
+	defer w.SetProbing(false)
 	for range maxPasses {
-		ran := c.Failure() == nil && c.nextPass()
+		ran := w.Failures.First() == nil && c.driver.nextPass()
 		switch {
-		case c.InjectedSoFar() > injected:
+		case w.InjectedSoFar() > injected:
 			return false
 		case !ran:
-			c.noteNoOps()
-			if c.References == nil {
-				c.noteRefusedCreates()
+			if w.References == nil {
+				c.notes.add(c.probes.noOps(), c.probes.refusedCreates(c.ignore))
 			}
-			if err := c.checkHidden(); err != nil {
-				c.Fail(err)
+			if err := c.probes.checkHidden(); err != nil {
+				w.Failures.Add(err)
 			}
 			return true
-		case c.Version() != c.before:
-			if c.NoteSilenced(kinds.DoesNotRest) {
+		case w.Version() != c.probes.before:
+			if w.Failures.LeavesOut(kinds.DoesNotRest) {
 				continue // the other objects have their passes too
 			}
-			c.Fail(failure.Finding{Kind: kinds.DoesNotRest, Err: c.explain()})
+			w.Failures.Add(failure.Finding{Kind: kinds.DoesNotRest, Err: c.probes.explain(c.writesAgain)})
 			return true
 		}
 	}
 	return true
 }
 
-// noteNoOps notes the writes that a pass sent although it had nothing to do, and that changed nothing. They do not end the
-// run. They are reported once, for all phases.
-func (c *restCheck) noteNoOps() {
-	if c.References != nil {
-		return // only the run without faults reports them
-	}
-	c.Mu.Lock()
-	defer c.Mu.Unlock()
-	for _, probe := range c.Log.ProbesSince(c.pass) {
-		if !probe.IsWrite() || probe.External != "" || probe.Changed || probe.Err != nil || probe.DryRun || probe.Fault != "" {
-			continue
-		}
-		if name := probe.String(); !slices.Contains(c.noOps, name) {
-			c.noOps = append(c.noOps, name)
+// add adds what the check of a phase has found, unless it is known from an earlier one.
+func (n *restNotes) add(noOps []string, refused []result.RefusedCreate) {
+	for _, name := range noOps {
+		if !slices.Contains(n.noOps, name) {
+			n.noOps = append(n.noOps, name)
 		}
 	}
+	for _, create := range refused {
+		if !slices.ContainsFunc(n.refused, func(r result.RefusedCreate) bool { return r.Request == create.Request }) {
+			n.refused = append(n.refused, create)
+		}
+	}
+}
+
+// writesAgain runs more passes after the check. It reports whether they send one of the requests once more, and change
+// something by it. Then no event is missing: the operator would go on like that. The run has failed already, and these
+// passes leave no trace in it.
+func (c *restCheck) writesAgain(wrote []string) bool {
+	w, o := c.driver.world, c.driver.operator
+	failures, rows, before := w.Failures.Length(), w.Trace.Length(), len(w.Log.All())
+	c.driver.work(0)
+	time.Sleep(restTime)
+	o.SetCause("nothing: the operator is quiet")
+	o.Leader.Mgr.EnqueueKnown()
+	for range maxPasses {
+		if w.Failures.First() != nil || !c.driver.nextPass() {
+			break
+		}
+	}
+	w.Failures.Cut(failures)
+	w.Trace.Cut(rows)
+	return slices.ContainsFunc(w.Log.All()[before:], func(request request.Request) bool {
+		return request.Changed && slices.Contains(wrote, request.String())
+	})
 }

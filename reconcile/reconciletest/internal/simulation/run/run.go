@@ -1,15 +1,18 @@
 // Package run runs a scenario once.
 //
-//   - run.go holds a [Run], and its bubble of testing/synctest. scenario.go has the [Scenario], and deadline.go ends runs.
-//   - guard.go watches a run from outside of its bubble, for one that hangs.
-//   - driver.go has the loop that lets the operator work until it is quiet, as a list of transitions. leader.go finishes a pass,
-//     and changes the leader in the middle of one. wait.go lets time pass.
-//   - script.go does the user's actions, and phase.go checks the state after each. user.go is the client of the actions, held.go
-//     has the finalizers of another controller on what the user deletes, and check.go calls the scenario's own checks.
-//   - rest.go checks that the operator rests. unrest.go explains why it does not, missed.go which events it did not get,
-//     hidden.go which objects its cache hides, and refused.go which refused creates it takes for a success.
-//   - late.go has the runs without faults with which the others are compared: with a late start, and with a user who waits. twins.go has the
-//     run in which two namespaces have the same objects.
+//   - run.go makes the parts of a [Run] in a bubble of testing/synctest. scenario.go has the [Scenario], and deadline.go when runs end.
+//   - guard.go is what a run shows outside of its bubble, where hung.go ends a run that hangs.
+//   - script.go does the user's actions: actions.go says which is next, clock.go when it begins, and user.go is its client. held.go has the
+//     finalizers of another controller on what the user deletes.
+//   - driver.go lets the operator work until it is quiet, as a list of transitions. leader.go finishes a pass, and changes the leader in the
+//     middle of one. wait.go lets time pass, and notquiet.go explains why the operator does not become quiet.
+//   - phase.go checks what is there after each action: judge.go compares it with the runs without faults, and check.go calls the scenario's own
+//     checks.
+//   - rest.go checks that the operator rests. probes.go has the passes of that check, unrest.go explains why it does not rest, missed.go which
+//     events it did not get, changes.go what it changed, hidden.go which objects its cache hides, and refused.go which refused creates it takes
+//     for a success.
+//   - late.go has the runs without faults with which the others are compared: with a late start, with a user who waits, and with the same objects
+//     in two namespaces, which twins.go creates.
 package run
 
 import (
@@ -30,16 +33,9 @@ import (
 //
 // One goroutine drives the run. The operator's goroutines send requests at the same time, with the lock held.
 type Run struct {
-	*operator.Operator
-	scenario *Scenario
+	World    *world.World
+	operator *operator.Operator
 	script   *script
-	holder   *holder
-	noOps    []string // writes of passes that had nothing to do
-	refused  []result.RefusedCreate
-
-	unsuccessful []error // see result.Result
-
-	unfinished string // where the run was when the deadline ended it; "": it did not
 }
 
 func newRun(s *Scenario, server *memoryserver.Server, faults []plan.Fault, refs *result.References) *Run {
@@ -50,15 +46,11 @@ func newRun(s *Scenario, server *memoryserver.Server, faults []plan.Fault, refs 
 	if s.External != nil {
 		o.External = s.External()
 	}
-	r := &Run{Operator: operator.New(world.New(o), s.Start), scenario: s}
-	bubble.OnConnection(r.EndByConnection)
-	r.holder = &holder{Operator: r.Operator}
-	r.script = &script{Run: r, moments: result.Moments{}}
-	if refs != nil {
-		r.script.clock = refs.Baseline.Moments
-	}
-	r.Actions = r.script
-	s.guard.begin(r)
+	w := world.New(o)
+	r := &Run{World: w, operator: operator.New(w, s.Start)}
+	bubble.OnConnection(r.operator.EndByConnection)
+	r.script = newScript(s, w, r.operator)
+	s.guard.begin(w)
 	return r
 }
 
@@ -91,28 +83,24 @@ func (s *Scenario) Run(t *testing.T, faults []plan.Fault, refs *result.Reference
 	case unusable != nil:
 		return result.Failed(unusable)
 	}
-	left := r.leftOf(ending)
-	plan.MarkRecreations(r.Plan.Points)
+	left := leftOf(ending, r.World, r.operator.Died)
+	plan.MarkRecreations(r.World.Plan.Points)
 	return &result.Result{
-		Faults: faults, Injected: len(r.Plan.Injected), Err: r.Failure(), Trace: r.Trace,
-		Points: r.Plan.Points, Phases: r.script.phases, Operations: r.Counter.Operations, NoOps: r.noOps, Refused: r.refused, Moments: r.script.moments, Rights: r.Rights.All(), Past: r.Log.InThePast(),
-		Silenced: r.Silenced, Seed: r.Seed, Server: r.Server, Unfinished: r.unfinished, Notes: r.notes(),
-		Left: left, Unsuccessful: r.unsuccessful,
+		Faults: faults, Injected: len(r.World.Plan.Injected), Err: r.World.Failures.First(), Trace: r.World.Trace,
+		Points: r.World.Plan.Points, Phases: r.script.phases.ended, Operations: r.World.Counter.Operations, NoOps: r.script.phases.notes.noOps, Refused: r.script.phases.notes.refused, Moments: r.script.clock.moments, Rights: r.World.Rights.All(), Past: r.World.Log.InThePast(),
+		Silenced: r.World.Failures.Silenced, Seed: r.World.Seed, Server: r.World.Server, Unfinished: r.script.driver.unfinished, Notes: r.notes(),
+		Left: left, Unsuccessful: r.script.unsuccessful,
 	}
 }
 
 // notes returns what a run without faults shows beside its failure, or though it does not fail.
 func (r *Run) notes() []string {
-	if r.References != nil {
+	if r.World.References != nil {
 		return nil
 	}
-	action := "start"
-	if done := r.script.done; done > 0 {
-		action = r.scenario.Actions[done-1].Name
-	}
-	notes := operator.VerdictOf(r.Operator).Notes(action)
-	if r.RealTime != "" {
-		notes = append(notes, "Without any fault, the operator works with a time of the real clock: "+r.RealTime+
+	notes := operator.VerdictOf(r.operator).Notes(r.script.actions.last())
+	if r.World.RealTime != "" {
+		notes = append(notes, "Without any fault, the operator works with a time of the real clock: "+r.World.RealTime+
 			"\nThe clock of a run is virtual, and begins in the year 2000. Call time.Now in the pass, or in Start, not in a package variable or in the test")
 	}
 	return notes
@@ -128,10 +116,10 @@ func Interactive(t *testing.T, s *Scenario, test func(t *testing.T, r *Run)) {
 		}
 		r := newRun(s, server, nil, nil)
 		defer time.Sleep(time.Minute) // for goroutines that end at their next tick
-		defer r.End()
+		defer r.operator.End()
 		r.script.begin()
 		r.Do(t, s.Actions...)
-		r.Log.Reset()
+		r.World.Log.Reset()
 		test(t, r)
 	})
 	if err := ending.Err(); err != nil && !t.Failed() {
@@ -145,7 +133,7 @@ func (r *Run) Do(t *testing.T, actions ...Action) {
 	for _, action := range actions {
 		r.script.do(action)
 	}
-	if err := r.Failure(); err != nil {
-		t.Fatalf("%s\n\n%s", err, r.Trace)
+	if err := r.World.Failures.First(); err != nil {
+		t.Fatalf("%s\n\n%s", err, r.World.Trace)
 	}
 }

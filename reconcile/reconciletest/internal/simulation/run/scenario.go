@@ -28,8 +28,8 @@ type Scenario struct {
 	Actions     []Action                                           // what the user does, one after another
 	Controllers []func(ctx context.Context, c client.Client) error // the rest of the cluster
 	External    func() world.External                              // is called once for each run; may be nil
-	Finally     func(r *Run) error                                 // is called at the end of each run; may be nil
-	Always      func(r *Run) error                                 // is called after changes, between passes; may be nil
+	Finally     func(w *world.World) error                         // is called at the end of each run; may be nil
+	Always      func(w *world.World) error                         // is called after changes, between passes; may be nil
 	Ignore      func(obj *unstructured.Unstructured)               // removes what may differ between runs; may be nil
 	Heartbeats  func(obj *unstructured.Unstructured)               // removes fields whose changes do not count; may be nil
 	Silent      []kinds.Finding                                    // findings of these kinds do not end a run
@@ -48,7 +48,7 @@ type Action struct {
 	Do         func(ctx context.Context, c client.Client) error
 	DoExternal func(world.External) error
 	Wait       time.Duration
-	Then       func(r *Run) error // returns an error if what must be true after it is not; may be nil
+	Then       func(w *world.World) error // returns an error if what must be true after it is not; may be nil
 }
 
 // Asks reports whether the scenario says what must be true, beside the comparison with runs without faults.

@@ -2,41 +2,49 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"time"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/failure"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/operator"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/result"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
-// script does the scenario's actions, and checks the state after each. The run's lock guards it.
+// script does the scenario's actions, and lets each of them end. The run's lock guards it.
 type script struct {
-	*Run
-	clock   result.Moments // the moments of the run without faults, which this one follows; nil: none
-	lingers bool           // the run lingers after each action; see linger
-	twins   bool           // what the user creates is also created in another namespace; see RunWithTwins
+	scenario *Scenario
+	world    *world.World
+	operator *operator.Operator
+	actions  *actions
+	driver   *driver
+	phases   phases
+	clock    clock
+	lingers  bool // the run lingers after each action; see phases
+	twins    bool // what the user creates is also created in another namespace; see RunWithTwins
 
-	done    int              // how many actions have begun
-	then    func(*Run) error // the Then of the last action; may be nil
-	phases  []result.Phase   // one for the start, and one for each action that has ended
-	moments result.Moments
+	unsuccessful []error // see result.Result
+}
+
+// newScript returns the script of a run in which nothing has happened yet.
+func newScript(s *Scenario, w *world.World, o *operator.Operator) *script {
+	made := &script{scenario: s, world: w, operator: o, actions: &actions{all: s.Actions}, clock: clock{moments: result.Moments{}}}
+	made.driver = &driver{scenario: s, world: w, operator: o, actions: made.actions, holder: &holder{world: w, operator: o}, user: made}
+	made.phases = phases{driver: made.driver, world: w, operator: o, actions: made.actions, judge: judge{scenario: s, world: w, actions: made.actions}}
+	o.Actions = made
+	if w.References != nil {
+		made.clock.without = w.References.Baseline.Moments
+	}
+	return made
 }
 
 // HasNext reports whether the user has an action left, and the next one is not a Wait.
-func (s *script) HasNext() bool {
-	return s.done < len(s.scenario.Actions) && !s.isWait(s.done)
-}
+func (s *script) HasNext() bool { return s.actions.hasNext() }
 
 // Begun returns how many actions have begun. The caller holds the lock.
-func (s *script) Begun() int { return s.done }
-
-// isWait reports whether the action of that index exists, and the user only waits in it.
-func (s *script) isWait(action int) bool {
-	return action < len(s.scenario.Actions) && s.scenario.Actions[action].Wait > 0
-}
+func (s *script) Begun() int { return s.actions.begun }
 
 // revisionsPerAction is more than the number of writes after an action. The server's revision is set to a multiple of it
 // before each action, so what a user writes first has the same resource version in each run. Operators may store
@@ -45,10 +53,10 @@ const revisionsPerAction = 1000
 
 // perform does the whole run. It is called in a bubble.
 func (s *script) perform() {
-	defer s.End()
+	defer s.operator.End()
 	defer func() {
 		if p := recover(); p != nil {
-			s.Fail(failure.Panic("the run", p))
+			s.world.Failures.Add(failure.Panic("the run", p))
 		}
 	}()
 	s.begin()
@@ -62,82 +70,74 @@ func (s *script) perform() {
 
 // begin creates the scenario's objects, starts the operator and lets it become quiet.
 func (s *script) begin() {
-	if s.createObjects(); s.Failure() == nil {
-		s.finishPhase("start")
+	if s.createObjects(); s.world.Failures.First() == nil {
+		s.phases.finish("start")
 	}
 }
 
 // createObjects creates the scenario's objects.
 func (s *script) createObjects() {
 	for _, obj := range s.scenario.Objects {
-		if err := createWithStatus(context.Background(), s.User, obj); err != nil {
-			s.Fail(withStatusHint(fmt.Errorf("the scenario's objects: %w", err)))
+		if err := createWithStatus(context.Background(), s.world.User, obj); err != nil {
+			s.world.Failures.Add(withStatusHint(fmt.Errorf("the scenario's objects: %w", err)))
 			return
 		}
 		if s.twins {
-			s.createTwin(context.Background(), s.User, obj)
+			createTwin(context.Background(), s.world.User, obj)
 		}
 	}
-	s.ObserveChanges()
+	s.operator.ObserveChanges()
+}
+
+// linger lets the operator do what becomes due after a phase, in a run that does so.
+func (s *script) linger() {
+	if s.lingers {
+		s.phases.linger()
+	}
 }
 
 // next returns the scenario's next action, and counts it as begun. It returns false if there is none.
 func (s *script) next() (Action, bool) {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	if s.done == len(s.scenario.Actions) {
-		return Action{}, false
-	}
-	s.done++
-	return s.scenario.Actions[s.done-1], true
+	s.world.Mu.Lock()
+	defer s.world.Mu.Unlock()
+	return s.actions.next()
 }
 
 // do does one action, and lets the operator become quiet.
 func (s *script) do(action Action) {
-	if s.Failure() != nil {
+	if s.world.Failures.First() != nil {
 		return
 	}
 	s.scenario.guard.step()
-	operator.VerdictOf(s.Operator).BeginAction()
+	operator.VerdictOf(s.operator).BeginAction()
 	s.beginAction()
-	s.then = action.Then
-	s.Server.Advance(int64(len(s.phases)) * revisionsPerAction)
+	s.actions.then = action.Then
+	s.world.Server.Advance(int64(len(s.phases.ended)) * revisionsPerAction)
 	s.act(action)
 	if action.DoExternal == nil {
-		s.finishPhase(action.Name)
-		return
+		s.phases.finish(action.Name)
+	} else {
+		s.phases.finishExternal(action.Name)
 	}
-	// An external action has no event. A pass of restCheck would be the first to see it, and rightly change something.
-	if s.settle(); s.Failure() != nil {
-		return
-	}
-	quiet, err := s.checkPhase(action.Name)
-	if err != nil {
-		s.Fail(err)
-	}
-	if s.Failure() != nil {
-		return
-	}
-	s.phases = append(s.phases, quiet)
 }
 
 // act does the user's action. It ends a downtime of the operator.
 func (s *script) act(action Action) {
-	s.Trace.BeginPhase()
-	s.Trace.Add(trace.Row{What: trace.UserPrefix + action.Name})
+	s.world.Trace.BeginPhase()
+	s.world.Trace.Add(trace.Row{What: trace.UserPrefix + action.Name})
 	if action.Wait > 0 {
-		s.EndDowntime()
-		s.waitUntilOver(action.Wait)
+		s.operator.EndDowntime()
+		s.driver.wait(s.clock.wait(len(s.phases.ended), action.Wait))
 		return
 	}
 	err := s.carryOutAction(action, false)
-	if err != nil && s.IsDown() { // the action may need something that the operator creates first
-		s.EndDowntime()
-		s.settle()
+	if err != nil && s.operator.IsDown() { // the action may need something that the operator creates first
+		s.operator.EndDowntime()
+		s.driver.settle()
 		err = s.carryOutAction(action, false)
 	}
-	if s.EndDowntime(); err != nil {
-		s.Fail(withStatusHint(fmt.Errorf("the action %q: %w", action.Name, err)))
+	if s.operator.EndDowntime(); err != nil {
+		s.world.Failures.Add(withStatusHint(fmt.Errorf("the action %q: %w", action.Name, err)))
 	}
 }
 
@@ -154,13 +154,13 @@ const actionRemedy = "the operator does nothing while an action runs; use Wait t
 
 // carryOutAction does the action. locked is true if the caller holds the lock.
 func (s *script) carryOutAction(action Action, locked bool) error {
-	user := &userClient{WithWatch: s.User, run: s.Run, locked: locked}
+	user := &userClient{WithWatch: s.world.User, world: s.world, holder: s.driver.holder, twins: s.twins, locked: locked}
 	var parts []world.OtherParts
-	user.withLock(func() { parts = s.Others.Parts() })
-	defer user.withLock(func() { s.Others.ForgetRemovedParts(parts) })
+	user.withLock(func() { parts = s.world.Others.Parts() })
+	defer user.withLock(func() { s.world.Others.ForgetRemovedParts(parts) })
 	return failure.Call("it", actionRemedy, func() error {
 		if action.DoExternal != nil {
-			return action.DoExternal(s.External)
+			return action.DoExternal(s.world.External)
 		}
 		return action.Do(context.Background(), user)
 	})
@@ -171,34 +171,34 @@ func (s *script) carryOutAction(action Action, locked bool) error {
 func (s *script) DoNext() bool {
 	name, done := s.doNext()
 	if done {
-		s.Trace.AddBefore(trace.Row{What: trace.UserPrefix + name})
+		s.world.Trace.AddBefore(trace.Row{What: trace.UserPrefix + name})
 	}
 	return done
 }
 
 // doNext does the next action, and returns its name and whether it succeeded. The caller holds the lock.
 func (s *script) doNext() (name string, done bool) {
-	action := s.scenario.Actions[s.done]
-	s.Server.Advance(int64(len(s.phases)+1) * revisionsPerAction)
+	action := s.actions.all[s.actions.begun]
+	s.world.Server.Advance(int64(len(s.phases.ended)+1) * revisionsPerAction)
 	if err := s.carryOutAction(action, true); err != nil {
 		return "", false // the action may need something that the operator creates first
 	}
-	s.done++
-	s.then = action.Then
-	s.phases = append(s.phases, result.Phase{Name: action.Name})
+	s.actions.begun++
+	s.actions.then = action.Then
+	s.phases.add(result.Phase{Name: action.Name})
 	return action.Name, true
 }
 
 // doNextUnseen does the next action if that is to happen before the cache shows a deletion. It reports whether it did.
 func (s *script) doNextUnseen() bool {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	if !s.TakeNextUnseen() || !s.HasNext() {
+	s.world.Mu.Lock()
+	defer s.world.Mu.Unlock()
+	if !s.operator.TakeNextUnseen() || !s.actions.hasNext() {
 		return false
 	}
 	name, done := s.doNext()
 	if done {
-		s.Trace.Add(trace.Row{What: trace.UserPrefix + name})
+		s.world.Trace.Add(trace.Row{What: trace.UserPrefix + name})
 	}
 	return done
 }
@@ -206,22 +206,37 @@ func (s *script) doNextUnseen() bool {
 // beginAction notes that the next action begins now. In a run with faults it first lets time pass until the action begins without
 // them.
 func (s *script) beginAction() {
-	if s.clock != nil && !s.IsDown() {
-		if early := time.Until(s.clock[len(s.phases)].Begun); early > 0 {
-			s.wait(early)
-		}
+	index := len(s.phases.ended)
+	if early := s.clock.early(index); early > 0 && !s.operator.IsDown() {
+		s.driver.wait(early)
 	}
-	s.moments[len(s.phases)] = result.Moment{Begun: time.Now()}
+	s.clock.begin(index)
 }
 
-// waitUntilOver lets time pass for a wait of the user: until its end without faults, or for d in the run without faults. If a fault
-// has made the run later than that, no time passes: a schedule has had all its times already, and another wait would add one.
-func (s *script) waitUntilOver(d time.Duration) {
-	index := len(s.phases)
-	if s.clock != nil && !s.clock[index].Over.IsZero() {
-		d = max(0, time.Until(s.clock[index].Over))
+// checkEnd calls the scenario's Finally. Without faults it also checks how the last passes ended; with faults, how often
+// each object was written.
+func (s *script) checkEnd() {
+	failures := &s.world.Failures
+	if failures.First() != nil {
+		return
 	}
-	begun := s.moments[index].Begun
-	s.moments[index] = result.Moment{Begun: begun, Over: time.Now().Add(d)}
-	s.wait(d)
+	if err := s.scenario.checkFinally(s.world); err != nil {
+		failures.Add(asked(fmt.Errorf("what must hold at the end does not: %w", err)))
+		return
+	}
+	if s.world.References == nil {
+		s.checkSuccess()
+		return
+	}
+	if err := errors.Join(s.world.Counter.CheckWrites(s.world.References.Writes())...); err != nil {
+		failures.Add(err)
+	}
+}
+
+// checkSuccess checks at the end of a run without faults that the operator succeeds.
+func (s *script) checkSuccess() {
+	s.unsuccessful = operator.VerdictOf(s.operator).Check(s.scenario.Unready)
+	if len(s.unsuccessful) > 0 && !s.world.Failures.LeavesOut(kinds.DoesNotSucceed) {
+		s.world.Failures.Add(s.unsuccessful[0])
+	}
 }

@@ -14,15 +14,17 @@ import (
 // userClient is the client of the user's actions. What the other writer did to an object never makes an action fail.
 type userClient struct {
 	client.WithWatch
-	run    *Run
+	world  *world.World
+	holder *holder
+	twins  bool // what the user creates is also created in another namespace
 	locked bool // the caller of the action holds the run's lock
 }
 
 // withLock calls do with the run's lock held.
 func (u *userClient) withLock(do func()) {
 	if !u.locked {
-		u.run.Mu.Lock()
-		defer u.run.Mu.Unlock()
+		u.world.Mu.Lock()
+		defer u.world.Mu.Unlock()
 	}
 	do()
 }
@@ -31,13 +33,13 @@ func (u *userClient) withLock(do func()) {
 // removes its own finalizer at once, since the action may create an object of the same name next. A Job is deleted with its pods, as
 // kubectl does, unless the options say otherwise: the API server's default would leave them behind.
 func (u *userClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
-	u.withLock(func() { u.run.holder.reach(obj, u.locked) })
+	u.withLock(func() { u.holder.reach(obj, u.locked) })
 	if kind, err := u.GroupVersionKindFor(obj); err == nil {
 		opts = append(world.Propagation(kind), opts...) // the last one counts
 	}
 	err := u.WithWatch.Delete(ctx, obj, opts...)
 	if err == nil {
-		u.withLock(u.run.Others.ReleaseFinalizers)
+		u.withLock(u.world.Others.ReleaseFinalizers)
 	}
 	return err
 }
@@ -45,15 +47,15 @@ func (u *userClient) Delete(ctx context.Context, obj client.Object, opts ...clie
 // Create creates the object. If one of that name is held by another controller's finalizer, that is removed first.
 func (u *userClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
 	asked := obj.DeepCopyObject().(client.Object)
-	if u.run.script.twins {
-		defer u.run.script.createTwin(ctx, u.WithWatch, asked)
+	if u.twins {
+		defer createTwin(ctx, u.WithWatch, asked)
 	}
 	err := u.WithWatch.Create(ctx, obj, opts...)
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	released := false
-	u.withLock(func() { released = u.run.holder.release(asked) })
+	u.withLock(func() { released = u.holder.release(asked) })
 	if !released {
 		return err
 	}

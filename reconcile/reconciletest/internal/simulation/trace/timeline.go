@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
-	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/plan"
 )
 
 // Moment is one thing that happened in a run, in a form that can be drawn.
@@ -85,7 +84,7 @@ func (r *Row) moment() Moment {
 		m.What = MomentOther
 	}
 	if fault != "" {
-		m.Fault = fmt.Sprintf("%s: %s", fault, plan.RuleOf(fault).Words)
+		m.Fault = fmt.Sprintf("%s: %s", fault, kinds.RuleOf(fault).Words)
 	}
 	return m
 }

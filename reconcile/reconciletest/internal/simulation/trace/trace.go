@@ -12,7 +12,6 @@ import (
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
-	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/plan"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/text"
 )
@@ -255,7 +254,7 @@ func (r *Row) cells() (cells [3]string, shown bool) {
 	}
 	cells[2] = text.Shorten(cells[2], maxAnswerWidth)
 	if fault != "" {
-		cells[2] += "   ← " + plan.RuleOf(fault).Words
+		cells[2] += "   ← " + kinds.RuleOf(fault).Words
 	}
 	return cells, true
 }

@@ -60,7 +60,7 @@ func (w *World) DuplicateError(action string) error {
 	for _, api := range w.APIs.known {
 		lines = append(lines, api.Twice()...)
 	}
-	if len(lines) == 0 || w.silence(kinds.CreatesDuplicate) {
+	if len(lines) == 0 || w.Failures.leavesOut(kinds.CreatesDuplicate) {
 		return nil
 	}
 	return failure.Finding{Kind: kinds.CreatesDuplicate, Asked: true, Cause: "the same thing exists twice outside", Err: fmt.Errorf("after %q the same thing exists twice outside:\n  %s\n"+

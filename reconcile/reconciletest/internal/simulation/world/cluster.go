@@ -20,7 +20,7 @@ func (w *World) StepCluster() bool {
 		now := w.Moment()
 		w.Mu.Unlock()
 		if err := failure.Recover("it", func() error { return c.step(now) }); err != nil {
-			w.Fail(fmt.Errorf("a simulated controller: %w", err))
+			w.Failures.Add(fmt.Errorf("a simulated controller: %w", err))
 		}
 	}
 	w.Mu.Lock()
@@ -44,7 +44,7 @@ func (w *World) stepExternal() bool {
 		return nil
 	})
 	if err != nil {
-		w.Fail(fmt.Errorf("a step of the External: %w", err))
+		w.Failures.Add(fmt.Errorf("a step of the External: %w", err))
 		return false
 	}
 	if changed {

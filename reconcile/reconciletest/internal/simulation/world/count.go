@@ -94,14 +94,14 @@ func (w *World) countChange(c *request.Call, change *memoryserver.Change) {
 			w.Counter.Deleted[id]++
 		}
 		if w.References != nil && w.References.CreatesAndKeeps(id) && !w.History.hasGeneratedName(id) {
-			w.FailLocked(fmt.Errorf("it deletes %s, which it never does without faults", id))
+			w.Failures.AddLocked(fmt.Errorf("it deletes %s, which it never does without faults", id))
 		}
 	}
 	if w.replacesPods(change) {
 		w.Counter.Rollouts[id]++
 	}
 	if err := w.History.findLeak(change); err != nil {
-		w.FailLocked(err)
+		w.Failures.AddLocked(err)
 	}
 }
 

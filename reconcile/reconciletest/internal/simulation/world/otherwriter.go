@@ -22,7 +22,12 @@ import (
 // OtherWriter is a writer of the operator's objects that is neither the user nor the operator. The caller of its methods holds the
 // run's lock.
 type OtherWriter struct {
-	*World
+	scheme   *runtime.Scheme
+	user     client.Client
+	trace    *trace.Trace
+	present  map[request.ObjectID]client.Object // the objects that exist
+	failures *Failures
+
 	writes  []otherWrite
 	Removed []string // finished Jobs that it has deleted
 }
@@ -80,11 +85,11 @@ func (o *OtherWriter) ForgetRemovedParts(before []OtherParts) {
 func (o *OtherWriter) read(w *otherWrite) client.Object {
 	kind := w.GetObjectKind().GroupVersionKind()
 	var now client.Object = &metav1.PartialObjectMetadata{}
-	if made, err := o.Scheme.New(kind); err == nil {
+	if made, err := o.scheme.New(kind); err == nil {
 		now = made.(client.Object)
 	}
 	now.GetObjectKind().SetGroupVersionKind(kind)
-	if err := o.User.Get(context.Background(), client.ObjectKeyFromObject(w), now); err != nil || now.GetUID() != w.GetUID() {
+	if err := o.user.Get(context.Background(), client.ObjectKeyFromObject(w), now); err != nil || now.GetUID() != w.GetUID() {
 		return nil
 	}
 	return now
@@ -95,7 +100,7 @@ func (o *OtherWriter) read(w *otherWrite) client.Object {
 func (o *OtherWriter) Write(c *request.Call) {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(c.Kind)
-	if err := o.User.Get(context.Background(), c.Object, obj); err != nil {
+	if err := o.user.Get(context.Background(), c.Object, obj); err != nil {
 		return // there is nothing to conflict with
 	}
 	before := obj.DeepCopy()
@@ -104,29 +109,29 @@ func (o *OtherWriter) Write(c *request.Call) {
 	if obj.DeletionTimestamp == nil {
 		obj.Finalizers = append(obj.Finalizers, state.OtherWriterKey)
 	}
-	if err := o.User.Patch(context.Background(), obj, client.MergeFrom(before)); err != nil {
-		o.FailLocked(fmt.Errorf("another writer's patch of %s: %w", c, err))
+	if err := o.user.Patch(context.Background(), obj, client.MergeFrom(before)); err != nil {
+		o.failures.AddLocked(fmt.Errorf("another writer's patch of %s: %w", c, err))
 		return
 	}
 	must := OtherParts{annotation: true, label: true, finalizer: obj.DeletionTimestamp == nil, condition: c.Subresource == "status" && o.setCondition(c)}
 	o.writes = append(o.writes, otherWrite{obj, must})
-	o.Trace.AddBefore(trace.Row{What: "another writer: annotate " + request.ObjectID{Kind: c.Kind, Name: c.Object}.String()})
+	o.trace.AddBefore(trace.Row{What: "another writer: annotate " + request.ObjectID{Kind: c.Kind, Name: c.Object}.String()})
 }
 
 // setCondition sets a condition as another controller does. It returns false if that is not possible, such as for a kind
 // without conditions.
 func (o *OtherWriter) setCondition(c *request.Call) bool {
-	made, err := o.Scheme.New(c.Kind)
+	made, err := o.scheme.New(c.Kind)
 	obj, typed := made.(client.Object)
 	if err != nil || !typed || conditionsOf(obj) == nil {
 		return false
 	}
-	if err := o.User.Get(context.Background(), c.Object, obj); err != nil {
+	if err := o.user.Get(context.Background(), c.Object, obj); err != nil {
 		return false
 	}
 	before := obj.DeepCopyObject().(client.Object)
 	meta.SetStatusCondition(conditionsOf(obj), metav1.Condition{Type: state.OtherWriterCondition, Status: metav1.ConditionTrue, Reason: "AnotherWriter"})
-	return o.User.Status().Patch(context.Background(), obj, client.MergeFrom(before)) == nil // invalid if the status lacks required fields
+	return o.user.Status().Patch(context.Background(), obj, client.MergeFrom(before)) == nil // invalid if the status lacks required fields
 }
 
 // conditionsOf returns a pointer to the conditions in an object's status if they are of type metav1.Condition, else nil.
@@ -148,22 +153,22 @@ func (o *OtherWriter) Remove(c *request.Call) {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(c.Kind)
 	obj.Namespace, obj.Name = c.Object.Namespace, c.Object.Name
-	if err := o.User.Delete(context.Background(), obj, o.propagation(c)...); client.IgnoreNotFound(err) != nil {
-		o.FailLocked(fmt.Errorf("another writer's deletion before %s: %w", c, err))
+	if err := o.user.Delete(context.Background(), obj, o.propagation(c)...); client.IgnoreNotFound(err) != nil {
+		o.failures.AddLocked(fmt.Errorf("another writer's deletion before %s: %w", c, err))
 		return
 	}
 	id := request.ObjectID{Kind: c.Kind, Name: c.Object}
-	if job, ok := o.History.Present[id].(*batchv1.Job); ok && hasFinished(job) {
+	if job, ok := o.present[id].(*batchv1.Job); ok && hasFinished(job) {
 		o.Removed = append(o.Removed, id.String())
 	}
-	o.Trace.AddBefore(trace.Row{What: "another writer: delete " + id.String()})
+	o.trace.AddBefore(trace.Row{What: "another writer: delete " + id.String()})
 }
 
 // propagation returns how the other writer deletes the object of a request: a Job that has pods as a person does. One without pods, such
 // as a suspended one, is deleted with the API server's default: it stays until the garbage collector has seen it, so an operator can see
 // that it did not run. Once it is gone, nobody knows that, and an operator that starts each run once does not start it again.
 func (o *OtherWriter) propagation(c *request.Call) []client.DeleteOption {
-	for id, obj := range o.History.Present {
+	for id, obj := range o.present {
 		owner := metav1.GetControllerOf(obj)
 		if id.Kind.Kind == "Pod" && id.Name.Namespace == c.Object.Namespace && owner != nil && owner.Kind == c.Kind.Kind && owner.Name == c.Object.Name {
 			return Propagation(c.Kind)
@@ -192,7 +197,7 @@ func Propagation(kind schema.GroupVersionKind) []client.DeleteOption {
 func (o *OtherWriter) Check() error {
 	for _, obj := range o.writes {
 		id := request.ObjectID{Kind: obj.GetObjectKind().GroupVersionKind(), Name: client.ObjectKeyFromObject(obj)}
-		now := o.History.Present[id]
+		now := o.present[id]
 		if now == nil || now.GetUID() != obj.GetUID() || now.GetDeletionTimestamp() != nil {
 			continue
 		}
@@ -220,7 +225,7 @@ func LostError(what string, of request.ObjectID) error {
 func (o *OtherWriter) ReleaseFinalizers() {
 	for _, obj := range o.writes {
 		now := obj.Object.DeepCopyObject().(client.Object)
-		if err := o.User.Get(context.Background(), client.ObjectKeyFromObject(obj), now); err != nil {
+		if err := o.user.Get(context.Background(), client.ObjectKeyFromObject(obj), now); err != nil {
 			continue
 		}
 		i := slices.Index(now.GetFinalizers(), state.OtherWriterKey)
@@ -229,8 +234,8 @@ func (o *OtherWriter) ReleaseFinalizers() {
 		}
 		before := now.DeepCopyObject().(client.Object)
 		now.SetFinalizers(slices.Delete(slices.Clone(now.GetFinalizers()), i, i+1))
-		if err := o.User.Patch(context.Background(), now, client.MergeFrom(before)); err != nil {
-			o.FailLocked(fmt.Errorf("another writer's finalizer: %w", err))
+		if err := o.user.Patch(context.Background(), now, client.MergeFrom(before)); err != nil {
+			o.failures.AddLocked(fmt.Errorf("another writer's finalizer: %w", err))
 		}
 	}
 }

@@ -1,14 +1,12 @@
 // Package world is what is around the operator in a run. A [World] has the API server, the log of the requests, the trace and
-// the plan of the faults. history.go has the objects that exist, cluster.go lets the rest of the cluster work, controller.go has one simulated controller of it, count.go counts
-// what the operator did, secrets.go looks for values of Secrets where they must not appear, otherwriter.go is the other
-// writer of the operator's objects, and apis.go has the APIs outside of the cluster.
+// the plan of the faults. history.go has the objects that exist, failures.go what has failed, cluster.go lets the rest of the cluster work,
+// controller.go has one simulated controller of it, count.go counts what the operator did, secrets.go looks for values of Secrets where they
+// must not appear, otherwriter.go is the other writer of the operator's objects, and apis.go has the APIs outside of the cluster.
 package world
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver"
-	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/failure"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/plan"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
@@ -43,14 +40,13 @@ type World struct {
 	Counter       Counter
 	Others        OtherWriter
 	Probing       bool // the check runs that the operator rests
-	Failures      []error
-	Silenced      map[kinds.Finding]bool // kinds of findings that were left out
-	random        *rand.ChaCha8          // the random numbers that follow from the seed
-	changed       int64                  // see lastChange
-	beatsUntil    int64                  // the revision up to which lastChange has looked
-	RealTime      string                 // what the operator has made from a time of the real clock; "": nothing
-	externalSteps int                    // how often what is outside of the cluster has changed by itself
-	externalCalls int                    // how many calls have gone there
+	Failures      Failures
+	random        *rand.ChaCha8 // the random numbers that follow from the seed
+	changed       int64         // see lastChange
+	beatsUntil    int64         // the revision up to which lastChange has looked
+	RealTime      string        // what the operator has made from a time of the real clock; "": nothing
+	externalSteps int           // how often what is outside of the cluster has changed by itself
+	externalCalls int           // how many calls have gone there
 	APIs          APIs
 }
 
@@ -73,60 +69,18 @@ type Options struct {
 func New(o Options) *World {
 	w := &World{
 		Options: o, User: o.Server.Client(), Log: &request.Log{}, Trace: &trace.Trace{},
-		Plan:     plan.New(o.Faults),
-		History:  History{server: o.Server, ignore: o.Ignore, Present: map[request.ObjectID]client.Object{}},
-		Counter:  Counter{Operations: result.NewOperations(), createdSince: map[types.UID]bool{}},
-		Rights:   request.NewRights(o.Server.Client().RESTMapper()),
-		Silenced: map[kinds.Finding]bool{},
-		random:   rand.NewChaCha8(o.Seed),
+		Plan:    plan.New(o.Faults),
+		History: History{server: o.Server, ignore: o.Ignore, Present: map[request.ObjectID]client.Object{}},
+		Counter: Counter{Operations: result.NewOperations(), createdSince: map[types.UID]bool{}},
+		Rights:  request.NewRights(o.Server.Client().RESTMapper()),
+		random:  rand.NewChaCha8(o.Seed),
 	}
-	w.Others.World = w
+	w.Failures = newFailures(&w.Mu, o.Silent)
+	w.Others = OtherWriter{scheme: o.Scheme, user: w.User, trace: w.Trace, present: w.History.Present, failures: &w.Failures}
 	for _, reconcile := range o.Controllers {
 		w.controllers = append(w.controllers, newController(w, reconcile))
 	}
 	return w
-}
-
-// Fail notes an error of the operator or of the scenario. The first one ends the run, unless it is a finding of a kind that is
-// left out.
-func (w *World) Fail(err error) {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	w.FailLocked(err)
-}
-
-// FailLocked is Fail for a caller that holds the lock.
-func (w *World) FailLocked(err error) {
-	if f, ok := errors.AsType[failure.Finding](err); ok && w.silence(f.Kind) {
-		return
-	}
-	w.Failures = append(w.Failures, err)
-}
-
-// silence notes a finding, and reports true, if its kind is left out. Then the run goes on.
-func (w *World) silence(kind kinds.Finding) bool {
-	silent := slices.Contains(w.Silent, kind)
-	if silent {
-		w.Silenced[kind] = true
-	}
-	return silent
-}
-
-// Abort notes an error after which the run cannot go on, whether or not findings of its kind are left out.
-func (w *World) Abort(err error) {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	w.Failures = append(w.Failures, err)
-}
-
-// Failure returns the first error, nil if there is none.
-func (w *World) Failure() error {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	if len(w.Failures) == 0 {
-		return nil
-	}
-	return w.Failures[0]
 }
 
 // Version is compared with a later one to find out whether something has changed.
@@ -146,13 +100,6 @@ func (w *World) Version() Version {
 // Moment returns what decides how the run goes on, without what the user has done. The caller holds the lock.
 func (w *World) Moment() request.Moment {
 	return request.Moment{Revision: w.Server.Revision(), Time: time.Now(), Calls: w.externalCalls, Steps: w.externalSteps, Probe: w.Probing}
-}
-
-// NoteSilenced is silence for a caller that does not hold the lock.
-func (w *World) NoteSilenced(kind kinds.Finding) bool {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	return w.silence(kind)
 }
 
 // SetProbing notes whether the check runs that the operator rests.

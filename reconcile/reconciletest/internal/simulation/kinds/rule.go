@@ -1,0 +1,51 @@
+package kinds
+
+// Place is where a fault can be injected.
+type Place int
+
+// The places. A request is one to the API server, an effect or a query.
+const (
+	AtRequest      Place = iota // any request
+	AtWrite                     // a request that may change something
+	AtAPIWrite                  // a write to the API server
+	AtModification              // a write that can conflict with another writer's
+	AtCreation                  // a request that creates an object
+	AtOwnedWrite                // a later write of an object that the operator created
+	AtAnswered                  // a request that a server answers: the API server, the peer of a RoundTripper, or an API of package fakeapi
+	AtAPICall                   // a call of an API of package fakeapi
+	AtStaleRead                 // a call of an API of package fakeapi that can be answered with the past
+	AtChange                    // the change of an object
+	AtDeletion                  // a deletion by the user
+	AtBatch                     // several requests that the operator sends at once
+)
+
+// Rule describes a kind of fault.
+type Rule struct {
+	Kind            Fault
+	Where           Place
+	NeedsNextAction bool   // the user must have an action left that is not a Wait
+	NeedsWatch      bool   // the process must watch the request's kind
+	NeedsTwo        bool   // the process must watch the kind of a change as whole objects and as metadata
+	NeedsRecreation bool   // the change must be a deletion after which the user's next action creates the object again
+	ShowsPast       bool   // a process begins with a cache that is older than the process
+	Words           string // what happens, for the trace
+}
+
+// RuleOf returns the rule of a kind, nil if the kind does not exist.
+func RuleOf(kind Fault) *Rule {
+	for i := range Rules {
+		if Rules[i].Kind == kind {
+			return &Rules[i]
+		}
+	}
+	return nil
+}
+
+// Faults returns all kinds of faults, in the order in which they are tried.
+func Faults() []Fault {
+	all := make([]Fault, len(Rules))
+	for i := range Rules {
+		all[i] = Rules[i].Kind
+	}
+	return all
+}

@@ -1,0 +1,85 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/result"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
+)
+
+// judge compares the state after a phase with the states of runs without faults.
+type judge struct {
+	scenario *Scenario
+	world    *world.World
+	actions  *actions
+}
+
+// state returns what exists now. external is what is outside of the cluster.
+func (j *judge) state(external string) (state.State, error) {
+	w := j.world
+	w.Mu.Lock()
+	objects := w.History.Objects()
+	w.Mu.Unlock()
+	w.History.Known.SetOutside(w.Identities())
+	return state.Of(objects, &w.History.Known, external, j.scenario.Ignore)
+}
+
+// unchanged returns the same phase of the run without faults, if all changes of objects until its end were equal, and what is
+// outside of the cluster is equal. Both are equal until a fault makes a difference. Then unchanged returns nil.
+func (j *judge) unchanged(index int, ended *result.Phase) *result.Phase {
+	if j.world.References == nil || !j.world.Server.Repeats() {
+		return nil
+	}
+	same := j.world.References.Baseline.PhaseAt(index)
+	if same == nil || same.Revision != ended.Revision || same.External != ended.External {
+		return nil
+	}
+	return same
+}
+
+// compare returns an error if the phase has another state than the references. Without references every state is right.
+func (j *judge) compare(index int, ended *result.Phase) error {
+	references := j.world.References
+	if references == nil {
+		return nil
+	}
+	want := references.At(index, j.actions.isWait, j.scenario.Strict)
+	want.Removed = j.world.Others.Removed
+	verdict := want.Judge(references.Names.Align(ended.State, want.Baseline))
+	return j.explainByOrphans(index, ended.Name, result.StateError(ended.Name, verdict, j.side))
+}
+
+// explainByOrphans returns an error that says that something is left outside of the cluster, if that is so and not meant. Otherwise it
+// returns the difference.
+func (j *judge) explainByOrphans(index int, action string, difference error) error {
+	if difference == nil {
+		return nil
+	}
+	left := j.world.Orphans()
+	without := j.world.References.Baseline.PhaseAt(index)
+	if without == nil || len(left) <= len(without.Orphans) || slices.Contains(j.scenario.Silent, kinds.LeavesOutside) {
+		return difference
+	}
+	return errors.Join(world.OrphanError(action, left), difference)
+}
+
+// side says which of two states the scenario asks for: the present one, or the one without faults, after which each check has
+// succeeded. wrong is true if the present one is not what the scenario asks for.
+func (j *judge) side() (line string, wrong bool) {
+	asked, err := j.actions.then != nil, j.actions.checkThen(j.world)
+	if j.actions.haveBegun() && j.scenario.Finally != nil {
+		asked = true
+		err = errors.Join(err, j.scenario.checkFinally(j.world))
+	}
+	switch {
+	case err != nil:
+		return fmt.Sprintf("This run is wrong: what the scenario asks for is true without faults, and not here: %s", err), true
+	case asked:
+		return "What the scenario asks for is true in both, so it does not say which of the two is right", false
+	}
+	return "Which of the two is right, the scenario does not say: see Action.Then", false
+}
