@@ -77,7 +77,10 @@ func (r *Reconciler[T]) WithHistory(list func(obj T) conditions.List) *Reconcile
 // The function must only read, and not keep the object. It should look at the status as well as at the label that
 // selects the objects: if an object loses the label, the function should return true until its cleanup has finished.
 func (r *Reconciler[T]) WithFilter(ours func(obj T) bool) *Reconciler[T] {
-	r.filter = ours
+	r.filter = nil
+	if ours != nil {
+		r.filter = func(obj client.Object) bool { typed, ok := obj.(T); return ok && ours(typed) }
+	}
 	return r
 }
 
@@ -159,15 +162,11 @@ func (r *Reconciler[T]) eventPredicates() (all []predicate.Predicate) {
 
 // filterEvents returns the predicate of [Reconciler.WithFilter].
 func (r *Reconciler[T]) filterEvents() predicate.Predicate {
-	ours := func(obj client.Object) bool {
-		typed, ok := obj.(T)
-		return ok && r.filter(typed)
-	}
 	return predicate.Funcs{
-		CreateFunc:  func(e event.CreateEvent) bool { return ours(e.Object) },
-		UpdateFunc:  func(e event.UpdateEvent) bool { return ours(e.ObjectOld) || ours(e.ObjectNew) },
+		CreateFunc:  func(e event.CreateEvent) bool { return r.filter(e.Object) },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return r.filter(e.ObjectOld) || r.filter(e.ObjectNew) },
 		DeleteFunc:  func(event.DeleteEvent) bool { return true }, // what is remembered of the object has to be forgotten
-		GenericFunc: func(e event.GenericEvent) bool { return ours(e.Object) },
+		GenericFunc: func(e event.GenericEvent) bool { return r.filter(e.Object) },
 	}
 }
 
@@ -222,10 +221,7 @@ func (r *Reconciler[T]) setup(mgr ctrl.Manager, b *ctrl.Builder) error {
 
 // planned returns what package upgrade plans. A step of a user that cannot say what it would do is left out of a plan.
 func (r *Reconciler[T]) planned() step.Planned {
-	planned := step.Planned{Kind: r.kind, Client: r.stepClient, Finalizers: r.finalizers}
-	if r.filter != nil {
-		planned.Selects = func(obj client.Object) bool { typed, ok := obj.(T); return ok && r.filter(typed) }
-	}
+	planned := step.Planned{Kind: r.kind, Client: r.stepClient, Finalizers: r.finalizers, Selects: r.filter}
 	for i := range r.steps {
 		s := step.PlannedStep{Name: r.steps[i].name}
 		if r.steps[i].canSettle() {

@@ -14,12 +14,12 @@ import (
 )
 
 // setConditions sets and removes the object's conditions according to the outcomes.
-func (p *pass[T]) setConditions(outcomes []outcome) error {
+func (p *pass) setConditions(outcomes []outcome) error {
 	list, err := p.status.Conditions(p.obj)
 	if list == nil || err != nil {
 		return err
 	}
-	if p.history != nil {
+	if p.isHistory {
 		return appendHistory(list, toHistory(outcomes), p.obj.GetGeneration())
 	}
 	set, remove := toConditions(outcomes, p.before.GetDeletionTimestamp() != nil)
@@ -190,8 +190,8 @@ func appendHistory(list conditions.List, entries []metav1.Condition, generation 
 }
 
 // readyOf returns the condition Ready of an object. Its status is empty if there is none.
-func (r *Reconciler[T]) readyOf(obj T) metav1.Condition {
-	list, err := r.status.Conditions(obj)
+func (e *engine) readyOf(obj client.Object) metav1.Condition {
+	list, err := e.status.Conditions(obj)
 	if list == nil || err != nil {
 		return metav1.Condition{}
 	}
@@ -202,13 +202,13 @@ func (r *Reconciler[T]) readyOf(obj T) metav1.Condition {
 // measured returns the conditions of an object that the metrics show. If a type occurs twice, it returns only the
 // first: two series with the same labels would be an error of the whole page of metrics. For a history it returns only
 // the last entry: the others are past.
-func (r *Reconciler[T]) measured(obj client.Object) []metav1.Condition {
-	list, err := r.status.Conditions(obj)
+func (e *engine) measured(obj client.Object) []metav1.Condition {
+	list, err := e.status.Conditions(obj)
 	if list == nil || err != nil {
 		return nil
 	}
 	all := list.All()
-	if r.history != nil && len(all) > 0 {
+	if e.isHistory && len(all) > 0 {
 		return all[len(all)-1:]
 	}
 	known := map[string]bool{}

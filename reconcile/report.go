@@ -228,13 +228,16 @@ func valueOf(status metav1.ConditionStatus) int8 {
 // Every event is a request. Emit events for changes, not for the current state. Without a manager or
 // [Reconciler.WithRecorder], and outside of a pass, Eventf does nothing.
 func Eventf(ctx context.Context, regarding client.Object, eventType, reason, note string, args ...any) {
-	if p := passFrom(ctx); p != nil {
-		p.emit(regarding, eventType, reason, fmt.Sprintf(note, args...))
+	h := handleFrom(ctx)
+	if h == nil {
+		return
 	}
+	text := fmt.Sprintf(note, args...)
+	h.use(func(p *pass) { p.emit(regarding, eventType, reason, text) })
 }
 
 // emit emits an event of the step that runs.
-func (p *pass[T]) emit(regarding client.Object, eventType, reason, note string) {
+func (p *pass) emit(regarding client.Object, eventType, reason, note string) {
 	if p.recorder == nil {
 		return
 	}
@@ -242,11 +245,11 @@ func (p *pass[T]) emit(regarding client.Object, eventType, reason, note string) 
 	if !p.owns(regarding) {
 		related = p.before
 	}
-	p.recorder.Eventf(regarding, related, eventType, reason, eventnote.CamelCase(p.steps[p.running].name), "%s", eventnote.Cut(note))
+	p.recorder.Eventf(regarding, related, eventType, reason, eventnote.CamelCase(p.passSteps[p.running].name), "%s", eventnote.Cut(note))
 }
 
 // event emits an event of the pass itself. The action is made of the name of a step.
-func (p *pass[T]) event(eventType, reason, action, note string) {
+func (p *pass) event(eventType, reason, action, note string) {
 	if p.recorder == nil {
 		return
 	}
@@ -254,7 +257,7 @@ func (p *pass[T]) event(eventType, reason, action, note string) {
 }
 
 // report logs an outcome and emits its event. A failure is reported once: the conditions show that it goes on.
-func (p *pass[T]) report(ctx context.Context, o *outcome) {
+func (p *pass) report(ctx context.Context, o *outcome) {
 	step := o.step.name
 	switch o.state {
 	case succeeded:
@@ -286,7 +289,7 @@ func logFailure(logger logr.Logger, o *outcome) {
 
 // reportEnd tells an exploration how the pass has ended. Without outcomes no step was due: the object is paused, filtered out or cleaned up.
 // The value of a panic stays within the test: it may be secret.
-func (p *pass[T]) reportEnd(ctx context.Context, outcomes []outcome) {
+func (p *pass) reportEnd(ctx context.Context, outcomes []outcome) {
 	report := passcontext.PassEnds(ctx)
 	if report == nil {
 		return

@@ -117,7 +117,7 @@ func (r Retries) of(o *outcome, a attempt) retry {
 // retriesForbiddenSoon reports whether a request that is forbidden is retried soon: for [soonForbidden] after the first refusal
 // in a row, and always while the object is being deleted. A deletion often waits for a permission that was removed too early,
 // and nothing sends an event when it is back.
-func (p *pass[T]) retriesForbiddenSoon(outcomes []outcome) bool {
+func (p *pass) retriesForbiddenSoon(outcomes []outcome) bool {
 	if !slices.ContainsFunc(outcomes, func(o outcome) bool { return o.forbidden }) {
 		p.memory.clearRefused(p.name)
 		return false
@@ -138,7 +138,7 @@ func isLastingConflict(o *outcome, failures int) bool {
 }
 
 // end ends a pass: it counts a failure, or resets the number of failures, and returns when the next pass is due.
-func (p *pass[T]) end() ctrl.Result {
+func (p *pass) end() ctrl.Result {
 	if p.mistake == nil { // else the pass returns an error, which controller-runtime counts
 		p.metrics.pass(p.worst)
 	}

@@ -133,12 +133,13 @@ func Named[T client.Object](name string, do Step[T], watches ...Watch) NamedStep
 	return n
 }
 
-// finalizerNames returns the finalizers for which the step cleans up.
-func (n *NamedStep[T]) finalizerNames() []string {
-	if n.finalizing == nil {
-		return nil
+// forPass returns the step as a pass runs it.
+func (n *NamedStep[T]) forPass() passStep {
+	s := passStep{stepOptions: &n.stepOptions, self: n.step, hooks: n.hooks, reconcile: actionOf(n.step.Reconcile)}
+	if n.finalizing != nil {
+		s.finalize = actionOf(n.finalizing.Finalize)
 	}
-	return append([]string{n.finalizer}, n.formerFinalizers...)
+	return s
 }
 
 // canSettle reports whether the step can be left out of a pass because it would find nothing to do. A type that embeds such a

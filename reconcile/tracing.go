@@ -60,7 +60,7 @@ const (
 )
 
 // runTraced runs the pass in a span.
-func (p *pass[T]) runTraced(ctx context.Context) ctrl.Result {
+func (p *pass) runTraced(ctx context.Context) ctrl.Result {
 	ctx, span := p.tracer.Start(ctx, spanPass+p.kind.Kind, trace.WithAttributes(attributeKind.String(p.kind.Kind), attributeName.String(p.name.Name)))
 	// A deferred End would record the value of a panic, which may be secret.
 	defer func() { span.End() }()

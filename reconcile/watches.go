@@ -115,8 +115,9 @@ const RequestedAnnotation = record.Requested
 // of the step. A step that compares something outside of the cluster only at intervals, or after a change, should compare it
 // now. Requested stays true in later passes until the step has succeeded or waits. Outside of a pass it is false.
 func Requested(ctx context.Context) bool {
-	p := passFrom(ctx)
-	return p != nil && p.requested()
+	requested := false
+	handleFrom(ctx).use(func(p *pass) { requested = p.requested() })
+	return requested
 }
 
 // asked is a request by [RequestedAnnotation].
@@ -126,22 +127,22 @@ type asked struct {
 }
 
 // readRequest reads the request of the object. It reports whether a step has yet to handle it.
-func (p *pass[T]) readRequest() (open bool) {
+func (p *pass) readRequest() (open bool) {
 	value := p.before.GetAnnotations()[RequestedAnnotation]
 	if value == "" {
 		return false
 	}
 	p.asked = asked{p.before.GetUID(), value}
-	return p.memory.ask(p.name, p.asked, p.status.Handled(p.before) == value, len(p.steps))
+	return p.memory.ask(p.name, p.asked, p.status.Handled(p.before) == value, len(p.passSteps))
 }
 
 // requested reports whether the step that runs has yet to handle the request.
-func (p *pass[T]) requested() bool {
-	return p.asked.value != "" && p.memory.isUnanswered(p.name, p.asked, p.steps[p.running].name)
+func (p *pass) requested() bool {
+	return p.asked.value != "" && p.memory.isUnanswered(p.name, p.asked, p.passSteps[p.running].name)
 }
 
 // answer remembers which steps have handled the request.
-func (p *pass[T]) answer(outcomes []outcome) {
+func (p *pass) answer(outcomes []outcome) {
 	if p.asked.value == "" {
 		return
 	}
