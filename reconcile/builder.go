@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -103,6 +104,23 @@ func (r *Reconciler[T]) WithTurns(calls int, length time.Duration) *Reconciler[T
 // WithRecorder sets the recorder of events, such as the recorder of a test. The default is the manager's.
 func (r *Reconciler[T]) WithRecorder(recorder events.EventRecorder) *Reconciler[T] {
 	r.recorder = recorder
+	return r
+}
+
+// WithTracer sets the OpenTelemetry tracer of the reconciler. Each pass gets a span. Its children are a span for each
+// step that runs, for each cleanup, and for what a step does after all steps, such as pruning. Without a tracer, which
+// is the default, a pass allocates nothing for tracing.
+//
+// A step is called with the context of its span. Spans that the step starts with this context become children of its span.
+// So do the spans of API requests, if the transport of the manager's rest.Config starts them.
+//
+// The attributes of a pass are k8s.object.kind, k8s.namespace.name, k8s.object.name, opblocks.reconcile_id (the
+// reconcileID of the log), opblocks.result, opblocks.reason and opblocks.requeue_after (in seconds, absent if only an
+// event triggers the next pass). The attributes of a step are opblocks.step, opblocks.result and opblocks.reason. The
+// status of a span is Error if its result is failed or stalled. A span has no message: messages of errors may quote
+// values of the spec.
+func (r *Reconciler[T]) WithTracer(tracer trace.Tracer) *Reconciler[T] {
+	r.tracer = passTracer{tracer}
 	return r
 }
 

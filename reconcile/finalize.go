@@ -8,16 +8,12 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/finalizers"
 	"github.com/opblocks/opblocks/internal/record"
 )
-
-// finalizerStep stands for the pass itself, which adds the finalizers of all steps.
-var finalizerStep = &stepOptions{name: "finalizer"}
 
 // ensureFinalizers adds missing finalizers before any step can act outside of the cluster. They replace finalizers with
 // former names. If that fails, ok is false, o is the outcome of the pass, and no step may run.
@@ -137,14 +133,4 @@ func (p *pass) cleanup(step *passStep, finalizer string) action {
 		})
 		return err
 	}
-}
-
-// validateFinalizer returns what is wrong with the name of a finalizer. An empty name means that there is none.
-func validateFinalizer(name string) error {
-	if name == "" {
-		return nil
-	}
-	// Remove validates the name. It sends no request, since the object has no finalizers.
-	_, err := finalizers.Remove(context.Background(), nil, &metav1.PartialObjectMetadata{}, name)
-	return err
 }

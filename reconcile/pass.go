@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/conditions"
@@ -207,7 +208,7 @@ func (p *pass) call(ctx context.Context, verb string, step int, do action) (o ou
 // registered does not succeed, its outcome replaces the outcome of the step.
 func (p *pass) runAfterSteps(ctx context.Context, outcomes []outcome) {
 	for i := range outcomes {
-		if state := outcomes[i].state; state != succeeded && state != waiting {
+		if !outcomes[i].state.ending().isDone {
 			return
 		}
 	}
@@ -262,7 +263,7 @@ func (p *pass) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 		p.report(ctx, o)
 		p.worst = max(p.worst, o.state)
 		p.retry = p.retry.merge(p.retries.of(o, next))
-		observed = observed && o.state != conflicted && !o.keepsConditions
+		observed = observed && o.setsConditions()
 		quiet = quiet && o.state == succeeded && o.err == nil
 	}
 	p.tracer.outcomes(ctx, outcomes)
@@ -281,4 +282,37 @@ func (p *pass) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 	}
 	p.memory.setQuiet(p.name, version)
 	return p.end()
+}
+
+// retriesForbiddenSoon reports whether a request that is forbidden is retried soon: for [soonForbidden] after the first refusal
+// in a row, and always while the object is being deleted. A deletion often waits for a permission that was removed too early,
+// and nothing sends an event when it is back.
+func (p *pass) retriesForbiddenSoon(outcomes []outcome) bool {
+	if !slices.ContainsFunc(outcomes, func(o outcome) bool { return o.forbidden }) {
+		p.memory.clearRefused(p.name)
+		return false
+	}
+	now := p.clock.Now()
+	first := p.memory.setRefused(p.name, now)
+	return p.before.GetDeletionTimestamp() != nil || now.Sub(first) < soonForbidden
+}
+
+// end ends a pass: it counts a failure, or resets the number of failures, and returns when the next pass is due.
+func (p *pass) end() ctrl.Result {
+	if p.mistake == nil { // else the pass returns an error, which controller-runtime counts
+		p.metrics.pass(p.worst)
+	}
+	switch {
+	case p.retry.backoff:
+		failures := p.memory.failures(p.name)
+		p.memory.addFailure(p.name)
+		p.retry.after = earlier(p.retry.after, jitter(p.retries.backoff(failures), p.name, failures))
+	case !p.retry.keepFailures:
+		p.memory.resetFailures(p.name)
+	}
+	result := ctrl.Result{RequeueAfter: p.retry.delay()}
+	if p.retry.lowPriority && !p.retry.backoff {
+		result.Priority = new(handler.LowPriority)
+	}
+	return result
 }

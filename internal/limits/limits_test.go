@@ -158,7 +158,6 @@ var (
 	recordedUpwards = map[string]int{
 		"cmd/explore":        20,
 		"internal/owned/set": 36,
-		"reconcile":          19,
 		"reconcile/reconciletest/internal/memoryserver":   19,
 		"reconcile/reconciletest/internal/simulation/run": 21,
 	}
