@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -77,7 +78,10 @@ func (r *Reconciler[T]) WithHistory(list func(obj T) conditions.List) *Reconcile
 // The function must only read, and not keep the object. It should look at the status as well as at the label that
 // selects the objects: if an object loses the label, the function should return true until its cleanup has finished.
 func (r *Reconciler[T]) WithFilter(ours func(obj T) bool) *Reconciler[T] {
-	r.filter = ours
+	r.filter = nil
+	if ours != nil {
+		r.filter = func(obj client.Object) bool { typed, ok := obj.(T); return ok && ours(typed) }
+	}
 	return r
 }
 
@@ -100,6 +104,23 @@ func (r *Reconciler[T]) WithTurns(calls int, length time.Duration) *Reconciler[T
 // WithRecorder sets the recorder of events, such as the recorder of a test. The default is the manager's.
 func (r *Reconciler[T]) WithRecorder(recorder events.EventRecorder) *Reconciler[T] {
 	r.recorder = recorder
+	return r
+}
+
+// WithTracer sets the OpenTelemetry tracer of the reconciler. Each pass gets a span. Its children are a span for each
+// step that runs, for each cleanup, and for what a step does after all steps, such as pruning. Without a tracer, which
+// is the default, a pass allocates nothing for tracing.
+//
+// A step is called with the context of its span. Spans that the step starts with this context become children of its span.
+// So do the spans of API requests, if the transport of the manager's rest.Config starts them.
+//
+// The attributes of a pass are k8s.object.kind, k8s.namespace.name, k8s.object.name, opblocks.reconcile_id (the
+// reconcileID of the log), opblocks.result, opblocks.reason and opblocks.requeue_after (in seconds, absent if only an
+// event triggers the next pass). The attributes of a step are opblocks.step, opblocks.result and opblocks.reason. The
+// status of a span is Error if its result is failed or stalled. A span has no message: messages of errors may quote
+// values of the spec.
+func (r *Reconciler[T]) WithTracer(tracer trace.Tracer) *Reconciler[T] {
+	r.tracer = passTracer{tracer}
 	return r
 }
 
@@ -159,15 +180,11 @@ func (r *Reconciler[T]) eventPredicates() (all []predicate.Predicate) {
 
 // filterEvents returns the predicate of [Reconciler.WithFilter].
 func (r *Reconciler[T]) filterEvents() predicate.Predicate {
-	ours := func(obj client.Object) bool {
-		typed, ok := obj.(T)
-		return ok && r.filter(typed)
-	}
 	return predicate.Funcs{
-		CreateFunc:  func(e event.CreateEvent) bool { return ours(e.Object) },
-		UpdateFunc:  func(e event.UpdateEvent) bool { return ours(e.ObjectOld) || ours(e.ObjectNew) },
+		CreateFunc:  func(e event.CreateEvent) bool { return r.filter(e.Object) },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return r.filter(e.ObjectOld) || r.filter(e.ObjectNew) },
 		DeleteFunc:  func(event.DeleteEvent) bool { return true }, // what is remembered of the object has to be forgotten
-		GenericFunc: func(e event.GenericEvent) bool { return ours(e.Object) },
+		GenericFunc: func(e event.GenericEvent) bool { return r.filter(e.Object) },
 	}
 }
 
@@ -222,10 +239,7 @@ func (r *Reconciler[T]) setup(mgr ctrl.Manager, b *ctrl.Builder) error {
 
 // planned returns what package upgrade plans. A step of a user that cannot say what it would do is left out of a plan.
 func (r *Reconciler[T]) planned() step.Planned {
-	planned := step.Planned{Kind: r.kind, Client: r.stepClient, Finalizers: r.finalizers}
-	if r.filter != nil {
-		planned.Selects = func(obj client.Object) bool { typed, ok := obj.(T); return ok && r.filter(typed) }
-	}
+	planned := step.Planned{Kind: r.kind, Client: r.stepClient, Finalizers: r.finalizers, Selects: r.filter}
 	for i := range r.steps {
 		s := step.PlannedStep{Name: r.steps[i].name}
 		if r.steps[i].canSettle() {

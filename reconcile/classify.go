@@ -11,23 +11,6 @@ import (
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// state is the result of a step, the better one first.
-type state int
-
-const (
-	succeeded state = iota
-	skipped
-	waiting
-	conflicted // another writer was faster, or the cache is behind: not a failure
-	failed
-	stalled
-)
-
-// String returns the value of the metric's label.
-func (s state) String() string {
-	return [...]string{"succeeded", "skipped", "waiting", "conflicted", "failed", "stalled"}[s]
-}
-
 // outcome is what the error of a step means.
 type outcome struct {
 	step            *stepOptions
@@ -144,7 +127,7 @@ func merge(a, b outcome) outcome {
 
 // withReason replaces the reason of a conflict, a failure or a stalled step by the reason of an outer error.
 func (o outcome) withReason(reason string) outcome {
-	if reason != "" && o.state >= conflicted {
+	if reason != "" && o.state.ending().takesReason {
 		o.reason = reason
 	}
 	return o
@@ -192,4 +175,18 @@ func isStalled(err error) bool {
 func isRefused(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// earlier returns the shorter of two delays. A delay of 0 or less means none.
+func earlier(a, b time.Duration) time.Duration {
+	if a <= 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// retryAfter returns the delay that the API server asks for (Retry-After), or 0.
+func retryAfter(err error) time.Duration {
+	seconds, _ := apierrors.SuggestsClientDelay(err)
+	return time.Duration(seconds) * time.Second
 }

@@ -14,12 +14,12 @@ import (
 )
 
 // setConditions sets and removes the object's conditions according to the outcomes.
-func (p *pass[T]) setConditions(outcomes []outcome) error {
+func (p *pass) setConditions(outcomes []outcome) error {
 	list, err := p.status.Conditions(p.obj)
 	if list == nil || err != nil {
 		return err
 	}
-	if p.history != nil {
+	if p.isHistory {
 		return appendHistory(list, toHistory(outcomes), p.obj.GetGeneration())
 	}
 	set, remove := toConditions(outcomes, p.before.GetDeletionTimestamp() != nil)
@@ -32,7 +32,7 @@ func (p *pass[T]) setConditions(outcomes []outcome) error {
 // keepWhileYielding keeps the conditions while a step goes on in later passes, if they say something of the present spec and no step has failed.
 func keepWhileYielding(outcomes []outcome, isShown func() bool) {
 	isYielding := func(o outcome) bool { return o.yields }
-	hasFailed := func(o outcome) bool { return o.state >= failed }
+	hasFailed := func(o outcome) bool { return o.state.ending().isFault }
 	if !slices.ContainsFunc(outcomes, isYielding) || slices.ContainsFunc(outcomes, hasFailed) || !isShown() {
 		return
 	}
@@ -53,10 +53,12 @@ func notesOf(outcomes []outcome, notes []note) (set []metav1.Condition) {
 
 // Which condition types a pass removes. Paused is removed in any case, since a paused object gets no outcomes.
 var (
-	removedAlways        = []string{conditions.Paused}
-	removedIfSucceeded   = []string{conditions.Paused, conditions.Reconciling, conditions.Stalled}
-	removedIfReconciling = []string{conditions.Paused, conditions.Stalled}
-	removedIfStalled     = []string{conditions.Paused, conditions.Reconciling}
+	removedAlways = []string{conditions.Paused}
+	removedBeside = map[string][]string{ // by the condition that is set beside Ready
+		"":                     {conditions.Paused, conditions.Reconciling, conditions.Stalled},
+		conditions.Reconciling: {conditions.Paused, conditions.Stalled},
+		conditions.Stalled:     {conditions.Paused, conditions.Reconciling},
+	}
 )
 
 // toConditions returns which conditions of an object are set and which types are removed, according to the outcomes of its
@@ -89,20 +91,17 @@ func toConditions(outcomes []outcome, deleting bool) (set []metav1.Condition, re
 	}
 	ready := readyCondition(outcomes, worst, deleting)
 	set = append(set, ready)
-	switch worst {
-	case skipped, waiting, failed:
-		ready.Type, ready.Status = conditions.Reconciling, metav1.ConditionTrue
-		return append(set, ready), removedIfReconciling
-	case stalled:
-		ready.Type, ready.Status = conditions.Stalled, metav1.ConditionTrue
-		return append(set, ready), removedIfStalled
+	summary := worst.ending().summary
+	if summary != "" {
+		ready.Type, ready.Status = summary, metav1.ConditionTrue
+		set = append(set, ready)
 	}
-	return set, removedIfSucceeded
+	return set, removedBeside[summary]
 }
 
 // setsConditions reports whether the outcome sets conditions. After a conflict the next pass does, and with
 // [KeepConditions] another writer does.
-func (o *outcome) setsConditions() bool { return o.state != conflicted && !o.keepsConditions }
+func (o *outcome) setsConditions() bool { return o.state.ending().status != "" && !o.keepsConditions }
 
 // counts reports whether Ready, Reconciling and Stalled depend on the outcome. A cleanup is never optional.
 func (o *outcome) counts(deleting bool) bool { return !o.step.optional || deleting }
@@ -110,14 +109,7 @@ func (o *outcome) counts(deleting bool) bool { return !o.step.optional || deleti
 // condition returns the condition that shows the outcome. If the step reports none, the type is the name of the step: then
 // the condition is a part of Ready, but is not stored.
 func (o *outcome) condition() metav1.Condition {
-	status := metav1.ConditionFalse
-	switch o.state {
-	case succeeded:
-		status = metav1.ConditionTrue
-	case skipped:
-		status = metav1.ConditionUnknown
-	}
-	return metav1.Condition{Type: cmp.Or(o.step.condition, o.step.name), Status: status, Reason: o.reason, Message: o.message}
+	return metav1.Condition{Type: cmp.Or(o.step.condition, o.step.name), Status: o.state.ending().status, Reason: o.reason, Message: o.message}
 }
 
 // readyCondition returns the condition Ready, which sums up the outcomes that count.
@@ -168,7 +160,7 @@ func toHistory(outcomes []outcome) []metav1.Condition {
 	var entries []metav1.Condition
 	for i := range outcomes {
 		o := &outcomes[i]
-		if o.keepsConditions || o.state != failed && o.state != stalled {
+		if o.keepsConditions || !o.state.ending().isFault {
 			continue
 		}
 		entry := o.condition()
@@ -190,8 +182,8 @@ func appendHistory(list conditions.List, entries []metav1.Condition, generation 
 }
 
 // readyOf returns the condition Ready of an object. Its status is empty if there is none.
-func (r *Reconciler[T]) readyOf(obj T) metav1.Condition {
-	list, err := r.status.Conditions(obj)
+func (e *engine) readyOf(obj client.Object) metav1.Condition {
+	list, err := e.status.Conditions(obj)
 	if list == nil || err != nil {
 		return metav1.Condition{}
 	}
@@ -202,13 +194,13 @@ func (r *Reconciler[T]) readyOf(obj T) metav1.Condition {
 // measured returns the conditions of an object that the metrics show. If a type occurs twice, it returns only the
 // first: two series with the same labels would be an error of the whole page of metrics. For a history it returns only
 // the last entry: the others are past.
-func (r *Reconciler[T]) measured(obj client.Object) []metav1.Condition {
-	list, err := r.status.Conditions(obj)
+func (e *engine) measured(obj client.Object) []metav1.Condition {
+	list, err := e.status.Conditions(obj)
 	if list == nil || err != nil {
 		return nil
 	}
 	all := list.All()
-	if r.history != nil && len(all) > 0 {
+	if e.isHistory && len(all) > 0 {
 		return all[len(all)-1:]
 	}
 	known := map[string]bool{}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -16,12 +15,9 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// finalizerStep stands for the pass itself, which adds the finalizers of all steps.
-var finalizerStep = &stepOptions{name: "finalizer"}
-
 // ensureFinalizers adds missing finalizers before any step can act outside of the cluster. They replace finalizers with
 // former names. If that fails, ok is false, o is the outcome of the pass, and no step may run.
-func (p *pass[T]) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
+func (p *pass) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
 	if len(p.finalizers) == 0 {
 		return outcome{}, true
 	}
@@ -44,10 +40,10 @@ func (p *pass[T]) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
 
 // finalize runs the cleanups of an object that is being deleted, beginning with the last step. If a cleanup has not
 // finished, the conditions show it, and the cleanups of earlier steps do not run.
-func (p *pass[T]) finalize(ctx context.Context) ctrl.Result {
+func (p *pass) finalize(ctx context.Context) ctrl.Result {
 	removed := false
 	if !p.isCleanedUp() {
-		for i, step := range slices.Backward(p.steps) {
+		for i, step := range slices.Backward(p.passSteps) {
 			for _, name := range step.finalizerNames() {
 				if !slices.Contains(p.obj.GetFinalizers(), name) {
 					continue
@@ -87,7 +83,7 @@ const (
 
 // abandonedFinalizers returns the sets of children whose finalizers the object has, although no step has these
 // finalizers. It returns the names of the sets, sorted.
-func (o *passObject[T]) abandonedFinalizers() (sets []string) {
+func (o *passObject) abandonedFinalizers() (sets []string) {
 	for _, finalizer := range o.before.GetFinalizers() {
 		set, ok := record.SetOf(finalizer)
 		if ok && !slices.Contains(o.finalizers, finalizer) && !slices.Contains(o.formerFinalizers, finalizer) {
@@ -100,7 +96,7 @@ func (o *passObject[T]) abandonedFinalizers() (sets []string) {
 
 // reportAbandoned shows in the conditions that finalizers which no step removes keep the object. It does not remove
 // them: another operator may need them.
-func (p *pass[T]) reportAbandoned(ctx context.Context, sets []string) ctrl.Result {
+func (p *pass) reportAbandoned(ctx context.Context, sets []string) ctrl.Result {
 	if wait := unknownFinalizerDelay - p.clock.Since(p.before.GetDeletionTimestamp().Time); wait > 0 {
 		p.retry = retry{after: wait}
 		p.tracer.result(ctx, resultFinalized)
@@ -119,15 +115,15 @@ func (p *pass[T]) reportAbandoned(ctx context.Context, sets []string) ctrl.Resul
 
 // isCleanedUp reports whether the cleanup has finished and the cache is behind. The cache may even show the object as it was
 // before its deletion: then a step would create again what nobody would clean up any more.
-func (o *passObject[T]) isCleanedUp() bool {
+func (o *passObject) isCleanedUp() bool {
 	return len(o.finalizers) > 0 && o.memory.isCleanedUp(o.name, o.before.GetUID())
 }
 
 // cleanup returns the function that runs the cleanup of a step and removes one of its finalizers.
-func (p *pass[T]) cleanup(step *NamedStep[T], finalizer string) stepFunc[T] {
-	return func(ctx context.Context, c client.Client, obj T) error {
+func (p *pass) cleanup(step *passStep, finalizer string) action {
+	return func(ctx context.Context, c client.Client, obj client.Object) error {
 		cleanup := func(ctx context.Context) error {
-			if err := step.finalizing.Finalize(ctx, c, obj); classify(err).state != succeeded { // Halt(nil) and Success are successes too
+			if err := step.finalize(ctx, c, obj); classify(err).state != succeeded { // Halt(nil) and Success are successes too
 				return err
 			}
 			return p.runAtEnd(ctx, p.running)
@@ -137,14 +133,4 @@ func (p *pass[T]) cleanup(step *NamedStep[T], finalizer string) stepFunc[T] {
 		})
 		return err
 	}
-}
-
-// validateFinalizer returns what is wrong with the name of a finalizer. An empty name means that there is none.
-func validateFinalizer(name string) error {
-	if name == "" {
-		return nil
-	}
-	// Remove validates the name. It sends no request, since the object has no finalizers.
-	_, err := finalizers.Remove(context.Background(), nil, &metav1.PartialObjectMetadata{}, name)
-	return err
 }

@@ -135,7 +135,7 @@ func (r *freshnessRun) step(t *testing.T) stepFunc[*budget] {
 				r.written = r.written || err == nil && !r.failed && !r.conflicted
 				continue // the outcome of the step shows its error: the status may be written
 			case action.confirm:
-				_, err = passFrom(ctx).ConfirmCurrent(ctx, b)
+				_, err = handleFrom(ctx).ConfirmCurrent(ctx, b)
 				known := r.confirmed || r.written
 				require.Equal(t, !known, r.reads == before+1, "a request exactly if the object is not known to be current")
 				require.False(t, !known && action.err != nil && err == nil, "the error is returned")

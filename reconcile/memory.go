@@ -4,9 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
@@ -35,6 +34,12 @@ type trouble struct {
 	answered   map[string]bool   // the names of the steps that have handled that request
 	refused    time.Time         // the end of the first pass in a row with a forbidden request; zero for none
 	statusLoop *writeloop.Loop   // nil unless the last patch of the status has repeated the one before
+}
+
+// asked is a request by [RequestedAnnotation].
+type asked struct {
+	uid   types.UID
+	value string // empty if nothing is requested
 }
 
 // quietVersion is a version of an object in which a pass had nothing to do: all steps succeeded, nothing was written, and no

@@ -119,8 +119,8 @@ func patchMetadata(ctx context.Context, c client.Client, obj client.Object, verb
 	if uid := obj.GetUID(); uid != "" {
 		metadata["uid"] = uid // never another object of the same name
 	}
-	pass := passFrom(ctx)
-	ofPass := pass != nil && pass.owns(obj)
+	h, ofPass := handleFrom(ctx), false
+	h.use(func(p *pass) { ofPass = p.owns(obj) })
 	if ofPass { // the pass writes the object again, from the answer
 		metadata["resourceVersion"] = obj.GetResourceVersion()
 	}
@@ -142,7 +142,7 @@ func patchMetadata(ctx context.Context, c client.Client, obj client.Object, verb
 	obj.SetOwnerReferences(slices.Clone(answer.GetOwnerReferences()))
 	obj.SetResourceVersion(answer.GetResourceVersion())
 	if ofPass {
-		pass.rebase()
+		h.use(func(p *pass) { p.rebase() })
 	}
 	return nil
 }

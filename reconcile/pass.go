@@ -10,10 +10,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/conditions"
@@ -29,23 +28,19 @@ import (
 const PausedAnnotation = record.Paused
 
 // pass is one reconcile of one object.
-type pass[T client.Object] struct {
-	passObject[T]
-	registered
+type pass struct {
+	passObject
+	handle  handle // by which functions reach the pass
+	running int    // the index of the step that runs
 	turn    turns.Turn
 	worst   state // the worst outcome of a step, and failed if something else has failed
 	retry   retry
-	asked   asked  // what RequestedAnnotation requests
-	settled int    // how many steps, from the first, are left out because they would find nothing to do
-	notes   []note // conditions that steps have set by SetCondition
-	mistake error  // the kind or the client is set up so that no status can be written
-}
-
-// registered is what the steps of a pass have registered.
-type registered struct {
-	running int               // the index of the step that runs
-	atEnd   []atEnd           // see AfterSteps
-	kept    map[string]string // see KeepAnnotation
+	asked   asked             // what RequestedAnnotation requests
+	settled int               // how many steps, from the first, are left out because they would find nothing to do
+	notes   []note            // conditions that steps have set by SetCondition
+	atEnd   []atEnd           // what steps have registered by AfterSteps
+	kept    map[string]string // the steps that keep annotations, see KeepAnnotation
+	mistake error             // the kind or the client is set up so that no status can be written
 }
 
 // atEnd is a function that a step has registered to run at the end of the pass.
@@ -60,30 +55,11 @@ type note struct {
 	condition metav1.Condition
 }
 
-// currentPass is what functions of this package ask of the pass that the context of a step carries. The pass itself is
-// generic, so they do not know its type.
-type currentPass interface {
-	passcontext.Pass
-	checkpoint(ctx context.Context) error
-	requested() bool
-	emit(regarding client.Object, eventType, reason, note string)
-	owns(obj client.Object) bool
-	rebase()
-}
-
-var _ currentPass = &pass[client.Object]{}
-
-// passFrom returns the pass that the context carries, or nil outside of a pass.
-func passFrom(ctx context.Context) currentPass {
-	p, _ := passcontext.FromContext(ctx).(currentPass)
-	return p
-}
-
 // withoutCopy makes Get return an object that shares memory with the cache, and must not be changed.
 var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 
-func (p *pass[T]) run(ctx context.Context) ctrl.Result {
-	cached := p.receivers.Get().(T)
+func (p *pass) run(ctx context.Context) ctrl.Result {
+	cached := p.receivers.Get().(client.Object)
 	switch err := p.client.Get(ctx, p.name, cached, withoutCopy); {
 	case err == nil:
 	case apierrors.IsNotFound(err):
@@ -100,7 +76,7 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 		p.retry = p.retry.merge(retryFailure(err))
 		return p.end()
 	}
-	p.before = p.writes.Newer(cached).(T)
+	p.before = p.writes.Newer(cached)
 	if p.isCleanedUp() && (p.before.GetDeletionTimestamp() == nil || len(p.abandonedFinalizers()) == 0) {
 		p.tracer.result(ctx, resultGone)
 		return ctrl.Result{}
@@ -112,12 +88,12 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 		return ctrl.Result{}
 	}
 	requested := p.readRequest()
-	if any(p.before) == any(cached) {
+	if p.before == cached {
 		p.cached = cached.GetResourceVersion()
 		if !requested {
 			p.settled = p.settledSteps(ctx)
 		}
-		if p.settled == len(p.steps) && p.memory.isQuiet(p.name, versionOf(p.before)) {
+		if p.settled == len(p.passSteps) && p.memory.isQuiet(p.name, versionOf(p.before)) {
 			p.release(cached)
 			p.tracer.result(ctx, resultUnchanged)
 			return p.end()
@@ -125,7 +101,7 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 	}
 	p.obj = p.copyOf(p.before)
 	p.obj.GetObjectKind().SetGroupVersionKind(p.kind)
-	ctx = passcontext.NewContext(ctx, p)
+	ctx = passcontext.NewContext(ctx, &p.handle)
 
 	if p.before.GetDeletionTimestamp() != nil {
 		return p.finalize(ctx)
@@ -143,21 +119,16 @@ func (p *pass[T]) run(ctx context.Context) ctrl.Result {
 
 // settledSteps returns how many steps, from the first, would find nothing to do. It ends at the first step that has to
 // run: that step may change the object in memory, so the steps after it have to run too.
-func (p *pass[T]) settledSteps(ctx context.Context) (count int) {
+func (p *pass) settledSteps(ctx context.Context) (count int) {
 	if p.settlers == 0 || !p.mayLeaveOutSteps() {
 		return 0
 	}
 	for i := range p.settlers {
-		if !p.steps[i].hooks.Settled(ctx, p.stepClient, p.before) {
+		if !p.passSteps[i].hooks.Settled(ctx, p.stepClient, p.before) {
 			return i
 		}
 	}
 	return p.settlers
-}
-
-// AsCached implements [passcontext.Pass].
-func (p *pass[T]) AsCached(obj client.Object) bool {
-	return p.cached != "" && p.owns(obj) && obj.GetResourceVersion() == p.cached && p.running <= p.settlers
 }
 
 // versionOf returns the version of an object as [memory] keeps it.
@@ -166,7 +137,7 @@ func versionOf(obj client.Object) quietVersion {
 }
 
 // pause sets the condition Paused and does nothing else.
-func (p *pass[T]) pause(ctx context.Context, state record.Pause, now time.Time) ctrl.Result {
+func (p *pass) pause(ctx context.Context, state record.Pause, now time.Time) ctrl.Result {
 	message := "nothing is done until the annotation " + PausedAnnotation + " is removed"
 	if !state.Until.IsZero() {
 		message = "nothing is done until " + state.Until.Format(time.RFC3339) + " or until the annotation " + PausedAnnotation + " is removed"
@@ -189,23 +160,23 @@ func (p *pass[T]) pause(ctx context.Context, state record.Pause, now time.Time) 
 }
 
 // runSteps runs the steps in order.
-func (p *pass[T]) runSteps(ctx context.Context) []outcome {
-	outcomes := make([]outcome, len(p.steps))
+func (p *pass) runSteps(ctx context.Context) []outcome {
+	outcomes := make([]outcome, len(p.passSteps))
 	haltedBy := ""
-	for i := range p.steps {
+	for i := range p.passSteps {
 		if i < p.settled {
 			outcomes[i] = classify(nil)
-			outcomes[i].step = &p.steps[i].stepOptions
+			outcomes[i].step = p.passSteps[i].stepOptions
 			continue
 		}
 		if haltedBy != "" {
 			outcomes[i] = outcome{
-				step: &p.steps[i].stepOptions, state: skipped, reason: reasonSkipped, message: fmt.Sprintf("step %q halted the pass", haltedBy),
+				step: p.passSteps[i].stepOptions, state: skipped, reason: reasonSkipped, message: fmt.Sprintf("step %q halted the pass", haltedBy),
 			}
 			continue
 		}
-		if outcomes[i] = p.call(ctx, spanStep, i, p.steps[i].step.Reconcile); outcomes[i].halts {
-			haltedBy = p.steps[i].name
+		if outcomes[i] = p.call(ctx, spanStep, i, p.passSteps[i].reconcile); outcomes[i].halts {
+			haltedBy = p.passSteps[i].name
 		}
 	}
 	p.runAfterSteps(ctx, outcomes)
@@ -213,9 +184,9 @@ func (p *pass[T]) runSteps(ctx context.Context) []outcome {
 }
 
 // call runs a step. A panic, also one of a method of its error, is a failure of the step.
-func (p *pass[T]) call(ctx context.Context, verb string, step int, do stepFunc[T]) (o outcome) {
+func (p *pass) call(ctx context.Context, verb string, step int, do action) (o outcome) {
 	p.running = step
-	name := p.steps[step].name
+	name := p.passSteps[step].name
 	defer p.metrics.step(name, time.Now(), &o)
 	ctx, span := p.tracer.start(ctx, verb, name)
 	defer endSpan(span, &o)
@@ -225,7 +196,7 @@ func (p *pass[T]) call(ctx context.Context, verb string, step int, do stepFunc[T
 			o = classify(fmt.Errorf("step %q panicked; the log has the stack", name))
 			o.panicked = r
 		}
-		o.step = &p.steps[step].stepOptions
+		o.step = p.passSteps[step].stepOptions
 	}()
 	err := do(ctx, p.stepClient, p.obj)
 	o = classify(err)
@@ -233,45 +204,11 @@ func (p *pass[T]) call(ctx context.Context, verb string, step int, do stepFunc[T
 	return o
 }
 
-// Spend implements [passcontext.Pass].
-func (p *pass[T]) Spend(by passcontext.Spender) error {
-	return p.turn.Spend(p.clock.Now(), p.turns, p.running, by)
-}
-
-// AfterSteps implements [passcontext.Pass].
-func (r *registered) AfterSteps(do func(ctx context.Context) error) {
-	r.atEnd = append(r.atEnd, atEnd{r.running, do})
-}
-
-// KeepAnnotation implements [passcontext.Pass].
-func (r *registered) KeepAnnotation(key, step string) {
-	if r.kept == nil {
-		r.kept = map[string]string{}
-	}
-	r.kept[key] = step
-}
-
-// AnnotationKeptBy implements [passcontext.Pass].
-func (r *registered) AnnotationKeptBy(key string) (step string, kept bool) {
-	step, kept = r.kept[key]
-	return step, kept
-}
-
-// SetCondition implements [passcontext.Pass].
-func (p *pass[T]) SetCondition(condition metav1.Condition) {
-	p.notes = append(p.notes, note{&p.steps[p.running].stepOptions, condition})
-}
-
-// OtherBuilderOf implements [passcontext.Pass].
-func (p *pass[T]) OtherBuilderOf(ctx context.Context, kind schema.GroupKind, name types.NamespacedName) (running, other string) {
-	return p.steps[p.running].name, p.builders.OtherThan(ctx, p.running, p.obj, kind, name)
-}
-
 // runAfterSteps runs what the steps have registered by AfterSteps, if each step succeeded or waits. If what a step has
 // registered does not succeed, its outcome replaces the outcome of the step.
-func (p *pass[T]) runAfterSteps(ctx context.Context, outcomes []outcome) {
+func (p *pass) runAfterSteps(ctx context.Context, outcomes []outcome) {
 	for i := range outcomes {
-		if state := outcomes[i].state; state != succeeded && state != waiting {
+		if !outcomes[i].state.ending().isDone {
 			return
 		}
 	}
@@ -279,7 +216,7 @@ func (p *pass[T]) runAfterSteps(ctx context.Context, outcomes []outcome) {
 		if !slices.ContainsFunc(p.atEnd, func(a atEnd) bool { return a.step == i }) {
 			continue
 		}
-		o := p.call(ctx, spanAfterSteps, i, func(ctx context.Context, _ client.Client, _ T) error { return p.runAtEnd(ctx, i) })
+		o := p.call(ctx, spanAfterSteps, i, func(ctx context.Context, _ client.Client, _ client.Object) error { return p.runAtEnd(ctx, i) })
 		if o.state != succeeded {
 			outcomes[i] = o
 		}
@@ -288,11 +225,11 @@ func (p *pass[T]) runAfterSteps(ctx context.Context, outcomes []outcome) {
 
 // runAtEnd runs the functions that one step has registered, including those that they register themselves. It returns all
 // their errors.
-func (r *registered) runAtEnd(ctx context.Context, step int) error {
+func (p *pass) runAtEnd(ctx context.Context, step int) error {
 	var errs []error
-	for i := 0; i < len(r.atEnd); i++ {
-		if r.atEnd[i].step == step {
-			errs = append(errs, r.atEnd[i].do(ctx))
+	for i := 0; i < len(p.atEnd); i++ {
+		if p.atEnd[i].step == step {
+			errs = append(errs, p.atEnd[i].do(ctx))
 		}
 	}
 	return errors.Join(errs...)
@@ -302,7 +239,7 @@ func (r *registered) runAtEnd(ctx context.Context, step int) error {
 const lateWriteTimeout = 10 * time.Second
 
 // finish reports the outcomes, sets the conditions and writes the status.
-func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
+func (p *pass) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 	if errors.Is(ctx.Err(), context.Canceled) { // the operator ends: no step has failed, and nothing can be written
 		return ctrl.Result{}
 	}
@@ -326,7 +263,7 @@ func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 		p.report(ctx, o)
 		p.worst = max(p.worst, o.state)
 		p.retry = p.retry.merge(p.retries.of(o, next))
-		observed = observed && o.state != conflicted && !o.keepsConditions
+		observed = observed && o.setsConditions()
 		quiet = quiet && o.state == succeeded && o.err == nil
 	}
 	p.tracer.outcomes(ctx, outcomes)
@@ -345,4 +282,37 @@ func (p *pass[T]) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 	}
 	p.memory.setQuiet(p.name, version)
 	return p.end()
+}
+
+// retriesForbiddenSoon reports whether a request that is forbidden is retried soon: for [soonForbidden] after the first refusal
+// in a row, and always while the object is being deleted. A deletion often waits for a permission that was removed too early,
+// and nothing sends an event when it is back.
+func (p *pass) retriesForbiddenSoon(outcomes []outcome) bool {
+	if !slices.ContainsFunc(outcomes, func(o outcome) bool { return o.forbidden }) {
+		p.memory.clearRefused(p.name)
+		return false
+	}
+	now := p.clock.Now()
+	first := p.memory.setRefused(p.name, now)
+	return p.before.GetDeletionTimestamp() != nil || now.Sub(first) < soonForbidden
+}
+
+// end ends a pass: it counts a failure, or resets the number of failures, and returns when the next pass is due.
+func (p *pass) end() ctrl.Result {
+	if p.mistake == nil { // else the pass returns an error, which controller-runtime counts
+		p.metrics.pass(p.worst)
+	}
+	switch {
+	case p.retry.backoff:
+		failures := p.memory.failures(p.name)
+		p.memory.addFailure(p.name)
+		p.retry.after = earlier(p.retry.after, jitter(p.retries.backoff(failures), p.name, failures))
+	case !p.retry.keepFailures:
+		p.memory.resetFailures(p.name)
+	}
+	result := ctrl.Result{RequeueAfter: p.retry.delay()}
+	if p.retry.lowPriority && !p.retry.backoff {
+		result.Priority = new(handler.LowPriority)
+	}
+	return result
 }

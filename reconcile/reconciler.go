@@ -9,9 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,9 +20,7 @@ import (
 
 	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/internal/fieldmanager"
-	"github.com/opblocks/opblocks/internal/ownwrites"
 	"github.com/opblocks/opblocks/internal/references"
-	"github.com/opblocks/opblocks/internal/step"
 	"github.com/opblocks/opblocks/reconcile/internal/builders"
 	"github.com/opblocks/opblocks/reconcile/internal/requestlog"
 	"github.com/opblocks/opblocks/reconcile/internal/status"
@@ -35,19 +30,13 @@ import (
 // Reconciler runs the steps for objects of type T. It is a controller-runtime reconciler. Make it with [For] or [New], and
 // call its With methods before the first pass.
 type Reconciler[T client.Object] struct {
-	client client.Client
-	steps  []NamedStep[T]
+	engine
+	steps []NamedStep[T]
 
 	// What the With methods set.
-	clock         clock.PassiveClock
 	binder        conditions.Binder           // nil: metav1.Condition
 	history       func(obj T) conditions.List // nil: the conditions are not a history
 	withoutStatus bool
-	filter        func(obj T) bool     // nil: all objects
-	retries       Retries              // with its defaults once prepare has run
-	turns         turns.Bounds         // the bounds of one pass
-	recorder      events.EventRecorder // nil without a manager
-	tracer        passTracer
 
 	// What For and the With methods that need it set.
 	mgr        ctrl.Manager // nil: made by New
@@ -55,28 +44,9 @@ type Reconciler[T client.Object] struct {
 	predicates []predicate.Predicate
 	needsFor   string // the last method called that needs For
 
-	// What prepare sets, once.
 	prepareOnce sync.Once
 	prepareErr  error
-	typ         reflect.Type // the struct, not the pointer
-	kind        schema.GroupVersionKind
-	fieldOwner  client.FieldOwner
-	status      status.Type
-	stepClient  *stepClient
-	finalizers  []string // the finalizers of all steps
-
-	formerFinalizers []string // the former finalizers of all steps
-	settlers         int      // how many steps, from the first, can be left out
-	builders         builders.Reconciler
-
-	// What SetupWithBuilder sets.
-	watching atomic.Bool
-	metrics  *metrics // nil without a manager
-
-	// What one pass leaves for later ones.
-	memory    memory
-	receivers sync.Pool         // empty objects to read into
-	writes    *ownwrites.Writes // the answers to our own writes, which the cache may not show yet
+	watching    atomic.Bool // SetupWithBuilder has set the watches up
 }
 
 var _ ctrlreconcile.Reconciler = &Reconciler[client.Object]{}
@@ -87,7 +57,7 @@ var _ ctrlreconcile.Reconciler = &Reconciler[client.Object]{}
 // T is a pointer to the API type, which must be in the scheme of the client. A mistake in the steps or options is an error
 // of SetupWithBuilder and of every pass.
 func New[T client.Object](c client.Client, steps ...NamedStep[T]) *Reconciler[T] {
-	r := &Reconciler[T]{client: c, steps: steps, turns: turns.Default}
+	r := &Reconciler[T]{engine: engine{client: c, turns: turns.Default}, steps: steps}
 	r.receivers.New = func() any { return r.empty() }
 	return r.WithClock(clock.RealClock{})
 }
@@ -103,7 +73,8 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 	if controller.ReconcileIDFromContext(ctx) != "" && !r.watching.Load() {
 		return ctrl.Result{}, ctrlreconcile.TerminalError(errNotWatching)
 	}
-	p := &pass[T]{passObject: passObject[T]{Reconciler: r, name: req.NamespacedName}}
+	p := &pass{passObject: passObject{engine: &r.engine, name: req.NamespacedName}}
+	p.handle.pass = p
 	run := p.run
 	if r.tracer.Tracer != nil {
 		run = p.runTraced
@@ -175,7 +146,7 @@ func (r *Reconciler[T]) prepareStatus() error {
 		binder = conditions.Standard().WithClock(r.clock.Now)
 	}
 	var history func(client.Object) conditions.List
-	if r.history != nil {
+	if r.isHistory = r.history != nil; r.isHistory {
 		history = func(obj client.Object) conditions.List { return r.history(obj.(T)) }
 	}
 	var err error
@@ -192,6 +163,7 @@ func (r *Reconciler[T]) prepareClient() (err error) {
 	watchedKinds := []client.Object{r.empty()}
 	for i := range r.steps {
 		watchedKinds = append(watchedKinds, r.steps[i].watched()...)
+		r.passSteps = append(r.passSteps, r.steps[i].forPass())
 		if name := r.steps[i].finalizer; name != "" {
 			r.finalizers = append(r.finalizers, name)
 			r.formerFinalizers = append(r.formerFinalizers, r.steps[i].formerFinalizers...)
@@ -209,8 +181,8 @@ func (r *Reconciler[T]) prepareClient() (err error) {
 func (r *Reconciler[T]) prepareBuilders() {
 	r.builders.Kind, r.builders.Client = r.kind, r.stepClient
 	r.builders.Selects = func(obj client.Object) bool {
-		typed, ok := obj.(T)
-		return ok && (r.mgr != nil || r.filter != nil) && (r.filter == nil || r.filter(typed)) && !slices.ContainsFunc(r.predicates, func(p predicate.Predicate) bool {
+		_, ok := obj.(T)
+		return ok && (r.mgr != nil || r.filter != nil) && (r.filter == nil || r.filter(obj)) && !slices.ContainsFunc(r.predicates, func(p predicate.Predicate) bool {
 			return !p.Create(event.CreateEvent{Object: obj})
 		})
 	}
@@ -229,20 +201,4 @@ func (r *Reconciler[T]) references() (all []references.Reference) {
 		all = append(all, r.steps[i].references...)
 	}
 	return all
-}
-
-// empty returns a new object.
-func (r *Reconciler[T]) empty() T { return reflect.New(r.typ).Interface().(T) }
-
-// forget drops everything that is remembered of an object which is gone, or which is not ours.
-func (r *Reconciler[T]) forget(name types.NamespacedName) {
-	r.memory.endStatusLoop(name, r.metrics.loopsOrNil())
-	r.memory.forget(name)
-	r.writes.Forget(r.empty(), name)
-	r.metrics.forget(name)
-	for i := range r.steps {
-		if s, ok := r.steps[i].step.(step.Forgetful); ok {
-			s.Forget(name)
-		}
-	}
 }

@@ -5,17 +5,13 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 )
 
-// This file decides when the next pass of an object runs: Retries.of after the outcome of a step, retryFailure after an error
-// of the pass itself, and end for the pass as a whole. A pause that ends at a known time is added by pass.pause. classify.go
+// This file decides when the next pass of an object runs: Retries.of after the outcome of a step, and retryFailure after an error
+// of the pass itself. pass.end returns the delay of the pass as a whole, and pass.pause adds a pause that ends at a known time. classify.go
 // decides which errors are which outcome.
 
 // Retries are the delays after which a pass is repeated without an event. A field that is zero has its default. Up to a tenth
@@ -101,10 +97,10 @@ func (r Retries) of(o *outcome, a attempt) retry {
 		backoff:      o.retries || soon,
 		keepFailures: o.forbidden && !soon,
 	}
-	switch o.state {
-	case succeeded:
+	switch {
+	case o.state == succeeded:
 		next.after = earlier(o.after, jitter(o.jittered, a.name, 0))
-	case stalled:
+	case o.state.ending().lasts:
 		next.after = earlier(next.after, jitter(r.Stalled, a.name, 0))
 	}
 	if soon {
@@ -112,19 +108,6 @@ func (r Retries) of(o *outcome, a attempt) retry {
 	}
 	next.lowPriority = o.lowPriority && next.after > 0 && !next.backoff
 	return next
-}
-
-// retriesForbiddenSoon reports whether a request that is forbidden is retried soon: for [soonForbidden] after the first refusal
-// in a row, and always while the object is being deleted. A deletion often waits for a permission that was removed too early,
-// and nothing sends an event when it is back.
-func (p *pass[T]) retriesForbiddenSoon(outcomes []outcome) bool {
-	if !slices.ContainsFunc(outcomes, func(o outcome) bool { return o.forbidden }) {
-		p.memory.clearRefused(p.name)
-		return false
-	}
-	now := p.clock.Now()
-	first := p.memory.setRefused(p.name, now)
-	return p.before.GetDeletionTimestamp() != nil || now.Sub(first) < soonForbidden
 }
 
 // retryFailure returns when the next pass is due after an error of the pass itself: after the backoff, and not before the
@@ -135,26 +118,6 @@ func retryFailure(err error) retry { return retry{backoff: true, notBefore: retr
 // failures in a row.
 func isLastingConflict(o *outcome, failures int) bool {
 	return o.state == conflicted && failures >= quietConflicts
-}
-
-// end ends a pass: it counts a failure, or resets the number of failures, and returns when the next pass is due.
-func (p *pass[T]) end() ctrl.Result {
-	if p.mistake == nil { // else the pass returns an error, which controller-runtime counts
-		p.metrics.pass(p.worst)
-	}
-	switch {
-	case p.retry.backoff:
-		failures := p.memory.failures(p.name)
-		p.memory.addFailure(p.name)
-		p.retry.after = earlier(p.retry.after, jitter(p.retries.backoff(failures), p.name, failures))
-	case !p.retry.keepFailures:
-		p.memory.resetFailures(p.name)
-	}
-	result := ctrl.Result{RequeueAfter: p.retry.delay()}
-	if p.retry.lowPriority && !p.retry.backoff {
-		result.Priority = new(handler.LowPriority)
-	}
-	return result
 }
 
 // merge returns when the next pass is due if both ask for it: after the shorter of the delays that steps ask for, but
@@ -179,14 +142,6 @@ func (r retry) allowsLow(other retry) bool {
 // event triggers the next pass.
 func (r retry) delay() time.Duration { return max(r.after, r.notBefore) }
 
-// earlier returns the shorter of two delays. A delay of 0 or less means none.
-func earlier(a, b time.Duration) time.Duration {
-	if a <= 0 || b > 0 && b < a {
-		return b
-	}
-	return a
-}
-
 // backoff returns the delay after a failure that follows this number of failures in a row.
 // controller-runtime's own backoff would reach 16 minutes, and is reset whenever a pass returns a delay.
 func (r Retries) backoff(failures int) time.Duration {
@@ -209,10 +164,4 @@ func jitter(delay time.Duration, name types.NamespacedName, attempt int) time.Du
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", name, attempt))
 	part := float64(binary.BigEndian.Uint64(sum[:])) / math.MaxUint64
 	return delay + min(time.Duration(part*maxJitter*float64(delay)), math.MaxInt64-delay)
-}
-
-// retryAfter returns the delay that the API server asks for (Retry-After), or 0.
-func retryAfter(err error) time.Duration {
-	seconds, _ := apierrors.SuggestsClientDelay(err)
-	return time.Duration(seconds) * time.Second
 }

@@ -26,7 +26,7 @@ import (
 // saveStatus writes the status if it differs from the one that was read. If observed is false, the observed generation does
 // not change. A write that another writer undoes again and again is delayed. An error is logged, and retried by p.retry. If the kind
 // has no status subresource, the pass returns the error instead.
-func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
+func (p *pass) saveStatus(ctx context.Context, observed bool) {
 	p.status.Complete(p.before, p.obj, observed)
 	if p.status.Equal(p.before, p.obj) {
 		if !p.metrics.hasConditions(p.name) {
@@ -72,10 +72,10 @@ func (p *pass[T]) saveStatus(ctx context.Context, observed bool) {
 }
 
 // statusNotWritten repeats the pass, and tells the steps that what they have put into the status is lost.
-func (p *pass[T]) statusNotWritten(err error) {
+func (p *pass) statusNotWritten(err error) {
 	p.retry = p.retry.merge(retryFailure(err))
-	for i := range p.steps {
-		if s, ok := p.steps[i].step.(step.Repeating); ok {
+	for i := range p.passSteps {
+		if s, ok := p.passSteps[i].self.(step.Repeating); ok {
 			s.StatusNotWritten(p.name)
 		}
 	}
@@ -98,14 +98,14 @@ func (p *pass[T]) statusNotWritten(err error) {
 // error to call Checkpoint outside of a step, or for a kind whose status is not written, such as with
 // [Reconciler.WithoutStatus].
 func Checkpoint(ctx context.Context) error {
-	p := passFrom(ctx)
-	if p == nil {
+	h := handleFrom(ctx)
+	if h == nil {
 		return errors.New("checkpoint outside of a pass: call it in a step, with the context that the step was given")
 	}
-	return p.checkpoint(ctx)
+	return h.send(ctx, func(ctx context.Context, p *pass) error { return p.checkpoint(ctx) })
 }
 
-func (o *passObject[T]) checkpoint(ctx context.Context) error {
+func (o *passObject) checkpoint(ctx context.Context) error {
 	if err := o.status.Recordable(); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (o *passObject[T]) checkpoint(ctx context.Context) error {
 }
 
 // writeStatus sends what has changed of the status at once. Afterwards before is the answer of the API server.
-func (o *passObject[T]) writeStatus(ctx context.Context, locked bool) error {
+func (o *passObject) writeStatus(ctx context.Context, locked bool) error {
 	data, err := o.status.Patch(o.before, o.obj, locked)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (o *passObject[T]) writeStatus(ctx context.Context, locked bool) error {
 }
 
 // sendStatus sends a patch of the status.
-func (o *passObject[T]) sendStatus(ctx context.Context, data []byte) error {
+func (o *passObject) sendStatus(ctx context.Context, data []byte) error {
 	answer := o.empty()
 	answer.SetNamespace(o.name.Namespace)
 	answer.SetName(o.name.Name)
@@ -151,7 +151,7 @@ var errNoSubresource = errors.New("the kind has no status subresource: add the m
 
 // explainNotFound returns why a status write was answered by NotFound: the object is gone, which the cache may not show yet,
 // or its kind has no status subresource.
-func (o *passObject[T]) explainNotFound(ctx context.Context, answer error) error {
+func (o *passObject) explainNotFound(ctx context.Context, answer error) error {
 	switch _, err := o.readLive(ctx); {
 	case apierrors.IsNotFound(err):
 		return goneError{o.conflict()}
@@ -208,7 +208,7 @@ func withoutTransitions(v any) any {
 }
 
 // slowDownStatus returns how long a write of the status has to wait, 0 if it may be sent now.
-func (p *pass[T]) slowDownStatus(ctx context.Context, sum uint64, fields []string) time.Duration {
+func (p *pass) slowDownStatus(ctx context.Context, sum uint64, fields []string) time.Duration {
 	path := strings.Join(fields, ", ")
 	wait, begins := p.memory.delayStatus(p.name, sum, p.clock.Now(), func(l *writeloop.Loop, now time.Time) (time.Duration, bool) {
 		return l.Wait(now, p.metrics.loopsOrNil(), p.kind.Kind, p.name.Namespace, p.name.Name, path)

@@ -2,16 +2,13 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/internal/references"
 	"github.com/opblocks/opblocks/internal/step"
 )
@@ -95,6 +92,9 @@ type stepOptions struct {
 	formerFinalizers []string
 }
 
+// finalizerStep stands for the pass itself, which adds the finalizers of all steps.
+var finalizerStep = &stepOptions{name: "finalizer"}
+
 // Named returns a step with a name, and with the watches that it needs: see [Watching]. A function becomes a step by [Func]: given
 // as it is, the compiler says that it "cannot infer T". Names are unique in a reconciler; Ready, Reconciling, Stalled, Paused and
 // finalizer are reserved. Logs, metrics and the action of events show the name. If several steps decide Ready (those that
@@ -133,12 +133,13 @@ func Named[T client.Object](name string, do Step[T], watches ...Watch) NamedStep
 	return n
 }
 
-// finalizerNames returns the finalizers for which the step cleans up.
-func (n *NamedStep[T]) finalizerNames() []string {
-	if n.finalizing == nil {
-		return nil
+// forPass returns the step as a pass runs it.
+func (n *NamedStep[T]) forPass() passStep {
+	s := passStep{stepOptions: &n.stepOptions, self: n.step, hooks: n.hooks, reconcile: actionOf(n.step.Reconcile)}
+	if n.finalizing != nil {
+		s.finalize = actionOf(n.finalizing.Finalize)
 	}
-	return append([]string{n.finalizer}, n.formerFinalizers...)
+	return s
 }
 
 // canSettle reports whether the step can be left out of a pass because it would find nothing to do. A type that embeds such a
@@ -238,102 +239,4 @@ func (n *NamedStep[T]) setupWatches(mgr ctrl.Manager, b *ctrl.Builder, c *stepCl
 		}
 	}
 	return nil
-}
-
-// reservedConditions are the conditions that the pass sets itself.
-var reservedConditions = []string{conditions.Ready, conditions.Reconciling, conditions.Stalled, conditions.Paused}
-
-// validateSteps returns the first mistake in the steps of a reconciler, or nil.
-func validateSteps[T client.Object](steps []NamedStep[T]) error {
-	if len(steps) == 0 {
-		return errors.New("a reconciler needs a step")
-	}
-	if err := validateFormerNames(steps); err != nil {
-		return err
-	}
-	var names, conditionTypes, finalizerNames []string
-	for _, s := range steps {
-		switch {
-		case s.name == "" || s.step == nil:
-			return errors.New("every step needs a name and something to do: make it with Named")
-		case slices.Contains(names, s.name):
-			return fmt.Errorf("two steps are named %q", s.name)
-		case slices.Contains(reservedConditions, s.name) || s.name == finalizerStep.name:
-			return fmt.Errorf("a step is named %q, which the pass uses itself: choose another name", s.name)
-		case slices.Contains(reservedConditions, s.condition):
-			return fmt.Errorf("step %q reports the condition %q, which the pass sets itself: choose another type", s.name, s.condition)
-		case s.finalizing != nil && s.finalizer == "":
-			return fmt.Errorf("step %q cleans up: name its finalizer by the method Finalizer of what Named returns", s.name)
-		case s.finalizing == nil && (s.finalizer != "" || s.giveUpAfter != 0):
-			return fmt.Errorf("step %q has a finalizer and no method Finalize: nothing would ever remove it", s.name)
-		case s.finalizer != "" && slices.Contains(finalizerNames, s.finalizer):
-			return fmt.Errorf("two steps have the finalizer %q", s.finalizer)
-		case s.giveUpAfter < 0:
-			return fmt.Errorf("step %q gives up its cleanup after %s: give it a limit above zero, or 0 for none", s.name, s.giveUpAfter)
-		case s.condition != "" && !validConditionType(s.condition):
-			return fmt.Errorf("step %q reports the condition %q, which is no valid type: use CamelCase", s.name, s.condition)
-		case s.condition != "" && slices.Contains(conditionTypes, s.condition):
-			return fmt.Errorf("two steps report the condition %q: it would change in every pass", s.condition)
-		}
-		if err := validateFinalizer(s.finalizer); err != nil {
-			return fmt.Errorf("step %q: %w", s.name, err)
-		}
-		if err := s.validateConditionTypes(conditionTypes); err != nil {
-			return err
-		}
-		conditionTypes = append(conditionTypes, s.conditionTypes()...)
-		names, conditionTypes, finalizerNames = append(names, s.name), append(conditionTypes, s.condition), append(finalizerNames, s.finalizer)
-	}
-	return nil
-}
-
-// validateConditionTypes returns the first mistake in the conditions that a step sets itself, or nil. others are the conditions of
-// the steps before it.
-func (n NamedStep[T]) validateConditionTypes(others []string) error {
-	own := n.conditionTypes()
-	for i, conditionType := range own {
-		switch {
-		case slices.Contains(reservedConditions, conditionType):
-			return fmt.Errorf("step %q sets the condition %q, which the pass sets itself: choose another type", n.name, conditionType)
-		case !validConditionType(conditionType):
-			return fmt.Errorf("step %q sets the condition %q, which is no valid type: use CamelCase", n.name, conditionType)
-		case conditionType == n.condition || slices.Contains(others, conditionType) || slices.Contains(own[:i], conditionType):
-			return fmt.Errorf("step %q sets the condition %q, which is that of a step: choose another type", n.name, conditionType)
-		}
-	}
-	return nil
-}
-
-// validateFormerNames returns the first mistake in the options FormerNames, or nil.
-func validateFormerNames[T client.Object](steps []NamedStep[T]) error {
-	var former []string
-	for _, s := range steps {
-		if _, ok := s.step.(step.Renamed); !ok && len(s.formerNames) > 0 {
-			return fmt.Errorf("step %q has FormerNames, but it stores its name nowhere: take the option away", s.name)
-		}
-		for _, name := range s.formerNames {
-			switch {
-			case slices.ContainsFunc(steps, func(other NamedStep[T]) bool { return other.name == name }):
-				return fmt.Errorf("step %q has the former name %q, which is the name of a step: choose another name for that step, or do it in a later release", s.name, name)
-			case slices.Contains(former, name):
-				return fmt.Errorf("the former name %q is given twice", name)
-			}
-			former = append(former, name)
-		}
-		for _, finalizer := range s.formerFinalizers {
-			if err := validateFinalizer(finalizer); err != nil {
-				return fmt.Errorf("step %q: %w", s.name, err)
-			}
-			if slices.ContainsFunc(steps, func(other NamedStep[T]) bool { return other.finalizer == finalizer }) {
-				return fmt.Errorf("step %q has the former finalizer %q, which a step has now: choose another name for that step", s.name, finalizer)
-			}
-		}
-	}
-	return nil
-}
-
-func validConditionType(conditionType string) bool {
-	return conditions.Validate(metav1.Condition{
-		Type: conditionType, Status: metav1.ConditionTrue, Reason: reasonSucceeded, LastTransitionTime: metav1.Now(),
-	}) == nil
 }

@@ -12,23 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 )
 
-// WithTracer sets the OpenTelemetry tracer of the reconciler. Each pass gets a span. Its children are a span for each
-// step that runs, for each cleanup, and for what a step does after all steps, such as pruning. Without a tracer, which
-// is the default, a pass allocates nothing for tracing.
-//
-// A step is called with the context of its span. Spans that the step starts with this context become children of its span.
-// So do the spans of API requests, if the transport of the manager's rest.Config starts them.
-//
-// The attributes of a pass are k8s.object.kind, k8s.namespace.name, k8s.object.name, opblocks.reconcile_id (the
-// reconcileID of the log), opblocks.result, opblocks.reason and opblocks.requeue_after (in seconds, absent if only an
-// event triggers the next pass). The attributes of a step are opblocks.step, opblocks.result and opblocks.reason. The
-// status of a span is Error if its result is failed or stalled. A span has no message: messages of errors may quote
-// values of the spec.
-func (r *Reconciler[T]) WithTracer(tracer trace.Tracer) *Reconciler[T] {
-	r.tracer = passTracer{tracer}
-	return r
-}
-
 // The beginnings of the names of spans. The kind of the object follows, or the name of the step.
 const (
 	spanPass       = "Reconcile "
@@ -49,18 +32,8 @@ const (
 	attributeRequeueAfter = attribute.Key("opblocks.requeue_after")
 )
 
-// Results of passes that end before their steps have outcomes. Other passes have the result of their worst step, see
-// [state].
-const (
-	resultGone      = "gone"      // the object does not exist, or its cleanup has finished
-	resultFiltered  = "filtered"  // the object is not ours
-	resultPaused    = "paused"    // no step runs
-	resultUnchanged = "unchanged" // no step would find anything to do
-	resultFinalized = "finalized" // the cleanup has finished in this pass
-)
-
 // runTraced runs the pass in a span.
-func (p *pass[T]) runTraced(ctx context.Context) ctrl.Result {
+func (p *pass) runTraced(ctx context.Context) ctrl.Result {
 	ctx, span := p.tracer.Start(ctx, spanPass+p.kind.Kind, trace.WithAttributes(attributeKind.String(p.kind.Kind), attributeName.String(p.name.Name)))
 	// A deferred End would record the value of a panic, which may be secret.
 	defer func() { span.End() }()
@@ -116,8 +89,8 @@ func (t passTracer) result(ctx context.Context, result string) {
 
 // setSpanResult sets the result of a step or a pass. Waiting and losing a race are not errors.
 func setSpanResult(span trace.Span, result state, reason string) {
-	span.SetAttributes(attributeResult.String(result.String()), attributeReason.String(reason))
-	if result == failed || result == stalled {
+	span.SetAttributes(attributeResult.String(result.ending().label), attributeReason.String(reason))
+	if result.ending().isFault {
 		span.SetStatus(codes.Error, reason)
 	}
 }

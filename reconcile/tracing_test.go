@@ -253,7 +253,7 @@ func TestStepContextHasSpan(t *testing.T) {
 // TestTracingOffAllocatesNothing checks what a pass calls for tracing. bench/budget_test.go checks the whole pass.
 func TestTracingOffAllocatesNothing(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", returning(nil)))
-	p := &pass[*budget]{passObject: passObject[*budget]{Reconciler: h.Reconciler}}
+	p := &pass{passObject: passObject{engine: &h.engine}}
 	outcomes := []outcome{{state: failed, reason: "Down"}}
 	ctx := t.Context()
 	require.Zero(t, testing.AllocsPerRun(100, func() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -17,51 +16,56 @@ import (
 
 // applier makes what was found as desired.
 type applier[T client.Object, S any] struct {
-	*pass[T, S]
+	resource *Resource[T, S]
+	outside  *outside[T, S]
+	ledger   *ledger[T, S]
+	wanted   *wanted
+
 	found   []*candidate[S]
 	desired S
 	isPart  bool // a later pass goes on with other things
+	behind  bool // the API may not show the present state yet
 }
 
 // apply creates what is missing, and updates what differs.
 func (a *applier[T, S]) apply(ctx context.Context) error {
 	a.confirm()
-	begin := a.record.Version
+	begin := a.ledger.record.Version
 	version := begin // the version of what was found
 	if !slices.ContainsFunc(a.found, func(f *candidate[S]) bool { return !f.missing }) {
-		version = a.version
+		version = a.wanted.version
 	}
-	recorded := a.record.Version
+	recorded := a.ledger.record.Version
 	later, begunEarlier, err := a.createAll(ctx)
 	if err != nil {
 		return err
 	}
-	if begunEarlier && recorded != a.version {
+	if begunEarlier && recorded != a.wanted.version {
 		version = "" // nothing tells with which one it was created
 	}
-	if a.record.Version = version; later != nil {
+	if a.ledger.record.Version = version; later != nil {
 		return later
 	}
-	if !a.mayUpdate() {
+	if !a.wanted.mayUpdate() {
 		if slices.ContainsFunc(a.found, func(f *candidate[S]) bool { return f.wasFaster }) {
-			a.record.Version = ""
+			a.ledger.record.Version = ""
 		}
 		return nil
 	}
 	for _, f := range a.found {
-		isOutdated := f.wasFaster || version != a.version && !f.missing
+		isOutdated := f.wasFaster || version != a.wanted.version && !f.missing
 		if f.observed == nil || !isOutdated && !a.differs(f) {
 			continue
 		}
-		if version != a.version {
-			a.record.Version = "" // until the API has answered
+		if version != a.wanted.version {
+			a.ledger.record.Version = "" // until the API has answered
 		}
 		if err := a.update(ctx, f); err != nil {
 			return err
 		}
 	}
-	if a.record.Version = a.version; a.isPart && begin != a.version {
-		a.record.Version = "" // the other things may have another one
+	if a.ledger.record.Version = a.wanted.version; a.isPart && begin != a.wanted.version {
+		a.ledger.record.Version = "" // the other things may have another one
 	}
 	return nil
 }
@@ -74,33 +78,31 @@ func (a *applier[T, S]) confirm() {
 		}
 		ref := a.confirmed(f)
 		if f.foreign {
-			a.record.forgetWritten()
+			a.ledger.record.forgetWritten()
 			ref.Adopted = true
 		}
-		a.set(ref)
-		a.tell(*f.observed)
+		a.ledger.set(ref)
+		a.outside.tell(*f.observed)
 	}
 }
 
 // confirmed returns the reference to what was found.
 func (a *applier[T, S]) confirmed(f *candidate[S]) Reference {
-	ref, _ := a.get(f.key)
+	ref, _ := a.ledger.get(f.key)
 	ref.Pending = false
-	if f.foreign && a.ID != nil {
+	if f.foreign && a.resource.ID != nil {
 		ref.ID = "" // it was of another thing
 	}
-	return a.withID(ref, *f.observed)
+	return a.outside.withID(ref, *f.observed)
 }
 
 // update changes a thing.
 func (a *applier[T, S]) update(ctx context.Context, f *candidate[S]) error {
-	if err := a.checkpoint(ctx); err != nil {
+	if err := a.ledger.checkpoint(ctx); err != nil {
 		return err
 	}
-	ref, _ := a.get(f.key)
-	observed := *f.observed
-	err := a.call(ctx, calls.Update, func(ctx context.Context) error { return a.Update(ctx, a.client, a.obj, ref, observed, a.desired) })
-	if err != nil {
+	ref, _ := a.ledger.get(f.key)
+	if err := a.outside.update(ctx, ref, *f.observed, a.desired); err != nil {
 		return err
 	}
 	if err := a.lookAgain(ctx, f); err != nil {
@@ -111,12 +113,12 @@ func (a *applier[T, S]) update(ctx context.Context, f *candidate[S]) error {
 }
 
 func (a *applier[T, S]) differs(f *candidate[S]) bool {
-	ref, _ := a.get(f.key)
-	return a.Differs(ref, *f.observed, a.desired)
+	ref, _ := a.ledger.get(f.key)
+	return a.resource.Differs(ref, *f.observed, a.desired)
 }
 
 func (a *applier[T, S]) looksAgain() bool {
-	return a.Observed != nil || a.Ready != nil || a.Publish != nil
+	return a.resource.Observed != nil || a.resource.Ready != nil || a.resource.Publish != nil
 }
 
 // lookAgain observes what was changed just now, if somebody wants to know what the API has made of it.
@@ -124,13 +126,13 @@ func (a *applier[T, S]) lookAgain(ctx context.Context, f *candidate[S]) error {
 	if !a.looksAgain() {
 		return nil
 	}
-	ref, _ := a.get(f.key)
-	observed, err := a.observe(ctx, ref)
+	ref, _ := a.ledger.get(f.key)
+	observed, err := a.outside.observe(ctx, ref)
 	if err != nil {
 		return err
 	}
 	f.observed = &observed
-	a.tell(observed)
+	a.outside.tell(observed)
 	return nil
 }
 
@@ -172,14 +174,14 @@ func (a *applier[T, S]) createAll(ctx context.Context) (later error, begunEarlie
 // mayRepeat reports whether a creation may be a repetition that the API takes for the first one, by the token: then the thing is as an earlier pass
 // desired it.
 func (a *applier[T, S]) mayRepeat(wasPending bool) bool {
-	return wasPending && a.Identity == ByToken
+	return wasPending && a.resource.Identity == ByToken
 }
 
 // unprepare removes what was recorded for creations that are not sent, since one before them has failed.
 func (a *applier[T, S]) unprepare(unsent []*candidate[S], wasPending map[string]bool) {
 	for _, f := range unsent {
 		if pending, isPrepared := wasPending[f.key]; isPrepared && !pending {
-			a.remove(f.key)
+			a.ledger.remove(f.key)
 		}
 	}
 }
@@ -187,44 +189,44 @@ func (a *applier[T, S]) unprepare(unsent []*candidate[S], wasPending map[string]
 // prepare records a thing that is about to be created. It returns an error if a creation may have had an effect that the API does not show
 // yet.
 func (a *applier[T, S]) prepare(key string) (wasPending bool, err error) {
-	ref, recorded := a.get(key)
+	ref, recorded := a.ledger.get(key)
 	wasPending = recorded && ref.Pending
-	switch now := a.Clock.Now(); {
-	case a.isUnknown(ref):
-		return wasPending, a.unknown(ref)
-	case ref.Since != nil && now.Before(ref.Since.Add(a.Grace)):
-		return wasPending, &creatingError{ref, ref.Since.Add(a.Grace).Sub(now)}
+	switch now := a.resource.Clock.Now(); {
+	case a.outside.isUnknown(ref):
+		return wasPending, unknown(ref)
+	case ref.Since != nil && now.Before(ref.Since.Add(a.resource.Grace)):
+		return wasPending, &creatingError{ref, ref.Since.Add(a.resource.Grace).Sub(now)}
 	case !wasPending || ref.ID != "": // the one before is gone
 		ref = Reference{Key: key, Pending: true, Since: new(metav1.NewTime(now))}
-		if a.Identity == ByToken {
+		if a.resource.Identity == ByToken {
 			ref.Token = rand.Text()
 		}
-		a.set(ref)
-		a.record.Issued, a.record.Published = "", ""
+		a.ledger.set(ref)
+		a.ledger.record.Issued, a.ledger.record.Published = "", ""
 	}
-	a.record.Version = "" // until the API has answered
+	a.ledger.record.Version = "" // until the API has answered
 	return wasPending, nil
 }
 
 // create creates a thing that the status records.
 func (a *applier[T, S]) create(ctx context.Context, f *candidate[S], wasPending bool) error {
-	if err := a.checkpoint(ctx); err != nil {
+	if err := a.ledger.checkpoint(ctx); err != nil {
 		return err
 	}
-	ref, _ := a.get(f.key)
-	id, err := calls.Ask(ctx, a.visit, calls.Create, func(ctx context.Context) (string, error) { return a.Create(ctx, a.client, a.obj, ref, a.desired) })
+	ref, _ := a.ledger.get(f.key)
+	id, err := a.outside.create(ctx, ref, a.desired)
 	switch {
 	case errors.Is(err, ErrExists):
 		return a.existsAlready(ctx, f, wasPending)
 	case err != nil:
 		if calls.IsRefused(err) && !wasPending {
-			a.remove(f.key)
+			a.ledger.remove(f.key)
 		}
 		return err
 	}
-	ref.ID, ref.Pending = id, a.Grace > 0
-	if a.set(ref); ref.Pending {
-		return &creatingError{ref, min(a.Grace, firstLook)}
+	ref.ID, ref.Pending = id, a.resource.Grace > 0
+	if a.ledger.set(ref); ref.Pending {
+		return &creatingError{ref, min(a.resource.Grace, firstLook)}
 	}
 	if a.mayRepeat(wasPending) {
 		return a.lookAtRepeated(ctx, f)
@@ -234,26 +236,26 @@ func (a *applier[T, S]) create(ctx context.Context, f *candidate[S], wasPending 
 
 // lookAtRepeated observes what a repetition has found or created, so that it can be updated.
 func (a *applier[T, S]) lookAtRepeated(ctx context.Context, f *candidate[S]) error {
-	ref, _ := a.get(f.key)
-	observed, err := a.observe(ctx, ref)
+	ref, _ := a.ledger.get(f.key)
+	observed, err := a.outside.observe(ctx, ref)
 	if errors.Is(err, ErrNotFound) {
 		return &creatingError{ref, firstLook}
 	}
 	if err != nil {
 		return err
 	}
-	f.observed, f.wasFaster = &observed, a.version != ""
-	a.tell(observed)
+	f.observed, f.wasFaster = &observed, a.wanted.version != ""
+	a.outside.tell(observed)
 	return nil
 }
 
 // existsAlready is for a key that was taken between the observation and the creation: by an earlier creation of ours, whose record was
 // pending, or by somebody else.
 func (a *applier[T, S]) existsAlready(ctx context.Context, f *candidate[S], wasPending bool) error {
-	ref, _ := a.get(f.key)
-	observed, err := a.observe(ctx, ref)
-	if errors.Is(err, ErrNotFound) && a.Identity != ByKey && !wasPending { // it has the key, and another ID
-		a.remove(f.key)
+	ref, _ := a.ledger.get(f.key)
+	observed, err := a.outside.observe(ctx, ref)
+	if errors.Is(err, ErrNotFound) && a.resource.Identity != ByKey && !wasPending { // it has the key, and another ID
+		a.ledger.remove(f.key)
 		return reconcile.Stalled(reasonExists, &takenError{f.key})
 	}
 	if errors.Is(err, ErrNotFound) {
@@ -262,16 +264,16 @@ func (a *applier[T, S]) existsAlready(ctx context.Context, f *candidate[S], wasP
 	if err != nil {
 		return err
 	}
-	f.observed, f.wasFaster = &observed, a.version != ""
-	if !wasPending && a.IsOurs == nil || !a.isOurs(ref, observed) {
-		if err := a.adopt(f); err != nil {
+	f.observed, f.wasFaster = &observed, a.wanted.version != ""
+	if !wasPending && a.resource.IsOurs == nil || !a.outside.isOurs(ref, observed) {
+		if err := a.ledger.adopt(f.key, observed); err != nil {
 			return err
 		}
-		a.remove(f.key)
+		a.ledger.remove(f.key)
 		return reconcile.Wait(reasonExists, firstLook, "%s was created by somebody else just now", f.key) // it has yet to be admitted
 	}
-	a.set(a.confirmed(f))
-	a.tell(observed)
+	a.ledger.set(a.confirmed(f))
+	a.outside.tell(observed)
 	return nil
 }
 
@@ -288,14 +290,4 @@ func (e *creatingError) Error() string {
 // Waiting implements [reconcile.Waiter].
 func (e *creatingError) Waiting() (reason string, after time.Duration) {
 	return reasonCreating, e.after
-}
-
-// isUnknown reports whether nothing tells what became of a creation.
-func (p *pass[T, S]) isUnknown(ref Reference) bool {
-	return ref.Pending && ref.ID == "" && p.Identity == ByID
-}
-
-func (p *pass[T, S]) unknown(ref Reference) error {
-	return reconcile.Stalled(reasonUnknown, fmt.Errorf("the answer to the creation of %s was lost, so it may exist: it is not created again; "+
-		"look for it in the API, and write its ID into the status, or remove pending from the status if it does not exist", ref))
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile/external/internal/claims"
@@ -37,72 +36,53 @@ func (e *ClaimedError) Waiting() (reason string, after time.Duration) {
 
 // claim makes the object hold its keys in the memory of this process, or returns a wait for the object that precedes it.
 func (p *pass[T, S]) claim(ctx context.Context) error {
-	if p.Others == nil {
+	if p.resource.Others == nil {
 		return nil
 	}
-	acquires := slices.ContainsFunc(p.keys, p.isMissing)
-	for _, group := range p.groups(p.obj) {
-		others, err := p.others(ctx, p.obj, group)
+	acquires := slices.ContainsFunc(p.ledger.keys, p.ledger.isMissing)
+	for _, group := range p.claimant.groups(p.obj) {
+		others, err := p.claimant.others(ctx, p.obj, group)
 		if err != nil {
 			return err
 		}
-		if other := p.betterClaim(others, group, acquires); other != nil {
+		if other := p.claimant.betterClaim(others, group, acquires); other != nil {
 			return p.yield(ctx, &ClaimedError{Group: group, By: client.ObjectKeyFromObject(*other)})
 		}
 		isRival := func(key string, h claims.Holder) bool {
-			return (acquires || slices.Contains(p.keys, key)) &&
+			return (acquires || slices.Contains(p.ledger.keys, key)) &&
 				slices.ContainsFunc(others, func(other T) bool { return other.GetUID() == h.UID }) // else it is gone
 		}
-		keys := slices.DeleteFunc(slices.Clone(p.keys), func(key string) bool { return p.group(key) != group })
-		if h := p.claims.Take(p.obj, group, keys, isRival); h != nil {
+		keys := slices.DeleteFunc(slices.Clone(p.ledger.keys), func(key string) bool { return p.resource.group(key) != group })
+		if h := p.ledger.claims.Take(p.obj, group, keys, isRival); h != nil {
 			return &ClaimedError{Group: group, By: h.NamespacedName}
 		}
 	}
 	return nil
 }
 
-// unclaim lets others have the keys that are neither recorded nor among these.
-func (p *pass[T, S]) unclaim(keys ...string) {
-	if p.Others != nil {
-		p.claims.Keep(client.ObjectKeyFromObject(p.obj), append(keys, keysOf(p.all)...))
+// yield returns the wait for another object. Before that, it deletes what the object does not want any more, if objects wait for each
+// other in a circle and this one is the first of the circle. Such a circle is there after two keys were swapped: each object waits
+// for a key that the other one does not want any more.
+func (p *pass[T, S]) yield(ctx context.Context, wait *ClaimedError) error {
+	if _, err := p.dropper().settle(ctx); err != nil {
+		return err
 	}
-}
-
-// letGo writes the record if others may wait for a key that it does not have any more.
-func (p *pass[T, S]) letGo(ctx context.Context) error {
-	if p.Others == nil {
-		return nil
-	}
-	return p.checkpoint(ctx)
-}
-
-// Waiting returns the objects that may go on because obj has changed or is gone: those that have a key of its groups, and the oldest one that
-// wants each group. The others that want it would only wait for that one, however many there are. If Others returns an error, it is logged. Give it to [reconcile.Watching].
-func (s *Step[T, S]) Waiting(ctx context.Context, c client.Reader, obj T) []ctrl.Request {
-	p := claimant[T, S]{Step: s, reader: c, obj: obj}
-	groups := p.groups(obj)
-	for _, ref := range s.Record(obj).all() {
-		groups = append(groups, p.group(ref.Key))
-	}
-	slices.Sort(groups)
-	var requests []ctrl.Request
-	for _, group := range slices.Compact(groups) {
-		others, err := p.others(ctx, obj, group)
-		if err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "Cannot list the objects that may wait")
+	c := circle[T, S]{from: &p.claimant, isOldest: true, seen: map[types.UID]bool{}}
+	at, err := c.place(ctx)
+	switch {
+	case err != nil:
+		return err
+	case at == firstOfCircle:
+		if _, err := p.outside.desired(ctx); err != nil { // then it would have nothing at all
+			return err
 		}
-		var next client.Object
-		for _, other := range others {
-			switch {
-			case p.hasOf(other, group) != nothing:
-				requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(other)})
-			case p.wants(other, group) && (next == nil || isOlder(other, next)):
-				next = other
-			}
+		if err := p.dropper().dropFormer(ctx); err != nil {
+			return err
 		}
-		if next != nil {
-			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(next)})
+		if err := p.ledger.checkpoint(ctx); err != nil {
+			return err
 		}
 	}
-	return requests
+	wait.Endless = at == unknownPlace
+	return wait
 }

@@ -4,27 +4,21 @@ import (
 	"context"
 	"slices"
 
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // claimant compares an object with the others that have the same keys, or want them.
 type claimant[T client.Object, S any] struct {
-	*Step[T, S]
-	reader client.Reader
-	obj    T
-}
-
-func (c *claimant[T, S]) group(key string) string {
-	if c.Group == nil {
-		return key
-	}
-	return c.Group(key)
+	resource *Resource[T, S]
+	reader   client.Reader
+	obj      T
 }
 
 // groups returns the groups of the keys that are desired of an object.
 func (c *claimant[T, S]) groups(obj T) (groups []string) {
-	for _, key := range c.keysOf(obj) {
-		groups = append(groups, c.group(key))
+	for _, key := range c.resource.keysOf(obj) {
+		groups = append(groups, c.resource.group(key))
 	}
 	slices.Sort(groups)
 	return slices.Compact(groups)
@@ -32,7 +26,7 @@ func (c *claimant[T, S]) groups(obj T) (groups []string) {
 
 // others returns the other objects that have something of a group, or want it.
 func (c *claimant[T, S]) others(ctx context.Context, obj T, group string) ([]T, error) {
-	all, err := c.Others(ctx, c.reader, obj, group)
+	all, err := c.resource.Others(ctx, c.reader, obj, group)
 	return slices.DeleteFunc(all, func(other T) bool { return other.GetUID() == obj.GetUID() }), err
 }
 
@@ -48,7 +42,7 @@ const (
 // has returns the most that the record of an object says of the keys for which is returns true.
 func (c *claimant[T, S]) has(obj T, is func(key string) bool) claimed {
 	most := nothing
-	for _, ref := range c.Record(obj).all() {
+	for _, ref := range c.resource.Record(obj).all() {
 		switch {
 		case !is(ref.Key):
 		case ref.Pending:
@@ -61,12 +55,12 @@ func (c *claimant[T, S]) has(obj T, is func(key string) bool) claimed {
 }
 
 func (c *claimant[T, S]) hasOf(obj T, group string) claimed {
-	return c.has(obj, func(key string) bool { return c.group(key) == group })
+	return c.has(obj, func(key string) bool { return c.resource.group(key) == group })
 }
 
 // wants reports whether an object asks for a key of a group. One that only observes does not, nor one that waits until somebody creates it.
 func (c *claimant[T, S]) wants(obj T, group string) bool {
-	p := c.policyOf(obj)
+	p := c.resource.policyOf(obj)
 	waits := p.observesOnly() || !p.mayCreate() && c.hasOf(obj, group) == nothing
 	return obj.GetDeletionTimestamp() == nil && !waits && slices.Contains(c.groups(obj), group)
 }
@@ -87,7 +81,7 @@ func (c *claimant[T, S]) betterClaim(others []T, group string, acquires bool) (f
 // and waits only for an older one that has the same key.
 func (c *claimant[T, S]) precedes(other T, group string, acquires bool) bool {
 	if !acquires {
-		return isOlder(other, c.obj) && slices.ContainsFunc(c.keysOf(c.obj), func(key string) bool { return c.keeps(other, key) })
+		return isOlder(other, c.obj) && slices.ContainsFunc(c.resource.keysOf(c.obj), func(key string) bool { return c.keeps(other, key) })
 	}
 	own, theirs := c.hasOf(c.obj, group), c.hasOf(other, group)
 	return theirs == confirmed || theirs > own || theirs == own && c.wants(other, group) && isOlder(other, c.obj)
@@ -95,7 +89,7 @@ func (c *claimant[T, S]) precedes(other T, group string, acquires bool) bool {
 
 // keeps reports whether an object has a key and wants it.
 func (c *claimant[T, S]) keeps(obj T, key string) bool {
-	return c.wants(obj, c.group(key)) && slices.Contains(c.keysOf(obj), key) &&
+	return c.wants(obj, c.resource.group(key)) && slices.Contains(c.resource.keysOf(obj), key) &&
 		c.has(obj, func(other string) bool { return other == key }) == confirmed
 }
 
@@ -109,15 +103,15 @@ func (c *claimant[T, S]) isBefore(one, other T, group string) bool {
 
 // isShared reports whether another object has a thing too, and wants it. Such a thing is not deleted.
 func (c *claimant[T, S]) isShared(ctx context.Context, ref Reference) (bool, error) {
-	if c.Others == nil {
+	if c.resource.Others == nil {
 		return false, nil
 	}
 	isSame := func(theirs Reference) bool {
-		return theirs.Key == ref.Key && (c.Identity == ByKey || theirs.ID == ref.ID)
+		return theirs.Key == ref.Key && (c.resource.Identity == ByKey || theirs.ID == ref.ID)
 	}
-	others, err := c.others(ctx, c.obj, c.group(ref.Key))
+	others, err := c.others(ctx, c.obj, c.resource.group(ref.Key))
 	return slices.ContainsFunc(others, func(other T) bool {
-		return c.keeps(other, ref.Key) && slices.ContainsFunc(c.Record(other).all(), isSame)
+		return c.keeps(other, ref.Key) && slices.ContainsFunc(c.resource.Record(other).all(), isSame)
 	}), err
 }
 
@@ -128,4 +122,33 @@ func isOlder(a, b client.Object) bool {
 		return at.Before(&bt)
 	}
 	return client.ObjectKeyFromObject(a).String() < client.ObjectKeyFromObject(b).String()
+}
+
+// waiting returns the objects that may go on because the object of the pass has changed or is gone, see [Step.Waiting].
+func (c *claimant[T, S]) waiting(ctx context.Context) []ctrl.Request {
+	groups := c.groups(c.obj)
+	for _, ref := range c.resource.Record(c.obj).all() {
+		groups = append(groups, c.resource.group(ref.Key))
+	}
+	slices.Sort(groups)
+	var requests []ctrl.Request
+	for _, group := range slices.Compact(groups) {
+		others, err := c.others(ctx, c.obj, group)
+		if err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "Cannot list the objects that may wait")
+		}
+		var next client.Object
+		for _, other := range others {
+			switch {
+			case c.hasOf(other, group) != nothing:
+				requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(other)})
+			case c.wants(other, group) && (next == nil || isOlder(other, next)):
+				next = other
+			}
+		}
+		if next != nil {
+			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(next)})
+		}
+	}
+	return requests
 }

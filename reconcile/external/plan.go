@@ -22,40 +22,47 @@ func (s *Step[T, S]) Preview(ctx context.Context, c client.Client, obj T) (chang
 	if err := s.mistake(obj); err != nil {
 		return nil, err
 	}
-	p := planning[T, S]{s.pass(c, obj)}
-	p.visit = s.plans.Visit(obj, s.server(obj))
-	p.visit.SetUrgent(true)
-	if err := p.setWanted(ctx); err != nil {
-		return []preview.Change{p.refused(Reference{Key: p.names(p.keys)}, err)}, nil
+	of := s.pass(c, obj, s.plans)
+	of.outside.visit.SetUrgent(true)
+	p := planner[T, S]{kind: s.calls.Name(), search: of.search(), resource: of.resource, outside: &of.outside, ledger: &of.ledger, wanted: &of.wanted}
+	if err := of.setWanted(ctx); err != nil {
+		return []preview.Change{p.refused(Reference{Key: p.ledger.names(p.ledger.keys)}, err)}, nil
 	}
-	for _, key := range p.keys {
+	for _, key := range p.ledger.keys {
 		changes = append(changes, p.present(ctx, key))
 	}
-	if p.retains() {
+	if p.wanted.retains() {
 		return changes, nil
 	}
-	for _, ref := range p.former() {
+	for _, ref := range p.ledger.former() {
 		former := p.change(ref, forecast.Delete)
 		former.Effects = []string{"it is deleted outside of the cluster, with what it holds"}
-		if len(p.keys) > 0 {
-			former.After = p.names(p.keys) + " is there"
+		if len(p.ledger.keys) > 0 {
+			former.After = p.ledger.names(p.ledger.keys) + " is there"
 		}
 		changes = append(changes, former)
 	}
 	return changes, nil
 }
 
-// planning is a pass that only says what it would do.
-type planning[T client.Object, S any] struct{ *pass[T, S] }
+// planner says what a pass would do.
+type planner[T client.Object, S any] struct {
+	kind     string // the name of the step
+	search   search[T, S]
+	resource *Resource[T, S]
+	outside  *outside[T, S]
+	ledger   *ledger[T, S]
+	wanted   *wanted
+}
 
-func (p planning[T, S]) change(ref Reference, action string) preview.Change {
-	kind := cmp.Or(p.calls.Name(), "thing outside of the cluster")
+func (p planner[T, S]) change(ref Reference, action string) preview.Change {
+	kind := cmp.Or(p.kind, "thing outside of the cluster")
 	return preview.Change{Kind: schema.GroupKind{Kind: kind}, Name: types.NamespacedName{Name: ref.String()}, Action: action}
 }
 
 // refused returns the change for a pass that would end with an error. The plan takes errors of the network for errors of the API server, so
 // only the text of the error is kept.
-func (p planning[T, S]) refused(ref Reference, err error) preview.Change {
+func (p planner[T, S]) refused(ref Reference, err error) preview.Change {
 	c := p.change(ref, "")
 	err = calls.WithoutQueries(err)
 	if wait, ok := errors.AsType[reconcile.Waiter](err); ok {
@@ -67,64 +74,64 @@ func (p planning[T, S]) refused(ref Reference, err error) preview.Change {
 }
 
 // present says what would be done to the thing under a desired key.
-func (p planning[T, S]) present(ctx context.Context, key string) preview.Change {
-	ref, recorded := p.get(key)
+func (p planner[T, S]) present(ctx context.Context, key string) preview.Change {
+	ref, recorded := p.ledger.get(key)
 	switch {
-	case p.ObserveInPlans:
+	case p.resource.ObserveInPlans:
 		return p.compared(ctx, ref)
-	case p.observesOnly():
+	case p.wanted.observesOnly():
 		return p.change(ref, forecast.None)
 	case ref.Pending:
 		return p.refused(ref, fmt.Errorf("whether %s was created is not known before it is observed", ref))
-	case !recorded && p.mayCreate():
+	case !recorded && p.wanted.mayCreate():
 		c := p.change(ref, forecast.Create)
 		c.Note = "unless it exists: the plan has not asked"
 		return c
 	case !recorded:
 		return p.change(ref, forecast.Compare)
-	case !p.mayUpdate():
+	case !p.wanted.mayUpdate():
 		return p.change(ref, forecast.None)
-	case p.record.Version != p.version:
+	case p.wanted.isOutdated(p.ledger.record):
 		return p.change(ref, forecast.Apply)
 	}
 	return p.change(ref, forecast.Compare)
 }
 
 // compared observes the thing, and says what would be done to it.
-func (p planning[T, S]) compared(ctx context.Context, ref Reference) preview.Change {
+func (p planner[T, S]) compared(ctx context.Context, ref Reference) preview.Change {
 	var desired S
-	if !p.observesOnly() {
+	if !p.wanted.observesOnly() {
 		var err error
-		if desired, err = p.Desired(ctx, p.client, p.obj); err != nil {
+		if desired, err = p.outside.desired(ctx); err != nil {
 			return p.refused(ref, err)
 		}
 	}
-	if p.Quota != nil {
-		if err := p.Quota.Wait(ctx); err != nil {
+	if p.resource.Quota != nil {
+		if err := p.resource.Quota.Wait(ctx); err != nil {
 			return p.refused(ref, err)
 		}
 	}
 	var f *candidate[S]
-	err := p.visit.Do(ctx, func(ctx context.Context) (err error) {
-		if p.observesOnly() {
-			_, err = p.observe(ctx, ref)
+	err := p.outside.visit.Do(ctx, func(ctx context.Context) (err error) {
+		if p.wanted.observesOnly() {
+			_, err = p.outside.observe(ctx, ref)
 			return err
 		}
-		f, err = p.findOne(ctx, ref.Key)
+		f, err = p.search.findOne(ctx, ref.Key)
 		return err
 	})
 	switch {
-	case p.observesOnly() && errors.Is(err, ErrNotFound):
-		return p.refused(ref, p.notFound(ref))
+	case p.wanted.observesOnly() && errors.Is(err, ErrNotFound):
+		return p.refused(ref, notFound(ref, p.wanted.every))
 	case err != nil:
 		return p.refused(ref, err)
-	case p.observesOnly():
+	case p.wanted.observesOnly():
 		return p.change(ref, forecast.None)
-	case f.missing && p.isUnknown(ref):
-		return p.refused(ref, p.unknown(ref))
+	case f.missing && p.outside.isUnknown(ref):
+		return p.refused(ref, unknown(ref))
 	case f.missing:
 		return p.change(ref, forecast.Create)
-	case p.mayUpdate() && (p.record.Version != p.version || p.Differs(ref, *f.observed, desired)):
+	case p.search.toUpdate(ref, *f.observed, desired):
 		return p.change(ref, forecast.Apply)
 	}
 	return p.change(ref, forecast.None)

@@ -19,7 +19,6 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
-	"github.com/opblocks/opblocks/reconcile/external/internal/calls"
 )
 
 // publisher publishes a Secret for each object.
@@ -85,16 +84,22 @@ func (s *publisher[T]) forget(name client.ObjectKey) {
 }
 
 // publishing is the part of a pass that publishes.
-type publishing[T client.Object, S any] struct{ *pass[T, S] }
+type publishing[T client.Object, S any] struct {
+	secrets  *publisher[T]
+	resource *Resource[T, S]
+	outside  *outside[T, S]
+	ledger   *ledger[T, S]
+	wanted   *wanted
+}
 
 // isPublished reports whether the cache shows what was published last.
 func (p publishing[T, S]) isPublished(ctx context.Context) bool {
-	last := p.secrets.lastOf(client.ObjectKeyFromObject(p.obj))
+	last := p.secrets.lastOf(client.ObjectKeyFromObject(p.outside.obj))
 	if last.name.Name == "" {
 		return true
 	}
-	secret, err := readSecret(ctx, p.client, last.name)
-	return err == nil && metav1.IsControlledBy(secret, p.obj) && sumOf(secret, last.keys) == last.sum
+	secret, err := readSecret(ctx, p.outside.client, last.name)
+	return err == nil && metav1.IsControlledBy(secret, p.outside.obj) && sumOf(secret, last.keys) == last.sum
 }
 
 // publish makes the Secret as Publish returns it for the state that was observed last.
@@ -104,9 +109,9 @@ func (p publishing[T, S]) publish(ctx context.Context) error {
 	}
 	var now publication
 	var m mark
-	secret := withoutStringData(p.Publish(p.obj, p.seen))
+	secret := withoutStringData(p.resource.Publish(p.outside.obj, p.outside.seen))
 	if secret != nil {
-		now.name = client.ObjectKey{Namespace: cmp.Or(secret.Namespace, p.obj.GetNamespace()), Name: secret.Name}
+		now.name = client.ObjectKey{Namespace: cmp.Or(secret.Namespace, p.outside.obj.GetNamespace()), Name: secret.Name}
 		var err error
 		if m, err = p.fill(ctx, secret, now.name); err != nil {
 			return err
@@ -114,19 +119,19 @@ func (p publishing[T, S]) publish(ctx context.Context) error {
 		now.keys = slices.Sorted(maps.Keys(secret.Data))
 		now.sum = sumOf(secret, now.keys)
 	}
-	p.secrets.last.Store(client.ObjectKeyFromObject(p.obj), now) // before the write, whose answer may be lost
+	p.secrets.last.Store(client.ObjectKeyFromObject(p.outside.obj), now) // before the write, whose answer may be lost
 	if err := p.applySecret(ctx, secret); err != nil {
 		return err
 	}
-	p.secrets.unwritten.Delete(client.ObjectKeyFromObject(p.obj))
-	if p.record.Published = m.published; m.published == "" { // nothing is left that was issued
-		p.record.Issued = ""
+	p.secrets.unwritten.Delete(client.ObjectKeyFromObject(p.outside.obj))
+	if p.ledger.record.Published = m.published; m.published == "" { // nothing is left that was issued
+		p.ledger.record.Issued = ""
 	}
 	return nil
 }
 
 func (p publishing[T, S]) applySecret(ctx context.Context, secret *corev1.Secret) error {
-	return p.secrets.set.Reconcile(context.WithValue(ctx, desiredSecret{}, secret), p.client, p.obj)
+	return p.secrets.set.Reconcile(context.WithValue(ctx, desiredSecret{}, secret), p.outside.client, p.outside.obj)
 }
 
 // fill sets the values that Publish left empty: the ones that Issue returned for this thing before, or new ones. It returns the mark that
@@ -138,7 +143,7 @@ func (p publishing[T, S]) fill(ctx context.Context, secret *corev1.Secret, name 
 			keys = append(keys, key)
 		}
 	}
-	if p.Issue == nil || len(keys) == 0 {
+	if p.resource.Issue == nil || len(keys) == 0 {
 		return m, nil
 	}
 	slices.Sort(keys)
@@ -150,13 +155,13 @@ func (p publishing[T, S]) fill(ctx context.Context, secret *corev1.Secret, name 
 	switch {
 	case isKept:
 		values, m = live.Data, markOf(live)
-	case live != nil && (!metav1.IsControlledBy(live, p.obj) || live.DeletionTimestamp != nil): // what is issued could not be published
+	case live != nil && (!metav1.IsControlledBy(live, p.outside.obj) || live.DeletionTimestamp != nil): // what is issued could not be published
 		if err := p.applySecret(ctx, withoutKeys(secret, keys)); err != nil {
 			return m, err
 		}
 		return m, reconcile.Wait(reasonPublishing, firstLook, "Secret %s has just become free", name.Name)
-	case p.observesOnly():
-		return m, reconcile.Wait(reasonPublishing, p.every, "Secret %s lacks what is not issued, since the object only observes", name.Name)
+	case p.wanted.observesOnly():
+		return m, reconcile.Wait(reasonPublishing, p.wanted.every, "Secret %s lacks what is not issued, since the object only observes", name.Name)
 	default:
 		if values, err = p.issue(ctx); err != nil {
 			return m, err
@@ -169,9 +174,9 @@ func (p publishing[T, S]) fill(ctx context.Context, secret *corev1.Secret, name 
 		}
 	}
 	if !isKept {
-		p.secrets.unwritten.Store(client.ObjectKeyFromObject(p.obj), issue{p.record.Issued, values})
+		p.secrets.unwritten.Store(client.ObjectKeyFromObject(p.outside.obj), issue{p.ledger.record.Issued, values})
 	}
-	m.sum = p.record.sumOf(secret, keys)
+	m.sum = p.ledger.record.sumOf(secret, keys)
 	metav1.SetMetaDataAnnotation(&secret.ObjectMeta, record.Issued, m.String())
 	return m, nil
 }
@@ -179,8 +184,8 @@ func (p publishing[T, S]) fill(ctx context.Context, secret *corev1.Secret, name 
 // readIssued returns the live Secret, nil if there is none, and whether its values are the ones that Issue returned last for this thing. The
 // cache may be behind, so if it shows anything else, the Secret is read past it.
 func (p publishing[T, S]) readIssued(ctx context.Context, name client.ObjectKey, keys []string) (live *corev1.Secret, isKept bool, err error) {
-	_, isRecorded := p.get(p.keys[0]) // what was issued for another thing does not count
-	for _, reader := range []client.Reader{p.client, p.secrets.live} {
+	_, isRecorded := p.ledger.get(p.ledger.keys[0]) // what was issued for another thing does not count
+	for _, reader := range []client.Reader{p.outside.client, p.secrets.live} {
 		if reader == nil {
 			continue
 		}
@@ -190,7 +195,7 @@ func (p publishing[T, S]) readIssued(ctx context.Context, name client.ObjectKey,
 			live = nil
 		case err != nil:
 			return nil, false, err
-		case isRecorded && metav1.IsControlledBy(live, p.obj) && p.record.hasIssued(live, keys):
+		case isRecorded && metav1.IsControlledBy(live, p.outside.obj) && p.ledger.record.hasIssued(live, keys):
 			return live, true, nil
 		}
 	}
@@ -200,19 +205,18 @@ func (p publishing[T, S]) readIssued(ctx context.Context, name client.ObjectKey,
 // issue issues new values. The record names them before, and until a Secret has them, a repetition has the same name: it writes no status.
 // What could not be written is in memory.
 func (p publishing[T, S]) issue(ctx context.Context) (values map[string][]byte, err error) {
-	r := p.record
+	r := p.ledger.record
 	if !r.isIssuing() {
 		r.Issued, r.Published = rand.Text(), ""
 	}
-	if last, _ := p.secrets.unwritten.Load(client.ObjectKeyFromObject(p.obj)); last != nil && last.(issue).name == r.Issued {
+	if last, _ := p.secrets.unwritten.Load(client.ObjectKeyFromObject(p.outside.obj)); last != nil && last.(issue).name == r.Issued {
 		return last.(issue).values, nil
 	}
-	if err := p.checkpoint(ctx); err != nil {
+	if err := p.ledger.checkpoint(ctx); err != nil {
 		return nil, err
 	}
-	ref, _ := p.get(p.keys[0])
-	seen := p.seen
-	return calls.Ask(ctx, p.visit, calls.Issue, func(ctx context.Context) (map[string][]byte, error) { return p.Issue(ctx, p.client, p.obj, ref, seen) })
+	ref, _ := p.ledger.get(p.ledger.keys[0])
+	return p.outside.issue(ctx, ref)
 }
 
 func readSecret(ctx context.Context, c client.Reader, name client.ObjectKey) (*corev1.Secret, error) {

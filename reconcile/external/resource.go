@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -271,4 +272,30 @@ func (r *Resource[T, S]) validate() error {
 		return nil
 	}
 	return fmt.Errorf("external.Resource: %w", errors.Join(errs...))
+}
+
+// keysOf returns the keys of what is desired, sorted, each one once.
+func (r *Resource[T, S]) keysOf(obj T) []string {
+	switch {
+	case r.Keys != nil:
+		return slices.Compact(slices.Sorted(slices.Values(r.Keys(obj))))
+	case r.Key != nil:
+		return []string{r.Key(obj)}
+	}
+	return []string{""} // with ByID and ByToken
+}
+
+// group returns what can belong to one object only.
+func (r *Resource[T, S]) group(key string) string {
+	if r.Group == nil {
+		return key
+	}
+	return r.Group(key)
+}
+
+func (r *Resource[T, S]) server(obj T) string {
+	if r.Server == nil {
+		return ""
+	}
+	return r.Server(obj)
 }

@@ -19,10 +19,6 @@ type round[S any] struct {
 	behind  bool                     // see pass
 }
 
-// mostWork is how many things one pass creates or updates together. Each of them takes more calls than the observation, and a function that
-// yields shall find time left.
-const mostWork = 4
-
 // isOf reports whether a round is of what is desired now.
 func (r *round[S]) isOf(now *round[S]) bool {
 	return r != nil && r.of == now.of && r.request == now.request && slices.Equal(r.keys, now.keys)

@@ -8,7 +8,6 @@ import (
 	"path"
 	"reflect"
 	"runtime"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -101,57 +100,46 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 	if err := s.mistake(obj); err != nil {
 		return err
 	}
-	p := s.pass(c, obj)
-	name := client.ObjectKeyFromObject(obj)
+	p, name := s.pass(c, obj, s.calls), client.ObjectKeyFromObject(obj)
+	visit := p.outside.visit
 	if err := p.setWanted(ctx); err != nil {
 		s.rounds.forget(name)
 		return err
 	}
-	last, now, published := s.synced.get(name, obj.GetUID()), s.Clock.Now(), publishing[T, S]{p}.isPublished(ctx)
-	if due := last.at.Add(p.untilNext(last.behind)); p.isAsAfter(last) && now.Before(due) && published && !reconcile.Requested(ctx) {
-		p.store()             // a former key may be desired again
+	last, now, published := s.synced.get(name, obj.GetUID()), s.Clock.Now(), p.publishing().isPublished(ctx)
+	if due := last.at.Add(p.wanted.untilNext(last.behind)); p.isAsAfter(last) && now.Before(due) && published && !reconcile.Requested(ctx) {
+		p.ledger.store()      // a former key may be desired again
 		s.calls.EndWait(name) // a poll that was put off may not be due any more
 		return p.success(due.Sub(now))
 	}
-	p.visit.SetUrgent(reconcile.Requested(ctx) || p.isChanged() || !published)
+	visit.SetUrgent(reconcile.Requested(ctx) || p.isChanged() || !published)
 	p.round = s.rounds.get(name, &round[S]{
-		of:      synced{uid: obj.GetUID(), generation: obj.GetGeneration(), version: p.version, policy: p.policy},
-		request: obj.GetAnnotations()[reconcile.RequestedAnnotation], keys: p.keys, begun: now, done: map[string]*candidate[S]{},
+		of: p.present(), request: obj.GetAnnotations()[reconcile.RequestedAnnotation],
+		keys: p.ledger.keys, begun: now, done: map[string]*candidate[S]{},
 	})
-	p.visit.SetGoesOn(len(p.round.done) > 0)
+	visit.SetGoesOn(len(p.round.done) > 0)
 	p.behind = p.behind || p.round.behind
-	before := keysOf(p.all)
-	err = p.visit.Do(ctx, p.sync)
+	before := keysOf(p.ledger.all)
+	err = visit.Do(ctx, p.sync)
 	s.rounds.forget(name)
-	if _, waits := errors.AsType[reconcile.Waiter](err); waits && p.visit.IsPutOff() {
+	if _, waits := errors.AsType[reconcile.Waiter](err); waits && visit.IsPutOff() {
 		p.round.behind = p.behind
 		s.rounds.set(name, p.round)
 	}
 	if rests(err) {
-		p.record.Generation = obj.GetGeneration()
+		p.ledger.record.Generation = obj.GetGeneration()
 	}
-	p.store()
-	p.unclaim(before...) // the status is not yet written
+	p.ledger.store()
+	p.ledger.unclaim(before...) // the status is not yet written
 	if err != nil {
 		s.synced.forget(name)
 		return err
 	}
-	behind := p.behind && !last.behind // it is looked at only once more
-	s.synced.set(name, synced{uid: obj.GetUID(), generation: obj.GetGeneration(), version: p.version, policy: p.policy, at: p.round.begun, behind: behind})
-	after := p.untilNext(behind) // from the begin of the round: its first things were observed then
+	behind, seen := p.behind && !last.behind, p.present() // it is looked at only once more
+	seen.at, seen.behind = p.round.begun, behind
+	s.synced.set(name, seen)
+	after := p.wanted.untilNext(behind) // from the begin of the round: its first things were observed then
 	return p.success(max(after-s.Clock.Since(p.round.begun), min(after, firstLook)))
-}
-
-// setWanted sets the keys and the version.
-func (p *pass[T, S]) setWanted(ctx context.Context) (err error) {
-	if p.keys = p.keysOf(p.obj); slices.Contains(p.keys, "") && p.Identity == ByKey {
-		return reconcile.Stalled(reasonInvalidKey, errors.New("the key is empty"))
-	}
-	p.takeBack()
-	if p.Version != nil && len(p.keys) > 0 {
-		p.version, err = p.Version(ctx, p.client, p.obj)
-	}
-	return err
 }
 
 // Finalize deletes what belongs to obj, unless it is retained. It succeeds when the API does not show it any more.
@@ -161,11 +149,11 @@ func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) (err 
 	if err := s.mistake(obj); err != nil {
 		return err
 	}
-	p := s.pass(c, obj)
-	p.visit.SetUrgent(true)
-	if !p.retains() {
-		err := p.visit.Do(ctx, dropping[T, S]{p}.dropAll)
-		p.store()
+	p := s.pass(c, obj, s.calls)
+	p.outside.visit.SetUrgent(true)
+	if !p.wanted.retains() {
+		err := p.outside.visit.Do(ctx, p.dropper().dropAll)
+		p.ledger.store()
 		if err != nil {
 			return err
 		}
@@ -189,17 +177,6 @@ func (s *Step[T, S]) StatusNotWritten(name types.NamespacedName) {
 	s.rounds.forget(name)
 }
 
-// keysOf returns the keys of what is desired, sorted, each one once.
-func (s *Step[T, S]) keysOf(obj T) []string {
-	switch {
-	case s.Keys != nil:
-		return slices.Compact(slices.Sorted(slices.Values(s.Keys(obj))))
-	case s.Key != nil:
-		return []string{s.Key(obj)}
-	}
-	return []string{""} // with ByID and ByToken
-}
-
 // mistake returns the mistake in the resource, or in what its Record returns for an object.
 func (s *Step[T, S]) mistake(obj T) error {
 	if s.invalid != nil || s.Record(obj) != nil {
@@ -210,21 +187,28 @@ func (s *Step[T, S]) mistake(obj T) error {
 }
 
 // pass returns a pass whose desired keys are the recorded ones.
-func (s *Step[T, S]) pass(c client.Client, obj T) *pass[T, S] {
-	p := &pass[T, S]{claimant: claimant[T, S]{Step: s, reader: c, obj: obj}, policy: s.policyOf(obj), client: c, record: s.Record(obj)}
-	p.keys, p.all = keysOf(p.record.present()), p.record.all()
-	if s.Save != nil {
-		p.saved = *p.record.DeepCopy()
-	}
-	p.every, p.invalidEvery = s.interval(obj)
+func (s *Step[T, S]) pass(c client.Client, obj T, calls *calls.Calls) *pass[T, S] {
+	r := &s.Resource
 	s.calls.SetKind(obj.GetObjectKind().GroupVersionKind().Kind)
-	p.visit = s.calls.Visit(obj, s.server(obj))
+	visit, record := calls.Visit(obj, s.server(obj)), s.Record(obj)
+	p := &pass[T, S]{
+		resource: r, obj: obj, secrets: &s.secrets,
+		outside:  outside[T, S]{resource: r, client: c, obj: obj, visit: visit},
+		ledger:   ledger[T, S]{resource: r, obj: obj, record: record, visit: visit, claims: &s.claims},
+		claimant: claimant[T, S]{resource: r, reader: c, obj: obj},
+		wanted:   wanted{policy: s.policyOf(obj)},
+	}
+	p.ledger.keys, p.ledger.all = keysOf(record.present()), record.all()
+	if s.Save != nil {
+		p.ledger.saved = *record.DeepCopy()
+	}
+	p.wanted.every, p.wanted.invalidEvery = s.interval(obj)
 	return p
 }
 
-func (s *Step[T, S]) server(obj T) string {
-	if s.Server == nil {
-		return ""
-	}
-	return s.Server(obj)
+// Waiting returns the objects that may go on because obj has changed or is gone: those that have a key of its groups, and the oldest one that
+// wants each group. The others that want it would only wait for that one, however many there are. If Others returns an error, it is logged. Give it to [reconcile.Watching].
+func (s *Step[T, S]) Waiting(ctx context.Context, c client.Reader, obj T) []ctrl.Request {
+	one := claimant[T, S]{resource: &s.Resource, reader: c, obj: obj}
+	return one.waiting(ctx)
 }

@@ -1,12 +1,8 @@
 package external
 
 import (
-	"context"
+	"fmt"
 	"slices"
-
-	"k8s.io/apimachinery/pkg/api/equality"
-
-	"github.com/opblocks/opblocks/reconcile"
 )
 
 // things is what an object has outside of the cluster during a pass: what the record says at its beginning, and what the pass changes.
@@ -58,18 +54,6 @@ func (t *things) former() (former []Reference) {
 	return former
 }
 
-// takeBack looks for a former thing that is desired again. What was written to it is not known, and its deletion may have begun. What was
-// issued is of the last thing that was there.
-func (p *pass[T, S]) takeBack() {
-	if !slices.ContainsFunc(p.record.Former, func(ref Reference) bool { return slices.Contains(p.keys, ref.Key) }) {
-		return
-	}
-	p.record.Version, p.behind = "", true
-	if len(p.record.present()) > 0 {
-		p.record.forgetWritten()
-	}
-}
-
 // areConfirmed reports whether there is a thing for each key, no former one, and none is pending.
 func (t *things) areConfirmed() bool {
 	return len(t.all) == len(t.keys) && !slices.ContainsFunc(t.keys, t.isMissing)
@@ -81,36 +65,15 @@ func (t *things) isMissing(key string) bool {
 	return !recorded || ref.Pending
 }
 
-// store writes the things into the record in memory, unless a function goes on that has the object: then the pass has another copy of it.
-func (p *pass[T, S]) store() {
-	if p.visit.IsDetached() {
-		return
+// names returns the name of what is recorded under some keys.
+func (t *things) names(keys []string) string {
+	switch len(keys) {
+	case 0:
+		return ""
+	case 1:
+		only, _ := t.get(keys[0])
+		return only.String()
 	}
-	r := p.record
-	r.Reference, r.Things, r.Former = Reference{}, nil, p.former()
-	for _, key := range p.keys {
-		ref, recorded := p.get(key)
-		switch {
-		case !recorded:
-		case p.Keys == nil:
-			r.Reference = ref
-		default:
-			r.Things = append(r.Things, ref)
-		}
-	}
-	p.saved.Generation = r.Generation // no fields of an author's own depend on it
-	if p.Save != nil && !equality.Semantic.DeepEqual(*r, p.saved) {
-		p.Save(p.obj, r)
-		p.saved = *r.DeepCopy()
-	}
-}
-
-// checkpoint writes the record, before something is changed outside of the cluster. Others may have the keys that it does not have any more.
-func (p *pass[T, S]) checkpoint(ctx context.Context) error {
-	p.store()
-	if err := reconcile.Checkpoint(ctx); err != nil {
-		return err
-	}
-	p.unclaim(p.keys...)
-	return nil
+	first, _ := t.get(keys[0])
+	return fmt.Sprintf("%s, with %d more,", first, len(keys)-1)
 }

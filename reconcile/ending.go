@@ -1,0 +1,66 @@
+package reconcile
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/opblocks/opblocks/conditions"
+)
+
+// state is a way in which a step can end, the better one first. A pass ends as its worst step does.
+type state int
+
+const (
+	succeeded state = iota
+	skipped
+	waiting
+	conflicted // another writer was faster, or the cache is behind: not a failure
+	failed
+	stalled
+)
+
+// ending is what follows from a state.
+type ending struct {
+	label   string                 // the value in metrics and spans
+	status  metav1.ConditionStatus // the status of the condition of the step; empty: conditions stay as they are until the next pass
+	summary string                 // the condition beside Ready that is True if this is the worst state; empty for none
+	words   string                 // what the log says; empty for nothing
+	isDone  bool                   // a request is handled, and what the steps have registered for the end of the pass may run
+	isFault bool                   // a warning in the log and in an event, an entry in a history, an error in spans and in metrics
+	lasts   bool                   // only a change can heal it: a terminal error, whose next pass comes after the delay [Retries.Stalled]
+
+	takesReason bool // the reason of an outer error replaces its own
+}
+
+// endings has a row for each state. Which errors lead to a state is in classify.go.
+var endings = [...]ending{
+	succeeded:  {label: "succeeded", status: metav1.ConditionTrue, isDone: true},
+	skipped:    {label: "skipped", status: metav1.ConditionUnknown, summary: conditions.Reconciling},
+	waiting:    {label: "waiting", status: metav1.ConditionFalse, summary: conditions.Reconciling, words: "Step waits", isDone: true},
+	conflicted: {label: "conflicted", words: "Step lost a race and is tried again", takesReason: true},
+	failed:     {label: "failed", status: metav1.ConditionFalse, summary: conditions.Reconciling, words: "Step failed", isFault: true, takesReason: true},
+	stalled: {
+		label: "stalled", status: metav1.ConditionFalse, summary: conditions.Stalled, words: "Step cannot succeed until something changes",
+		isFault: true, lasts: true, takesReason: true,
+	},
+}
+
+func (s state) ending() *ending { return &endings[s] }
+
+// resultsOfSteps returns the labels of the states in which a step that has run can end.
+func resultsOfSteps() (labels []string) {
+	for i := range endings {
+		if state(i) != skipped {
+			labels = append(labels, endings[i].label)
+		}
+	}
+	return labels
+}
+
+// Results of passes that end before their steps have outcomes: the value in spans.
+const (
+	resultGone      = "gone"      // the object does not exist, or its cleanup has finished
+	resultFiltered  = "filtered"  // the object is not ours
+	resultPaused    = "paused"    // no step runs
+	resultUnchanged = "unchanged" // no step would find anything to do
+	resultFinalized = "finalized" // the cleanup has finished in this pass
+)

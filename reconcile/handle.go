@@ -1,0 +1,153 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/passcontext"
+)
+
+// handle is a pass as functions reach it by the context. A function that may never return has a handle of its own, see [handle.Detach]: after the
+// end it does nothing.
+type handle struct {
+	mu   *sync.Mutex // nil for the handle of the pass itself, which does not end
+	pass *pass       // nil after the end
+}
+
+var _ passcontext.Pass = &handle{}
+
+var errDetached = errors.New("the pass has ended before the function returned")
+
+// handleFrom returns the handle that the context carries, or nil outside of a pass.
+func handleFrom(ctx context.Context) *handle {
+	h, _ := passcontext.FromContext(ctx).(*handle)
+	return h
+}
+
+// use calls do with the pass. It reports whether it did: not outside of a pass, and not after the end.
+func (h *handle) use(do func(p *pass)) bool {
+	if h == nil {
+		return false
+	}
+	if h.mu != nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+	}
+	if h.pass == nil {
+		return false
+	}
+	do(h.pass)
+	return true
+}
+
+// send is use for what sends requests with a context. What a client does with that context must not find the lock.
+func (h *handle) send(ctx context.Context, do func(ctx context.Context, p *pass) error) (err error) {
+	used := h.use(func(p *pass) {
+		if h.mu != nil {
+			ctx = passcontext.NewContext(ctx, &p.handle)
+		}
+		err = do(ctx, p)
+	})
+	if !used {
+		return errDetached
+	}
+	return err
+}
+
+// Detach implements [passcontext.Pass].
+func (h *handle) Detach(ctx context.Context) (ofFunction context.Context, end func()) {
+	if h.mu != nil {
+		return passcontext.NewContext(ctx, h), h.end
+	}
+	p, own := h.pass, &handle{mu: &sync.Mutex{}, pass: h.pass}
+	return passcontext.NewContext(ctx, own), func() {
+		own.end()
+		p.obj = p.copyOf(p.before)
+		p.obj.GetObjectKind().SetGroupVersionKind(p.kind)
+	}
+}
+
+// end takes the pass away. If the function uses it right now, end waits for that.
+func (h *handle) end() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pass = nil
+}
+
+// ConfirmCurrent implements [passcontext.Pass]. It is [Checkpoint] without a record in the status, for packages that do in
+// the cluster what cannot be undone.
+func (h *handle) ConfirmCurrent(ctx context.Context, obj client.Object) (known bool, err error) {
+	known = true
+	err = h.send(ctx, func(ctx context.Context, p *pass) error {
+		if known = p.owns(obj); !known {
+			return nil
+		}
+		return p.confirm(ctx)
+	})
+	return known, err
+}
+
+// Rebase implements [passcontext.Pass].
+func (h *handle) Rebase(obj client.Object) {
+	h.use(func(p *pass) {
+		if p.owns(obj) {
+			p.rebase()
+		}
+	})
+}
+
+// AsCached implements [passcontext.Pass].
+func (h *handle) AsCached(obj client.Object) (is bool) {
+	h.use(func(p *pass) {
+		is = p.cached != "" && p.owns(obj) && obj.GetResourceVersion() == p.cached && p.running <= p.settlers
+	})
+	return is
+}
+
+// Spend implements [passcontext.Pass].
+func (h *handle) Spend(by passcontext.Spender) (err error) {
+	if !h.use(func(p *pass) { err = p.turn.Spend(p.clock.Now(), p.turns, p.running, by) }) {
+		return errDetached
+	}
+	return err
+}
+
+// AfterSteps implements [passcontext.Pass].
+func (h *handle) AfterSteps(do func(ctx context.Context) error) {
+	h.use(func(p *pass) { p.atEnd = append(p.atEnd, atEnd{p.running, do}) })
+}
+
+// KeepAnnotation implements [passcontext.Pass].
+func (h *handle) KeepAnnotation(key, step string) {
+	h.use(func(p *pass) {
+		if p.kept == nil {
+			p.kept = map[string]string{}
+		}
+		p.kept[key] = step
+	})
+}
+
+// AnnotationKeptBy implements [passcontext.Pass].
+func (h *handle) AnnotationKeptBy(key string) (step string, kept bool) {
+	h.use(func(p *pass) { step, kept = p.kept[key] })
+	return step, kept
+}
+
+// SetCondition implements [passcontext.Pass].
+func (h *handle) SetCondition(condition metav1.Condition) {
+	h.use(func(p *pass) { p.notes = append(p.notes, note{p.passSteps[p.running].stepOptions, condition}) })
+}
+
+// OtherBuilderOf implements [passcontext.Pass].
+func (h *handle) OtherBuilderOf(ctx context.Context, kind schema.GroupKind, name types.NamespacedName) (running, other string) {
+	h.use(func(p *pass) {
+		running, other = p.passSteps[p.running].name, p.builders.OtherThan(ctx, p.running, p.obj, kind, name)
+	})
+	return running, other
+}

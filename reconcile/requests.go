@@ -1,0 +1,79 @@
+package reconcile
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// RequestedAnnotation is the annotation that requests a pass now. Its value is any text, such as the time. Each new value
+// triggers one pass, also if the predicates of [Reconciler.WithPredicates] drop changes of annotations. All steps run in that
+// pass, and [Requested] is true for them. An empty value requests nothing. While an object is paused, the request waits.
+//
+// If the status has a string field with the JSON name lastHandledReconcileAt, the pass sets it to the value when the
+// request was handled, whatever the outcome of the steps. Flux has a field with this name and this meaning, for its
+// annotation reconcile.fluxcd.io/requestedAt. If a step lost a race or returned [KeepConditions], a later pass sets the
+// field. Without such a field nothing is acknowledged, and a process that has just started handles the value once more.
+const RequestedAnnotation = record.Requested
+
+// Requested reports whether a person has requested this pass by [RequestedAnnotation]. Call it in a step, with the context
+// of the step. A step that compares something outside of the cluster only at intervals, or after a change, should compare it
+// now. Requested stays true in later passes until the step has succeeded or waits. Outside of a pass it is false.
+func Requested(ctx context.Context) bool {
+	requested := false
+	handleFrom(ctx).use(func(p *pass) { requested = p.requested() })
+	return requested
+}
+
+// readRequest reads the request of the object. It reports whether a step has yet to handle it.
+func (p *pass) readRequest() (open bool) {
+	value := p.before.GetAnnotations()[RequestedAnnotation]
+	if value == "" {
+		return false
+	}
+	p.asked = asked{p.before.GetUID(), value}
+	return p.memory.ask(p.name, p.asked, p.status.Handled(p.before) == value, len(p.passSteps))
+}
+
+// requested reports whether the step that runs has yet to handle the request.
+func (p *pass) requested() bool {
+	return p.asked.value != "" && p.memory.isUnanswered(p.name, p.asked, p.passSteps[p.running].name)
+}
+
+// answer remembers which steps have handled the request.
+func (p *pass) answer(outcomes []outcome) {
+	if p.asked.value == "" {
+		return
+	}
+	for i := range outcomes {
+		if o := &outcomes[i]; o.state.ending().isDone {
+			p.memory.setAnswered(p.name, p.asked, o.step.name)
+		}
+	}
+}
+
+// orAsked returns a predicate that also passes updates by which a person asks for something: updates that change
+// [RequestedAnnotation], the interval of observations of package external, or the pause. p still selects the objects: it has to pass the creation of the new object. A
+// predicate that looks for changes passes every creation.
+func orAsked(p predicate.Predicate) predicate.Predicate {
+	asks := func(before, after client.Object) bool {
+		for _, key := range []string{RequestedAnnotation, record.ObserveInterval} {
+			if before.GetAnnotations()[key] != after.GetAnnotations()[key] {
+				return true
+			}
+		}
+		return record.PauseOf(before) != record.PauseOf(after)
+	}
+	return predicate.Funcs{
+		CreateFunc: p.Create,
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return p.Update(e) || asks(e.ObjectOld, e.ObjectNew) && p.Create(event.CreateEvent{Object: e.ObjectNew})
+		},
+		DeleteFunc:  p.Delete,
+		GenericFunc: p.Generic,
+	}
+}
