@@ -129,9 +129,6 @@ var (
 	recordedBorrowed = map[string]int{
 		"internal/compare.place":                                                   30,
 		"internal/exportedapi.description":                                         11,
-		"internal/owned/apply.Previews":                                            36,
-		"internal/owned/apply.Runs":                                                36,
-		"internal/owned/apply.run":                                                 53,
 		"internal/owned/set.Finalization":                                          44,
 		"internal/owned/set.Previewer":                                             30,
 		"internal/owned/set.Pruner":                                                30,

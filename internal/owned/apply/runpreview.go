@@ -18,7 +18,7 @@ func (a Previews) previewRun(ctx context.Context, o *owned.Owner, child *owned.D
 	if err != nil {
 		return Previewed{}, err
 	}
-	live, _, err := a.Read(ctx, o, d.Kind, d.Object)
+	live, _, err := read(ctx, a.Writes, o, d.Kind, d.Object)
 	if err != nil {
 		return Previewed{}, err
 	}

@@ -48,7 +48,19 @@ func (a *Applier) update(ctx context.Context, d *owned.Desired, live client.Obje
 }
 
 // learn finds out a fact that a plan needs.
-func (a *Applier) learn(ctx context.Context, s *plan.State, need plan.Fact, p plan.Plan) (err error) {
+func (a *Applier) learn(ctx context.Context, s *plan.State, need plan.Fact, p plan.Plan) error {
+	if need != plan.PaceOfWrites {
+		return ask(ctx, s, need, p)
+	}
+	s.Paced, s.Delay, s.Known[need] = p.Paths, a.slowDown(s.Desired, s.Live, p.Paths), true
+	if s.Delay == nil && p.Verb != plan.DoBind && p.Verb != plan.DoTakeBack && s.Options.Recreate && !a.Recreations.Has(s.Desired, s.Live) {
+		s.Delay = a.SlowDownByName(s.Owner, s.Kind, s.Live, memory.Recreation, s.Sum)
+	}
+	return nil
+}
+
+// ask finds out a fact that does not depend on what this process remembers.
+func ask(ctx context.Context, s *plan.State, need plan.Fact, p plan.Plan) (err error) {
 	switch need {
 	case plan.OwnerIsAlive:
 		err = s.Owner.ConfirmAlive(ctx)
@@ -58,11 +70,6 @@ func (a *Applier) learn(ctx context.Context, s *plan.State, need plan.Fact, p pl
 		}
 	case plan.BuiltByOne:
 		err = requireOneBuilder(ctx, s.Desired)
-	case plan.PaceOfWrites:
-		s.Paced, s.Delay = p.Paths, a.slowDown(s.Desired, s.Live, p.Paths)
-		if s.Delay == nil && p.Verb != plan.DoBind && p.Verb != plan.DoTakeBack && s.Options.Recreate && !a.Recreations.Has(s.Desired, s.Live) {
-			s.Delay = a.SlowDownByName(s.Owner, s.Kind, s.Live, memory.Recreation, s.Sum)
-		}
 	}
 	s.Known[need] = err == nil
 	return err

@@ -145,7 +145,7 @@ func (s Finalization) removeRunFinalizers(ctx context.Context, o *owned.Owner) e
 			if job.GetAnnotations()[record.RunOwner] != string(o.Reference.UID) || !slices.Contains(job.GetFinalizers(), record.RunOnce) {
 				continue
 			}
-			if _, err := (apply.Runs{Applier: s.Applier}).RemoveRunFinalizer(ctx, o, kinds[i], job); err != nil {
+			if _, err := apply.RemoveRunFinalizer(ctx, s.Applier.Writes, o, kinds[i], job); err != nil {
 				return err
 			}
 		}

@@ -125,7 +125,7 @@ func (v *walk) previewObject(i int, d *owned.Declared) (apply.Previewed, error) 
 	if err := keepWhileMissing(v.Reconciliation, d, &v.States[i]); err != nil {
 		return apply.Previewed{}, err
 	}
-	return apply.Previews{Applier: v.Set.Applier}.Preview(v.ctx, v.owner, *d)
+	return v.Set.Applier.Previews().Preview(v.ctx, v.owner, *d)
 }
 
 // pruned looks at what is not desired any more. Reconcile prunes nothing while a child fails.

@@ -214,7 +214,7 @@ func (s Pruner) delete(ctx context.Context, o *owned.Owner, w written) (ours boo
 		return a.RemoveMarked(ctx, o, w.kind, w.object)
 	}
 	if holdsRun {
-		released, err := apply.Runs{Applier: a}.RemoveRunFinalizer(ctx, o, w.kind, w.object)
+		released, err := apply.RemoveRunFinalizer(ctx, a.Writes, o, w.kind, w.object)
 		if err != nil || released == nil || released.GetDeletionTimestamp() != nil {
 			return true, err
 		}
