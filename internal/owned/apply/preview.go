@@ -101,7 +101,7 @@ func (a Previews) previewVersion(ctx context.Context, d *owned.Desired) (Preview
 	if err != nil {
 		return Previewed{}, err
 	}
-	switch p.Verb {
+	switch p.Verb { //exhaustive:enforce
 	case plan.DoNothing:
 		return unchanged(d, live), nil
 	case plan.DoReturn:
@@ -116,6 +116,7 @@ func (a Previews) previewVersion(ctx context.Context, d *owned.Desired) (Preview
 		if previewed, accepted, err := a.previewExpansion(ctx, d, live); accepted || err != nil {
 			return previewed, err
 		}
+	case plan.DoApply, plan.DoBind:
 	}
 	return a.previewApply(ctx, d, live, p)
 }

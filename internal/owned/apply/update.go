@@ -113,7 +113,7 @@ func (a *Applier) execute(ctx context.Context, s *plan.State, p plan.Plan) (resu
 	if isCovered := p.Verb == plan.DoNothing || p.Verb == plan.DoRefuse; isCovered && len(p.Differences) > 0 && !plan.ContainsAll(s.Rewritten, p.Differences) {
 		a.Children.SetRewritten(d.Kind.GVK.Kind, s.Live.GetUID(), p.Differences) // an earlier process has recorded them
 	}
-	switch p.Verb {
+	switch p.Verb { //exhaustive:enforce
 	case plan.DoNothing:
 		return Result{Object: s.Live, Operation: Unchanged}, true, nil
 	case plan.DoReturn:
@@ -142,6 +142,7 @@ func (a *Applier) execute(ctx context.Context, s *plan.State, p plan.Plan) (resu
 		err := a.expandVolumes(ctx, d, s.Live)
 		s.Known[plan.RestIsApplied] = err == nil
 		return Result{}, false, err
+	case plan.DoApply:
 	}
 	result, err = a.applyDesired(ctx, s, p)
 	return result, true, err
