@@ -129,12 +129,6 @@ var (
 	recordedBorrowed = map[string]int{
 		"internal/compare.place":                                                   30,
 		"internal/exportedapi.description":                                         11,
-		"internal/owned/set.Finalization":                                          44,
-		"internal/owned/set.Previewer":                                             30,
-		"internal/owned/set.Pruner":                                                30,
-		"internal/owned/set.WatchedKind":                                           37,
-		"internal/owned/set.Watcher":                                               30,
-		"internal/owned/set.walk":                                                  30,
 		"reconcile.pass":                                                           49,
 		"reconcile.passObject":                                                     30,
 		"reconcile/external.applier":                                               68,
@@ -162,7 +156,7 @@ var (
 	}
 	recordedUpwards = map[string]int{
 		"cmd/explore":        20,
-		"internal/owned/set": 36,
+		"internal/owned/set": 29,
 		"reconcile":          19,
 		"reconcile/external": 15,
 		"reconcile/reconciletest/internal/memoryserver":   19,

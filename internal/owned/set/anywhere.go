@@ -114,7 +114,7 @@ func (ks *ChildKinds) hasOption(gvk schema.GroupVersionKind, is func(*owned.Opti
 // enqueueMarked returns a handler that enqueues the owner that a child's mark names. It does not enqueue an owner in a
 // namespace that the cache does not cover: another installation of the operator has it. It returns nil for a kind whose
 // objects always have an owner reference.
-func (s Watcher) enqueueMarked(mgr ctrl.Manager, owner client.Object, gvk schema.GroupVersionKind) (handler.EventHandler, error) {
+func (s *Set) enqueueMarked(mgr ctrl.Manager, owner client.Object, gvk schema.GroupVersionKind) (handler.EventHandler, error) {
 	ownerKind, err := apiutil.GVKForObject(owner, mgr.GetScheme())
 	if err != nil {
 		return nil, fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", owner, err)

@@ -29,7 +29,7 @@ type written struct {
 
 // listWritten returns the objects that this set wrote for the owner, also objects that are being deleted. Kinds that are not served
 // ([ownedresources.Child.IfServed]) have no objects; unserved is true if there is one.
-func (s Pruner) listWritten(ctx context.Context, o *owned.Owner) (found []written, unserved bool, err error) {
+func (s *Set) listWritten(ctx context.Context, o *owned.Owner) (found []written, unserved bool, err error) {
 	is := func(k *owned.Kind, obj client.Object) bool { return s.isWritten(o, k, obj) }
 	err = s.eachKind(o, func(place int, k *owned.Kind) error {
 		all, served, err := s.list(ctx, o, place, k, []types.UID{o.Reference.UID}, is)
@@ -41,7 +41,7 @@ func (s Pruner) listWritten(ctx context.Context, o *owned.Owner) (found []writte
 
 // listFormer returns the objects that this set wrote anywhere for a former owner, and that are not retained. The
 // garbage collector does not delete them. Without a manager, no event of theirs triggers a reconcile either.
-func (s Pruner) listFormer(ctx context.Context, o *owned.Owner) (found []written, err error) {
+func (s *Set) listFormer(ctx context.Context, o *owned.Owner) (found []written, err error) {
 	name := o.ObjectName()
 	is := func(k *owned.Kind, obj client.Object) bool {
 		m, marked := record.MarkOf(obj, k.GVK.GroupKind())
@@ -59,7 +59,7 @@ func (s Pruner) listFormer(ctx context.Context, o *owned.Owner) (found []written
 }
 
 // eachKind calls a function with each kind of children, and with the place of the kind: see childindex.Name.
-func (s Pruner) eachKind(o *owned.Owner, do func(place int, k *owned.Kind) error) error {
+func (s *Set) eachKind(o *owned.Owner, do func(place int, k *owned.Kind) error) error {
 	kinds, err := s.KindsIn(o.Client.Scheme())
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s Pruner) eachKind(o *owned.Owner, do func(place int, k *owned.Kind) error
 
 // list returns the objects of a kind that satisfy a function. It looks at the objects of some owners in the index, or without a manager
 // at all objects. They may be the cache's own.
-func (s Pruner) list(ctx context.Context, o *owned.Owner, place int, k *owned.Kind, owners []types.UID, is func(*owned.Kind, client.Object) bool) (found []written, served bool, err error) {
+func (s *Set) list(ctx context.Context, o *owned.Owner, place int, k *owned.Kind, owners []types.UID, is func(*owned.Kind, client.Object) bool) (found []written, served bool, err error) {
 	state, err := s.Served.acquire(s.Children[place], k.GVK, o.Client)
 	if err != nil || state.leavesOut() {
 		return nil, false, err
@@ -98,7 +98,7 @@ func (s Pruner) list(ctx context.Context, o *owned.Owner, place int, k *owned.Ki
 	return found, true, err
 }
 
-func (s Pruner) listByClient(ctx context.Context, o *owned.Owner, place int, k *owned.Kind) ([]client.Object, error) {
+func (s *Set) listByClient(ctx context.Context, o *owned.Owner, place int, k *owned.Kind) ([]client.Object, error) {
 	list := NewList(s.Children[place].Sample, k.GVK, o.Client.Scheme())
 	options := []client.ListOption{client.UnsafeDisableDeepCopy, hashedvalues.AsHashed}
 	if !s.Known().isAnywhere(k.GVK) {
@@ -108,7 +108,7 @@ func (s Pruner) listByClient(ctx context.Context, o *owned.Owner, place int, k *
 	return ItemsOf(list), err
 }
 
-func (s Pruner) listIndexed(ctx context.Context, place int, k *owned.Kind, owners []types.UID) (all []client.Object, err error) {
+func (s *Set) listIndexed(ctx context.Context, place int, k *owned.Kind, owners []types.UID) (all []client.Object, err error) {
 	watched := s.Children[watchedPlace(s.Children, s.Known().kinds, place)]
 	for _, owner := range owners {
 		for _, name := range s.childIndex.ChildrenOf(owner) {
@@ -129,7 +129,7 @@ func (s Pruner) listIndexed(ctx context.Context, place int, k *owned.Kind, owner
 // readIndexed reads an object of an owner, whose name is in the index, into live. If the cache does not show the object, its name is
 // removed from the index. gone is false if the name could not be removed, since another child of the owner has just appeared. live is
 // typed or not as the watch that fills the index: the cache may have two informers of a kind, and the other one may be behind.
-func (s Pruner) readIndexed(ctx context.Context, kind schema.GroupKind, owner types.UID, name childindex.Name, mark *record.Mark, live client.Object) (found, gone bool, err error) {
+func (s *Set) readIndexed(ctx context.Context, kind schema.GroupKind, owner types.UID, name childindex.Name, mark *record.Mark, live client.Object) (found, gone bool, err error) {
 	before := s.childIndex.State(owner)
 	err = s.Cache.Get(ctx, name.NamespacedName, live, apply.AsCached...)
 	if client.IgnoreNotFound(err) != nil {

@@ -58,12 +58,9 @@ func (d DesiredNames) without(found []written) (rest []written) {
 	return rest
 }
 
-// Pruner finds and deletes what a set has written.
-type Pruner struct{ *Set }
-
 // prune deletes the children that the set wrote for the owner and that are not desired any more. In a pass of package
 // reconcile it does so after all steps, if each of them succeeded or waits. It returns true if there is nothing to prune: no request was sent.
-func (s Pruner) prune(ctx context.Context, o *owned.Owner, desired DesiredNames) (nothingToPrune bool, err error) {
+func (s *Set) prune(ctx context.Context, o *owned.Owner, desired DesiredNames) (nothingToPrune bool, err error) {
 	if !s.mayPrune(o, desired) && len(UndesiredRuns(o, desired)) == 0 {
 		return true, nil
 	}
@@ -77,7 +74,7 @@ func (s Pruner) prune(ctx context.Context, o *owned.Owner, desired DesiredNames)
 
 // mayPrune reports whether there may be children that are not desired. Without a manager nobody knows, until they were listed
 // for the same desired names.
-func (s Pruner) mayPrune(o *owned.Owner, desired DesiredNames) bool {
+func (s *Set) mayPrune(o *owned.Owner, desired DesiredNames) bool {
 	if s.Cache == nil {
 		return !s.Owners.isPruned(o.Reference.UID, s.Owners.digest(desired))
 	}
@@ -94,7 +91,7 @@ func (s Pruner) mayPrune(o *owned.Owner, desired DesiredNames) bool {
 	})
 }
 
-func (s Pruner) pruneNow(ctx context.Context, o *owned.Owner, desired DesiredNames) error {
+func (s *Set) pruneNow(ctx context.Context, o *owned.Owner, desired DesiredNames) error {
 	found, unserved, err := s.listWritten(ctx, o)
 	if err != nil {
 		return err
@@ -125,7 +122,7 @@ func (s Pruner) pruneNow(ctx context.Context, o *owned.Owner, desired DesiredNam
 // deleteInOrder deletes the objects with the highest order. Objects with a lower order wait until these are gone: then
 // the error is a [*owned.WaitingError]. It returns the objects that are not gone yet. Objects that turn out not to be ours
 // are left alone, and are not waited for. why is for the errors.
-func (s Pruner) deleteInOrder(ctx context.Context, o *owned.Owner, found []written, why string) (remaining []written, err error) {
+func (s *Set) deleteInOrder(ctx context.Context, o *owned.Owner, found []written, why string) (remaining []written, err error) {
 	defer s.Applier.EmitEvents(o)
 	for len(found) > 0 {
 		highest := 0
@@ -184,7 +181,7 @@ func enumerate(names []string) string {
 }
 
 // delete deletes an object that the set wrote. It returns false if it turns out not to be ours.
-func (s Pruner) delete(ctx context.Context, o *owned.Owner, w written) (ours bool, err error) {
+func (s *Set) delete(ctx context.Context, o *owned.Owner, w written) (ours bool, err error) {
 	holdsRun := slices.Contains(w.object.GetFinalizers(), record.RunOnce)
 	if w.object.GetDeletionTimestamp() != nil && !holdsRun {
 		return true, nil

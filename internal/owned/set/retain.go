@@ -87,7 +87,7 @@ func (ks *ChildKinds) keeps(o *owned.Owner, w written) bool {
 
 // withoutRetained returns the objects that may be pruned. It takes the owner reference off an object that is to be
 // retained.
-func (s Pruner) withoutRetained(ctx context.Context, o *owned.Owner, undesired []written) (rest []written, err error) {
+func (s *Set) withoutRetained(ctx context.Context, o *owned.Owner, undesired []written) (rest []written, err error) {
 	for _, w := range undesired {
 		if !s.Known().keeps(o, w) {
 			rest = append(rest, w)
@@ -110,7 +110,7 @@ type retention struct {
 }
 
 // retentionOf builds the children that may stay, to find out which objects they are.
-func (s Finalization) retentionOf(r *Reconciliation) *retention {
+func (s *Set) retentionOf(r *Reconciliation) *retention {
 	known := &retention{decided: map[record.Name]bool{}, unknown: map[*owned.Kind]bool{}}
 	for i, child := range s.Children {
 		if child.Options.Retain == nil {
@@ -134,7 +134,7 @@ func (s Finalization) retentionOf(r *Reconciliation) *retention {
 }
 
 // stays reports whether an object that the set wrote stays when the owner is deleted.
-func (s Finalization) stays(known *retention, o *owned.Owner, w written) bool {
+func (s *Set) stays(known *retention, o *owned.Owner, w written) bool {
 	name := record.NameOf(w.kind.GVK.GroupKind(), w.object)
 	if stays, decided := known.decided[name]; decided {
 		return stays
@@ -153,7 +153,7 @@ func (s Finalization) stays(known *retention, o *owned.Owner, w written) bool {
 
 // retainAtDeletion takes the owner references off the objects that are to stay, in case that no reconcile has done it
 // since the function of [ownedresources.Child.Retain] began to return true. It returns the other objects, and the objects that stay.
-func (s Finalization) retainAtDeletion(r *Reconciliation, known *retention, found []written) (rest, stay []written, err error) {
+func (s *Set) retainAtDeletion(r *Reconciliation, known *retention, found []written) (rest, stay []written, err error) {
 	for _, w := range found {
 		if !s.stays(known, r.owner, w) {
 			rest = append(rest, w)
@@ -191,7 +191,7 @@ func containsName(all []written, name record.Name) bool {
 }
 
 // readWritten reads an object of this name past the cache. It returns nil if the set has not written it for the owner.
-func (s Finalization) readWritten(r *Reconciliation, name record.Name) (*written, error) {
+func (s *Set) readWritten(r *Reconciliation, name record.Name) (*written, error) {
 	for _, k := range r.Kinds {
 		if k.GVK.GroupKind() != name.Kind {
 			continue
@@ -206,7 +206,7 @@ func (s Finalization) readWritten(r *Reconciliation, name record.Name) (*written
 }
 
 // reportRetained says what stays when the owner is deleted, by an event on the owner and in the log.
-func (s Finalization) reportRetained(ctx context.Context, o *owned.Owner, stay []written) {
+func (s *Set) reportRetained(ctx context.Context, o *owned.Owner, stay []written) {
 	for _, w := range stay {
 		s.Applier.Report(ctx, o, w.kind, w.object, report.OutcomeRetained, "")
 	}

@@ -73,13 +73,13 @@ func (k WatchedKind) watchWhileServed(mgr ctrl.Manager, child client.Object) (*s
 	if err != nil {
 		return nil, err
 	}
-	owner := k.newOwner()
+	owner := k.set.newOwner()
 	owned := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), owner, handler.OnlyControllerOwner())
 	handlers := []servedkinds.Handler{
 		{Handler: owned, Predicates: []predicate.Predicate{k.Observe()}},
 		{Handler: k.enqueueBlocked()},
 	}
-	if marked, err := k.enqueueMarked(mgr, owner, k.gvk); err != nil {
+	if marked, err := k.set.enqueueMarked(mgr, owner, k.gvk); err != nil {
 		return nil, err
 	} else if marked != nil {
 		handlers = append(handlers, servedkinds.Handler{Handler: marked})
@@ -87,22 +87,22 @@ func (k WatchedKind) watchWhileServed(mgr ctrl.Manager, child client.Object) (*s
 	w, err := kinds.Watch(child, servedkinds.Options{
 		Indexes:  map[string]client.IndexerFunc{k.field(): k.Index},
 		Handlers: handlers,
-		Requests: func(ctx context.Context) ([]ctrl.Request, error) { return k.allOwners(ctx, mgr) },
+		Requests: func(ctx context.Context) ([]ctrl.Request, error) { return k.set.allOwners(ctx, mgr) },
 		Appeared: func() { k.forgetFormerKind(mgr.GetScheme()) },
 		Gone:     func(ctx context.Context) { k.forgetChildren(ctx, child, mgr.GetScheme()) },
 	})
 	if err != nil {
 		return nil, err
 	}
-	if k.Served == nil {
-		k.Served = gates{}
+	if k.set.Served == nil {
+		k.set.Served = gates{}
 	}
-	k.Served[k.gvk] = w
+	k.set.Served[k.gvk] = w
 	return w, nil
 }
 
 // allOwners returns a request for every T in the cache.
-func (s Watcher) allOwners(ctx context.Context, mgr ctrl.Manager) (requests []ctrl.Request, err error) {
+func (s *Set) allOwners(ctx context.Context, mgr ctrl.Manager) (requests []ctrl.Request, err error) {
 	gvk, err := apiutil.GVKForObject(s.newOwner(), mgr.GetScheme())
 	if err != nil {
 		return nil, err
@@ -127,8 +127,8 @@ func (s Watcher) allOwners(ctx context.Context, mgr ctrl.Manager) (requests []ct
 // forgetFormerKind drops the schema of a kind that is served again, and what was written under its former definition. The cache may not have
 // shown these objects before they were removed with the definition.
 func (k WatchedKind) forgetFormerKind(scheme *runtime.Scheme) {
-	k.Applier.Kinds.Forget(k.gvk)
-	k.Applier.Writes.ForgetIf(func(obj client.Object) bool {
+	k.set.Applier.Kinds.Forget(k.gvk)
+	k.set.Applier.Writes.ForgetIf(func(obj client.Object) bool {
 		gvk, err := apiutil.GVKForObject(obj, scheme)
 		return err == nil && gvk == k.gvk
 	})
@@ -136,13 +136,13 @@ func (k WatchedKind) forgetFormerKind(scheme *runtime.Scheme) {
 
 // forgetChildren drops what is remembered of the children of a kind that is gone: no event of their deletion may come.
 func (k WatchedKind) forgetChildren(ctx context.Context, sample client.Object, scheme *runtime.Scheme) {
-	k.childIndex.RemoveKind(k.place)
+	k.set.childIndex.RemoveKind(k.place)
 	list := NewList(sample, k.gvk, scheme)
-	if err := k.Cache.List(ctx, list, client.UnsafeDisableDeepCopy, hashedvalues.AsHashed); err != nil {
+	if err := k.set.Cache.List(ctx, list, client.UnsafeDisableDeepCopy, hashedvalues.AsHashed); err != nil {
 		log.FromContext(ctx).V(1).Info("Cannot list the children of a kind that is gone", "kind", k.gvk.String(), "reason", err.Error())
 	}
 	for _, child := range ItemsOf(list) {
-		k.Applier.Children.Forget(child.GetUID())
+		k.set.Applier.Children.Forget(child.GetUID())
 	}
 }
 
