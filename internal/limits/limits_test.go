@@ -156,7 +156,7 @@ var (
 	}
 	recordedUpwards = map[string]int{
 		"cmd/explore":        20,
-		"internal/owned/set": 29,
+		"internal/owned/set": 17,
 		"reconcile":          19,
 		"reconcile/external": 15,
 		"reconcile/reconciletest/internal/memoryserver":   19,

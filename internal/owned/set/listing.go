@@ -3,7 +3,6 @@ package set
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,13 +18,6 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/childindex"
 	"github.com/opblocks/opblocks/internal/record"
 )
-
-// written is a live object that a set wrote for an owner.
-type written struct {
-	kind   *owned.Kind
-	object client.Object
-	order  int // see opblocks.dev/order
-}
 
 // listWritten returns the objects that this set wrote for the owner, also objects that are being deleted. Kinds that are not served
 // ([ownedresources.Child.IfServed]) have no objects; unserved is true if there is one.
@@ -141,17 +133,6 @@ func (s *Set) readIndexed(ctx context.Context, kind schema.GroupKind, owner type
 	return true, false, nil
 }
 
-// watchedPlace returns the index of the child of a kind whose form is watched: a typed one if there is one. place is the first child of
-// the kind.
-func watchedPlace(children []*Child, kinds []*owned.Kind, place int) int {
-	for i, k := range kinds {
-		if k.GVK == kinds[place].GVK && isUntyped(children[i].Sample) == 0 {
-			return i
-		}
-	}
-	return place
-}
-
 // writtenFor returns the owner for which the set has written an object, and the mark of one without an owner reference.
 func (s *Set) writtenFor(kind schema.GroupKind, obj client.Object) (owner types.UID, mark *record.Mark, ok bool) {
 	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
@@ -161,11 +142,6 @@ func (s *Set) writtenFor(kind schema.GroupKind, obj client.Object) (owner types.
 		return m.UID, &m, s.carriesRecords(obj)
 	}
 	return "", nil, false
-}
-
-// firstOfKind returns the index of the first child that has the same kind as child i.
-func firstOfKind(kinds []*owned.Kind, i int) int {
-	return slices.IndexFunc(kinds, func(k *owned.Kind) bool { return k.GVK == kinds[i].GVK })
 }
 
 // isWritten reports whether a live object was written by this set for this owner.

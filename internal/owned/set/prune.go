@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -18,45 +17,6 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/record"
 )
-
-// DesiredNames are the objects that are desired in one reconcile. Not all desired objects of the kinds in unbuilt are
-// known: a child of such a kind was not built.
-type DesiredNames struct {
-	Objects []owned.Declared
-	unbuilt []*owned.Kind
-	retains []byte // see Reconciliation.retains
-}
-
-// undesired returns a function that reports whether an object of a name is certainly not desired.
-func (d DesiredNames) undesired() func(record.Name) bool {
-	isDesired := func(name record.Name) bool {
-		return slices.ContainsFunc(d.Objects, func(o owned.Declared) bool { return o.ObjectName() == name })
-	}
-	if len(d.Objects) >= NameIndexFrom {
-		names := make(map[record.Name]bool, len(d.Objects))
-		for i := range d.Objects {
-			names[d.Objects[i].ObjectName()] = true
-		}
-		isDesired = func(name record.Name) bool { return names[name] }
-	}
-	return func(name record.Name) bool {
-		return !isDesired(name) && !slices.ContainsFunc(d.unbuilt, func(k *owned.Kind) bool { return k.GVK.GroupKind() == name.Kind })
-	}
-}
-
-// without returns the objects that are certainly not desired.
-func (d DesiredNames) without(found []written) (rest []written) {
-	if len(found) == 0 {
-		return nil
-	}
-	undesired := d.undesired()
-	for _, w := range found {
-		if undesired(record.NameOf(w.kind.GVK.GroupKind(), w.object)) {
-			rest = append(rest, w)
-		}
-	}
-	return rest
-}
 
 // prune deletes the children that the set wrote for the owner and that are not desired any more. In a pass of package
 // reconcile it does so after all steps, if each of them succeeded or waits. It returns true if there is nothing to prune: no request was sent.
@@ -161,23 +121,6 @@ func (s *Set) deleteInOrder(ctx context.Context, o *owned.Owner, found []written
 		}
 	}
 	return nil, nil
-}
-
-func describeAll(all []written) []string {
-	names := make([]string, len(all))
-	for i, w := range all {
-		names[i] = w.kind.Describe(w.object)
-	}
-	return names
-}
-
-// enumerate lists the first three names, and the number of the others.
-func enumerate(names []string) string {
-	const most = 3
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
 // delete deletes an object that the set wrote. It returns false if it turns out not to be ours.

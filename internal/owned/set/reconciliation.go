@@ -54,9 +54,6 @@ type ChildState struct {
 	unusable error // why a kind that is served cannot be applied yet
 }
 
-// NameIndexFrom is the number of objects from which a map, instead of a search, finds two with one name.
-const NameIndexFrom = 16
-
 func (r *Reconciliation) run() error {
 	if r.Set.ifServed {
 		defer r.acquireServed()()

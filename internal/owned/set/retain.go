@@ -3,8 +3,6 @@ package set
 import (
 	"context"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/report"
 	"github.com/opblocks/opblocks/internal/record"
@@ -18,71 +16,6 @@ func (r *Reconciliation) retains() (all []byte) {
 		}
 	}
 	return all
-}
-
-// retainsAll reports whether each child of a kind has the option Retain, with a function that returns true.
-func (ks *ChildKinds) retainsAll(k *owned.Kind, owner client.Object) bool {
-	return ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.Retain != nil }) &&
-		!ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.BindingFor(owner) != owned.ByRetention })
-}
-
-// retainsNone reports whether there is a child of a kind with the option Retain, and the functions of all of them return
-// false. Without such a child nobody knows any more whether a retained object is still needed, so it stays.
-func (ks *ChildKinds) retainsNone(k *owned.Kind, owner client.Object) bool {
-	return ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.Retain != nil }) &&
-		!ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.BindingFor(owner) == owned.ByRetention })
-}
-
-// buildersOf returns what tells the children with the option Retain apart from others of their kind in the set: a hash of
-// the names of the functions that build the kind, and the position. If a release adds, removes or reorders such
-// children, the hash changes, and a live object with the earlier hash is attributed to no child. Only two functions
-// without a name may change places unseen.
-func (ks *ChildKinds) buildersOf() []string {
-	kinds := ks.kinds
-	builders := make([]string, len(kinds))
-	for i, child := range ks.children {
-		if child.Options.Retain == nil {
-			continue
-		}
-		var functions []string
-		position := 0
-		for j, k := range kinds {
-			if k.GVK.GroupKind() != kinds[i].GVK.GroupKind() {
-				continue
-			}
-			if functions = append(functions, ks.children[j].function); j == i {
-				position = len(functions)
-			}
-		}
-		if len(functions) > 1 {
-			builders[i] = record.BuilderOf(functions, position)
-		}
-	}
-	return builders
-}
-
-// builderOf returns the child that built a live object, or nil if that is not known.
-func (ks *ChildKinds) builderOf(w written) *Child {
-	wrote := w.object.GetAnnotations()[record.Builder]
-	for i, builder := range ks.Builders {
-		if builder != "" && builder == wrote && ks.kinds[i].GVK.GroupKind() == w.kind.GVK.GroupKind() {
-			return ks.children[i]
-		}
-	}
-	return nil
-}
-
-// keeps reports whether a live object that is not desired stays. The function of the child that built it decides. If
-// that child is not known, the functions of all children of its kind decide: a retained object stays unless all return
-// false, and any other object stays only if all return true.
-func (ks *ChildKinds) keeps(o *owned.Owner, w written) bool {
-	if child := ks.builderOf(w); child != nil {
-		return child.Options.BindingFor(o.Seen) == owned.ByRetention
-	}
-	if m, marked := record.MarkOf(w.object, w.kind.GVK.GroupKind()); marked {
-		return m.Retained && !ks.retainsNone(w.kind, o.Seen)
-	}
-	return ks.retainsAll(w.kind, o.Seen)
 }
 
 // withoutRetained returns the objects that may be pruned. It takes the owner reference off an object that is to be
@@ -179,15 +112,6 @@ func (s *Set) retainAtDeletion(r *Reconciliation, known *retention, found []writ
 		}
 	}
 	return rest, stay, nil
-}
-
-func containsName(all []written, name record.Name) bool {
-	for _, w := range all {
-		if w.kind.GVK.GroupKind() == name.Kind && client.ObjectKeyFromObject(w.object) == name.NamespacedName {
-			return true
-		}
-	}
-	return false
 }
 
 // readWritten reads an object of this name past the cache. It returns nil if the set has not written it for the owner.

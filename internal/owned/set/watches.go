@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/util/workqueue"
@@ -133,13 +132,6 @@ func (s *Set) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 		}
 	}
 	return nil
-}
-
-func isUntyped(obj client.Object) int {
-	if _, untyped := obj.(runtime.Unstructured); untyped {
-		return 1
-	}
-	return 0
 }
 
 // ObserveOwners forgets owners that were deleted. An owner that has an event is not settled any more.
