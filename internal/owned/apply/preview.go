@@ -101,7 +101,8 @@ func (a Previews) previewVersion(ctx context.Context, d *owned.Desired) (Preview
 	if err != nil {
 		return Previewed{}, err
 	}
-	switch p.Verb { //exhaustive:enforce
+	//exhaustive:enforce
+	switch p.Verb {
 	case plan.DoNothing:
 		return unchanged(d, live), nil
 	case plan.DoReturn:

@@ -76,7 +76,8 @@ func (r *run) act(ctx context.Context) (result Result, done bool, err error) {
 		}
 	}
 	last := record.ParseRun(r.desired.Owner.Object.GetAnnotations()[r.key])
-	switch action := feature.NextRunAction(last, r.child.Content, job); action { //exhaustive:enforce
+	//exhaustive:enforce
+	switch action := feature.NextRunAction(last, r.child.Content, job); action {
 	case feature.RunCreate:
 		r.live, err = r.create(ctx)
 	case feature.RunName:

@@ -33,7 +33,8 @@ func (a Previews) previewRun(ctx context.Context, o *owned.Owner, child *owned.D
 	}
 	p := Previewed{Change: changeOf(d, forecast.None), Live: live}
 	last := record.ParseRun(o.Object.GetAnnotations()[record.Key(record.RunPrefix, o.Namespace, d.Object)])
-	switch feature.NextRunAction(last, child.Content, job) { //exhaustive:enforce
+	//exhaustive:enforce
+	switch feature.NextRunAction(last, child.Content, job) {
 	case feature.RunCreate:
 		return a.previewCreation(ctx, d)
 	case feature.RunReplace:

@@ -113,7 +113,8 @@ func (a *Applier) execute(ctx context.Context, s *plan.State, p plan.Plan) (resu
 	if isCovered := p.Verb == plan.DoNothing || p.Verb == plan.DoRefuse; isCovered && len(p.Differences) > 0 && !plan.ContainsAll(s.Rewritten, p.Differences) {
 		a.Children.SetRewritten(d.Kind.GVK.Kind, s.Live.GetUID(), p.Differences) // an earlier process has recorded them
 	}
-	switch p.Verb { //exhaustive:enforce
+	//exhaustive:enforce
+	switch p.Verb {
 	case plan.DoNothing:
 		return Result{Object: s.Live, Operation: Unchanged}, true, nil
 	case plan.DoReturn:
