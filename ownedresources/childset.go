@@ -95,7 +95,7 @@ func (s *ChildSet[T]) FormerFinalizerNames() []string { return s.set.FormerFinal
 // orphaned. Until all of these are gone, the error is a [*WaitingError], and the event of a child's deletion triggers
 // the next reconcile. Package reconcile calls it.
 func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) error {
-	return set.Finalization{Pruner: set.Pruner{Set: s.set}}.FinalizeOwner(ctx, c, obj)
+	return s.set.FinalizeOwner(ctx, c, obj)
 }
 
 // SetupWithBuilder watches the children and what their inputs read, so that their events enqueue the owner. It also
@@ -103,5 +103,5 @@ func (s *ChildSet[T]) Finalize(ctx context.Context, c client.Client, obj T) erro
 // manager's scheme does not have the type of a child, and for a mistake in the children. Package reconcile does the
 // same.
 func (s *ChildSet[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
-	return set.Watcher{Set: s.set}.SetupWithBuilder(mgr, b)
+	return s.set.SetupWithBuilder(mgr, b)
 }

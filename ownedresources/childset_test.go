@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/opblocks/opblocks/internal/owned"
-	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -54,10 +53,10 @@ func TestDeletionsClearMemory(t *testing.T) {
 
 	child := settings(w.owner)
 	require.True(t, w.exists(t, child))
-	kind, err := set.Watcher{Set: s.set}.Kind(child, w.client.Scheme())
+	kind, err := s.set.Kind(child, w.client.Scheme())
 	require.NoError(t, err)
 	kind.Observe().Delete(deletionOf(child))
-	set.Watcher{Set: s.set}.ObserveOwners().Delete(t.Context(), deletionOf(w.owner), nil)
+	s.set.ObserveOwners().Delete(t.Context(), deletionOf(w.owner), nil)
 	require.Empty(t, s.set.Owners.ByUID)
 	require.Empty(t, s.set.Applier.Recreations.ByOwner)
 	require.Empty(t, s.set.Applier.Children.ByUID)

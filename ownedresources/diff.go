@@ -22,14 +22,14 @@ func Diff(ctx context.Context, c client.Client, owner client.Object, desired ...
 	if err != nil {
 		return nil, err
 	}
-	a := apply.Previews{Applier: apply.New()}
+	a := apply.New()
 	declared, err := a.Declare(&o, desired)
 	if err != nil {
 		return nil, err
 	}
 	changes := make([]preview.Change, len(desired))
 	for i := range declared {
-		if changes[i], err = a.Diff(ctx, &o, declared[i]); err != nil {
+		if changes[i], err = a.Previews().Diff(ctx, &o, declared[i]); err != nil {
 			return nil, err
 		}
 	}

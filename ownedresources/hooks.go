@@ -20,14 +20,14 @@ func (s *ChildSet[T]) Hooks() step.Hooks {
 			owner, ok := obj.(T)
 			return ok && s.set.Settled(ctx, c, owner)
 		},
-		Watch:          set.Watcher{Set: s.set}.WatchChildren,
+		Watch:          s.set.WatchChildren,
 		References:     s.set.References,
 		Served:         func() map[schema.GroupVersionKind]*servedkinds.Watch { return s.set.Served },
 		ConditionTypes: s.set.ConditionTypes,
 		Builds: func(ctx context.Context, c client.Client, obj client.Object, kind schema.GroupKind, name types.NamespacedName) bool {
 			return set.Builds(ctx, s.set, c, obj, kind, name)
 		},
-		Preview: set.Previewer{Set: s.set}.Preview,
+		Preview: s.set.Preview,
 	}
 }
 

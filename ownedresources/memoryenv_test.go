@@ -166,14 +166,14 @@ func (env *memoryEnv) showSilently(t *testing.T) {
 }
 
 func (env *memoryEnv) watchedKind(child client.Object) set.WatchedKind {
-	kind, err := set.Watcher{Set: env.set.set}.Kind(child, env.Scheme())
+	kind, err := env.set.set.Kind(child, env.Scheme())
 	require.NoError(env.t, err)
 	return kind
 }
 
 func (env *memoryEnv) created(obj client.Object) {
 	if _, owner := obj.(*Shop); owner {
-		set.Watcher{Set: env.set.set}.ObserveOwners().Create(context.Background(), event.CreateEvent{Object: obj}, env.queue)
+		env.set.set.ObserveOwners().Create(context.Background(), event.CreateEvent{Object: obj}, env.queue)
 		return
 	}
 	env.watchedKind(obj).Observe().Create(event.CreateEvent{Object: obj})
@@ -181,7 +181,7 @@ func (env *memoryEnv) created(obj client.Object) {
 
 func (env *memoryEnv) updated(before, after client.Object) {
 	if _, owner := after.(*Shop); owner {
-		set.Watcher{Set: env.set.set}.ObserveOwners().Update(context.Background(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, env.queue)
+		env.set.set.ObserveOwners().Update(context.Background(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, env.queue)
 		return
 	}
 	env.watchedKind(after).Observe().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
@@ -189,7 +189,7 @@ func (env *memoryEnv) updated(before, after client.Object) {
 
 func (env *memoryEnv) deleted(obj client.Object) {
 	if _, owner := obj.(*Shop); owner {
-		set.Watcher{Set: env.set.set}.ObserveOwners().Delete(context.Background(), event.DeleteEvent{Object: obj}, env.queue)
+		env.set.set.ObserveOwners().Delete(context.Background(), event.DeleteEvent{Object: obj}, env.queue)
 		return
 	}
 	env.watchedKind(obj).Observe().Delete(event.DeleteEvent{Object: obj})

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
-	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
@@ -72,7 +71,7 @@ func (env *settledEnv) settled(t *testing.T) bool {
 func (env *settledEnv) resync(t *testing.T) *controllertest.Queue {
 	t.Helper()
 	q := &controllertest.Queue{TypedInterface: workqueue.NewTyped[ctrl.Request]()}
-	set.Watcher{Set: env.set.set}.ObserveOwners().Update(t.Context(), event.UpdateEvent{ObjectOld: env.owner, ObjectNew: env.owner}, q)
+	env.set.set.ObserveOwners().Update(t.Context(), event.UpdateEvent{ObjectOld: env.owner, ObjectNew: env.owner}, q)
 	return q
 }
 
@@ -121,7 +120,7 @@ func TestSettled(t *testing.T) {
 		"EventOfAChild": {"So does that of a child.", func(t *testing.T, env *settledEnv) {
 			live := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "built"}}
 			require.True(t, env.exists(t, live))
-			kind, err := set.Watcher{Set: env.set.set}.Kind(live, env.client.Scheme())
+			kind, err := env.set.set.Kind(live, env.client.Scheme())
 			require.NoError(t, err)
 			kind.Observe().Update(event.UpdateEvent{ObjectOld: live, ObjectNew: live})
 		}},
@@ -173,7 +172,7 @@ func TestSettledIsDisturbedByAnEvent(t *testing.T) {
 	disturbing := Ensure(Build(func(owner *Shop) *configMap {
 		before := owner.DeepCopy()
 		before.ResourceVersion = "1"
-		set.Watcher{Set: s.set}.ObserveOwners().Update(context.Background(), event.UpdateEvent{ObjectOld: before, ObjectNew: owner}, nil)
+		s.set.ObserveOwners().Update(context.Background(), event.UpdateEvent{ObjectOld: before, ObjectNew: owner}, nil)
 		return settings(owner)
 	}))
 	disturbing.set.Applier, disturbing.set.Owners = s.set.Applier, s.set.Owners

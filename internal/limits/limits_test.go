@@ -132,15 +132,6 @@ var (
 	recordedBorrowed = map[string]int{
 		"internal/compare.place":                                                   30,
 		"internal/exportedapi.description":                                         11,
-		"internal/owned/apply.Previews":                                            36,
-		"internal/owned/apply.Runs":                                                36,
-		"internal/owned/apply.run":                                                 53,
-		"internal/owned/set.Finalization":                                          44,
-		"internal/owned/set.Previewer":                                             30,
-		"internal/owned/set.Pruner":                                                30,
-		"internal/owned/set.WatchedKind":                                           37,
-		"internal/owned/set.Watcher":                                               30,
-		"internal/owned/set.walk":                                                  30,
 		"reconcile.pass":                                                           19,
 		"reconcile/reconciletest/fakeapi.judge":                                    16,
 		"reconcile/reconciletest/internal/simulation/fakemanager.Cache":            24,
@@ -149,7 +140,7 @@ var (
 	}
 	recordedUpwards = map[string]int{
 		"cmd/explore":        20,
-		"internal/owned/set": 36,
+		"internal/owned/set": 17,
 		"reconcile/reconciletest/internal/memoryserver": 19,
 	}
 )

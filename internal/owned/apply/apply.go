@@ -141,11 +141,15 @@ func (a *Applier) beginNormalized(ctx context.Context, o *owned.Owner, child own
 // Read returns the live object from the cache, or the answer to our own last write if that is newer. It returns nil if
 // there is none. An object whose values are hashed in the cache, and not all as desired, is read from the API server.
 func (a *Applier) Read(ctx context.Context, o *owned.Owner, k *owned.Kind, obj client.Object) (live client.Object, fromCache bool, err error) {
+	return read(ctx, a.Writes, o, k, obj)
+}
+
+func read(ctx context.Context, writes *ownwrites.Writes, o *owned.Owner, k *owned.Kind, obj client.Object) (live client.Object, fromCache bool, err error) {
 	cached, name := k.Empty(), client.ObjectKeyFromObject(obj)
 	err = o.Client.Get(ctx, name, cached, AsCached...)
 	switch {
 	case err == nil:
-		if live = a.Writes.Newer(cached); live != cached {
+		if live = writes.Newer(cached); live != cached {
 			return live, false, nil
 		}
 		whole, ok := hashedvalues.Restore(cached, obj)
@@ -157,7 +161,7 @@ func (a *Applier) Read(ctx context.Context, o *owned.Owner, k *owned.Kind, obj c
 			return whole, whole.GetResourceVersion() == cached.GetResourceVersion(), nil
 		}
 	case apierrors.IsNotFound(err):
-		return a.Writes.Unseen(cached, name), false, nil
+		return writes.Unseen(cached, name), false, nil
 	}
 	if apierrors.IsNotFound(err) { // it was deleted after the cache had shown it
 		return nil, false, nil

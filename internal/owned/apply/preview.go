@@ -16,11 +16,19 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/feature"
 	"github.com/opblocks/opblocks/internal/owned/plan"
 	"github.com/opblocks/opblocks/internal/owned/write"
+	"github.com/opblocks/opblocks/internal/ownwrites"
 	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// Previews says what an Applier would do, and writes nothing. Its client must refuse all writes but dry runs.
-type Previews struct{ *Applier }
+// Previews says what an Applier would do, and writes nothing. The owner's client must refuse all writes but dry runs. It
+// knows the answers that the cache does not show yet, and nothing else that the Applier remembers.
+type Previews struct {
+	Cache  Cache
+	Writes *ownwrites.Writes
+}
+
+// Previews returns what says what the Applier would do.
+func (a *Applier) Previews() Previews { return Previews{Cache: a.Cache, Writes: a.Writes} }
 
 // Previewed is what would become of one object.
 type Previewed struct {
@@ -44,7 +52,7 @@ func (a Previews) Preview(ctx context.Context, o *owned.Owner, child owned.Decla
 	if err != nil {
 		return Previewed{}, err
 	}
-	cached, _, err := a.Read(ctx, o, d.Kind, d.Object)
+	cached, _, err := read(ctx, a.Writes, o, d.Kind, d.Object)
 	switch {
 	case err != nil:
 		return Previewed{}, err
@@ -93,6 +101,7 @@ func (a Previews) previewVersion(ctx context.Context, d *owned.Desired) (Preview
 	if err != nil {
 		return Previewed{}, err
 	}
+	//exhaustive:enforce
 	switch p.Verb {
 	case plan.DoNothing:
 		return unchanged(d, live), nil
@@ -108,6 +117,7 @@ func (a Previews) previewVersion(ctx context.Context, d *owned.Desired) (Preview
 		if previewed, accepted, err := a.previewExpansion(ctx, d, live); accepted || err != nil {
 			return previewed, err
 		}
+	case plan.DoApply, plan.DoBind:
 	}
 	return a.previewApply(ctx, d, live, p)
 }
@@ -125,7 +135,7 @@ func (a Previews) foresee(ctx context.Context, d *owned.Desired, live client.Obj
 			s.Paced, s.Known[need] = p.Paths, true
 			continue
 		}
-		if err := a.learn(ctx, s, need, p); err != nil {
+		if err := ask(ctx, s, need, p); err != nil {
 			return plan.Plan{}, err
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/plan"
 	"github.com/opblocks/opblocks/internal/owned/report"
 	"github.com/opblocks/opblocks/internal/owned/write"
+	"github.com/opblocks/opblocks/internal/ownwrites"
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/record"
 )
@@ -31,12 +32,9 @@ import (
 // maxRunActions is more than the number of actions that follow each other in one reconcile.
 const maxRunActions = 8
 
-// Runs does what has to be done for Jobs that run once.
-type Runs struct{ *Applier }
-
 // RunOnce does what has to be done for a Job of [ownedresources.Child.RunOnce]. The result has the live object, or none if the Job has
 // run and is gone. Whether it is ready is another question: see [feature.RunReady].
-func (a Runs) RunOnce(ctx context.Context, o *owned.Owner, child *owned.Declared) (Result, error) {
+func (a *Applier) RunOnce(ctx context.Context, o *owned.Owner, child *owned.Declared) (Result, error) {
 	d, err := desireRun(o, child)
 	if err != nil {
 		return Result{}, err
@@ -45,7 +43,7 @@ func (a Runs) RunOnce(ctx context.Context, o *owned.Owner, child *owned.Declared
 	if err != nil {
 		return Result{}, err
 	}
-	r := &run{Runs: a, Desired: d, child: child, key: record.Key(record.RunPrefix, o.Namespace, d.Object), live: live}
+	r := &run{applier: a, desired: d, child: child, key: record.Key(record.RunPrefix, o.Namespace, d.Object), live: live}
 	if pass := passcontext.FromContext(ctx); pass != nil {
 		pass.KeepAnnotation(r.key, o.Set) // the set that has written it may not desire the Job any more
 	}
@@ -59,52 +57,53 @@ func (a Runs) RunOnce(ctx context.Context, o *owned.Owner, child *owned.Declared
 
 // run is a Job that runs once, in one reconcile.
 type run struct {
-	Runs
-	*owned.Desired
-	child *owned.Declared
-	key   string        // the key of the record on the owner
-	live  client.Object // nil if there is none
+	applier *Applier
+	desired *owned.Desired
+	child   *owned.Declared
+	key     string        // the key of the record on the owner
+	live    client.Object // nil if there is none
 }
 
 // act does what is next. It returns done as false if something else has to be done after it.
 func (r *run) act(ctx context.Context) (result Result, done bool, err error) {
 	var job *feature.JobState
 	if r.live != nil {
-		if ref := metav1.GetControllerOfNoCopy(r.live); ref == nil || ref.UID != r.Owner.Reference.UID {
+		if ref := metav1.GetControllerOfNoCopy(r.live); ref == nil || ref.UID != r.desired.Owner.Reference.UID {
 			return r.actOnForeign(ctx)
 		}
 		if job, err = feature.Observe(r.live); err != nil {
 			return Result{}, false, err
 		}
 	}
-	last := record.ParseRun(r.Owner.Object.GetAnnotations()[r.key])
+	last := record.ParseRun(r.desired.Owner.Object.GetAnnotations()[r.key])
+	//exhaustive:enforce
 	switch action := feature.NextRunAction(last, r.child.Content, job); action {
 	case feature.RunCreate:
-		r.live, err = r.createRun(ctx, r.Desired)
+		r.live, err = r.create(ctx)
 	case feature.RunName:
 		err = r.setRecord(ctx, record.RunStarted, job.UID)
 	case feature.RunStart:
-		r.live, err = r.startRun(ctx, r.Desired, r.live)
+		r.live, err = r.start(ctx)
 	case feature.RunRecordComplete:
 		err = r.setRecord(ctx, record.RunComplete, "")
 	case feature.RunRecordFailed:
 		err = r.setRecord(ctx, record.RunFailed, "")
 	case feature.RunRelease:
-		r.live, err = r.RemoveRunFinalizer(ctx, r.Owner, r.Kind, r.live)
+		err = r.removeFinalizer(ctx)
 	case feature.RunReplace:
-		return Result{Object: r.live}, true, r.replaceRun(ctx, r.Desired, r.live)
+		return Result{Object: r.live}, true, r.replace(ctx)
 	case feature.RunDiscard:
-		return Result{}, true, r.deleteRun(ctx, r.Desired, r.live, metav1.DeletePropagationBackground)
+		return Result{}, true, r.delete(ctx, metav1.DeletePropagationBackground)
 	case feature.RunDeletePods:
 		return r.deletePods(ctx)
 	case feature.RunWait:
-		return Result{Object: r.live}, true, terminating(r.Kind, r.live)
+		return Result{Object: r.live}, true, terminating(r.desired.Kind, r.live)
 	case feature.RunApply:
 		result, err = r.apply(ctx)
 		return result, true, err
 	case feature.RunIdentify: // it was made without RunOnce, or somebody has removed the annotation
 		if result, err = r.apply(ctx); plan.IsInvalid(err) {
-			err = r.replaceRun(ctx, r.Desired, r.live)
+			err = r.replace(ctx)
 		}
 		return result, true, err
 	case feature.RunNothing:
@@ -116,25 +115,24 @@ func (r *run) act(ctx context.Context) (result Result, done bool, err error) {
 // deletePods is act for a running Job that somebody has deleted without its pods. If none of them runs, the Job can go: then
 // the garbage collector has deleted them, or there were none.
 func (r *run) deletePods(ctx context.Context) (result Result, done bool, err error) {
-	if r.Owner.APIReader != nil {
-		pod, err := findRunningPod(ctx, r.Desired)
+	if r.desired.Owner.APIReader != nil {
+		pod, err := findRunningPod(ctx, r.desired)
 		if err != nil {
 			return Result{}, false, err
 		}
 		if pod == nil {
-			r.live, err = r.RemoveRunFinalizer(ctx, r.Owner, r.Kind, r.live)
-			return Result{}, false, err
+			return Result{}, false, r.removeFinalizer(ctx)
 		}
 	}
-	if err := r.deleteRun(ctx, r.Desired, r.live, metav1.DeletePropagationForeground); err != nil {
+	if err := r.delete(ctx, metav1.DeletePropagationForeground); err != nil {
 		return Result{}, true, err
 	}
-	return Result{Object: r.live}, true, terminating(r.Kind, r.live)
+	return Result{Object: r.live}, true, terminating(r.desired.Kind, r.live)
 }
 
 // actOnForeign is act for a live Job that another owner controls, or none.
 func (r *run) actOnForeign(ctx context.Context) (result Result, done bool, err error) {
-	if released, err := r.removeFormerRunFinalizer(ctx, r.Desired, r.live); err != nil || released {
+	if released, err := r.removeFormerFinalizer(ctx); err != nil || released {
 		r.live = nil
 		return Result{}, false, err
 	}
@@ -143,11 +141,12 @@ func (r *run) actOnForeign(ctx context.Context) (result Result, done bool, err e
 }
 
 func (r *run) apply(ctx context.Context) (Result, error) {
-	return r.applyNormalized(ctx, r.Owner, *r.child, r.Object, r.Full)
+	return r.applier.applyNormalized(ctx, r.desired.Owner, *r.child, r.desired.Object, r.desired.Full)
 }
 
 func (r *run) setRecord(ctx context.Context, state record.RunState, job types.UID) error {
-	return r.Owner.SetRecord(ctx, r.key, record.Run{State: state, Content: r.child.Content, UID: job, Set: r.Owner.Set}.String())
+	o := r.desired.Owner
+	return o.SetRecord(ctx, r.key, record.Run{State: state, Content: r.child.Content, UID: job, Set: o.Set}.String())
 }
 
 // desireRun returns the desired Job with the annotations of [ownedresources.Child.RunOnce]. It is not normalized again: that would take
@@ -175,9 +174,10 @@ func desireRun(o *owned.Owner, child *owned.Declared) (*owned.Desired, error) {
 	}, nil
 }
 
-// createRun creates a Job. It returns the live one if it exists after all.
-func (a Runs) createRun(ctx context.Context, d *owned.Desired) (client.Object, error) {
-	c, err := a.prepareCreation(ctx, d)
+// create creates the Job. It returns the live one if it exists after all.
+func (r *run) create(ctx context.Context) (client.Object, error) {
+	d := r.desired
+	c, err := r.applier.prepareCreation(ctx, d)
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (a Runs) createRun(ctx context.Context, d *owned.Desired) (client.Object, e
 		return nil, err
 	}
 	Send(ctx, c)
-	live, err := a.finish(ctx, c)
+	live, err := r.applier.finish(ctx, c)
 	if apierrors.IsAlreadyExists(err) {
 		return readUnseen(ctx, d, err)
 	}
@@ -231,13 +231,13 @@ func findRunningPod(ctx context.Context, d *owned.Desired) (client.Object, error
 	return nil, nil
 }
 
-// startRun starts a Job that the owner's annotation names.
-func (a Runs) startRun(ctx context.Context, d *owned.Desired, live client.Object) (client.Object, error) {
-	answer := likeLive(d.Kind, live)
-	if err := heldjob.Start(ctx, d.Owner.Client, live, answer, d.Owner.FieldManager); err != nil {
+// start starts the Job, which the owner's annotation names.
+func (r *run) start(ctx context.Context) (client.Object, error) {
+	answer, o := likeLive(r.desired.Kind, r.live), r.desired.Owner
+	if err := heldjob.Start(ctx, o.Client, r.live, answer, o.FieldManager); err != nil {
 		return nil, err
 	}
-	a.Writes.Record(answer)
+	r.applier.Writes.Record(answer)
 	return answer, nil
 }
 
@@ -249,37 +249,44 @@ func likeLive(k *owned.Kind, live client.Object) client.Object {
 }
 
 // RemoveRunFinalizer removes the finalizer from a Job. It returns the updated Job, or nil if it is gone.
-func (a Runs) RemoveRunFinalizer(ctx context.Context, o *owned.Owner, k *owned.Kind, live client.Object) (client.Object, error) {
+func RemoveRunFinalizer(ctx context.Context, writes *ownwrites.Writes, o *owned.Owner, k *owned.Kind, live client.Object) (client.Object, error) {
 	finalizers := slices.DeleteFunc(slices.Clone(live.GetFinalizers()), func(f string) bool { return f == record.RunOnce })
 	answer := likeLive(k, live)
 	switch err := o.PatchLocked(ctx, live, answer, map[string]any{"finalizers": finalizers}, nil); {
 	case err != nil && !apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("remove the finalizer from %s: %w", k.Describe(live), err)
 	case err != nil, live.GetDeletionTimestamp() != nil && len(finalizers) == 0:
-		a.Writes.Forget(live, client.ObjectKeyFromObject(live))
+		writes.Forget(live, client.ObjectKeyFromObject(live))
 		return nil, nil
 	case live.GetDeletionTimestamp() == nil: // a Job that is being deleted may be gone now
-		a.Writes.Record(answer)
+		writes.Record(answer)
 	}
 	return answer, nil
 }
 
-// removeFormerRunFinalizer removes the finalizer from a Job that is being deleted and that belongs to a former owner. Finalize
+func (r *run) removeFinalizer(ctx context.Context) (err error) {
+	r.live, err = RemoveRunFinalizer(ctx, r.applier.Writes, r.desired.Owner, r.desired.Kind, r.live)
+	return err
+}
+
+// removeFormerFinalizer removes the finalizer from a Job that is being deleted and that belongs to a former owner. Finalize
 // should have done so before that owner was gone, but somebody may have removed the owner's finalizer by hand.
-func (a Runs) removeFormerRunFinalizer(ctx context.Context, d *owned.Desired, live client.Object) (released bool, err error) {
-	if _, former := errors.AsType[owned.OrphanError](d.Owner.MayWrite(d, live)); !former ||
-		live.GetDeletionTimestamp() == nil || !slices.Contains(live.GetFinalizers(), record.RunOnce) {
+func (r *run) removeFormerFinalizer(ctx context.Context) (released bool, err error) {
+	o := r.desired.Owner
+	if _, former := errors.AsType[owned.OrphanError](o.MayWrite(r.desired, r.live)); !former ||
+		r.live.GetDeletionTimestamp() == nil || !slices.Contains(r.live.GetFinalizers(), record.RunOnce) {
 		return false, nil
 	}
-	if err := d.Owner.RequireCurrent(ctx); err != nil { // if our owner lives, its namesake does not
+	if err := o.RequireCurrent(ctx); err != nil { // if our owner lives, its namesake does not
 		return false, err
 	}
-	_, err = a.RemoveRunFinalizer(ctx, d.Owner, d.Kind, live)
+	err = r.removeFinalizer(ctx)
 	return err == nil, err
 }
 
-// replaceRun deletes a Job of another content. It is gone when its pods are.
-func (a Runs) replaceRun(ctx context.Context, d *owned.Desired, live client.Object) error {
+// replace deletes a Job of another content. It is gone when its pods are.
+func (r *run) replace(ctx context.Context) error {
+	d := r.desired
 	if d.Hold != "" {
 		return d.Held("is not replaced")
 	}
@@ -289,19 +296,19 @@ func (a Runs) replaceRun(ctx context.Context, d *owned.Desired, live client.Obje
 	if err := d.Owner.RequireCurrent(ctx); err != nil {
 		return err
 	}
-	if err := a.deleteRun(ctx, d, live, metav1.DeletePropagationForeground); err != nil {
+	if err := r.delete(ctx, metav1.DeletePropagationForeground); err != nil {
 		return err
 	}
-	a.Report(ctx, d.Owner, d.Kind, live, report.OutcomeRecreated, "")
+	r.applier.Report(ctx, d.Owner, d.Kind, r.live, report.OutcomeRecreated, "")
 	return owned.NewWaiting(ReasonRecreating, 0, fmt.Sprintf("%s is replaced, since its content has changed", d))
 }
 
-// deleteRun deletes a Job, unless it has changed since it was read.
-func (a Runs) deleteRun(ctx context.Context, d *owned.Desired, live client.Object, policy metav1.DeletionPropagation) error {
-	if err := owned.DeleteExactly(ctx, d.Owner.Client, live, policy); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete %s: %w", d, err)
+// delete deletes the Job, unless it has changed since it was read.
+func (r *run) delete(ctx context.Context, policy metav1.DeletionPropagation) error {
+	if err := owned.DeleteExactly(ctx, r.desired.Owner.Client, r.live, policy); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete %s: %w", r.desired, err)
 	}
-	a.Writes.Forget(live, client.ObjectKeyFromObject(live))
+	r.applier.Writes.Forget(r.live, client.ObjectKeyFromObject(r.live))
 	return nil
 }
 

@@ -18,7 +18,7 @@ func (a Previews) previewRun(ctx context.Context, o *owned.Owner, child *owned.D
 	if err != nil {
 		return Previewed{}, err
 	}
-	live, _, err := a.Read(ctx, o, d.Kind, d.Object)
+	live, _, err := read(ctx, a.Writes, o, d.Kind, d.Object)
 	if err != nil {
 		return Previewed{}, err
 	}
@@ -33,6 +33,7 @@ func (a Previews) previewRun(ctx context.Context, o *owned.Owner, child *owned.D
 	}
 	p := Previewed{Change: changeOf(d, forecast.None), Live: live}
 	last := record.ParseRun(o.Object.GetAnnotations()[record.Key(record.RunPrefix, o.Namespace, d.Object)])
+	//exhaustive:enforce
 	switch feature.NextRunAction(last, child.Content, job) {
 	case feature.RunCreate:
 		return a.previewCreation(ctx, d)

@@ -48,7 +48,19 @@ func (a *Applier) update(ctx context.Context, d *owned.Desired, live client.Obje
 }
 
 // learn finds out a fact that a plan needs.
-func (a *Applier) learn(ctx context.Context, s *plan.State, need plan.Fact, p plan.Plan) (err error) {
+func (a *Applier) learn(ctx context.Context, s *plan.State, need plan.Fact, p plan.Plan) error {
+	if need != plan.PaceOfWrites {
+		return ask(ctx, s, need, p)
+	}
+	s.Paced, s.Delay, s.Known[need] = p.Paths, a.slowDown(s.Desired, s.Live, p.Paths), true
+	if s.Delay == nil && p.Verb != plan.DoBind && p.Verb != plan.DoTakeBack && s.Options.Recreate && !a.Recreations.Has(s.Desired, s.Live) {
+		s.Delay = a.SlowDownByName(s.Owner, s.Kind, s.Live, memory.Recreation, s.Sum)
+	}
+	return nil
+}
+
+// ask finds out a fact that does not depend on what this process remembers.
+func ask(ctx context.Context, s *plan.State, need plan.Fact, p plan.Plan) (err error) {
 	switch need {
 	case plan.OwnerIsAlive:
 		err = s.Owner.ConfirmAlive(ctx)
@@ -58,11 +70,6 @@ func (a *Applier) learn(ctx context.Context, s *plan.State, need plan.Fact, p pl
 		}
 	case plan.BuiltByOne:
 		err = requireOneBuilder(ctx, s.Desired)
-	case plan.PaceOfWrites:
-		s.Paced, s.Delay = p.Paths, a.slowDown(s.Desired, s.Live, p.Paths)
-		if s.Delay == nil && p.Verb != plan.DoBind && p.Verb != plan.DoTakeBack && s.Options.Recreate && !a.Recreations.Has(s.Desired, s.Live) {
-			s.Delay = a.SlowDownByName(s.Owner, s.Kind, s.Live, memory.Recreation, s.Sum)
-		}
 	}
 	s.Known[need] = err == nil
 	return err
@@ -106,6 +113,7 @@ func (a *Applier) execute(ctx context.Context, s *plan.State, p plan.Plan) (resu
 	if isCovered := p.Verb == plan.DoNothing || p.Verb == plan.DoRefuse; isCovered && len(p.Differences) > 0 && !plan.ContainsAll(s.Rewritten, p.Differences) {
 		a.Children.SetRewritten(d.Kind.GVK.Kind, s.Live.GetUID(), p.Differences) // an earlier process has recorded them
 	}
+	//exhaustive:enforce
 	switch p.Verb {
 	case plan.DoNothing:
 		return Result{Object: s.Live, Operation: Unchanged}, true, nil
@@ -135,6 +143,7 @@ func (a *Applier) execute(ctx context.Context, s *plan.State, p plan.Plan) (resu
 		err := a.expandVolumes(ctx, d, s.Live)
 		s.Known[plan.RestIsApplied] = err == nil
 		return Result{}, false, err
+	case plan.DoApply:
 	}
 	result, err = a.applyDesired(ctx, s, p)
 	return result, true, err

@@ -43,7 +43,7 @@ func (s *subject) foresee(t *testing.T, want client.Object, n *counts) foreseen 
 	s.writes.n.Store(0)
 	s.writes.all.Store(0)
 	f := foreseen{before: s.client.last}
-	f.Previewed, f.err = apply.Previews{Applier: a}.Preview(t.Context(), &o, children[0])
+	f.Previewed, f.err = a.Previews().Preview(t.Context(), &o, children[0])
 	require.Zero(t, s.writes.n.Load(), "a plan writes nothing")
 	most := int64(3)
 	if f.err == nil && !forecast.Changes(&f.Change) {

@@ -50,16 +50,6 @@ func (s *Set) validateAnywhere(ctx context.Context, o *owned.Owner, d *owned.Dec
 	return nil
 }
 
-// sampleOf returns the sample of the child of a kind: what the set watches.
-func (ks *ChildKinds) sampleOf(gvk schema.GroupVersionKind) client.Object {
-	for i, k := range ks.kinds {
-		if k.GVK == gvk {
-			return ks.children[i].Sample
-		}
-	}
-	return nil
-}
-
 // coverage is a namespace of a kind.
 type coverage struct {
 	sample    any // the pointer to an empty object of the kind
@@ -90,31 +80,10 @@ func (s *Set) covers(ctx context.Context, sample client.Object, gvk schema.Group
 	return covered
 }
 
-// isAnywhere reports whether objects of a kind may be outside of the owner's namespace.
-func (ks *ChildKinds) isAnywhere(gvk schema.GroupVersionKind) bool {
-	return ks.hasOption(gvk, func(o *owned.Options) bool { return o.Anywhere })
-}
-
-// isMarked reports whether objects of a kind may be without an owner reference.
-func (ks *ChildKinds) isMarked(gvk schema.GroupVersionKind) bool {
-	return ks.hasOption(gvk, func(o *owned.Options) bool { return o.Anywhere || o.Retain != nil })
-}
-
-// hasOption reports whether the options of a child of a kind satisfy a function. Call it after the set has looked up
-// its kinds.
-func (ks *ChildKinds) hasOption(gvk schema.GroupVersionKind, is func(*owned.Options) bool) bool {
-	for i, k := range ks.kinds {
-		if k.GVK.GroupKind() == gvk.GroupKind() && is(&ks.children[i].Options) {
-			return true
-		}
-	}
-	return false
-}
-
 // enqueueMarked returns a handler that enqueues the owner that a child's mark names. It does not enqueue an owner in a
 // namespace that the cache does not cover: another installation of the operator has it. It returns nil for a kind whose
 // objects always have an owner reference.
-func (s Watcher) enqueueMarked(mgr ctrl.Manager, owner client.Object, gvk schema.GroupVersionKind) (handler.EventHandler, error) {
+func (s *Set) enqueueMarked(mgr ctrl.Manager, owner client.Object, gvk schema.GroupVersionKind) (handler.EventHandler, error) {
 	ownerKind, err := apiutil.GVKForObject(owner, mgr.GetScheme())
 	if err != nil {
 		return nil, fmt.Errorf("kind of %T: %w: add its types to the manager's scheme", owner, err)

@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"reflect"
 	goruntime "runtime"
+	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -71,3 +75,46 @@ func fromConfiguration(configuration runtime.ApplyConfiguration, gvk schema.Grou
 	obj.SetGroupVersionKind(gvk)
 	return obj, nil
 }
+
+// dependencies returns the children that have to be applied before this one.
+func (c *Child) dependencies() []*Child {
+	before := slices.Clip(c.After)
+	for _, in := range c.Inputs {
+		before = append(before, in.live...)
+	}
+	return before
+}
+
+// liveInput returns a child whose live object this one is built from, or nil.
+func (c *Child) liveInput() *Child {
+	for _, in := range c.Inputs {
+		if live := in.live; len(live) > 0 {
+			return live[0]
+		}
+	}
+	return nil
+}
+
+// kindName returns the kind of the child's objects, for messages.
+func (c *Child) kindName() string {
+	if u, untyped := c.Sample.(*unstructured.Unstructured); untyped {
+		return u.GetKind()
+	}
+	return reflect.TypeOf(c.Sample).Elem().Name()
+}
+
+// groupKind returns the kind of the child's objects. For Go types, it knows only the kinds that an option is for.
+func (c *Child) groupKind() schema.GroupKind {
+	switch c.Sample.(type) {
+	case *corev1.Secret:
+		return schema.GroupKind{Kind: "Secret"}
+	case *batchv1.Job:
+		return schema.GroupKind{Group: batchv1.GroupName, Kind: "Job"}
+	case *appsv1.StatefulSet:
+		return schema.GroupKind{Group: appsv1.GroupName, Kind: "StatefulSet"}
+	}
+	return c.Sample.GetObjectKind().GroupVersionKind().GroupKind()
+}
+
+// Describe names a child whose objects are not known, for messages.
+func (c *Child) Describe() string { return "child " + c.kindName() }

@@ -48,12 +48,9 @@ func (s *Set) holdsObjects() bool {
 	})
 }
 
-// Finalization is what a set does when an owner is deleted.
-type Finalization struct{ Pruner }
-
 // FinalizeOwner deletes what the garbage collector does not delete: see [ownedresources.ChildSet.Finalize].
-func (s Finalization) FinalizeOwner(ctx context.Context, c client.Client, obj client.Object) error {
-	r, err := newReconciliation(ctx, s.Set, c, obj, toClean)
+func (s *Set) FinalizeOwner(ctx context.Context, c client.Client, obj client.Object) error {
+	r, err := newReconciliation(ctx, s, c, obj, toClean)
 	if err != nil {
 		return err
 	}
@@ -90,7 +87,7 @@ func (s Finalization) FinalizeOwner(ctx context.Context, c client.Client, obj cl
 }
 
 // finalize deletes what the garbage collector does not delete, and returns the objects that still exist.
-func (s Finalization) finalize(r *Reconciliation, known *retention, found []written) (remaining []written, err error) {
+func (s *Set) finalize(r *Reconciliation, known *retention, found []written) (remaining []written, err error) {
 	ctx, o := r.ctx, r.owner
 	if !s.RemoveInOrder {
 		found = slices.DeleteFunc(found, func(w written) bool { return !o.IsMarkedBy(w.object, w.kind.GVK.GroupKind()) })
@@ -125,7 +122,7 @@ const UnseenDelay = 2 * time.Second
 
 // listMarkedLive returns the objects without an owner reference that this set wrote for the owner, read past the cache.
 // Objects that stay are left out.
-func (s Finalization) listMarkedLive(r *Reconciliation, known *retention) (found []written, err error) {
+func (s *Set) listMarkedLive(r *Reconciliation, known *retention) (found []written, err error) {
 	for i, k := range r.Kinds {
 		if firstOfKind(r.Kinds, i) != i || !s.Known().isMarked(k.GVK) {
 			continue
@@ -151,7 +148,7 @@ func (s Finalization) listMarkedLive(r *Reconciliation, known *retention) (found
 
 // listLabelled lists the metadata of the objects of a kind that have the owner's label, past the cache. If the operator's
 // role does not allow to list a kind in all namespaces, it lists the namespaces of the desired objects.
-func (s Finalization) listLabelled(r *Reconciliation, k *owned.Kind) ([]metav1.PartialObjectMetadata, error) {
+func (s *Set) listLabelled(r *Reconciliation, k *owned.Kind) ([]metav1.PartialObjectMetadata, error) {
 	list := func(namespace string) ([]metav1.PartialObjectMetadata, error) {
 		objs := &metav1.PartialObjectMetadataList{}
 		objs.SetGroupVersionKind(k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List"))
@@ -199,12 +196,12 @@ func (s Finalization) listLabelled(r *Reconciliation, k *owned.Kind) ([]metav1.P
 // which the garbage collector removes after some milliseconds. The cache calls the functions of its indexes for each
 // version of an object, and before any event handler. An event handler might be called only after the pass that needs to
 // know.
-func (s Watcher) observeOrphaning(mgr ctrl.Manager, owner client.Object) error {
+func (s *Set) observeOrphaning(mgr ctrl.Manager, owner client.Object) error {
 	if !slices.ContainsFunc(s.Children, func(c *Child) bool { return c.Options.Anywhere }) {
 		return nil
 	}
 	// The pointer is in the name because another set of the same kind has an index of its own.
-	index := fmt.Sprintf("opblocks.dev/%p-orphaning", s.Set)
+	index := fmt.Sprintf("opblocks.dev/%p-orphaning", s)
 	return mgr.GetFieldIndexer().IndexField(context.Background(), owner, index, func(obj client.Object) []string {
 		s.Owners.ownerSeen(obj)
 		return nil
@@ -212,13 +209,13 @@ func (s Watcher) observeOrphaning(mgr ctrl.Manager, owner client.Object) error {
 }
 
 // isOrphaning reports whether the owner is deleted with orphan propagation.
-func (s Finalization) isOrphaning(o *owned.Owner) bool {
+func (s *Set) isOrphaning(o *owned.Owner) bool {
 	return slices.Contains(o.Object.GetFinalizers(), metav1.FinalizerOrphanDependents) || s.Owners.isOrphaning(o.Reference.UID)
 }
 
 // unmarkAll takes the marks off the objects that the set wrote anywhere, which then belong to nobody. The garbage
 // collector does the same with the owner references of the other objects.
-func (s Finalization) unmarkAll(r *Reconciliation, known *retention, found []written) (released []written, err error) {
+func (s *Set) unmarkAll(r *Reconciliation, known *retention, found []written) (released []written, err error) {
 	unseen, err := s.listMarkedLive(r, known)
 	if err != nil {
 		return nil, err

@@ -3,7 +3,6 @@ package set
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -167,13 +166,6 @@ func versionOf(obj metav1.Object) string {
 	return string(obj.GetUID()) + "/" + obj.GetResourceVersion()
 }
 
-// inputMemory is the value of an input that was read past the cache, for one owner.
-type inputMemory struct {
-	owner uint64 // see digestOwner
-	reads []owned.ReadVersion
-	value any
-}
-
 // remembered returns what is remembered of an input, if neither the owner nor what was read has changed since.
 func (r *Reconciliation) remembered(input *Input) (known inputMemory, ok bool) {
 	if r.readsAnew {
@@ -214,41 +206,4 @@ func (r *Reconciliation) remember(input *Input, owner uint64, reader *InputReade
 // digestOwner returns a digest of the part of the owner that an input may read.
 func (r *Reconciliation) digestOwner() uint64 {
 	return r.Set.Owners.digestOwner(r.Object, r.Set.epochOfReads(r.client))
-}
-
-// digestOwner returns a digest of an owner's spec, labels and annotations, and of the epochs of the resource versions:
-// see package versions. The generation stands for the spec, or the resource version if the kind has no generation.
-func (m *ownerMemory) digestOwner(owner client.Object, ofReads uint64) uint64 {
-	var h maphash.Hash
-	h.SetSeed(m.seed)
-	maphash.WriteComparable(&h, [2]uint64{m.versions.Current(), ofReads})
-	if generation := owner.GetGeneration(); generation != 0 {
-		maphash.WriteComparable(&h, generation)
-	} else {
-		h.WriteString(owner.GetResourceVersion())
-	}
-	var pairs uint64 // the sum does not depend on the order of the maps
-	for i, pairsOf := range []map[string]string{owner.GetLabels(), owner.GetAnnotations()} {
-		for key, value := range pairsOf {
-			pairs += maphash.Comparable(m.seed, [2]string{key, value}) * uint64(2*i+1)
-		}
-	}
-	maphash.WriteComparable(&h, pairs)
-	return h.Sum64()
-}
-
-func (m *ownerMemory) input(owner types.UID, input *Input) (inputMemory, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	known, ok := m.ByUID[owner].inputs[input]
-	return known, ok
-}
-
-func (m *ownerMemory) setInput(owner types.UID, in *Input, read inputMemory) {
-	m.change(owner, func(r *rememberedOwner) {
-		if r.inputs == nil {
-			r.inputs = map[*Input]inputMemory{}
-		}
-		r.inputs[in] = read
-	})
 }

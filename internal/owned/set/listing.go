@@ -3,7 +3,6 @@ package set
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,16 +19,9 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// written is a live object that a set wrote for an owner.
-type written struct {
-	kind   *owned.Kind
-	object client.Object
-	order  int // see opblocks.dev/order
-}
-
 // listWritten returns the objects that this set wrote for the owner, also objects that are being deleted. Kinds that are not served
 // ([ownedresources.Child.IfServed]) have no objects; unserved is true if there is one.
-func (s Pruner) listWritten(ctx context.Context, o *owned.Owner) (found []written, unserved bool, err error) {
+func (s *Set) listWritten(ctx context.Context, o *owned.Owner) (found []written, unserved bool, err error) {
 	is := func(k *owned.Kind, obj client.Object) bool { return s.isWritten(o, k, obj) }
 	err = s.eachKind(o, func(place int, k *owned.Kind) error {
 		all, served, err := s.list(ctx, o, place, k, []types.UID{o.Reference.UID}, is)
@@ -41,7 +33,7 @@ func (s Pruner) listWritten(ctx context.Context, o *owned.Owner) (found []writte
 
 // listFormer returns the objects that this set wrote anywhere for a former owner, and that are not retained. The
 // garbage collector does not delete them. Without a manager, no event of theirs triggers a reconcile either.
-func (s Pruner) listFormer(ctx context.Context, o *owned.Owner) (found []written, err error) {
+func (s *Set) listFormer(ctx context.Context, o *owned.Owner) (found []written, err error) {
 	name := o.ObjectName()
 	is := func(k *owned.Kind, obj client.Object) bool {
 		m, marked := record.MarkOf(obj, k.GVK.GroupKind())
@@ -59,7 +51,7 @@ func (s Pruner) listFormer(ctx context.Context, o *owned.Owner) (found []written
 }
 
 // eachKind calls a function with each kind of children, and with the place of the kind: see childindex.Name.
-func (s Pruner) eachKind(o *owned.Owner, do func(place int, k *owned.Kind) error) error {
+func (s *Set) eachKind(o *owned.Owner, do func(place int, k *owned.Kind) error) error {
 	kinds, err := s.KindsIn(o.Client.Scheme())
 	if err != nil {
 		return err
@@ -77,7 +69,7 @@ func (s Pruner) eachKind(o *owned.Owner, do func(place int, k *owned.Kind) error
 
 // list returns the objects of a kind that satisfy a function. It looks at the objects of some owners in the index, or without a manager
 // at all objects. They may be the cache's own.
-func (s Pruner) list(ctx context.Context, o *owned.Owner, place int, k *owned.Kind, owners []types.UID, is func(*owned.Kind, client.Object) bool) (found []written, served bool, err error) {
+func (s *Set) list(ctx context.Context, o *owned.Owner, place int, k *owned.Kind, owners []types.UID, is func(*owned.Kind, client.Object) bool) (found []written, served bool, err error) {
 	state, err := s.Served.acquire(s.Children[place], k.GVK, o.Client)
 	if err != nil || state.leavesOut() {
 		return nil, false, err
@@ -98,7 +90,7 @@ func (s Pruner) list(ctx context.Context, o *owned.Owner, place int, k *owned.Ki
 	return found, true, err
 }
 
-func (s Pruner) listByClient(ctx context.Context, o *owned.Owner, place int, k *owned.Kind) ([]client.Object, error) {
+func (s *Set) listByClient(ctx context.Context, o *owned.Owner, place int, k *owned.Kind) ([]client.Object, error) {
 	list := NewList(s.Children[place].Sample, k.GVK, o.Client.Scheme())
 	options := []client.ListOption{client.UnsafeDisableDeepCopy, hashedvalues.AsHashed}
 	if !s.Known().isAnywhere(k.GVK) {
@@ -108,7 +100,7 @@ func (s Pruner) listByClient(ctx context.Context, o *owned.Owner, place int, k *
 	return ItemsOf(list), err
 }
 
-func (s Pruner) listIndexed(ctx context.Context, place int, k *owned.Kind, owners []types.UID) (all []client.Object, err error) {
+func (s *Set) listIndexed(ctx context.Context, place int, k *owned.Kind, owners []types.UID) (all []client.Object, err error) {
 	watched := s.Children[watchedPlace(s.Children, s.Known().kinds, place)]
 	for _, owner := range owners {
 		for _, name := range s.childIndex.ChildrenOf(owner) {
@@ -129,7 +121,7 @@ func (s Pruner) listIndexed(ctx context.Context, place int, k *owned.Kind, owner
 // readIndexed reads an object of an owner, whose name is in the index, into live. If the cache does not show the object, its name is
 // removed from the index. gone is false if the name could not be removed, since another child of the owner has just appeared. live is
 // typed or not as the watch that fills the index: the cache may have two informers of a kind, and the other one may be behind.
-func (s Pruner) readIndexed(ctx context.Context, kind schema.GroupKind, owner types.UID, name childindex.Name, mark *record.Mark, live client.Object) (found, gone bool, err error) {
+func (s *Set) readIndexed(ctx context.Context, kind schema.GroupKind, owner types.UID, name childindex.Name, mark *record.Mark, live client.Object) (found, gone bool, err error) {
 	before := s.childIndex.State(owner)
 	err = s.Cache.Get(ctx, name.NamespacedName, live, apply.AsCached...)
 	if client.IgnoreNotFound(err) != nil {
@@ -141,17 +133,6 @@ func (s Pruner) readIndexed(ctx context.Context, kind schema.GroupKind, owner ty
 	return true, false, nil
 }
 
-// watchedPlace returns the index of the child of a kind whose form is watched: a typed one if there is one. place is the first child of
-// the kind.
-func watchedPlace(children []*Child, kinds []*owned.Kind, place int) int {
-	for i, k := range kinds {
-		if k.GVK == kinds[place].GVK && isUntyped(children[i].Sample) == 0 {
-			return i
-		}
-	}
-	return place
-}
-
 // writtenFor returns the owner for which the set has written an object, and the mark of one without an owner reference.
 func (s *Set) writtenFor(kind schema.GroupKind, obj client.Object) (owner types.UID, mark *record.Mark, ok bool) {
 	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
@@ -161,11 +142,6 @@ func (s *Set) writtenFor(kind schema.GroupKind, obj client.Object) (owner types.
 		return m.UID, &m, s.carriesRecords(obj)
 	}
 	return "", nil, false
-}
-
-// firstOfKind returns the index of the first child that has the same kind as child i.
-func firstOfKind(kinds []*owned.Kind, i int) int {
-	return slices.IndexFunc(kinds, func(k *owned.Kind) bool { return k.GVK == kinds[i].GVK })
 }
 
 // isWritten reports whether a live object was written by this set for this owner.

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/childindex"
 	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/internal/versions"
 )
@@ -154,4 +156,137 @@ func (m *ownerMemory) takeBlocked(child record.Name) []types.NamespacedName {
 	delete(m.blocked, child)
 	m.blockedCount.Store(int64(len(m.blocked)))
 	return owners
+}
+
+// settledOwner is what a set found when it had nothing to do for an owner. There may be one for every owner, so it is small.
+type settledOwner struct {
+	versions uint64 // the digest of the versions of the owner and its children, 0 if there may be something to do
+	epoch    uint64 // see package versions
+	more     *settledMore
+}
+
+// settledMore is the rest of a settledOwner. It is nil for the most common sets.
+type settledMore struct {
+	children []childindex.Name   // only without a manager, since the index is empty then
+	reads    []owned.ReadVersion // what the inputs have read
+	ofReads  uint64              // the epoch of their versions
+	served   []servedState       // the state of each child, in a set with the option IfServed
+}
+
+// settledChild is a live child that was as desired and ready.
+type settledChild struct {
+	childindex.Name
+	uid     types.UID
+	version string
+}
+
+// settledVersions is a digest of the versions of an owner and its children, in any order. It is valid in this process only.
+type settledVersions struct {
+	seed maphash.Seed
+	sum  uint64
+}
+
+func (m *ownerMemory) versionsOf(owner client.Object) settledVersions {
+	return settledVersions{m.seed, maphash.String(m.seed, owner.GetResourceVersion())}
+}
+
+func (v *settledVersions) add(child settledChild) { v.sum += maphash.Comparable(v.seed, child) }
+
+// digest is never 0.
+func (v *settledVersions) digest() uint64 { return max(v.sum, 1) }
+
+// settledOf returns what a set found when it had nothing to do for an owner, the zero value if it may have something to do.
+func (m *ownerMemory) settledOf(owner types.UID) settledOwner {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	settled := m.ByUID[owner].settled
+	if settled.epoch != m.versions.Current() {
+		return settledOwner{}
+	}
+	return settled
+}
+
+// begin notes that a reconcile of the owner begins: events are noted from now on. If two reconcilers share a set, two
+// reconciles may run at once. It returns the epoch of the versions that the reconcile is going to see.
+func (m *ownerMemory) begin(owner types.UID) (epoch uint64) {
+	m.change(owner, func(r *rememberedOwner) {
+		r.disturbed = r.disturbed && r.running > 0
+		r.running++
+	})
+	return m.versions.Current()
+}
+
+// end notes what a reconcile has found: the zero value if there may be something to do. It is not remembered if an event came
+// during the reconcile.
+func (m *ownerMemory) end(owner types.UID, epoch uint64, found settledOwner) {
+	m.change(owner, func(r *rememberedOwner) {
+		forgotten := r.running == 0 // the owner was deleted during the reconcile
+		if !forgotten {
+			r.running--
+		}
+		r.settled = settledOwner{}
+		if !r.disturbed && !forgotten && found.versions != 0 {
+			r.settled = found
+			r.settled.epoch = epoch
+		}
+	})
+}
+
+// observe notes an event of an owner, or of an object that it controls: the owner is not settled any more. It reports
+// whether it was.
+func (m *ownerMemory) observe(owner types.UID) (forgot bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	record, found := m.ByUID[owner]
+	if !found { // perhaps it is not an owner of ours
+		return false
+	}
+	forgot = record.settled.versions != 0
+	record.settled, record.disturbed = settledOwner{}, record.running > 0
+	m.ByUID[owner] = record
+	return forgot
+}
+
+// inputMemory is the value of an input that was read past the cache, for one owner.
+type inputMemory struct {
+	owner uint64 // see digestOwner
+	reads []owned.ReadVersion
+	value any
+}
+
+// digestOwner returns a digest of an owner's spec, labels and annotations, and of the epochs of the resource versions:
+// see package versions. The generation stands for the spec, or the resource version if the kind has no generation.
+func (m *ownerMemory) digestOwner(owner client.Object, ofReads uint64) uint64 {
+	var h maphash.Hash
+	h.SetSeed(m.seed)
+	maphash.WriteComparable(&h, [2]uint64{m.versions.Current(), ofReads})
+	if generation := owner.GetGeneration(); generation != 0 {
+		maphash.WriteComparable(&h, generation)
+	} else {
+		h.WriteString(owner.GetResourceVersion())
+	}
+	var pairs uint64 // the sum does not depend on the order of the maps
+	for i, pairsOf := range []map[string]string{owner.GetLabels(), owner.GetAnnotations()} {
+		for key, value := range pairsOf {
+			pairs += maphash.Comparable(m.seed, [2]string{key, value}) * uint64(2*i+1)
+		}
+	}
+	maphash.WriteComparable(&h, pairs)
+	return h.Sum64()
+}
+
+func (m *ownerMemory) input(owner types.UID, input *Input) (inputMemory, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known, ok := m.ByUID[owner].inputs[input]
+	return known, ok
+}
+
+func (m *ownerMemory) setInput(owner types.UID, in *Input, read inputMemory) {
+	m.change(owner, func(r *rememberedOwner) {
+		if r.inputs == nil {
+			r.inputs = map[*Input]inputMemory{}
+		}
+		r.inputs[in] = read
+	})
 }

@@ -99,7 +99,7 @@ func UndesiredRuns(o *owned.Owner, desired DesiredNames) (keys []string) {
 
 // forgetRuns removes the records on the owner about Jobs that this set does not desire any more. It waits until the
 // Jobs are gone. If another set of the pass desires a Job now, the record is left to that set.
-func (s Pruner) forgetRuns(ctx context.Context, o *owned.Owner, desired DesiredNames, found []written) error {
+func (s *Set) forgetRuns(ctx context.Context, o *owned.Owner, desired DesiredNames, found []written) error {
 	for _, key := range UndesiredRuns(o, desired) {
 		if slices.ContainsFunc(found, func(w written) bool {
 			return w.kind.GVK.GroupKind() == jobKind && record.Key(record.RunPrefix, o.Namespace, w.object) == key
@@ -127,7 +127,7 @@ func (s Pruner) forgetRuns(ctx context.Context, o *owned.Owner, desired DesiredN
 // removeRunFinalizers removes the finalizers from all Jobs of an owner that is being deleted. It lists them past the cache,
 // which may not show the latest. The owner's deletion may have orphaned some of them, so a search by controller does
 // not find them all.
-func (s Finalization) removeRunFinalizers(ctx context.Context, o *owned.Owner) error {
+func (s *Set) removeRunFinalizers(ctx context.Context, o *owned.Owner) error {
 	for i, child := range s.Children {
 		if !child.Options.RunOnce {
 			continue
@@ -145,7 +145,7 @@ func (s Finalization) removeRunFinalizers(ctx context.Context, o *owned.Owner) e
 			if job.GetAnnotations()[record.RunOwner] != string(o.Reference.UID) || !slices.Contains(job.GetFinalizers(), record.RunOnce) {
 				continue
 			}
-			if _, err := (apply.Runs{Applier: s.Applier}).RemoveRunFinalizer(ctx, o, kinds[i], job); err != nil {
+			if _, err := apply.RemoveRunFinalizer(ctx, s.Applier.Writes, o, kinds[i], job); err != nil {
 				return err
 			}
 		}

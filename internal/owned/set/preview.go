@@ -14,23 +14,20 @@ import (
 	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// Previewer says what a set would do.
-type Previewer struct{ *Set }
-
 // Preview returns what the next [Set.Reconcile] would do to the children of obj, also for children that are as desired. c must refuse
 // all writes but dry runs. Preview builds the children as Reconcile does, and looks at all of them: what a child waits for is in its
 // change.
 //
 // The error is a mistake in the set. What fails for one child is in its change.
-func (s Previewer) Preview(ctx context.Context, c client.Client, obj client.Object) ([]preview.Change, error) {
-	r, err := newReconciliation(ctx, s.Set, c, obj, toLook)
+func (s *Set) Preview(ctx context.Context, c client.Client, obj client.Object) ([]preview.Change, error) {
+	r, err := newReconciliation(ctx, s, c, obj, toLook)
 	if err != nil {
 		return nil, err
 	}
 	if s.ifServed {
 		defer r.acquireServed()()
 	}
-	v := &walk{Reconciliation: r}
+	v := &walk{r: r}
 	v.takeFailures(0)
 	v.children()
 	v.pruned()
@@ -39,53 +36,53 @@ func (s Previewer) Preview(ctx context.Context, c client.Client, obj client.Obje
 
 // walk looks at the children of one owner.
 type walk struct {
-	*Reconciliation
+	r       *Reconciliation
 	changes []preview.Change
 	failed  bool // nothing is pruned
 }
 
 // children looks at what is desired, in the order of [Reconciliation.run].
 func (v *walk) children() {
-	for _, i := range v.Set.order.Sequence {
-		if v.Set.Children[i].liveInput() == nil {
+	for _, i := range v.r.Set.order.Sequence {
+		if v.r.Set.Children[i].liveInput() == nil {
 			v.buildChild(i)
 		}
 	}
-	for _, i := range v.Set.order.Sequence {
-		if !v.States[i].built && v.Set.Children[i].liveInput() != nil {
+	for _, i := range v.r.Set.order.Sequence {
+		if !v.r.States[i].built && v.r.Set.Children[i].liveInput() != nil {
 			v.buildChild(i)
 		}
-		state := &v.States[i]
-		after := v.holdFor(v.Set.Children[i])
+		state := &v.r.States[i]
+		after := v.r.holdFor(v.r.Set.Children[i])
 		for j := state.from; j < state.to; j++ {
-			v.object(i, &v.objects[j], after)
+			v.object(i, &v.r.objects[j], after)
 		}
 	}
 }
 
 // buildChild builds a child, and notes why it cannot be built.
 func (v *walk) buildChild(i int) {
-	v.build(i)
+	v.r.build(i)
 	v.takeFailures(i)
-	if missing := v.States[i].missing; missing != nil { // with KeepWhileMissing it is built all the same
+	if missing := v.r.States[i].missing; missing != nil { // with KeepWhileMissing it is built all the same
 		v.note(i, missing)
 	}
 }
 
 // takeFailures turns what failed for a child into changes.
 func (v *walk) takeFailures(i int) {
-	for _, err := range v.failures {
+	for _, err := range v.r.failures {
 		v.note(i, err)
 	}
-	for _, wait := range v.waits {
+	for _, wait := range v.r.waits {
 		v.note(i, wait)
 	}
-	v.failures, v.waits = nil, nil
+	v.r.failures, v.r.waits = nil, nil
 }
 
 // note adds an error of a child without an object.
 func (v *walk) note(i int, err error) {
-	v.add(preview.Change{Kind: v.Kinds[i].GVK.GroupKind()}, err)
+	v.add(preview.Change{Kind: v.r.Kinds[i].GVK.GroupKind()}, err)
 }
 
 // add adds a change, and the error that keeps it from being made.
@@ -108,7 +105,7 @@ func (v *walk) object(i int, d *owned.Declared, after string) {
 	if forecast.Changes(&p.Change) && after != "" {
 		p.After = after + " is ready"
 	}
-	if state := &v.States[i]; state.NotReady == "" && (err != nil || forecast.Changes(&p.Change) || !v.isReady(d) && !isUsableClaim(d)) {
+	if state := &v.r.States[i]; state.NotReady == "" && (err != nil || forecast.Changes(&p.Change) || !v.isReady(d) && !isUsableClaim(d)) {
 		state.NotReady = d.Kind.Describe(d.Object)
 	}
 	v.add(p.Change, err)
@@ -122,24 +119,24 @@ func (v *walk) previewObject(i int, d *owned.Declared) (apply.Previewed, error) 
 	if d.Err != nil {
 		return apply.Previewed{}, d.Err
 	}
-	if err := keepWhileMissing(v.Reconciliation, d, &v.States[i]); err != nil {
+	if err := keepWhileMissing(v.r, d, &v.r.States[i]); err != nil {
 		return apply.Previewed{}, err
 	}
-	return apply.Previews{Applier: v.Set.Applier}.Preview(v.ctx, v.owner, *d)
+	return v.r.Set.Applier.Previews().Preview(v.r.ctx, v.r.owner, *d)
 }
 
 // pruned looks at what is not desired any more. Reconcile prunes nothing while a child fails.
 func (v *walk) pruned() {
 	after := ""
 	if v.failed {
-		after = "no child of " + v.owner.Reference.Kind + " " + v.owner.Reference.Name + " fails"
+		after = "no child of " + v.r.owner.Reference.Kind + " " + v.r.owner.Reference.Name + " fails"
 	}
-	s := Pruner{v.Set}
-	desired := DesiredNames{v.objects, v.unbuilt(), v.retains()}
-	found, _, err := s.listWritten(v.ctx, v.owner)
+	s := v.r.Set
+	desired := DesiredNames{v.r.objects, v.r.unbuilt(), v.r.retains()}
+	found, _, err := s.listWritten(v.r.ctx, v.r.owner)
 	if err == nil {
 		var former []written
-		former, err = s.listFormer(v.ctx, v.owner)
+		former, err = s.listFormer(v.r.ctx, v.r.owner)
 		found = append(found, former...)
 	}
 	if err != nil {
@@ -151,7 +148,7 @@ func (v *walk) pruned() {
 			continue
 		}
 		c := preview.Change{Kind: w.kind.GVK.GroupKind(), Name: client.ObjectKeyFromObject(w.object), Action: forecast.Delete, After: after}
-		if s.Known().keeps(v.owner, w) {
+		if s.Known().keeps(v.r.owner, w) {
 			if m, marked := record.MarkOf(w.object, c.Kind); marked && m.Retained {
 				continue
 			}

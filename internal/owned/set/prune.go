@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,51 +18,9 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// DesiredNames are the objects that are desired in one reconcile. Not all desired objects of the kinds in unbuilt are
-// known: a child of such a kind was not built.
-type DesiredNames struct {
-	Objects []owned.Declared
-	unbuilt []*owned.Kind
-	retains []byte // see Reconciliation.retains
-}
-
-// undesired returns a function that reports whether an object of a name is certainly not desired.
-func (d DesiredNames) undesired() func(record.Name) bool {
-	isDesired := func(name record.Name) bool {
-		return slices.ContainsFunc(d.Objects, func(o owned.Declared) bool { return o.ObjectName() == name })
-	}
-	if len(d.Objects) >= NameIndexFrom {
-		names := make(map[record.Name]bool, len(d.Objects))
-		for i := range d.Objects {
-			names[d.Objects[i].ObjectName()] = true
-		}
-		isDesired = func(name record.Name) bool { return names[name] }
-	}
-	return func(name record.Name) bool {
-		return !isDesired(name) && !slices.ContainsFunc(d.unbuilt, func(k *owned.Kind) bool { return k.GVK.GroupKind() == name.Kind })
-	}
-}
-
-// without returns the objects that are certainly not desired.
-func (d DesiredNames) without(found []written) (rest []written) {
-	if len(found) == 0 {
-		return nil
-	}
-	undesired := d.undesired()
-	for _, w := range found {
-		if undesired(record.NameOf(w.kind.GVK.GroupKind(), w.object)) {
-			rest = append(rest, w)
-		}
-	}
-	return rest
-}
-
-// Pruner finds and deletes what a set has written.
-type Pruner struct{ *Set }
-
 // prune deletes the children that the set wrote for the owner and that are not desired any more. In a pass of package
 // reconcile it does so after all steps, if each of them succeeded or waits. It returns true if there is nothing to prune: no request was sent.
-func (s Pruner) prune(ctx context.Context, o *owned.Owner, desired DesiredNames) (nothingToPrune bool, err error) {
+func (s *Set) prune(ctx context.Context, o *owned.Owner, desired DesiredNames) (nothingToPrune bool, err error) {
 	if !s.mayPrune(o, desired) && len(UndesiredRuns(o, desired)) == 0 {
 		return true, nil
 	}
@@ -77,7 +34,7 @@ func (s Pruner) prune(ctx context.Context, o *owned.Owner, desired DesiredNames)
 
 // mayPrune reports whether there may be children that are not desired. Without a manager nobody knows, until they were listed
 // for the same desired names.
-func (s Pruner) mayPrune(o *owned.Owner, desired DesiredNames) bool {
+func (s *Set) mayPrune(o *owned.Owner, desired DesiredNames) bool {
 	if s.Cache == nil {
 		return !s.Owners.isPruned(o.Reference.UID, s.Owners.digest(desired))
 	}
@@ -94,7 +51,7 @@ func (s Pruner) mayPrune(o *owned.Owner, desired DesiredNames) bool {
 	})
 }
 
-func (s Pruner) pruneNow(ctx context.Context, o *owned.Owner, desired DesiredNames) error {
+func (s *Set) pruneNow(ctx context.Context, o *owned.Owner, desired DesiredNames) error {
 	found, unserved, err := s.listWritten(ctx, o)
 	if err != nil {
 		return err
@@ -125,7 +82,7 @@ func (s Pruner) pruneNow(ctx context.Context, o *owned.Owner, desired DesiredNam
 // deleteInOrder deletes the objects with the highest order. Objects with a lower order wait until these are gone: then
 // the error is a [*owned.WaitingError]. It returns the objects that are not gone yet. Objects that turn out not to be ours
 // are left alone, and are not waited for. why is for the errors.
-func (s Pruner) deleteInOrder(ctx context.Context, o *owned.Owner, found []written, why string) (remaining []written, err error) {
+func (s *Set) deleteInOrder(ctx context.Context, o *owned.Owner, found []written, why string) (remaining []written, err error) {
 	defer s.Applier.EmitEvents(o)
 	for len(found) > 0 {
 		highest := 0
@@ -166,25 +123,8 @@ func (s Pruner) deleteInOrder(ctx context.Context, o *owned.Owner, found []writt
 	return nil, nil
 }
 
-func describeAll(all []written) []string {
-	names := make([]string, len(all))
-	for i, w := range all {
-		names[i] = w.kind.Describe(w.object)
-	}
-	return names
-}
-
-// enumerate lists the first three names, and the number of the others.
-func enumerate(names []string) string {
-	const most = 3
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
-
 // delete deletes an object that the set wrote. It returns false if it turns out not to be ours.
-func (s Pruner) delete(ctx context.Context, o *owned.Owner, w written) (ours bool, err error) {
+func (s *Set) delete(ctx context.Context, o *owned.Owner, w written) (ours bool, err error) {
 	holdsRun := slices.Contains(w.object.GetFinalizers(), record.RunOnce)
 	if w.object.GetDeletionTimestamp() != nil && !holdsRun {
 		return true, nil
@@ -214,7 +154,7 @@ func (s Pruner) delete(ctx context.Context, o *owned.Owner, w written) (ours boo
 		return a.RemoveMarked(ctx, o, w.kind, w.object)
 	}
 	if holdsRun {
-		released, err := apply.Runs{Applier: a}.RemoveRunFinalizer(ctx, o, w.kind, w.object)
+		released, err := apply.RemoveRunFinalizer(ctx, a.Writes, o, w.kind, w.object)
 		if err != nil || released == nil || released.GetDeletionTimestamp() != nil {
 			return true, err
 		}

@@ -54,9 +54,6 @@ type ChildState struct {
 	unusable error // why a kind that is served cannot be applied yet
 }
 
-// NameIndexFrom is the number of objects from which a map, instead of a search, finds two with one name.
-const NameIndexFrom = 16
-
 func (r *Reconciliation) run() error {
 	if r.Set.ifServed {
 		defer r.acquireServed()()
@@ -83,7 +80,7 @@ func (r *Reconciliation) run() error {
 	if len(r.failures) > 0 { // a child that could not be built, or whose replacement failed, must not be pruned
 		return errors.Join(r.failures...)
 	}
-	nothingToPrune, err := Pruner{r.Set}.prune(r.ctx, r.owner, DesiredNames{r.objects, r.unbuilt(), r.retains()})
+	nothingToPrune, err := r.Set.prune(r.ctx, r.owner, DesiredNames{r.objects, r.unbuilt(), r.retains()})
 	r.quiet = nothingToPrune && len(r.waits) == 0 && !r.changed && r.Set.canSettle()
 	return errors.Join(owned.JoinWaits(r.waits), err)
 }

@@ -3,8 +3,6 @@ package set
 import (
 	"context"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/report"
 	"github.com/opblocks/opblocks/internal/record"
@@ -20,74 +18,9 @@ func (r *Reconciliation) retains() (all []byte) {
 	return all
 }
 
-// retainsAll reports whether each child of a kind has the option Retain, with a function that returns true.
-func (ks *ChildKinds) retainsAll(k *owned.Kind, owner client.Object) bool {
-	return ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.Retain != nil }) &&
-		!ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.BindingFor(owner) != owned.ByRetention })
-}
-
-// retainsNone reports whether there is a child of a kind with the option Retain, and the functions of all of them return
-// false. Without such a child nobody knows any more whether a retained object is still needed, so it stays.
-func (ks *ChildKinds) retainsNone(k *owned.Kind, owner client.Object) bool {
-	return ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.Retain != nil }) &&
-		!ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.BindingFor(owner) == owned.ByRetention })
-}
-
-// buildersOf returns what tells the children with the option Retain apart from others of their kind in the set: a hash of
-// the names of the functions that build the kind, and the position. If a release adds, removes or reorders such
-// children, the hash changes, and a live object with the earlier hash is attributed to no child. Only two functions
-// without a name may change places unseen.
-func (ks *ChildKinds) buildersOf() []string {
-	kinds := ks.kinds
-	builders := make([]string, len(kinds))
-	for i, child := range ks.children {
-		if child.Options.Retain == nil {
-			continue
-		}
-		var functions []string
-		position := 0
-		for j, k := range kinds {
-			if k.GVK.GroupKind() != kinds[i].GVK.GroupKind() {
-				continue
-			}
-			if functions = append(functions, ks.children[j].function); j == i {
-				position = len(functions)
-			}
-		}
-		if len(functions) > 1 {
-			builders[i] = record.BuilderOf(functions, position)
-		}
-	}
-	return builders
-}
-
-// builderOf returns the child that built a live object, or nil if that is not known.
-func (ks *ChildKinds) builderOf(w written) *Child {
-	wrote := w.object.GetAnnotations()[record.Builder]
-	for i, builder := range ks.Builders {
-		if builder != "" && builder == wrote && ks.kinds[i].GVK.GroupKind() == w.kind.GVK.GroupKind() {
-			return ks.children[i]
-		}
-	}
-	return nil
-}
-
-// keeps reports whether a live object that is not desired stays. The function of the child that built it decides. If
-// that child is not known, the functions of all children of its kind decide: a retained object stays unless all return
-// false, and any other object stays only if all return true.
-func (ks *ChildKinds) keeps(o *owned.Owner, w written) bool {
-	if child := ks.builderOf(w); child != nil {
-		return child.Options.BindingFor(o.Seen) == owned.ByRetention
-	}
-	if m, marked := record.MarkOf(w.object, w.kind.GVK.GroupKind()); marked {
-		return m.Retained && !ks.retainsNone(w.kind, o.Seen)
-	}
-	return ks.retainsAll(w.kind, o.Seen)
-}
-
 // withoutRetained returns the objects that may be pruned. It takes the owner reference off an object that is to be
 // retained.
-func (s Pruner) withoutRetained(ctx context.Context, o *owned.Owner, undesired []written) (rest []written, err error) {
+func (s *Set) withoutRetained(ctx context.Context, o *owned.Owner, undesired []written) (rest []written, err error) {
 	for _, w := range undesired {
 		if !s.Known().keeps(o, w) {
 			rest = append(rest, w)
@@ -110,7 +43,7 @@ type retention struct {
 }
 
 // retentionOf builds the children that may stay, to find out which objects they are.
-func (s Finalization) retentionOf(r *Reconciliation) *retention {
+func (s *Set) retentionOf(r *Reconciliation) *retention {
 	known := &retention{decided: map[record.Name]bool{}, unknown: map[*owned.Kind]bool{}}
 	for i, child := range s.Children {
 		if child.Options.Retain == nil {
@@ -134,7 +67,7 @@ func (s Finalization) retentionOf(r *Reconciliation) *retention {
 }
 
 // stays reports whether an object that the set wrote stays when the owner is deleted.
-func (s Finalization) stays(known *retention, o *owned.Owner, w written) bool {
+func (s *Set) stays(known *retention, o *owned.Owner, w written) bool {
 	name := record.NameOf(w.kind.GVK.GroupKind(), w.object)
 	if stays, decided := known.decided[name]; decided {
 		return stays
@@ -153,7 +86,7 @@ func (s Finalization) stays(known *retention, o *owned.Owner, w written) bool {
 
 // retainAtDeletion takes the owner references off the objects that are to stay, in case that no reconcile has done it
 // since the function of [ownedresources.Child.Retain] began to return true. It returns the other objects, and the objects that stay.
-func (s Finalization) retainAtDeletion(r *Reconciliation, known *retention, found []written) (rest, stay []written, err error) {
+func (s *Set) retainAtDeletion(r *Reconciliation, known *retention, found []written) (rest, stay []written, err error) {
 	for _, w := range found {
 		if !s.stays(known, r.owner, w) {
 			rest = append(rest, w)
@@ -181,17 +114,8 @@ func (s Finalization) retainAtDeletion(r *Reconciliation, known *retention, foun
 	return rest, stay, nil
 }
 
-func containsName(all []written, name record.Name) bool {
-	for _, w := range all {
-		if w.kind.GVK.GroupKind() == name.Kind && client.ObjectKeyFromObject(w.object) == name.NamespacedName {
-			return true
-		}
-	}
-	return false
-}
-
 // readWritten reads an object of this name past the cache. It returns nil if the set has not written it for the owner.
-func (s Finalization) readWritten(r *Reconciliation, name record.Name) (*written, error) {
+func (s *Set) readWritten(r *Reconciliation, name record.Name) (*written, error) {
 	for _, k := range r.Kinds {
 		if k.GVK.GroupKind() != name.Kind {
 			continue
@@ -206,7 +130,7 @@ func (s Finalization) readWritten(r *Reconciliation, name record.Name) (*written
 }
 
 // reportRetained says what stays when the owner is deleted, by an event on the owner and in the log.
-func (s Finalization) reportRetained(ctx context.Context, o *owned.Owner, stay []written) {
+func (s *Set) reportRetained(ctx context.Context, o *owned.Owner, stay []written) {
 	for _, w := range stay {
 		s.Applier.Report(ctx, o, w.kind, w.object, report.OutcomeRetained, "")
 	}

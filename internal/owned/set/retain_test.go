@@ -39,7 +39,7 @@ func TestReadWritten(t *testing.T) {
 			desired := record.NameOf(k.GVK.GroupKind(), live)
 			tc.change(live)
 			owner.Client = fake.NewClientBuilder().WithObjects(live).Build()
-			found, err := Finalization{Pruner{&Set{Name: "children"}}}.readWritten(&Reconciliation{ctx: t.Context(), owner: owner, Kinds: []*owned.Kind{k}}, desired)
+			found, err := (&Set{Name: "children"}).readWritten(&Reconciliation{ctx: t.Context(), owner: owner, Kinds: []*owned.Kind{k}}, desired)
 			require.NoError(t, err)
 			require.Equal(t, tc.want, found != nil, tc.reason)
 			if found != nil {

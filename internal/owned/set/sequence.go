@@ -56,7 +56,7 @@ func (r *Reconciliation) beginObject(d *owned.Declared, state *ChildState) (appl
 	}
 	a := r.Set.Applier
 	if d.Options.RunOnce {
-		result, err := apply.Runs{Applier: a}.RunOnce(r.ctx, r.owner, d)
+		result, err := a.RunOnce(r.ctx, r.owner, d)
 		return result, nil, err
 	}
 	return a.Begin(r.ctx, r.owner, *d)

@@ -3,13 +3,10 @@ package set
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,9 +35,6 @@ const (
 // schemaRetry is the delay before a schema is asked for again. The API server publishes it shortly after it serves the
 // kind.
 const schemaRetry = time.Second
-
-// gates are the watches of the kinds with the option IfServed, by kind. They are nil without a manager.
-type gates map[schema.GroupVersionKind]*servedkinds.Watch
 
 // ConditionTypes returns the condition types of [ownedresources.Child.IfServed].
 func (s *Set) ConditionTypes() (types []string) {
@@ -73,13 +67,13 @@ func (k WatchedKind) watchWhileServed(mgr ctrl.Manager, child client.Object) (*s
 	if err != nil {
 		return nil, err
 	}
-	owner := k.newOwner()
+	owner := k.set.newOwner()
 	owned := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), owner, handler.OnlyControllerOwner())
 	handlers := []servedkinds.Handler{
 		{Handler: owned, Predicates: []predicate.Predicate{k.Observe()}},
 		{Handler: k.enqueueBlocked()},
 	}
-	if marked, err := k.enqueueMarked(mgr, owner, k.gvk); err != nil {
+	if marked, err := k.set.enqueueMarked(mgr, owner, k.gvk); err != nil {
 		return nil, err
 	} else if marked != nil {
 		handlers = append(handlers, servedkinds.Handler{Handler: marked})
@@ -87,22 +81,22 @@ func (k WatchedKind) watchWhileServed(mgr ctrl.Manager, child client.Object) (*s
 	w, err := kinds.Watch(child, servedkinds.Options{
 		Indexes:  map[string]client.IndexerFunc{k.field(): k.Index},
 		Handlers: handlers,
-		Requests: func(ctx context.Context) ([]ctrl.Request, error) { return k.allOwners(ctx, mgr) },
+		Requests: func(ctx context.Context) ([]ctrl.Request, error) { return k.set.allOwners(ctx, mgr) },
 		Appeared: func() { k.forgetFormerKind(mgr.GetScheme()) },
 		Gone:     func(ctx context.Context) { k.forgetChildren(ctx, child, mgr.GetScheme()) },
 	})
 	if err != nil {
 		return nil, err
 	}
-	if k.Served == nil {
-		k.Served = gates{}
+	if k.set.Served == nil {
+		k.set.Served = gates{}
 	}
-	k.Served[k.gvk] = w
+	k.set.Served[k.gvk] = w
 	return w, nil
 }
 
 // allOwners returns a request for every T in the cache.
-func (s Watcher) allOwners(ctx context.Context, mgr ctrl.Manager) (requests []ctrl.Request, err error) {
+func (s *Set) allOwners(ctx context.Context, mgr ctrl.Manager) (requests []ctrl.Request, err error) {
 	gvk, err := apiutil.GVKForObject(s.newOwner(), mgr.GetScheme())
 	if err != nil {
 		return nil, err
@@ -127,8 +121,8 @@ func (s Watcher) allOwners(ctx context.Context, mgr ctrl.Manager) (requests []ct
 // forgetFormerKind drops the schema of a kind that is served again, and what was written under its former definition. The cache may not have
 // shown these objects before they were removed with the definition.
 func (k WatchedKind) forgetFormerKind(scheme *runtime.Scheme) {
-	k.Applier.Kinds.Forget(k.gvk)
-	k.Applier.Writes.ForgetIf(func(obj client.Object) bool {
+	k.set.Applier.Kinds.Forget(k.gvk)
+	k.set.Applier.Writes.ForgetIf(func(obj client.Object) bool {
 		gvk, err := apiutil.GVKForObject(obj, scheme)
 		return err == nil && gvk == k.gvk
 	})
@@ -136,81 +130,15 @@ func (k WatchedKind) forgetFormerKind(scheme *runtime.Scheme) {
 
 // forgetChildren drops what is remembered of the children of a kind that is gone: no event of their deletion may come.
 func (k WatchedKind) forgetChildren(ctx context.Context, sample client.Object, scheme *runtime.Scheme) {
-	k.childIndex.RemoveKind(k.place)
+	k.set.childIndex.RemoveKind(k.place)
 	list := NewList(sample, k.gvk, scheme)
-	if err := k.Cache.List(ctx, list, client.UnsafeDisableDeepCopy, hashedvalues.AsHashed); err != nil {
+	if err := k.set.Cache.List(ctx, list, client.UnsafeDisableDeepCopy, hashedvalues.AsHashed); err != nil {
 		log.FromContext(ctx).V(1).Info("Cannot list the children of a kind that is gone", "kind", k.gvk.String(), "reason", err.Error())
 	}
 	for _, child := range ItemsOf(list) {
-		k.Applier.Children.Forget(child.GetUID())
+		k.set.Applier.Children.Forget(child.GetUID())
 	}
 }
-
-// servedState is whether the kind of a child with the option IfServed is served in one reconcile.
-type servedState int
-
-// The states.
-const (
-	alwaysServed servedState = iota // without the option
-	NotServed
-	NotWatched // served, but the cache does not have its objects yet
-	ServedNow
-)
-
-// acquire reports whether the kind of a child may be read. If so, the caller must call release.
-func (g gates) acquire(child *Child, gvk schema.GroupVersionKind, c client.Client) (servedState, error) {
-	if !child.Options.IfServed {
-		return alwaysServed, nil
-	}
-	if w := g[gvk]; w != nil {
-		switch {
-		case w.Acquire():
-			return ServedNow, nil
-		case w.Served():
-			return NotWatched, nil
-		}
-		return NotServed, nil
-	}
-	_, err := c.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
-	switch {
-	case meta.IsNoMatchError(err):
-		return NotServed, nil
-	case err != nil:
-		return NotServed, fmt.Errorf("%s: find out whether its kind is served: %w", child.Describe(), err)
-	}
-	return ServedNow, nil
-}
-
-func (g gates) release(state servedState, gvk schema.GroupVersionKind) {
-	if w := g[gvk]; w != nil && state == ServedNow {
-		w.Release()
-	}
-}
-
-// refusalRetry is the delay before a child is tried again if its kind is no longer served. Its watch usually notices
-// before.
-const refusalRetry = 5 * time.Second
-
-// CheckRefusal returns the error of a child with the option IfServed. If the API server has just ceased to serve its
-// kind, that is not a failure, and the watch checks again whether the kind is served.
-func (g gates) CheckRefusal(d *owned.Declared, err error) error {
-	if !meta.IsNoMatchError(err) && !apierrors.IsMethodNotSupported(err) && !isUnknownResource(err) {
-		return err
-	}
-	if w := g[d.Kind.GVK]; w != nil {
-		w.CheckAgain()
-	}
-	return owned.NewWaiting(ReasonKindNotServed, refusalRetry, fmt.Sprintf(
-		"%s: its kind is not served any more: %v", d.Kind.Describe(d.Object), err))
-}
-
-// isUnknownResource reports whether the API server has no such resource, rather than no such object.
-func isUnknownResource(err error) bool {
-	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
-}
-
-// leavesOut reports whether a child in this state is left out of a reconcile.
-func (s servedState) leavesOut() bool { return s == NotServed || s == NotWatched }
 
 // acquireServed finds out which children are left out, and returns a function that ends the permission to read the others.
 func (r *Reconciliation) acquireServed() (release func()) {
@@ -304,18 +232,4 @@ func (r *Reconciliation) ServedCondition(conditionType string) metav1.Condition 
 		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonKindServed
 	}
 	return condition
-}
-
-// uncompiled returns the kind of a child without its schema: one for all children of the kind.
-func (ks *ChildKinds) uncompiled(sample client.Object, scheme *runtime.Scheme) (*owned.Kind, error) {
-	gvk, err := apiutil.GVKForObject(sample, scheme)
-	if err != nil {
-		return nil, fmt.Errorf("%w: add its types to the manager's scheme", err)
-	}
-	for _, k := range ks.kinds {
-		if k.GVK == gvk && k.Comparer == nil {
-			return k, nil
-		}
-	}
-	return &owned.Kind{GVK: gvk, Type: reflect.TypeOf(sample).Elem()}, nil
 }

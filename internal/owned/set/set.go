@@ -138,14 +138,6 @@ func (s *Set) ownerOf(obj client.Object, c client.Client) (owned.Owner, error) {
 	return o, err
 }
 
-// ChildKinds are the kinds of a set's children under a scheme, in their order.
-type ChildKinds struct {
-	children []*Child
-	scheme   *runtime.Scheme
-	kinds    []*owned.Kind
-	Builders []string // see opblocks.dev/builder
-}
-
 // Known returns the kinds after they were looked up, or nil.
 func (s *Set) Known() *ChildKinds { return s.kinds.Load() }
 

@@ -2,10 +2,8 @@ package set
 
 import (
 	"context"
-	"hash/maphash"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned"
@@ -17,43 +15,6 @@ import (
 // A child is a pure function of its owner and of its inputs. So while the owner, the inputs and the live children are
 // the same as in a reconcile that found nothing to do, the owner is settled: there is nothing to build and nothing to
 // compare.
-
-// settledOwner is what a set found when it had nothing to do for an owner. There may be one for every owner, so it is small.
-type settledOwner struct {
-	versions uint64 // the digest of the versions of the owner and its children, 0 if there may be something to do
-	epoch    uint64 // see package versions
-	more     *settledMore
-}
-
-// settledMore is the rest of a settledOwner. It is nil for the most common sets.
-type settledMore struct {
-	children []childindex.Name   // only without a manager, since the index is empty then
-	reads    []owned.ReadVersion // what the inputs have read
-	ofReads  uint64              // the epoch of their versions
-	served   []servedState       // the state of each child, in a set with the option IfServed
-}
-
-// settledChild is a live child that was as desired and ready.
-type settledChild struct {
-	childindex.Name
-	uid     types.UID
-	version string
-}
-
-// settledVersions is a digest of the versions of an owner and its children, in any order. It is valid in this process only.
-type settledVersions struct {
-	seed maphash.Seed
-	sum  uint64
-}
-
-func (m *ownerMemory) versionsOf(owner client.Object) settledVersions {
-	return settledVersions{m.seed, maphash.String(m.seed, owner.GetResourceVersion())}
-}
-
-func (v *settledVersions) add(child settledChild) { v.sum += maphash.Comparable(v.seed, child) }
-
-// digest is never 0.
-func (v *settledVersions) digest() uint64 { return max(v.sum, 1) }
 
 // Settled reports whether an owner is settled: Reconcile would find everything as the last call of it left it,
 // unchanged and ready. It reports false unless it is certain. It sends no request, unless an input does or a child is
@@ -196,56 +157,4 @@ func settledBy(r *Reconciliation) (now settledOwner) {
 // placeOf returns the index of the first child of a kind.
 func (r *Reconciliation) placeOf(k *owned.Kind) int32 {
 	return int32(slices.IndexFunc(r.Kinds, func(other *owned.Kind) bool { return other.GVK == k.GVK }))
-}
-
-// settledOf returns what a set found when it had nothing to do for an owner, the zero value if it may have something to do.
-func (m *ownerMemory) settledOf(owner types.UID) settledOwner {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	settled := m.ByUID[owner].settled
-	if settled.epoch != m.versions.Current() {
-		return settledOwner{}
-	}
-	return settled
-}
-
-// begin notes that a reconcile of the owner begins: events are noted from now on. If two reconcilers share a set, two
-// reconciles may run at once. It returns the epoch of the versions that the reconcile is going to see.
-func (m *ownerMemory) begin(owner types.UID) (epoch uint64) {
-	m.change(owner, func(r *rememberedOwner) {
-		r.disturbed = r.disturbed && r.running > 0
-		r.running++
-	})
-	return m.versions.Current()
-}
-
-// end notes what a reconcile has found: the zero value if there may be something to do. It is not remembered if an event came
-// during the reconcile.
-func (m *ownerMemory) end(owner types.UID, epoch uint64, found settledOwner) {
-	m.change(owner, func(r *rememberedOwner) {
-		forgotten := r.running == 0 // the owner was deleted during the reconcile
-		if !forgotten {
-			r.running--
-		}
-		r.settled = settledOwner{}
-		if !r.disturbed && !forgotten && found.versions != 0 {
-			r.settled = found
-			r.settled.epoch = epoch
-		}
-	})
-}
-
-// observe notes an event of an owner, or of an object that it controls: the owner is not settled any more. It reports
-// whether it was.
-func (m *ownerMemory) observe(owner types.UID) (forgot bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	record, found := m.ByUID[owner]
-	if !found { // perhaps it is not an owner of ours
-		return false
-	}
-	forgot = record.settled.versions != 0
-	record.settled, record.disturbed = settledOwner{}, record.running > 0
-	m.ByUID[owner] = record
-	return forgot
 }

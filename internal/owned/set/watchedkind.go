@@ -24,7 +24,7 @@ import (
 
 // WatchedKind watches the children of one kind for a set.
 type WatchedKind struct {
-	Watcher
+	set   *Set
 	gvk   schema.GroupVersionKind
 	owner schema.GroupKind // the kind of the owners
 	place int32            // see childindex.Name
@@ -33,7 +33,7 @@ type WatchedKind struct {
 }
 
 // Kind returns what watches children of the kind of an object.
-func (s Watcher) Kind(child client.Object, scheme *runtime.Scheme) (WatchedKind, error) {
+func (s *Set) Kind(child client.Object, scheme *runtime.Scheme) (WatchedKind, error) {
 	owner, err := kindOf(s.newOwner(), scheme)
 	if err != nil {
 		return WatchedKind{}, err
@@ -68,13 +68,13 @@ func (k WatchedKind) indexIn(ctx context.Context, mgr ctrl.Manager, child client
 }
 
 // field returns the name of the index in the cache. The pointer is in it because another set has an index of its own.
-func (k WatchedKind) field() string { return fmt.Sprintf("opblocks.dev/%p-children", k.Set) }
+func (k WatchedKind) field() string { return fmt.Sprintf("opblocks.dev/%p-children", k.set) }
 
 // Index adds an object to the index of the set, if the set has written it. It is called for the object before an update and for a
 // deleted object too. It returns no values for the index of the cache.
 func (k WatchedKind) Index(obj client.Object) []string {
 	if owner, mark, ok := k.writtenFor(obj); ok {
-		k.childIndex.Add(owner, childindex.Name{Kind: k.place, NamespacedName: client.ObjectKeyFromObject(obj)}, mark)
+		k.set.childIndex.Add(owner, childindex.Name{Kind: k.place, NamespacedName: client.ObjectKeyFromObject(obj)}, mark)
 	}
 	return nil
 }
@@ -83,10 +83,10 @@ func (k WatchedKind) Index(obj client.Object) []string {
 // that name again.
 func (k WatchedKind) remove(obj client.Object) {
 	owner, mark, ok := k.writtenFor(obj)
-	if !ok || k.Cache == nil {
+	if !ok || k.set.Cache == nil {
 		return
 	}
-	if w := k.Served[k.gvk]; w != nil { // a read of a kind that is not served would start an informer and block
+	if w := k.set.Served[k.gvk]; w != nil { // a read of a kind that is not served would start an informer and block
 		if !w.Acquire() {
 			return
 		}
@@ -95,7 +95,7 @@ func (k WatchedKind) remove(obj client.Object) {
 	name := childindex.Name{Kind: k.place, NamespacedName: client.ObjectKeyFromObject(obj)}
 	for range removals {
 		live := k.sample.DeepCopyObject().(client.Object)
-		found, gone, err := Pruner{k.Set}.readIndexed(context.Background(), k.gvk.GroupKind(), owner, name, mark, live)
+		found, gone, err := k.set.readIndexed(context.Background(), k.gvk.GroupKind(), owner, name, mark, live)
 		if found || gone || err != nil { // a name that cannot be read stays
 			return
 		}
@@ -111,16 +111,16 @@ func (k WatchedKind) writtenFor(obj client.Object) (owner types.UID, mark *recor
 	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil && ref.Kind != k.owner.Kind {
 		return "", nil, false
 	}
-	owner, mark, ok = k.Set.writtenFor(k.gvk.GroupKind(), obj)
+	owner, mark, ok = k.set.writtenFor(k.gvk.GroupKind(), obj)
 	return owner, mark, ok && (mark == nil || mark.Owner.Kind == k.owner)
 }
 
 // Observe lets every event of a child through, and keeps what is remembered of children and their owners up to date.
 func (k WatchedKind) Observe() predicate.Predicate {
-	a := k.Applier
+	a := k.set.Applier
 	changed := func(child client.Object) {
 		if ref := metav1.GetControllerOfNoCopy(child); ref != nil {
-			k.Owners.observe(ref.UID)
+			k.set.Owners.observe(ref.UID)
 		}
 	}
 	appeared := func(child client.Object) {
@@ -179,7 +179,7 @@ func changesHands(before, after client.Object) bool {
 func (k WatchedKind) enqueueBlocked() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 	enqueue := func(child client.Object, q queue) {
-		for _, owner := range k.Owners.takeBlocked(record.NameOf(k.gvk.GroupKind(), child)) {
+		for _, owner := range k.set.Owners.takeBlocked(record.NameOf(k.gvk.GroupKind(), child)) {
 			q.Add(ctrl.Request{NamespacedName: owner})
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/util/workqueue"
@@ -23,11 +22,8 @@ import (
 	"github.com/opblocks/opblocks/internal/step"
 )
 
-// Watcher watches for a set.
-type Watcher struct{ *Set }
-
 // SetupWithBuilder watches the children and what their inputs read: see [ownedresources.ChildSet.SetupWithBuilder].
-func (s Watcher) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
+func (s *Set) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	if err := s.WatchChildren(mgr, b); err != nil {
 		return err
 	}
@@ -44,7 +40,7 @@ func (s Watcher) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 }
 
 // addPlanned adds the set of a reconciler of the user's own to a manager that plans: see package upgrade.
-func (s Watcher) addPlanned(mgr ctrl.Manager, owner client.Object) error {
+func (s *Set) addPlanned(mgr ctrl.Manager, owner client.Object) error {
 	m, plans := mgr.(step.Planner)
 	if !plans {
 		return nil
@@ -53,7 +49,7 @@ func (s Watcher) addPlanned(mgr ctrl.Manager, owner client.Object) error {
 	if err != nil {
 		return err
 	}
-	planned := step.Planned{Kind: gvk, Client: mgr.GetClient(), Steps: []step.PlannedStep{{Name: s.Name, Preview: Previewer(s).Preview}}}
+	planned := step.Planned{Kind: gvk, Client: mgr.GetClient(), Steps: []step.PlannedStep{{Name: s.Name, Preview: s.Preview}}}
 	if name := s.FinalizerName(); name != "" {
 		planned.Finalizers = []string{name}
 	}
@@ -78,7 +74,7 @@ func (s *Set) References() (all []references.Reference) {
 }
 
 // WatchChildren is SetupWithBuilder without what the inputs read.
-func (s Watcher) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
+func (s *Set) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 	if err := s.err(); err != nil {
 		return err
 	}
@@ -138,18 +134,11 @@ func (s Watcher) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 	return nil
 }
 
-func isUntyped(obj client.Object) int {
-	if _, untyped := obj.(runtime.Unstructured); untyped {
-		return 1
-	}
-	return 0
-}
-
 // ObserveOwners forgets owners that were deleted. An owner that has an event is not settled any more.
 //
 // A resync enqueues an owner that was settled. Each watch has a goroutine of its own, so another watch may have
 // enqueued the owner before, and its reconcile may have been left out, because no version had changed.
-func (s Watcher) ObserveOwners() handler.EventHandler {
+func (s *Set) ObserveOwners() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 	a := s.Applier
 	return handler.Funcs{

@@ -1,0 +1,156 @@
+package set
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/record"
+)
+
+// ChildKinds are the kinds of a set's children under a scheme, in their order.
+type ChildKinds struct {
+	children []*Child
+	scheme   *runtime.Scheme
+	kinds    []*owned.Kind
+	Builders []string // see opblocks.dev/builder
+}
+
+// sampleOf returns the sample of the child of a kind: what the set watches.
+func (ks *ChildKinds) sampleOf(gvk schema.GroupVersionKind) client.Object {
+	for i, k := range ks.kinds {
+		if k.GVK == gvk {
+			return ks.children[i].Sample
+		}
+	}
+	return nil
+}
+
+// isAnywhere reports whether objects of a kind may be outside of the owner's namespace.
+func (ks *ChildKinds) isAnywhere(gvk schema.GroupVersionKind) bool {
+	return ks.hasOption(gvk, func(o *owned.Options) bool { return o.Anywhere })
+}
+
+// isMarked reports whether objects of a kind may be without an owner reference.
+func (ks *ChildKinds) isMarked(gvk schema.GroupVersionKind) bool {
+	return ks.hasOption(gvk, func(o *owned.Options) bool { return o.Anywhere || o.Retain != nil })
+}
+
+// hasOption reports whether the options of a child of a kind satisfy a function. Call it after the set has looked up
+// its kinds.
+func (ks *ChildKinds) hasOption(gvk schema.GroupVersionKind, is func(*owned.Options) bool) bool {
+	for i, k := range ks.kinds {
+		if k.GVK.GroupKind() == gvk.GroupKind() && is(&ks.children[i].Options) {
+			return true
+		}
+	}
+	return false
+}
+
+// uncompiled returns the kind of a child without its schema: one for all children of the kind.
+func (ks *ChildKinds) uncompiled(sample client.Object, scheme *runtime.Scheme) (*owned.Kind, error) {
+	gvk, err := apiutil.GVKForObject(sample, scheme)
+	if err != nil {
+		return nil, fmt.Errorf("%w: add its types to the manager's scheme", err)
+	}
+	for _, k := range ks.kinds {
+		if k.GVK == gvk && k.Comparer == nil {
+			return k, nil
+		}
+	}
+	return &owned.Kind{GVK: gvk, Type: reflect.TypeOf(sample).Elem()}, nil
+}
+
+// retainsAll reports whether each child of a kind has the option Retain, with a function that returns true.
+func (ks *ChildKinds) retainsAll(k *owned.Kind, owner client.Object) bool {
+	return ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.Retain != nil }) &&
+		!ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.BindingFor(owner) != owned.ByRetention })
+}
+
+// retainsNone reports whether there is a child of a kind with the option Retain, and the functions of all of them return
+// false. Without such a child nobody knows any more whether a retained object is still needed, so it stays.
+func (ks *ChildKinds) retainsNone(k *owned.Kind, owner client.Object) bool {
+	return ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.Retain != nil }) &&
+		!ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.BindingFor(owner) == owned.ByRetention })
+}
+
+// buildersOf returns what tells the children with the option Retain apart from others of their kind in the set: a hash of
+// the names of the functions that build the kind, and the position. If a release adds, removes or reorders such
+// children, the hash changes, and a live object with the earlier hash is attributed to no child. Only two functions
+// without a name may change places unseen.
+func (ks *ChildKinds) buildersOf() []string {
+	kinds := ks.kinds
+	builders := make([]string, len(kinds))
+	for i, child := range ks.children {
+		if child.Options.Retain == nil {
+			continue
+		}
+		var functions []string
+		position := 0
+		for j, k := range kinds {
+			if k.GVK.GroupKind() != kinds[i].GVK.GroupKind() {
+				continue
+			}
+			if functions = append(functions, ks.children[j].function); j == i {
+				position = len(functions)
+			}
+		}
+		if len(functions) > 1 {
+			builders[i] = record.BuilderOf(functions, position)
+		}
+	}
+	return builders
+}
+
+// builderOf returns the child that built a live object, or nil if that is not known.
+func (ks *ChildKinds) builderOf(w written) *Child {
+	wrote := w.object.GetAnnotations()[record.Builder]
+	for i, builder := range ks.Builders {
+		if builder != "" && builder == wrote && ks.kinds[i].GVK.GroupKind() == w.kind.GVK.GroupKind() {
+			return ks.children[i]
+		}
+	}
+	return nil
+}
+
+// keeps reports whether a live object that is not desired stays. The function of the child that built it decides. If
+// that child is not known, the functions of all children of its kind decide: a retained object stays unless all return
+// false, and any other object stays only if all return true.
+func (ks *ChildKinds) keeps(o *owned.Owner, w written) bool {
+	if child := ks.builderOf(w); child != nil {
+		return child.Options.BindingFor(o.Seen) == owned.ByRetention
+	}
+	if m, marked := record.MarkOf(w.object, w.kind.GVK.GroupKind()); marked {
+		return m.Retained && !ks.retainsNone(w.kind, o.Seen)
+	}
+	return ks.retainsAll(w.kind, o.Seen)
+}
+
+// watchedPlace returns the index of the child of a kind whose form is watched: a typed one if there is one. place is the first child of
+// the kind.
+func watchedPlace(children []*Child, kinds []*owned.Kind, place int) int {
+	for i, k := range kinds {
+		if k.GVK == kinds[place].GVK && isUntyped(children[i].Sample) == 0 {
+			return i
+		}
+	}
+	return place
+}
+
+// firstOfKind returns the index of the first child that has the same kind as child i.
+func firstOfKind(kinds []*owned.Kind, i int) int {
+	return slices.IndexFunc(kinds, func(k *owned.Kind) bool { return k.GVK == kinds[i].GVK })
+}
+
+func isUntyped(obj client.Object) int {
+	if _, untyped := obj.(runtime.Unstructured); untyped {
+		return 1
+	}
+	return 0
+}
