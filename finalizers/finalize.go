@@ -13,7 +13,7 @@ import (
 
 // Finalizer is the name of a finalizer, and the cleanup that has to succeed before it is removed.
 type Finalizer struct {
-	// Name is a domain, a slash and a name, such as "example.com/account"; see [ErrInvalidName].
+	// Name is a domain, a slash and a name, such as "example.com/account"; see [Ensure].
 	Name string
 	// Cleanup is required; see [Finalize] for what it must do.
 	Cleanup func(context.Context) error
@@ -56,7 +56,7 @@ const removalTimeout = 10 * time.Second
 // removes the finalizer, for up to 10 seconds.
 //
 // Invalid arguments are errors before any request, whether or not the object is being deleted: an invalid name, or one that is listed
-// twice ([ErrInvalidName]), a nil cleanup, and a limit below zero. All other errors are errors of [Remove]: after a conflict
+// twice, a nil cleanup, and a limit below zero. All other errors are errors of [Remove]: after a conflict
 // (apierrors.IsConflict) the cleanup runs again in the next call.
 func Finalize(ctx context.Context, c client.Client, obj client.Object, list ...Finalizer) (deleted bool, err error) {
 	deleted = !obj.GetDeletionTimestamp().IsZero()
@@ -104,7 +104,7 @@ func validateFinalizers(list []Finalizer) error {
 		}
 		switch {
 		case slices.ContainsFunc(list[:i], func(earlier Finalizer) bool { return earlier.Name == f.Name }):
-			return fmt.Errorf("%w %q: it is listed twice", ErrInvalidName, f.Name)
+			return fmt.Errorf("invalid finalizer %q: it is listed twice", f.Name)
 		case f.Cleanup == nil:
 			return fmt.Errorf("finalizer %q has no cleanup: use Remove to remove it without one", f.Name)
 		case f.GiveUpAfter < 0:

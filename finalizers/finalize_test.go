@@ -107,7 +107,7 @@ func TestFinalizeConflict(t *testing.T) {
 func TestFinalizeInvalid(t *testing.T) {
 	c := newFake(user(account))
 	_, err := finalizers.Finalize(t.Context(), c, read(t, c), finalizers.Finalizer{Name: "account", Cleanup: succeed})
-	require.ErrorIs(t, err, finalizers.ErrInvalidName)
+	require.ErrorContains(t, err, `invalid finalizer "account"`)
 	_, err = finalizers.Finalize(t.Context(), c, read(t, c), finalizers.Finalizer{Name: account, Cleanup: nil})
 	require.EqualError(t, err, `finalizer "example.com/account" has no cleanup: use Remove to remove it without one`)
 	require.Zero(t, c.requests)

@@ -16,12 +16,6 @@ import (
 // deleted. Test for it with errors.Is.
 var ErrBeingDeleted = errors.New("the object is being deleted")
 
-// ErrInvalidName is the error for a name that an operator's finalizer cannot have. Test for it with errors.Is. A valid
-// name is a domain, a slash, and at most 63 letters, digits, "-", "_" and ".", such as "example.com/account". The API
-// server also accepts names without a domain on custom resources, but Kubernetes uses these itself ("orphan",
-// "foregroundDeletion").
-var ErrInvalidName = errors.New("invalid finalizer")
-
 // Ensure adds the finalizers that are missing on the object, and reports whether it added any. It sends one request for all
 // of them, or none if none is missing. New finalizers are added at the end of the list, in the order of the arguments.
 //
@@ -33,7 +27,10 @@ var ErrInvalidName = errors.New("invalid finalizer")
 // memory. All other fields keep their values, also a status that the caller has changed. Never pass an object that
 // shares memory with a cache (client.UnsafeDisableDeepCopy).
 //
-// Errors are [ErrInvalidName], before any request; [ErrBeingDeleted]; a conflict (apierrors.IsConflict) if the object was
+// A name is a domain, a slash, and at most 63 letters, digits, "-", "_" and ".", such as "example.com/account". The API server also accepts
+// names without a domain on custom resources, but Kubernetes uses these itself ("orphan", "foregroundDeletion").
+//
+// Errors are an invalid name, before any request; [ErrBeingDeleted]; a conflict (apierrors.IsConflict) if the object was
 // changed, or was deleted and created again, since it was read; and apierrors.IsNotFound if it is gone.
 func Ensure(ctx context.Context, c client.Client, obj client.Object, names ...string) (added bool, err error) {
 	return Replace(ctx, c, obj, nil, names...)
@@ -73,7 +70,7 @@ func Replace(ctx context.Context, c client.Client, obj client.Object, former []s
 // matter whether the object is being deleted. If it is, and these were its last finalizers, the API server removes it.
 //
 // Remove succeeds if the finalizers or the object are already gone. As [Ensure] does, it sends one request or none, and
-// updates the object in memory. Errors are [ErrInvalidName], before any request, and a conflict (apierrors.IsConflict) if
+// updates the object in memory. Errors are an invalid name, before any request, and a conflict (apierrors.IsConflict) if
 // the object was changed since it was read.
 func Remove(ctx context.Context, c client.Client, obj client.Object, names ...string) (removed bool, err error) {
 	if err := validate(names); err != nil {
@@ -108,7 +105,7 @@ func validate(names []string) error {
 			faults = []string{`a domain of yours must stand before it, as in "example.com/account"`}
 		}
 		if len(faults) > 0 {
-			return fmt.Errorf("%w %q: %s", ErrInvalidName, name, strings.Join(faults, "; "))
+			return fmt.Errorf("invalid finalizer %q: %s", name, strings.Join(faults, "; "))
 		}
 	}
 	return nil
