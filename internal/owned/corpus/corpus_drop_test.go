@@ -189,14 +189,22 @@ func (s *subject) normalized(t *testing.T, object map[string]any, without map[st
 	return pruned
 }
 
-// serverSet are fields and keys that the API server and its controllers set.
-var serverSet = map[string]bool{
-	record.Applied: true, record.Set: true, record.OwnerName: true, "deployment.kubernetes.io/revision": true,
+// serverSet are fields and keys that the API server and its controllers set, and records of the engine.
+var serverSet = withRecords(map[string]bool{
+	"deployment.kubernetes.io/revision":        true,
 	"deprecated.daemonset.template.generation": true, "creationTimestamp": true, "status": true, "uid": true,
 	"controller-uid": true, "batch.kubernetes.io/controller-uid": true, "kubernetes.io/metadata.name": true,
 	"clusterIP": true, "clusterIPs": true, "nodePort": true, "healthCheckNodePort": true,
 	"batch.kubernetes.io/job-name": true, "job-name": true, "autoscaling.alpha.kubernetes.io/conditions": true,
 	"paused": true, // set by the test, see pause
+})
+
+// withRecords returns the keys with the annotations that writes of the engine set.
+func withRecords(keys map[string]bool) map[string]bool {
+	for _, key := range record.OnChildren(record.AsAnnotation, func(k record.ChildKey) bool { return k.By == record.SetByWrite }) {
+		keys[key] = true
+	}
+	return keys
 }
 
 // serverKept are these fields, and the fields that an object keeps from its creation, although they are not wanted any

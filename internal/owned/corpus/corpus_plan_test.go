@@ -20,7 +20,6 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
 	"github.com/opblocks/opblocks/internal/owned/write"
-	"github.com/opblocks/opblocks/internal/record"
 )
 
 // foreseen is what a plan says of one object before a new version of the operator writes it.
@@ -107,10 +106,10 @@ func (f *foreseen) check(t *testing.T, s *subject, want client.Object, op apply.
 }
 
 // recorded are fields that an apply or a controller changes beside the desired ones.
-var recorded = map[string]bool{
-	record.Applied: true, record.BuiltFrom: true, record.OwnerName: true, "deployment.kubernetes.io/revision": true,
+var recorded = withRecords(map[string]bool{
+	"deployment.kubernetes.io/revision":        true,
 	"deprecated.daemonset.template.generation": true, "autoscaling.alpha.kubernetes.io/conditions": true,
-}
+})
 
 // isUnforeseeable reports whether the API server refuses a request and not its dry run.
 func isUnforeseeable(err error) bool {

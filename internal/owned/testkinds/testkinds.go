@@ -17,6 +17,7 @@ type Gadget struct {
 	Spec              GadgetSpec `json:"spec"`
 }
 
+// GadgetSpec is the desired state of a Gadget.
 type GadgetSpec struct {
 	Size    int32                 `json:"size"`    // 0 is meant, and not the default
 	Enabled bool                  `json:"enabled"` // so is false
@@ -27,22 +28,26 @@ type GadgetSpec struct {
 	Raw     *runtime.RawExtension `json:"raw,omitempty"`
 }
 
+// GadgetPart is an item of a list that is merged by name.
 type GadgetPart struct {
 	Name   string `json:"name"`
 	Weight *int32 `json:"weight,omitempty"`
 }
 
+// GadgetStep is an item of a list that is replaced as a whole.
 type GadgetStep struct {
 	Run     string `json:"run"`
 	Retries *int32 `json:"retries,omitempty"`
 }
 
+// DeepCopyObject implements [runtime.Object].
 func (g *Gadget) DeepCopyObject() runtime.Object {
 	c := *g
 	g.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
 	return &c // what is deeper is not changed by these tests
 }
 
+// GadgetKind is the kind of a [Gadget].
 var GadgetKind = schema.GroupVersionKind{Group: "test.opblocks.dev", Version: "v1", Kind: "Gadget"}
 
 // Widget is a custom resource with everything that a schema for server-side apply can declare: widgets.yaml.
@@ -52,6 +57,7 @@ type Widget struct {
 	Spec              WidgetSpec `json:"spec"`
 }
 
+// WidgetSpec is the desired state of a Widget.
 type WidgetSpec struct {
 	Image     string                 `json:"image"`
 	Replicas  int32                  `json:"replicas"` // 0 is a wanted value
@@ -70,6 +76,7 @@ type WidgetSpec struct {
 	Template *runtime.RawExtension `json:"template,omitempty"`
 }
 
+// WidgetEndpoint is an item of a list that is merged by port and protocol.
 type WidgetEndpoint struct {
 	Port     int32    `json:"port"`
 	Protocol string   `json:"protocol,omitempty"`
@@ -77,20 +84,24 @@ type WidgetEndpoint struct {
 	Weight   *float64 `json:"weight,omitempty"`
 }
 
+// WidgetTLS is an object that is replaced as a whole.
 type WidgetTLS struct {
 	Secret     string `json:"secret,omitempty"`
 	MinVersion string `json:"minVersion,omitempty"`
 }
 
+// WidgetGroup is a value of a map.
 type WidgetGroup struct {
 	Members []string `json:"members,omitempty"`
 	Leader  string   `json:"leader,omitempty"`
 }
 
+// DeepCopyObject implements [runtime.Object].
 func (w *Widget) DeepCopyObject() runtime.Object {
 	c := *w
 	w.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
 	return &c // the tests do not change what is below
 }
 
+// WidgetKind is the kind of a [Widget].
 var WidgetKind = schema.GroupVersionKind{Group: "corpus.opblocks.dev", Version: "v1", Kind: "Widget"}
