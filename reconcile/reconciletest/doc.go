@@ -26,6 +26,7 @@
 //   - [SimulatedController] plays a controller of the cluster, and [Jobs] the Job controller.
 //   - [Run] is for ordinary tests in an [Env], and [RequestLog] counts requests.
 //   - [AssertRole] compares the operator's role with what it has asked for.
+//   - [NewClient] is a client of the server in memory for unit tests, and [RoundTrip] checks conversions between versions.
 //   - Package controlplane has a real API server, and real controllers.
 //
 // # Terms
