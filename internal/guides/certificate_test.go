@@ -23,9 +23,13 @@ import (
 
 // SetupServers adds the controller of the guide's section about certificates to a manager.
 func SetupServers(mgr ctrl.Manager) error {
-	version := ownedresources.VersionHash(ownedresources.Reads(&corev1.Secret{}, tlsSecret))
+	version := ownedresources.From(func(ctx context.Context, r client.Reader, s *Shop) (string, error) {
+		version, _, err := certificateOf(ctx, r, s, time.Now())
+		return version, err
+	}, ownedresources.Reads(&corev1.Secret{}, tlsSecret))
 	servers := ownedresources.BuildFrom(version, serverStatefulSet)
 	return reconcile.For(mgr,
+		reconcile.Named("service", ownedresources.Ensure(ownedresources.Build(databaseService))),
 		reconcile.Named("certificate", reconcile.Func(checkCertificate)).Reads(&corev1.Secret{}, tlsSecret).Reporting("CertificateReady"),
 		reconcile.Named("servers", ownedresources.Ensure(servers)),
 	).Complete()
@@ -34,11 +38,16 @@ func SetupServers(mgr ctrl.Manager) error {
 // tlsSecret returns the Secret that a Shop names. Its changes trigger a pass.
 func tlsSecret(s *Shop) []types.NamespacedName { return []types.NamespacedName{{Name: s.Spec.TLS}} }
 
+// certificateOf returns the version of the certificate, and when it ends. The error is a wait if servers cannot use it.
+func certificateOf(ctx context.Context, r client.Reader, s *Shop, now time.Time) (version string, ends time.Time, err error) {
+	return secrets.CheckTLS(ctx, r, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.TLS}, now, s.Name+"."+s.Namespace+".svc")
+}
+
 // checkCertificate ends the pass if servers could not use the certificate, so that no pod is replaced by one that cannot start. The next
 // pass comes when the Secret changes, and when the certificate ends.
 func checkCertificate(ctx context.Context, c client.Client, s *Shop) error {
 	now := time.Now()
-	ends, err := secrets.CheckTLS(ctx, c, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.TLS}, now, s.Name+"."+s.Namespace+".svc")
+	_, ends, err := certificateOf(ctx, c, s, now)
 	if err != nil {
 		return reconcile.Halt(err)
 	}

@@ -31,7 +31,7 @@ type Topic struct {
 type TopicStatus struct {
 	Name       string `json:"name"`
 	Partitions int    `json:"partitions,omitempty"`
-	State      string `json:"state"` // Present, Pending or Deleting
+	State      string `json:"state"` // Present, Pending, Deleting or Absent
 }
 
 // partitions are the numbers of partitions by the keys of topics: of one topic in an observed state, and of all in the desired one.
@@ -89,14 +89,17 @@ func recordTopic(s *Shop, observed partitions) {
 	}
 }
 
-// recordTopics makes the status list the topics of the record.
+// recordTopics makes the status list the topics that are wanted, and the ones that have yet to go, once each.
 func recordTopics(_ context.Context, _ client.Client, s *Shop) error {
 	known := s.Status.Topics
 	s.Status.Topics = nil
+	for _, t := range s.Spec.Topics {
+		topicIn(&s.Status.Topics, t.Name).State = "Absent" // not created yet, or refused: the condition says why
+	}
 	for key, state := range s.Status.TopicRecord.States() {
-		t := topicIn(&known, strings.TrimPrefix(key, topicKey(s, "")))
-		t.State = state
-		s.Status.Topics = append(s.Status.Topics, *t)
+		name := strings.TrimPrefix(key, topicKey(s, ""))
+		t := topicIn(&s.Status.Topics, name)
+		t.State, t.Partitions = state, topicIn(&known, name).Partitions
 	}
 	return nil
 }
@@ -159,7 +162,7 @@ func TestTopicsSurviveEveryFault(t *testing.T) {
 			return SetupTopics(p.Manager(), fakeBroker{p.External().(*fakeapi.API[int]).Client(p)})
 		},
 		Actions: []reconciletest.Action{
-			reconciletest.Create(shop(topics(Topic{"orders", 3}, Topic{"carts", 1}))).Then(are(TopicStatus{"carts", 1, "Present"}, TopicStatus{"orders", 3, "Present"})),
+			reconciletest.Create(shop(topics(Topic{"orders", 3}, Topic{"carts", 1}))).Then(are(TopicStatus{"orders", 3, "Present"}, TopicStatus{"carts", 1, "Present"})),
 			change(topics(Topic{"orders", 6}, Topic{"returns", 2})).Then(are(TopicStatus{"orders", 6, "Present"}, TopicStatus{"returns", 2, "Present"})),
 			reconciletest.Delete(shop()),
 		},

@@ -19,7 +19,8 @@ func TestTLSSecret(t *testing.T) {
 	name := types.NamespacedName{Namespace: "default", Name: "web-tls"}
 	certificate := reconciletest.TLSSecret(name, time.Hour, "web.default.svc", "*.web.default.svc")
 	check := func(certificate *corev1.Secret, now time.Time, hosts ...string) (time.Time, error) {
-		return secrets.CheckTLS(t.Context(), fake.NewFakeClient(certificate.DeepCopy()), name, now, hosts...)
+		_, ends, err := secrets.CheckTLS(t.Context(), fake.NewFakeClient(certificate.DeepCopy()), name, now, hosts...)
+		return ends, err
 	}
 	ends, err := check(certificate, startOfClock, "web.default.svc", "web-0.web.default.svc")
 	require.NoError(t, err)

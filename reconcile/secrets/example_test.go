@@ -46,7 +46,7 @@ func ExampleVersion() {
 func ExampleCheckTLS() {
 	named := metav1.ObjectMeta{Namespace: "shop", Name: "web"}
 	c := fake.NewFakeClient(&corev1.Secret{ObjectMeta: named, Data: map[string][]byte{corev1.TLSCertKey: []byte("not yet issued")}})
-	_, err := secrets.CheckTLS(context.Background(), c, client.ObjectKey{Namespace: "shop", Name: "web"}, time.Now(), "web.shop.svc")
+	_, _, err := secrets.CheckTLS(context.Background(), c, client.ObjectKey{Namespace: "shop", Name: "web"}, time.Now(), "web.shop.svc")
 	if failure, ok := errors.AsType[*secrets.Error](err); ok {
 		reason, _ := failure.Waiting()
 		fmt.Println(reason)

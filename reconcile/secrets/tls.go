@@ -21,30 +21,33 @@ const (
 )
 
 // CheckTLS reads a Secret of type kubernetes.io/tls that a user gives to servers, and checks it as a server would: tls.crt and tls.key are a
-// pair, and the certificate is valid at the time now, and for each of the hosts. It does not check who has signed it. It returns when the
-// certificate ends, so that a step can have its next pass then:
+// pair, and the certificate is valid at the time now, and for each of the hosts. It does not check who has signed it. It returns the version
+// of the Secret, as [Version] does, and when the certificate ends, so that a step can have its next pass then:
 //
 //	now := time.Now()
-//	ends, err := secrets.CheckTLS(ctx, c, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.TLS}, now, "web.shop.svc")
+//	_, ends, err := secrets.CheckTLS(ctx, c, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.TLS}, now, "web.shop.svc")
 //	if err != nil {
 //		return reconcile.Halt(err)
 //	}
 //	return reconcile.SuccessUntil("", ends.Sub(now), "the certificate is valid until %s", ends.UTC().Format(time.RFC3339))
 //
-// Call it in a step. An input of a child must not depend on the time. If the step returns reconcile.Halt(err), later steps do not run, so the
-// servers that they keep stay as they are.
+// If the step returns reconcile.Halt(err), later steps do not run, so the servers that they keep stay as they are. Servers that follow the
+// version take it from a check of their own, in an input of package ownedresources: the Secret may change after the step has checked it.
 //
 // The error is a *[Error] if the Secret is missing or a server cannot use it. It contains no part of the key. Other
 // errors of the reader are wrapped.
-func CheckTLS(ctx context.Context, c client.Reader, name types.NamespacedName, now time.Time, hosts ...string) (ends time.Time, err error) {
+func CheckTLS(ctx context.Context, c client.Reader, name types.NamespacedName, now time.Time, hosts ...string) (version string, ends time.Time, err error) {
 	if name.Name == "" {
-		return time.Time{}, &Error{reason: secretNotFound, message: "the reference to a Secret with a certificate lacks its name"}
+		return "", time.Time{}, &Error{reason: secretNotFound, message: "the reference to a Secret with a certificate lacks its name"}
 	}
 	secret, err := get(ctx, c, name)
 	if err != nil {
-		return time.Time{}, err
+		return "", time.Time{}, err
 	}
-	return checkTLS(secret, now, hosts)
+	if ends, err = checkTLS(secret, now, hosts); err != nil {
+		return "", time.Time{}, err
+	}
+	return versionOf(secret), ends, nil
 }
 
 // checkTLS returns when the certificate in a Secret ends.

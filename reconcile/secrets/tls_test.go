@@ -88,10 +88,11 @@ func TestCheckTLS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			named := types.NamespacedName{Namespace: "shop", Name: "web"}
 			c := fake.NewFakeClient(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Data: tc.data})
-			ends, err := CheckTLS(t.Context(), c, named, tc.now, tc.hosts...)
+			version, ends, err := CheckTLS(t.Context(), c, named, tc.now, tc.hosts...)
 			if tc.want == "" {
 				require.NoError(t, err, tc.reason)
 				assert.Equal(t, tlsNoon.AddDate(1, 0, 0), ends)
+				assert.Equal(t, "/999", version, "no UID, and the resource version of the fake client")
 				return
 			}
 			var failure *Error
@@ -102,6 +103,7 @@ func TestCheckTLS(t *testing.T) {
 			assert.ErrorContains(t, err, tc.message)
 			assert.NotContains(t, err.Error(), "PRIVATE")
 			assert.Zero(t, ends)
+			assert.Empty(t, version)
 		})
 	}
 }
@@ -114,7 +116,7 @@ func TestCheckTLSOfNothing(t *testing.T) {
 	for name, message := range map[string]string{
 		"gone": "Secret shop/gone does not exist", "": "the reference to a Secret with a certificate lacks its name",
 	} {
-		_, err := CheckTLS(t.Context(), fake.NewFakeClient(), types.NamespacedName{Namespace: "shop", Name: name}, tlsNoon)
+		_, _, err := CheckTLS(t.Context(), fake.NewFakeClient(), types.NamespacedName{Namespace: "shop", Name: name}, tlsNoon)
 		var failure *Error
 		require.ErrorAs(t, err, &failure)
 		reason, _ := failure.Waiting()
