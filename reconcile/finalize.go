@@ -74,10 +74,10 @@ func (p *pass) finalize(ctx context.Context) ctrl.Result {
 }
 
 const (
-	// reasonUnknownFinalizer is for an object that is being deleted and keeps a finalizer of a set of children that no step has.
+	// reasonUnknownFinalizer is for an object that is being deleted and has a finalizer of a set of children, while no step has that set.
 	reasonUnknownFinalizer = "UnknownFinalizer"
-	// unknownFinalizerDelay is how long after the deletion such a finalizer is reported: a second reconciler of the kind may
-	// remove it.
+	// unknownFinalizerDelay is how long after the deletion such a finalizer is reported. Until then a second reconciler of the
+	// kind may remove it.
 	unknownFinalizerDelay = time.Minute
 )
 

@@ -105,9 +105,8 @@ func (o *Owner) ConfirmDeleted(ctx context.Context) error {
 	return nil
 }
 
-// IsManagedBy reports whether a field manager has written an object. It also returns true if the managed fields were
-// cleared, since nobody knows then: the API server clears the managed fields of a very large object. A copy always has
-// some.
+// IsManagedBy reports whether a field manager has written an object. If the object has no managed fields, it returns true: the API server
+// clears the fields of a very large object, so nobody knows who has written it.
 func IsManagedBy(obj client.Object, manager client.FieldOwner) bool {
 	entries := obj.GetManagedFields()
 	for _, entry := range entries {

@@ -32,8 +32,8 @@ type search[T client.Object, S any] struct {
 	wanted   *wanted
 }
 
-// find observes desired things, as many as the turn of the pass allows. rest is the wait for a later pass that goes on with the others. It returns an
-// error if a desired one must not become ours. later is the wait for a former thing, or nil: it comes first if a desired one cannot become ours.
+// find observes desired things, as many as the turn of the pass allows. rest is the wait for a later pass that goes on with the others. If a
+// desired thing must not become ours, the error says so. later is the wait for a former thing, or nil: it takes the place of such an error.
 func (s search[T, S]) find(ctx context.Context, open []string, desired S, later error) (found []*candidate[S], rest, err error) {
 	work := 0
 	for _, key := range open {

@@ -52,12 +52,13 @@ type Resource[T client.Object, S any] struct {
 	// Observe returns the state, or [ErrNotFound].
 	Observe func(ctx context.Context, c client.Client, obj T, ref Reference) (S, error)
 
-	// Desired returns the desired state, from the object and from what it refers to. It leaves unset what the object leaves to the API. The
-	// step never writes the spec: it is its author's, and a tool that applies it from a repository would take the value away again.
+	// Desired returns the desired state, from the object and from what it refers to. A field that the object leaves to the API stays unset.
+	// The step never writes the spec: the spec belongs to its author, and a tool that applies it from a repository would remove the value again.
 	Desired func(ctx context.Context, c client.Client, obj T) (S, error)
 
-	// Differs reports whether the observed state has to be updated. With Keys, the key of the reference says which of the things it is. It
-	// ignores what is unset in desired, since the API has chosen it: what it chose can be in the status (Observed). Leave out what can only be written, such as a password: see Version.
+	// Differs reports whether the observed state has to be updated. With Keys, the key of the reference says which of the things is meant.
+	// Ignore a field that is unset in desired, since the API has chosen its value, which Observed can put into the status. Do not compare
+	// a field that can only be written, such as a password: see Version.
 	Differs func(ref Reference, observed, desired S) bool
 
 	// Create creates the thing, and returns its ID, if the API gives one. It returns [ErrExists] if the key is taken.
@@ -197,8 +198,8 @@ type Resource[T client.Object, S any] struct {
 	// minute, or Every if that is less.
 	EveryAtLeast time.Duration
 
-	// Server returns the server that has the thing, if there are several. A server that does not answer is spared: for a second at first, and
-	// at most for 15 seconds, no object calls it. Then one tries, while the others wait. Objects of other servers go on. Optional.
+	// Server returns the server that has the thing, if there are several. If a server does not answer, no object calls it for
+	// a while: a second at first, 15 seconds at most. Then one object tries again while the others wait. Objects of other servers go on. Optional.
 	Server func(obj T) string
 
 	// Concurrency limits how many objects of one server are handled at a time, so that a server that hangs does not hold up the others. It

@@ -106,7 +106,7 @@ func NewNameLoops(m *report.Metrics) *NameLoops {
 	return &NameLoops{metrics: m, byName: map[NameLoopKey]*nameLoop{}, delayed: map[NameLoopKey]bool{}}
 }
 
-// Delay returns how long a write has to wait, 0 if not at all. It reports once per loop that the delays begin.
+// Delay returns how long a write has to wait. 0 means that it need not wait. begins is true once in a loop: when the first delay begins.
 func (l *NameLoops) Delay(key NameLoopKey, s owned.Sum, kind string, now time.Time) (wait time.Duration, begins bool) {
 	if l.count.Load() == 0 {
 		return 0, false

@@ -28,8 +28,8 @@ func IsLiveUntypable(err error) bool {
 		strings.Contains(text, "failed to create manager for existing fields") // without managed fields
 }
 
-// PutBack appends items of a live tree to the same lists of another tree. It returns false if a list is in an item of
-// another list, or if the tree has nothing that can hold it.
+// PutBack appends items of a live tree to the same lists of another tree. It returns false if a list is inside an item of
+// another list, or if the tree lacks the map that the list belongs to.
 func PutBack(tree, live map[string]any, items [][]applyschema.Step) bool {
 	for _, path := range items {
 		holder, isMap := applyschema.At(tree, path[:len(path)-2]).(map[string]any)

@@ -13,8 +13,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// The API server keeps some fields although they are dropped, and says nothing. This file is about the fields that
-// change what the object does.
+// If a request drops certain fields, the API server keeps them and reports no error. This file is about the ones that
+// change how the object behaves.
 
 // SilentRefusal returns an error if the live object keeps a field that is not desired any more. The error is Invalid,
 // as if the API server had refused the change.

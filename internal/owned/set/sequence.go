@@ -23,8 +23,8 @@ type begun struct {
 	err      error
 }
 
-// needsOthers reports whether what has begun has to be concluded before a child begins: the child comes after it, or is of a kind
-// of a higher rank. A child that is built from a live one, and a Job that runs once, are not sent together with others.
+// needsOthers reports whether a child must wait until the children that have begun are finished: it comes after one of them, or the
+// rank of its kind is higher than the rank of one of theirs. A child that is built from a live one, and a Job that runs once, are not sent together with others.
 func (r *Reconciliation) needsOthers(i int) bool {
 	child := r.Set.Children[i]
 	return child.Options.RunOnce || child.liveInput() != nil || slices.ContainsFunc(r.begun, func(b begun) bool {

@@ -22,7 +22,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// TryCreation returns what the object would become if it were created under another name. It asks once for a desired object.
+// TryCreation returns what the object would become if it were created under another name. It sends at most one request for each desired object.
 func TryCreation(ctx context.Context, d *owned.Desired) (client.Object, error) {
 	if d.Trial == nil {
 		obj, err := PostDryRun(ctx, d, "")

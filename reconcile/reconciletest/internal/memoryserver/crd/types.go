@@ -58,7 +58,7 @@ func typeConverter(gvk schema.GroupVersionKind, structural *structuralschema.Str
 	return objectTypes{gvk: gvk, root: parser.Type(customTypeName)}, nil
 }
 
-// describe adds the fields that all objects have to the schema of a kind. definitions is where references find the schema of their metadata.
+// describe adds the fields of all objects to the schema of a kind. definitions is the path under which the schema of their metadata is found.
 func describe(root *spec.Schema, definitions string) {
 	describeObject(root, definitions)
 	describeEmbedded(root, definitions)

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// A run cannot wait for a real connection: the virtual clock does not move on while a goroutine waits for the network, and what
-// packages net and net/http keep between two requests belongs to the bubble of the first one, so that the next bubble crashes the
-// program. This file finds such connections, and says where they are opened:
+// A run cannot wait for a real connection. The virtual clock does not move on while a goroutine waits for the network. Packages net and
+// net/http keep values between two requests; they belong to the bubble of the first request, and crash the program when the next bubble
+// uses them. This file finds such connections, and says where they are opened:
 //
 //   - by hooks that are called before the connection is opened: of contexts that come from the process, and of http.DefaultTransport;
 //   - by a look at the stacks of the bubble's goroutines from time to time;

@@ -134,8 +134,8 @@ func (v Verdict) correct(target fakemanager.Target) (pass verdict.Pass, correcte
 	return pass, true
 }
 
-// statusOf returns what the status of an object of a custom kind says, by the rules of kstatus. It returns false for other kinds, since a Pod
-// that has completed is not ready either.
+// statusOf returns what the status of an object of a custom kind says, by the rules of kstatus. It returns false for built-in kinds: a
+// Pod that has completed is not ready, and nothing is wrong with it.
 func (v Verdict) statusOf(id request.ObjectID) (end verdict.End, known bool) {
 	live := v.of.world.History.Present[id]
 	if live == nil || !id.IsCustom() {

@@ -108,8 +108,8 @@ func (r *Rights) AddRequest(c *Call) {
 	r.addOwners(c)
 }
 
-// AddChange adds what else the change needs that a request has made. For an apply that creates an object the API server also asks
-// for the verb create. For a change of the owner references OwnerReferencesPermissionEnforcement asks for the verb delete, since
+// AddChange adds the further rights that are needed for the change a request has made. If an apply creates an object, the API server
+// also asks for the verb create. If the owner references change, OwnerReferencesPermissionEnforcement asks for the verb delete, since
 // another owner may mean deletion.
 func (r *Rights) AddChange(c *Call, change *memoryserver.Change) {
 	mapping, err := r.mapper.RESTMapping(c.Kind.GroupKind(), c.Kind.Version)

@@ -37,7 +37,7 @@ func (p *probes) refusedCreates(ignore func(*unstructured.Unstructured)) (refuse
 	return refused
 }
 
-// isFixed reports whether nobody can change what the object is for.
+// isFixed reports whether nobody can change the content of an object, such as the data of an immutable ConfigMap.
 func isFixed(id request.ObjectID, obj client.Object) bool {
 	switch obj := obj.(type) {
 	case *corev1.ConfigMap:

@@ -26,8 +26,8 @@ func reordered(before, after any) []string {
 	return lines
 }
 
-// instabilities returns a line for each value that changes though nothing has changed on which it depends, if the two values
-// show why: the order of items, the time, or chance.
+// instabilities returns a line for each value that should be the same before and after, and is not, if the two values show why: the
+// order of items, the time, or chance.
 func instabilities(before, after any) []string {
 	lines := reordered(before, after)
 	if len(lines) > 0 {

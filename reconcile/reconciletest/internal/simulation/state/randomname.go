@@ -21,8 +21,8 @@ type RandomNames struct {
 	outside  map[string]bool // paths outside of the cluster at which all of a name may be random
 }
 
-// Add adds the random names that two runs without faults have at the same moment: names that differ only behind their last dash, if
-// both runs have as many of them.
+// Add adds the random names that two runs without faults have at the same moment. Names are random if they differ only after their last
+// dash, and both runs have equally many of them.
 func (n *RandomNames) Add(one, other State) {
 	if n.prefixes == nil {
 		n.prefixes, n.stable, n.outside = map[string]bool{}, map[string]bool{}, map[string]bool{}

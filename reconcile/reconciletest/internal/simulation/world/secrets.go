@@ -67,7 +67,7 @@ func secretValuesOf(objects map[request.ObjectID]client.Object, ignore func(*uns
 	return values
 }
 
-// keysLeftBy returns a function that reports whether ignore leaves a key of a Secret.
+// keysLeftBy returns a function that reports whether a key of a Secret is still there after ignore.
 func keysLeftBy(ignore func(*unstructured.Unstructured), secret *corev1.Secret) func(key string) bool {
 	if ignore == nil {
 		return func(string) bool { return true }
