@@ -13,7 +13,7 @@ import (
 
 type stable struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata"`
 	Spec              stableSpec `json:"spec,omitzero"`
 }
 
@@ -31,7 +31,7 @@ type port struct {
 
 type alpha struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata"`
 	Spec              alphaSpec `json:"spec,omitzero"`
 }
 
