@@ -42,7 +42,7 @@ func TestExplorationBudget(t *testing.T) {
 	perRun := (after.TotalAlloc - before.TotalAlloc) / uint64(report.Runs)
 	t.Logf("%d runs, %d KiB and %s of user time each", report.Runs, perRun>>10, used/time.Duration(report.Runs))
 	assert.LessOrEqual(t, report.Runs, 290, "two runs must not show the same")
-	assert.LessOrEqual(t, perRun>>10, uint64(4800), "KiB a run; measured: 4,500")
+	assert.LessOrEqual(t, perRun>>10, uint64(5000), "KiB a run; measured: 4,500 to 4,900, more when the machine is busy")
 }
 
 // userTime returns the user time of the test program.
