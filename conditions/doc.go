@@ -8,7 +8,7 @@
 //
 // [Set] stores a condition and reports whether the list changed. [Get] and [IsTrue] read a condition, [Remove] removes one,
 // and [Summarize] computes one condition, such as Ready, from the others, as a [Summary] says. They work on []metav1.Condition. For another
-// condition struct, write an [Adapter]: [NewEditor] returns the same functions for it. [List] gives generic code access to
+// condition struct, write an [Adapter] and pass it to [NewEditor], which returns the same functions for the struct. [List] gives generic code access to
 // the conditions of one object, whatever their Go type is. [History] is for APIs whose list is a history, to
 // which entries are only added.
 //

@@ -11,8 +11,8 @@
 // # What to use
 //
 //   - [For] makes a reconciler with a manager and its watches, and [New] one with a client, for a builder of one's own or a test.
-//   - [Named] gives a step its name. The methods of [NamedStep] give it a condition, a finalizer, and references to other objects. [Watching]
-//     gives it a watch. [Func] makes a step of a function.
+//   - [Named] gives a step its name. The methods of [NamedStep] give the step a condition, a finalizer, and references to other objects. [Watching]
+//     gives the step a watch. [Func] makes a step of a function.
 //   - A step returns nil or an error, such as [Wait], [Stalled], [Success], [SuccessUntil], [Halt] or [WithReason].
 //   - Within a step, [Checkpoint] writes the status at once, [Eventf] emits an event, package secrets reads a Secret, [PatchLabels],
 //     [PatchAnnotations] and [PatchOwnerReference] write metadata, and [Yield] lets others go on.

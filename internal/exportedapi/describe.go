@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// pointerMethod precedes a method that only the pointer has. If a release gives the method to the value too, that is
-// compatible.
+// pointerMethod precedes a method that only the pointer has. If a later release gives the method to the value too, code
+// that was written before still compiles.
 const pointerMethod = "pointer "
 
 // description collects the exported API of a package: a line for each identifier that user's code can name. A line has the

@@ -179,7 +179,7 @@ func TestCompareTranslation(t *testing.T) {
 // mostWords is how long the first paragraph of a page may be: what a reader takes in at a glance.
 const mostWords = 60
 
-// TestIntroductions checks that each page has a short paragraph below its title: whom the page is for, and its answer.
+// TestIntroductions checks that each page begins with a short paragraph, which says whom the page is for and gives its answer.
 func TestIntroductions(t *testing.T) {
 	root := os.DirFS(filepath.Join("..", ".."))
 	for _, pattern := range []string{"docs/*.md", "docs/guides/*.md"} {

@@ -27,7 +27,8 @@ type ChildKey struct {
 	Form Form
 	By   Setter
 
-	// Provenance says how, for whom, or from which versions the object was written. A plan and an event do not show it as a difference.
+	// Provenance means that the value says how, for whom, or from which versions the object was written. Plans and events do not show
+	// such a key as a difference.
 	Provenance bool
 
 	// Versions means that the value has resource versions, which differ from run to run of a test.

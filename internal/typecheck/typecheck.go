@@ -66,7 +66,7 @@ func Load(ctx context.Context, o Options) ([]*Package, *token.FileSet, error) {
 		return nil, nil, fmt.Errorf("no packages in %s for %q", o.Dir, o.Patterns)
 	}
 	slices.Sort(imports)
-	imports = slices.DeleteFunc(slices.Compact(imports), func(path string) bool { return s.packages[path] != nil || path == "unsafe" || path == "C" })
+	imports = slices.DeleteFunc(slices.Compact(imports), func(path string) bool { return s.packages[path] != nil })
 	compiled, err := list(ctx, o, append([]string{"-export", "-f={{.ImportPath}} {{.Export}}"}, imports...)...)
 	if err != nil {
 		return nil, nil, err

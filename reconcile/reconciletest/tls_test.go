@@ -33,6 +33,7 @@ func TestTLSSecret(t *testing.T) {
 	require.Equal(t, certificate, reconciletest.TLSSecret(name, time.Hour, "web.default.svc", "*.web.default.svc"), "runs can be compared")
 	other := reconciletest.TLSSecret(name, time.Hour, "db.default.svc")
 	require.NotEqual(t, certificate.Data["tls.key"], other.Data["tls.key"])
+	require.Panics(t, func() { reconciletest.TLSSecret(name, time.Hour, "läden.default.svc") }, "a mistake of the test")
 	certificate.Data["tls.key"] = other.Data["tls.key"]
 	_, err = check(certificate, startOfClock)
 	require.ErrorContains(t, err, "not a pair")

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/rand"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -32,8 +30,7 @@ type Way struct {
 func (w *Way) Check() error {
 	funcs := append(metafuzzer.Funcs(serializer.NewCodecFactory(runtime.NewScheme())), w.Fill...)
 	for seed := range int64(runs) {
-		filler := fuzzer.FuzzerFor(func(serializer.CodecFactory) []any { return funcs }, rand.NewSource(seed), serializer.CodecFactory{})
-		object, err := w.random(filler.NumElements(1, 2).NilChance(0.3))
+		object, err := w.random(randfill.NewWithSeed(seed).NilChance(0.3).NumElements(1, 2).Funcs(funcs...))
 		if err != nil {
 			return err
 		}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// The virtual clock of testing/synctest begins at this time, so that numbers made from it can be recognized.
-var clockStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+// ClockStart is the time at which the virtual clock of testing/synctest begins. Numbers made from it can be recognized.
+var ClockStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // maxClock is how far the clock of a run gets at most, so that a number is taken for a time.
 const maxClock = 400 * 24 * time.Hour
@@ -16,9 +16,9 @@ const maxClock = 400 * 24 * time.Hour
 // seconds or minutes.
 func isTimeNumber(n int64) bool {
 	for _, unit := range []time.Duration{time.Nanosecond, time.Microsecond, time.Millisecond, time.Second, time.Minute} {
-		first := clockStart.Unix() * int64(time.Second/min(unit, time.Second))
+		first := ClockStart.Unix() * int64(time.Second/min(unit, time.Second))
 		if unit > time.Second {
-			first = clockStart.Unix() / int64(unit/time.Second)
+			first = ClockStart.Unix() / int64(unit/time.Second)
 		}
 		if n >= first && n < first+int64(maxClock/unit) {
 			return true
@@ -33,7 +33,7 @@ var dateLayouts = []string{"20060102", "200601021504", "20060102150405"}
 // isTimeText reports whether digits are a time of the run: a number, or a date.
 func isTimeText(digits string) bool {
 	for _, layout := range dateLayouts {
-		if at, err := time.Parse(layout, digits); err == nil && at.Year() == clockStart.Year() {
+		if at, err := time.Parse(layout, digits); err == nil && at.Year() == ClockStart.Year() {
 			return true
 		}
 	}
