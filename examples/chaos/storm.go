@@ -18,8 +18,9 @@ func (c *cluster) storm(ctx context.Context, users *users, random *rand.Rand, le
 	defer stop()
 	var wg sync.WaitGroup
 	var failed error
+	over := make(chan struct{})
 	wg.Go(func() {
-		failed = users.live(ctx)
+		failed = users.live(ctx, over)
 		stop()
 	})
 	printed, faults := began, newPicker(random)
@@ -41,11 +42,8 @@ func (c *cluster) storm(ctx context.Context, users *users, random *rand.Rand, le
 		}
 	}
 	report.length = time.Since(began)
-	stop()
+	close(over)
 	wg.Wait()
-	if errors.Is(failed, context.Canceled) {
-		return nil
-	}
 	return failed
 }
 

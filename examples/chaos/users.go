@@ -67,9 +67,15 @@ func (u *users) add(ctx context.Context, p population) error {
 	return p.put(ctx, fmt.Sprintf("x%04d", u.created), u.random)
 }
 
-// live changes objects until the context ends. For each object that is deleted one is created, half of them with the same name.
-func (u *users) live(ctx context.Context) error {
+// live changes objects until the storm is over. The last change is done whole: a user who deletes an object tries until it is deleted. For
+// each object that is deleted one is created, half of them with the same name.
+func (u *users) live(ctx context.Context, over <-chan struct{}) error {
 	for {
+		select {
+		case <-over:
+			return nil
+		default:
+		}
 		if err := u.change(ctx); err != nil {
 			return err
 		}
