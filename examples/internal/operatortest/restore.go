@@ -193,7 +193,7 @@ func (r *Restored) AssertOwnersMoved(t *testing.T, o *Operator, to schema.GroupV
 	return requests
 }
 
-// withoutRecords returns annotations without those of the library.
+// withoutRecords removes the annotations of the library from a map, and returns it.
 func withoutRecords(annotations map[string]string) map[string]string {
 	maps.DeleteFunc(annotations, func(key, _ string) bool { return strings.HasPrefix(key, "opblocks.dev/") })
 	return annotations
