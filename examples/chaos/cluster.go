@@ -23,7 +23,7 @@ import (
 	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
 	"github.com/opblocks/opblocks/examples/internal/launch"
 	"github.com/opblocks/opblocks/examples/internal/mariadb"
-	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
@@ -58,7 +58,7 @@ func start(ctx context.Context) (c *cluster, err error) {
 		return c, err
 	}
 	scheme := runtime.NewScheme()
-	if err = errors.Join(clientgoscheme.AddToScheme(scheme), cachev1alpha1.AddToScheme(scheme), appv1.AddToScheme(scheme),
+	if err = errors.Join(clientgoscheme.AddToScheme(scheme), cachev1.AddToScheme(scheme), appv1.AddToScheme(scheme),
 		userv1alpha1.AddToScheme(scheme), eruv1.AddToScheme(scheme), storev1alpha1.AddToScheme(scheme)); err != nil {
 		return c, err
 	}

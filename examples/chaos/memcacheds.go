@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 )
 
 // memcacheds are the Memcacheds of the users, each with a size.
@@ -35,12 +35,12 @@ func (m *memcacheds) repeat(ctx context.Context, name string) error {
 }
 
 func (m *memcacheds) kind() (kind schema.GroupVersionKind, namespace string) {
-	return cachev1alpha1.GroupVersion.WithKind("Memcached"), m.namespace
+	return cachev1.GroupVersion.WithKind("Memcached"), m.namespace
 }
 
 func (m *memcacheds) set(ctx context.Context, name string, size int32) error {
 	err := m.apply(ctx, map[string]any{
-		"apiVersion": cachev1alpha1.GroupVersion.String(), "kind": "Memcached",
+		"apiVersion": cachev1.GroupVersion.String(), "kind": "Memcached",
 		"metadata": map[string]any{"namespace": m.namespace, "name": name},
 		"spec":     map[string]any{"size": int64(size)},
 	})
@@ -52,13 +52,13 @@ func (m *memcacheds) set(ctx context.Context, name string, size int32) error {
 
 func (m *memcacheds) drop(ctx context.Context, name string) error {
 	delete(m.sizes, name)
-	return m.remove(ctx, cachev1alpha1.GroupVersion.String(), "Memcached", m.namespace, name)
+	return m.remove(ctx, cachev1.GroupVersion.String(), "Memcached", m.namespace, name)
 }
 
 // differences checks that each Memcached has its Deployment, Service and pods, and that the namespace contains nothing else.
 func (m *memcacheds) differences(ctx context.Context) ([]string, error) {
 	d := m.compare(m.namespace)
-	var objects cachev1alpha1.MemcachedList
+	var objects cachev1.MemcachedList
 	var deployments appsv1.DeploymentList
 	var services corev1.ServiceList
 	if err := m.list(ctx, m.namespace, &objects, &deployments, &services); err != nil {

@@ -14,7 +14,7 @@ import (
 
 const (
 	memcachedFolder = "examples/memcached/config"
-	memcachedSample = memcachedFolder + "/samples/cache_v1alpha1_memcached.yaml"
+	memcachedSample = memcachedFolder + "/samples/cache_v1_memcached.yaml"
 )
 
 // memcached shows the sample from its creation to its deletion.

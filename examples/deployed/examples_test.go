@@ -54,7 +54,7 @@ func await(t *testing.T, u *operatortest.User, condition, object string) {
 }
 
 func walkMemcached(t *testing.T, u *operatortest.User, between func()) {
-	u.Kubectl(t, "apply", "-f", sample("memcached", "cache_v1alpha1_memcached.yaml"))
+	u.Kubectl(t, "apply", "-f", sample("memcached", "cache_v1_memcached.yaml"))
 	await(t, u, "condition=Ready", "memcached/memcached-sample")
 	between()
 	u.Kubectl(t, "scale", "memcached/memcached-sample", "--replicas=5")

@@ -25,7 +25,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	storev1alpha1 "github.com/opblocks/opblocks/examples/cache/api/v1alpha1"
-	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 	"github.com/opblocks/opblocks/examples/memcached/controller"
 	"github.com/opblocks/opblocks/reconcile"
 )
@@ -34,7 +34,7 @@ var scheme = runtime.NewScheme()
 
 func init() {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(cachev1alpha1.AddToScheme(scheme))
+	utilruntime.Must(cachev1.AddToScheme(scheme))
 	utilruntime.Must(storev1alpha1.AddToScheme(scheme))
 	ctrl.SetLogger(logr.Discard())
 }

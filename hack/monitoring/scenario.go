@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
@@ -89,11 +89,11 @@ func (s *scenario) play(ctx context.Context, pause time.Duration) error {
 		}},
 		{"objects that cannot become ready", func(ctx context.Context) error {
 			limits := newMemcached(shop, "limits")
-			limits.Spec.Resources = &cachev1alpha1.ResourceRequirements{ // which the API server refuses
+			limits.Spec.Resources = &cachev1.ResourceRequirements{ // which the API server refuses
 				Requests: amount(corev1.ResourceMemory, "2Gi"), Limits: amount(corev1.ResourceMemory, "1Gi"),
 			}
 			large := newMemcached(shop, "large")
-			large.Spec.Resources = &cachev1alpha1.ResourceRequirements{Requests: amount(corev1.ResourceCPU, "10k")}
+			large.Spec.Resources = &cachev1.ResourceRequirements{Requests: amount(corev1.ResourceCPU, "10k")}
 			return errors.Join(s.user.Create(ctx, limits), s.user.Create(ctx, large),
 				s.shows(ctx, `opblocks_condition{name="limits", type="Stalled"} == 1`), s.shows(ctx, `opblocks_condition{name="large", type="Ready"} == 0`))
 		}},
@@ -151,9 +151,9 @@ func (s *scenario) wait(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-func newMemcached(namespace, name string) *cachev1alpha1.Memcached {
-	return &cachev1alpha1.Memcached{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: cachev1alpha1.MemcachedSpec{Size: 2},
+func newMemcached(namespace, name string) *cachev1.Memcached {
+	return &cachev1.Memcached{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: cachev1.MemcachedSpec{Size: 2},
 	}
 }
 
@@ -211,6 +211,6 @@ func until(ctx context.Context, done wait.ConditionWithContextFunc) error {
 	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, done)
 }
 
-func amount(of corev1.ResourceName, quantity string) cachev1alpha1.ResourceList {
-	return cachev1alpha1.ResourceList{of: {Quantity: resource.MustParse(quantity)}}
+func amount(of corev1.ResourceName, quantity string) cachev1.ResourceList {
+	return cachev1.ResourceList{of: {Quantity: resource.MustParse(quantity)}}
 }

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -144,19 +145,7 @@ func withoutServerFields(obj *unstructured.Unstructured) *unstructured.Unstructu
 // request and that no other object of the dump changes: its resourceVersion stays, and with it generation and pod template.
 func (r *Restored) AssertUnchanged(t *testing.T, o *Operator, kind string) {
 	t.Helper()
-	var primary []client.Object
-	for _, obj := range r.objects {
-		if obj.GetKind() == kind {
-			typed, err := r.Scheme().New(obj.GroupVersionKind())
-			require.NoError(t, err)
-			named := typed.(client.Object)
-			named.SetNamespace(obj.GetNamespace())
-			named.SetName(obj.GetName())
-			primary = append(primary, named)
-		}
-	}
-	require.NotEmpty(t, primary, "the dump has no %s", kind)
-	o.Pass(t, r, primary...)
+	o.Pass(t, r, r.primary(t, kind)...)
 	assert.Empty(t, o.Requests.Take(), "an upgrade writes nothing")
 	for _, obj := range r.objects {
 		now := &unstructured.Unstructured{}
@@ -167,4 +156,65 @@ func (r *Restored) AssertUnchanged(t *testing.T, o *Operator, kind string) {
 			assert.Equal(t, obj.GetResourceVersion(), now.GetResourceVersion(), "%s %s was written to", obj.GetKind(), obj.GetName())
 		}
 	}
+}
+
+// AssertOwnersMoved is AssertUnchanged for an operator that uses another version of its API than the one that left the objects: it writes
+// the version into the owner references of the children, and besides that only what the library records in its own annotations. It returns the
+// requests that this took.
+func (r *Restored) AssertOwnersMoved(t *testing.T, o *Operator, to schema.GroupVersionKind) map[string]int {
+	t.Helper()
+	primary := r.primary(t, to.Kind)
+	o.Pass(t, r, primary...)
+	requests := o.Requests.Take()
+	for _, obj := range r.objects {
+		if obj.GetKind() == to.Kind {
+			continue
+		}
+		now := &unstructured.Unstructured{}
+		now.SetGroupVersionKind(obj.GroupVersionKind())
+		require.NoError(t, r.Get(t.Context(), client.ObjectKeyFromObject(obj), now))
+		want := withoutServerFields(obj)
+		owners := want.GetOwnerReferences()
+		for i := range owners {
+			if owners[i].Kind == to.Kind {
+				owners[i].APIVersion = to.GroupVersion().String()
+			}
+		}
+		want.SetOwnerReferences(owners)
+		now = withoutServerFields(now)
+		for _, u := range []*unstructured.Unstructured{want, now} {
+			u.SetManagedFields(nil)
+			u.SetAnnotations(withoutRecords(u.GetAnnotations()))
+		}
+		assert.Empty(t, cmp.Diff(want.Object, now.Object), "%s %s", obj.GetKind(), obj.GetName())
+	}
+	o.Pass(t, r, primary...)
+	assert.Empty(t, o.Requests.Take(), "it is done once")
+	return requests
+}
+
+// withoutRecords removes the annotations of the library from a map, and returns it.
+func withoutRecords(annotations map[string]string) map[string]string {
+	maps.DeleteFunc(annotations, func(key, _ string) bool { return strings.HasPrefix(key, "opblocks.dev/") })
+	return annotations
+}
+
+// primary returns the objects of a kind in the dump, in the version that the scheme has, with their names alone.
+func (r *Restored) primary(t *testing.T, kind string) (all []client.Object) {
+	t.Helper()
+	for _, obj := range r.objects {
+		if obj.GetKind() != kind {
+			continue
+		}
+		versions := r.Scheme().VersionsForGroupKind(obj.GroupVersionKind().GroupKind())
+		require.Len(t, versions, 1, "the versions of %s in the scheme", kind)
+		typed, err := r.Scheme().New(versions[0].WithKind(kind))
+		require.NoError(t, err)
+		named := typed.(client.Object)
+		named.SetNamespace(obj.GetNamespace())
+		named.SetName(obj.GetName())
+		all = append(all, named)
+	}
+	require.NotEmpty(t, all, "the dump has no %s", kind)
+	return all
 }

@@ -7,7 +7,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 	"github.com/opblocks/opblocks/ownedresources"
 	"github.com/opblocks/opblocks/reconcile"
 )
@@ -29,8 +29,8 @@ var formerManagers = []string{"manager", "memcached-operator", "main", "memcache
 
 // Steps returns the steps of a pass over a Memcached, in order. The status of the pods comes first: if an image cannot be
 // pulled, this is why the Deployment is not complete, and Ready takes its reason from the first step that fails.
-func Steps() []reconcile.NamedStep[*cachev1alpha1.Memcached] {
-	return []reconcile.NamedStep[*cachev1alpha1.Memcached]{
+func Steps() []reconcile.NamedStep[*cachev1.Memcached] {
+	return []reconcile.NamedStep[*cachev1.Memcached]{
 		reconcile.Named("pods", reconcile.Func(updateStatus), reconcile.Watching(&corev1.Pod{}, podToMemcached)).
 			Reporting("Available"),
 		reconcile.Named("workload", ownedresources.Ensure(ownedresources.Build(deployment).FormerManagers(formerManagers...))),
@@ -52,7 +52,7 @@ func SetupWithManager(mgr ctrl.Manager) error {
 // cleared keeps those written since, until they are repaired: see reconcile.TransformCompact.
 func Cache(namespaces ...string) cache.Options {
 	options := reconcile.CacheOptions(namespaces...)
-	options.ByObject = ownedresources.OnlyChildren(&cachev1alpha1.Memcached{}, &appsv1.Deployment{}, &corev1.Service{})
+	options.ByObject = ownedresources.OnlyChildren(&cachev1.Memcached{}, &appsv1.Deployment{}, &corev1.Service{})
 	options.ByObject[&corev1.Pod{}] = cache.ByObject{Label: memcachedPods}
 	return options
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -18,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/opblocks/opblocks/conditions"
-	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 	"github.com/opblocks/opblocks/examples/memcached/controller"
 	"github.com/opblocks/opblocks/reconcile"
 )
@@ -26,7 +27,7 @@ import (
 // harness is the reconciler with controller-runtime's fake client. It counts writes.
 type harness struct {
 	client.Client
-	reconciler *reconcile.Reconciler[*cachev1alpha1.Memcached]
+	reconciler *reconcile.Reconciler[*cachev1.Memcached]
 	writes     int
 	after      time.Duration // RequeueAfter of the last pass
 }
@@ -35,11 +36,11 @@ func newHarness(t *testing.T, objects ...client.Object) *harness {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
-	require.NoError(t, cachev1alpha1.AddToScheme(scheme))
+	require.NoError(t, cachev1.AddToScheme(scheme))
 	h := &harness{}
 	h.Client = fake.NewClientBuilder().WithScheme(scheme).
 		WithObjects(objects...).
-		WithStatusSubresource(&cachev1alpha1.Memcached{}, &appsv1.Deployment{}).
+		WithStatusSubresource(&cachev1.Memcached{}, &appsv1.Deployment{}).
 		WithIndex(&corev1.Pod{}, controller.PodIndex, controller.IndexPod).
 		Build()
 	h.reconciler = reconcile.New(h.counting(), controller.Steps()...)
@@ -65,7 +66,7 @@ func (h *harness) counting() client.Client {
 }
 
 // reconcile runs one pass over the sample and returns the sample after it.
-func (h *harness) reconcile(t *testing.T) *cachev1alpha1.Memcached {
+func (h *harness) reconcile(t *testing.T) *cachev1.Memcached {
 	t.Helper()
 	h.writes = 0
 	m := sample(0)
@@ -77,10 +78,10 @@ func (h *harness) reconcile(t *testing.T) *cachev1alpha1.Memcached {
 }
 
 // sample has a UID and a generation, which the fake client does not set.
-func sample(size int32) *cachev1alpha1.Memcached {
-	return &cachev1alpha1.Memcached{
+func sample(size int32) *cachev1.Memcached {
+	return &cachev1.Memcached{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "memcached-sample", UID: "sample-uid", Generation: 1},
-		Spec:       cachev1alpha1.MemcachedSpec{Size: size},
+		Spec:       cachev1.MemcachedSpec{Size: size},
 	}
 }
 
@@ -154,6 +155,35 @@ func TestChildren(t *testing.T) {
 
 	h.reconcile(t)
 	assert.Zero(t, h.writes, "nothing has changed")
+}
+
+// TestMemory checks that the Deployment of a v1alpha1 Memcached is the same in v1: memoryMB was the number that memcached got.
+func TestMemory(t *testing.T) {
+	tests := map[string]struct {
+		memory          string
+		option, request string
+		reason          string
+	}{
+		"unset":           {"", "-m=64", "96Mi", "the default of v1alpha1"},
+		"whole megabytes": {"100Mi", "-m=100", "132Mi", "memoryMB: 100"},
+		"gigabytes":       {"1Gi", "-m=1024", "1056Mi", "memoryMB: 1024"},
+		"a fraction":      {"100M", "-m=95", "127Mi", "memcached takes whole megabytes"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := sample(1)
+			if tc.memory != "" {
+				m.Spec.Memory = &cachev1.Quantity{Quantity: resource.MustParse(tc.memory)}
+			}
+			h := newHarness(t, m)
+			h.reconcile(t)
+			var d appsv1.Deployment
+			require.NoError(t, h.Get(t.Context(), client.ObjectKeyFromObject(m), &d))
+			container := d.Spec.Template.Spec.Containers[0]
+			assert.Equal(t, tc.option, container.Command[1], tc.reason)
+			assert.Equal(t, tc.request, container.Resources.Requests.Memory().String(), tc.reason)
+		})
+	}
 }
 
 func TestUpdateStatus(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 	"github.com/opblocks/opblocks/ownedresources"
 )
 
@@ -20,7 +20,7 @@ const (
 )
 
 // deployment returns the Deployment of a Memcached. Its name, selector and pod labels are the same as in the tutorial.
-func deployment(m *cachev1alpha1.Memcached) *appsv1.Deployment {
+func deployment(m *cachev1.Memcached) *appsv1.Deployment {
 	d := ownedresources.NewDeployment(m, podLabels(m), corev1.Container{
 		Name:  "memcached",
 		Image: cmp.Or(m.Spec.Image, "memcached:1.6-alpine"),
@@ -38,10 +38,16 @@ func deployment(m *cachev1alpha1.Memcached) *appsv1.Deployment {
 	return d
 }
 
-func memoryMB(m *cachev1alpha1.Memcached) int32 { return cmp.Or(m.Spec.MemoryMB, 64) }
+// memoryMB returns the whole megabytes of 1024 * 1024 bytes of a Memcached's memory, since memcached takes no fraction.
+func memoryMB(m *cachev1.Memcached) int64 {
+	if m.Spec.Memory == nil {
+		return 64
+	}
+	return m.Spec.Memory.Value() >> 20
+}
 
 // resources returns the resources of a container. The default leaves memcached 32 MiB for connections and bookkeeping.
-func resources(m *cachev1alpha1.Memcached) corev1.ResourceRequirements {
+func resources(m *cachev1.Memcached) corev1.ResourceRequirements {
 	if m.Spec.Resources != nil {
 		return m.Spec.Resources.Core()
 	}

@@ -21,7 +21,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 	"github.com/opblocks/opblocks/examples/memcached/controller"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
@@ -33,7 +33,7 @@ var named = metav1.ObjectMeta{Namespace: "default", Name: "memcached-sample"}
 func TestSurvivesEveryFault(t *testing.T) {
 	report := reconciletest.Explore(t, scenario(t, reconciletest.Options{Pairs: 100},
 		reconciletest.Create(sample(2)).Then(serves(2, "96Mi", "-m=64", "-o", "modern", "-v", "-c", "1024")),
-		edit(func(s *cachev1alpha1.MemcachedSpec) { s.Size, s.MaxConnections = 3, 7 }).Then(serves(3, "96Mi", "-m=64", "-o", "modern", "-v", "-c", "7")),
+		edit(func(s *cachev1.MemcachedSpec) { s.Size, s.MaxConnections = 3, 7 }).Then(serves(3, "96Mi", "-m=64", "-o", "modern", "-v", "-c", "7")),
 		reconciletest.Change(&appsv1.Deployment{ObjectMeta: named}, func(d *appsv1.Deployment) {
 			d.Spec.Replicas, d.OwnerReferences[0].BlockOwnerDeletion = new(int32(1)), nil
 		}),
@@ -50,9 +50,11 @@ func TestDoesWhatTheSpecSays(t *testing.T) {
 	reconciletest.Explore(t, scenario(t, reconciletest.Options{WithoutFaults: true},
 		reconciletest.Create(sample(2)),
 		reconciletest.Create(byHand).Then(serves(2, "96Mi")),
-		edit(func(s *cachev1alpha1.MemcachedSpec) { s.Image = "registry.invalid/memcached:1" }).Then(waits("ImagePullBackOff")),
-		edit(func(s *cachev1alpha1.MemcachedSpec) { s.Image, s.MemoryMB = "", 128 }).Then(serves(2, "160Mi", "-m=128", "-o", "modern", "-v", "-c", "1024")),
-		edit(func(s *cachev1alpha1.MemcachedSpec) { s.Size = 0 }).Then(serves(0, "160Mi")),
+		edit(func(s *cachev1.MemcachedSpec) { s.Image = "registry.invalid/memcached:1" }).Then(waits("ImagePullBackOff")),
+		edit(func(s *cachev1.MemcachedSpec) {
+			s.Image, s.Memory = "", &cachev1.Quantity{Quantity: resource.MustParse("128.5Mi")}
+		}).Then(serves(2, "160Mi", "-m=128", "-o", "modern", "-v", "-c", "1024")),
+		edit(func(s *cachev1.MemcachedSpec) { s.Size = 0 }).Then(serves(0, "160Mi")),
 		reconciletest.Delete(sample(0)),
 	))
 }
@@ -62,7 +64,7 @@ func scenario(t *testing.T, options reconciletest.Options, actions ...reconcilet
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
-	require.NoError(t, cachev1alpha1.AddToScheme(scheme))
+	require.NoError(t, cachev1.AddToScheme(scheme))
 	return reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"../config/crd/bases"}, Options: options, Actions: actions,
 		Start: func(p *reconciletest.Process) error {
@@ -77,13 +79,13 @@ var byHand = &corev1.Pod{
 	Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "memcached", Image: "memcached:1"}}},
 }
 
-func edit(spec func(s *cachev1alpha1.MemcachedSpec)) reconciletest.Action {
-	return reconciletest.Change(sample(0), func(m *cachev1alpha1.Memcached) { spec(&m.Spec) })
+func edit(spec func(s *cachev1.MemcachedSpec)) reconciletest.Action {
+	return reconciletest.Change(sample(0), func(m *cachev1.Memcached) { spec(&m.Spec) })
 }
 
 // serves returns a check of what must be true for a number of pods: the children are as the spec asks for, and all are ready. If no arguments are given, memcached may have any.
 func serves(size int32, memory string, arguments ...string) func(env *reconciletest.Env) error {
-	ready := &cachev1alpha1.Memcached{ObjectMeta: named, Spec: cachev1alpha1.MemcachedSpec{Size: size}, Status: cachev1alpha1.MemcachedStatus{
+	ready := &cachev1.Memcached{ObjectMeta: named, Spec: cachev1.MemcachedSpec{Size: size}, Status: cachev1.MemcachedStatus{
 		ReadyReplicas: size, Available: fmt.Sprintf("%d/%d", size, size), Selector: "app=memcached,memcached_cr=memcached-sample",
 	}}
 	container := corev1.Container{
@@ -110,7 +112,7 @@ func serves(size int32, memory string, arguments ...string) func(env *reconcilet
 
 // nodes returns an error if the status has not the names of the pods of the Deployment, in their order.
 func nodes(env *reconciletest.Env, size int32) error {
-	m := &cachev1alpha1.Memcached{}
+	m := &cachev1.Memcached{}
 	if err := env.Get(context.Background(), client.ObjectKeyFromObject(sample(0)), m); err != nil {
 		return err
 	}
@@ -122,7 +124,7 @@ func nodes(env *reconciletest.Env, size int32) error {
 
 // waits returns a check that the pods do not start, and that the conditions say why.
 func waits(reason string) func(env *reconciletest.Env) error {
-	return reconciletest.Has(&cachev1alpha1.Memcached{ObjectMeta: named, Spec: cachev1alpha1.MemcachedSpec{Size: 2}, Status: cachev1alpha1.MemcachedStatus{
+	return reconciletest.Has(&cachev1.Memcached{ObjectMeta: named, Spec: cachev1.MemcachedSpec{Size: 2}, Status: cachev1.MemcachedStatus{
 		Available:  "0/2",
 		Conditions: []metav1.Condition{{Type: "Available", Status: metav1.ConditionFalse, Reason: reason}, {Type: "Ready", Status: metav1.ConditionFalse, Reason: reason}},
 	}})

@@ -15,7 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 	"github.com/opblocks/opblocks/ownedresources"
 )
 
@@ -32,7 +32,7 @@ const (
 
 var memcachedPods = labels.SelectorFromSet(labels.Set{labelApp: "memcached"})
 
-func podLabels(m *cachev1alpha1.Memcached) map[string]string {
+func podLabels(m *cachev1.Memcached) map[string]string {
 	return map[string]string{labelApp: "memcached", labelMemcached: ownedresources.LabelValue(m.Name)}
 }
 
@@ -51,7 +51,7 @@ func podToMemcached(_ context.Context, _ client.Reader, pod *corev1.Pod) []ctrl.
 
 // listPods returns the pods of a Memcached, sorted by name, without those that have ended or are terminating. Others may create
 // pods with the same labels: they do not count.
-func listPods(ctx context.Context, c client.Client, m *cachev1alpha1.Memcached) ([]corev1.Pod, error) {
+func listPods(ctx context.Context, c client.Client, m *cachev1.Memcached) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	if err := c.List(ctx, &list, client.InNamespace(m.Namespace), client.MatchingFields{PodIndex: ownedresources.LabelValue(m.Name)},
 		client.UnsafeDisableDeepCopy); err != nil {
@@ -65,7 +65,7 @@ func listPods(ctx context.Context, c client.Client, m *cachev1alpha1.Memcached) 
 // isOurs reports whether the controller of a pod is a ReplicaSet that is named after the Deployment of a Memcached: the name of the
 // Deployment, which is cut if it is too long, a dash and a hash. Nothing reads the ReplicaSet. So whoever may create pods can write
 // an owner reference with such a name.
-func isOurs(pod *corev1.Pod, m *cachev1alpha1.Memcached) bool {
+func isOurs(pod *corev1.Pod, m *cachev1.Memcached) bool {
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil || owner.Kind != "ReplicaSet" {
 		return false

@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 	"github.com/opblocks/opblocks/ownedresources/workload"
 	"github.com/opblocks/opblocks/reconcile"
 )
 
 // updateStatus is the step that records the pods in the status. It waits until enough pods are ready and all have started.
-func updateStatus(ctx context.Context, c client.Client, m *cachev1alpha1.Memcached) error {
+func updateStatus(ctx context.Context, c client.Client, m *cachev1.Memcached) error {
 	pods, err := listPods(ctx, c, m)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func updateStatus(ctx context.Context, c client.Client, m *cachev1alpha1.Memcach
 }
 
 // checkDeployment returns why the Deployment creates no pods, such as FailedCreate if they exceed a quota.
-func checkDeployment(ctx context.Context, c client.Client, m *cachev1alpha1.Memcached) (workload.Blocker, error) {
+func checkDeployment(ctx context.Context, c client.Client, m *cachev1.Memcached) (workload.Blocker, error) {
 	var d appsv1.Deployment
 	err := c.Get(ctx, client.ObjectKeyFromObject(m), &d, client.UnsafeDisableDeepCopy)
 	if err != nil || !metav1.IsControlledBy(&d, m) {

@@ -20,12 +20,12 @@ import (
 
 	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
-	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 	"github.com/opblocks/opblocks/examples/memcached/controller"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-var kind = cachev1alpha1.GroupVersion.WithKind("Memcached")
+var kind = cachev1.GroupVersion.WithKind("Memcached")
 
 func TestSchema(t *testing.T) {
 	t.Parallel()
@@ -44,8 +44,17 @@ func TestSchema(t *testing.T) {
 		"size as text":    {spec: map[string]any{"size": "3"}, want: "spec.size in body must be of type integer", reason: "YAML quotes slip in"},
 		"half a pod":      {spec: map[string]any{"size": 1.5}, want: "spec.size in body must be of type int", reason: "no half pods"},
 		"size overflows":  {spec: map[string]any{"size": int64(1) << 32}, want: "spec.size", reason: "the operator could not read any Memcached any more"},
-		"no memory":       {spec: map[string]any{"size": 1, "memoryMB": 0}, want: "spec.memoryMB in body should be greater than or equal to 1", reason: "memcached does not start"},
-		"memory overflow": {spec: map[string]any{"size": 1, "memoryMB": int64(1) << 32}, want: "spec.memoryMB in body should be less than or equal to", reason: "the operator could not read it"},
+		"memory":          {spec: map[string]any{"size": 1, "memory": "64Mi"}, reason: "the default, in words"},
+		"memory in bytes": {spec: map[string]any{"size": 1, "memory": 67108864}, reason: "YAML without quotes"},
+		"least memory":    {spec: map[string]any{"size": 1, "memory": "1024Ki"}, reason: "memcached starts with a megabyte"},
+		"most memory":     {spec: map[string]any{"size": 1, "memory": "1Ti"}, reason: "v1alpha1 can say as much"},
+		"no memory":       {spec: map[string]any{"size": 1, "memory": "0"}, want: "must be a quantity from 1Mi to 1Ti without an exponent", reason: "memcached does not start"},
+		"megabyte":        {spec: map[string]any{"size": 1, "memory": "1M"}, want: "must be a quantity from 1Mi to 1Ti without an exponent", reason: "less than a whole mebibyte"},
+		"too much memory": {spec: map[string]any{"size": 1, "memory": "1025Gi"}, want: "must be a quantity from 1Mi to 1Ti without an exponent", reason: "v1alpha1 cannot say it"},
+		"exponent":        {spec: map[string]any{"size": 1, "memory": "1e9"}, want: "without an exponent", reason: "the API server would take half a minute for a large one"},
+		"large exponent":  {spec: map[string]any{"size": 1, "memory": "1e999999999"}, want: "without an exponent", reason: "the API server would take half a minute for it"},
+		"memory as words": {spec: map[string]any{"size": 1, "memory": "much"}, want: "spec.memory", reason: "the operator could not read it"},
+		"two points":      {spec: map[string]any{"size": 1, "memory": "1.5.5Mi"}, want: "spec.memory", reason: "the operator could not read it"},
 		"no connections":  {spec: map[string]any{"size": 1, "maxConnections": -5}, want: "spec.maxConnections in body should be greater than or equal to 1", reason: "nobody could use it"},
 	}
 	for name, tc := range tests {
@@ -150,11 +159,11 @@ func TestUnpullableImage(t *testing.T) {
 	assert.Equal(t, "0 of 2 pods are ready; container memcached with image registry.invalid/memcached:1.6 waits: ImagePullBackOff", got.Message)
 	u.condition(t, "cache", conditions.Ready, "ImagePullBackOff")
 
-	operatortest.Change(t, u, m, func(m *cachev1alpha1.Memcached) { m.Spec.Image = "" })
+	operatortest.Change(t, u, m, func(m *cachev1.Memcached) { m.Spec.Image = "" })
 	u.settled(t, "cache", metav1.ConditionTrue)
 
 	// The pods that run keep running. The condition also shows the new pod that cannot start.
-	operatortest.Change(t, u, m, func(m *cachev1alpha1.Memcached) { m.Spec.Image = "registry.invalid/memcached:1.7" })
+	operatortest.Change(t, u, m, func(m *cachev1.Memcached) { m.Spec.Image = "registry.invalid/memcached:1.7" })
 	got = u.condition(t, "cache", "Available", "ImagePullBackOff")
 	assert.Contains(t, got.Message, "2 of 2 pods are ready; ")
 }
@@ -171,37 +180,37 @@ func TestRefused(t *testing.T) {
 		operatortest.Live(c, u, quota)
 		assert.NotEmpty(c, quota.Status.Hard)
 	})
-	requests := func(amounts map[corev1.ResourceName]string) *cachev1alpha1.ResourceRequirements {
-		list := cachev1alpha1.ResourceList{}
+	requests := func(amounts map[corev1.ResourceName]string) *cachev1.ResourceRequirements {
+		list := cachev1.ResourceList{}
 		for name, amount := range amounts {
-			list[name] = cachev1alpha1.Quantity{Quantity: resource.MustParse(amount)}
+			list[name] = cachev1.Quantity{Quantity: resource.MustParse(amount)}
 		}
-		return &cachev1alpha1.ResourceRequirements{Requests: list}
+		return &cachev1.ResourceRequirements{Requests: list}
 	}
 	tests := map[string]struct {
-		spec   cachev1alpha1.MemcachedSpec
+		spec   cachev1.MemcachedSpec
 		shown  string // condition
 		want   string // its reason
 		says   string
 		reason string
 	}{
 		"deployment": {
-			spec:  cachev1alpha1.MemcachedSpec{Size: 1, Resources: &cachev1alpha1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "none"}}}},
+			spec:  cachev1.MemcachedSpec{Size: 1, Resources: &cachev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "none"}}}},
 			shown: conditions.Stalled, want: "Invalid", says: "spec.template.spec.containers[0].resources.claims",
 			reason: "the API server refuses the Deployment",
 		},
 		"pod": {
-			spec:  cachev1alpha1.MemcachedSpec{Size: 1, Image: " memcached"},
+			spec:  cachev1.MemcachedSpec{Size: 1, Image: " memcached"},
 			shown: "Available", want: "FailedCreate", says: "0 of 1 pods are ready; new pods: invalid: spec.containers[0].image: Invalid value: \" memcached\": must not have leading or trailing whitespace",
 			reason: "the API server accepts the Deployment, and refuses its pods",
 		},
 		"quota": {
-			spec:  cachev1alpha1.MemcachedSpec{Size: 1, Resources: requests(map[corev1.ResourceName]string{"memory": "20Gi"})},
+			spec:  cachev1.MemcachedSpec{Size: 1, Resources: requests(map[corev1.ResourceName]string{"memory": "20Gi"})},
 			shown: "Available", want: "FailedCreate", says: "exceeded quota: small",
 			reason: "an administrator has to act",
 		},
 		"unschedulable": {
-			spec:  cachev1alpha1.MemcachedSpec{Size: 1, Resources: requests(map[corev1.ResourceName]string{"cpu": "1M", "memory": "96Mi"})},
+			spec:  cachev1.MemcachedSpec{Size: 1, Resources: requests(map[corev1.ResourceName]string{"cpu": "1M", "memory": "96Mi"})},
 			shown: "Available", want: "Unschedulable", says: "0 of 1 pods are ready; a pod is not scheduled: Insufficient cpu",
 			reason: "no node has as much",
 		},
@@ -216,7 +225,7 @@ func TestRefused(t *testing.T) {
 			ready := u.condition(t, m.Name, conditions.Ready, tc.want)
 			assert.Equal(t, metav1.ConditionFalse, ready.Status)
 
-			operatortest.Change(t, u, m, func(m *cachev1alpha1.Memcached) { m.Spec = cachev1alpha1.MemcachedSpec{Size: 1} })
+			operatortest.Change(t, u, m, func(m *cachev1.Memcached) { m.Spec = cachev1.MemcachedSpec{Size: 1} })
 			u.settled(t, m.Name, metav1.ConditionTrue)
 		})
 	}
@@ -228,7 +237,7 @@ func TestDeletedWhileBeingCreated(t *testing.T) {
 	u := newUser(t, cluster(t))
 	m := u.memcached("cache", 2)
 	deleted := make(chan error, 1)
-	gone := &cachev1alpha1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}} // the test writes to m itself
+	gone := &cachev1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name}} // the test writes to m itself
 	startOperator(t, u.ControlPlane.Config(), ctrl.Options{NewClient: operatortest.Intercept(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 			err := c.Create(ctx, obj, opts...)
@@ -281,7 +290,7 @@ func TestAPIServerRestart(t *testing.T) {
 	require.NoError(t, u.ControlPlane.RestartAPIServer(t.Context()))
 	for _, name := range names {
 		u.settled(t, name, metav1.ConditionTrue)
-		u.set(t, name, func(s *cachev1alpha1.MemcachedSpec) { s.Size = 2 })
+		u.set(t, name, func(s *cachev1.MemcachedSpec) { s.Size = 2 })
 	}
 	for _, name := range names {
 		assert.Equal(t, "2/2", u.settled(t, name, metav1.ConditionTrue).Status.Available)

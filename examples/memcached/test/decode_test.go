@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 )
 
 // TestQuantities checks that the API server refuses the quantities that Go cannot decode, or that cost much to compute with:
@@ -57,7 +57,7 @@ func TestQuantities(t *testing.T) {
 			}
 		})
 	}
-	require.NoError(t, u.List(t.Context(), &cachev1alpha1.MemcachedList{}, client.InNamespace(u.Namespace)), "the operator decodes all that were accepted")
+	require.NoError(t, u.List(t.Context(), &cachev1.MemcachedList{}, client.InNamespace(u.Namespace)), "the operator decodes all that were accepted")
 }
 
 // TestStatusDecodes checks the same of the status, which others than the operator may have the right to write.
@@ -96,5 +96,5 @@ func TestStatusDecodes(t *testing.T) {
 			assert.ErrorContains(t, err, tc.want, tc.reason)
 		})
 	}
-	require.NoError(t, u.List(t.Context(), &cachev1alpha1.MemcachedList{}, client.InNamespace(u.Namespace)), "the operator decodes all that were accepted")
+	require.NoError(t, u.List(t.Context(), &cachev1.MemcachedList{}, client.InNamespace(u.Namespace)), "the operator decodes all that were accepted")
 }

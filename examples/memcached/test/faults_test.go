@@ -12,7 +12,7 @@ import (
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
-	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 	"github.com/opblocks/opblocks/examples/memcached/controller"
 	"github.com/opblocks/opblocks/reconcile"
 )
@@ -29,16 +29,16 @@ func actions(u *user) []operatortest.Action {
 			require.NoError(t, u.Status().Update(t.Context(), pod))
 		}},
 		{Name: "scaled", Do: func(t *testing.T) {
-			u.set(t, "cache", func(s *cachev1alpha1.MemcachedSpec) { s.Size = 4 })
+			u.set(t, "cache", func(s *cachev1.MemcachedSpec) { s.Size = 4 })
 		}},
 		{Name: "given a limit", Do: func(t *testing.T) {
-			operatortest.Change(t, u, u.memcached("cache", 0), func(m *cachev1alpha1.Memcached) {
-				m.Spec.Resources = &cachev1alpha1.ResourceRequirements{}
+			operatortest.Change(t, u, u.memcached("cache", 0), func(m *cachev1.Memcached) {
+				m.Spec.Resources = &cachev1.ResourceRequirements{}
 				m.Spec.MaxConnections = 7
 			})
 		}},
 		{Name: "that taken away", Do: func(t *testing.T) {
-			u.set(t, "cache", func(s *cachev1alpha1.MemcachedSpec) { s.Resources = nil })
+			u.set(t, "cache", func(s *cachev1.MemcachedSpec) { s.Resources = nil })
 		}},
 		{Name: "drifted", Do: func(t *testing.T) {
 			operatortest.Change(t, u, u.Deployment("cache"), func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "memcached:1.4" })
@@ -86,7 +86,7 @@ func outcome(obj client.Object) any {
 		return obj.Spec
 	case *corev1.Service:
 		return obj.Spec
-	case *cachev1alpha1.Memcached:
+	case *cachev1.Memcached:
 		for i := range obj.Status.Conditions {
 			obj.Status.Conditions[i].LastTransitionTime = metav1.Time{}
 		}

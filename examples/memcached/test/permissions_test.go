@@ -16,7 +16,7 @@ import (
 
 	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
-	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 	"github.com/opblocks/opblocks/examples/memcached/controller"
 )
 
@@ -30,7 +30,7 @@ func TestPermissionsSuffice(t *testing.T) {
 
 	m := u.create(t, "cache", 1)
 	u.settled(t, m.Name, metav1.ConditionTrue)
-	operatortest.Change(t, u, m, func(m *cachev1alpha1.Memcached) { m.Spec.Size = 2 })
+	operatortest.Change(t, u, m, func(m *cachev1.Memcached) { m.Spec.Size = 2 })
 	u.settled(t, m.Name, metav1.ConditionTrue)
 	operatortest.Change(t, u, u.Deployment(m.Name), func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(0)) })
 	require.NoError(t, u.Delete(t.Context(), u.Service(m.Name)))
@@ -102,7 +102,7 @@ func lifecycle(of *operatortest.User) *operatortest.Lifecycle {
 	u := &user{of}
 	resize := func(size int32) operatortest.LifecycleStep {
 		return operatortest.LifecycleStep{
-			Do:    operatortest.Edit(of, u.memcached("cache", 0), func(m *cachev1alpha1.Memcached) { m.Spec.Size = size }),
+			Do:    operatortest.Edit(of, u.memcached("cache", 0), func(m *cachev1.Memcached) { m.Spec.Size = size }),
 			Until: operatortest.Shows(of, u.Deployment("cache"), func(d *appsv1.Deployment) bool { return *d.Spec.Replicas == size }),
 		}
 	}
@@ -147,7 +147,7 @@ func lifecycle(of *operatortest.User) *operatortest.Lifecycle {
 
 // reason returns a function that returns an error unless a condition has a reason.
 func (u *user) reason(name, conditionType, reason string) func(context.Context) error {
-	return operatortest.Shows(u.User, u.memcached(name, 0), func(m *cachev1alpha1.Memcached) bool {
+	return operatortest.Shows(u.User, u.memcached(name, 0), func(m *cachev1.Memcached) bool {
 		c, _ := conditions.Get(m.Status.Conditions, conditionType)
 		return c.Reason == reason
 	})

@@ -5,12 +5,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
-	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 )
 
 // TestRequests counts the requests of the operator at the transport, with no other controller running. Each step is done for
@@ -25,7 +26,7 @@ func TestRequests(t *testing.T) {
 		t.Helper()
 		return batch.Sent(t, o, u)
 	}
-	setSpec := func(edit func(*cachev1alpha1.MemcachedSpec)) {
+	setSpec := func(edit func(*cachev1.MemcachedSpec)) {
 		each(func(name string) { u.set(t, name, edit) })
 		each(func(name string) { u.settled(t, name, metav1.ConditionFalse) })
 	}
@@ -43,11 +44,11 @@ func TestRequests(t *testing.T) {
 	})
 	assert.Empty(t, sent(), "a child's status that is not ours")
 
-	setSpec(func(s *cachev1alpha1.MemcachedSpec) { s.Size = 4 })
+	setSpec(func(s *cachev1.MemcachedSpec) { s.Size = 4 })
 	assert.Equal(t, map[string]int{"GET deployments": 1, "PATCH deployments": 2, "PATCH memcacheds/status": 1}, sent(),
 		"the first change since creation: what the POST owned is migrated")
 
-	setSpec(func(s *cachev1alpha1.MemcachedSpec) { s.MemoryMB = 128 })
+	setSpec(func(s *cachev1.MemcachedSpec) { s.Memory = &cachev1.Quantity{Quantity: resource.MustParse("128Mi")} })
 	assert.Equal(t, map[string]int{"PATCH deployments": 1, "PATCH memcacheds/status": 1}, sent(), "a change of the spec")
 
 	o.Stop()

@@ -16,7 +16,7 @@ import (
 
 	"github.com/opblocks/opblocks/conditions"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
-	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 )
 
 // TestDriftIsRepairedAtOnce: the tutorial's operator watches only Memcacheds, repairs only replicas, and requeues after a
@@ -76,7 +76,7 @@ func TestOthersFieldsSurvive(t *testing.T) {
 
 	u.Kubectl(t, "rollout", "restart", "deployment/cache")
 	u.Kubectl(t, "annotate", "deployment/cache", "team=blue")
-	operatortest.Change(t, u, m, func(m *cachev1alpha1.Memcached) { m.Spec.Size = 2 })
+	operatortest.Change(t, u, m, func(m *cachev1.Memcached) { m.Spec.Size = 2 })
 	u.settled(t, m.Name, metav1.ConditionTrue)
 
 	d := operatortest.Live(t, u, u.Deployment(m.Name))
@@ -229,7 +229,7 @@ func TestTakeOver(t *testing.T) {
 	operatortest.Live(t, u, u.Service(m.Name))
 }
 
-func tutorialDeployment(u *user, m *cachev1alpha1.Memcached) *appsv1.Deployment {
+func tutorialDeployment(u *user, m *cachev1.Memcached) *appsv1.Deployment {
 	labels := map[string]string{"app": "memcached", "memcached_cr": m.Name}
 	d := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, Labels: map[string]string{"version": "1.4.36"}},

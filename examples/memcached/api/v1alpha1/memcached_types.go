@@ -2,6 +2,8 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 )
 
 // MemcachedSpec is the desired state of a Memcached.
@@ -16,7 +18,7 @@ type MemcachedSpec struct {
 
 	// Resources of the container. Default: requests of 50m CPU, and of memoryMB plus 32 Mi of memory.
 	// +optional
-	Resources *ResourceRequirements `json:"resources,omitempty"`
+	Resources *cachev1.ResourceRequirements `json:"resources,omitempty"`
 
 	// MemoryMB is the maximum size of the cache in each pod, in megabytes. Default: 64.
 	// +kubebuilder:validation:Minimum=1
@@ -64,6 +66,7 @@ type MemcachedStatus struct {
 // Memcached is a number of memcached pods, and a Service to find them.
 //
 // +kubebuilder:object:root=true
+// +kubebuilder:deprecatedversion:warning="cache.example.com/v1alpha1 Memcached is deprecated: use cache.example.com/v1, where spec.memory: 64Mi replaces spec.memoryMB: 64"
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.readyReplicas,selectorpath=.status.selector
 // +kubebuilder:printcolumn:name=Size,type=integer,JSONPath=.spec.size
@@ -76,7 +79,7 @@ type Memcached struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// +optional
-	Spec MemcachedSpec `json:"spec,omitzero"`
+	Spec MemcachedSpec `json:"spec"`
 	// +optional
 	Status MemcachedStatus `json:"status,omitzero"`
 }
