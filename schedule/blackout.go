@@ -58,7 +58,7 @@ func ParseBlackoutWindows(timeZone string, windows ...BlackoutWindow) (BlackoutW
 	}
 	w := BlackoutWindows{location, merge(all)}
 	if slices.Equal(w.spans, []span{{0, week}}) {
-		return BlackoutWindows{}, newError("blackoutWindows", ": they cover the whole week, so nothing would ever start; leave some time open")
+		return BlackoutWindows{}, newError("blackoutWindows", nil, "they cover the whole week, so nothing would ever start; leave some time open")
 	}
 	return w, nil
 }
@@ -163,7 +163,7 @@ func (w BlackoutWindow) spans(field string) ([]span, error) {
 		return nil, err
 	}
 	if start == end {
-		return nil, newError(field+".end", " %q: it equals start; for a whole day write 00:00 and 24:00", w.End)
+		return nil, newError(field+".end", w.End, "it equals start; for a whole day write 00:00 and 24:00")
 	}
 	if end < start {
 		end += day
@@ -175,7 +175,7 @@ func (w BlackoutWindow) spans(field string) ([]span, error) {
 	for i, name := range w.Days {
 		day, ok := weekday(name)
 		if !ok {
-			return nil, newError(fmt.Sprintf("%s.days[%d]", field, i), " %s: it is not a day; write Mon, Tue, Wed, Thu, Fri, Sat or Sun", quote(name))
+			return nil, newError(fmt.Sprintf("%s.days[%d]", field, i), name, "it is not a day; write Mon, Tue, Wed, Thu, Fri, Sat or Sun")
 		}
 		days = append(days, day)
 	}
@@ -197,7 +197,7 @@ func timeOfDay(field, value, latest string) (int64, error) {
 	case value == "24:00" && latest == "24:00":
 		return day, nil
 	case err != nil || len(value) != len("15:04"):
-		return 0, newError(field, " %s: it is not a time of day; write HH:MM, from 00:00 to %s", quote(value), latest)
+		return 0, newError(field, value, "it is not a time of day; write HH:MM, from 00:00 to %s", latest)
 	}
 	return int64(t.Hour())*60*minute + int64(t.Minute())*minute, nil
 }

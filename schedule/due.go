@@ -183,14 +183,18 @@ func (in *Input) validate() error {
 	s, isSchedule := in.Schedule.(*Schedule)
 	switch {
 	case in.Schedule == nil, isSchedule && s.isZero():
-		return newError("schedule", ": it is not set; pass the result of Parse")
+		return newError("schedule", nil, "it is not set; pass the result of Parse")
 	case in.Since.IsZero() && in.LastScheduleTime.IsZero():
-		return newError("since", ": neither Since nor LastScheduleTime is set; set Since to the time from which the schedule is in effect")
-	case in.StartingDeadlineSeconds != nil && *in.StartingDeadlineSeconds < 0:
-		return newError("startingDeadlineSeconds", " %d: it is negative; write 0 or more, or leave it out for no limit",
-			*in.StartingDeadlineSeconds)
+		return newError("since", nil, "neither Since nor LastScheduleTime is set; set Since to the time from which the schedule is in effect")
 	case in.Offset < 0:
-		return newError("offset", " %v: it is negative; pass the result of Offset", in.Offset)
+		return newError("offset", in.Offset, "it is negative; pass the result of Offset")
+	}
+	return checkDeadline(in.StartingDeadlineSeconds)
+}
+
+func checkDeadline(seconds *int64) error {
+	if seconds != nil && *seconds < 0 {
+		return newError("startingDeadlineSeconds", *seconds, "it is negative; write 0 or more, or leave it out for no limit")
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package schedule
 import (
 	"fmt"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Error is the type of every error of this package; find it with errors.As. It means that the input is wrong, and that retrying does not
@@ -12,16 +14,26 @@ type Error struct {
 	// Field is the path of the field that is wrong, as in JSON: schedule, timeZone, startingDeadlineSeconds,
 	// blackoutWindows[0].start. For an [Input] that the program filled in wrongly it is schedule, since or offset.
 	Field string
+	value any // nil if the error is not about the value alone
 	err   error
 }
 
-// newError returns an [Error]. The format continues the message after the field, and so starts with a space or a colon.
-func newError(field, format string, args ...any) error {
-	return &Error{field, fmt.Errorf("invalid "+field+format, args...)}
+// newError returns an [Error]. The value may be nil. The format says what is wrong with it, and what to write instead.
+func newError(path string, value any, format string, args ...any) error {
+	return &Error{path, value, fmt.Errorf(format, args...)}
 }
 
 // Error implements error.
-func (e *Error) Error() string { return e.err.Error() }
+func (e *Error) Error() string {
+	switch value := e.value.(type) {
+	case nil:
+		return fmt.Sprintf("invalid %s: %v", e.Field, e.err)
+	case string:
+		return fmt.Sprintf("invalid %s %s: %v", e.Field, quote(value), e.err)
+	default:
+		return fmt.Sprintf("invalid %s %v: %v", e.Field, value, e.err)
+	}
+}
 
 // Unwrap returns the error that explains why the value is wrong.
 func (e *Error) Unwrap() error { return e.err }
@@ -33,11 +45,32 @@ func (e *Error) Reason() string {
 	return "Invalid" + strings.ToUpper(field[:1]) + field[1:]
 }
 
+// At returns the error in the form in which validation returns it. The path is the path of the struct that has the field, such as
+// field.NewPath("spec"). A long value is cut.
+func (e *Error) At(path *field.Path) *field.Error {
+	value := e.value
+	switch v := value.(type) {
+	case nil:
+		value = field.OmitValueType{}
+	case string:
+		value, _ = cut(v)
+	}
+	return field.Invalid(path.Child(e.Field), value, e.err.Error())
+}
+
 // quote returns the value in quotes, and cuts it if it is long, so that the message stays readable.
 func quote(value string) string {
-	const maxRunes = 60
-	if runes := []rune(value); len(runes) > maxRunes {
-		return fmt.Sprintf("%q…", string(runes[:maxRunes]))
+	if short, isCut := cut(value); isCut {
+		return fmt.Sprintf("%q…", short)
 	}
 	return fmt.Sprintf("%q", value)
+}
+
+// cut returns the beginning of a value, and whether the value is longer.
+func cut(value string) (short string, isCut bool) {
+	const maxRunes = 60
+	if runes := []rune(value); len(runes) > maxRunes {
+		return string(runes[:maxRunes]), true
+	}
+	return value, false
 }

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/opblocks/opblocks/schedule"
 )
@@ -251,4 +252,34 @@ func ExampleCheckInterval() {
 	// invalid schedule "@every 1s": its shortest interval is 1s, and at least 1m0s is allowed; write a longer interval, such as @every 1m0s
 	// invalid schedule "*/45 * * * *": its shortest interval is 15m0s, and at least 30m0s is allowed; write a longer interval, such as @every 30m0s
 	// <nil>
+}
+
+// A validator of a webhook returns all errors, and a reconcile the first one.
+func ExampleValidate() {
+	options := schedule.Options{TimeZone: "Mars", BlackoutWindows: []schedule.BlackoutWindow{{Start: "08:00", End: "8 pm"}}}
+	for _, err := range schedule.Validate("30 4 * * *", options, time.Hour, field.NewPath("spec")) {
+		fmt.Println(err)
+	}
+	// Output:
+	// spec.timeZone: Invalid value: "Mars": there is no such zone; write a name of the IANA database, such as "Europe/Berlin" or "UTC"
+	// spec.blackoutWindows[0].end: Invalid value: "8 pm": it is not a time of day; write HH:MM, from 00:00 to 24:00
+}
+
+func ExampleWarnings() {
+	options := schedule.Options{StartingDeadlineSeconds: new(int64(5))}
+	for _, warning := range schedule.Warnings(options, field.NewPath("spec")) {
+		fmt.Println(warning)
+	}
+	// Output:
+	// spec.startingDeadlineSeconds: runs are lost while the operator is busy for 5 s; write 10 or more
+}
+
+// A step that has found an error can say its place in the object.
+func ExampleError_At() {
+	_, err := schedule.Parse("30 4 * *", "")
+	if invalid, ok := errors.AsType[*schedule.Error](err); ok {
+		fmt.Println(invalid.At(field.NewPath("spec", "backup")))
+	}
+	// Output:
+	// spec.backup.schedule: Invalid value: "30 4 * *": it has 4 fields; write five: minute, hour, day of month, month, day of week
 }

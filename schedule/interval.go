@@ -15,15 +15,15 @@ import (
 func CheckInterval(schedule string, least time.Duration) error {
 	s, err := parseSchedule(schedule)
 	if err != nil {
-		return newError("schedule", " %s: %w", quote(schedule), err)
+		return newError("schedule", schedule, "%w", err)
 	}
 	shortest := time.Duration(min(s.shortest(), math.MaxInt64/int64(time.Second))) * time.Second
 	if shortest >= least {
 		return nil
 	}
 	allowed := (least + time.Second - 1).Truncate(time.Second)
-	return newError("schedule", " %s: its shortest interval is %v, and at least %v is allowed; write a longer interval, such as @every %v",
-		quote(schedule), shortest, allowed, allowed)
+	return newError("schedule", schedule, "its shortest interval is %v, and at least %v is allowed; write a longer interval, such as @every %v",
+		shortest, allowed, allowed)
 }
 
 // shortest returns the shortest distance between two scheduled times, in seconds.

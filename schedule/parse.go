@@ -36,7 +36,7 @@ const maxSchedule = 512
 func Parse(schedule, timeZone string) (*Schedule, error) {
 	s, err := parseSchedule(schedule)
 	if err != nil {
-		return nil, newError("schedule", " %s: %w", quote(schedule), err)
+		return nil, newError("schedule", schedule, "%w", err)
 	}
 	if s.location, err = loadTimeZone(timeZone); err != nil {
 		return nil, err

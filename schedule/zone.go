@@ -23,7 +23,7 @@ func loadTimeZone(name string) (*time.Location, error) {
 			return location, nil
 		}
 	}
-	return nil, newError("timeZone", " %s: there is no such zone; %s", quote(name), remedy)
+	return nil, newError("timeZone", name, "there is no such zone; "+remedy)
 }
 
 // zonedCalendar is a calendar in a time zone, whose clocks are set forward and back. Times are seconds since 1970. A

@@ -190,6 +190,11 @@ var rules = []rule{
 		reason:   "a leaf: works in any controller-runtime project alone",
 	},
 	{
+		pkg:      "ratcheting",
+		external: controllerRuntime,
+		reason:   "a leaf: makes a validator of any function, in any controller-runtime project",
+	},
+	{
 		pkg:      "conditions",
 		external: append([]string{"k8s.io/api/apps/v1", "k8s.io/api/core/v1"}, apimachinery...),
 		reason:   "a leaf: API packages and tools without controller-runtime use it too; the types of Deployments have a condition struct of their own",

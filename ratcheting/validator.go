@@ -1,0 +1,89 @@
+package ratcheting
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+// Validator validates objects of type T in a webhook. It implements [admission.Validator].
+//
+// An object that has errors is not created. An update is refused if it adds an error. Errors that the object had before, in the same
+// field, with the same value and the same words, become warnings. An object that is being deleted may be changed in any way, so that its
+// finalizers can be removed, and each object may be deleted.
+//
+// The error is an Invalid error of the API (422): [apierrors.IsInvalid] finds it, kubectl prints it as the errors of a schema, and it has
+// each field as a cause.
+type Validator[T client.Object] struct {
+	// Validate returns the errors of an object. It must not change the object. It is required.
+	Validate func(obj T) field.ErrorList
+	// Warn returns the warnings about an object, with the path of a field and what to write instead. The API server passes them on
+	// to whoever creates or updates the object, and cuts each at 256 characters. It is called for objects that are not refused. It may
+	// be nil.
+	Warn func(obj T) []string
+}
+
+// ValidateCreate returns an error if the object has errors, and otherwise its warnings.
+func (v Validator[T]) ValidateCreate(ctx context.Context, obj T) (admission.Warnings, error) {
+	return v.answer(ctx, obj, v.Validate(obj), nil)
+}
+
+// ValidateUpdate returns an error if newObj has errors that oldObj has not. Otherwise it returns the warnings of newObj, the errors that
+// stay among them. It validates nothing if newObj is being deleted.
+func (v Validator[T]) ValidateUpdate(ctx context.Context, oldObj, newObj T) (admission.Warnings, error) {
+	if !newObj.GetDeletionTimestamp().IsZero() {
+		return nil, nil
+	}
+	errs := v.Validate(newObj)
+	if len(errs) == 0 {
+		return v.answer(ctx, newObj, nil, nil)
+	}
+	added, kept := split(v.Validate(oldObj), errs)
+	return v.answer(ctx, newObj, added, kept)
+}
+
+// ValidateDelete returns nothing: what is invalid can be deleted.
+func (Validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, error) { return nil, nil }
+
+// split divides the errors after an update into those that it adds, and those that the object had before.
+func split(before, after field.ErrorList) (added, kept field.ErrorList) {
+	var known []string
+	for _, err := range before {
+		known = append(known, err.Error())
+	}
+	for _, err := range after {
+		if slices.Contains(known, err.Error()) {
+			kept = append(kept, err)
+		} else {
+			added = append(added, err)
+		}
+	}
+	return added, kept
+}
+
+// answer returns the error for what is refused, and otherwise the warnings.
+func (v Validator[T]) answer(ctx context.Context, obj T, refused, kept field.ErrorList) (warnings admission.Warnings, err error) {
+	if len(refused) > 0 {
+		return nil, apierrors.NewInvalid(groupKind(ctx, obj), obj.GetName(), refused)
+	}
+	for _, err := range kept {
+		warnings = append(warnings, err.Error())
+	}
+	if v.Warn != nil {
+		warnings = append(warnings, v.Warn(obj)...)
+	}
+	return warnings, nil
+}
+
+// groupKind returns the group and kind of the request, and without a request, as in a unit test, what the object says itself.
+func groupKind(ctx context.Context, obj client.Object) schema.GroupKind {
+	if request, err := admission.RequestFromContext(ctx); err == nil {
+		return schema.GroupKind{Group: request.Kind.Group, Kind: request.Kind.Kind}
+	}
+	return obj.GetObjectKind().GroupVersionKind().GroupKind()
+}
