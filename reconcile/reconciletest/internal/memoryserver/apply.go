@@ -31,17 +31,17 @@ func (s *Server) apply(k *kind.Kind, key client.ObjectKey, subresource string, c
 		}
 		return s.applyNew(k, key, subresource, content, options)
 	}
-	return s.modify(k, key, subresource, "", options, newPatch(subresource, types.ApplyYAMLPatchType, content, options), func(live client.Object) (client.Object, error) {
-		return merge(k, key, subresource, live, content, options)
+	return s.modify(k, key, subresource, "", options, newPatch(k, subresource, types.ApplyYAMLPatchType, content, options), func(live client.Object) (client.Object, error) {
+		return s.merge(k, key, subresource, live, content, options)
 	})
 }
 
 func (s *Server) applyNew(k *kind.Kind, key client.ObjectKey, subresource string, content []byte, options writeOptions) (client.Object, error) {
-	request := newPatch(subresource, types.ApplyYAMLPatchType, content, options)
+	request := s.repeatable(k, newPatch(k, subresource, types.ApplyYAMLPatchType, content, options))
 	if earlier := s.store.earlierCreation(k, key, request); earlier != nil {
 		return s.store.reuse(k, key, earlier), nil
 	}
-	obj, err := merge(k, key, subresource, k.Strategy.New(), content, options)
+	obj, err := s.merge(k, key, subresource, k.Strategy.New(), content, options)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (s *Server) applyNew(k *kind.Kind, key client.ObjectKey, subresource string
 	return s.insert(k, obj, options, request)
 }
 
-func merge(k *kind.Kind, key client.ObjectKey, subresource string, live client.Object, content []byte, options writeOptions) (client.Object, error) {
+func (s *Server) merge(k *kind.Kind, key client.ObjectKey, subresource string, live client.Object, content []byte, options writeOptions) (client.Object, error) {
 	patch := &unstructured.Unstructured{Object: map[string]any{}}
 	duplicates, err := decodeYAML(content, patch.Object)
 	if err != nil {
@@ -61,7 +61,7 @@ func merge(k *kind.Kind, key client.ObjectKey, subresource string, live client.O
 	if k.Custom {
 		live = live.DeepCopyObject().(client.Object) // the merged object shares memory with it
 	}
-	merged, err := k.FieldManagers[subresource].Apply(live, patch, options.manager, options.force)
+	merged, err := s.fieldManager(k, subresource).Apply(live, patch, options.manager, options.force)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (c *liveClient) apply(ctx context.Context, obj, body runtime.ApplyConfigura
 	if err != nil {
 		return asStatus(err)
 	}
-	content, err = k.Strategy.Encode(stored)
+	content, err = c.server.encoded(k, stored)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (c *liveClient) get(k *kind.Kind, key client.ObjectKey, as reflect.Type) (c
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	if v := c.server.store.find(k, key); v != nil {
-		return v.view(k, as)
+		return c.server.view(k, v, as)
 	}
 	return nil, apierrors.NewNotFound(k.GroupResource(), key.Name)
 }
@@ -72,7 +72,7 @@ func (c *liveClient) List(ctx context.Context, list client.ObjectList, options .
 	}
 	c.server.mu.Lock()
 	revision := c.server.store.revision()
-	found, err := c.server.store.list(k, as, sel, revision)
+	found, err := c.server.list(k, as, sel, revision)
 	c.server.mu.Unlock()
 	if err != nil {
 		return err
@@ -202,7 +202,15 @@ func (c *liveClient) DeleteAllOf(ctx context.Context, obj client.Object, options
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	for _, r := range c.server.store.table(k).order {
-		if v := r.latest(); v != nil && sel.matches(v.object) {
+		v := r.latest()
+		if v == nil {
+			continue
+		}
+		obj, err := c.server.objectIn(k, v)
+		if err != nil {
+			return asStatus(err)
+		}
+		if sel.matches(obj) {
 			if err := c.server.delete(k, r.key, o.AsDeleteOptions()); err != nil {
 				return asStatus(err)
 			}

@@ -34,6 +34,8 @@ func (g *generator) body(kind string) map[string]any {
 	case "Gauge":
 		g.maybe(body, 90, "spec", map[string]any{"limit": pick[any](g, int64(1), int64(2), "x")})
 		g.maybe(body, 80, "status", pick(g, map[string]any{"value": int64(1)}, map[string]any{"value": int64(2)}, map[string]any{}))
+	case "Gadget", "Gadget.v1beta1":
+		body["spec"] = g.gadget()
 	case "Memcached":
 		body["spec"] = g.memcached()
 	case "Role":
@@ -173,6 +175,16 @@ func (g *generator) widget() map[string]any {
 	return spec
 }
 
+func (g *generator) gadget() map[string]any {
+	spec := map[string]any{}
+	g.maybe(spec, 40, "replicas", pick[any](g, int64(0), int64(3), "three", nil))
+	g.maybe(spec, 40, "color", pick[any](g, "blue", "green", nil))
+	g.maybe(spec, 30, "note", pick(g, "n", "longer", "much too long a note"))
+	g.maybe(spec, 30, "label", pick[any](g, "l", nil))
+	g.maybe(spec, 40, "tags", pick(g, []any{"a"}, []any{"a", "b"}, []any{"b", "b"}))
+	return spec
+}
+
 func (g *generator) part() map[string]any {
 	part := map[string]any{"name": pick(g, "p", "q", "r")}
 	g.maybe(part, 30, "side", pick(g, "front", "back"))
@@ -236,6 +248,10 @@ func (g *generator) status(kind string) map[string]any {
 	case "StatefulSet":
 		status["replicas"] = int64(1)
 		g.maybe(status, 50, "readyReplicas", pick(g, int64(1), int64(4)))
+	case "Gadget", "Gadget.v1beta1":
+		g.maybe(status, 50, "replicas", int64(3))
+		g.maybe(status, 50, "phase", "New")
+		g.maybe(status, 50, "message", "m")
 	case "Widget":
 		g.maybe(status, 50, "replicas", pick[any](g, int64(1), int64(3), "x"))
 		g.maybe(status, 30, "phase", pick(g, "New", "Done", "Other"))

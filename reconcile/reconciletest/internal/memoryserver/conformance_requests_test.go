@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"strings"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,10 +25,13 @@ type request struct {
 	send  func(s *side) (*unstructured.Unstructured, error)
 }
 
-type generator struct{ *rand.Rand }
+type generator struct {
+	*rand.Rand
+	kinds []string
+}
 
 var apiVersions = map[string]string{
-	"Deployment": "apps/v1", "Service": "v1", "ConfigMap": "v1", "Secret": "v1", "Widget": "example.com/v1", "Gauge": "example.com/v1",
+	"Deployment": "apps/v1", "Service": "v1", "ConfigMap": "v1", "Secret": "v1", "Widget": "example.com/v1", "Gauge": "example.com/v1", "Gadget": "example.com/v1", "Gadget.v1beta1": "example.com/v1beta1",
 	"DaemonSet": "apps/v1", "ReplicaSet": "apps/v1", "CronJob": "batch/v1", "HorizontalPodAutoscaler": "autoscaling/v2", "PodDisruptionBudget": "policy/v1",
 	"Ingress": "networking.k8s.io/v1", "NetworkPolicy": "networking.k8s.io/v1", "Role": "rbac.authorization.k8s.io/v1", "RoleBinding": "rbac.authorization.k8s.io/v1",
 	"ServiceAccount": "v1", "PersistentVolumeClaim": "v1", "Lease": "coordination.k8s.io/v1", "Pod": "v1", "App": "app.huolala.cn/v1",
@@ -40,9 +44,14 @@ var kindsByWeight = []string{
 	"Role", "RoleBinding", "ServiceAccount", "PersistentVolumeClaim", "Lease", "App", "Pod", "Pod",
 }
 
+// versionsOfOneKind names a kind in two versions.
+var versionsOfOneKind = []string{"Gadget", "Gadget.v1beta1"}
+
+// newObject returns an object of a kind, which may be followed by a version.
 func newObject(kind string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetAPIVersion(apiVersions[kind])
+	kind, _, _ = strings.Cut(kind, ".")
 	u.SetKind(kind)
 	return u
 }
@@ -53,7 +62,7 @@ func pick[T any](g *generator, choices ...T) T { return choices[g.IntN(len(choic
 
 // request returns a random request: a kind, one of few names, and a verb.
 func (g *generator) request() request {
-	kind := pick(g, kindsByWeight...)
+	kind := pick(g, g.kinds...)
 	name := pick(g, "a", "a", "b")
 	verb := pick(g, g.create, g.create, g.update, g.update, g.mergePatch, g.mergePatch, g.jsonPatch, g.strategicPatch, g.apply, g.apply, g.apply,
 		g.writeStatus, g.writeStatus, g.remove, g.finalize, g.scale, g.removeAll)

@@ -21,19 +21,19 @@ func (s *Server) create(k *kind.Kind, namespace string, obj client.Object, optio
 	}
 	k.Strategy.SetDefaults(obj)
 	dedupOwnerReferences(obj)
-	request := s.store.newObjectRequest("", obj, options)
+	request := s.repeatable(k, s.store.newObjectRequest(k, "", obj, options))
 	key := k.Key(obj.GetNamespace(), obj.GetName())
 	if earlier := s.store.earlierCreation(k, key, request); earlier != nil {
 		return s.store.reuse(k, key, earlier), nil
 	}
-	obj = k.FieldManagers[""].UpdateNoErrors(k.Strategy.New(), obj, options.manager).(client.Object)
+	obj = s.fieldManager(k, "").UpdateNoErrors(k.Strategy.New(), obj, options.manager).(client.Object)
 	if obj.GetResourceVersion() != "" {
 		return nil, errors.New("resourceVersion should not be set on objects to be created")
 	}
 	return s.insert(k, obj, options, request)
 }
 
-// insert is what create and apply have in common. An applied object may name a resource version.
+// insert is what create and apply have in common. It returns the object in the storage version. An applied object may name a resource version.
 func (s *Server) insert(k *kind.Kind, obj client.Object, options writeOptions, request *writeRequest) (client.Object, error) {
 	obj.SetCreationTimestamp(now())
 	obj.SetDeletionTimestamp(nil)
@@ -55,7 +55,7 @@ func (s *Server) insert(k *kind.Kind, obj client.Object, options writeOptions, r
 	if errs := k.Strategy.Validate(obj); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(k.GVK.GroupKind(), obj.GetName(), errs)
 	}
-	read, stored, err := k.Strategy.Normalize(obj, options.applied)
+	read, stored, err := s.encode(k, obj, options)
 	if err != nil {
 		return nil, err
 	}

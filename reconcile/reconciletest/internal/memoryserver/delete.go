@@ -24,7 +24,10 @@ func (s *Server) delete(k *kind.Kind, key client.ObjectKey, options *metav1.Dele
 	if errs := validation.ValidateDeleteOptions(options); len(errs) > 0 {
 		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", errs)
 	}
-	live := current.object
+	live, err := s.objectIn(k, current)
+	if err != nil {
+		return err
+	}
 	if err := checkPreconditions(k, live, options.Preconditions); err != nil {
 		return err
 	}
@@ -33,8 +36,18 @@ func (s *Server) delete(k *kind.Kind, key client.ObjectKey, options *metav1.Dele
 	case slices.Contains(options.DryRun, metav1.DryRunAll):
 	case gone:
 		s.store.remove(k, key)
-	case !k.Strategy.Equal(obj, live):
-		s.store.commit(k, key, obj, obj)
+	case k == k.Storage():
+		if !k.Strategy.Equal(obj, live) {
+			s.store.commit(k, key, obj, obj)
+		}
+	default: // as on the real server, fields are lost that the version of the request does not have
+		stored, err := s.convertTo(k.Storage(), obj)
+		if err != nil {
+			return err
+		}
+		if !k.Storage().Strategy.Equal(stored, current.stored) {
+			s.store.commit(k, key, readOf(k.Storage(), stored), stored)
+		}
 	}
 	return nil
 }

@@ -22,9 +22,9 @@
 //
 //   - The server has no authentication, authorization, quota, limit range, priority class or webhook. Pods do not get
 //     the volume with the token of their service account.
-//   - It serves the kinds in the table in builtin/kinds.go, each in one version. The versions of a custom resource
-//     definition are stored apart, and nothing is converted between them. Custom resource definitions are options of
-//     [New], and not objects. The two kinds Event do not show each other's objects.
+//   - It serves the kinds in the table in builtin/kinds.go, each in one version. Custom resource definitions are options of
+//     [New], and not objects, and have no status with storedVersions. The two kinds Event do not show each other's objects.
+//   - A webhook of conversions gets one object at a time, and its answers are kept: the real server asks again for most reads.
 //   - Validation of pod templates and other deep specs covers the mistakes that operators make, not all. Where the real
 //     server prints a value, it prints its own Go types, and sometimes a diff.
 //   - Errors that name several fields sometimes name them in another order.

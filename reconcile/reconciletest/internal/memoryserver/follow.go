@@ -23,6 +23,7 @@ func Following(earlier *Server) Option {
 // writeRequest is a creation, an update, a patch or an apply, with everything on which its result depends except for the
 // object's version.
 type writeRequest struct {
+	kind        *kind.Kind // in the version of the request
 	subresource string
 	patch       types.PatchType // "": a creation or an update
 	content     string          // the content of the patch
@@ -32,21 +33,21 @@ type writeRequest struct {
 }
 
 // newPatch returns the request of a patch or an apply.
-func newPatch(subresource string, patch types.PatchType, content []byte, options writeOptions) *writeRequest {
-	return &writeRequest{subresource: subresource, patch: patch, content: string(content), options: options, second: now().Unix()}
+func newPatch(k *kind.Kind, subresource string, patch types.PatchType, content []byte, options writeOptions) *writeRequest {
+	return &writeRequest{kind: k, subresource: subresource, patch: patch, content: string(content), options: options, second: now().Unix()}
 }
 
 // newObjectRequest returns the request of a creation or an update. The caller may change the object afterwards, so a server that does not
 // follow another one keeps a copy: others may follow it. A server that follows only compares the object, before the caller changes it.
-func (s *store) newObjectRequest(subresource string, sent client.Object, options writeOptions) *writeRequest {
+func (s *store) newObjectRequest(k *kind.Kind, subresource string, sent client.Object, options writeOptions) *writeRequest {
 	if s.earlier == nil {
 		sent = sent.DeepCopyObject().(client.Object)
 	}
-	return &writeRequest{subresource: subresource, options: options, second: now().Unix(), sent: sent}
+	return &writeRequest{kind: k, subresource: subresource, options: options, second: now().Unix(), sent: sent}
 }
 
 func (r *writeRequest) equals(other *writeRequest) bool {
-	return r.subresource == other.subresource && r.patch == other.patch && r.content == other.content &&
+	return r.kind == other.kind && r.subresource == other.subresource && r.patch == other.patch && r.content == other.content &&
 		r.options == other.options && r.second == other.second && reflect.DeepEqual(r.sent, other.sent)
 }
 
@@ -99,7 +100,7 @@ func (s *store) earlierResult(k *kind.Kind, current *version, sent *writeRequest
 // key yet, and the name also depends on creations that failed.
 func (s *store) earlierCreation(k *kind.Kind, key client.ObjectKey, sent *writeRequest) *version {
 	c := s.earlierChange()
-	if c == nil || s.differs || c.kind != k || c.key != key || c.before != nil || c.after.request == nil || !sent.equals(c.after.request) {
+	if c == nil || sent == nil || s.differs || c.kind != k.Storage() || c.key != key || c.before != nil || c.after.request == nil || !sent.equals(c.after.request) {
 		return nil
 	}
 	return c.after
@@ -125,7 +126,7 @@ func (v *version) copied() (object, stored client.Object) {
 // originOf returns the version of the earlier server that has the same revision and is equal, nil if there is none.
 func (s *store) originOf(made *version, k *kind.Kind, key client.ObjectKey) *version {
 	c := s.earlierChange()
-	if c == nil || c.kind != k || c.key != key || !reflect.DeepEqual(c.after.stored, made.stored) {
+	if c == nil || c.kind != k.Storage() || c.key != key || !reflect.DeepEqual(c.after.stored, made.stored) {
 		return nil
 	}
 	if made.stored != made.object && !reflect.DeepEqual(c.after.object, made.object) {
@@ -135,14 +136,12 @@ func (s *store) originOf(made *version, k *kind.Kind, key client.ObjectKey) *ver
 }
 
 // earlierView returns a copy of the view that the earlier server has made of an equal version, nil if there is none.
-func (v *version) earlierView(as reflect.Type) client.Object {
+func (v *version) earlierView(k *kind.Kind, as reflect.Type) client.Object {
 	if v.origin == nil {
 		return nil
 	}
-	for _, decoded := range v.origin.views {
-		if reflect.TypeOf(decoded) == as {
-			return decoded.DeepCopyObject().(client.Object)
-		}
+	if found := v.origin.knownView(k, as); found != nil {
+		return found.DeepCopyObject().(client.Object)
 	}
 	return nil
 }

@@ -204,7 +204,7 @@ func (c *collector) rewrite(i item, change func(client.Object)) {
 	_, err := c.server.modify(i.kind, i.key, "", i.object.GetUID(), collectorOptions, nil, func(live client.Object) (client.Object, error) {
 		obj := live.DeepCopyObject().(client.Object)
 		change(obj)
-		return i.kind.FieldManagers[""].UpdateNoErrors(live, obj, collectorOptions.manager).(client.Object), nil
+		return c.server.fieldManager(i.kind, "").UpdateNoErrors(live, obj, collectorOptions.manager).(client.Object), nil
 	})
 	must(err)
 }

@@ -25,7 +25,7 @@ func (s *Server) newUID(k *kind.Kind, key client.ObjectKey, dryRun bool) types.U
 	if !dryRun {
 		return newUID(k, key, s.store.table(k).deletions(key))
 	}
-	id := generatedName{k, key.Namespace, key.Name}
+	id := generatedName{k.Storage(), key.Namespace, key.Name}
 	s.dryRuns[id]++
 	return newUID(k, key, ^s.dryRuns[id])
 }
@@ -43,7 +43,7 @@ type suffixes struct {
 // for the second time only after all others.
 func (s *suffixes) next(k *kind.Kind, namespace, prefix string) string {
 	const length, spread = 5, 7_368_787 // a prime near half of 27^5, so that neighbours look different
-	id := generatedName{k, namespace, prefix}
+	id := generatedName{k.Storage(), namespace, prefix}
 	s.last[id] = max(s.last[id], s.skipped) + 1
 	n := hashOf(k, namespace+"/"+prefix, 0)>>16 + s.last[id]*spread
 	suffix := make([]byte, length)

@@ -44,14 +44,21 @@ func (s *Server) kindOfList(list client.ObjectList) (*kind.Kind, reflect.Type, e
 }
 
 // list returns the objects of a kind as they were at a revision, in shared views. The caller holds the lock.
-func (s *store) list(k *kind.Kind, as reflect.Type, sel selection, revision int64) ([]client.Object, error) {
+func (s *Server) list(k *kind.Kind, as reflect.Type, sel selection, revision int64) ([]client.Object, error) {
 	var found []client.Object
-	for _, r := range s.table(k).order {
+	for _, r := range s.store.table(k).order {
 		v := r.at(revision)
-		if v == nil || !sel.matches(v.object) {
+		if v == nil {
 			continue
 		}
-		made, err := v.view(k, as)
+		obj, err := s.objectIn(k, v)
+		if err != nil {
+			return nil, asStatus(err)
+		}
+		if !sel.matches(obj) {
+			continue
+		}
+		made, err := s.view(k, v, as)
 		if err != nil {
 			return nil, err
 		}

@@ -27,13 +27,13 @@ func (s *Server) patch(k *kind.Kind, key client.ObjectKey, subresource string, p
 	if !acceptsPatch(k, patchType) {
 		return nil, errUnsupportedPatch
 	}
-	return s.modify(k, key, subresource, "", options, newPatch(subresource, patchType, content, options), func(live client.Object) (client.Object, error) {
+	return s.modify(k, key, subresource, "", options, newPatch(k, subresource, patchType, content, options), func(live client.Object) (client.Object, error) {
 		obj, err := patched(k, live, patchType, content, options.strict)
 		if err != nil {
 			return nil, err
 		}
 		k.Strategy.SetDefaults(obj)
-		obj = k.FieldManagers[subresource].UpdateNoErrors(live, obj, options.manager).(client.Object)
+		obj = s.fieldManager(k, subresource).UpdateNoErrors(live, obj, options.manager).(client.Object)
 		dedupOwnerReferences(obj)
 		if err := matchNamespace(k, key.Namespace, obj); err != nil {
 			return nil, err

@@ -97,7 +97,7 @@ func (r *pastReader) find(k *kind.Kind, key client.ObjectKey, as reflect.Type) (
 	defer r.server.mu.Unlock()
 	if rec := r.server.store.table(k).records[key]; rec != nil {
 		if v := rec.at(revision); v != nil {
-			return v.view(k, as)
+			return r.server.view(k, v, as)
 		}
 	}
 	return nil, notFound(k, key)
@@ -123,7 +123,7 @@ func (r *pastReader) List(ctx context.Context, list client.ObjectList, options .
 	}
 	revision := r.at(k.GVK)
 	r.server.mu.Lock()
-	found, err := r.server.store.list(k, as, sel, revision)
+	found, err := r.server.list(k, as, sel, revision)
 	r.server.mu.Unlock()
 	if err != nil {
 		return err

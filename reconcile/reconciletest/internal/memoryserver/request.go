@@ -83,7 +83,7 @@ func (c *liveClient) kindOf(ctx context.Context, object runtime.Object) (*kind.K
 func (c *liveClient) kindOfList(list client.ObjectList) (*kind.Kind, reflect.Type, error) {
 	k, as, err := c.server.kindOfList(list)
 	if err == nil {
-		c.note(k.GVK)
+		c.note(k.Canonical().GVK)
 	}
 	return k, as, err
 }
@@ -92,7 +92,7 @@ func (c *liveClient) kindOfList(list client.ObjectList) (*kind.Kind, reflect.Typ
 func (c *liveClient) kind(gvk schema.GroupVersionKind) (*kind.Kind, error) {
 	k, err := c.server.kind(gvk)
 	if err == nil {
-		c.note(k.GVK)
+		c.note(k.Canonical().GVK)
 	}
 	return k, err
 }

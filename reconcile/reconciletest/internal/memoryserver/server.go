@@ -2,15 +2,18 @@ package memoryserver
 
 import (
 	"fmt"
+	"net/http"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/crd"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/webhook"
 )
 
 // Server is an API server in memory. It and its clients are safe for concurrent use.
@@ -18,11 +21,17 @@ type Server struct {
 	scheme *runtime.Scheme
 	kinds  *kinds
 
-	mu        sync.Mutex // protects the fields below
-	store     store
-	suffixes  suffixes
-	dryRuns   map[generatedName]uint64 // how many creations of a name were dry runs
-	collected int64                    // the revision at which the garbage collector had nothing left to do
+	convertible map[*kind.Versions]bool // a webhook converts the kind, since its Go types convert themselves
+
+	mu       sync.Mutex // protects the fields below
+	store    store
+	suffixes suffixes
+	dryRuns  map[generatedName]uint64 // how many creations of a name were dry runs
+
+	fieldManagers map[*kind.Kind]map[string]*managedfields.FieldManager // see [Server.fieldManager]
+
+	webhooks  webhook.Caller
+	collected int64 // the revision at which the garbage collector had nothing left to do
 }
 
 // New returns a server whose only objects are the namespaces "default" and "kube-system". It serves the built-in kinds
@@ -38,7 +47,14 @@ func New(scheme *runtime.Scheme, options ...Option) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := &Server{scheme: scheme, kinds: kinds, store: store{tables: map[schema.GroupVersionKind]*table{}}, suffixes: suffixes{last: map[generatedName]uint64{}}, dryRuns: map[generatedName]uint64{}}
+	convertible, err := webhookConverted(scheme, kinds)
+	if err != nil {
+		return nil, err
+	}
+	server := &Server{
+		scheme: scheme, kinds: kinds, convertible: convertible, store: store{tables: map[schema.GroupVersionKind]*table{}},
+		suffixes: suffixes{last: map[generatedName]uint64{}}, dryRuns: map[generatedName]uint64{}, fieldManagers: map[*kind.Kind]map[string]*managedfields.FieldManager{},
+	}
 	if s.earlier != nil {
 		server.store.earlier = &s.earlier.store
 	}
@@ -52,6 +68,20 @@ func (s *Server) Client() client.WithWatch { return s.NotingClient(func(schema.G
 // NotingClient is Client, and calls note with the kind of each request before it is done.
 func (s *Server) NotingClient(note func(schema.GroupVersionKind)) client.WithWatch {
 	return &liveClient{server: s, note: note}
+}
+
+// ServeWebhooks makes the server call the webhooks that an operator has registered, by their paths.
+func (s *Server) ServeWebhooks(handlers *http.ServeMux) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.webhooks.Serve(handlers)
+}
+
+// MissingWebhook returns an error if a webhook had to be called that the operator has not registered. It says what to do.
+func (s *Server) MissingWebhook() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.webhooks.Missing()
 }
 
 // kind returns a kind that the server has. The error satisfies meta.IsNoMatchError.

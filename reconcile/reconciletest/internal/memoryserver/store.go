@@ -116,6 +116,7 @@ func compareKeys(a, b client.ObjectKey) int {
 
 // table returns the objects of a kind.
 func (s *store) table(k *kind.Kind) *table {
+	k = k.Storage()
 	t := s.tables[k.GVK]
 	if t == nil {
 		t = &table{kind: k, records: map[client.ObjectKey]*record{}}
@@ -150,7 +151,7 @@ func (s *store) remove(k *kind.Kind, key client.ObjectKey) { s.commit(k, key, ni
 // put stores a version under the next revision.
 func (s *store) put(k *kind.Kind, key client.ObjectKey, made *version) {
 	t := s.table(k)
-	c := &change{kind: k, key: key, before: t.find(key), after: made}
+	c := &change{kind: k.Storage(), key: key, before: t.find(key), after: made}
 	t.put(key, made)
 	s.differs = s.differs || !s.isEarlier(c)
 	s.history = append(s.history, c)
@@ -161,8 +162,8 @@ func (s *store) revision() int64 { return firstRevision + int64(len(s.history)) 
 
 // Change is one write that the server stored.
 type Change struct {
-	Revision int64 // the revision of the store after the write, and the resource version of New
-	GVK      schema.GroupVersionKind
+	Revision int64                   // the revision of the store after the write, and the resource version of New
+	GVK      schema.GroupVersionKind // in the version of [Server.Canonical]
 	Key      client.ObjectKey
 	Type     watch.EventType // Added, Modified or Deleted
 
@@ -173,7 +174,7 @@ type Change struct {
 }
 
 type change struct {
-	kind          *kind.Kind
+	kind          *kind.Kind // in the storage version
 	key           client.ObjectKey
 	before, after *version
 }
@@ -206,8 +207,8 @@ func (s *Server) Changes(since int64) []Change {
 			continue // skipped by Advance
 		}
 		changes = append(changes, Change{
-			Revision: c.after.revision, GVK: c.kind.GVK, Key: c.key, Type: c.eventType(),
-			Old: s.sharedView(c.kind, c.before), New: s.sharedView(c.kind, c.after),
+			Revision: c.after.revision, GVK: c.kind.Canonical().GVK, Key: c.key, Type: c.eventType(),
+			Old: s.sharedView(c.kind.Canonical(), c.before), New: s.sharedView(c.kind.Canonical(), c.after),
 		})
 	}
 	return changes

@@ -26,7 +26,7 @@ const evictionSubresource = "eviction"
 
 // requireSubresource returns an error if a kind does not have a subresource.
 func requireSubresource(k *kind.Kind, subresource, name string) error {
-	if subresource == "" || k.FieldManagers[subresource] != nil || subresource == kind.ScaleSubresource && k.HasScale {
+	if subresource == "" || subresource == kind.StatusSubresource && k.HasStatus || subresource == kind.ScaleSubresource && k.HasScale {
 		return nil
 	}
 	if k.Custom {
@@ -78,12 +78,16 @@ func (c *subresourceClient) Get(ctx context.Context, obj, subresource client.Obj
 		return nil
 	}
 	c.client.server.mu.Lock()
+	defer c.client.server.mu.Unlock()
 	v := c.client.server.store.find(k, key)
-	c.client.server.mu.Unlock()
 	if v == nil {
 		return apierrors.NewNotFound(k.GroupResource(), key.Name)
 	}
-	return respondScale(scaleOf(k, v.object), subresource)
+	found, err := c.client.server.objectIn(k, v)
+	if err != nil {
+		return asStatus(err)
+	}
+	return respondScale(scaleOf(k, found), subresource)
 }
 
 // Create evicts a pod: the pod is deleted, whatever its disruption budget says. Nothing else can be created.
@@ -236,18 +240,36 @@ func (s *Server) rescale(k *kind.Kind, key client.ObjectKey, uid types.UID, chan
 	if err != nil {
 		return nil, err
 	}
-	return scaleOf(k, stored), nil
+	shown, err := s.convertTo(k, stored)
+	if err != nil {
+		return nil, err
+	}
+	return scaleOf(k, shown), nil
+}
+
+// replicasPaths returns the path of the replicas in each version of a kind, nil for a version without scale.
+func replicasPaths(k *kind.Kind) managedfields.ResourcePathMappings {
+	all := []*kind.Kind{k}
+	if k.Versions != nil {
+		all = k.Versions.All
+	}
+	paths := managedfields.ResourcePathMappings{}
+	for _, version := range all {
+		var path fieldpath.Path
+		if version.HasScale {
+			for _, step := range version.Strategy.(kind.Scaler).ReplicasPath() {
+				path = append(path, fieldpath.PathElement{FieldName: &step})
+			}
+		}
+		paths[version.GVK.GroupVersion().String()] = path
+	}
+	return paths
 }
 
 // setReplicasOwner makes the manager of a scale request the owner of the replicas, as the managed fields of the scale
 // have it.
 func setReplicasOwner(k *kind.Kind, obj, live client.Object, scale *autoscalingv1.Scale, manager string) (err error) {
-	path := fieldpath.Path{}
-	for _, step := range k.Strategy.(kind.Scaler).ReplicasPath() {
-		path = append(path, fieldpath.PathElement{FieldName: &step})
-	}
-	gv := k.GVK.GroupVersion()
-	owners := managedfields.NewScaleHandler(live.GetManagedFields(), gv, managedfields.ResourcePathMappings{gv.String(): path})
+	owners := managedfields.NewScaleHandler(live.GetManagedFields(), k.GVK.GroupVersion(), replicasPaths(k))
 	before := scaleOf(k, live)
 	if before.ManagedFields, err = owners.ToSubresource(); err != nil {
 		return err

@@ -31,8 +31,8 @@ func (s *Server) update(k *kind.Kind, key client.ObjectKey, subresource string, 
 	if k.CreateOnUpdate && s.store.find(k, key) == nil {
 		return s.createByUpdate(k, key, subresource, sent, options)
 	}
-	return s.modify(k, key, subresource, sent.GetUID(), options, s.store.newObjectRequest(subresource, sent, options), func(live client.Object) (client.Object, error) {
-		return k.FieldManagers[subresource].UpdateNoErrors(live, sent, options.manager).(client.Object), nil
+	return s.modify(k, key, subresource, sent.GetUID(), options, s.store.newObjectRequest(k, subresource, sent, options), func(live client.Object) (client.Object, error) {
+		return s.fieldManager(k, subresource).UpdateNoErrors(live, sent, options.manager).(client.Object), nil
 	})
 }
 
@@ -41,21 +41,26 @@ func (s *Server) createByUpdate(k *kind.Kind, key client.ObjectKey, subresource 
 	if uid := sent.GetUID(); uid != "" {
 		return nil, uidConflict(k, key.Name, uid, "")
 	}
-	obj := k.FieldManagers[subresource].UpdateNoErrors(k.Strategy.New(), sent, options.manager).(client.Object)
+	obj := s.fieldManager(k, subresource).UpdateNoErrors(k.Strategy.New(), sent, options.manager).(client.Object)
 	return s.insert(k, obj, options, nil)
 }
 
-// modify is what update, patch and apply have in common. A UID that is not empty is a precondition. request is nil if the result
+// modify is what update, patch and apply have in common. It returns the object in the storage version, or as it
+// was sent if it is gone. A UID that is not empty is a precondition. request is nil if the result
 // depends on something else. The caller holds the lock.
 func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, uid types.UID, options writeOptions, request *writeRequest, change modification) (client.Object, error) {
 	current := s.store.find(k, key)
 	if current == nil {
 		return nil, apierrors.NewNotFound(k.GroupResource(), key.Name)
 	}
-	live := current.object
+	live, err := s.objectIn(k, current)
+	if err != nil {
+		return nil, err
+	}
 	if uid != "" && uid != live.GetUID() {
 		return nil, uidConflict(k, key.Name, uid, live.GetUID())
 	}
+	request = s.repeatable(k, request)
 	if earlier := s.store.earlierResult(k, current, request); earlier != nil {
 		return s.store.reuse(k, key, earlier), nil
 	}
@@ -69,8 +74,7 @@ func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, 
 	if err := s.prepare(k, subresource, obj, live); err != nil {
 		return nil, err
 	}
-	keepTimestamps(k, obj, current.stored)
-	read, stored, err := k.Strategy.Normalize(obj, options.applied)
+	read, stored, err := s.encodeChange(k, subresource, obj, current, options)
 	if err != nil {
 		return nil, err
 	}
@@ -79,9 +83,12 @@ func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, 
 		if !options.dryRun {
 			s.store.remove(k, key)
 		}
+		if k != k.Storage() {
+			return obj, nil // it was not stored, so it is not converted
+		}
 		return read, nil
-	case k.Strategy.Equal(stored, current.stored):
-		return live, nil
+	case k.Storage().Strategy.Equal(stored, current.stored):
+		return current.object, nil
 	case options.dryRun:
 		return read, nil
 	}

@@ -15,26 +15,40 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// view returns a version in the wanted Go type, with apiVersion and kind. It is made once and then shared: nobody may
-// change it. The caller holds the lock.
-func (v *version) view(k *kind.Kind, as reflect.Type) (client.Object, error) {
-	if reflect.TypeOf(v.object) == as {
-		return v.object, nil
+// view returns a version in the wanted Go type and in the version of the kind, with apiVersion and kind. It is made once and then shared: nobody
+// may change it. The caller holds the lock.
+func (s *Server) view(k *kind.Kind, v *version, as reflect.Type) (client.Object, error) {
+	if found := v.knownView(k, as); found != nil {
+		return found, nil
 	}
-	for _, decoded := range v.views {
-		if reflect.TypeOf(decoded) == as {
-			return decoded, nil
-		}
-	}
-	decoded := v.earlierView(as)
+	decoded := v.earlierView(k, as)
 	if decoded == nil {
-		var err error
-		if decoded, err = decodeView(k, v.object, as); err != nil {
+		object, err := s.objectIn(k, v)
+		if err != nil {
+			return nil, err
+		}
+		if reflect.TypeOf(object) == as {
+			return object, nil
+		}
+		if decoded, err = decodeView(k, object, as); err != nil {
 			return nil, err
 		}
 	}
 	v.views = append(v.views, decoded)
 	return decoded, nil
+}
+
+// knownView returns a view that was made before, nil if there is none.
+func (v *version) knownView(k *kind.Kind, as reflect.Type) client.Object {
+	if k == k.Storage() && reflect.TypeOf(v.object) == as {
+		return v.object
+	}
+	for _, decoded := range v.views {
+		if reflect.TypeOf(decoded) == as && (k.Versions == nil || decoded.GetObjectKind().GroupVersionKind() == k.GVK) {
+			return decoded
+		}
+	}
+	return nil
 }
 
 func decodeView(k *kind.Kind, object client.Object, as reflect.Type) (client.Object, error) {
@@ -66,15 +80,18 @@ func (s *Server) sharedView(k *kind.Kind, v *version) client.Object {
 		return nil
 	}
 	if as, known := s.scheme.AllKnownTypes()[k.GVK]; known {
-		if decoded, err := v.view(k, reflect.PointerTo(as)); err == nil {
+		if decoded, err := s.view(k, v, reflect.PointerTo(as)); err == nil {
 			return decoded
 		}
 	}
-	decoded, err := v.view(k, reflect.TypeFor[*unstructured.Unstructured]())
-	if err != nil {
-		panic(fmt.Sprintf("%s was stored and cannot be read: %v", k.GVK, err))
+	decoded, err := s.view(k, v, untypedType)
+	switch {
+	case err == nil:
+		return decoded
+	case k != k.Storage():
+		return v.object // it cannot be converted
 	}
-	return decoded
+	panic(fmt.Sprintf("%s was stored and cannot be read: %v", k.GVK, err))
 }
 
 // copyInto writes a copy of a view into an object of the same type. Go types lose apiVersion and kind, as with a typed
@@ -98,28 +115,43 @@ func isUntyped(object client.Object) bool {
 	return false
 }
 
-// respond writes a stored object into the object of a request.
+// respond writes a stored object into the object of a request, in the version of the request.
 func (c *liveClient) respond(k *kind.Kind, held, out client.Object) error {
-	if reflect.TypeOf(held) == reflect.TypeOf(out) {
+	if k == k.Storage() && reflect.TypeOf(held) == reflect.TypeOf(out) {
 		copyInto(out, held)
 		return nil
 	}
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	if v := c.server.store.find(k, client.ObjectKeyFromObject(held)); v != nil && v.object == held {
-		shown, err := v.view(k, reflect.TypeOf(out)) // others will read it too
+		shown, err := c.server.view(k, v, reflect.TypeOf(out)) // others will read it too
 		if err != nil {
-			return err
+			return asStatus(err)
 		}
 		copyInto(out, shown)
 		return nil
 	}
-	decoded, err := decodeView(k, held, reflect.TypeOf(out))
+	shown, err := c.server.convertTo(k, held)
+	if err != nil {
+		return asStatus(err)
+	}
+	decoded, err := decodeView(k, shown, reflect.TypeOf(out))
 	if err != nil {
 		return err
 	}
 	moveInto(out, decoded)
 	return nil
+}
+
+// encoded returns a stored object as JSON, in the version of a request. The caller does not hold the lock.
+func (s *Server) encoded(k *kind.Kind, held client.Object) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	shown, err := s.convertTo(k, held)
+	if err != nil {
+		return nil, asStatus(err)
+	}
+	return k.Strategy.Encode(shown)
 }
 
 // decodeRequest returns the object of a request in the Go type in which the server holds its kind.

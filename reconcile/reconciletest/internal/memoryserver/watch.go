@@ -22,7 +22,7 @@ type watchers []*watcher
 
 func (ws watchers) notify(c *change) {
 	for _, w := range ws {
-		if w.kind == c.kind {
+		if w.kind.Storage() == c.kind {
 			w.enqueueChange(c)
 		}
 	}
@@ -92,7 +92,7 @@ func parseRevision(version string) (int64, error) {
 func (w *watcher) enqueueEarlier(since int64, initial bool) error {
 	s := &w.server.store
 	if since == 0 || initial {
-		present, err := s.list(w.kind, w.as, w.sel, s.revision())
+		present, err := w.server.list(w.kind, w.as, w.sel, s.revision())
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (w *watcher) enqueueEarlier(since int64, initial bool) error {
 		return nil
 	}
 	for _, c := range s.history[min(max(since-firstRevision, 0), int64(len(s.history))):] {
-		if c != nil && c.kind == w.kind {
+		if c != nil && c.kind == w.kind.Storage() {
 			w.enqueueChange(c)
 		}
 	}
@@ -123,8 +123,12 @@ func (w *watcher) bookmark() client.Object {
 
 // enqueueChange enqueues the event of a change. An object that leaves the selection counts as deleted.
 func (w *watcher) enqueueChange(c *change) {
-	before := c.before != nil && w.sel.matches(c.before.object)
-	after := w.sel.matches(c.after.object)
+	before, errBefore := w.selects(c.before)
+	after, errAfter := w.selects(c.after)
+	if errBefore != nil || errAfter != nil {
+		w.put(watch.Error, nil)
+		return
+	}
 	eventType, shown := watch.Modified, c.after
 	switch {
 	case before && !after:
@@ -134,7 +138,7 @@ func (w *watcher) enqueueChange(c *change) {
 	case !after:
 		return
 	}
-	object, err := shown.view(w.kind, w.as)
+	object, err := w.server.view(w.kind, shown, w.as)
 	if err != nil {
 		w.put(watch.Error, nil)
 		return
@@ -142,6 +146,15 @@ func (w *watcher) enqueueChange(c *change) {
 	object = object.DeepCopyObject().(client.Object)
 	object.SetResourceVersion(strconv.FormatInt(c.after.revision, 10)) // an event of a deletion has the revision of the deletion
 	w.put(eventType, object)
+}
+
+// selects reports whether the watch shows a version.
+func (w *watcher) selects(v *version) (bool, error) {
+	if v == nil || v.object == nil {
+		return false, nil
+	}
+	obj, err := w.server.objectIn(w.kind, v)
+	return err == nil && w.sel.matches(obj), err
 }
 
 func (w *watcher) put(eventType watch.EventType, object client.Object) {

@@ -52,7 +52,7 @@ var ScaleFieldManager = sync.OnceValue(func() *managedfields.FieldManager {
 	}
 	k := &kind.Kind{GVK: autoscalingv1.SchemeGroupVersion.WithKind("Scale")}
 	k.Strategy = &strategy{gvk: k.GVK, prototype: &autoscalingv1.Scale{}}
-	return kind.NewFieldManager(k, scaleTypes{parser.Type("scale")}, kind.ScaleSubresource, nil)
+	return kind.NewFieldManager(k, scaleTypes{parser.Type("scale")}, kind.ScaleSubresource)
 })
 
 // scaleSchema is the schema of a scale. The schemas of client-go do not have it.

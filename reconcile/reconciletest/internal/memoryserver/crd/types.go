@@ -24,7 +24,24 @@ const (
 	customTypeName = "custom"
 )
 
-// objectTypes converts the objects of one custom kind for server-side apply.
+// versionedTypes converts the objects of a custom kind with several versions, by their versions.
+type versionedTypes map[schema.GroupVersion]objectTypes
+
+var _ managedfields.TypeConverter = versionedTypes{}
+
+func (v versionedTypes) ObjectToTyped(object runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
+	types, known := v[object.GetObjectKind().GroupVersionKind().GroupVersion()]
+	if !known {
+		return nil, runtime.NewNotRegisteredErrForKind("custom", object.GetObjectKind().GroupVersionKind())
+	}
+	return types.ObjectToTyped(object, options...)
+}
+
+func (v versionedTypes) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
+	return objectTypes{}.TypedToObject(value) // it does not depend on the version
+}
+
+// objectTypes converts the objects of one version of a custom kind for server-side apply.
 type objectTypes struct {
 	gvk  schema.GroupVersionKind
 	root typed.ParseableType
@@ -34,12 +51,12 @@ var _ managedfields.TypeConverter = objectTypes{}
 
 // typeConverter returns how server-side apply merges the lists and maps of a custom kind. Its metadata has the same
 // schema as the metadata of built-in kinds.
-func typeConverter(gvk schema.GroupVersionKind, structural *structuralschema.Structural) (managedfields.TypeConverter, error) {
+func typeConverter(gvk schema.GroupVersionKind, structural *structuralschema.Structural) (objectTypes, error) {
 	root := structural.ToKubeOpenAPI()
 	describe(root, "#/definitions/")
 	types, err := schemaconv.ToSchemaFromOpenAPI(map[string]*spec.Schema{customTypeName: root}, false)
 	if err != nil {
-		return nil, fmt.Errorf("schema for server-side apply: %w", err)
+		return objectTypes{}, fmt.Errorf("schema for server-side apply: %w", err)
 	}
 	have := map[string]bool{}
 	for _, t := range types.Types {
@@ -47,7 +64,7 @@ func typeConverter(gvk schema.GroupVersionKind, structural *structuralschema.Str
 	}
 	known, err := builtInSchema()
 	if err != nil {
-		return nil, err
+		return objectTypes{}, err
 	}
 	for _, t := range known.Types {
 		if strings.HasPrefix(t.Name, metaTypes) && !have[t.Name] {

@@ -14,24 +14,41 @@ import (
 // NewFieldManagers returns the field managers of a kind, by subresource. statusResets are the paths that a write of
 // the status subresource resets. A request never owns what its subresource resets.
 func NewFieldManagers(k *Kind, types managedfields.TypeConverter, statusResets ...fieldpath.Path) map[string]*managedfields.FieldManager {
-	if !k.HasStatus {
-		return map[string]*managedfields.FieldManager{"": NewFieldManager(k, types, "", nil)}
-	}
-	return map[string]*managedfields.FieldManager{
-		"":                NewFieldManager(k, types, "", fieldpath.NewSet(fieldpath.MakePathOrDie("status"))),
-		StatusSubresource: NewFieldManager(k, types, StatusSubresource, fieldpath.NewSet(statusResets...)),
-	}
+	return newFieldManagers(k, []*Kind{k}, types, converter{kind: k}, statusResets)
 }
 
-// NewFieldManager returns the field manager of one subresource, which resets the given fields.
-func NewFieldManager(k *Kind, types managedfields.TypeConverter, subresource string, reset *fieldpath.Set) *managedfields.FieldManager {
-	var filters map[fieldpath.APIVersion]fieldpath.Filter
-	if reset != nil {
-		filters = fieldpath.NewExcludeFilterSetMap(map[fieldpath.APIVersion]*fieldpath.Set{
-			fieldpath.APIVersion(k.GVK.GroupVersion().String()): reset,
-		})
+// NewVersionedFieldManagers is NewFieldManagers for a kind with several versions. types has the types of all versions.
+func NewVersionedFieldManagers(k *Kind, types managedfields.TypeConverter, convert Convert, statusResets ...fieldpath.Path) map[string]*managedfields.FieldManager {
+	return newFieldManagers(k, k.Versions.All, types, converter{kind: k, convert: convert}, statusResets)
+}
+
+func newFieldManagers(k *Kind, versions []*Kind, types managedfields.TypeConverter, c converter, statusResets []fieldpath.Path) map[string]*managedfields.FieldManager {
+	object, status := map[fieldpath.APIVersion]*fieldpath.Set{}, map[fieldpath.APIVersion]*fieldpath.Set{}
+	for _, v := range versions {
+		if v.HasStatus {
+			version := fieldpath.APIVersion(v.GVK.GroupVersion().String())
+			object[version] = fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
+			status[version] = fieldpath.NewSet(statusResets...)
+		}
 	}
-	c := converter{k}
+	managers := map[string]*managedfields.FieldManager{"": newFieldManager(k, types, c, "", object)}
+	if k.HasStatus {
+		managers[StatusSubresource] = newFieldManager(k, types, c, StatusSubresource, status)
+	}
+	return managers
+}
+
+// NewFieldManager returns the field manager of one subresource, which resets no fields.
+func NewFieldManager(k *Kind, types managedfields.TypeConverter, subresource string) *managedfields.FieldManager {
+	return newFieldManager(k, types, converter{kind: k}, subresource, nil)
+}
+
+// newFieldManager returns the field manager of one subresource, which resets the given fields.
+func newFieldManager(k *Kind, types managedfields.TypeConverter, c converter, subresource string, reset map[fieldpath.APIVersion]*fieldpath.Set) *managedfields.FieldManager {
+	var filters map[fieldpath.APIVersion]fieldpath.Filter
+	if len(reset) > 0 {
+		filters = fieldpath.NewExcludeFilterSetMap(reset)
+	}
 	m, err := managedfields.NewDefaultCRDFieldManager(withoutManagers{types}, c, c, c, k.GVK, k.GVK.GroupVersion(), subresource, filters)
 	if err != nil {
 		panic(err) // its only error is a missing type converter
@@ -39,9 +56,11 @@ func NewFieldManager(k *Kind, types managedfields.TypeConverter, subresource str
 	return m
 }
 
-// converter converts, defaults and makes objects for a field manager. There is only one version of a kind, so
-// converting is at most decoding the unstructured object in which fields were merged.
-type converter struct{ kind *Kind }
+// converter converts, defaults and makes objects for a field manager.
+type converter struct {
+	kind    *Kind
+	convert Convert // nil: the kind has one version, so converting is at most decoding the unstructured object in which fields were merged
+}
 
 var (
 	_ runtime.ObjectConvertor = converter{}
@@ -49,7 +68,15 @@ var (
 	_ runtime.ObjectCreater   = converter{}
 )
 
-func (c converter) ConvertToVersion(in runtime.Object, _ runtime.GroupVersioner) (runtime.Object, error) {
+func (c converter) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
+	if c.convert != nil {
+		from := in.GetObjectKind().GroupVersionKind()
+		to, ok := target.KindForGroupVersionKinds([]schema.GroupVersionKind{from})
+		if !ok {
+			return nil, fmt.Errorf("%v is unstructured and is not suitable for converting to %q", from, target)
+		}
+		return c.convert(in.(client.Object), to.GroupVersion())
+	}
 	merged, untyped := in.(*unstructured.Unstructured)
 	if c.kind.Custom || !untyped {
 		return in, nil

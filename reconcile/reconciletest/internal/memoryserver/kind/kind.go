@@ -31,7 +31,10 @@ type Kind struct {
 	Selectable map[string]string
 
 	Strategy      Strategy
-	FieldManagers map[string]*managedfields.FieldManager // by subresource
+	FieldManagers map[string]*managedfields.FieldManager // by subresource; nil for a kind with several versions
+
+	// Versions are all versions of the kind, this one among them. It is nil if the kind has one version.
+	Versions *Versions
 }
 
 // GroupResource returns the resource without its version, as errors name it.

@@ -77,7 +77,7 @@ func (f *freeze) clone() *freeze {
 	return &made
 }
 
-// Thaw ends the freeze of one kind in all forms, and reports whether one was frozen.
+// Thaw ends the freeze of one kind in all forms and versions, and reports whether one was frozen.
 func (w *watchedKinds) Thaw() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,7 +86,7 @@ func (w *watchedKinds) Thaw() bool {
 		return false
 	}
 	for _, k := range frozen {
-		if k.gvk == frozen[0].gvk {
+		if k.gvk.GroupKind() == frozen[0].gvk.GroupKind() {
 			k.thaw()
 		}
 	}

@@ -103,7 +103,7 @@ func (i *informer) AddEventHandler(handler toolscache.ResourceEventHandler) (too
 	i.cache.mu.Unlock()
 	present, order := map[client.ObjectKey]client.Object{}, []client.ObjectKey(nil)
 	for _, c := range i.cache.server.Changes(0) {
-		if c.GVK != i.kind.gvk || c.Revision > seen {
+		if c.GVK.GroupKind() != i.kind.gvk.GroupKind() || c.Revision > seen {
 			continue
 		}
 		if _, known := present[c.Key]; !known {
@@ -112,7 +112,10 @@ func (i *informer) AddEventHandler(handler toolscache.ResourceEventHandler) (too
 		present[c.Key] = c.New
 	}
 	for _, key := range order {
-		obj := present[key]
+		obj, err := i.cache.server.InVersion(present[key], i.kind.gvk)
+		if err != nil {
+			return nil, err
+		}
 		made, err := i.show(obj)
 		if err != nil {
 			return nil, err

@@ -2,6 +2,8 @@ package fakemanager
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -35,7 +37,7 @@ type kind struct {
 	form      form
 	selection cacheselection.Selection
 	seen      int64                 // the revision that the cache shows
-	pending   []memoryserver.Change // changes that the cache does not show yet
+	pending   []memoryserver.Change // changes that the cache does not show yet, as the server reports them
 	frozen    *freeze               // nil: all pending changes can be delivered at once
 	asked     bool                  // the operator has read the kind or asked for its informer
 	informer  *informer             // nil if the operator has not asked for it
@@ -76,7 +78,7 @@ func (w *watchedKinds) kind(gvk schema.GroupVersionKind, f form) *kind {
 }
 
 // watchFrom returns a kind of the cache. If the kind is not watched yet, it starts to watch it at the revision. If the kind is
-// watched in another form, both forms show the same at first. The caller holds the lock.
+// watched in another form or version, both show the same at first. The caller holds the lock.
 func (w *watchedKinds) watchFrom(gvk schema.GroupVersionKind, f form, revision int64) *kind {
 	if k := w.kinds[kindKey{gvk, f}]; k != nil {
 		return k
@@ -92,14 +94,20 @@ func (w *watchedKinds) watchFrom(gvk schema.GroupVersionKind, f form, revision i
 	return k
 }
 
-// formsOf returns a kind in each form in which it is watched. The caller holds the lock.
+// formsOf returns a kind in each form and each version in which it is watched, by form and version. The caller holds the lock.
 func (w *watchedKinds) formsOf(gvk schema.GroupVersionKind) (all []*kind) {
-	for _, f := range forms {
-		if k := w.kinds[kindKey{gvk, f}]; k != nil {
+	for key, k := range w.kinds {
+		if key.gvk.GroupKind() == gvk.GroupKind() {
 			all = append(all, k)
 		}
 	}
+	slices.SortFunc(all, (*kind).compare)
 	return all
+}
+
+// compare orders forms and versions of one kind, as [cmp.Compare] does.
+func (k *kind) compare(other *kind) int {
+	return cmp.Or(cmp.Compare(k.form, other.form), cmp.Compare(k.gvk.Version, other.gvk.Version))
 }
 
 // watchEverything makes the cache watch each kind as soon as an object of the kind changes.
@@ -145,21 +153,6 @@ func (w *watchedKinds) Hides(obj client.Object) bool {
 	return slices.ContainsFunc(w.formsOf(gvk), func(k *kind) bool { return !k.selection.Holds(obj) })
 }
 
-// OtherVersion returns the version in which a kind is watched, if that is not the given one. Else it returns "".
-func (w *watchedKinds) OtherVersion(gvk schema.GroupVersionKind) string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.formsOf(gvk)) > 0 {
-		return ""
-	}
-	for other := range w.kinds {
-		if other.gvk.GroupKind() == gvk.GroupKind() {
-			return other.gvk.Version
-		}
-	}
-	return ""
-}
-
 // Receive adds a change of the server to the pending ones, if its kind is watched. [Manager.Deliver] makes the cache show
 // it.
 func (w *watchedKinds) Receive(change memoryserver.Change) {
@@ -186,7 +179,7 @@ func (w *watchedKinds) next() (*kind, *memoryserver.Change) {
 		if len(k.pending) == 0 || k.frozen.hides(&k.pending[0]) {
 			continue
 		}
-		if first == nil || cmp.Or(cmp.Compare(k.pending[0].Revision, first.pending[0].Revision), cmp.Compare(k.form, first.form)) < 0 {
+		if first == nil || cmp.Or(cmp.Compare(k.pending[0].Revision, first.pending[0].Revision), k.compare(first)) < 0 {
 			first = k
 		}
 	}
@@ -233,7 +226,7 @@ type Past struct {
 func (w *watchedKinds) BeginInThePast(past Past, changes []memoryserver.Change) {
 	k := &kind{gvk: past.GVK, form: typed, seen: past.Revision, frozen: &freeze{from: past.Revision + 1, passes: 1, counts: true, requested: 1, past: true}}
 	for _, change := range changes {
-		if change.GVK == past.GVK && change.Revision > past.Revision {
+		if change.GVK.GroupKind() == past.GVK.GroupKind() && change.Revision > past.Revision {
 			k.pending = append(k.pending, change)
 		}
 	}
@@ -252,6 +245,32 @@ func (w *watchedKinds) handlers(k *kind) (all []registeredHandler) {
 		}
 	}
 	return all
+}
+
+// show calls the event handlers of a kind, and its watches, with a change in the version in which the kind is watched.
+func (c *Cache) show(k *kind, change *memoryserver.Change) error {
+	handlers, watches := c.handlers(k), c.watchesOf(k)
+	if len(handlers)+len(watches) == 0 {
+		return nil
+	}
+	before, err := c.server.InVersion(change.Old, k.gvk)
+	if err != nil {
+		return fmt.Errorf("it cannot be shown in version %s: %w", k.gvk.Version, err)
+	}
+	after, err := c.server.InVersion(change.New, k.gvk)
+	if err != nil {
+		return fmt.Errorf("it cannot be shown in version %s: %w", k.gvk.Version, err)
+	}
+	shown := *change
+	shown.GVK, shown.Old, shown.New = k.gvk, before, after
+	var errs []error
+	for _, h := range handlers {
+		errs = append(errs, h.handle(before, after))
+	}
+	for _, w := range watches {
+		errs = append(errs, w.handle(&shown))
+	}
+	return errors.Join(errs...)
 }
 
 type registeredHandler struct {

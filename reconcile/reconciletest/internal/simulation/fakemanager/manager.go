@@ -61,12 +61,13 @@ type Manager struct {
 	controllers []*Controller
 	runnables   []manager.Runnable
 	converter   conversion.Registry
+	webhooks    *webhookServer
 	elected     chan struct{}
 }
 
 // New returns a manager without controllers. Its cache shows the server's current state.
 func New(o Options) *Manager {
-	m := &Manager{cluster: cluster{options: o, cache: newCache(&o)}, converter: conversion.NewRegistry(), elected: make(chan struct{})}
+	m := &Manager{cluster: cluster{options: o, cache: newCache(&o)}, converter: conversion.NewRegistry(), webhooks: newWebhookServer(), elected: make(chan struct{})}
 	close(m.elected)
 	return m
 }
@@ -92,19 +93,13 @@ func (m *Manager) Deliver(before func(*memoryserver.Change)) (*memoryserver.Chan
 		return nil, nil
 	}
 	before(change)
-	var errs []error
-	for _, h := range m.cache.handlers(kind) {
-		errs = append(errs, h.handle(change.Old, change.New))
-	}
-	for _, w := range m.cache.watchesOf(kind) {
-		errs = append(errs, w.handle(change))
-	}
+	errs := []error{m.cache.show(kind, change)}
 	for _, c := range m.controllers {
 		if c.forEach == nil {
 			continue
 		}
 		c.enqueueEach(context.Background())
-		if change.New == nil && change.GVK == *c.forEach {
+		if change.New == nil && change.GVK.GroupKind() == c.forEach.GroupKind() {
 			c.Enqueue(change.Key)
 		}
 	}
@@ -196,10 +191,10 @@ func (m *Manager) AddHealthzCheck(string, healthz.Checker) error { return nil }
 // AddReadyzCheck does nothing: the manager has no readiness endpoint.
 func (m *Manager) AddReadyzCheck(string, healthz.Checker) error { return nil }
 
-// GetWebhookServer returns a webhook server that is never started.
-func (m *Manager) GetWebhookServer() webhook.Server { return webhook.NewServer(webhook.Options{}) }
+// GetWebhookServer returns a webhook server that never listens. The API server in memory calls its handlers.
+func (m *Manager) GetWebhookServer() webhook.Server { return m.webhooks }
 
-// GetConverterRegistry returns a registry that is not used.
+// GetConverterRegistry returns the registry of the converters, which the webhook of conversions uses.
 func (m *Manager) GetConverterRegistry() conversion.Registry { return m.converter }
 
 // GetControllerOptions returns options that allow several controllers of one name, since each process has one.

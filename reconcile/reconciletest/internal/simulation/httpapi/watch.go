@@ -113,7 +113,7 @@ func (w *watcher) Close() error {
 }
 
 // catchUp sends what precedes the watch: the objects that exist, or the changes after the given revision. The caller holds the lock.
-func (w *watcher) catchUp(from, seen int64, initial bool) error {
+func (w *watcher) catchUp(from, seen int64, initial bool) (err error) {
 	if from == 0 || initial {
 		w.at = seen
 		list := &unstructured.UnstructuredList{}
@@ -136,7 +136,13 @@ func (w *watcher) catchUp(from, seen int64, initial bool) error {
 		return w.put(watch.Bookmark, end)
 	}
 	for _, change := range w.server.Changes(from) {
-		if change.GVK == w.target.gvk && change.Revision <= seen {
+		if change.GVK.GroupKind() == w.target.gvk.GroupKind() && change.Revision <= seen {
+			if change.Old, err = w.server.InVersion(change.Old, w.target.gvk); err != nil {
+				return err
+			}
+			if change.New, err = w.server.InVersion(change.New, w.target.gvk); err != nil {
+				return err
+			}
 			if err := w.change(&change); err != nil {
 				return err
 			}

@@ -192,12 +192,17 @@ const startRemedy = "Start sets up the process and returns, as main does before 
 
 // start calls the scenario's Start, and runs what it set up.
 func (p *Process) start() error {
+	webhooks := p.Mgr.GetWebhookServer().WebhookMux()
+	if p.number == 1 {
+		p.operator.world.Server.ServeWebhooks(webhooks)
+	}
 	if err := failure.Call("Start", startRemedy, func() error { return p.operator.setUp(p) }); err != nil {
 		if p.isDead() { // Start failed since its requests were refused
 			return nil
 		}
 		return failure.StartError{Err: fmt.Errorf("%w%s", err, bubble.Hint(err))}
 	}
+	p.operator.world.Server.ServeWebhooks(webhooks) // until then another replica has served them
 	if !p.managed && len(p.Mgr.Controllers()) == 0 {
 		return errors.New("start: there is nothing to run: register a reconciler with Process.Reconcile, or a controller with Process.Manager")
 	}

@@ -24,6 +24,7 @@ func (p *Process) read(ctx context.Context, c *request.Call, do func() error) er
 	c.Err = do()
 	p.operator.world.Mu.Lock()
 	defer p.operator.world.Mu.Unlock()
+	c.Kind = p.operator.world.Server.Canonical(c.Kind)
 	p.operator.record(p, c)
 	return c.Err
 }
@@ -44,6 +45,7 @@ func (p *Process) send(ctx context.Context, c *request.Call, do func(lost bool) 
 	if passcontext.IsWithoutFaults(ctx) {
 		return do(false)
 	}
+	c.Kind = to.world.Server.Canonical(c.Kind)
 	c.Owned = to.world.Counter.Created[request.ObjectID{Kind: c.Kind, Name: c.Object}]
 	o := &outgoing{operator: to, process: p, call: c, do: do}
 	o.reachAPI(ctx)
