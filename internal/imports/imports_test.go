@@ -133,6 +133,11 @@ var rules = []rule{
 		reason:   "joins schedule and reconcile: lists candidates and watches them, which schedule must not, and decides by their due times, which reconcile must not",
 	},
 	{
+		pkg:      "reconcile/storageversion",
+		external: append([]string{"golang.org/x/time/rate", "k8s.io/apiextensions-apiserver"}, controllerRuntime...),
+		reason:   "migrates the stored objects of any kind; knows no reconciler",
+	},
+	{
 		pkg:      "reconcile/upgrade",
 		ours:     []string{"reconcile", "internal/forecast", "internal/record", "internal/step", "internal/cacheselection", "reconcile/preview"},
 		external: slices.Concat(controllerRuntime, schemas),

@@ -46,9 +46,21 @@ func (a *authority) bundle() []byte { return pemCertificate(a.certificate.Raw) }
 func (a *authority) server(addresses ...net.IP) (pair, error) {
 	return a.sign(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: "kube-apiserver"},
-		DNSNames:    []string{"localhost", "kubernetes.default.svc"},
+		DNSNames:    []string{localhost, "kubernetes.default.svc"},
 		IPAddresses: addresses,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		NotBefore:   a.certificate.NotBefore,
+		NotAfter:    time.Now().Add(validity),
+	})
+}
+
+// webhook returns a certificate for webhooks on this machine, which ends at a time.
+func (a *authority) webhook(end time.Time) (pair, error) {
+	return a.sign(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: "webhooks"},
+		DNSNames:    []string{localhost},
+		IPAddresses: []net.IP{net.ParseIP(loopback)},
+		NotBefore:   end.Add(-validity),
+		NotAfter:    end,
 	})
 }
 
@@ -62,9 +74,8 @@ func (a *authority) sign(template *x509.Certificate) (pair, error) {
 		return pair{}, err
 	}
 	template.SerialNumber = serial
-	template.NotBefore = a.certificate.NotBefore
-	template.NotAfter = time.Now().Add(validity)
 	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	raw, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
 	if err != nil {
 		return pair{}, fmt.Errorf("sign the certificate of %s: %w", template.Subject.CommonName, err)

@@ -56,7 +56,7 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 		return err
 	}
 	if len(cp.options.CRDs) > 0 {
-		if err := cp.installCRDs(cp.options.CRDs...); err != nil {
+		if err := cp.installCRDs(ctx, cp.options.CRDs...); err != nil {
 			return err
 		}
 	}

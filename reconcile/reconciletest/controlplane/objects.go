@@ -2,11 +2,13 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -40,29 +42,43 @@ func (cp *ControlPlane) defaultAccount(namespace string) func(context.Context) e
 }
 
 // InstallCRDs creates or updates the CustomResourceDefinitions in these files and folders, and returns when the API
-// server serves them. Subfolders are not read. It returns an error if a path does not exist or has no
-// CustomResourceDefinition.
+// server serves them. Subfolders are not read. A conversion by [Webhooks] stays. It returns an error if a path does not
+// exist or has no CustomResourceDefinition.
 func (cp *ControlPlane) InstallCRDs(ctx context.Context, paths ...string) error {
-	if err := cp.installCRDs(paths...); err != nil {
+	if err := cp.installCRDs(ctx, paths...); err != nil {
 		return err
 	}
+	return cp.showNewKinds(ctx)
+}
+
+// showNewKinds restarts the controller manager, if controllers run. Its garbage collector looks for new kinds every 30 seconds only. After a
+// restart it has them at once.
+func (cp *ControlPlane) showNewKinds(ctx context.Context) error {
 	if cp.options.hasControllers() {
-		// The garbage collector looks for new kinds every 30 seconds only. After a restart it has them at once.
 		return cp.RestartControllerManager(ctx)
 	}
 	return ctx.Err()
 }
 
-func (cp *ControlPlane) installCRDs(paths ...string) error {
+func (cp *ControlPlane) installCRDs(ctx context.Context, paths ...string) error {
+	return cp.installChangedCRDs(paths, func(crd *apiextensionsv1.CustomResourceDefinition) error {
+		return keepConversion(ctx, cp.client, crd)
+	})
+}
+
+// installChangedCRDs creates or updates CustomResourceDefinitions after a change of each, and returns when the API server serves them.
+func (cp *ControlPlane) installChangedCRDs(paths []string, change func(*apiextensionsv1.CustomResourceDefinition) error) error {
 	if err := checkCRDs(paths); err != nil {
 		return err
 	}
-	_, err := envtest.InstallCRDs(cp.Config(), envtest.CRDInstallOptions{
-		Paths:              paths,
-		ErrorIfPathMissing: true,
-		MaxTime:            startTimeout,
-		PollInterval:       pollInterval,
-	})
+	files := envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true}
+	err := envtest.ReadCRDFiles(&files)
+	for _, crd := range files.CRDs {
+		err = errors.Join(err, change(crd))
+	}
+	if err == nil {
+		_, err = envtest.InstallCRDs(cp.Config(), envtest.CRDInstallOptions{CRDs: files.CRDs, MaxTime: startTimeout, PollInterval: pollInterval})
+	}
 	if err != nil {
 		return fmt.Errorf("install the CustomResourceDefinitions in %s: %w", strings.Join(paths, ", "), err)
 	}

@@ -1,0 +1,64 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// keepConversion gives a CustomResourceDefinition the conversion webhook that the live one has on this machine. Otherwise the file of
+// the CustomResourceDefinition, which does not name that webhook, would end the conversion.
+func keepConversion(ctx context.Context, c client.Reader, crd *apiextensionsv1.CustomResourceDefinition) error {
+	if isUnconverted(crd) {
+		return nil
+	}
+	var live apiextensionsv1.CustomResourceDefinition
+	if err := c.Get(ctx, client.ObjectKeyFromObject(crd), &live); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if conversionURL(&live) != "" {
+		crd.Spec.Conversion = live.Spec.Conversion
+	}
+	return nil
+}
+
+// isUnconverted reports whether the file of a CustomResourceDefinition has the conversion strategy None.
+func isUnconverted(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter
+}
+
+// conversionURL returns the URL of the conversion webhook, or "" if there is none, or if it is a Service.
+func conversionURL(crd *apiextensionsv1.CustomResourceDefinition) string {
+	conversion := crd.Spec.Conversion
+	if conversion == nil || conversion.Webhook == nil || conversion.Webhook.ClientConfig == nil || conversion.Webhook.ClientConfig.URL == nil {
+		return ""
+	}
+	return *conversion.Webhook.ClientConfig.URL
+}
+
+// convertBy gives a CustomResourceDefinition a conversion webhook at a URL, which has a certificate of a CA.
+func convertBy(crd *apiextensionsv1.CustomResourceDefinition, url string, ca []byte) {
+	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+		Strategy: apiextensionsv1.WebhookConverter,
+		Webhook: &apiextensionsv1.WebhookConversion{
+			ConversionReviewVersions: []string{"v1"}, // the only version that controller-runtime's webhook knows
+			ClientConfig:             &apiextensionsv1.WebhookClientConfig{URL: &url, CABundle: ca},
+		},
+	}
+}
+
+// endConversion gives a CustomResourceDefinition the conversion strategy None, if the webhook at this URL converts it.
+func endConversion(ctx context.Context, c client.Client, name, url string) error {
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := c.Get(ctx, client.ObjectKey{Name: name}, &crd); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if conversionURL(&crd) != url {
+		return nil
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q},"spec":{"conversion":{"strategy":"None","webhook":null}}}`, crd.ResourceVersion)
+	return client.IgnoreNotFound(c.Patch(ctx, &crd, client.RawPatch(types.MergePatchType, patch)))
+}
