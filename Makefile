@@ -7,7 +7,7 @@ export GOWORK = $(CURDIR)/go.work
 # Users set these on the command line. Variables of the environment do not count.
 $(foreach v,EXAMPLE KEEP IMG BASE_IMAGE NAMESPACE RELEASE FROM MODULE KIND DIR GROUP VERSION LIBRARY,$(eval $v =))
 DOCKER  = docker
-# Of `make deploy`: default is for the whole cluster, namespaced for one namespace.
+# Of `make deploy`: default is for the whole cluster, with-webhook the same with webhooks, namespaced for one namespace.
 OVERLAY = default
 # For make compatibility: versions such as v0.25.2, or latest. See docs/compatibility.md.
 CONTROLLER_RUNTIME = oldest
@@ -96,7 +96,7 @@ tidy   = export GOWORK=off && { test $$m != examples || { mkdir -p ../bin/tidy &
 # Enters the folder of a module, and leaves the workspace if the module is none of its.
 enter = cd $$m && case $$m in hack/*) export GOWORK=off ;; esac
 programs  = reconcile/reconciletest/controlplane/internal/programs
-generated = examples/*/api/*/zz_generated.deepcopy.go examples/*/config/crd/bases/*.yaml examples/*/config/rbac/role.yaml \
+generated = examples/*/api/*/zz_generated.deepcopy.go examples/*/config/crd/bases/*.yaml examples/*/config/rbac/role.yaml examples/*/config/webhook/base/manifests.yaml \
 	bench/api/zz_generated.deepcopy.go bench/api/*.yaml $(addprefix ownedresources/overlay/testdata/api/,zz_generated.deepcopy.go *.yaml) \
 	$(addprefix $(programs)/,k8s.mod k8s.sum)
 
@@ -106,10 +106,11 @@ generate: bin/controller-gen ## Generate the deep copies of the examples' API ty
 	@cd bench && ../bin/controller-gen object crd paths=./api output:crd:dir=api
 	@bin/controller-gen object crd paths=./ownedresources/overlay/testdata/api output:crd:dir=ownedresources/overlay/testdata/api
 
-manifests: bin/controller-gen ## Generate the examples' CRDs and roles.
+manifests: bin/controller-gen ## Generate the examples' CRDs, roles and webhook configurations.
 	@for e in $(examples); do (cd examples && ../bin/controller-gen paths=./$$e/... \
 		crd output:crd:dir=$$e/config/crd/bases \
-		rbac:roleName=manager-role output:rbac:dir=$$e/config/rbac) || exit 1; done
+		rbac:roleName=manager-role output:rbac:dir=$$e/config/rbac \
+		webhook output:webhook:dir=$$e/config/webhook/base) || exit 1; done
 
 bench: control-plane ## Measure beside other ways to write an operator, an hour, and write docs/figures.md. BENCH=List runs only benchmarks of this name.
 	@$(if $(BENCH),for m in $(modules); do ($(enter) && go test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 60m ./... $(ARGS)) || exit 1; done,\
@@ -157,6 +158,7 @@ deploy: example image kustomization bin/kustomize ## Run the operator in the clu
 undeploy: kustomization ## Remove what deploy created, with OVERLAY=default first the objects of its CRDs; WAIT= seconds for these.
 	@examples/new/template/undeploy $(kubectl) bin/deploy/$(EXAMPLE) examples/$(EXAMPLE)/config/crd/bases
 kustomization: example $(filter bin/%,$(kubectl))
+	@test -z "$(NAMESPACE)" || test "$(OVERLAY)" != with-webhook || { echo "opblocks: certificates and webhooks name the namespace: change it in config/default and config/webhook of examples/$(EXAMPLE), and deploy without NAMESPACE" >&2; exit 1; }
 	@mkdir -p bin/deploy/$(EXAMPLE) && printf 'resources: [../../../examples/$(EXAMPLE)/config/$(OVERLAY)]\n$(if $(NAMESPACE),namespace: $(NAMESPACE)\n)' > bin/deploy/$(EXAMPLE)/kustomization.yaml
 
 ##@ Used by the targets above

@@ -19,10 +19,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
 	"github.com/opblocks/opblocks/examples/eru/controller"
 	"github.com/opblocks/opblocks/examples/eru/restarts"
+	"github.com/opblocks/opblocks/examples/eru/webhooks"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
@@ -38,6 +40,7 @@ func main() {
 	metricsAddress := flag.String("metrics-bind-address", ":8443", "Address of the metrics endpoint, which serves HTTPS; 0 disables it.")
 	authorize := flag.Bool("metrics-authorization", true, "Serve metrics only to users that may get the URL /metrics; the API server is asked.")
 	probeAddress := flag.String("health-probe-bind-address", ":8081", "Address of the health probes; 0 disables them.")
+	webhookCertDir := flag.String("webhook-cert-dir", "", "Folder with tls.crt and tls.key for webhooks; read again when they change. Default: no webhooks are served.")
 	leaderElect := flag.Bool("leader-elect", false, "Elect a leader, so that only one of several replicas works at a time.")
 	leaseNamespace := flag.String("leader-election-namespace", "", "Namespace of the leader's lease. Default: that of the pod.")
 	var namespaces []string
@@ -61,6 +64,7 @@ func main() {
 		Cache:                         controller.Cache(namespaces...),
 		Metrics:                       metricsOptions(*metricsAddress, *authorize),
 		HealthProbeBindAddress:        *probeAddress,
+		WebhookServer:                 webhookServer(*webhookCertDir),
 		Controller:                    config.Controller{EnableWarmup: new(true)}, // a replica that waits to lead has its caches filled
 		LeaderElection:                *leaderElect,
 		LeaderElectionID:              "eru.mtsre.meitu.com",
@@ -89,10 +93,31 @@ func run(plan string, r restarts.Restarts, options ctrl.Options) error {
 	if err := controller.SetupWithManager(mgr, r); err != nil {
 		return err
 	}
+	if options.WebhookServer != nil {
+		if err := serveWebhooks(mgr, r.MinInterval); err != nil {
+			return err
+		}
+	}
 	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil { // reconcile.NewManager has added /readyz
 		return err
 	}
 	return mgr.Start(ctrl.SetupSignalHandler())
+}
+
+// webhookServer returns a server for webhooks on port 9443, or nil without a folder for its certificate.
+func webhookServer(certDir string) webhook.Server {
+	if certDir == "" {
+		return nil
+	}
+	return webhook.NewServer(webhook.Options{CertDir: certDir})
+}
+
+// serveWebhooks adds the webhooks to the manager, which is not ready before they are served.
+func serveWebhooks(mgr ctrl.Manager, minInterval time.Duration) error {
+	if err := webhooks.SetupWithManager(mgr, minInterval); err != nil {
+		return err
+	}
+	return mgr.AddReadyzCheck("webhooks", mgr.GetWebhookServer().StartedChecker())
 }
 
 // metricsOptions returns options to serve metrics by HTTPS, with a certificate that is made at the start. To authorize users, the

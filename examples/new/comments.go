@@ -55,6 +55,9 @@ func (e *editor) comment(text string) string {
 	if marker, ok := strings.CutPrefix(text, "// +kubebuilder:rbac:"); ok {
 		return "// +kubebuilder:rbac:" + e.rbac(marker)
 	}
+	if marker, ok := strings.CutPrefix(text, "// +kubebuilder:webhook:"); ok {
+		return "// +kubebuilder:webhook:" + e.webhookMarker(marker)
+	}
 	if e.isAPI(e.folder()) || !e.kept {
 		return e.renaming.text(text)
 	}
@@ -81,6 +84,19 @@ func (r *renaming) rbac(marker string) string {
 			value = strings.Join(r.resources(strings.Split(value, ";")), ";")
 		}
 		arguments[i] = name + "=" + value
+	}
+	return strings.Join(arguments, ",")
+}
+
+// webhookMarker returns the arguments of a marker of a webhook.
+func (r *renaming) webhookMarker(marker string) string {
+	arguments := strings.Split(marker, ",")
+	for i, argument := range arguments {
+		if argument == "versions="+r.from.version {
+			arguments[i] = "versions=" + r.to.version
+		} else {
+			arguments[i] = r.text(argument)
+		}
 	}
 	return strings.Join(arguments, ",")
 }

@@ -20,6 +20,8 @@ func (r *renaming) manifest(name string, text []byte) ([]byte, error) {
 		return r.documents(text, r.crd)
 	case strings.HasSuffix(name, "/config/rbac/role.yaml"):
 		return r.documents(text, r.role)
+	case strings.HasSuffix(name, "/config/webhook/base/manifests.yaml"):
+		return r.documents(text, r.webhooks)
 	}
 	return []byte(r.text(makeExample.ReplaceAllString(string(text), ""))), nil
 }
@@ -97,6 +99,23 @@ func (r *renaming) role(object map[string]any) {
 		return strings.Join(texts(fields["apiGroups"]), "&") + " + " + strings.Join(texts(fields["resources"]), "&")
 	}
 	slices.SortStableFunc(rules, func(a, b any) int { return strings.Compare(key(a), key(b)) })
+}
+
+// webhooks renames in a configuration of webhooks. The versions of its own API are not the kind's.
+func (r *renaming) webhooks(object map[string]any) {
+	r.strings(object)
+	for _, webhook := range object["webhooks"].([]any) {
+		for _, rule := range webhook.(map[string]any)["rules"].([]any) {
+			rule := rule.(map[string]any)
+			versions := texts(rule["apiVersions"])
+			for i := range versions {
+				if versions[i] == r.from.version {
+					versions[i] = r.to.version
+				}
+			}
+			rule["apiVersions"] = versions
+		}
+	}
 }
 
 // texts returns a list of strings.

@@ -193,11 +193,13 @@ func (c *command) addTemplates(files map[string][]byte, r *renaming) error {
 	if err != nil {
 		return err
 	}
+	has := func(folder string) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Keys(files)), func(name string) bool { return strings.HasPrefix(name, folder) })
+	}
 	values := map[string]any{
 		"Name": lastElement(c.module), "Module": c.module, "Example": c.example, "Kind": r.to.kind, "Lower": r.to.lower, "Plural": r.to.plural,
 		"Group": r.to.group, "Version": r.to.version, "Go": goMinor(files["go.mod"]), "Replaced": c.replace != "",
-		"MariaDB": slices.ContainsFunc(slices.Collect(maps.Keys(files)), func(name string) bool { return strings.HasPrefix(name, "internal/mariadb/") }),
-		"Samples": slices.ContainsFunc(slices.Collect(maps.Keys(files)), func(name string) bool { return strings.HasPrefix(name, "config/samples/") }),
+		"MariaDB": has("internal/mariadb/"), "Samples": has("config/samples/"), "Webhooks": has("config/webhook/"),
 	}
 	for name, from := range templateFiles {
 		var text bytes.Buffer

@@ -123,7 +123,7 @@ func assertGenerated(t *testing.T, workspace string, modules []string) {
 	program := strings.TrimSpace(runCommand(t, filepath.Join(workspace, modules[0]), nil, "go", "tool", "-n", "controller-gen"))
 	for _, module := range modules {
 		runCommand(t, filepath.Join(workspace, module), nil, program, "paths=example.com/"+module+"/...", "object", // it would load ./... twice
-			"crd", "output:crd:dir=config/crd/bases", "rbac:roleName=manager-role", "output:rbac:dir=config/rbac")
+			"crd", "output:crd:dir=config/crd/bases", "rbac:roleName=manager-role", "output:rbac:dir=config/rbac", "webhook", "output:webhook:dir=config/webhook/base")
 	}
 	after := contents(t, workspace)
 	for name, text := range after {

@@ -42,6 +42,11 @@ func (n *names) plurals() string {
 // sample returns the name of the sample's file, without its extension.
 func (n *names) sample() string { return n.groupLabel() + "_" + n.version + "_" + n.lower }
 
+// webhookPath returns the end of the paths of the kind's webhooks, as controller-runtime makes it.
+func (n *names) webhookPath() string {
+	return strings.ReplaceAll(n.group, ".", "-") + "-" + n.version + "-" + n.lower
+}
+
 func (n *names) groupLabel() string {
 	label, _, _ := strings.Cut(n.group, ".")
 	return label

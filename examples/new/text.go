@@ -74,6 +74,9 @@ func (r *renaming) compound(s string, open bool) string {
 			return r.besideGroup(s[:i]) + r.to.group + r.besideGroup(s[end:])
 		}
 	}
+	if before, after, ok := strings.Cut(s, r.from.webhookPath()); ok {
+		return before + r.to.webhookPath() + after
+	}
 	s = strings.ReplaceAll(s, r.from.sample(), r.to.sample())
 	at := 0
 	return part.ReplaceAllStringFunc(s, func(p string) string {

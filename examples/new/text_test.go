@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -41,6 +42,7 @@ func TestText(t *testing.T) {
 		"Article":    {"a vowel follows", appToOrder, "the status of an App; a new App", "the status of an Order; a new Order"},
 		"Label":      {"it is Kubernetes' own", appToOrder, "app.kubernetes.io/name: app-operator", "app.kubernetes.io/name: order-operator"},
 		"Group":      {"apps is a group of Kubernetes", appToOrder, "deployments.apps, apps.app.huolala.cn", "deployments.apps, orders.shop.example.com"},
+		"Webhook":    {"its path has hyphens in place of dots", memcachedToShop, "path=/validate-cache-example-com-v1alpha1-memcached", "path=/validate-shop-example-com-v1-shop"},
 		"Lock":       {"the lease has the group's name", appToOrder, "app.huolala.cn", "shop.example.com"},
 	}
 	for name, tc := range tests {
@@ -48,6 +50,13 @@ func TestText(t *testing.T) {
 			assert.Equal(t, tc.want, tc.renaming.text(tc.text), tc.reason)
 		})
 	}
+}
+
+func TestWebhookMarker(t *testing.T) {
+	const marker = "mutating=true,path=/mutate-%s,groups=%s,resources=%s,verbs=create,versions=%s,name=defaulting.%[2]s,admissionReviewVersions=v1alpha1"
+	assert.Equal(t, fmt.Sprintf(marker, "shop-example-com-v1-shop", "shop.example.com", "shops", "v1"),
+		memcachedToShop.webhookMarker(fmt.Sprintf(marker, "cache-example-com-v1alpha1-memcached", "cache.example.com", "memcacheds", "v1alpha1")),
+		"the versions of the reviews are not the kind's")
 }
 
 func TestIdentifier(t *testing.T) {
