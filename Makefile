@@ -135,7 +135,7 @@ clean: ## Remove bin/. Go's caches and the control plane's programs, in the user
 ##@ One example in your cluster (EXAMPLE=memcached, the current context of kubectl)
 
 install: example $(filter bin/%,$(kubectl)) ## Install its CRDs.
-	$(kubectl) apply --server-side -f examples/$(EXAMPLE)/config/crd/bases
+	$(kubectl) apply --server-side -k examples/$(EXAMPLE)/config/$(if $(wildcard examples/$(EXAMPLE)/config/install),install,crd)
 uninstall: example $(filter bin/%,$(kubectl)) ## Remove its CRDs and all objects of these kinds.
 	$(kubectl) delete --ignore-not-found -f examples/$(EXAMPLE)/config/crd/bases
 run: example ## Run the operator on this machine; ARGS= sets its flags.

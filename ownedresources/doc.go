@@ -1,14 +1,14 @@
 // Package ownedresources creates, applies and prunes the objects that another object owns, its children. A function
 // builds each child from the owner. If the live children are as the functions build them, no request is sent.
 //
-//	reconcile.For[*cachev1alpha1.Memcached](mgr,
+//	reconcile.For[*cachev1.Memcached](mgr,
 //		reconcile.Named("workload", ownedresources.Ensure(
 //			ownedresources.Build(deployment),
 //			ownedresources.Build(service),
 //		)),
 //	).Complete()
 //
-//	func deployment(m *cachev1alpha1.Memcached) *appsv1.Deployment {
+//	func deployment(m *cachev1.Memcached) *appsv1.Deployment {
 //		d := ownedresources.NewDeployment(m, nil, corev1.Container{Name: "memcached", Image: m.Spec.Image})
 //		d.Spec.Replicas = &m.Spec.Size
 //		return d

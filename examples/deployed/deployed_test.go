@@ -45,6 +45,9 @@ func testCluster(t *testing.T, n *node, i *image, e example) {
 	d := n.deploy(t, e.name, "default", "", e.configuration(t), e.preparation(t, n))
 	testDisruptionBudget(t, n, d)
 	testNetworkPolicy(t, d)
+	if e.name == "memcached" {
+		testConversion(t, d)
+	}
 	if e.name == "app" {
 		require.Len(t, d.find("Service"), 1)
 		assert.Equal(t, "app-controller-manager-metrics-service", d.find("Service")[0].GetName(), "as the tutorial's operator has it")
@@ -180,12 +183,13 @@ func testDisruptionBudget(t *testing.T, n *node, d *deployment) {
 	})
 }
 
-// testNetworkPolicy checks that the policy is for the pods, and admits nothing but their metrics port.
+// testNetworkPolicy checks that the policy is for the pods, and admits only some namespaces to their metrics port.
 func testNetworkPolicy(t *testing.T, d *deployment) {
 	t.Helper()
-	require.Len(t, d.find("NetworkPolicy"), 1)
+	policies := d.find("NetworkPolicy")
+	require.NotEmpty(t, policies)
 	policy := &networkingv1.NetworkPolicy{}
-	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(d.find("NetworkPolicy")[0].Object, policy))
+	require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(policies[0].Object, policy))
 	assert.Equal(t, d.Spec.Selector.MatchLabels, policy.Spec.PodSelector.MatchLabels)
 	assert.Equal(t, []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}, policy.Spec.PolicyTypes)
 	require.Len(t, policy.Spec.Ingress, 1)

@@ -37,7 +37,7 @@ type example struct {
 }
 
 var examples = []example{
-	{name: "memcached", walk: walkMemcached},
+	{name: "memcached", prepare: prepareConversion, walk: walkMemcached},
 	{name: "app", away: true, walk: walkApp},
 	{name: "eru", walk: walkEru},
 	{name: "cache", clusterWide: true, walk: walkCache},

@@ -36,7 +36,7 @@ var start = sync.OnceValues(func() (cp *controlplane.ControlPlane, err error) {
 	if err := os.WriteFile(filepath.Join(scratch, "policy.yaml"), []byte(auditPolicy), 0o600); err != nil {
 		return nil, err
 	}
-	options := controlplane.Options{Controllers: true, APIServerArgs: []string{
+	options := controlplane.Options{Controllers: true, CRDs: []string{"testdata"}, APIServerArgs: []string{
 		"--audit-policy-file=" + filepath.Join(scratch, "policy.yaml"), "--audit-log-path=" + auditLog(),
 	}}
 	for _, e := range examples {

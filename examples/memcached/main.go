@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 	"github.com/opblocks/opblocks/examples/memcached/controller"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/upgrade"
@@ -27,7 +27,7 @@ var scheme = runtime.NewScheme()
 
 func init() {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	utilruntime.Must(cachev1alpha1.AddToScheme(scheme))
+	utilruntime.Must(cachev1.AddToScheme(scheme))
 }
 
 func main() {
@@ -52,6 +52,7 @@ func main() {
 		Cache:                         controller.Cache(namespaces...),
 		Metrics:                       metricsOptions(*metricsAddress, *authorize),
 		HealthProbeBindAddress:        *probeAddress,
+		WebhookServer:                 webhookServer(),
 		Controller:                    config.Controller{EnableWarmup: new(true)}, // a replica that waits to lead has its caches filled
 		LeaderElection:                *leaderElect,
 		LeaderElectionID:              "memcached.cache.example.com",
@@ -78,6 +79,9 @@ func run(plan string, options ctrl.Options) error {
 		return err
 	}
 	if err := controller.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	if err := serveConversion(mgr); err != nil {
 		return err
 	}
 	if err := mgr.AddHealthzCheck("healthz", healthz.Ping); err != nil { // reconcile.NewManager has added /readyz

@@ -48,11 +48,10 @@ func (r *renaming) documents(text []byte, rename func(map[string]any)) ([]byte, 
 func (r *renaming) crd(object map[string]any) {
 	spec := object["spec"].(map[string]any)
 	delete(spec["names"].(map[string]any), "shortNames") // the marker loses them too
-	for _, version := range spec["versions"].([]any) {
-		if version := version.(map[string]any); version["name"] == r.from.version {
-			version["name"] = r.to.version
-		}
-	}
+	spec["versions"] = slices.DeleteFunc(spec["versions"].([]any), func(version any) bool {
+		return version.(map[string]any)["name"] != r.from.version
+	})
+	spec["versions"].([]any)[0].(map[string]any)["name"] = r.to.version
 	r.strings(object)
 	names := spec["names"].(map[string]any)
 	names["kind"], names["listKind"], names["plural"], names["singular"] = r.to.kind, r.to.kind+"List", r.to.plural, r.to.lower

@@ -138,7 +138,7 @@ func workspaceAround(folder string) string {
 
 // files returns the files of the new module by their paths.
 func (c *command) files(r *renaming) (map[string][]byte, error) {
-	selected, err := selectFiles(examples.Source, c.example)
+	selected, err := selectFiles(examples.Source, r.from)
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func namesOf(source fs.FS, example string) (*names, error) {
 			return nil, err
 		}
 		if group := groupMarker.FindSubmatch(text); group != nil {
-			n.group, n.version = string(group[1]), path.Base(path.Dir(name))
+			n.group = string(group[1])
 		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
 		if err != nil {
@@ -91,7 +91,8 @@ func namesOf(source fs.FS, example string) (*names, error) {
 		return nil, fmt.Errorf("example %s has no kind of its name, no group or not one CRD", example)
 	}
 	n.plural = strings.TrimSuffix(strings.TrimPrefix(path.Base(crds[0]), n.group+"_"), ".yaml")
-	return n, nil
+	n.version, err = storageVersion(source, crds[0])
+	return n, err
 }
 
 // topLevel returns the names of the functions, types, constants and variables that a file declares, without methods.

@@ -17,8 +17,10 @@ type selection struct {
 
 // selectFiles returns the files of an example that are copied: the operator with the tests beside its code; of the folder test the
 // lifecycle test and the files that it needs; and of the folder internal the files that these tests need. Not copied are tests of
-// an upgrade, which start from what an older version of the example left, and what the copy gets from the templates instead.
-func selectFiles(source fs.FS, example string) (*selection, error) {
+// an upgrade, which start from what an older version of the example left, what the copy gets from the templates instead, and the conversion
+// between versions of the API.
+func selectFiles(source fs.FS, n *names) (*selection, error) {
+	example := n.lower
 	s := &selection{others: map[string][]byte{}}
 	var tests []*goFile
 	err := fs.WalkDir(source, example, func(name string, entry fs.DirEntry, err error) error {
@@ -51,6 +53,9 @@ func selectFiles(source fs.FS, example string) (*selection, error) {
 	s.goFiles = append(s.goFiles, needed(tests, nil, func(f *goFile) bool {
 		return path.Base(f.name) == "lifecycle_test.go" || path.Base(f.name) == "main_test.go"
 	})...)
+	if err := s.leaveOutConversion(n); err != nil {
+		return nil, err
+	}
 	return s, s.addShared(source)
 }
 

@@ -21,8 +21,8 @@ import (
 // A block in a list is indented.
 var goBlock = regexp.MustCompile("(?ms)^( *)```go\n(.*?)^ *```")
 
-// TestPages checks that each block of Go code in a guide, and in the page external, is code of this package, which compiles and is tested. A line of a
-// block that is only an ellipsis stands for code that the guide leaves out.
+// TestPages checks that each block of Go code in a guide, and in the page external, is code of this package, or of the example memcached, which
+// compiles and is tested. A line of a block that is only an ellipsis stands for code that the guide leaves out.
 func TestPages(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/guides/*.md")
 	if err != nil || len(pages) == 0 {
@@ -31,6 +31,13 @@ func TestPages(t *testing.T) {
 	sources, err := filepath.Glob("*_test.go")
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, folder := range []string{"", "controller/", "api/v1/", "api/v1alpha1/"} {
+		example, err := filepath.Glob("../../examples/memcached/" + folder + "*.go")
+		if err != nil || len(example) == 0 {
+			t.Fatalf("the example memcached has no code in %q: %v", folder, err)
+		}
+		sources = append(sources, example...)
 	}
 	pages = append(pages, "../../docs/external.md")
 	var code []string
@@ -60,7 +67,7 @@ func check(page, text string, code []string) (faults []string) {
 			part = strings.Trim(part, "\n")
 			if part != "" && !slices.ContainsFunc(code, func(file string) bool { return strings.Contains("\n"+file, "\n"+part+"\n") }) {
 				first, _, _ := strings.Cut(part, "\n")
-				faults = append(faults, fmt.Sprintf("docs/guides/%s: the code that begins with %q is not in internal/guides", page, first))
+				faults = append(faults, fmt.Sprintf("docs/guides/%s: the code that begins with %q is neither in internal/guides nor in examples/memcached", page, first))
 			}
 		}
 	}
@@ -76,10 +83,10 @@ func TestCheckFindsFaults(t *testing.T) {
 	}{
 		"Same":    {"it is the code", "```go\nfunc a() int {\n\treturn 1\n}\n```\n", nil},
 		"LeftOut": {"the guide leaves out a function", "```go\npackage shop\n…\nfunc b() int {\n\treturn 2\n}\n```\n", nil},
-		"Other":   {"it has changed since", "```go\nfunc a() int {\n\treturn 3\n}\n```\n", []string{`docs/guides/page.md: the code that begins with "func a() int {" is not in internal/guides`}},
+		"Other":   {"it has changed since", "```go\nfunc a() int {\n\treturn 3\n}\n```\n", []string{`docs/guides/page.md: the code that begins with "func a() int {" is neither in internal/guides nor in examples/memcached`}},
 		"PartOfALine": {
 			"a line is shown as a whole", "```go\nunc a() int {\n```\n",
-			[]string{`docs/guides/page.md: the code that begins with "unc a() int {" is not in internal/guides`},
+			[]string{`docs/guides/page.md: the code that begins with "unc a() int {" is neither in internal/guides nor in examples/memcached`},
 		},
 		"List":  {"the block is indented", "1. a\n\n   ```go\n   func a() int {\n   \treturn 1\n   }\n   ```\n", nil},
 		"Shell": {"other blocks are not Go", "```sh\nmake\n```\n", nil},

@@ -8,7 +8,7 @@
 //		},
 //		Actions: []reconciletest.Action{
 //			reconciletest.Create(memcached),
-//			reconciletest.Change(memcached, func(m *cachev1alpha1.Memcached) { m.Spec.Size = 5 }),
+//			reconciletest.Change(memcached, func(m *cachev1.Memcached) { m.Spec.Size = 5 }),
 //			reconciletest.Delete(memcached),
 //		},
 //	})

@@ -18,7 +18,7 @@ type MemcachedSpec struct {
 	// +optional
 	Resources *ResourceRequirements `json:"resources,omitempty"`
 
-	// Memory is the maximum size of the cache in each pod, from 1Mi to 1Ti. Memcached takes whole mebibytes: a fraction is dropped.
+	// Memory is the maximum size of the cache in each pod, from 1Mi to 1Ti. The server takes whole mebibytes: a fraction is dropped.
 	// Default: 64Mi.
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9.]{1,30}([KMGTPE]i|[numkMGTPE])?$') && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Ti')) <= 0",message="must be a quantity from 1Mi to 1Ti without an exponent"
 	// +optional
@@ -76,15 +76,13 @@ type Memcached struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is always written. If it were left out when it is zero, a conversion would drop the size 0 that somebody has applied.
+	// An empty spec is written too: it says that the size is 0.
+
 	// +optional
 	Spec MemcachedSpec `json:"spec"`
 	// +optional
 	Status MemcachedStatus `json:"status,omitzero"`
 }
-
-// Hub marks the version that the others are converted to and from.
-func (*Memcached) Hub() {}
 
 // MemcachedList is a list of Memcached objects.
 //

@@ -78,6 +78,8 @@ type Memcached struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// An empty spec is written too: it says that the size is 0.
+
 	// +optional
 	Spec MemcachedSpec `json:"spec"`
 	// +optional
