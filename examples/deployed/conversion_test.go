@@ -32,14 +32,14 @@ func testConversion(t *testing.T, d *deployment) {
 	crd := d.find("CustomResourceDefinition")[0]
 	service, _, err := unstructured.NestedStringMap(crd.Object, "spec", "conversion", "webhook", "clientConfig", "service")
 	require.NoError(t, err)
-	assert.Contains(t, d.named("Service"), service["namespace"]+"/"+service["name"], "the API server calls it")
+	assert.Contains(t, d.keys("Service"), service["namespace"]+"/"+service["name"], "the API server calls it")
 	assert.Equal(t, "/convert", service["path"], "where controller-runtime serves it")
-	assert.Contains(t, d.named("Certificate"), crd.GetAnnotations()["cert-manager.io/inject-ca-from"], "cert-manager reads the authority from it")
+	assert.Contains(t, d.keys("Certificate"), crd.GetAnnotations()["cert-manager.io/inject-ca-from"], "cert-manager reads the authority from it")
 
 	served := false
 	for _, certificate := range d.find("Certificate") {
 		issuer, _, _ := unstructured.NestedString(certificate.Object, "spec", "issuerRef", "name")
-		assert.Contains(t, d.named("Issuer"), d.Namespace+"/"+issuer, "the issuer of %s", certificate.GetName())
+		assert.Contains(t, d.keys("Issuer"), d.Namespace+"/"+issuer, "the issuer of %s", certificate.GetName())
 		if names, _, _ := unstructured.NestedStringSlice(certificate.Object, "spec", "dnsNames"); len(names) > 0 {
 			served = true
 			assert.Equal(t, []string{service["name"] + "." + service["namespace"] + ".svc"}, names)
@@ -50,8 +50,8 @@ func testConversion(t *testing.T, d *deployment) {
 	assert.True(t, served, "no certificate is for the Service")
 }
 
-// named returns the namespaces and names of the objects of a kind.
-func (d *deployment) named(kind string) (names []string) {
+// keys returns the namespaces and names of the objects of a kind.
+func (d *deployment) keys(kind string) (names []string) {
 	for _, obj := range d.find(kind) {
 		names = append(names, obj.GetNamespace()+"/"+obj.GetName())
 	}

@@ -42,7 +42,6 @@ var start = sync.OnceValues(func() (cp *controlplane.ControlPlane, err error) {
 	for _, e := range examples {
 		options.CRDs = append(options.CRDs, filepath.Join("..", e.name, "config", "crd", "bases"))
 	}
-	options.CRDs = append(options.CRDs, filepath.Join("testdata", "cert-manager.yaml"))
 	return controlplane.Start(context.Background(), options)
 })
 
