@@ -26,6 +26,8 @@
 //     a question that the step asks.
 //   - [github.com/opblocks/opblocks/reconcile/upgrade] says what a new version of an operator would change in a cluster, before
 //     it runs there.
+//   - [github.com/opblocks/opblocks/reconcile/storageversion] writes stored objects in the storage version, so that an old version
+//     of a custom resource can be removed.
 //   - [github.com/opblocks/opblocks/reconcile/reconciletest] tests an operator: it runs a scenario on an API server in
 //     memory, once for each fault at each point where that can strike. For ordinary tests it records the requests.
 //   - [github.com/opblocks/opblocks/reconcile/reconciletest/fakeapi] stands in for an API outside of the cluster in such a test.

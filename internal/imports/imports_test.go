@@ -6,6 +6,7 @@
 //   - packages that help tests: reconciletest with its engine reconcile/reconciletest/internal/simulation, the server in memory, the real control
 //     plane, and the counting of requests. No production package imports them.
 //   - reconcile/scheduledjobs, reconcile/external and reconcile/startqueue, which join reconcile with leaves
+//   - reconcile/storageversion, which stands alone
 //   - reconcile and its own internal packages, which stand on conditions and finalizers
 //   - the leaves, which never import each other: ownedresources, ownedresources/workload, ownedresources/overlay,
 //     finalizers, predicates, conditions, schedule
@@ -135,7 +136,7 @@ var rules = []rule{
 	},
 	{
 		pkg:      "reconcile/storageversion",
-		external: append([]string{"golang.org/x/time/rate", "k8s.io/apiextensions-apiserver"}, controllerRuntime...),
+		external: append([]string{"golang.org/x/time/rate", "k8s.io/apiextensions-apiserver/pkg/apis", "sigs.k8s.io/structured-merge-diff/v6/fieldpath"}, controllerRuntime...),
 		reason:   "migrates the stored objects of any kind; knows no reconciler",
 	},
 	{

@@ -16,7 +16,7 @@ import (
 // public are the folders of the packages for users.
 var public = []string{
 	"conditions", "finalizers", "ownedresources", "ownedresources/overlay", "ownedresources/workload", "predicates", "reconcile",
-	"reconcile/reconciletest", "reconcile/reconciletest/controlplane", "reconcile/reconciletest/controlplane/supervisor", "reconcile/reconciletest/fakeapi", "reconcile/scheduledjobs", "reconcile/secrets", "reconcile/startqueue", "schedule",
+	"reconcile/reconciletest", "reconcile/reconciletest/controlplane", "reconcile/reconciletest/controlplane/supervisor", "reconcile/reconciletest/fakeapi", "reconcile/scheduledjobs", "reconcile/secrets", "reconcile/startqueue", "reconcile/storageversion", "schedule",
 }
 
 // TestExamples checks that an example calls each exported function: go test runs it, and pkg.go.dev shows it.

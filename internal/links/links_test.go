@@ -81,7 +81,7 @@ func (s site) check(page string) (faults []string) {
 var packages = map[string]string{
 	"conditions": "conditions", "fakeapi": "reconcile/reconciletest/fakeapi", "finalizers": "finalizers", "overlay": "ownedresources/overlay", "ownedresources": "ownedresources",
 	"predicates": "predicates", "reconcile": "reconcile", "reconciletest": "reconcile/reconciletest", "schedule": "schedule",
-	"scheduledjobs": "reconcile/scheduledjobs", "secrets": "reconcile/secrets", "startqueue": "reconcile/startqueue", "workload": "ownedresources/workload",
+	"scheduledjobs": "reconcile/scheduledjobs", "secrets": "reconcile/secrets", "startqueue": "reconcile/startqueue", "storageversion": "reconcile/storageversion", "workload": "ownedresources/workload",
 }
 
 func (s site) checkLink(page, target string) string {

@@ -3,18 +3,53 @@ package storageversion
 import (
 	"fmt"
 
+	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// Migrate adds the storage migration of a kind to a manager. It runs on the leader, beside the controllers. The object is an empty object of
-// any version of the kind that the manager's scheme knows.
+// defaultRate is how many objects are written in a second at most.
+const defaultRate = 50
+
+// Option changes how a kind is migrated.
+type Option func(*migrator)
+
+// Rate sets how many objects are written in a second at most. The default is 50. 0 or less means no limit. The limit of the manager's client
+// applies too.
+func Rate(objects float64) Option {
+	return func(m *migrator) {
+		m.limiter = rate.NewLimiter(rate.Limit(objects), 1)
+		if objects <= 0 {
+			m.limiter = rate.NewLimiter(rate.Inf, 1)
+		}
+	}
+}
+
+// Migrate adds the storage migration of a kind to a manager. It runs on the leader, beside the controllers, as long as the manager runs. The
+// object is an empty object of any version of the kind that the manager's scheme knows, such as &cachev1.Memcached{}.
 //
-// It returns an error if the scheme does not know the type of the object, or if the kind is migrated already by this manager.
-func Migrate(mgr manager.Manager, object client.Object) error {
-	if _, err := apiutil.GVKForObject(object, mgr.GetScheme()); err != nil {
+// It returns an error if the scheme does not know the type of the object. It sends no request: a CustomResourceDefinition that is missing, or a
+// right, is said in the log, and tried again.
+func Migrate(mgr manager.Manager, object client.Object, options ...Option) error {
+	kind, err := apiutil.GVKForObject(object, mgr.GetScheme())
+	if err != nil {
 		return fmt.Errorf("migrate stored objects: register the type %T in the manager's scheme: %w", object, err)
 	}
-	return nil
+	metrics, err := newMetrics(ctrlmetrics.Registry, kind.Kind)
+	if err != nil {
+		return fmt.Errorf("migrate stored objects of kind %s: %w", kind.Kind, err)
+	}
+	m := &migrator{
+		kind: kind.GroupKind(), mapper: mgr.GetRESTMapper(), reader: mgr.GetAPIReader(), writer: mgr.GetClient(),
+		log:   mgr.GetLogger().WithName("storageversion").WithValues("kind", kind.GroupKind().String()),
+		clock: clock.RealClock{}, metrics: metrics, settle: settleTime, pageSize: defaultPageSize,
+	}
+	Rate(defaultRate)(m)
+	for _, option := range options {
+		option(m)
+	}
+	return mgr.Add(m)
 }

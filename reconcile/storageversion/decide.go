@@ -1,0 +1,89 @@
+package storageversion
+
+import (
+	"slices"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+const (
+	// startPatience is how long the cluster may take to begin a migration. Its controller may be switched off while the API is served.
+	startPatience = time.Minute
+
+	// patience is how long the cluster may take for a migration. Two that run at once do no harm: the second write of an object stores nothing.
+	patience = 10 * time.Minute
+)
+
+// action is what is done next for a kind.
+type action string
+
+const (
+	nothing action = "nothing"
+	request action = "create a StorageVersionMigration"
+	await   action = "wait for the cluster's migration"
+	write   action = "write all objects in the storage version"
+	repair  action = "rename the managers of versions that are not served"
+	remove  action = "delete our StorageVersionMigration"
+)
+
+// clusterMigration is what the cluster's own migration of a kind does.
+type clusterMigration struct {
+	served  bool // whether the cluster serves the API
+	found   bool // whether there is a StorageVersionMigration
+	ours    bool // whether this package has created it
+	running bool
+	ended   bool
+	created time.Time
+}
+
+// decide returns what is done next. walked is the generation of the CustomResourceDefinition for which all objects were looked at by this process.
+func decide(crd *apiextensionsv1.CustomResourceDefinition, m clusterMigration, walked int64, now time.Time) action {
+	age := now.Sub(m.created)
+	switch {
+	case isMigrated(crd) && m.found && m.ended && m.ours:
+		return remove
+	case isMigrated(crd) && walked == crd.Generation:
+		return nothing
+	case isMigrated(crd):
+		return repair
+	case !m.served:
+		return write
+	case !m.found:
+		return request
+	case m.ended || age > patience || !m.running && age > startPatience:
+		return write // storedVersions still names an older version: the migration failed, or the storage version has changed since
+	default:
+		return await
+	}
+}
+
+// isMigrated reports whether status.storedVersions names the storage version alone.
+func isMigrated(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return slices.Equal(crd.Status.StoredVersions, []string{storageVersion(crd).Name})
+}
+
+// storageVersion returns the version in which the API server stores objects. The API server admits exactly one.
+func storageVersion(crd *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.CustomResourceDefinitionVersion {
+	for _, version := range crd.Spec.Versions {
+		if version.Storage {
+			return version
+		}
+	}
+	return apiextensionsv1.CustomResourceDefinitionVersion{}
+}
+
+// servedVersions returns the versions in which objects can be read: first the storage version, which needs the fewest conversions.
+func servedVersions(crd *apiextensionsv1.CustomResourceDefinition) []apiextensionsv1.CustomResourceDefinitionVersion {
+	served := slices.DeleteFunc(slices.Clone(crd.Spec.Versions), func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return !v.Served })
+	slices.SortStableFunc(served, func(a, b apiextensionsv1.CustomResourceDefinitionVersion) int {
+		switch {
+		case a.Storage == b.Storage:
+			return 0
+		case a.Storage:
+			return -1
+		}
+		return 1
+	})
+	return served
+}

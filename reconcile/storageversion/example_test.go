@@ -1,0 +1,24 @@
+package storageversion_test
+
+import (
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/reconcile/storageversion"
+)
+
+// In main, beside the set-up of controllers. The kind has several versions.
+func ExampleMigrate() {
+	setUp := func(mgr ctrl.Manager, memcached client.Object) error {
+		return storageversion.Migrate(mgr, memcached)
+	}
+	_ = setUp
+}
+
+// An API server that has little to spare gets ten writes a second.
+func ExampleRate() {
+	setUp := func(mgr ctrl.Manager, memcached client.Object) error {
+		return storageversion.Migrate(mgr, memcached, storageversion.Rate(10))
+	}
+	_ = setUp
+}

@@ -1,0 +1,68 @@
+package storageversion
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// renameManagers returns managedFields without versions of the group that are not served: such an entry becomes one of the target version, with the
+// same paths. It returns false if there is none.
+//
+// As soon as a version is removed from the CustomResourceDefinition, the API server cannot convert the object to compare it with such
+// an entry. Then it refuses every server-side apply of the object, by any manager ("request to convert CR to an invalid group/version"), and no
+// longer tracks what other writes change.
+//
+// With the conversion strategy None the paths are the same in all versions. With a webhook, a path that the target version does not have owns nothing.
+func renameManagers(entries []metav1.ManagedFieldsEntry, group string, served map[string]bool, target string) ([]metav1.ManagedFieldsEntry, bool, error) {
+	isStale := func(e metav1.ManagedFieldsEntry) bool {
+		version, err := schema.ParseGroupVersion(e.APIVersion)
+		return err == nil && version.Group == group && !served[version.Version]
+	}
+	if !slices.ContainsFunc(entries, isStale) {
+		return entries, false, nil
+	}
+	var renamed []metav1.ManagedFieldsEntry
+	for _, entry := range entries {
+		if isStale(entry) {
+			entry.APIVersion = schema.GroupVersion{Group: group, Version: target}.String()
+		}
+		same := slices.IndexFunc(renamed, func(other metav1.ManagedFieldsEntry) bool { return isSameManager(entry, other) })
+		if same < 0 {
+			renamed = append(renamed, entry)
+			continue
+		}
+		fields, err := union(renamed[same].FieldsV1, entry.FieldsV1)
+		if err != nil {
+			return nil, false, fmt.Errorf("read the managedFields of manager %s: %w", entry.Manager, err)
+		}
+		renamed[same].FieldsV1 = fields
+	}
+	return renamed, true, nil
+}
+
+// isSameManager reports whether the API server takes two entries for one: it would keep the second only.
+func isSameManager(a, b metav1.ManagedFieldsEntry) bool {
+	return a.Manager == b.Manager && a.Operation == b.Operation && a.Subresource == b.Subresource && a.APIVersion == b.APIVersion
+}
+
+// union returns the fields that one of the two has.
+func union(a, b *metav1.FieldsV1) (*metav1.FieldsV1, error) {
+	all := fieldpath.NewSet()
+	for _, fields := range []*metav1.FieldsV1{a, b} {
+		if fields == nil {
+			continue
+		}
+		var set fieldpath.Set
+		if err := set.FromJSON(bytes.NewReader(fields.Raw)); err != nil {
+			return nil, err
+		}
+		all = all.Union(&set)
+	}
+	raw, err := all.ToJSON()
+	return &metav1.FieldsV1{Raw: raw}, err
+}

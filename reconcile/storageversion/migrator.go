@@ -1,0 +1,182 @@
+package storageversion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/time/rate"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// settleTime is how long a CustomResourceDefinition has to be unchanged before its objects are written: each replica of the API server sees a
+	// change by a watch, and stores objects in the former version until then. The API server itself waits 5 seconds before it serves a new
+	// CustomResourceDefinition, for the same reason (apiextensions-apiserver, pkg/controller/establish).
+	settleTime = 5 * time.Second
+
+	// idle is the time between two looks at a CustomResourceDefinition for which nothing is to be done.
+	idle = 10 * time.Minute
+
+	// clusterInterval is the time between two looks at the cluster's own migration.
+	clusterInterval = 5 * time.Second
+)
+
+// migrator migrates the objects of one kind. It is a runnable of the manager.
+type migrator struct {
+	kind    schema.GroupKind
+	mapper  meta.RESTMapper
+	reader  client.Reader // reads from the API server and not from the cache
+	writer  client.Client
+	log     logr.Logger
+	clock   clock.Clock
+	metrics *metrics
+	limiter *rate.Limiter
+
+	settle   time.Duration
+	pageSize int64
+
+	seen   seen
+	walked seen
+}
+
+// seen is a state of a CustomResourceDefinition, without its status.
+type seen struct {
+	uid        types.UID
+	generation int64
+}
+
+func seenOf(crd *apiextensionsv1.CustomResourceDefinition) seen { return seen{crd.UID, crd.Generation} }
+
+// NeedLeaderElection returns true: one replica is enough.
+func (m *migrator) NeedLeaderElection() bool { return true }
+
+// Start migrates until the context ends. An error is logged and the migration tried again, after 5 seconds to 10 minutes.
+func (m *migrator) Start(ctx context.Context) error {
+	first := wait.Backoff{Duration: 5 * time.Second, Factor: 2, Steps: 20, Cap: idle}
+	backoff := first
+	for {
+		delay, err := m.step(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, errChanged):
+			delay = 0
+		case err != nil:
+			delay = backoff.Step()
+			m.log.Error(explain(err), "Cannot migrate the stored objects yet", "retryAfter", delay.String())
+		default:
+			backoff = first
+		}
+		timer := m.clock.NewTimer(delay)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-timer.C():
+		}
+	}
+}
+
+// explain adds what to do about a right that is missing.
+func explain(err error) error {
+	if apierrors.IsForbidden(err) {
+		return fmt.Errorf("%w: compare the role with the rules in the documentation of package storageversion", err)
+	}
+	return err
+}
+
+// step does the next thing, and returns after which time to look again.
+func (m *migrator) step(ctx context.Context) (time.Duration, error) {
+	crd, err := m.readDefinition(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if crd.DeletionTimestamp != nil {
+		return idle, nil
+	}
+	state, migration, err := m.readMigration(ctx, crd.Name)
+	if err != nil {
+		return 0, err
+	}
+	if m.walked.uid != crd.UID {
+		m.walked = seen{}
+	}
+	switch decide(crd, state, m.walked.generation, m.clock.Now()) {
+	case request:
+		return clusterInterval, m.requestMigration(ctx, migration, schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural})
+	case await:
+		return clusterInterval, nil
+	case remove:
+		return 0, m.removeMigration(ctx, migration)
+	case write:
+		if m.seen != seenOf(crd) {
+			m.seen = seenOf(crd)
+			return m.settle, nil
+		}
+		return 0, m.migrate(ctx, crd)
+	case repair:
+		return 0, m.repair(ctx, crd)
+	case nothing:
+	}
+	return idle, nil
+}
+
+// migrate writes all objects in the storage version, and then takes the other versions out of status.storedVersions.
+func (m *migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+	version := storageVersion(crd).Name
+	if condition(crd).Reason != reasonFailed { // a migration that has failed stays failed until it succeeds
+		if err := m.patchStatus(ctx, crd, apiextensionsv1.ConditionTrue, reasonRunning, "All objects are written in version "+version); err != nil {
+			return err
+		}
+	}
+	m.log.Info("Writing all objects in the storage version", "version", version, "storedVersions", crd.Status.StoredVersions)
+	if err := m.walk(ctx, crd, true); err != nil {
+		return err
+	}
+	if err := m.patchStatus(ctx, crd, apiextensionsv1.ConditionFalse, reasonSucceeded, "All objects are stored in version "+version, version); err != nil {
+		return err
+	}
+	m.log.Info("All objects are stored in the storage version", "version", version)
+	m.walked = seenOf(crd)
+	return nil
+}
+
+// repair renames the managers of versions that are not served.
+func (m *migrator) repair(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
+	if err := m.walk(ctx, crd, false); err != nil {
+		return err
+	}
+	if condition(crd).Reason == reasonFailed {
+		message := "All objects are stored in version " + storageVersion(crd).Name
+		if err := m.patchStatus(ctx, crd, apiextensionsv1.ConditionFalse, reasonSucceeded, message); err != nil {
+			return err
+		}
+	}
+	m.walked = seenOf(crd)
+	return nil
+}
+
+// walk goes through all objects. What the API server refuses is said in the condition, and returned as an error.
+func (m *migrator) walk(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, rewrite bool) error {
+	w := &walk{crd: crd, rewrite: rewrite, reader: m.reader, writer: m.writer, limiter: m.limiter, pageSize: m.pageSize, metrics: m.metrics}
+	err := w.run(ctx)
+	switch {
+	case err == nil && w.failed == 0:
+		return nil
+	case err == nil:
+		err = errors.New(w.message())
+	case !isAnswer(err) && !errors.Is(err, errNotServed):
+		return err // without an answer, the condition could not be written either
+	}
+	return errors.Join(err, m.patchStatus(ctx, crd, apiextensionsv1.ConditionFalse, reasonFailed, err.Error()))
+}
