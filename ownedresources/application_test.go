@@ -15,7 +15,7 @@ import (
 // Argo CD takes an object for a part of the application NAME if it has the label app.kubernetes.io/instance=NAME and no owner reference, in
 // version 2 by default and since then by a setting. It prunes what is not in git.
 func TestChildrenWithoutOwnerReferenceAreNotTakenForAnApplications(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	claim := func(o *Shop) *corev1.PersistentVolumeClaim {
 		made := env.claim()
 		made.ObjectMeta = ObjectMeta(o)
@@ -41,38 +41,38 @@ func TestChildrenWithoutOwnerReferenceAreNotTakenForAnApplications(t *testing.T)
 		Build(claim).Retain(func(*Shop) bool { return keep }), Build(role).Anywhere(), Build(binding).Anywhere(), Build(service).Anywhere(),
 		Build(func(o *Shop) *corev1.ConfigMap { return NewConfigMap(o, nil) }))
 	set.SetName("children")
-	controllerutil.AddFinalizer(env.owner, set.FinalizerName())
-	require.NoError(t, env.other.Update(t.Context(), env.owner))
+	controllerutil.AddFinalizer(env.Owner, set.FinalizerName())
+	require.NoError(t, env.Other.Update(t.Context(), env.Owner))
 
-	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "NotBound")
-	env.deleteAfter(t, role(env.owner))
-	env.deleteAfter(t, binding(env.owner))
+	requireWaits(t, set.Reconcile(t.Context(), env.Client, env.Owner), "NotBound")
+	env.DeleteAfter(t, role(env.Owner))
+	env.DeleteAfter(t, binding(env.Owner))
 	live := func(obj client.Object) client.Object {
 		switch obj.(type) {
 		case *rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding:
 			obj.SetNamespace("")
 		}
-		require.NoError(t, env.other.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
+		require.NoError(t, env.Other.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
 		return obj
 	}
-	require.NotContains(t, live(claim(env.owner)).GetLabels(), owned.InstanceLabel, "it is retained")
-	require.NotContains(t, live(binding(env.owner)).GetLabels(), owned.InstanceLabel, "it is cluster-scoped")
-	aggregated := live(role(env.owner))
+	require.NotContains(t, live(claim(env.Owner)).GetLabels(), owned.InstanceLabel, "it is retained")
+	require.NotContains(t, live(binding(env.Owner)).GetLabels(), owned.InstanceLabel, "it is cluster-scoped")
+	aggregated := live(role(env.Owner))
 	require.Equal(t, "web", aggregated.GetLabels()[owned.InstanceLabel], "an aggregated ClusterRole selects others by their labels")
 	require.Equal(t, "Prune=false", aggregated.GetAnnotations()["argocd.argoproj.io/sync-options"])
-	selected := live(service(env.owner))
+	selected := live(service(env.Owner))
 	require.Equal(t, "web", selected.GetLabels()[owned.InstanceLabel], "others select Services by their labels")
 	require.Equal(t, "Replace=true,Prune=false", selected.GetAnnotations()["argocd.argoproj.io/sync-options"])
 	require.Equal(t, map[string]string{owned.InstanceLabel: "web", "app.kubernetes.io/name": "shop"}, selected.(*corev1.Service).Spec.Selector, "the pods have it")
-	require.Equal(t, "web", live(&corev1.ConfigMap{ObjectMeta: ObjectMeta(env.owner)}).GetLabels()[owned.InstanceLabel], "it has an owner reference")
+	require.Equal(t, "web", live(&corev1.ConfigMap{ObjectMeta: ObjectMeta(env.Owner)}).GetLabels()[owned.InstanceLabel], "it has an owner reference")
 
 	keep = false
-	_ = set.Reconcile(t.Context(), env.client, env.owner)
-	require.Equal(t, "web", live(claim(env.owner)).GetLabels()[owned.InstanceLabel], "it has an owner reference now")
+	_ = set.Reconcile(t.Context(), env.Client, env.Owner)
+	require.Equal(t, "web", live(claim(env.Owner)).GetLabels()[owned.InstanceLabel], "it has an owner reference now")
 	keep = true
-	_ = set.Reconcile(t.Context(), env.client, env.owner)
-	require.NotContains(t, live(claim(env.owner)).GetLabels(), owned.InstanceLabel, "it has none any more")
-	env.sent.Sent()
-	_ = set.Reconcile(t.Context(), env.client, env.owner)
-	require.NotContains(t, env.sent.Sent(), "PATCH persistentvolumeclaims", "nothing is written again")
+	_ = set.Reconcile(t.Context(), env.Client, env.Owner)
+	require.NotContains(t, live(claim(env.Owner)).GetLabels(), owned.InstanceLabel, "it has none any more")
+	env.Requests.Sent()
+	_ = set.Reconcile(t.Context(), env.Client, env.Owner)
+	require.NotContains(t, env.Requests.Sent(), "PATCH persistentvolumeclaims", "nothing is written again")
 }

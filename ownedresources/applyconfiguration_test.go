@@ -11,6 +11,8 @@ import (
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 )
 
 // configured returns a Deployment as an apply configuration, with a zero that a Go struct would leave out.
@@ -24,26 +26,26 @@ func configured(owner *Shop) *appsv1ac.DeploymentApplyConfiguration {
 }
 
 func TestBuildApply(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	build := func(owner *Shop) (*appsv1ac.DeploymentApplyConfiguration, error) { return configured(owner), nil }
 	s := Ensure(BuildApply(&appsv1.Deployment{}, build))
 	s.SetName("step")
-	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "LessReplicas")
-	env.sent.Sent()
-	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "LessReplicas")
-	require.Equal(t, []string{"GET deployments"}, env.sent.Sent(), "it is as desired")
+	requireWaits(t, s.Reconcile(t.Context(), env.Client, env.Owner), "LessReplicas")
+	env.Requests.Sent()
+	requireWaits(t, s.Reconcile(t.Context(), env.Client, env.Owner), "LessReplicas")
+	require.Equal(t, []string{"GET deployments"}, env.Requests.Sent(), "it is as desired")
 
-	byHand(t, env, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 5; d.Spec.Paused = true })
-	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "LessReplicas")
+	ownedtest.ByHand(t, env.Server, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 5; d.Spec.Paused = true })
+	requireWaits(t, s.Reconcile(t.Context(), env.Client, env.Owner), "LessReplicas")
 	var live appsv1.Deployment
-	env.live(t, &live)
+	env.Live(t, &live)
 	require.Zero(t, live.Spec.MinReadySeconds, "the configuration sets the zero")
 	require.True(t, live.Spec.Paused, "a field that it does not set stays")
 
 	restarted := Ensure(BuildApply(&appsv1.Deployment{}, func(*Shop) (*appsv1ac.DeploymentApplyConfiguration, error) { return nil, nil }))
 	restarted.SetName("step")
-	require.NoError(t, restarted.Reconcile(t.Context(), env.client, env.owner))
-	require.False(t, env.exists(t, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}), "nil is no object")
+	require.NoError(t, restarted.Reconcile(t.Context(), env.Client, env.Owner))
+	require.False(t, env.Exists(t, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}}), "nil is no object")
 }
 
 func TestBuildApplyErrors(t *testing.T) {
@@ -68,8 +70,8 @@ func TestBuildApplyErrors(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			env := newServerEnv(t)
-			require.EqualError(t, Ensure(test.child).Reconcile(t.Context(), env.client, env.owner), test.wantErr, test.reason)
+			env := newEnvInMemory(t)
+			require.EqualError(t, Ensure(test.child).Reconcile(t.Context(), env.Client, env.Owner), test.wantErr, test.reason)
 		})
 	}
 }

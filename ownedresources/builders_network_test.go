@@ -9,8 +9,6 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-
-	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
 func TestContainerPorts(t *testing.T) {
@@ -117,35 +115,16 @@ func TestNewNetworkPolicyEgress(t *testing.T) {
 		{"limited again: without Egress the rules would be ignored", true, []networkingv1.PolicyType{ingress, egress}},
 		{"not limited again", false, []networkingv1.PolicyType{ingress}},
 	} {
-		policy := NewNetworkPolicy(env.owner, nil)
+		policy := NewNetworkPolicy(env.Owner, nil)
 		if tc.limited {
 			policy.Spec.Egress = []networkingv1.NetworkPolicyEgressRule{{}}
 			policy.Spec.PolicyTypes = append(policy.Spec.PolicyTypes, egress)
 		}
-		_, err := env.apply(t, policy)
+		_, err := env.Apply(t, policy)
 		require.NoError(t, err)
 		var live networkingv1.NetworkPolicy
-		env.live(t, &live)
+		env.Live(t, &live)
 		require.Equal(t, tc.want, live.Spec.PolicyTypes, tc.reason)
 		require.Equal(t, tc.limited, len(live.Spec.Egress) > 0, tc.reason)
 	}
-}
-
-func TestApplyKeepsClusterIPAndNodePort(t *testing.T) {
-	w := newServerEnv(t)
-	want := w.service()
-	want.Spec.Type = corev1.ServiceTypeNodePort
-	w.expect(t, want, apply.Created, "POST services")
-	var before, after corev1.Service
-	w.live(t, &before)
-	want.Spec.Ports[0].TargetPort.IntVal = 8080
-	want.Labels["x"] = "y"
-	w.expect(t, want, apply.Applied, "GET services", "PATCH services", "PATCH services")
-	w.live(t, &after)
-	require.Equal(t, before.Spec.ClusterIP, after.Spec.ClusterIP)
-	require.Equal(t, before.Spec.Ports[0].NodePort, after.Spec.Ports[0].NodePort)
-	byHand(t, w, &after, func(s *corev1.Service) { s.Spec.Selector["also"] = "this" })
-	w.expect(t, want, apply.Applied, "PATCH services")
-	w.live(t, &after)
-	require.Equal(t, map[string]string{"app": "web"}, after.Spec.Selector, "a Service's selector is atomic: what others add is removed")
 }

@@ -167,14 +167,14 @@ func (b built) objects(owner *Shop) []client.Object {
 func TestBuildersAreWrittenOnce(t *testing.T) {
 	for name, apply := range map[string]func(*testing.T, *serverEnv, built) error{
 		"Ensure": func(t *testing.T, env *serverEnv, b built) error {
-			err := b.children().Reconcile(t.Context(), env.client, env.owner)
+			err := b.children().Reconcile(t.Context(), env.Client, env.Owner)
 			if _, waits := errors.AsType[*WaitingError](err); waits { // no controller runs that could make the workloads ready
 				return nil
 			}
 			return fmt.Errorf("expected a WaitingError: %w", err)
 		},
 		"Apply": func(t *testing.T, env *serverEnv, b built) error {
-			_, err := Apply(t.Context(), env.client, env.owner, b.objects(env.owner)...)
+			_, err := Apply(t.Context(), env.Client, env.Owner, b.objects(env.Owner)...)
 			return err
 		},
 	} {
@@ -188,15 +188,15 @@ func TestBuildersAreWrittenOnce(t *testing.T) {
 				{"changed", built{changed: true}},
 				{"changed back", built{}},
 			} {
-				env.sent.Sent()
+				env.Requests.Sent()
 				require.NoError(t, apply(t, env, step.built), step.reason)
 				written := map[string]bool{}
-				for _, request := range writes(env.sent.Sent()) {
+				for _, request := range writes(env.Requests.Sent()) {
 					written[request[strings.Index(request, " ")+1:]] = true
 				}
-				require.Len(t, written, len(built{}.objects(env.owner)), "%s: %v", step.reason, written)
+				require.Len(t, written, len(built{}.objects(env.Owner)), "%s: %v", step.reason, written)
 				require.NoError(t, apply(t, env, step.built))
-				require.Empty(t, writes(env.sent.Sent()), "%s: what the API server stored is what was built", step.reason)
+				require.Empty(t, writes(env.Requests.Sent()), "%s: what the API server stored is what was built", step.reason)
 			}
 		})
 	}

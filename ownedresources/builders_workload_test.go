@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 	"github.com/opblocks/opblocks/internal/owned/testkinds"
 )
 
@@ -31,16 +32,16 @@ func TestNewDeploymentDoesNotChangeItsArguments(t *testing.T) {
 
 func TestApplyKeepsRestartedAtAndInjectedContainers(t *testing.T) {
 	w := newServerEnv(t)
-	w.expect(t, w.deployment(), apply.Created, "POST deployments")
-	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) {
+	w.Expect(t, w.Deployment(), apply.Created, "POST deployments")
+	ownedtest.ByHand(t, w.Server, &appsv1.Deployment{}, func(d *appsv1.Deployment) {
 		d.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "now"}
 		d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "mesh", Image: "mesh:1"})
 	})
-	want := w.deployment()
+	want := w.Deployment()
 	want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
-	w.expect(t, want, apply.Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
+	w.Expect(t, want, apply.Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
 	var live appsv1.Deployment
-	w.live(t, &live)
+	w.Live(t, &live)
 	require.Equal(t, "now", live.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"])
 	require.Len(t, live.Spec.Template.Spec.Containers, 2)
 }

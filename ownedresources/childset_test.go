@@ -22,41 +22,41 @@ func settings(owner *Shop) *corev1.ConfigMap {
 }
 
 func TestReconcileWaitsForReadiness(t *testing.T) {
-	w := newServerEnv(t)
-	s := Ensure(Build(func(*Shop) *appsv1.Deployment { return w.deployment() }))
-	err := s.Reconcile(t.Context(), w.client, w.owner)
+	w := newEnvInMemory(t)
+	s := Ensure(Build(func(*Shop) *appsv1.Deployment { return w.Deployment() }))
+	err := s.Reconcile(t.Context(), w.Client, w.Owner)
 	var wait *owned.WaitingError
 	require.ErrorAs(t, err, &wait)
 	require.ErrorContains(t, err, "web: Replicas: 0/2", "created is not ready")
 	var live appsv1.Deployment
-	w.live(t, &live)
+	w.Live(t, &live)
 	live.Status = appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
 		Conditions: []appsv1.DeploymentCondition{
 			{Type: "Available", Status: "True"}, {Type: "Progressing", Status: "True", Reason: "NewReplicaSetAvailable"},
 		}}
-	require.NoError(t, w.other.Status().Update(context.Background(), &live))
-	require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))
+	require.NoError(t, w.Other.Status().Update(context.Background(), &live))
+	require.NoError(t, s.Reconcile(t.Context(), w.Client, w.Owner))
 }
 
 // Deletions of owners and children clear what is remembered of them.
 func TestDeletionsClearMemory(t *testing.T) {
-	w := newServerEnv(t)
+	w := newEnvInMemory(t)
 	s := Ensure(Build(settings))
 	for range 2 { // the second time it is found to be as desired
-		require.NoError(t, s.Reconcile(t.Context(), w.client, w.owner))
+		require.NoError(t, s.Reconcile(t.Context(), w.Client, w.Owner))
 	}
-	d, err := s.set.Applier.Desire(&owned.Owner{Client: w.client, Reference: metav1.OwnerReference{UID: w.owner.UID}}, settings(w.owner), &owned.Options{})
+	d, err := s.set.Applier.Desire(&owned.Owner{Client: w.Client, Reference: metav1.OwnerReference{UID: w.Owner.UID}}, settings(w.Owner), &owned.Options{})
 	require.NoError(t, err)
 	s.set.Applier.Recreations.Begin(d)
 	require.Len(t, s.set.Applier.Recreations.ByOwner, 1)
 	require.Len(t, s.set.Applier.Children.ByUID, 1)
 
-	child := settings(w.owner)
-	require.True(t, w.exists(t, child))
-	kind, err := s.set.Kind(child, w.client.Scheme())
+	child := settings(w.Owner)
+	require.True(t, w.Exists(t, child))
+	kind, err := s.set.Kind(child, w.Client.Scheme())
 	require.NoError(t, err)
 	kind.Observe().Delete(deletionOf(child))
-	s.set.ObserveOwners().Delete(t.Context(), deletionOf(w.owner), nil)
+	s.set.ObserveOwners().Delete(t.Context(), deletionOf(w.Owner), nil)
 	require.Empty(t, s.set.Owners.ByUID)
 	require.Empty(t, s.set.Applier.Recreations.ByOwner)
 	require.Empty(t, s.set.Applier.Children.ByUID)
@@ -66,14 +66,14 @@ func deletionOf(obj client.Object) event.DeleteEvent { return event.DeleteEvent{
 
 // All options that a Secret may have, in an order, in another namespace, while Retain changes its mind.
 func TestReconcileOfCombinedOptionsIsQuiet(t *testing.T) {
-	env, elsewhere := newServerEnv(t), newServerEnv(t)
-	env.owner.Finalizers = []string{"children.opblocks.dev/step"}
-	require.NoError(t, env.other.Update(t.Context(), env.owner))
+	env, elsewhere := newEnvInMemory(t), newEnvInMemory(t)
+	env.Owner.Finalizers = []string{"children.opblocks.dev/step"}
+	require.NoError(t, env.Other.Update(t.Context(), env.Owner))
 	passwords := map[string]string{}
 	for _, retain := range []bool{true, false, true} {
 		options := []childOption{withAnywhere(), withRetain(func(*Shop) bool { return retain }), withIfServed(), withAdopt(), withGenerate("password", 9)}
 		first := with(Build(func(*Shop) *corev1.Secret {
-			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: elsewhere.namespace, Name: "first"}}
+			return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: elsewhere.Namespace, Name: "first"}}
 		}), options...)
 		list := with(BuildEachFrom(first.Live(), func(_ *Shop, live *corev1.Secret) (all []*corev1.Secret, err error) {
 			for _, name := range []string{"a", "b", "c"} {
@@ -84,16 +84,16 @@ func TestReconcileOfCombinedOptionsIsQuiet(t *testing.T) {
 		s := Ensure(list, first).RemoveInOrder()
 		s.SetName("step")
 		for range 2 {
-			require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+			require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
 		}
 		for range 3 {
-			env.sent.Sent()
-			require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
-			require.Equal(t, slices.Repeat([]string{"GET secrets"}, 4), env.sent.Sent(), "a cache serves these reads")
+			env.Requests.Sent()
+			require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
+			require.Equal(t, slices.Repeat([]string{"GET secrets"}, 4), env.Requests.Sent(), "a cache serves these reads")
 		}
 		for _, name := range []string{"a", "b", "c"} {
 			live := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}
-			require.True(t, env.exists(t, live))
+			require.True(t, env.Exists(t, live))
 			require.Len(t, live.Data["password"], 9)
 			require.Contains(t, []string{"", string(live.Data["password"])}, passwords[name], "the value stays")
 			passwords[name] = string(live.Data["password"])

@@ -54,24 +54,24 @@ func TestRefusedCreations(t *testing.T) {
 				env := newServerEnv(t)
 				c, allow := test.refuse(t, env)
 				sets := setsOf(how, sixNames)
-				errs := reconcileAll(t, sets, c, env.owner)
+				errs := reconcileAll(t, sets, c, env.Owner)
 				missing := 0
 				for _, name := range sixNames {
-					if env.exists(t, namedConfigMap("", name)) {
-						require.NotContains(t, strings.Join(errs, "\n"), "create ConfigMap "+env.namespace+"/"+name+":", test.reason)
+					if env.Exists(t, namedConfigMap("", name)) {
+						require.NotContains(t, strings.Join(errs, "\n"), "create ConfigMap "+env.Namespace+"/"+name+":", test.reason)
 						continue
 					}
 					missing++
-					require.Equal(t, 1, strings.Count(strings.Join(errs, "\n"), "create ConfigMap "+env.namespace+"/"+name+":"), errs)
+					require.Equal(t, 1, strings.Count(strings.Join(errs, "\n"), "create ConfigMap "+env.Namespace+"/"+name+":"), errs)
 				}
 				require.Equal(t, test.refused, missing, test.reason)
 				require.Equal(t, test.refused, strings.Count(strings.Join(errs, "\n"), test.says), errs)
 
 				allow()
-				env.sent.Sent()
-				require.Empty(t, reconcileAll(t, sets, c, env.owner))
+				env.Requests.Sent()
+				require.Empty(t, reconcileAll(t, sets, c, env.Owner))
 				created := 0
-				for _, request := range env.sent.Sent() {
+				for _, request := range env.Requests.Sent() {
 					if verb, _, _ := strings.Cut(request, " "); verb != "GET" {
 						require.Equal(t, "POST configmaps", request)
 						created++
@@ -112,31 +112,31 @@ func reconcileAll(t *testing.T, sets []*ChildSet[*Shop], c client.Client, owner 
 }
 
 func refuseBusy(_ *testing.T, env *serverEnv) (client.Client, func()) {
-	c := &busyClient{Client: env.client, busy: map[string]bool{"two": true, "five": true}}
+	c := &busyClient{Client: env.Client, busy: map[string]bool{"two": true, "five": true}}
 	return c, func() { c.busy = nil }
 }
 
 // refuseByQuota makes a quota as its controller does, which does not run here.
 func refuseByQuota(t *testing.T, env *serverEnv) (client.Client, func()) {
-	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "small"}}
-	env.create(t, quota)
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "small"}}
+	env.Create(t, quota)
 	hard := func(most string) {
 		t.Helper()
 		limit := corev1.ResourceList{"count/configmaps": resource.MustParse(most)}
-		require.NoError(t, env.other.Get(t.Context(), client.ObjectKeyFromObject(quota), quota)) // admission counts in the status
+		require.NoError(t, env.Other.Get(t.Context(), client.ObjectKeyFromObject(quota), quota)) // admission counts in the status
 		quota.Spec.Hard = limit
-		require.NoError(t, env.other.Update(t.Context(), quota))
+		require.NoError(t, env.Other.Update(t.Context(), quota))
 		if quota.Status.Used == nil {
 			quota.Status.Used = corev1.ResourceList{"count/configmaps": resource.MustParse("0")}
 		}
 		quota.Status.Hard = limit
-		require.NoError(t, env.other.Status().Update(t.Context(), quota))
+		require.NoError(t, env.Other.Status().Update(t.Context(), quota))
 	}
 	hard("0")
 	env.waitForAdmission(t, "probe", true)
 	hard("3")
 	env.waitForAdmission(t, "probe", false)
-	return env.client, func() {
+	return env.Client, func() {
 		hard("6")
 		env.waitForAdmission(t, "probe", false)
 	}
@@ -145,10 +145,10 @@ func refuseByQuota(t *testing.T, env *serverEnv) (client.Client, func()) {
 // refuseByPolicy makes a policy that refuses one name in namespaces with a label.
 func refuseByPolicy(t *testing.T, env *serverEnv) (client.Client, func()) {
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: env.namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: env.Namespace},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: &admissionregistrationv1.MatchResources{
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"refuses": env.namespace}},
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"refuses": env.Namespace}},
 				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
 					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
 					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
@@ -158,23 +158,23 @@ func refuseByPolicy(t *testing.T, env *serverEnv) (client.Client, func()) {
 		},
 	}
 	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: env.namespace},
-		Spec:       admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: env.namespace, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}},
+		ObjectMeta: metav1.ObjectMeta{Name: env.Namespace},
+		Spec:       admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: env.Namespace, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}},
 	}
-	env.create(t, policy)
-	env.create(t, binding)
+	env.Create(t, policy)
+	env.Create(t, binding)
 	t.Cleanup(func() {
-		require.NoError(t, env.other.Delete(context.Background(), binding))
-		require.NoError(t, env.other.Delete(context.Background(), policy))
+		require.NoError(t, env.Other.Delete(context.Background(), binding))
+		require.NoError(t, env.Other.Delete(context.Background(), policy))
 	})
 	label := func(value string) {
 		t.Helper()
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"refuses":%q}}}`, value))
-		require.NoError(t, env.other.Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: env.namespace}}, patch))
+		require.NoError(t, env.Other.Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: env.Namespace}}, patch))
 		env.waitForAdmission(t, "two", value != "")
 	}
-	label(env.namespace)
-	return env.client, func() { label("") }
+	label(env.Namespace)
+	return env.Client, func() { label("") }
 }
 
 // waitForAdmission waits until the API server refuses, or admits, the creation of a ConfigMap of this name. Its admission learns of
@@ -182,7 +182,7 @@ func refuseByPolicy(t *testing.T, env *serverEnv) (client.Client, func()) {
 func (env *serverEnv) waitForAdmission(t *testing.T, name string, refuses bool) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		err := env.other.Create(t.Context(), namedConfigMap(env.namespace, name), client.DryRunAll)
+		err := env.Other.Create(t.Context(), namedConfigMap(env.Namespace, name), client.DryRunAll)
 		return (err != nil) == refuses
 	}, controlplane.Patience, 20*time.Millisecond)
 }

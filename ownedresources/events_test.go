@@ -2,11 +2,9 @@ package ownedresources
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,48 +15,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/opblocks/opblocks/internal/owned"
-	"github.com/opblocks/opblocks/internal/owned/report"
+	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 )
 
-// shown returns a metric's series as "label,label=value".
-func shown(t *testing.T, m *report.Metrics, name string) []string {
-	t.Helper()
-	registry := prometheus.NewRegistry()
-	require.NoError(t, m.Register(registry))
-	families, err := registry.Gather()
-	require.NoError(t, err)
-	var all []string
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			if family.GetName() != name {
-				continue
-			}
-			labels := ""
-			for _, l := range metric.GetLabel() {
-				labels += l.GetValue() + ","
-			}
-			value := metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
-			all = append(all, fmt.Sprintf("%s=%v", labels[:len(labels)-1], value))
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
 func TestWritesAreCountedAndEmitted(t *testing.T) {
-	w := newServerEnv(t)
+	w := newEnvInMemory(t)
 	recorder := events.NewFakeRecorder(10)
 	wanted := true
 	set := Ensure(Build(settings), BuildOrError(func(*Shop) (*appsv1.Deployment, error) {
 		if !wanted {
 			return nil, nil
 		}
-		return w.deployment(), nil
+		return w.Deployment(), nil
 	}))
 	set.set.Applier.Recorder = recorder
 	reconcile := func() {
 		t.Helper()
-		if err := set.Reconcile(t.Context(), w.client, w.owner); err != nil {
+		if err := set.Reconcile(t.Context(), w.Client, w.Owner); err != nil {
 			require.ErrorAs(t, err, new(*owned.WaitingError))
 		}
 	}
@@ -71,23 +44,23 @@ func TestWritesAreCountedAndEmitted(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	reconcile()
-	says("Normal Created Created ConfigMap " + w.namespace + "/web-settings, Deployment " + w.namespace + "/web")
+	says("Normal Created Created ConfigMap " + w.Namespace + "/web-settings, Deployment " + w.Namespace + "/web")
 	reconcile()
 	says()
-	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(7)) })
-	set.set.Applier.Writes.Forget(w.deployment(), client.ObjectKeyFromObject(w.deployment()))
+	ownedtest.ByHand(t, w.Server, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(7)) })
+	set.set.Applier.Writes.Forget(w.Deployment(), client.ObjectKeyFromObject(w.Deployment()))
 	reconcile()
-	says("Normal Applied Applied Deployment " + w.namespace + "/web (spec.replicas)")
+	says("Normal Applied Applied Deployment " + w.Namespace + "/web (spec.replicas)")
 	wanted = false
 	reconcile()
-	says("Normal Deleted Deleted Deployment " + w.namespace + "/web")
+	says("Normal Deleted Deleted Deployment " + w.Namespace + "/web")
 	require.Equal(t, []string{"ConfigMap,created=1", "Deployment,applied=1", "Deployment,created=1", "Deployment,deleted=1"},
-		shown(t, set.set.Applier.Metrics, "opblocks_applies_total"))
+		ownedtest.Shown(t, set.set.Applier.Metrics, "opblocks_applies_total"))
 }
 
 // TestEachWriteIsLogged checks that one line says what was written, and that it contains no value.
 func TestEachWriteIsLogged(t *testing.T) {
-	w := newServerEnv(t)
+	w := newEnvInMemory(t)
 	var lines []string
 	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
 	wanted, password := true, "hunter2"
@@ -95,17 +68,17 @@ func TestEachWriteIsLogged(t *testing.T) {
 		if !wanted {
 			return nil, nil
 		}
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}, StringData: map[string]string{"password": password}}, nil
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: "web"}, StringData: map[string]string{"password": password}}, nil
 	}))
 	set.SetName("login")
 	says := func(want ...string) {
 		t.Helper()
 		lines = nil
-		require.NoError(t, set.Reconcile(ctx, w.client, w.owner))
+		require.NoError(t, set.Reconcile(ctx, w.Client, w.Owner))
 		require.Equal(t, want, lines)
 		require.NotContains(t, fmt.Sprint(lines), "hunter")
 	}
-	child := `"step"="login" "kind"="Secret" "child"={"name"="web" "namespace"="` + w.namespace + `"}`
+	child := `"step"="login" "kind"="Secret" "child"={"name"="web" "namespace"="` + w.Namespace + `"}`
 	says(`"level"=0 "msg"="Created a child" ` + child)
 	says()
 	password = "hunter3"
@@ -127,11 +100,11 @@ func (r *eventRecorder) Eventf(_, related runtime.Object, _, reason, action, _ s
 }
 
 func TestEventsNameStepAndChild(t *testing.T) {
-	w := newServerEnv(t)
+	w := newEnvInMemory(t)
 	recorder := &eventRecorder{}
-	set := Ensure(Build(func(*Shop) *appsv1.Deployment { return w.deployment() }))
+	set := Ensure(Build(func(*Shop) *appsv1.Deployment { return w.Deployment() }))
 	set.SetName("my-workload")
 	set.set.Applier.Recorder = recorder
-	require.ErrorAs(t, set.Reconcile(t.Context(), w.client, w.owner), new(*owned.WaitingError))
+	require.ErrorAs(t, set.Reconcile(t.Context(), w.Client, w.Owner), new(*owned.WaitingError))
 	require.Equal(t, []sentEvent{{"Created", "MyWorkload", "apps/v1 Deployment web true true"}}, recorder.sent)
 }

@@ -28,16 +28,16 @@ func claimTemplates(namesAndSizes ...string) (all []corev1.PersistentVolumeClaim
 func (env *serverEnv) createPod(t *testing.T, name string, labels map[string]string) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: name, Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: name, Labels: labels},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "server", Image: "server:1"}}},
 	}
-	require.NoError(t, env.other.Create(t.Context(), pod))
+	require.NoError(t, env.Other.Create(t.Context(), pod))
 	return pod
 }
 
 // A set does not abandon the StatefulSet that another set of the owner replaces at this moment.
 func TestExpandVolumesInTwoSets(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	set := func(name, size string) *ChildSet[*Shop] {
 		s := Ensure(Build(func(*Shop) *appsv1.StatefulSet {
 			labels, claims := map[string]string{"app": name}, claimTemplates("data", size)
@@ -52,33 +52,33 @@ func TestExpandVolumesInTwoSets(t *testing.T) {
 		return s
 	}
 	one, two := set("one", "1Gi"), set("two", "1Gi")
-	requireWaits(t, one.Reconcile(t.Context(), env.client, env.owner), "LessReplicas")
-	requireWaits(t, two.Reconcile(t.Context(), env.client, env.owner), "LessReplicas")
+	requireWaits(t, one.Reconcile(t.Context(), env.Client, env.Owner), "LessReplicas")
+	requireWaits(t, two.Reconcile(t.Context(), env.Client, env.Owner), "LessReplicas")
 	live := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
-	require.True(t, env.exists(t, live))
+	require.True(t, env.Exists(t, live))
 	pod := env.createPod(t, "one-0", map[string]string{"app": "one"})
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(live, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
-	require.NoError(t, env.other.Update(t.Context(), pod))
+	require.NoError(t, env.Other.Update(t.Context(), pod))
 	foreign := env.createPod(t, "one-1", map[string]string{"app": "one"}) // which the StatefulSet has not adopted
-	requireWaits(t, set("one", "2Gi").Reconcile(t.Context(), env.client, env.owner), "Recreating")
-	require.True(t, env.exists(t, live))
-	env.rereadOwner(t)
-	requireWaits(t, one.Finalize(t.Context(), env.client, env.owner), "ChildTerminating") // its pods are not orphaned yet
-	require.True(t, env.exists(t, pod))
+	requireWaits(t, set("one", "2Gi").Reconcile(t.Context(), env.Client, env.Owner), "Recreating")
+	require.True(t, env.Exists(t, live))
+	env.RereadOwner(t)
+	requireWaits(t, one.Finalize(t.Context(), env.Client, env.Owner), "ChildTerminating") // its pods are not orphaned yet
+	require.True(t, env.Exists(t, pod))
 	pod.OwnerReferences, live.Finalizers = nil, nil // as the garbage collector does it, which does not run here
-	require.NoError(t, env.other.Update(t.Context(), pod))
-	require.NoError(t, env.other.Update(t.Context(), live))
+	require.NoError(t, env.Other.Update(t.Context(), pod))
+	require.NoError(t, env.Other.Update(t.Context(), live))
 
-	env.rereadOwner(t)
-	requireWaits(t, two.Reconcile(t.Context(), env.client, env.owner), "LessReplicas")
-	require.True(t, env.exists(t, pod))
+	env.RereadOwner(t)
+	requireWaits(t, two.Reconcile(t.Context(), env.Client, env.Owner), "LessReplicas")
+	require.True(t, env.Exists(t, pod))
 	require.Nil(t, pod.DeletionTimestamp)
-	env.rereadOwner(t)
-	require.Contains(t, env.owner.Annotations, record.ExpansionPrefix+"one")
+	env.RereadOwner(t)
+	require.Contains(t, env.Owner.Annotations, record.ExpansionPrefix+"one")
 
-	require.NoError(t, one.Finalize(t.Context(), env.client, env.owner))
-	require.False(t, env.exists(t, pod), "the set that has orphaned it deletes it")
-	require.True(t, env.exists(t, foreign))
+	require.NoError(t, one.Finalize(t.Context(), env.Client, env.Owner))
+	require.False(t, env.Exists(t, pod), "the set that has orphaned it deletes it")
+	require.True(t, env.Exists(t, foreign))
 	require.Nil(t, foreign.DeletionTimestamp)
 	require.Empty(t, foreign.Annotations, "it was never marked")
 }

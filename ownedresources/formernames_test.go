@@ -102,12 +102,12 @@ func TestFormerNames(t *testing.T) {
 					if obj = obj.DeepCopyObject().(client.Object); obj.GetNamespace() == "other" {
 						obj.SetNamespace(env.elsewhere)
 					} else {
-						obj.SetNamespace(env.namespace)
+						obj.SetNamespace(env.Namespace)
 					}
 					return obj
 				}
-				env.owner = env.newOwner()
-				env.create(t, env.owner)
+				env.Owner = env.newOwner()
+				env.Create(t, env.Owner)
 				env.setShards(t, 2)
 				stop := env.startStep(t, reconcile.Named("data", tc.set(env)))
 				waitFor(t, env, in(tc.child), exists)
@@ -118,17 +118,17 @@ func TestFormerNames(t *testing.T) {
 				if running {
 					env.setShards(t, 1)
 					stop = env.startStep(t, renamed(tc.set(env)))
-					waitFor(t, env, env.owner, func(shop *Shop) bool { return slices.Equal(shop.Finalizers, []string{"children.opblocks.dev/storage"}) })
+					waitFor(t, env, env.Owner, func(shop *Shop) bool { return slices.Equal(shop.Finalizers, []string{"children.opblocks.dev/storage"}) })
 					waitFor(t, env, in(tc.child), func(obj client.Object) bool { return obj.GetAnnotations()[record.Set] == "storage" })
 					if tc.pruned != nil {
 						env.waitGone(t, in(tc.pruned))
 					}
-					require.NoError(t, env.other.Delete(t.Context(), env.owner))
+					require.NoError(t, env.Other.Delete(t.Context(), env.Owner))
 				} else {
-					require.NoError(t, env.other.Delete(t.Context(), env.owner))
+					require.NoError(t, env.Other.Delete(t.Context(), env.Owner))
 					stop = env.startStep(t, renamed(tc.set(env)))
 				}
-				env.waitGone(t, env.owner)
+				env.waitGone(t, env.Owner)
 				if !tc.stays {
 					env.waitGone(t, in(tc.child))
 					return

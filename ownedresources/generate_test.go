@@ -1,7 +1,6 @@
 package ownedresources
 
 import (
-	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,12 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/owned"
-	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 	"github.com/opblocks/opblocks/internal/owned/set"
-	"github.com/opblocks/opblocks/internal/record"
 )
 
 func TestOptionMistakes(t *testing.T) {
@@ -67,96 +63,6 @@ func credentials(*Shop) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}, StringData: map[string]string{"username": "web"}}
 }
 
-func TestGenerate(t *testing.T) {
-	env := newServerEnv(t)
-	generate := []childOption{withGenerate("password", 24), withGenerate("cookie", 8)}
-	result, err := env.apply(t, credentials(nil), generate...)
-	require.NoError(t, err)
-	require.Equal(t, apply.Created, result.Operation)
-	require.Equal(t, []string{"GET secrets", "POST secrets"}, env.sent.Sent())
-	var live corev1.Secret
-	env.live(t, &live)
-	password, cookie := live.Data["password"], live.Data["cookie"]
-	require.Len(t, password, 24)
-	require.Len(t, cookie, 8)
-	requireQuiet := func(message string) {
-		t.Helper()
-		result, err := env.apply(t, credentials(nil), generate...)
-		require.NoError(t, err)
-		require.Equal(t, apply.Unchanged, result.Operation, message)
-		require.Equal(t, []string{"GET secrets"}, env.sent.Sent(), message)
-	}
-	requireQuiet("the values are not compared")
-	env.applier = apply.New()
-	requireQuiet("nor after a restart")
-
-	want := credentials(nil)
-	want.StringData["username"] = "other"
-	for _, message := range []string{"the first apply takes over the fields of the POST", "a second one"} {
-		want.Labels = map[string]string{"times": want.Labels["times"] + "x"}
-		_, err = env.apply(t, want, generate...)
-		require.NoError(t, err)
-		env.live(t, &live)
-		require.Equal(t, "other", string(live.Data["username"]))
-		require.Equal(t, password, live.Data["password"], message)
-		require.Equal(t, cookie, live.Data["cookie"], message)
-	}
-
-	byHand(t, env, &live, func(s *corev1.Secret) { s.Data["password"] = []byte("their own") })
-	_, err = env.apply(t, want, generate...)
-	require.NoError(t, err)
-	require.NotContains(t, env.sent.Sent(), "PATCH secrets", "a value that a user puts in stays")
-	_, err = env.apply(t, credentials(nil), generate...) // and survives the next change
-	require.NoError(t, err)
-	env.live(t, &live)
-	require.Equal(t, "their own", string(live.Data["password"]))
-
-	byHand(t, env, &live, func(s *corev1.Secret) { delete(s.Data, "password"); s.Data["cookie"] = nil })
-	result, err = env.apply(t, credentials(nil), generate...)
-	require.NoError(t, err)
-	require.Equal(t, apply.Applied, result.Operation)
-	env.live(t, &live)
-	require.Len(t, live.Data["password"], 24, "a deleted key is generated anew")
-	require.NotEqual(t, password, live.Data["password"])
-	require.Len(t, live.Data["cookie"], 8, "and so is an empty one")
-	requireQuiet("a repaired Secret is as desired")
-	require.NotContains(t, live.Annotations[record.Applied], string(live.Data["cookie"]))
-}
-
-// An author may set a key that is generated otherwise.
-func TestGenerateNothingForAValueOfTheAuthor(t *testing.T) {
-	env := newServerEnv(t)
-	given := func(password string) *corev1.Secret {
-		s := credentials(nil)
-		s.StringData["password"] = password
-		return s
-	}
-	var live corev1.Secret
-	for _, step := range []struct{ set, want, why string }{
-		{"given", "given", "a value that the author sets is applied"},
-		{"changed", "changed", "and its changes are"},
-		{"", "changed", "a value that is not set any more stays"},
-		{"again", "again", "and can be set again"},
-	} {
-		_, err := env.apply(t, given(step.set), withGenerate("password", 8))
-		require.NoError(t, err, step.why)
-		env.live(t, &live)
-		require.Equal(t, step.want, string(live.Data["password"]), step.why)
-	}
-}
-
-func TestGenerateInAnAdoptedSecret(t *testing.T) {
-	env := newServerEnv(t)
-	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "web"}, Data: map[string][]byte{"password": []byte("theirs")}}
-	require.NoError(t, env.other.Create(t.Context(), theirs))
-	_, err := env.apply(t, credentials(nil), withAdopt(), withGenerate("password", 8), withGenerate("cookie", 8))
-	require.NoError(t, err)
-	var live corev1.Secret
-	env.live(t, &live)
-	require.Equal(t, "theirs", string(live.Data["password"]))
-	require.Len(t, live.Data["cookie"], 8)
-}
-
 // An unstructured Secret, and one that is desired as an apply configuration.
 func TestGenerateWithoutAGoType(t *testing.T) {
 	secretKind := corev1.SchemeGroupVersion.WithKind("Secret")
@@ -170,19 +76,19 @@ func TestGenerateWithoutAGoType(t *testing.T) {
 	}
 	for name, child := range children {
 		t.Run(name, func(t *testing.T) {
-			env := newServerEnv(t)
+			env := newEnvInMemory(t)
 			set := Ensure(child)
-			require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner))
+			require.NoError(t, set.Reconcile(t.Context(), env.Client, env.Owner))
 			var live corev1.Secret
-			env.live(t, &live)
+			env.Live(t, &live)
 			password := live.Data["password"]
 			require.Len(t, password, 8)
-			env.sent.Sent()
-			require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner))
-			require.Equal(t, []string{"GET secrets"}, env.sent.Sent())
-			byHand(t, env, &live, func(s *corev1.Secret) { s.Data = nil })
-			require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner))
-			env.live(t, &live)
+			env.Requests.Sent()
+			require.NoError(t, set.Reconcile(t.Context(), env.Client, env.Owner))
+			require.Equal(t, []string{"GET secrets"}, env.Requests.Sent())
+			ownedtest.ByHand(t, env.Server, &live, func(s *corev1.Secret) { s.Data = nil })
+			require.NoError(t, set.Reconcile(t.Context(), env.Client, env.Owner))
+			env.Live(t, &live)
 			require.Len(t, live.Data["password"], 8)
 			require.NotEqual(t, password, live.Data["password"])
 		})
@@ -190,7 +96,7 @@ func TestGenerateWithoutAGoType(t *testing.T) {
 }
 
 func TestRotateOn(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	mark := func(owner *Shop) string { return owner.Spec.Rotate }
 	child := func(rotateOn ...func(*Shop) string) *ChildSet[*Shop] {
 		return Ensure(Build(credentials).Generate("password", 24, rotateOn...).Generate("cookie", 24))
@@ -198,10 +104,10 @@ func TestRotateOn(t *testing.T) {
 	var live corev1.Secret
 	reconcile := func(set *ChildSet[*Shop], value string) (password, cookie string) {
 		t.Helper()
-		env.owner.Spec.Rotate = value
-		require.NoError(t, env.other.Update(t.Context(), env.owner))
-		require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner))
-		env.live(t, &live)
+		env.Owner.Spec.Rotate = value
+		require.NoError(t, env.Other.Update(t.Context(), env.Owner))
+		require.NoError(t, set.Reconcile(t.Context(), env.Client, env.Owner))
+		env.Live(t, &live)
 		return string(live.Data["password"]), string(live.Data["cookie"])
 	}
 	first, cookie := reconcile(child(), "old")
@@ -220,51 +126,16 @@ func TestRotateOn(t *testing.T) {
 		require.Equal(t, step.rotates, first != second, step.why)
 		require.Equal(t, cookie, same, "another key stays: %s", step.why)
 		first = second
-		env.sent.Sent()
-		require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner))
-		require.Equal(t, []string{"GET secrets"}, env.sent.Sent(), step.why)
+		env.Requests.Sent()
+		require.NoError(t, set.Reconcile(t.Context(), env.Client, env.Owner))
+		require.Equal(t, []string{"GET secrets"}, env.Requests.Sent(), step.why)
 	}
 
 	// A process that has just started sees the owner as it was before.
-	old := env.owner.DeepCopy()
+	old := env.Owner.DeepCopy()
 	last, _ := reconcile(set, "latest")
 	restarted := child(mark)
-	require.True(t, apierrors.IsConflict(restarted.Reconcile(t.Context(), env.client, old)))
-	env.live(t, &live)
+	require.True(t, apierrors.IsConflict(restarted.Reconcile(t.Context(), env.Client, old)))
+	env.Live(t, &live)
 	require.Equal(t, last, string(live.Data["password"]), "it does not rotate back")
-}
-
-// The cache may be behind: a value that it does not show yet is not replaced.
-func TestGenerateWithAStaleCache(t *testing.T) {
-	env := newServerEnv(t)
-	_, err := env.apply(t, credentials(nil))
-	require.NoError(t, err)
-	var stale, live corev1.Secret
-	env.live(t, &stale)
-	byHand(t, env, &live, func(s *corev1.Secret) { s.Data["password"] = []byte("in use already") })
-
-	cached := &staleReader{Client: env.client, secret: &stale}
-	o, err := owned.NewOwner(env.owner, cached, nil)
-	require.NoError(t, err)
-	children, err := env.applier.Declare(&o, []client.Object{credentials(nil)})
-	require.NoError(t, err)
-	withGenerate("password", 24)(children[0].Options)
-	_, err = applyOne(t.Context(), apply.New(), &o, children[0])
-	require.NoError(t, err)
-	env.live(t, &live)
-	require.Equal(t, "in use already", string(live.Data["password"]))
-}
-
-// staleReader reads an old version of a typed Secret.
-type staleReader struct {
-	client.Client
-	secret *corev1.Secret
-}
-
-func (r *staleReader) Get(ctx context.Context, name client.ObjectKey, obj client.Object, options ...client.GetOption) error {
-	if secret, typed := obj.(*corev1.Secret); typed {
-		r.secret.DeepCopyInto(secret)
-		return nil
-	}
-	return r.Client.Get(ctx, name, obj, options...)
 }

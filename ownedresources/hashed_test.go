@@ -46,8 +46,8 @@ func contentSecret(owner *Shop) *corev1.Secret {
 // newHashingManager returns a manager whose cache holds the namespace of the environment, with hashes of large values.
 func (env *serverEnv) newHashingManager(t *testing.T, options cache.Options) ctrl.Manager {
 	t.Helper()
-	options.DefaultNamespaces = map[string]cache.Config{env.namespace: {}}
-	mgr, err := reconcile.NewManager(env.sent.Wrap(env.plane.Config()), ctrl.Options{
+	options.DefaultNamespaces = map[string]cache.Config{env.Namespace: {}}
+	mgr, err := reconcile.NewManager(env.Requests.Wrap(env.Plane.Config()), ctrl.Options{
 		Scheme: scheme.Scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(), Cache: options,
 		Controller: config.Controller{SkipNameValidation: new(true)}, GracefulShutdownTimeout: new(controlplane.Patience),
 	}, reconcile.HashLargeValues(hashBound))
@@ -76,21 +76,21 @@ func startHashing(t *testing.T) *hashingOperator {
 			return nil
 		}))).WithoutStatus().Complete())
 	startManager(t, o.mgr)
-	waitFor(t, o.serverEnv, contentSecret(o.owner).DeepCopy(), exists)
+	waitFor(t, o.serverEnv, contentSecret(o.Owner).DeepCopy(), exists)
 	return o
 }
 
 // pass makes a change of the owner that changes nothing for its children, and returns what the pass that it triggers has sent.
 func (o *hashingOperator) pass(t *testing.T, number string) []string {
 	t.Helper()
-	o.sent.Sent()
-	change(t, o.serverEnv, o.owner, func(owner *Shop) { metav1.SetMetaDataAnnotation(&owner.ObjectMeta, annotationPass, number) })
+	o.Requests.Sent()
+	change(t, o.serverEnv, o.Owner, func(owner *Shop) { metav1.SetMetaDataAnnotation(&owner.ObjectMeta, annotationPass, number) })
 	require.Eventually(t, func() bool { return o.passes.Load() == number }, controlplane.Patience, 10*time.Millisecond)
-	return o.sent.Sent()
+	return o.Requests.Sent()
 }
 
 func (o *hashingOperator) key() client.ObjectKey {
-	return client.ObjectKey{Namespace: o.namespace, Name: "content"}
+	return client.ObjectKey{Namespace: o.Namespace, Name: "content"}
 }
 
 // waitHashed waits until the cache has the ConfigMap in a state.
@@ -110,7 +110,7 @@ func TestHashedChildCostsNoRequest(t *testing.T) {
 	for _, number := range []string{"first", "second"} {
 		require.Empty(t, o.pass(t, number), "the children are compared by their hashes")
 	}
-	drift := contentConfigMap(o.owner)
+	drift := contentConfigMap(o.Owner)
 	change(t, o.serverEnv, drift, func(m *corev1.ConfigMap) { m.Data["content"] = largeContent + "by hand" })
 	waitFor(t, o.serverEnv, drift, isAsDesired)
 	change(t, o.serverEnv, drift, func(m *corev1.ConfigMap) { m.Data["theirs"] = largeContent })
@@ -133,11 +133,11 @@ func TestHashedObjectIsReadWhole(t *testing.T) {
 	require.NoError(t, c.Get(t.Context(), o.key(), &s, client.UnsafeDisableDeepCopy))
 	require.Equal(t, "secret "+largeContent, string(s.Data["content"]))
 	var list corev1.ConfigMapList
-	require.NoError(t, o.mgr.GetCache().List(t.Context(), &list, client.InNamespace(o.namespace)))
+	require.NoError(t, o.mgr.GetCache().List(t.Context(), &list, client.InNamespace(o.Namespace)))
 	for _, item := range list.Items {
 		require.True(t, item.Name != "content" || isAsDesired(&item))
 	}
-	live := contentConfigMap(o.owner)
+	live := contentConfigMap(o.Owner)
 	waitFor(t, o.serverEnv, live, func(m *corev1.ConfigMap) bool { return m.Data["more"] == "1" })
 	require.True(t, isAsDesired(live))
 
@@ -161,14 +161,14 @@ func TestHashedObjectIsReadWhole(t *testing.T) {
 // What has the labels and the record of a child is not one, however large it is.
 func TestHashedForgery(t *testing.T) {
 	o := startHashing(t)
-	child := contentConfigMap(o.owner)
+	child := contentConfigMap(o.Owner)
 	waitFor(t, o.serverEnv, child, isAsDesired)
-	forged := namedConfigMap(o.namespace, "forged")
+	forged := namedConfigMap(o.Namespace, "forged")
 	forged.Labels, forged.Annotations, forged.Data = child.Labels, child.Annotations, map[string]string{"content": largeContent + largeContent}
-	o.create(t, forged)
+	o.Create(t, forged)
 	o.pass(t, "after the forgery")
 	var is corev1.ConfigMap
-	require.NoError(t, o.other.Get(t.Context(), client.ObjectKeyFromObject(forged), &is))
+	require.NoError(t, o.Other.Get(t.Context(), client.ObjectKeyFromObject(forged), &is))
 	require.Equal(t, forged.ResourceVersion, is.ResourceVersion)
 }
 
@@ -204,18 +204,18 @@ func TestSelectorLeavesOutChild(t *testing.T) {
 			mgr := env.newHashingManager(t, test.options)
 			require.NoError(t, reconcile.For(mgr, reconcile.Named("children", observed)).WithoutStatus().Complete())
 			startManager(t, mgr)
-			child := contentConfigMap(env.owner)
+			child := contentConfigMap(env.Owner)
 			if !test.leftOut {
 				waitFor(t, env, child, exists)
 				return
 			}
 			var hidden *NotCachedError
 			observed.waitForError(t, func(err error) bool { return errors.As(err, &hidden) })
-			require.EqualError(t, hidden, "ConfigMap "+env.namespace+"/content is not created: the cache would never show it, since its labels do not match "+
+			require.EqualError(t, hidden, "ConfigMap "+env.Namespace+"/content is not created: the cache would never show it, since its labels do not match "+
 				`"app.kubernetes.io/managed-by=shop-operator,app.kubernetes.io/name=shop", which is asked for by the option Cache.ByObject or `+
 				"Cache.DefaultLabelSelector of the manager; set these labels in the function that builds it, or widen the option", test.reason)
 			require.Equal(t, "NotInCache", hidden.Reason())
-			require.True(t, apierrors.IsNotFound(env.other.Get(t.Context(), client.ObjectKeyFromObject(child), child)))
+			require.True(t, apierrors.IsNotFound(env.Other.Get(t.Context(), client.ObjectKeyFromObject(child), child)))
 		})
 	}
 }

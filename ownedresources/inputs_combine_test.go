@@ -20,7 +20,7 @@ type combined struct {
 
 // combiningSet is a set with a child from two inputs: what an object has, and what the API server has set in another child.
 func combiningSet(env *serverEnv, options ...childOption) *ChildSet[*Shop] {
-	service := Build(func(*Shop) *corev1.Service { return env.service() })
+	service := Build(func(*Shop) *corev1.Service { return env.Service() })
 	text, live := content("source", Reads(&configMap{}, names("source"))), service.Live()
 	both := Combine(func(v *Values[*Shop]) combined { return combined{text.Value(v), live.Value(v)} }, text, live)
 	return Ensure(service, with(BuildFrom(both, func(owner *Shop, in combined) (*configMap, error) {
@@ -29,31 +29,31 @@ func combiningSet(env *serverEnv, options ...childOption) *ChildSet[*Shop] {
 }
 
 func TestCombine(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	s := combiningSet(env)
-	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "ReferenceNotFound", `child ConfigMap: configmaps "source" not found`)
-	require.False(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "copied"}}))
+	requireWaits(t, s.Reconcile(t.Context(), env.Client, env.Owner), "ReferenceNotFound", `child ConfigMap: configmaps "source" not found`)
+	require.False(t, env.Exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "copied"}}))
 
 	for _, text := range []string{"one", "two"} {
 		env.write(t, "source", text)
-		require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+		require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
 		var service corev1.Service
-		env.live(t, &service)
+		env.Live(t, &service)
 		require.Equal(t, text+" "+service.Spec.ClusterIP, env.content(t, "copied"))
 	}
 	require.Len(t, s.set.References(), 1, "what the inputs read is watched")
 
-	require.NoError(t, env.other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "source"}}))
+	require.NoError(t, env.Other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "source"}}))
 	before := env.content(t, "copied")
 	keep := withKeepWhileMissing(func(live, desired *configMap) { desired.Data["content"] = live.Data["content"] })
 	for name, process := range map[string]*ChildSet[*Shop]{"stays as it is": s, "is kept": combiningSet(env, keep)} {
-		requireWaits(t, process.Reconcile(t.Context(), env.client, env.owner), "ReferenceNotFound", `child ConfigMap: configmaps "source" not found`)
+		requireWaits(t, process.Reconcile(t.Context(), env.Client, env.Owner), "ReferenceNotFound", `child ConfigMap: configmaps "source" not found`)
 		require.Equal(t, before, env.content(t, "copied"), name)
 	}
 }
 
 func TestCombineFailing(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	failed := From(func(context.Context, client.Reader, *Shop) (string, error) {
 		return "", errors.New("it is on fire")
 	})
@@ -62,7 +62,7 @@ func TestCombineFailing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			input := Combine(func(*Values[*Shop]) string { panic("a value is not known") }, inputs...)
 			s := Ensure(with(BuildFrom(input, func(*Shop, string) (*configMap, error) { panic("it is not built") }), withKeepWhileMissing(func(_, _ *configMap) {})))
-			require.EqualError(t, s.Reconcile(t.Context(), env.client, env.owner), "input of child ConfigMap: it is on fire")
+			require.EqualError(t, s.Reconcile(t.Context(), env.Client, env.Owner), "input of child ConfigMap: it is on fire")
 		})
 	}
 }

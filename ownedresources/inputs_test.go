@@ -48,24 +48,24 @@ func copied(input *Input[*Shop, string], options ...childOption) AnyChild[*Shop]
 func (env *serverEnv) write(t *testing.T, name, content string) {
 	t.Helper()
 	obj := &configMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if !env.exists(t, obj) {
+	if !env.Exists(t, obj) {
 		obj.Data = map[string]string{"content": content}
-		require.NoError(t, env.other.Create(t.Context(), obj))
+		require.NoError(t, env.Other.Create(t.Context(), obj))
 		return
 	}
 	obj.Data = map[string]string{"content": content}
-	require.NoError(t, env.other.Update(t.Context(), obj))
+	require.NoError(t, env.Other.Update(t.Context(), obj))
 }
 
 func (env *serverEnv) content(t *testing.T, name string) string {
 	t.Helper()
 	obj := &configMap{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	require.True(t, env.exists(t, obj), name)
+	require.True(t, env.Exists(t, obj), name)
 	return obj.Data["content"]
 }
 
 func TestBuildFrom(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	env.write(t, "source", "one")
 	calls := 0
 	input := From(func(ctx context.Context, r client.Reader, owner *Shop) (string, error) {
@@ -77,19 +77,19 @@ func TestBuildFrom(t *testing.T) {
 	s := Ensure(copied(input), BuildEachFrom(input, func(owner *Shop, value string) ([]*configMap, error) {
 		return []*configMap{constant("each", value)(owner)}, nil
 	}))
-	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
 	require.Equal(t, "one", env.content(t, "copied"))
 	require.Equal(t, "one", env.content(t, "each"))
 	require.Equal(t, 1, calls, "it is read once for all children")
 
-	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
 	require.Equal(t, 1, calls, "nothing of what was read has changed: metadata says so")
 	env.write(t, "source", "two")
-	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
 	require.Equal(t, "two", env.content(t, "copied"))
 	require.Equal(t, 2, calls)
-	env.owner.Annotations = map[string]string{"changed": "yes"}
-	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	env.Owner.Annotations = map[string]string{"changed": "yes"}
+	require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
 	require.Equal(t, 3, calls, "the input is a function of the owner too")
 }
 
@@ -125,12 +125,12 @@ func TestInputReader(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			env := newServerEnv(t)
+			env := newEnvInMemory(t)
 			env.write(t, "source", "one")
 			before := Ensure(Build(constant("copied", "before")), Build(constant("beside", "before")))
-			require.NoError(t, before.Reconcile(t.Context(), env.client, env.owner))
+			require.NoError(t, before.Reconcile(t.Context(), env.Client, env.Owner))
 			s := Ensure(copied(test.input), Build(constant("beside", "after")))
-			require.ErrorContains(t, s.Reconcile(t.Context(), env.client, env.owner), test.wantErr, test.reason)
+			require.ErrorContains(t, s.Reconcile(t.Context(), env.Client, env.Owner), test.wantErr, test.reason)
 			require.Equal(t, "before", env.content(t, "copied"), "the child stays as it is, and is not pruned")
 			require.Equal(t, "after", env.content(t, "beside"), "nothing else is held up")
 		})
@@ -139,56 +139,56 @@ func TestInputReader(t *testing.T) {
 
 // What an input reads may be missing: the child stays as it is until it exists.
 func TestInputMissing(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	s := Ensure(copied(content("source", Reads(&configMap{}, names("source")))), Build(constant("beside", "")))
-	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "ReferenceNotFound", `child ConfigMap: configmaps "source" not found`)
-	require.False(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "copied"}}))
-	require.True(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "beside"}}))
+	requireWaits(t, s.Reconcile(t.Context(), env.Client, env.Owner), "ReferenceNotFound", `child ConfigMap: configmaps "source" not found`)
+	require.False(t, env.Exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "copied"}}))
+	require.True(t, env.Exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "beside"}}))
 
 	env.write(t, "source", "one")
-	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
-	require.NoError(t, env.other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "source"}}))
+	require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
+	require.NoError(t, env.Other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "source"}}))
 	for _, process := range []*ChildSet[*Shop]{s, Ensure(copied(content("source", Reads(&configMap{}, names("source")))))} {
-		requireWaits(t, process.Reconcile(t.Context(), env.client, env.owner), "ReferenceNotFound")
+		requireWaits(t, process.Reconcile(t.Context(), env.Client, env.Owner), "ReferenceNotFound")
 		require.Equal(t, "one", env.content(t, "copied"), "it is neither changed nor pruned")
 	}
 }
 
 func TestKeepWhileMissing(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	keep := withKeepWhileMissing(func(live, desired *configMap) { desired.Data["content"] = live.Data["content"] })
 	newSet := func() *ChildSet[*Shop] {
 		return Ensure(copied(VersionHash(Reads(&configMap{}, names("source", "second"))), keep))
 	}
 	s := newSet()
-	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "ReferenceNotFound", "child ConfigMap: ConfigMap second, ConfigMap source: not found")
+	requireWaits(t, s.Reconcile(t.Context(), env.Client, env.Owner), "ReferenceNotFound", "child ConfigMap: ConfigMap second, ConfigMap source: not found")
 	empty := env.content(t, "copied")
 	env.write(t, "source", "one")
 	env.write(t, "second", "one")
-	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
 	both := env.content(t, "copied")
 	require.NotEqual(t, empty, both)
 
-	require.NoError(t, env.other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "second"}}))
+	require.NoError(t, env.Other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "second"}}))
 	env.write(t, "source", "two")
 	for _, process := range []*ChildSet[*Shop]{s, newSet()} {
-		requireWaits(t, process.Reconcile(t.Context(), env.client, env.owner), "ReferenceNotFound", "ConfigMap second: not found")
+		requireWaits(t, process.Reconcile(t.Context(), env.Client, env.Owner), "ReferenceNotFound", "ConfigMap second: not found")
 		require.Equal(t, both, env.content(t, "copied"), "what is there is kept while an object is missing")
 	}
 	live := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "copied"}}
-	require.True(t, env.exists(t, live))
+	require.True(t, env.Exists(t, live))
 	live.Labels = map[string]string{"foreign": "yes"}
 	delete(live.Data, "content")
-	require.NoError(t, env.other.Update(t.Context(), live))
+	require.NoError(t, env.Other.Update(t.Context(), live))
 	env.write(t, "second", "again")
-	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
 	require.NotEqual(t, both, env.content(t, "copied"))
 }
 
 func TestVersionHash(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	read := func(input *Input[*Shop, string]) string {
-		require.NoError(t, Ensure(copied(input)).Reconcile(t.Context(), env.client, env.owner))
+		require.NoError(t, Ensure(copied(input)).Reconcile(t.Context(), env.Client, env.Owner))
 		return env.content(t, "copied")
 	}
 	require.Empty(t, read(VersionHash[*Shop]()), "nothing is referenced")
@@ -211,10 +211,10 @@ func hashKey(value string) *Child[*Shop, *corev1.Secret] {
 // every write.
 func TestContentHash(t *testing.T) {
 	const long = "0123456789abcdef"
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	env.write(t, "source", "one")
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "source"}, Data: map[string][]byte{"content": []byte("secret")}}
-	require.NoError(t, env.other.Create(t.Context(), secret))
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "source"}, Data: map[string][]byte{"content": []byte("secret")}}
+	require.NoError(t, env.Other.Create(t.Context(), secret))
 	reads := []Read[*Shop]{Reads(&configMap{}, names("source")), Reads(&corev1.Secret{}, names("source"))}
 	versions := Ensure(copied(VersionHash(reads...)))
 	setOf := func(key string, reads ...Read[*Shop]) *ChildSet[*Shop] {
@@ -224,38 +224,38 @@ func TestContentHash(t *testing.T) {
 	set := setOf(long, reads...)
 	read := func(s *ChildSet[*Shop]) string {
 		t.Helper()
-		require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+		require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
 		return env.content(t, "copied")
 	}
 	one, version := read(set), read(versions)
 	require.Regexp(t, "^v1:[0-9a-f]{32}$", one)
 
 	secret.Labels = map[string]string{"a": "label"}
-	require.NoError(t, env.other.Update(t.Context(), secret))
+	require.NoError(t, env.Other.Update(t.Context(), secret))
 	require.NotEqual(t, version, read(versions), "the label is a write")
 	require.Equal(t, one, read(set), "the label is not content")
-	require.NoError(t, env.other.Delete(t.Context(), secret))
-	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "ReferenceNotFound", "child ConfigMap: Secret source: not found")
+	require.NoError(t, env.Other.Delete(t.Context(), secret))
+	requireWaits(t, set.Reconcile(t.Context(), env.Client, env.Owner), "ReferenceNotFound", "child ConfigMap: Secret source: not found")
 	require.Equal(t, one, env.content(t, "copied"))
 	secret.ResourceVersion, secret.UID = "", ""
-	require.NoError(t, env.other.Create(t.Context(), secret))
+	require.NoError(t, env.Other.Create(t.Context(), secret))
 	require.Equal(t, one, read(set), "it has the same content again")
 	secret.Data = map[string][]byte{"content": []byte("another")}
-	require.NoError(t, env.other.Update(t.Context(), secret))
+	require.NoError(t, env.Other.Update(t.Context(), secret))
 	two := read(set)
 	require.NotEqual(t, one, two)
 	require.NotEqual(t, two, read(setOf("another key 0123", reads...)), "without the key nobody can check a guess")
 
 	require.Empty(t, read(setOf(long)), "nothing is referenced")
-	require.ErrorContains(t, setOf("short", reads...).Reconcile(t.Context(), env.client, env.owner),
+	require.ErrorContains(t, setOf("short", reads...).Reconcile(t.Context(), env.Client, env.Owner),
 		`ContentHash: key "key" of the Secret of child Secret has less than 16 bytes: give that child Generate("key", 32)`)
-	require.ErrorContains(t, setOf(long, Reads(&corev1.Service{}, names("source"))).Reconcile(t.Context(), env.client, env.owner),
+	require.ErrorContains(t, setOf(long, Reads(&corev1.Service{}, names("source"))).Reconcile(t.Context(), env.Client, env.Owner),
 		"ContentHash of *v1.Service: it hashes *corev1.ConfigMap and *corev1.Secret")
 }
 
 // The values stand in users' pod templates: another value in a later version would roll all pods.
 func TestContentHashIsRecorded(t *testing.T) {
-	c := reconciletest.NewClient(t, scheme.Scheme, "testdata/shops.yaml")
+	c := reconciletest.NewClient(t, scheme.Scheme, shopsFile)
 	named := metav1.ObjectMeta{Namespace: "default", Name: "source"}
 	for _, obj := range []client.Object{
 		&corev1.Secret{ObjectMeta: named, Data: map[string][]byte{"b": []byte("2"), "a": []byte("1")}},
@@ -308,18 +308,18 @@ func TestInputHiddenByTheCache(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			env := newServerEnv(t)
-			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "hidden"}, Data: map[string][]byte{"content": []byte("one")}}
-			require.NoError(t, env.other.Create(t.Context(), secret))
+			env := newEnvInMemory(t)
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "hidden"}, Data: map[string][]byte{"content": []byte("one")}}
+			require.NoError(t, env.Other.Create(t.Context(), secret))
 			s := Ensure(copied(test.input))
 			var err error
-			s.set.Forms, err = references.NewForms(env.client.Scheme(), s.Watched(), s.set.References())
+			s.set.Forms, err = references.NewForms(env.Client.Scheme(), s.Watched(), s.set.References())
 			require.NoError(t, err)
-			s.set.APIReader = env.other
+			s.set.APIReader = env.Other
 			clock := clocktesting.NewFakePassiveClock(secret.CreationTimestamp.Time)
 			s.set.Applier.Clock = clock
 
-			err = s.Reconcile(t.Context(), hiding{env.client, "hidden"}, env.owner)
+			err = s.Reconcile(t.Context(), hiding{env.Client, "hidden"}, env.Owner)
 			if test.built {
 				require.NoError(t, err, "the cache may be just behind")
 			} else {
@@ -330,36 +330,36 @@ func TestInputHiddenByTheCache(t *testing.T) {
 				require.Equal(t, time.Minute, after, "no event comes if the cache leaves it out")
 			}
 			clock.SetTime(clock.Now().Add(2 * time.Minute))
-			err = s.Reconcile(t.Context(), hiding{env.client, "hidden"}, env.owner)
+			err = s.Reconcile(t.Context(), hiding{env.Client, "hidden"}, env.Owner)
 			hidden, ok := errors.AsType[*NotCachedError](err)
 			require.True(t, ok, "%s: %v", test.reason, err)
-			require.ErrorContains(t, hidden, "Secret "+env.namespace+"/hidden is not in the cache, although it exists: the cache's selector or namespaces leave it out")
-			require.Equal(t, test.built, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "copied"}}))
+			require.ErrorContains(t, hidden, "Secret "+env.Namespace+"/hidden is not in the cache, although it exists: the cache's selector or namespaces leave it out")
+			require.Equal(t, test.built, env.Exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "copied"}}))
 
-			require.NoError(t, env.other.Delete(t.Context(), secret))
-			requireWaits(t, s.Reconcile(t.Context(), hiding{env.client, "hidden"}, env.owner), "ReferenceNotFound")
+			require.NoError(t, env.Other.Delete(t.Context(), secret))
+			requireWaits(t, s.Reconcile(t.Context(), hiding{env.Client, "hidden"}, env.Owner), "ReferenceNotFound")
 		})
 	}
 }
 
 func TestLive(t *testing.T) {
-	env := newServerEnv(t)
-	service := Build(func(*Shop) *corev1.Service { return env.service() })
+	env := newEnvInMemory(t)
+	service := Build(func(*Shop) *corev1.Service { return env.Service() })
 	fromService := BuildFrom(service.Live(), func(owner *Shop, live *corev1.Service) (*configMap, error) {
 		return constant("address", live.Spec.ClusterIP)(owner), nil
 	})
 	s := Ensure(fromService, service)
-	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
 	var live corev1.Service
-	env.live(t, &live)
+	env.Live(t, &live)
 	require.NotEmpty(t, live.Spec.ClusterIP)
 	require.Equal(t, live.Spec.ClusterIP, env.content(t, "address"), "what the API server has set is read in the same reconcile")
 }
 
 // The live object of a child that has to wait does not exist yet.
 func TestLiveOfAChildThatWaits(t *testing.T) {
-	env := newServerEnv(t)
-	database := Build(func(*Shop) *corev1.Service { return env.service() }).ReadyWhen("Never")
+	env := newEnvInMemory(t)
+	database := Build(func(*Shop) *corev1.Service { return env.Service() }).ReadyWhen("Never")
 	waiting := Build(constant("waiting", "")).After(database)
 	from := BuildFrom(waiting.Live(), func(owner *Shop, live *configMap) (*configMap, error) {
 		return constant("from", live.Name)(owner), nil
@@ -367,43 +367,43 @@ func TestLiveOfAChildThatWaits(t *testing.T) {
 	each := BuildEachFrom(waiting.LiveEach(), func(owner *Shop, live []*configMap) ([]*configMap, error) {
 		return nil, errors.New("is not called")
 	})
-	err := Ensure(database, waiting, from, each).Reconcile(t.Context(), env.client, env.owner)
-	requireWaits(t, err, "ConditionNotTrue", "child ConfigMap: it waits for ConfigMap "+env.namespace+"/waiting")
-	require.False(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "from"}}))
+	err := Ensure(database, waiting, from, each).Reconcile(t.Context(), env.Client, env.Owner)
+	requireWaits(t, err, "ConditionNotTrue", "child ConfigMap: it waits for ConfigMap "+env.Namespace+"/waiting")
+	require.False(t, env.Exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "from"}}))
 }
 
 func TestLiveOfNothing(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	none := Build(func(*Shop) *corev1.Service { return nil })
 	s := Ensure(none, BuildFrom(none.Live(), func(owner *Shop, live *corev1.Service) (*configMap, error) {
 		require.Nil(t, live)
 		return constant("from", "nothing")(owner), nil
 	}))
-	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
 	require.Equal(t, "nothing", env.content(t, "from"))
 }
 
 // A child that exists is repaired, although what it is built from must not be changed yet.
 func TestLiveOfAChildThatMayNotBeChanged(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	release := func(content string) *ChildSet[*Shop] {
-		database := Build(func(*Shop) *appsv1.Deployment { return env.deployment() })
+		database := Build(func(*Shop) *appsv1.Deployment { return env.Deployment() })
 		middle := Build(constant("middle", content)).After(database)
 		return Ensure(database, middle, BuildFrom(middle.Live(), func(_ *Shop, live *configMap) (*configMap, error) {
 			return constant("last", live.Data["content"])(nil), nil
 		}))
 	}
 	last := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "last"}}
-	requireWaits(t, release("first").Reconcile(t.Context(), env.client, env.owner), "LessReplicas", "it waits for ConfigMap "+env.namespace+"/middle")
-	require.False(t, env.exists(t, last), "what it is built from does not exist")
+	requireWaits(t, release("first").Reconcile(t.Context(), env.Client, env.Owner), "LessReplicas", "it waits for ConfigMap "+env.Namespace+"/middle")
+	require.False(t, env.Exists(t, last), "what it is built from does not exist")
 	env.setReady(t, true)
-	require.NoError(t, release("first").Reconcile(t.Context(), env.client, env.owner))
+	require.NoError(t, release("first").Reconcile(t.Context(), env.Client, env.Owner))
 
 	env.setReady(t, false)
-	require.True(t, env.exists(t, last))
+	require.True(t, env.Exists(t, last))
 	last.Data["content"] = "by hand"
-	require.NoError(t, env.other.Update(t.Context(), last))
-	requireWaits(t, release("second").Reconcile(t.Context(), env.client, env.owner), "LessAvailable", "middle is not changed until Deployment")
-	require.True(t, env.exists(t, last))
+	require.NoError(t, env.Other.Update(t.Context(), last))
+	requireWaits(t, release("second").Reconcile(t.Context(), env.Client, env.Owner), "LessAvailable", "middle is not changed until Deployment")
+	require.True(t, env.Exists(t, last))
 	require.Equal(t, "first", last.Data["content"])
 }

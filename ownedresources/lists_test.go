@@ -37,12 +37,12 @@ func TestBuildEach(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			env := newServerEnv(t)
-			require.NoError(t, list(test.before...).Reconcile(t.Context(), env.client, env.owner))
-			env.sent.Sent()
-			require.NoError(t, list(test.then...).Reconcile(t.Context(), env.client, env.owner))
+			env := newEnvInMemory(t)
+			require.NoError(t, list(test.before...).Reconcile(t.Context(), env.Client, env.Owner))
+			env.Requests.Sent()
+			require.NoError(t, list(test.then...).Reconcile(t.Context(), env.Client, env.Owner))
 			var writes []string
-			for _, request := range env.sent.Sent() {
+			for _, request := range env.Requests.Sent() {
 				if !strings.HasPrefix(request, "GET ") {
 					writes = append(writes, request)
 				}
@@ -53,7 +53,7 @@ func TestBuildEach(t *testing.T) {
 				for _, kept := range test.then {
 					want = want || kept == child
 				}
-				require.Equal(t, want, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: child}}), "%s: %s", test.reason, child)
+				require.Equal(t, want, env.Exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: child}}), "%s: %s", test.reason, child)
 			}
 		})
 	}
@@ -63,18 +63,18 @@ func TestBuildEach(t *testing.T) {
 func TestBuildEachDuplicates(t *testing.T) {
 	for _, others := range []int{1, 2 * set.NameIndexFrom} { // without and with an index of the names
 		t.Run(fmt.Sprint(others, "Others"), func(t *testing.T) {
-			env := newServerEnv(t)
+			env := newEnvInMemory(t)
 			names := []string{"twice"}
 			for i := range others {
 				names = append(names, fmt.Sprint("other-", i))
 			}
-			err := list(append(names, "twice")...).Reconcile(t.Context(), env.client, env.owner)
-			require.ErrorContains(t, err, "ConfigMap "+env.namespace+"/twice is desired twice: give each child a name of its own")
+			err := list(append(names, "twice")...).Reconcile(t.Context(), env.Client, env.Owner)
+			require.ErrorContains(t, err, "ConfigMap "+env.Namespace+"/twice is desired twice: give each child a name of its own")
 			require.Equal(t, 1, strings.Count(err.Error(), "desired twice"), "it is said once")
 			require.ErrorContains(t, err, "ownedresources.list.", "it names the function that builds them")
-			require.False(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "twice"}}), "which of the two is meant is not known")
+			require.False(t, env.Exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "twice"}}), "which of the two is meant is not known")
 			for _, other := range names[1:] {
-				require.True(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: other}}), other)
+				require.True(t, env.Exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: other}}), other)
 			}
 		})
 	}

@@ -52,7 +52,7 @@ func newMemoryEnv(t *testing.T, set *ChildSet[*Shop], more ...reconcile.NamedSte
 
 func newMemoryEnvOf(t *testing.T, set *ChildSet[*Shop], steps ...reconcile.NamedStep[*Shop]) *memoryEnv {
 	t.Helper()
-	server := reconciletest.NewClient(t, scheme.Scheme, "testdata/shops.yaml")
+	server := reconciletest.NewClient(t, scheme.Scheme, shopsFile)
 	env := &memoryEnv{
 		t:      t,
 		Client: server, server: server, shown: map[string]client.Object{}, set: set,

@@ -26,7 +26,6 @@ import (
 // onceEnv is a serverEnv with an owner, and with what the tests of Jobs and of StatefulSets ask for.
 type onceEnv struct {
 	*testing.T
-	client.Client // the client of somebody else
 	*serverEnv
 	posts int // the number of POSTs of Jobs, see createdJobs
 }
@@ -34,15 +33,14 @@ type onceEnv struct {
 func newOnceEnv(t *testing.T) *onceEnv {
 	t.Helper()
 	env := &onceEnv{T: t, serverEnv: newClusterEnv(t, ShopSpec{Version: "1", Storage: new(resource.MustParse("1Gi"))})}
-	env.Client = env.other
-	env.create(t, env.owner)
+	env.Create(t, env.Owner)
 	return env
 }
 
 // start starts an operator with this set, and returns a function that stops it.
 func (env *onceEnv) start(set *ChildSet[*Shop]) (stop func()) {
 	env.Helper()
-	return env.startStep(env.T, reconcile.Named("children", set), env.namespace)
+	return env.startStep(env.T, reconcile.Named("children", set), env.Namespace)
 }
 
 func (env *onceEnv) eventually(what string, is func() bool) {
@@ -53,7 +51,7 @@ func (env *onceEnv) eventually(what string, is func() bool) {
 // read reads the object that is named as the owner, and reports whether it exists.
 func (env *onceEnv) read(obj client.Object) bool {
 	env.Helper()
-	err := env.Get(env.Context(), client.ObjectKeyFromObject(env.owner), obj)
+	err := env.Other.Get(env.Context(), client.ObjectKeyFromObject(env.Owner), obj)
 	require.NoError(env, client.IgnoreNotFound(err))
 	return err == nil
 }
@@ -85,7 +83,7 @@ func (env *onceEnv) runRecord() string {
 
 // createdJobs returns how often the operator has sent a POST of a Job so far. Dry runs count.
 func (env *onceEnv) createdJobs() int {
-	for _, request := range env.sent.Sent() {
+	for _, request := range env.Requests.Sent() {
 		if request == "POST jobs" {
 			env.posts++
 		}
@@ -100,7 +98,7 @@ func (env *onceEnv) outcome(set *ChildSet[*Shop]) (err error) {
 	for range 100 {
 		var owner Shop
 		env.read(&owner)
-		if err = set.Reconcile(env.Context(), env.Client, &owner); !apierrors.IsConflict(err) {
+		if err = set.Reconcile(env.Context(), env.Other, &owner); !apierrors.IsConflict(err) {
 			return err
 		}
 	}
@@ -134,7 +132,7 @@ func migrated(ttl *int32, hold bool) *ChildSet[*Shop] {
 // jobPods returns the Job's pods that have not ended.
 func (env *onceEnv) jobPods() []corev1.Pod {
 	var all corev1.PodList
-	require.NoError(env, env.List(env.Context(), &all, client.InNamespace(env.namespace), client.MatchingLabels{"job-name": "web"}))
+	require.NoError(env, env.Other.List(env.Context(), &all, client.InNamespace(env.Namespace), client.MatchingLabels{"job-name": "web"}))
 	return slices.DeleteFunc(all.Items, func(p corev1.Pod) bool {
 		return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 	})
@@ -145,13 +143,13 @@ func (env *onceEnv) failPod() {
 	env.eventually("the pod runs", func() bool { return len(env.jobPods()) == 1 })
 	pod := env.jobPods()[0]
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Failed"}}`))
-	require.NoError(env, env.Status().Patch(env.Context(), &pod, patch))
+	require.NoError(env, env.Other.Status().Patch(env.Context(), &pod, patch))
 }
 
 func (env *onceEnv) isAfter(version string) func() bool {
 	return func() bool {
 		var after corev1.ConfigMap
-		err := env.Get(env.Context(), types.NamespacedName{Namespace: env.namespace, Name: "after"}, &after)
+		err := env.Other.Get(env.Context(), types.NamespacedName{Namespace: env.Namespace, Name: "after"}, &after)
 		return err == nil && after.Data["version"] == version
 	}
 }
@@ -168,7 +166,7 @@ func TestRunOnceWithATimeToLive(t *testing.T) {
 	stop()
 	stop = env.start(migrated(new(int32(0)), false))
 	env.set(func(s *ShopSpec) { s.Content = "other" })
-	require.NoError(t, env.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "after"}}))
+	require.NoError(t, env.Other.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "after"}}))
 	env.eventually("it is ready without the Job", env.isAfter("1"))
 	require.Equal(t, 1, env.createdJobs(), "it does not run again, also after a restart")
 
@@ -178,7 +176,7 @@ func TestRunOnceWithATimeToLive(t *testing.T) {
 	require.Equal(t, 2, env.createdJobs(), "another content runs once")
 
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+record.RunPrefix+`web":null}}}`))
-	require.NoError(t, env.Patch(t.Context(), env.owner.DeepCopy(), patch))
+	require.NoError(t, env.Other.Patch(t.Context(), env.Owner.DeepCopy(), patch))
 	env.eventually("it runs again since somebody asks for it", func() bool { return env.createdJobs() == 3 && env.runRecord() == "complete" })
 	stop()
 }
@@ -196,7 +194,7 @@ func TestRunOnceOfAFailingJob(t *testing.T) {
 
 	var job batchv1.Job
 	require.True(t, env.read(&job))
-	require.NoError(t, env.Delete(t.Context(), &job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	require.NoError(t, env.Other.Delete(t.Context(), &job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	env.eventually("it runs again when somebody has deleted it", func() bool {
 		var again batchv1.Job
 		return env.read(&again) && again.UID != job.UID && len(env.jobPods()) == 1
@@ -220,7 +218,7 @@ func TestRunOnceOfAFailingJobWithATimeToLive(t *testing.T) {
 	err := env.outcome(set)
 	var failed *FailedError
 	require.ErrorAs(t, err, &failed)
-	require.ErrorContains(t, failed, "Job "+env.namespace+"/web has failed and is gone; change it, or remove the annotation run-once.opblocks.dev/web of Shop "+env.namespace+"/web to run it again")
+	require.ErrorContains(t, failed, "Job "+env.Namespace+"/web has failed and is gone; change it, or remove the annotation run-once.opblocks.dev/web of Shop "+env.Namespace+"/web to run it again")
 	require.Equal(t, 1, env.createdJobs())
 }
 
@@ -232,29 +230,29 @@ func TestRunOnceNeverTwoAtOnce(t *testing.T) {
 	// The pod takes its time to end.
 	first := env.jobPods()[0]
 	slow := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"add","path":"/metadata/finalizers/-","value":"example.com/slow"}]`))
-	require.NoError(t, env.Patch(t.Context(), &first, slow)) // it has the finalizer of the Job controller
+	require.NoError(t, env.Other.Patch(t.Context(), &first, slow)) // it has the finalizer of the Job controller
 
 	env.setVersion("2")
 	var job batchv1.Job
 	env.eventually("the Job is being deleted", func() bool { return env.read(&job) && job.DeletionTimestamp != nil && len(job.Finalizers) == 1 })
 	require.Equal(t, []string{metav1.FinalizerDeleteDependents}, job.Finalizers, "it waits for its pod")
 	patch := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/metadata/finalizers"}]`))
-	require.NoError(t, env.Patch(t.Context(), &first, patch))
+	require.NoError(t, env.Other.Patch(t.Context(), &first, patch))
 	env.eventually("the next one", func() bool {
 		return env.read(&job) && job.DeletionTimestamp == nil && job.Spec.Template.Spec.Containers[0].Image == "migrate:2" && len(env.jobPods()) == 1
 	})
 
 	second := env.jobPods()[0]
-	require.NoError(t, env.Patch(t.Context(), &second, slow))
+	require.NoError(t, env.Other.Patch(t.Context(), &second, slow))
 	uid := job.UID
-	require.NoError(t, env.Delete(t.Context(), &job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	require.NoError(t, env.Other.Delete(t.Context(), &job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	env.eventually("the pod goes before the Job, although it was deleted in the background", func() bool {
 		return env.read(&job) && slices.Equal(job.Finalizers, []string{metav1.FinalizerDeleteDependents}) && len(env.jobPods()) == 1 && env.jobPods()[0].DeletionTimestamp != nil
 	})
-	require.NoError(t, env.Patch(t.Context(), &second, patch))
+	require.NoError(t, env.Other.Patch(t.Context(), &second, patch))
 	env.eventually("it runs again", func() bool { return env.read(&job) && job.UID != uid && len(env.jobPods()) == 1 })
 
-	require.NoError(t, env.Delete(t.Context(), env.owner, client.PropagationPolicy(metav1.DeletePropagationForeground)))
+	require.NoError(t, env.Other.Delete(t.Context(), env.Owner, client.PropagationPolicy(metav1.DeletePropagationForeground)))
 	env.eventually("nothing is left", func() bool {
 		return !env.read(&batchv1.Job{}) && !env.read(&Shop{}) && len(env.jobPods()) == 0
 	})
@@ -265,7 +263,7 @@ func TestRunOnceOfAnOwnerThatOrphans(t *testing.T) {
 	env := newOnceEnv(t)
 	env.start(migrated(nil, true))
 	env.eventually("the pod runs", func() bool { return len(env.jobPods()) == 1 })
-	require.NoError(t, env.Delete(t.Context(), env.owner, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
+	require.NoError(t, env.Other.Delete(t.Context(), env.Owner, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
 	env.eventually("the owner is gone", func() bool { return !env.read(&Shop{}) })
 	var job batchv1.Job
 	require.True(t, env.read(&job))
@@ -311,7 +309,7 @@ func TestRunOnceOfAJobThatExists(t *testing.T) {
 	require.NotContains(t, job.Finalizers, record.RunOnce)
 
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+record.Content+`":null}}}`))
-	require.NoError(t, env.Patch(t.Context(), &job, patch))
+	require.NoError(t, env.Other.Patch(t.Context(), &job, patch))
 	require.Error(t, env.outcome(build("two", withRunOnce())))
 	env.eventually("another content runs", func() bool {
 		return env.outcome(build("two", withRunOnce())) == nil && env.read(&job) && job.UID != first
@@ -341,7 +339,7 @@ func volumes(class string) *ChildSet[*Shop] {
 
 func (env *onceEnv) claims() (sizes []string) {
 	var all corev1.PersistentVolumeClaimList
-	require.NoError(env, env.List(env.Context(), &all, client.InNamespace(env.namespace)))
+	require.NoError(env, env.Other.List(env.Context(), &all, client.InNamespace(env.Namespace)))
 	for _, claim := range all.Items {
 		if claim.Status.Phase == corev1.ClaimBound {
 			sizes = append(sizes, claim.Spec.Resources.Requests.Storage().String())
@@ -353,7 +351,7 @@ func (env *onceEnv) claims() (sizes []string) {
 // setPods returns the pods that a StatefulSet controls, by their names.
 func (env *onceEnv) setPods(set *appsv1.StatefulSet) map[string]types.UID {
 	var all corev1.PodList
-	require.NoError(env, env.List(env.Context(), &all, client.InNamespace(env.namespace)))
+	require.NoError(env, env.Other.List(env.Context(), &all, client.InNamespace(env.Namespace)))
 	found := map[string]types.UID{}
 	for i := range all.Items {
 		if pod := &all.Items[i]; metav1.IsControlledBy(pod, set) && pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning {
@@ -365,8 +363,8 @@ func (env *onceEnv) setPods(set *appsv1.StatefulSet) map[string]types.UID {
 
 func (env *onceEnv) scale(n string) {
 	env.Helper()
-	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "web"}}
-	require.NoError(env, env.Patch(env.Context(), set, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":`+n+`}}`))))
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "web"}}
+	require.NoError(env, env.Other.Patch(env.Context(), set, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":`+n+`}}`))))
 }
 
 func TestExpandVolumes(t *testing.T) {
@@ -394,7 +392,7 @@ func TestExpandVolumes(t *testing.T) {
 		return owner.Annotations[record.ExpansionPrefix+"web"] == ""
 	})
 	// The replicas still belong to whoever set them: the first apply after the creation does not reset them.
-	require.NoError(t, env.Patch(t.Context(), &set, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"server","image":"other"}]}}}}`))))
+	require.NoError(t, env.Other.Patch(t.Context(), &set, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"server","image":"other"}]}}}}`))))
 	env.eventually("drift is repaired", func() bool { env.read(&set); return set.Spec.Template.Spec.Containers[0].Image == "server:1" })
 	require.EqualValues(t, 2, *set.Spec.Replicas)
 
@@ -421,7 +419,7 @@ func TestExpandVolumesOfAStatefulSetThatIsGone(t *testing.T) {
 	var set appsv1.StatefulSet
 	env.eventually("the pod runs", func() bool { return env.read(&set) && len(env.setPods(&set)) == 1 && len(env.claims()) == 1 })
 	stop()
-	require.NoError(t, env.Delete(t.Context(), &set))
+	require.NoError(t, env.Other.Delete(t.Context(), &set))
 	env.setStorage("2Gi")
 	first := set.UID
 	env.start(volumes("simulated"))
@@ -432,17 +430,17 @@ func TestExpandVolumesOfAStatefulSetThatIsGone(t *testing.T) {
 // Its claims are bound, but their class does not allow them to grow.
 func TestExpandVolumesRefused(t *testing.T) {
 	env := newOnceEnv(t)
-	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: env.namespace}, Provisioner: "example.com/none"}
-	require.NoError(t, env.Create(t.Context(), class))
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: env.Namespace}, Provisioner: "example.com/none"}
+	require.NoError(t, env.Other.Create(t.Context(), class))
 	volume := &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: env.namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: env.Namespace},
 		Spec: corev1.PersistentVolumeSpec{
 			StorageClassName: class.Name, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			Capacity:               corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("9Gi")},
 			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/data"}},
 		},
 	}
-	require.NoError(t, env.Create(t.Context(), volume))
+	require.NoError(t, env.Other.Create(t.Context(), volume))
 	set := volumes(class.Name)
 	require.Error(t, env.outcome(set))
 	var live appsv1.StatefulSet
@@ -453,13 +451,13 @@ func TestExpandVolumesRefused(t *testing.T) {
 	env.setStorage("2Gi")
 	env.eventually("it is refused", func() bool { return apierrors.IsForbidden(env.outcome(set)) })
 	err := env.outcome(set)
-	require.ErrorContains(t, err, "expand PersistentVolumeClaim "+env.namespace+"/data-web-0 from 1Gi to 2Gi: ")
+	require.ErrorContains(t, err, "expand PersistentVolumeClaim "+env.Namespace+"/data-web-0 from 1Gi to 2Gi: ")
 	require.ErrorContains(t, err, "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize")
 	require.True(t, env.read(&live))
 	require.Equal(t, first, live.UID, "nothing is deleted")
 	require.Nil(t, live.DeletionTimestamp)
-	require.NoError(t, env.Delete(t.Context(), class))
-	require.NoError(t, env.Delete(t.Context(), volume))
+	require.NoError(t, env.Other.Delete(t.Context(), class))
+	require.NoError(t, env.Other.Delete(t.Context(), volume))
 }
 
 // Only bound claims can grow.
@@ -468,7 +466,7 @@ func TestExpandVolumesOfUnboundClaims(t *testing.T) {
 	set := volumes("no-such-class")
 	require.Error(t, env.outcome(set))
 	env.eventually("the claim", func() bool {
-		return env.Get(t.Context(), types.NamespacedName{Namespace: env.namespace, Name: "data-web-0"}, &corev1.PersistentVolumeClaim{}) == nil
+		return env.Other.Get(t.Context(), types.NamespacedName{Namespace: env.Namespace, Name: "data-web-0"}, &corev1.PersistentVolumeClaim{}) == nil
 	})
 	env.setStorage("2Gi")
 	err := env.outcome(set)
@@ -477,7 +475,7 @@ func TestExpandVolumesOfUnboundClaims(t *testing.T) {
 	reason, after := wait.Waiting()
 	require.Equal(t, "ClaimNotBound", reason)
 	require.Equal(t, 30*time.Second, after)
-	require.ErrorContains(t, err, "PersistentVolumeClaim "+env.namespace+"/data-web-0: a claim can grow when it is bound")
+	require.ErrorContains(t, err, "PersistentVolumeClaim "+env.Namespace+"/data-web-0: a claim can grow when it is bound")
 }
 
 // The owner is deleted while its StatefulSet is missing: the pods would be left.
@@ -490,11 +488,11 @@ func TestExpandVolumesOfAnOwnerThatIsDeleted(t *testing.T) {
 	stop()
 	env.setStorage("2Gi")
 	require.Error(t, env.outcome(volumes("simulated")), "the StatefulSet is deleted, and the operator dies")
-	require.NoError(t, env.Delete(t.Context(), env.owner))
+	require.NoError(t, env.Other.Delete(t.Context(), env.Owner))
 	env.start(volumes("simulated"))
 	env.eventually("nothing is left but the claim", func() bool {
 		var pods corev1.PodList
-		require.NoError(t, env.List(t.Context(), &pods, client.InNamespace(env.namespace)))
+		require.NoError(t, env.Other.List(t.Context(), &pods, client.InNamespace(env.Namespace)))
 		return len(pods.Items) == 0 && !env.read(&live) && !env.read(&Shop{})
 	})
 	require.Equal(t, []string{"2Gi"}, env.claims())

@@ -26,9 +26,9 @@ import (
 func change[T client.Object](t *testing.T, env *serverEnv, obj T, change func(T)) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		require.NoError(t, env.other.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
+		require.NoError(t, env.Other.Get(t.Context(), client.ObjectKeyFromObject(obj), obj))
 		change(obj)
-		err := env.other.Update(t.Context(), obj)
+		err := env.Other.Update(t.Context(), obj)
 		require.True(t, err == nil || apierrors.IsConflict(err), err)
 		return err == nil
 	}, controlplane.Patience, 10*time.Millisecond)
@@ -37,7 +37,7 @@ func change[T client.Object](t *testing.T, env *serverEnv, obj T, change func(T)
 // setSpec changes the spec of the owner as a user does.
 func (env *serverEnv) setSpec(t *testing.T, edit func(*ShopSpec)) {
 	t.Helper()
-	change(t, env, env.owner, func(shop *Shop) { edit(&shop.Spec) })
+	change(t, env, env.Owner, func(shop *Shop) { edit(&shop.Spec) })
 }
 
 func (env *serverEnv) setShards(t *testing.T, n int32) {
@@ -49,7 +49,7 @@ func (env *serverEnv) setShards(t *testing.T, n int32) {
 func waitFor[T client.Object](t *testing.T, env *serverEnv, obj T, is func(T) bool) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		err := env.other.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)
+		err := env.Other.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)
 		require.NoError(t, client.IgnoreNotFound(err))
 		return err == nil && is(obj)
 	}, controlplane.Patience, 10*time.Millisecond)
@@ -59,7 +59,7 @@ func (env *serverEnv) waitGone(t *testing.T, objs ...client.Object) {
 	t.Helper()
 	for _, obj := range objs {
 		require.Eventually(t, func() bool {
-			err := env.other.Get(t.Context(), client.ObjectKeyFromObject(obj), obj.DeepCopyObject().(client.Object))
+			err := env.Other.Get(t.Context(), client.ObjectKeyFromObject(obj), obj.DeepCopyObject().(client.Object))
 			require.NoError(t, client.IgnoreNotFound(err))
 			return err != nil
 		}, controlplane.Patience, 10*time.Millisecond, "%T %s", obj, obj.GetName())
@@ -71,8 +71,8 @@ func exists[T client.Object](T) bool { return true }
 // removeByForce deletes the owner together with its finalizers.
 func (env *serverEnv) removeByForce(t *testing.T) {
 	t.Helper()
-	change(t, env, env.owner, func(shop *Shop) { shop.Finalizers = nil })
-	require.NoError(t, env.other.Delete(t.Context(), env.owner, client.Preconditions{ResourceVersion: &env.owner.ResourceVersion}))
+	change(t, env, env.Owner, func(shop *Shop) { shop.Finalizers = nil })
+	require.NoError(t, env.Other.Delete(t.Context(), env.Owner, client.Preconditions{ResourceVersion: &env.Owner.ResourceVersion}))
 }
 
 // observedSet is a set whose last error a test can see.
@@ -112,7 +112,7 @@ func (env *serverEnv) start(t *testing.T, set *ChildSet[*Shop], namespaces ...st
 func (env *serverEnv) startStep(t *testing.T, step reconcile.NamedStep[*Shop], namespaces ...string) (stop func()) {
 	t.Helper()
 	mgr := env.newManager(t, scheme.Scheme, namespaces...)
-	ours := func(shop *Shop) bool { return shop.Namespace == env.namespace }
+	ours := func(shop *Shop) bool { return shop.Namespace == env.Namespace }
 	require.NoError(t, reconcile.For(mgr, step).WithoutStatus().WithFilter(ours).Complete())
 	return startManager(t, mgr)
 }
@@ -120,7 +120,7 @@ func (env *serverEnv) startStep(t *testing.T, step reconcile.NamedStep[*Shop], n
 // newManager returns a manager whose cache covers these namespaces, or all. Its requests are counted.
 func (env *serverEnv) newManager(t *testing.T, scheme *runtime.Scheme, namespaces ...string) ctrl.Manager {
 	t.Helper()
-	mgr, err := reconcile.NewManager(env.sent.Wrap(env.plane.Config()), ctrl.Options{
+	mgr, err := reconcile.NewManager(env.Requests.Wrap(env.Plane.Config()), ctrl.Options{
 		Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(), Cache: reconcile.CacheOptions(namespaces...),
 		Controller: config.Controller{SkipNameValidation: new(true)}, GracefulShutdownTimeout: new(controlplane.Patience),
 	})

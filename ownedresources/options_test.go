@@ -4,11 +4,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 	"github.com/opblocks/opblocks/internal/owned/set"
 )
 
 // childOption is a method of [Child] as a value, for the tables of tests.
-type childOption func(*owned.Options)
+type childOption = ownedtest.Option
 
 // with calls methods of a child.
 func with[T, C client.Object](c *Child[T, C], options ...childOption) *Child[T, C] {

@@ -92,7 +92,7 @@ func TestNewOrder(t *testing.T) {
 
 // databaseAndWeb returns a set with a Deployment, and a ConfigMap of this content that comes after it.
 func databaseAndWeb(env *serverEnv, content string) *ChildSet[*Shop] {
-	database := Build(func(*Shop) *appsv1.Deployment { return env.deployment() })
+	database := Build(func(*Shop) *appsv1.Deployment { return env.Deployment() })
 	s := Ensure(Build(constant("after", content)).After(database), database)
 	s.SetName("step")
 	return s
@@ -101,7 +101,7 @@ func databaseAndWeb(env *serverEnv, content string) *ChildSet[*Shop] {
 func (env *serverEnv) setReady(t *testing.T, ready bool) {
 	t.Helper()
 	var live appsv1.Deployment
-	env.live(t, &live)
+	env.Live(t, &live)
 	status := appsv1.DeploymentStatus{ObservedGeneration: live.Generation, Replicas: 2, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2,
 		Conditions: []appsv1.DeploymentCondition{
 			{Type: "Available", Status: "True"}, {Type: "Progressing", Status: "True", Reason: "NewReplicaSetAvailable"},
@@ -110,69 +110,58 @@ func (env *serverEnv) setReady(t *testing.T, ready bool) {
 		status.ReadyReplicas, status.AvailableReplicas = 0, 0
 	}
 	live.Status = status
-	require.NoError(t, env.other.Status().Update(t.Context(), &live))
-}
-
-func requireWaits(t *testing.T, err error, reason string, messages ...string) {
-	t.Helper()
-	wait, ok := errors.AsType[*WaitingError](err)
-	require.True(t, ok, "%v", err)
-	is, _ := wait.Waiting()
-	require.Equal(t, reason, is)
-	for _, message := range messages {
-		require.ErrorContains(t, err, message)
-	}
+	require.NoError(t, env.Other.Status().Update(t.Context(), &live))
 }
 
 func TestAfter(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	after := func() *configMap { return &configMap{ObjectMeta: metav1.ObjectMeta{Name: "after"}} }
 
 	s := databaseAndWeb(env, "first")
-	err := s.Reconcile(t.Context(), env.client, env.owner)
-	requireWaits(t, err, "LessReplicas", "ConfigMap "+env.namespace+"/after is not created until Deployment "+env.namespace+"/web is ready")
-	require.False(t, env.exists(t, after()), "it is created only when the Deployment is ready")
+	err := s.Reconcile(t.Context(), env.Client, env.Owner)
+	requireWaits(t, err, "LessReplicas", "ConfigMap "+env.Namespace+"/after is not created until Deployment "+env.Namespace+"/web is ready")
+	require.False(t, env.Exists(t, after()), "it is created only when the Deployment is ready")
 
 	env.setReady(t, true)
-	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
-	require.True(t, env.exists(t, after()))
+	require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
+	require.True(t, env.Exists(t, after()))
 
 	env.setReady(t, false)
 	live := after()
-	require.True(t, env.exists(t, live))
+	require.True(t, env.Exists(t, live))
 	require.Equal(t, "1", live.Annotations[record.Order])
 	live.Data["content"] = "by hand"
-	require.NoError(t, env.other.Update(t.Context(), live))
-	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "LessAvailable")
-	require.True(t, env.exists(t, live))
+	require.NoError(t, env.Other.Update(t.Context(), live))
+	requireWaits(t, s.Reconcile(t.Context(), env.Client, env.Owner), "LessAvailable")
+	require.True(t, env.Exists(t, live))
 	require.Equal(t, "first", live.Data["content"], "what exists is repaired although the Deployment is not ready")
 
 	s = databaseAndWeb(env, "second")
-	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "LessAvailable", "after is not changed until Deployment")
-	require.True(t, env.exists(t, live))
+	requireWaits(t, s.Reconcile(t.Context(), env.Client, env.Owner), "LessAvailable", "after is not changed until Deployment")
+	require.True(t, env.Exists(t, live))
 	require.Equal(t, "first", live.Data["content"], "a new desired state waits")
 
 	env.setReady(t, true)
-	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
-	require.True(t, env.exists(t, live))
+	require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
+	require.True(t, env.Exists(t, live))
 	require.Equal(t, "second", live.Data["content"])
 }
 
 // A dependency that cannot even be built holds up what comes after it, and nothing else.
 func TestAfterAFailure(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	broken := errors.New("no image")
 	failing := BuildOrError(func(*Shop) (*appsv1.Deployment, error) { return nil, broken })
 	s := Ensure(failing, Build(constant("after", "")).After(failing), Build(constant("beside", "")))
-	err := s.Reconcile(t.Context(), env.client, env.owner)
+	err := s.Reconcile(t.Context(), env.Client, env.Owner)
 	require.ErrorIs(t, err, broken)
-	require.False(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "after"}}))
-	require.True(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "beside"}}))
+	require.False(t, env.Exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "after"}}))
+	require.True(t, env.Exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "beside"}}))
 }
 
 // What falls out of the desired state is pruned in the reverse order, also after a restart.
 func TestPruneInOrder(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	release := func(wanted bool) *ChildSet[*Shop] {
 		build := func(name string) *Child[*Shop, *configMap] {
 			return Build(func(owner *Shop) *configMap {
@@ -187,58 +176,58 @@ func TestPruneInOrder(t *testing.T) {
 		s.SetName("step")
 		return s
 	}
-	require.NoError(t, release(true).Reconcile(t.Context(), env.client, env.owner))
+	require.NoError(t, release(true).Reconcile(t.Context(), env.Client, env.Owner))
 	two := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "two"}}
-	require.True(t, env.exists(t, two))
+	require.True(t, env.Exists(t, two))
 	two.Finalizers = []string{"example.com/slow"}
-	require.NoError(t, env.other.Update(t.Context(), two))
+	require.NoError(t, env.Other.Update(t.Context(), two))
 
 	for range 2 { // each is a new process
-		requireWaits(t, release(false).Reconcile(t.Context(), env.client, env.owner), "ChildTerminating",
-			"no longer desired: ConfigMap "+env.namespace+"/beside, ConfigMap "+env.namespace+"/one; waits for the deletion of ConfigMap "+env.namespace+"/two, which came after")
-		require.True(t, env.exists(t, two))
+		requireWaits(t, release(false).Reconcile(t.Context(), env.Client, env.Owner), "ChildTerminating",
+			"no longer desired: ConfigMap "+env.Namespace+"/beside, ConfigMap "+env.Namespace+"/one; waits for the deletion of ConfigMap "+env.Namespace+"/two, which came after")
+		require.True(t, env.Exists(t, two))
 		require.NotNil(t, two.DeletionTimestamp)
-		require.True(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "one"}}))
+		require.True(t, env.Exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "one"}}))
 	}
 	two.Finalizers = nil
-	require.NoError(t, env.other.Update(t.Context(), two))
-	require.NoError(t, release(false).Reconcile(t.Context(), env.client, env.owner))
-	require.False(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "one"}}))
-	require.False(t, env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "beside"}}))
+	require.NoError(t, env.Other.Update(t.Context(), two))
+	require.NoError(t, release(false).Reconcile(t.Context(), env.Client, env.Owner))
+	require.False(t, env.Exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "one"}}))
+	require.False(t, env.Exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "beside"}}))
 }
 
 func TestRemoveInOrder(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	one := Build(constant("one", ""))
 	s := Ensure(one, Build(constant("two", "")).After(one))
 	require.Empty(t, s.FinalizerName(), "without RemoveInOrder the garbage collector removes the children")
 	s.RemoveInOrder().SetName("step")
 	require.Equal(t, "children.opblocks.dev/step", s.FinalizerName())
-	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
 
-	exists := func(name string) bool { return env.exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: name}}) }
-	requireWaits(t, s.Finalize(t.Context(), env.client, env.owner), "ChildTerminating", "/one; waits for the deletion of ConfigMap "+env.namespace+"/two, which came after")
+	exists := func(name string) bool { return env.Exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: name}}) }
+	requireWaits(t, s.Finalize(t.Context(), env.Client, env.Owner), "ChildTerminating", "/one; waits for the deletion of ConfigMap "+env.Namespace+"/two, which came after")
 	require.False(t, exists("two"))
 	require.True(t, exists("one"), "it goes after what came after it")
-	requireWaits(t, s.Finalize(t.Context(), env.client, env.owner), "ChildTerminating", "/one; waits for their deletion")
+	requireWaits(t, s.Finalize(t.Context(), env.Client, env.Owner), "ChildTerminating", "/one; waits for their deletion")
 	require.False(t, exists("one"))
-	require.NoError(t, s.Finalize(t.Context(), env.client, env.owner), "nothing is left")
+	require.NoError(t, s.Finalize(t.Context(), env.Client, env.Owner), "nothing is left")
 }
 
 func TestReadyWhen(t *testing.T) {
-	env := newServerEnv(t)
-	s := Ensure(Build(func(*Shop) *appsv1.Deployment { return env.deployment() }).ReadyWhen("Available"))
-	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "ConditionNotTrue", "condition Available is not reported yet")
+	env := newEnvInMemory(t)
+	s := Ensure(Build(func(*Shop) *appsv1.Deployment { return env.Deployment() }).ReadyWhen("Available"))
+	requireWaits(t, s.Reconcile(t.Context(), env.Client, env.Owner), "ConditionNotTrue", "condition Available is not reported yet")
 	set := func(status corev1.ConditionStatus, reason, message string) {
 		var live appsv1.Deployment
-		env.live(t, &live)
+		env.Live(t, &live)
 		live.Status.Conditions = []appsv1.DeploymentCondition{{Type: "Available", Status: status, Reason: reason, Message: message}}
-		require.NoError(t, env.other.Status().Update(t.Context(), &live))
+		require.NoError(t, env.Other.Status().Update(t.Context(), &live))
 	}
 	set("False", "MinimumReplicasUnavailable", "no pod is up")
-	requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "MinimumReplicasUnavailable", "condition Available is False: no pod is up")
+	requireWaits(t, s.Reconcile(t.Context(), env.Client, env.Owner), "MinimumReplicasUnavailable", "condition Available is False: no pod is up")
 	set("True", "", "")
-	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner), "the rules of kstatus, which ask for updated replicas, do not count")
+	require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner), "the rules of kstatus, which ask for updated replicas, do not count")
 }
 
 // oneAndTwo returns a set of two ConfigMaps. first names the one that the other one comes after. If it is empty, they
@@ -260,39 +249,39 @@ func oneAndTwo(first string) *ChildSet[*Shop] {
 func TestOrderOfChildrenThatExist(t *testing.T) {
 	for _, before := range []string{"", "two"} {
 		t.Run("First"+before, func(t *testing.T) {
-			env := newServerEnv(t)
-			require.NoError(t, oneAndTwo(before).Reconcile(t.Context(), env.client, env.owner))
+			env := newEnvInMemory(t)
+			require.NoError(t, oneAndTwo(before).Reconcile(t.Context(), env.Client, env.Owner))
 			s := oneAndTwo("one")
-			require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+			require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
 			one, two := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "two"}}
-			require.True(t, env.exists(t, one) && env.exists(t, two))
+			require.True(t, env.Exists(t, one) && env.Exists(t, two))
 			require.Equal(t, []int{0, 1}, []int{record.OrderOf(one), record.OrderOf(two)})
-			env.sent.Sent()
-			require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
-			require.Equal(t, []string{"GET configmaps", "GET configmaps"}, env.sent.Sent())
+			env.Requests.Sent()
+			require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
+			require.Equal(t, []string{"GET configmaps", "GET configmaps"}, env.Requests.Sent())
 
-			requireWaits(t, s.Finalize(t.Context(), env.client, env.owner), "ChildTerminating", "/one; waits for the deletion of ConfigMap "+env.namespace+"/two, which came after")
-			require.True(t, env.exists(t, one))
+			requireWaits(t, s.Finalize(t.Context(), env.Client, env.Owner), "ChildTerminating", "/one; waits for the deletion of ConfigMap "+env.Namespace+"/two, which came after")
+			require.True(t, env.Exists(t, one))
 		})
 	}
 }
 
 // Somebody writes the annotation of a child that has no order.
 func TestOrderByHand(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	s := oneAndTwo("")
-	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
 	two := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "two"}}
 	for _, value := range []string{"7", "-1", "99999999999999999999", "none", ""} {
-		require.True(t, env.exists(t, two))
+		require.True(t, env.Exists(t, two))
 		two.Annotations[record.Order] = value
-		require.NoError(t, env.other.Update(t.Context(), two))
+		require.NoError(t, env.Other.Update(t.Context(), two))
 		for range 3 {
-			env.sent.Sent()
-			require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+			env.Requests.Sent()
+			require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
 		}
-		require.Equal(t, []string{"GET configmaps", "GET configmaps"}, env.sent.Sent(), "it is repaired once, for the value %q", value)
-		require.True(t, env.exists(t, two))
+		require.Equal(t, []string{"GET configmaps", "GET configmaps"}, env.Requests.Sent(), "it is repaired once, for the value %q", value)
+		require.True(t, env.Exists(t, two))
 		require.Zero(t, record.OrderOf(two))
 	}
 }

@@ -22,9 +22,9 @@ import (
 
 // A function that copies the owner's annotations into a pod template does not see the record of the Job.
 func TestRecordsAreHiddenFromTheFunctions(t *testing.T) {
-	env := newServerEnv(t)
-	env.owner.Annotations = map[string]string{"example.com/team": "shop"}
-	require.NoError(t, env.other.Update(t.Context(), env.owner))
+	env := newEnvInMemory(t)
+	env.Owner.Annotations = map[string]string{"example.com/team": "shop"}
+	require.NoError(t, env.Other.Update(t.Context(), env.Owner))
 	job := Build(func(owner *Shop) *batchv1.Job {
 		job := webJob()
 		job.Spec.Template.Annotations = owner.Annotations
@@ -38,11 +38,11 @@ func TestRecordsAreHiddenFromTheFunctions(t *testing.T) {
 	s := Ensure(job, after)
 	var first types.UID
 	for range 3 {
-		requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
-		env.rereadOwner(t)
-		require.Contains(t, env.owner.Annotations, record.RunPrefix+"web")
+		requireWaits(t, s.Reconcile(t.Context(), env.Client, env.Owner), "JobRunning")
+		env.RereadOwner(t)
+		require.Contains(t, env.Owner.Annotations, record.RunPrefix+"web")
 		var live batchv1.Job
-		env.live(t, &live)
+		env.Live(t, &live)
 		require.Nil(t, live.DeletionTimestamp, "its content is the same")
 		if first == "" {
 			first = live.UID
@@ -54,18 +54,18 @@ func TestRecordsAreHiddenFromTheFunctions(t *testing.T) {
 
 // A trigger of a generated password does not see them either: the password would be replaced with every record.
 func TestRecordsAreHiddenFromTriggers(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	secret := Build(func(*Shop) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	}).Generate("password", 24, func(owner *Shop) string { return fmt.Sprint(owner.Annotations) })
 	s := Ensure(secret, Build(func(*Shop) *batchv1.Job { return contentJob() }).RunOnce()) // the Secret comes before the record
 	var first []byte
 	for range 3 {
-		requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
-		env.rereadOwner(t)
-		require.Contains(t, env.owner.Annotations, record.RunPrefix+"web")
+		requireWaits(t, s.Reconcile(t.Context(), env.Client, env.Owner), "JobRunning")
+		env.RereadOwner(t)
+		require.Contains(t, env.Owner.Annotations, record.RunPrefix+"web")
 		var live corev1.Secret
-		env.live(t, &live)
+		env.Live(t, &live)
 		if first == nil {
 			first = live.Data["password"]
 		}
@@ -80,18 +80,18 @@ func (env *serverEnv) victims(t *testing.T, elsewhere *serverEnv) (all []client.
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyAlways, Containers: []corev1.Container{{Name: "server", Image: "server:1"}},
 	}}
-	ofAnother := &owned.Owner{Namespace: env.namespace, Reference: metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Shop", Name: "web", UID: "another"}}
+	ofAnother := &owned.Owner{Namespace: env.Namespace, Reference: metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Shop", Name: "web", UID: "another"}}
 	marked := env.createPod(t, "web-1", labels)
 	marked.Labels = map[string]string{"app": "web", record.OwnerUID: "another"}
 	marked.Annotations = ofAnother.MarkFor(owned.ByMark).Annotations(record.NameOf(feature.PodKind.GroupKind(), marked))
-	marked.Annotations[record.ExpansionPrefix+"web"] = fmt.Sprintf(`{"set":"children","namespace":%q,"name":"web"}`, env.namespace)
-	require.NoError(t, env.other.Update(t.Context(), marked))
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "victim"}, Spec: contentJob().Spec}
-	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "victim"}, Spec: appsv1.StatefulSetSpec{
+	marked.Annotations[record.ExpansionPrefix+"web"] = fmt.Sprintf(`{"set":"children","namespace":%q,"name":"web"}`, env.Namespace)
+	require.NoError(t, env.Other.Update(t.Context(), marked))
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "victim"}, Spec: contentJob().Spec}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "victim"}, Spec: appsv1.StatefulSetSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template,
 	}}
-	require.NoError(t, env.other.Create(t.Context(), job))
-	require.NoError(t, env.other.Create(t.Context(), set))
+	require.NoError(t, env.Other.Create(t.Context(), job))
+	require.NoError(t, env.Other.Create(t.Context(), set))
 	return []client.Object{
 		env.createPod(t, "victim-0", labels), env.createPod(t, "web-0", labels), elsewhere.createPod(t, "victim-0", labels), elsewhere.createPod(t, "web-0", labels),
 		marked, job, set,
@@ -144,11 +144,11 @@ func TestForgedRecords(t *testing.T) {
 					t.Parallel()
 					env, elsewhere := newServerEnv(t), newServerEnv(t)
 					victims := env.victims(t, elsewhere)
-					fill := strings.NewReplacer("%n", env.namespace, "%d", elsewhere.namespace, "%j", string(victims[5].GetUID()))
+					fill := strings.NewReplacer("%n", env.Namespace, "%d", elsewhere.Namespace, "%j", string(victims[5].GetUID()))
 					env.forge(t, prefix+fill.Replace(forged.name), fill.Replace(forged.value), desired)
 					for _, victim := range victims {
 						before := victim.DeepCopyObject().(client.Object)
-						require.NoError(t, env.other.Get(t.Context(), client.ObjectKeyFromObject(victim), victim))
+						require.NoError(t, env.Other.Get(t.Context(), client.ObjectKeyFromObject(victim), victim))
 						require.Empty(t, cmp.Diff(before, victim), "%s\n%T %s", forged.reason, victim, victim.GetName())
 					}
 				})
@@ -162,25 +162,25 @@ func (env *serverEnv) forge(t *testing.T, key, value string, desired bool) {
 	t.Helper()
 	s := forgedSet(desired)
 	s.SetName("children")
-	env.owner.Annotations = map[string]string{key: value}
-	require.NoError(t, env.other.Update(t.Context(), env.owner))
+	env.Owner.Annotations = map[string]string{key: value}
+	require.NoError(t, env.Other.Update(t.Context(), env.Owner))
 	for range 3 {
-		env.rereadOwner(t)
-		if err := s.Reconcile(t.Context(), env.client, env.owner); err != nil {
+		env.RereadOwner(t)
+		if err := s.Reconcile(t.Context(), env.Client, env.Owner); err != nil {
 			require.ErrorAs(t, err, new(*owned.WaitingError))
 		}
 	}
 	if desired {
 		var set appsv1.StatefulSet
-		env.live(t, &set)
+		env.Live(t, &set)
 		require.EqualValues(t, 1, *set.Spec.Replicas, "the API server's default")
 		var job batchv1.Job
-		env.live(t, &job)
+		env.Live(t, &job)
 		require.False(t, *job.Spec.Suspend, "it has started")
 	}
-	env.rereadOwner(t)
-	require.NoError(t, s.Finalize(t.Context(), env.client, env.owner), "the deletion does not hang")
-	require.NotContains(t, env.sent.Sent(), "DELETE pods")
+	env.RereadOwner(t)
+	require.NoError(t, s.Finalize(t.Context(), env.Client, env.Owner), "the deletion does not hang")
+	require.NotContains(t, env.Requests.Sent(), "DELETE pods")
 }
 
 func forgedSet(desired bool) *ChildSet[*Shop] {

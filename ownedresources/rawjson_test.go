@@ -5,48 +5,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/stretchr/testify/require"
-	resourcev1 "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/opblocks/opblocks/internal/owned"
-	"github.com/opblocks/opblocks/internal/owned/apply"
 	"github.com/opblocks/opblocks/internal/owned/testkinds"
 )
-
-// The API server compares the parameters of an immutable ResourceClaimTemplate byte by byte, also when a label changes.
-func TestLabelBesideImmutableRawJSON(t *testing.T) {
-	tests := map[string]struct{ reason, raw string }{
-		"Order":      {"Fields are in the order of a struct.", `{"kind":"Sharing","apiVersion":"gpu.example.com/v1"}`},
-		"WhiteSpace": {"It was embedded from a file.", "{\n  \"kind\": \"Sharing\"\n}"},
-		"Escapes":    {"Go escapes some characters, and its author did not.", `{"limit":"<4 & >2"}`},
-		"Numbers":    {"A whole number was written as a float.", `{"limit":4.0,"share":1e3}`},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			env := newServerEnv(t)
-			template := func(tier string) *resourcev1.ResourceClaimTemplate {
-				claim := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Name: "gpu", Labels: map[string]string{"tier": tier}}}
-				claim.Spec.Spec.Devices = resourcev1.DeviceClaim{
-					Requests: []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu.example.com"}}},
-					Config: []resourcev1.DeviceClaimConfiguration{{DeviceConfiguration: resourcev1.DeviceConfiguration{
-						Opaque: &resourcev1.OpaqueDeviceConfiguration{Driver: "gpu.example.com", Parameters: runtime.RawExtension{Raw: []byte(test.raw)}},
-					}}},
-				}
-				return claim
-			}
-			_, err := env.apply(t, template("batch"))
-			require.NoError(t, err)
-			_, err = env.apply(t, template("web"))
-			require.NoError(t, err, test.reason)
-			result, err := env.apply(t, template("web"))
-			require.NoError(t, err)
-			require.Equal(t, apply.Unchanged, result.Operation)
-			require.Equal(t, "web", result.Object.GetLabels()["tier"])
-		})
-	}
-}
 
 func TestWithSortedJSON(t *testing.T) {
 	raw := func(text string) runtime.RawExtension { return runtime.RawExtension{Raw: []byte(text)} }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/opblocks/opblocks/internal/owned/testkinds"
 	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
@@ -55,7 +56,7 @@ func inBackup(owner *Shop) *corev1.ConfigMap {
 	saved := NewConfigMap(owner, map[string]string{"motto": "of before", "by-hand": "kept"})
 	saved.Annotations = map[string]string{
 		record.Set: "children", record.Applied: "v1:applied:0123456789abcdef0123456789abcdef",
-		record.OwnerName: record.NameOf(shopKind.GroupKind(), owner).String(),
+		record.OwnerName: record.NameOf(testkinds.ShopKind.GroupKind(), owner).String(),
 	}
 	return saved
 }

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/testkinds"
 	"github.com/opblocks/opblocks/internal/record"
-	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
 // restoreEnv is a namespace with a backup of a child.
@@ -33,16 +33,16 @@ func restorable(options ...childOption) *ChildSet[*Shop] {
 // newRestoreEnv returns a namespace in which the child was written, was saved and is gone, and in which the owner was created again.
 func newRestoreEnv(t *testing.T) *restoreEnv {
 	t.Helper()
-	env := &restoreEnv{serverEnv: newServerEnv(t)}
-	require.NoError(t, restorable().Reconcile(t.Context(), env.client, env.owner))
+	env := &restoreEnv{serverEnv: newEnvInMemory(t)}
+	require.NoError(t, restorable().Reconcile(t.Context(), env.Client, env.Owner))
 	env.backup = &corev1.ConfigMap{}
-	env.live(t, env.backup)
-	require.NoError(t, env.other.Delete(t.Context(), env.backup.DeepCopy()))
+	env.Live(t, env.backup)
+	require.NoError(t, env.Other.Delete(t.Context(), env.backup.DeepCopy()))
 	env.backup.UID, env.backup.ResourceVersion, env.backup.ManagedFields = "", "", nil
 	env.backup.Data["by-hand"] = "kept"
-	require.NoError(t, env.other.Delete(t.Context(), env.owner))
-	env.owner = env.newOwner()
-	env.create(t, env.owner)
+	require.NoError(t, env.Other.Delete(t.Context(), env.Owner))
+	env.Owner = env.newOwner()
+	env.Create(t, env.Owner)
 	return env
 }
 
@@ -92,10 +92,10 @@ func TestAdoptRestored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			env := newRestoreEnv(t)
 			tc.restored(env.backup)
-			env.create(t, env.backup)
-			err := restorable(withAdoptRestored()).Reconcile(t.Context(), env.client, env.owner)
+			env.Create(t, env.backup)
+			err := restorable(withAdoptRestored()).Reconcile(t.Context(), env.Client, env.Owner)
 			live := &corev1.ConfigMap{}
-			env.live(t, live)
+			env.Live(t, live)
 			require.Equal(t, "kept", live.Data["by-hand"], tc.reason)
 			if tc.says != "" {
 				require.ErrorContains(t, err, tc.says, tc.reason)
@@ -105,12 +105,12 @@ func TestAdoptRestored(t *testing.T) {
 				return
 			}
 			require.NoError(t, err, tc.reason)
-			require.True(t, metav1.IsControlledBy(live, env.owner), tc.reason)
+			require.True(t, metav1.IsControlledBy(live, env.Owner), tc.reason)
 			require.Equal(t, env.backup.UID, live.UID)
-			require.Equal(t, record.NameOf(shopKind.GroupKind(), env.owner).String(), live.Annotations[record.OwnerName])
-			env.sent.Sent()
-			require.NoError(t, restorable(withAdoptRestored()).Reconcile(t.Context(), env.client, env.owner))
-			require.NotContains(t, env.sent.Sent(), "PATCH configmaps", "it is as desired")
+			require.Equal(t, record.NameOf(testkinds.ShopKind.GroupKind(), env.Owner).String(), live.Annotations[record.OwnerName])
+			env.Requests.Sent()
+			require.NoError(t, restorable(withAdoptRestored()).Reconcile(t.Context(), env.Client, env.Owner))
+			require.NotContains(t, env.Requests.Sent(), "PATCH configmaps", "it is as desired")
 		})
 	}
 }
@@ -119,8 +119,8 @@ func TestAdoptRestored(t *testing.T) {
 func TestRestoredWithoutTheOption(t *testing.T) {
 	env := newRestoreEnv(t)
 	withoutReference(env.backup)
-	env.create(t, env.backup)
-	err := restorable().Reconcile(t.Context(), env.client, env.owner)
+	env.Create(t, env.backup)
+	err := restorable().Reconcile(t.Context(), env.Client, env.Owner)
 	require.ErrorContains(t, err, "was written for an owner of this name: it was restored from a backup, or somebody has removed its owner reference")
 	require.ErrorContains(t, err, "AdoptRestored")
 }
@@ -129,13 +129,13 @@ func TestRestoredWithoutTheOption(t *testing.T) {
 func TestRestoredForAnOwnerThatIsGone(t *testing.T) {
 	env := newRestoreEnv(t)
 	withoutReference(env.backup)
-	env.create(t, env.backup)
-	gone := env.owner.DeepCopy()
-	require.NoError(t, env.other.Delete(t.Context(), env.owner))
-	env.create(t, env.newOwner())
-	require.Error(t, restorable(withAdoptRestored()).Reconcile(t.Context(), env.client, gone), "the API server has another owner")
+	env.Create(t, env.backup)
+	gone := env.Owner.DeepCopy()
+	require.NoError(t, env.Other.Delete(t.Context(), env.Owner))
+	env.Create(t, env.newOwner())
+	require.Error(t, restorable(withAdoptRestored()).Reconcile(t.Context(), env.Client, gone), "the API server has another owner")
 	live := &corev1.ConfigMap{}
-	env.live(t, live)
+	env.Live(t, live)
 	require.Empty(t, live.OwnerReferences)
 }
 
@@ -143,13 +143,13 @@ func TestRestoredForAnOwnerThatIsGone(t *testing.T) {
 func TestRestoredThatIsBeingDeleted(t *testing.T) {
 	env := newRestoreEnv(t)
 	env.backup.Finalizers = []string{"example.com/slow"}
-	env.create(t, env.backup)
-	require.NoError(t, env.other.Delete(t.Context(), env.backup.DeepCopy()))
-	requireWaits(t, restorable(withAdoptRestored()).Reconcile(t.Context(), env.client, env.owner), owned.ReasonTerminating)
+	env.Create(t, env.backup)
+	require.NoError(t, env.Other.Delete(t.Context(), env.backup.DeepCopy()))
+	requireWaits(t, restorable(withAdoptRestored()).Reconcile(t.Context(), env.Client, env.Owner), owned.ReasonTerminating)
 	live := &corev1.ConfigMap{}
-	env.live(t, live)
+	env.Live(t, live)
 	live.Finalizers = nil
-	require.NoError(t, env.other.Update(t.Context(), live))
+	require.NoError(t, env.Other.Update(t.Context(), live))
 }
 
 // A child with a mark in place of an owner reference would be deleted as the child of a former owner.
@@ -163,24 +163,24 @@ func TestRestoredWithAMark(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			env := &restoreEnv{serverEnv: newServerEnv(t)}
-			controllerutil.AddFinalizer(env.owner, set().FinalizerName())
-			require.NoError(t, env.other.Update(t.Context(), env.owner))
-			require.NoError(t, set().Reconcile(t.Context(), env.client, env.owner))
+			env := &restoreEnv{serverEnv: newEnvInMemory(t)}
+			controllerutil.AddFinalizer(env.Owner, set().FinalizerName())
+			require.NoError(t, env.Other.Update(t.Context(), env.Owner))
+			require.NoError(t, set().Reconcile(t.Context(), env.Client, env.Owner))
 			before := &corev1.ConfigMap{}
-			env.live(t, before)
-			env.owner.Finalizers = nil
-			require.NoError(t, env.other.Update(t.Context(), env.owner))
-			require.NoError(t, env.other.Delete(t.Context(), env.owner))
-			env.owner = env.newOwner()
-			controllerutil.AddFinalizer(env.owner, set().FinalizerName())
-			env.create(t, env.owner)
+			env.Live(t, before)
+			env.Owner.Finalizers = nil
+			require.NoError(t, env.Other.Update(t.Context(), env.Owner))
+			require.NoError(t, env.Other.Delete(t.Context(), env.Owner))
+			env.Owner = env.newOwner()
+			controllerutil.AddFinalizer(env.Owner, set().FinalizerName())
+			env.Create(t, env.Owner)
 
-			require.NoError(t, set(withAdoptRestored()).Reconcile(t.Context(), env.client, env.owner))
+			require.NoError(t, set(withAdoptRestored()).Reconcile(t.Context(), env.Client, env.Owner))
 			live := &corev1.ConfigMap{}
-			env.live(t, live)
+			env.Live(t, live)
 			require.Equal(t, before.UID, live.UID)
-			require.Equal(t, string(env.owner.UID), live.Labels[record.OwnerUID])
+			require.Equal(t, string(env.Owner.UID), live.Labels[record.OwnerUID])
 		})
 	}
 }
@@ -189,14 +189,14 @@ func TestRestoredWithAMark(t *testing.T) {
 func TestRestoredBecomesMarked(t *testing.T) {
 	env := newRestoreEnv(t)
 	set := restorable(withAdoptRestored(), withRetain(func(*Shop) bool { return true }))
-	controllerutil.AddFinalizer(env.owner, set.FinalizerName())
-	require.NoError(t, env.other.Update(t.Context(), env.owner))
-	env.create(t, env.backup)
-	require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner))
+	controllerutil.AddFinalizer(env.Owner, set.FinalizerName())
+	require.NoError(t, env.Other.Update(t.Context(), env.Owner))
+	env.Create(t, env.backup)
+	require.NoError(t, set.Reconcile(t.Context(), env.Client, env.Owner))
 	live := &corev1.ConfigMap{}
-	env.live(t, live)
+	env.Live(t, live)
 	require.Empty(t, live.OwnerReferences)
-	require.Equal(t, types.UID(live.Labels[record.OwnerUID]), env.owner.UID)
+	require.Equal(t, types.UID(live.Labels[record.OwnerUID]), env.Owner.UID)
 	require.Equal(t, client.ObjectKeyFromObject(env.backup), client.ObjectKeyFromObject(live))
 }
 
@@ -205,16 +205,17 @@ func TestChildOfAnOwnerOfTheSameNameElsewhere(t *testing.T) {
 	for _, wrote := range []string{"this version", "the version before"} {
 		for how, options := range map[string][]childOption{"Anywhere": {withAnywhere()}, "AdoptRestored": {withAnywhere(), withAdoptRestored()}} {
 			t.Run(wrote+", "+how, func(t *testing.T) {
-				env := newServerEnv(t)
+				env := newEnvInMemory(t)
 				theirs := env.newOwner()
-				theirs.Namespace = controlplane.Namespace(t, env.plane)
-				env.create(t, theirs)
-				require.NoError(t, restorable().Reconcile(t.Context(), env.client, theirs))
+				theirs.Namespace = "elsewhere"
+				env.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: theirs.Namespace}})
+				env.Create(t, theirs)
+				require.NoError(t, restorable().Reconcile(t.Context(), env.Client, theirs))
 				before := namedConfigMap(theirs.Namespace, "web")
-				require.True(t, env.exists(t, before))
+				require.True(t, env.Exists(t, before))
 				if wrote == "the version before" {
 					delete(before.Annotations, record.OwnerName)
-					require.NoError(t, env.other.Update(t.Context(), before))
+					require.NoError(t, env.Other.Update(t.Context(), before))
 				}
 				set := Ensure(with(Build(func(s *Shop) *corev1.ConfigMap {
 					made := NewConfigMap(s, map[string]string{"motto": "overwritten"})
@@ -224,14 +225,14 @@ func TestChildOfAnOwnerOfTheSameNameElsewhere(t *testing.T) {
 				set.SetName("settings")
 				clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
 				set.set.Applier.Clock = clock
-				controllerutil.AddFinalizer(env.owner, set.FinalizerName())
-				require.NoError(t, env.other.Update(t.Context(), env.owner))
+				controllerutil.AddFinalizer(env.Owner, set.FinalizerName())
+				require.NoError(t, env.Other.Update(t.Context(), env.Owner))
 				for range 3 {
-					require.ErrorAs(t, set.Reconcile(t.Context(), env.client, env.owner), new(*OwnershipError))
+					require.ErrorAs(t, set.Reconcile(t.Context(), env.Client, env.Owner), new(*OwnershipError))
 					clock.SetTime(clock.Now().Add(2 * time.Minute)) // an object whose owner is gone is deleted after a while
 				}
 				after := namedConfigMap(theirs.Namespace, "web")
-				require.True(t, env.exists(t, after))
+				require.True(t, env.Exists(t, after))
 				require.Equal(t, before.ResourceVersion, after.ResourceVersion)
 			})
 		}

@@ -22,12 +22,12 @@ func (env *serverEnv) retaining(options ...childOption) *ChildSet[*Shop] {
 	options = append(options, withRetain(func(owner *Shop) bool { return owner.Spec.KeepData }), withReadyWhen("Bound"))
 	return Ensure(
 		with(Build(func(owner *Shop) *corev1.PersistentVolumeClaim { return env.claim() }), options...),
-		Build(func(owner *Shop) *corev1.ConfigMap { return namedConfigMap(env.namespace, "sentinel") }))
+		Build(func(owner *Shop) *corev1.ConfigMap { return namedConfigMap(env.Namespace, "sentinel") }))
 }
 
 // retained returns an empty claim of the set's name.
 func (env *serverEnv) retained() *corev1.PersistentVolumeClaim {
-	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "data"}}
+	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "data"}}
 }
 
 func (env *serverEnv) claim() *corev1.PersistentVolumeClaim {
@@ -57,8 +57,8 @@ func isOwned(owner types.UID) func(*corev1.PersistentVolumeClaim) bool {
 // waitForCollector waits until the garbage collector has dealt with what belonged to the deleted owner.
 func (env *serverEnv) waitForCollector(t *testing.T, policy metav1.DeletionPropagation) {
 	t.Helper()
-	env.waitGone(t, env.owner)
-	sentinel := namedConfigMap(env.namespace, "sentinel")
+	env.waitGone(t, env.Owner)
+	sentinel := namedConfigMap(env.Namespace, "sentinel")
 	if policy == metav1.DeletePropagationOrphan {
 		waitFor(t, env, sentinel, func(m *corev1.ConfigMap) bool { return len(m.OwnerReferences) == 0 })
 		return
@@ -71,18 +71,18 @@ func TestRetain(t *testing.T) {
 		t.Run("Deletion"+string(policy), func(t *testing.T) {
 			env := newClusterEnv(t, ShopSpec{KeepData: true})
 			set, stop := env.start(t, env.retaining())
-			env.create(t, env.owner)
+			env.Create(t, env.Owner)
 			data := env.retained()
-			waitFor(t, env, data, isRetainedFor(env.owner.UID))
-			waitFor(t, env, namedConfigMap(env.namespace, "sentinel"), func(m *corev1.ConfigMap) bool { return len(m.OwnerReferences) == 1 })
-			require.NoError(t, env.other.Delete(t.Context(), env.owner, client.PropagationPolicy(policy)))
+			waitFor(t, env, data, isRetainedFor(env.Owner.UID))
+			waitFor(t, env, namedConfigMap(env.Namespace, "sentinel"), func(m *corev1.ConfigMap) bool { return len(m.OwnerReferences) == 1 })
+			require.NoError(t, env.Other.Delete(t.Context(), env.Owner, client.PropagationPolicy(policy)))
 			env.waitForCollector(t, policy)
-			before, former := data.UID, env.owner.UID
+			before, former := data.UID, env.Owner.UID
 			waitFor(t, env, data, isRetainedFor(former))
 			require.Equal(t, before, data.UID)
 
-			env.owner = env.newOwner()
-			env.create(t, env.owner)
+			env.Owner = env.newOwner()
+			env.Create(t, env.Owner)
 			set.waitForError(t, func(err error) bool {
 				owned, is := errors.AsType[*OwnershipError](err)
 				return is && owned.Retained && owned.Owner.UID == former
@@ -94,27 +94,27 @@ func TestRetain(t *testing.T) {
 				option = withAdopt
 			}
 			env.start(t, env.retaining(option()))
-			waitFor(t, env, data, isRetainedFor(env.owner.UID))
+			waitFor(t, env, data, isRetainedFor(env.Owner.UID))
 			require.Equal(t, before, data.UID)
 		})
 	}
 	t.Run("TurnsFalseAndTrue", func(t *testing.T) {
 		env := newClusterEnv(t, ShopSpec{KeepData: true})
 		env.start(t, env.retaining())
-		env.create(t, env.owner)
+		env.Create(t, env.Owner)
 		data := env.retained()
-		waitFor(t, env, data, isRetainedFor(env.owner.UID))
+		waitFor(t, env, data, isRetainedFor(env.Owner.UID))
 		before := data.UID
 		for range 2 {
 			env.setSpec(t, func(s *ShopSpec) { s.KeepData = false })
-			waitFor(t, env, data, isOwned(env.owner.UID))
+			waitFor(t, env, data, isOwned(env.Owner.UID))
 			env.setSpec(t, func(s *ShopSpec) { s.KeepData = true })
-			waitFor(t, env, data, isRetainedFor(env.owner.UID))
+			waitFor(t, env, data, isRetainedFor(env.Owner.UID))
 		}
 		require.Equal(t, before, data.UID)
 		env.setSpec(t, func(s *ShopSpec) { s.KeepData = false })
-		waitFor(t, env, data, isOwned(env.owner.UID))
-		require.NoError(t, env.other.Delete(t.Context(), env.owner))
+		waitFor(t, env, data, isOwned(env.Owner.UID))
+		require.NoError(t, env.Other.Delete(t.Context(), env.Owner))
 		env.waitGone(t, data)
 	})
 	t.Run("ChangedRightBeforeTheDeletion", func(t *testing.T) {
@@ -128,24 +128,24 @@ func TestRetain(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				env := newClusterEnv(t, ShopSpec{KeepData: true})
 				_, stop := env.start(t, env.retaining())
-				env.create(t, env.owner)
+				env.Create(t, env.Owner)
 				env.setSpec(t, func(s *ShopSpec) { s.KeepData = tc.before })
 				data := env.retained()
 				if tc.before {
-					waitFor(t, env, data, isRetainedFor(env.owner.UID))
+					waitFor(t, env, data, isRetainedFor(env.Owner.UID))
 				} else {
-					waitFor(t, env, data, isOwned(env.owner.UID))
+					waitFor(t, env, data, isOwned(env.Owner.UID))
 				}
 				stop()
 				env.setSpec(t, func(s *ShopSpec) { s.KeepData = tc.after })
-				require.NoError(t, env.other.Delete(t.Context(), env.owner))
+				require.NoError(t, env.Other.Delete(t.Context(), env.Owner))
 				env.start(t, env.retaining())
 				env.waitForCollector(t, metav1.DeletePropagationBackground)
 				if !tc.after {
 					env.waitGone(t, data)
 					return
 				}
-				waitFor(t, env, data, isRetainedFor(env.owner.UID))
+				waitFor(t, env, data, isRetainedFor(env.Owner.UID))
 				t.Log(tc.reason)
 			})
 		}
@@ -161,11 +161,11 @@ func TestRetain(t *testing.T) {
 			}), withRetain(func(owner *Shop) bool { return owner.Spec.KeepData })))
 		}
 		env.start(t, list())
-		env.create(t, env.owner)
+		env.Create(t, env.Owner)
 		data := env.retained()
-		waitFor(t, env, data, isOwned(env.owner.UID))
+		waitFor(t, env, data, isOwned(env.Owner.UID))
 		env.setSpec(t, func(s *ShopSpec) { s.Volumes, s.KeepData = nil, true }) // at once
-		waitFor(t, env, data, isRetainedFor(env.owner.UID))
+		waitFor(t, env, data, isRetainedFor(env.Owner.UID))
 		env.setSpec(t, func(s *ShopSpec) { s.KeepData = false })
 		env.waitGone(t, data)
 	})
@@ -205,16 +205,16 @@ func TestRetainIsPerChild(t *testing.T) {
 	begin := func(t *testing.T) (env *serverEnv, stop func()) {
 		env = newClusterEnv(t, ShopSpec{Volumes: []string{"one", "two"}, KeepData: true})
 		_, stop = env.start(t, both())
-		env.create(t, env.owner)
+		env.Create(t, env.Owner)
 		for _, name := range []string{"one", "two", "always"} {
-			waitFor(t, env, namedConfigMap(env.namespace, name), isRetained)
+			waitFor(t, env, namedConfigMap(env.Namespace, name), isRetained)
 		}
 		return env, stop
 	}
 	requireKept := func(t *testing.T, env *serverEnv, names ...string) {
 		for _, name := range names {
-			live := namedConfigMap(env.namespace, name)
-			require.NoError(t, env.other.Get(t.Context(), client.ObjectKeyFromObject(live), live))
+			live := namedConfigMap(env.Namespace, name)
+			require.NoError(t, env.Other.Get(t.Context(), client.ObjectKeyFromObject(live), live))
 			require.True(t, isRetained(live))
 			require.Nil(t, live.DeletionTimestamp)
 		}
@@ -222,13 +222,13 @@ func TestRetainIsPerChild(t *testing.T) {
 	t.Run("TurnsFalse", func(t *testing.T) {
 		env, _ := begin(t)
 		env.setVolumes(t, true, "one", "three")
-		waitFor(t, env, namedConfigMap(env.namespace, "three"), isRetained)
+		waitFor(t, env, namedConfigMap(env.Namespace, "three"), isRetained)
 		requireKept(t, env, "one", "two", "always")
 		env.setVolumes(t, false, "one", "three")
-		env.waitGone(t, namedConfigMap(env.namespace, "two"))
+		env.waitGone(t, namedConfigMap(env.Namespace, "two"))
 		requireKept(t, env, "always")
-		require.NoError(t, env.other.Delete(t.Context(), env.owner))
-		env.waitGone(t, env.owner, namedConfigMap(env.namespace, "one"), namedConfigMap(env.namespace, "three"))
+		require.NoError(t, env.Other.Delete(t.Context(), env.Owner))
+		env.waitGone(t, env.Owner, namedConfigMap(env.Namespace, "one"), namedConfigMap(env.Namespace, "three"))
 		requireKept(t, env, "always")
 	})
 	t.Run("TurnsFalseWhileTheOperatorIsDown", func(t *testing.T) {
@@ -236,33 +236,33 @@ func TestRetainIsPerChild(t *testing.T) {
 		stop()
 		env.setVolumes(t, false, "one")
 		env.start(t, both())
-		env.waitGone(t, namedConfigMap(env.namespace, "two"))
+		env.waitGone(t, namedConfigMap(env.Namespace, "two"))
 		requireKept(t, env, "always")
 	})
 	t.Run("FallsOutAsItTurnsTrue", func(t *testing.T) {
 		env, stop := begin(t)
 		env.setVolumes(t, false, "one", "two")
 		isReferenced := func(m *corev1.ConfigMap) bool { return len(m.OwnerReferences) == 1 }
-		waitFor(t, env, namedConfigMap(env.namespace, "one"), isReferenced)
-		waitFor(t, env, namedConfigMap(env.namespace, "two"), isReferenced)
+		waitFor(t, env, namedConfigMap(env.Namespace, "one"), isReferenced)
+		waitFor(t, env, namedConfigMap(env.Namespace, "two"), isReferenced)
 		stop()
 		env.setVolumes(t, true, "one")
 		env.start(t, both())
-		waitFor(t, env, namedConfigMap(env.namespace, "two"), isRetained)
+		waitFor(t, env, namedConfigMap(env.Namespace, "two"), isRetained)
 	})
 	t.Run("OwnerIsDeleted", func(t *testing.T) {
 		env, stop := begin(t)
 		env.setVolumes(t, true, "one")
 		stop()
 		env.setVolumes(t, false, "one")
-		require.NoError(t, env.other.Delete(t.Context(), env.owner))
+		require.NoError(t, env.Other.Delete(t.Context(), env.Owner))
 		env.start(t, both())
-		env.waitGone(t, env.owner, namedConfigMap(env.namespace, "one"), namedConfigMap(env.namespace, "two"))
+		env.waitGone(t, env.Owner, namedConfigMap(env.Namespace, "one"), namedConfigMap(env.Namespace, "two"))
 		requireKept(t, env, "always")
 	})
 	t.Run("ReorderedByARelease", func(t *testing.T) {
 		env, stop := begin(t)
-		mark := namedConfigMap(env.namespace, "one")
+		mark := namedConfigMap(env.Namespace, "one")
 		waitFor(t, env, mark, isRetained)
 		before := mark.Annotations[record.Builder]
 		env.setVolumes(t, true, "one")
@@ -305,17 +305,17 @@ func TestBuilders(t *testing.T) {
 func TestAdoptRetainedLeavesOthersAlone(t *testing.T) {
 	env := newClusterEnv(t, ShopSpec{KeepData: true})
 	theirs := env.claim()
-	env.create(t, theirs)
+	env.Create(t, theirs)
 	before := theirs.DeepCopy()
 	set, stop := env.start(t, env.retaining(withAdoptRetained()))
-	env.create(t, env.owner)
+	env.Create(t, env.Owner)
 	isRefused := func(err error) bool {
 		_, is := errors.AsType[*OwnershipError](err)
 		return is
 	}
 	set.waitForError(t, isRefused)
 	env.setSpec(t, func(s *ShopSpec) { s.KeepData = false }) // it would be deleted with the owner
-	require.NoError(t, env.other.Delete(t.Context(), env.owner))
+	require.NoError(t, env.Other.Delete(t.Context(), env.Owner))
 	env.waitForCollector(t, metav1.DeletePropagationBackground)
 	stop()
 
@@ -325,14 +325,14 @@ func TestAdoptRetainedLeavesOthersAlone(t *testing.T) {
 		c.Annotations[record.Set] = "children"
 		c.Annotations[record.Applied] = "v1:applied:0123456789abcdef0123456789abcdef"
 	})
-	env.owner = env.newOwner()
-	env.owner.Spec.KeepData = false
+	env.Owner = env.newOwner()
+	env.Owner.Spec.KeepData = false
 	set, _ = env.start(t, env.retaining(withAdoptRetained()))
-	env.create(t, env.owner)
+	env.Create(t, env.Owner)
 	set.waitForError(t, isRefused)
-	require.NoError(t, env.other.Delete(t.Context(), env.owner))
+	require.NoError(t, env.Other.Delete(t.Context(), env.Owner))
 	env.waitForCollector(t, metav1.DeletePropagationBackground)
-	require.NoError(t, env.other.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs))
+	require.NoError(t, env.Other.Get(t.Context(), client.ObjectKeyFromObject(theirs), theirs))
 	require.Equal(t, before.UID, theirs.UID)
 	require.Nil(t, theirs.DeletionTimestamp)
 	m, _ := record.MarkOf(theirs, schema.GroupKind{Kind: "PersistentVolumeClaim"})

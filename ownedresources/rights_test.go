@@ -17,19 +17,19 @@ import (
 
 // An operator that has rights in some namespaces only cannot list a kind in all of them.
 func TestFinalizeWithRightsInSomeNamespaces(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	cp := controlPlane(t)
 	other := controlplane.Namespace(t, cp)
-	for _, namespace := range []string{env.namespace, other} {
+	for _, namespace := range []string{env.Namespace, other} {
 		named := metav1.ObjectMeta{Namespace: namespace, Name: "operator"}
-		require.NoError(t, env.other.Create(t.Context(), &rbacv1.Role{ObjectMeta: named, Rules: []rbacv1.PolicyRule{{
+		require.NoError(t, env.Other.Create(t.Context(), &rbacv1.Role{ObjectMeta: named, Rules: []rbacv1.PolicyRule{{
 			APIGroups: []string{"", "example.com"}, Resources: []string{"configmaps", "shops", "shops/finalizers"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete", "update"},
 		}}}))
-		require.NoError(t, env.other.Create(t.Context(), &rbacv1.RoleBinding{
-			ObjectMeta: named, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "operator"}, Subjects: []rbacv1.Subject{{Kind: "User", Name: "operator-" + env.namespace}},
+		require.NoError(t, env.Other.Create(t.Context(), &rbacv1.RoleBinding{
+			ObjectMeta: named, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "operator"}, Subjects: []rbacv1.Subject{{Kind: "User", Name: "operator-" + env.Namespace}},
 		}))
 	}
-	limited, err := client.New(cp.ConfigFor("operator-"+env.namespace), client.Options{})
+	limited, err := client.New(cp.ConfigFor("operator-"+env.Namespace), client.Options{})
 	require.NoError(t, err)
 	require.True(t, apierrors.IsForbidden(limited.List(t.Context(), &corev1.ConfigMapList{})))
 	set := Ensure(Build(func(*Shop) *corev1.ConfigMap { return namedConfigMap(other, "data") }).Anywhere())
@@ -40,11 +40,11 @@ func TestFinalizeWithRightsInSomeNamespaces(t *testing.T) {
 		require.True(t, err == nil || apierrors.IsForbidden(err), err)
 		return err == nil
 	}, controlplane.Patience, 20*time.Millisecond)
-	require.NoError(t, env.other.Delete(t.Context(), owner))
-	env.live(t, owner)
+	require.NoError(t, env.Other.Delete(t.Context(), owner))
+	env.Live(t, owner)
 
 	var wait *owned.WaitingError
 	require.ErrorAs(t, set.Finalize(t.Context(), limited, owner), &wait)
-	require.False(t, env.exists(t, namedConfigMap(other, "data")))
+	require.False(t, env.Exists(t, namedConfigMap(other, "data")))
 	require.NoError(t, set.Finalize(t.Context(), limited, owner))
 }

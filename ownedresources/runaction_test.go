@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned/feature"
+	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
@@ -33,47 +34,41 @@ func webJob() *batchv1.Job {
 	}
 }
 
-// rereadOwner reads the owner as the next pass would.
-func (env *serverEnv) rereadOwner(t *testing.T) {
-	t.Helper()
-	require.NoError(t, env.other.Get(t.Context(), client.ObjectKeyFromObject(env.owner), env.owner))
-}
-
 // completeJob sets the status as the Job controller does.
 func (env *serverEnv) completeJob(t *testing.T) {
 	t.Helper()
 	var job batchv1.Job
-	env.live(t, &job)
+	env.Live(t, &job)
 	now := metav1.Now()
 	job.Status = batchv1.JobStatus{StartTime: &now, CompletionTime: &now, Succeeded: 1, Conditions: []batchv1.JobCondition{
 		{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue, LastTransitionTime: now},
 		{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: now},
 	}}
-	require.NoError(t, env.other.Status().Update(t.Context(), &job))
+	require.NoError(t, env.Other.Status().Update(t.Context(), &job))
 }
 
 // The owner is itself a child of such a set, and the Job gets a copy of its annotations.
 func TestRunOnceOfAJobWithCopiedMetadata(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	s := Ensure(Build(func(*Shop) *batchv1.Job {
 		job := webJob()
 		job.Annotations = map[string]string{record.Applied: "v1:created:0123456789abcdef0123456789abcdef", record.Set: "parent"}
 		return job
 	}).RunOnce())
 	for range 3 {
-		requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
-		env.rereadOwner(t)
+		requireWaits(t, s.Reconcile(t.Context(), env.Client, env.Owner), "JobRunning")
+		env.RereadOwner(t)
 	}
 	var job batchv1.Job
-	env.live(t, &job)
+	env.Live(t, &job)
 	require.NotEmpty(t, job.Annotations[record.Content], "without it nobody knows what has run")
 	env.completeJob(t)
-	require.NoError(t, s.Reconcile(t.Context(), env.client, env.owner))
+	require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
 }
 
 // A queue starts the Job.
 func TestRunOnceWithCreateOnly(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	label := "before"
 	s := Ensure(with(Build(func(*Shop) *batchv1.Job {
 		job := webJob()
@@ -82,9 +77,9 @@ func TestRunOnceWithCreateOnly(t *testing.T) {
 	}), withRunOnce(), withCreateOnly(func(job *batchv1.Job) { job.Spec.Suspend = nil })))
 	var job batchv1.Job
 	for _, label = range []string{"before", "after", "after"} {
-		requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
-		env.rereadOwner(t)
-		env.live(t, &job)
+		requireWaits(t, s.Reconcile(t.Context(), env.Client, env.Owner), "JobRunning")
+		env.RereadOwner(t)
+		env.Live(t, &job)
 		require.Equal(t, label, job.Labels["label"])
 		require.True(t, *job.Spec.Suspend, "a field that is set on creation only keeps its value")
 	}
@@ -107,32 +102,32 @@ func TestRunOnceWaitsForFormerPods(t *testing.T) {
 		"Failed":     {reason: "It has ended.", label: "web", phase: corev1.PodFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
-			env := newServerEnv(t)
+			env := newEnvInMemory(t)
 			pod := env.createPod(t, "web-abcde", map[string]string{batchv1.JobNameLabel: test.label})
 			if test.controller != nil {
 				test.controller.Controller = new(true)
 				pod.OwnerReferences = []metav1.OwnerReference{*test.controller}
-				require.NoError(t, env.other.Update(t.Context(), pod))
+				require.NoError(t, env.Other.Update(t.Context(), pod))
 			}
 			if test.phase != "" {
 				pod.Status.Phase = test.phase
-				require.NoError(t, env.other.Status().Update(t.Context(), pod))
+				require.NoError(t, env.Other.Status().Update(t.Context(), pod))
 			}
 			s := Ensure(Build(func(*Shop) *batchv1.Job { return webJob() }).RunOnce())
-			s.set.APIReader = env.client // as with a manager
-			err := s.Reconcile(t.Context(), env.client, env.owner)
+			s.set.APIReader = env.Client // as with a manager
+			err := s.Reconcile(t.Context(), env.Client, env.Owner)
 			if !test.waits {
 				requireWaits(t, err, "JobRunning")
 				return
 			}
 			requireWaits(t, err, "FormerPodsRunning")
-			require.EqualError(t, err, "Job "+env.namespace+"/web is not created while Pod "+env.namespace+"/web-abcde of a former Job of this name runs: wait for its end, or delete it", test.reason)
+			require.EqualError(t, err, "Job "+env.Namespace+"/web is not created while Pod "+env.Namespace+"/web-abcde of a former Job of this name runs: wait for its end, or delete it", test.reason)
 			wait, _ := errors.AsType[*WaitingError](err)
 			_, after := wait.Waiting()
 			require.Equal(t, 10*time.Second, after, "pods are not watched")
-			require.False(t, env.exists(t, webJob()))
-			require.NoError(t, env.other.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
-			requireWaits(t, s.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
+			require.False(t, env.Exists(t, webJob()))
+			require.NoError(t, env.Other.Delete(t.Context(), pod, client.GracePeriodSeconds(0)))
+			requireWaits(t, s.Reconcile(t.Context(), env.Client, env.Owner), "JobRunning")
 		})
 	}
 }
@@ -147,25 +142,25 @@ func TestRunOnceAfterAnOrphaningDeletion(t *testing.T) {
 	}).RunOnce()))
 	pods := func() []corev1.Pod {
 		var all corev1.PodList
-		require.NoError(t, env.client.List(t.Context(), &all, client.InNamespace(env.namespace)))
+		require.NoError(t, env.Client.List(t.Context(), &all, client.InNamespace(env.Namespace)))
 		return all.Items
 	}
-	env.create(t, env.owner)
+	env.Create(t, env.Owner)
 	require.Eventually(t, func() bool { return len(pods()) == 1 }, controlplane.Patience, 10*time.Millisecond)
 	first := pods()[0]
 	job := webJob()
-	job.Namespace = env.namespace
+	job.Namespace = env.Namespace
 	waitFor(t, env, job, func(j *batchv1.Job) bool { return j.DeletionTimestamp == nil })
-	require.NoError(t, env.client.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
+	require.NoError(t, env.Client.Delete(t.Context(), job, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
 	set.waitForError(t, func(err error) bool {
 		wait, waits := errors.AsType[*WaitingError](err)
-		return waits && reasonOf(wait) == feature.ReasonPodsRunning
+		return waits && ownedtest.ReasonOf(wait) == feature.ReasonPodsRunning
 	})
-	require.ErrorContains(t, set.lastError(), "Pod "+env.namespace+"/"+first.Name)
+	require.ErrorContains(t, set.lastError(), "Pod "+env.Namespace+"/"+first.Name)
 	env.waitGone(t, job)
 	require.Len(t, pods(), 1)
 	require.Empty(t, pods()[0].OwnerReferences)
-	require.NoError(t, env.client.Delete(t.Context(), &first, client.GracePeriodSeconds(0)))
+	require.NoError(t, env.Client.Delete(t.Context(), &first, client.GracePeriodSeconds(0)))
 	former := job.UID
 	waitFor(t, env, job, func(j *batchv1.Job) bool { return j.UID != former })
 	require.Eventually(t, func() bool { return len(pods()) == 1 && pods()[0].UID != first.UID }, controlplane.Patience, 10*time.Millisecond)
@@ -174,7 +169,7 @@ func TestRunOnceAfterAnOrphaningDeletion(t *testing.T) {
 // The owner's record of a Job that is complete is removed when no set desires the Job any more, and not when another
 // step takes the Job over.
 func TestRunOnceIsForgotten(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	wantedBy, missing := "one", false
 	build := func(step string) AnyChild[*Shop] {
 		input := From(func(context.Context, client.Reader, *Shop) (bool, error) {
@@ -190,20 +185,20 @@ func TestRunOnceIsForgotten(t *testing.T) {
 			return webJob(), nil
 		}).RunOnce()
 	}
-	r := reconcile.New(env.client, reconcile.Named("one", Ensure(build("one"))), reconcile.Named("two", Ensure(build("two")))).WithoutStatus()
+	r := reconcile.New(env.Client, reconcile.Named("one", Ensure(build("one"))), reconcile.Named("two", Ensure(build("two")))).WithoutStatus()
 	pass := func() string {
 		for range 2 {
-			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(env.owner)})
+			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(env.Owner)})
 			require.NoError(t, err)
 		}
-		env.rereadOwner(t)
-		return env.owner.Annotations[record.RunPrefix+"web"]
+		env.RereadOwner(t)
+		return env.Owner.Annotations[record.RunPrefix+"web"]
 	}
 	require.Contains(t, pass(), "v1:started:")
 	env.completeJob(t)
 	record := pass()
 	require.Regexp(t, "^v1:complete:[0-9a-f]{32}:one$", record)
-	require.NoError(t, env.other.Delete(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "web"}},
+	require.NoError(t, env.Other.Delete(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "web"}},
 		client.PropagationPolicy(metav1.DeletePropagationBackground)))
 
 	wantedBy, missing = "two", true
@@ -211,17 +206,17 @@ func TestRunOnceIsForgotten(t *testing.T) {
 	missing = false
 	record = strings.TrimSuffix(record, "one") + "two"
 	require.Equal(t, record, pass(), "the second step desires it")
-	require.False(t, env.exists(t, webJob()), "it has run")
+	require.False(t, env.Exists(t, webJob()), "it has run")
 	wantedBy = "nobody"
 	require.Empty(t, pass())
-	env.sent.Sent()
+	env.Requests.Sent()
 	require.Empty(t, pass())
-	require.NotContains(t, env.sent.Sent(), "PATCH configmaps")
+	require.NotContains(t, env.Requests.Sent(), "PATCH configmaps")
 	wantedBy = "one"
 	require.Contains(t, pass(), "v1:started:", "it has come back, so it runs again")
-	require.True(t, env.exists(t, webJob()))
+	require.True(t, env.Exists(t, webJob()))
 
 	wantedBy = "nobody" // while it runs
 	require.Empty(t, pass())
-	require.False(t, env.exists(t, webJob()))
+	require.False(t, env.Exists(t, webJob()))
 }

@@ -12,68 +12,69 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
 // Somebody has removed the finalizers of the owner by hand, and has created it again.
 func TestRunOnceReleasesAJobOfAFormerOwner(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	former := contentJob()
-	former.Namespace, former.Finalizers = env.namespace, []string{record.RunOnce}
-	reference := ownerOf(t, env).Reference
+	former.Namespace, former.Finalizers = env.Namespace, []string{record.RunOnce}
+	reference := env.OwnerOf(t).Reference
 	reference.UID = "former"
 	former.OwnerReferences = []metav1.OwnerReference{reference}
-	require.NoError(t, env.other.Create(t.Context(), former))
+	require.NoError(t, env.Other.Create(t.Context(), former))
 	set := Ensure(Build(func(*Shop) *batchv1.Job { return contentJob() }).RunOnce())
-	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "ChildTerminating")
-	env.live(t, former)
+	requireWaits(t, set.Reconcile(t.Context(), env.Client, env.Owner), "ChildTerminating")
+	env.Live(t, former)
 	require.Contains(t, former.Finalizers, record.RunOnce, "the garbage collector has not come yet")
 
-	require.NoError(t, env.other.Delete(t.Context(), former, client.PropagationPolicy(metav1.DeletePropagationBackground)))
-	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
+	require.NoError(t, env.Other.Delete(t.Context(), former, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	requireWaits(t, set.Reconcile(t.Context(), env.Client, env.Owner), "JobRunning")
 	var job batchv1.Job
-	env.live(t, &job)
-	require.Equal(t, env.owner.UID, job.OwnerReferences[0].UID)
+	env.Live(t, &job)
+	require.Equal(t, env.Owner.UID, job.OwnerReferences[0].UID)
 	require.False(t, *job.Spec.Suspend)
 
-	env.sent.Sent()
-	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
-	require.Equal(t, []string{"GET jobs", "GET jobs"}, env.sent.Sent(), "nothing is sent while it runs")
+	env.Requests.Sent()
+	requireWaits(t, set.Reconcile(t.Context(), env.Client, env.Owner), "JobRunning")
+	require.Equal(t, []string{"GET jobs", "GET jobs"}, env.Requests.Sent(), "nothing is sent while it runs")
 }
 
 // The cache of a process that has just started may show the owner as it was before its Job ran.
 func TestRunOnceDoesNotRunAgainForAnOldOwner(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	set := Ensure(Build(func(*Shop) *batchv1.Job { return contentJob() }).RunOnce())
-	old := env.owner.DeepCopy()
-	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
+	old := env.Owner.DeepCopy()
+	requireWaits(t, set.Reconcile(t.Context(), env.Client, env.Owner), "JobRunning")
 	var job batchv1.Job
-	env.live(t, &job)
-	byHand(t, env, env.owner, func(shop *Shop) {
+	env.Live(t, &job)
+	ownedtest.ByHand(t, env.Server, env.Owner, func(shop *Shop) {
 		run := record.Run{State: record.RunComplete, Content: job.Annotations[record.Content], Set: set.set.Name}
 		shop.Annotations[record.RunPrefix+"web"] = run.String()
 	})
-	byHand(t, env, &job, func(job *batchv1.Job) { job.Finalizers = nil })
-	require.NoError(t, env.other.Delete(t.Context(), &job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	ownedtest.ByHand(t, env.Server, &job, func(job *batchv1.Job) { job.Finalizers = nil })
+	require.NoError(t, env.Other.Delete(t.Context(), &job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 
-	require.True(t, apierrors.IsConflict(set.Reconcile(t.Context(), env.client, old)))
-	require.False(t, env.exists(t, contentJob()), "it has run")
-	require.NoError(t, set.Reconcile(t.Context(), env.client, env.owner), "the owner as it is now says so")
+	require.True(t, apierrors.IsConflict(set.Reconcile(t.Context(), env.Client, old)))
+	require.False(t, env.Exists(t, contentJob()), "it has run")
+	require.NoError(t, set.Reconcile(t.Context(), env.Client, env.Owner), "the owner as it is now says so")
 }
 
 // A Job for a queue is created as it is.
 func TestRunOnceOfAJobThatSetsSuspend(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	set := Ensure(Build(func(*Shop) *batchv1.Job {
 		job := contentJob()
 		job.Spec.Suspend = new(true)
 		return job
 	}).RunOnce())
-	requireWaits(t, set.Reconcile(t.Context(), env.client, env.owner), "JobRunning")
-	require.Equal(t, []string{"GET jobs", "GET shops", "POST jobs", "GET jobs"}, env.sent.Sent())
+	requireWaits(t, set.Reconcile(t.Context(), env.Client, env.Owner), "JobRunning")
+	require.Equal(t, []string{"GET jobs", "GET shops", "POST jobs", "GET jobs"}, env.Requests.Sent())
 	var job batchv1.Job
-	env.live(t, &job)
+	env.Live(t, &job)
 	require.True(t, *job.Spec.Suspend)
 	require.Empty(t, job.Annotations[record.Held])
 	require.Contains(t, job.Finalizers, record.RunOnce)

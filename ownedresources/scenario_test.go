@@ -18,7 +18,7 @@ import (
 
 // withShops returns the scenario with the kind Shop.
 func withShops(s reconciletest.Scenario) reconciletest.Scenario {
-	s.Scheme, s.CRDs = scheme.Scheme, []string{"testdata/shops.yaml"}
+	s.Scheme, s.CRDs = scheme.Scheme, []string{shopsFile}
 	return s
 }
 

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/opblocks/opblocks/internal/owned/testkinds"
 	"github.com/opblocks/opblocks/reconcile"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
@@ -71,18 +72,18 @@ type servedEnv struct {
 func newServedEnv(t *testing.T) *servedEnv {
 	t.Helper()
 	e := &servedEnv{serverEnv: newServerEnv(t)}
-	e.gvk = schema.GroupVersionKind{Group: e.namespace + ".example.com", Version: "v1", Kind: "Monitor"}
+	e.gvk = schema.GroupVersionKind{Group: e.Namespace + ".example.com", Version: "v1", Kind: "Monitor"}
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
 	require.NoError(t, apiextensionsv1.AddToScheme(scheme))
-	addShop(scheme)
+	testkinds.AddShop(scheme)
 	scheme.AddKnownTypeWithName(e.gvk, &monitor{})
 	scheme.AddKnownTypeWithName(e.gvk.GroupVersion().WithKind("MonitorList"), &monitorList{})
 	metav1.AddToGroupVersion(scheme, e.gvk.GroupVersion())
 	var err error
-	e.client, err = client.New(e.plane.Config(), client.Options{Scheme: scheme})
+	e.client, err = client.New(e.Plane.Config(), client.Options{Scheme: scheme})
 	require.NoError(t, err)
-	e.operator = e.newManager(t, scheme, e.namespace)
+	e.operator = e.newManager(t, scheme, e.Namespace)
 	monitors := Build(func(owner *Shop) *monitor {
 		if !owner.Spec.Monitored {
 			return nil
@@ -139,7 +140,7 @@ func (e *servedEnv) waitFor(t *testing.T, what string, is func(*Shop) bool) {
 	t.Helper()
 	owner := &Shop{}
 	require.Eventually(t, func() bool {
-		return e.client.Get(t.Context(), types.NamespacedName{Namespace: e.namespace, Name: "web"}, owner) == nil && is(owner)
+		return e.client.Get(t.Context(), types.NamespacedName{Namespace: e.Namespace, Name: "web"}, owner) == nil && is(owner)
 	}, controlplane.Patience, 10*time.Millisecond, "%s", what)
 }
 
@@ -159,7 +160,7 @@ func (e *servedEnv) waitForCondition(t *testing.T, status metav1.ConditionStatus
 
 func (e *servedEnv) exists(t *testing.T, obj client.Object) bool {
 	t.Helper()
-	err := e.client.Get(t.Context(), types.NamespacedName{Namespace: e.namespace, Name: "web"}, obj)
+	err := e.client.Get(t.Context(), types.NamespacedName{Namespace: e.Namespace, Name: "web"}, obj)
 	if !apierrors.IsNotFound(err) {
 		require.NoError(t, err)
 	}
@@ -215,7 +216,7 @@ func TestIfServed(t *testing.T) {
 		e.children.set.Applier.Writes.Record(live)
 	}
 
-	require.NoError(t, e.client.Delete(t.Context(), e.owner))
+	require.NoError(t, e.client.Delete(t.Context(), e.Owner))
 	require.Eventually(t, func() bool { return !e.exists(t, &Shop{}) }, controlplane.Patience, 10*time.Millisecond, "the finalizer of RemoveInOrder lists no kind that is not served")
 }
 

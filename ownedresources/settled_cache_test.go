@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned/set"
+	"github.com/opblocks/opblocks/internal/owned/testkinds"
 	"github.com/opblocks/opblocks/reconcile"
 )
 
@@ -179,7 +180,7 @@ func TestSettledIsOfTheCachedOwner(t *testing.T) {
 			for key, shown := range env.shown { // the cache shows the children, and the owner without the status that we wrote
 				if owner, ok := shown.(*Shop); ok && owner.ResourceVersion != "" {
 					old := owner.DeepCopy()
-					old.Status, old.ResourceVersion = ShopStatus{}, "1"
+					old.Status, old.ResourceVersion = testkinds.ShopStatus{}, "1"
 					env.shown[key] = old
 				}
 			}

@@ -45,7 +45,7 @@ type settledEnv struct {
 }
 
 func newSettledEnv(t *testing.T) *settledEnv {
-	env := &settledEnv{serverEnv: newServerEnv(t)}
+	env := &settledEnv{serverEnv: newEnvInMemory(t)}
 	env.write(t, "source", "one")
 	env.set = Ensure(
 		Build(func(owner *Shop) *configMap {
@@ -56,7 +56,7 @@ func newSettledEnv(t *testing.T) *settledEnv {
 	env.set.SetName("step")
 	for range 2 { // creates and prunes, finds nothing to do
 		require.False(t, env.settled(t))
-		require.NoError(t, env.set.Reconcile(inPass(t), env.client, env.owner))
+		require.NoError(t, env.set.Reconcile(inPass(t), env.Client, env.Owner))
 		env.shown()
 	}
 	require.True(t, env.settled(t))
@@ -64,21 +64,21 @@ func newSettledEnv(t *testing.T) *settledEnv {
 }
 
 func (env *settledEnv) settled(t *testing.T) bool {
-	return env.set.set.Settled(t.Context(), env.client, env.owner)
+	return env.set.set.Settled(t.Context(), env.Client, env.Owner)
 }
 
 // resync sends an event of the owner in the version that is known. It returns the queue.
 func (env *settledEnv) resync(t *testing.T) *controllertest.Queue {
 	t.Helper()
 	q := &controllertest.Queue{TypedInterface: workqueue.NewTyped[ctrl.Request]()}
-	env.set.set.ObserveOwners().Update(t.Context(), event.UpdateEvent{ObjectOld: env.owner, ObjectNew: env.owner}, q)
+	env.set.set.ObserveOwners().Update(t.Context(), event.UpdateEvent{ObjectOld: env.Owner, ObjectNew: env.Owner}, q)
 	return q
 }
 
 // shown makes the set forget its own writes, as the cache's events do.
 func (env *settledEnv) shown() {
 	for _, name := range []string{"built", "copied"} {
-		env.set.set.Applier.Writes.Forget(&configMap{}, types.NamespacedName{Namespace: env.namespace, Name: name})
+		env.set.set.Applier.Writes.Forget(&configMap{}, types.NamespacedName{Namespace: env.Namespace, Name: name})
 	}
 }
 
@@ -91,48 +91,48 @@ func TestSettled(t *testing.T) {
 			env.write(t, "built", "by hand")
 		}},
 		"ChildDeleted": {"A child that is gone has to be created.", func(t *testing.T, env *settledEnv) {
-			require.NoError(t, env.other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "built"}}))
+			require.NoError(t, env.Other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "built"}}))
 		}},
 		"ChildReplaced": {"An object of the same name is another one.", func(t *testing.T, env *settledEnv) {
 			live := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "built"}}
-			require.True(t, env.exists(t, live))
-			require.NoError(t, env.other.Delete(t.Context(), live))
+			require.True(t, env.Exists(t, live))
+			require.NoError(t, env.Other.Delete(t.Context(), live))
 			live.ResourceVersion, live.UID = "", ""
-			require.NoError(t, env.other.Create(t.Context(), live))
+			require.NoError(t, env.Other.Create(t.Context(), live))
 		}},
 		"OwnerChanged": {"The children depend on the owner.", func(t *testing.T, env *settledEnv) {
-			env.owner.Spec.Content = "two"
-			require.NoError(t, env.other.Update(t.Context(), env.owner))
+			env.Owner.Spec.Content = "two"
+			require.NoError(t, env.Other.Update(t.Context(), env.Owner))
 		}},
 		"OwnerStatusWritten": {"The version is compared, not the generation: labels and status count too.", func(t *testing.T, env *settledEnv) {
-			env.owner.Labels = map[string]string{"team": "blue"}
-			require.NoError(t, env.other.Update(t.Context(), env.owner))
+			env.Owner.Labels = map[string]string{"team": "blue"}
+			require.NoError(t, env.Other.Update(t.Context(), env.Owner))
 		}},
 		"InputChanged": {"The children depend on their inputs.", func(t *testing.T, env *settledEnv) {
 			env.write(t, "source", "two")
 		}},
 		"InputMissing": {"So does what happens without them.", func(t *testing.T, env *settledEnv) {
-			require.NoError(t, env.other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "source"}}))
+			require.NoError(t, env.Other.Delete(t.Context(), &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "source"}}))
 		}},
 		"EventOfTheOwner": {"A resync looks at everything.", func(t *testing.T, env *settledEnv) {
 			env.resync(t)
 		}},
 		"EventOfAChild": {"So does that of a child.", func(t *testing.T, env *settledEnv) {
 			live := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "built"}}
-			require.True(t, env.exists(t, live))
-			kind, err := env.set.set.Kind(live, env.client.Scheme())
+			require.True(t, env.Exists(t, live))
+			kind, err := env.set.set.Kind(live, env.Client.Scheme())
 			require.NoError(t, err)
 			kind.Observe().Update(event.UpdateEvent{ObjectOld: live, ObjectNew: live})
 		}},
 		"OwnWriteNotShown": {"The cache lacks what the set has written.", func(t *testing.T, env *settledEnv) {
 			live := &configMap{ObjectMeta: metav1.ObjectMeta{Name: "built"}}
-			require.True(t, env.exists(t, live))
+			require.True(t, env.Exists(t, live))
 			live.ResourceVersion += "9"
 			env.set.set.Applier.Writes.Record(live)
 		}},
 		"AnotherOwner": {"Nothing is known of an object that was deleted and created again.", func(t *testing.T, env *settledEnv) {
-			env.owner = env.owner.DeepCopy()
-			env.owner.UID = "another"
+			env.Owner = env.Owner.DeepCopy()
+			env.Owner.UID = "another"
 		}},
 	}
 	for name, test := range tests {
@@ -148,26 +148,26 @@ func TestSettled(t *testing.T) {
 
 // An unstructured object that was read into has to have a kind for the next read.
 func TestSettledUnstructured(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	set := Ensure(Build(func(*Shop) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"a": "b"}}}
 		u.SetName("untyped")
 		return u
 	}).Kind(corev1.SchemeGroupVersion.WithKind("ConfigMap")))
 	for range 3 {
-		require.NoError(t, set.Reconcile(inPass(t), env.client, env.owner))
+		require.NoError(t, set.Reconcile(inPass(t), env.Client, env.Owner))
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-		set.set.Applier.Writes.Forget(u, types.NamespacedName{Namespace: env.namespace, Name: "untyped"})
+		set.set.Applier.Writes.Forget(u, types.NamespacedName{Namespace: env.Namespace, Name: "untyped"})
 	}
 	for range 3 {
-		require.True(t, set.set.Settled(t.Context(), env.client, env.owner))
+		require.True(t, set.set.Settled(t.Context(), env.Client, env.Owner))
 	}
 }
 
 // An event that comes during a reconcile may be of something that it has not seen.
 func TestSettledIsDisturbedByAnEvent(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	s := Ensure(Build(settings))
 	disturbing := Ensure(Build(func(owner *Shop) *configMap {
 		before := owner.DeepCopy()
@@ -177,22 +177,22 @@ func TestSettledIsDisturbedByAnEvent(t *testing.T) {
 	}))
 	disturbing.set.Applier, disturbing.set.Owners = s.set.Applier, s.set.Owners
 	for range 3 {
-		require.NoError(t, disturbing.Reconcile(inPass(t), env.client, env.owner))
-		s.set.Applier.Writes.Forget(&configMap{}, types.NamespacedName{Namespace: env.namespace, Name: "web-settings"})
+		require.NoError(t, disturbing.Reconcile(inPass(t), env.Client, env.Owner))
+		s.set.Applier.Writes.Forget(&configMap{}, types.NamespacedName{Namespace: env.Namespace, Name: "web-settings"})
 	}
-	require.False(t, s.set.Settled(t.Context(), env.client, env.owner))
-	require.NoError(t, s.Reconcile(inPass(t), env.client, env.owner))
-	require.True(t, s.set.Settled(t.Context(), env.client, env.owner))
+	require.False(t, s.set.Settled(t.Context(), env.Client, env.Owner))
+	require.NoError(t, s.Reconcile(inPass(t), env.Client, env.Owner))
+	require.True(t, s.set.Settled(t.Context(), env.Client, env.Owner))
 }
 
 // What waits or fails is never left out.
 func TestSettledIsSuccess(t *testing.T) {
-	env := newServerEnv(t)
-	waits := Ensure(Build(func(*Shop) *corev1.Service { return env.service() }).ReadyWhen("Never"))
+	env := newEnvInMemory(t)
+	waits := Ensure(Build(func(*Shop) *corev1.Service { return env.Service() }).ReadyWhen("Never"))
 	for range 3 {
-		require.Error(t, waits.Reconcile(inPass(t), env.client, env.owner))
-		waits.set.Applier.Writes.Forget(&corev1.Service{}, client.ObjectKeyFromObject(env.owner))
-		require.False(t, waits.set.Settled(t.Context(), env.client, env.owner))
+		require.Error(t, waits.Reconcile(inPass(t), env.Client, env.Owner))
+		waits.set.Applier.Writes.Forget(&corev1.Service{}, client.ObjectKeyFromObject(env.Owner))
+		require.False(t, waits.set.Settled(t.Context(), env.Client, env.Owner))
 	}
 }
 
@@ -200,10 +200,10 @@ func TestCheckPurity(t *testing.T) {
 	env := newSettledEnv(t)
 	var reported []error
 	ctx := passcontext.WithPurityCheck(t.Context(), func(err error) { reported = append(reported, err) })
-	require.True(t, env.set.set.Settled(ctx, env.client, env.owner))
+	require.True(t, env.set.set.Settled(ctx, env.Client, env.Owner))
 	require.Empty(t, reported, "the functions are pure so far")
 	env.value = "from a global"
-	require.True(t, env.set.set.Settled(ctx, env.client, env.owner))
+	require.True(t, env.set.set.Settled(ctx, env.Client, env.Owner))
 	require.Len(t, reported, 1)
-	require.ErrorContains(t, reported[0], "ConfigMap "+env.namespace+"/built: it is built in another way, although neither the owner, nor what an input reads, nor a child has changed")
+	require.ErrorContains(t, reported[0], "ConfigMap "+env.Namespace+"/built: it is built in another way, although neither the owner, nor what an input reads, nor a child has changed")
 }

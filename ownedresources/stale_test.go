@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/record"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
@@ -37,18 +38,18 @@ func keepsData(owner *Shop) bool { return owner.Spec.KeepData }
 // finalizing gives the owner the finalizer of a set, and returns the updated owner.
 func (env *serverEnv) finalizing(t *testing.T, set *ChildSet[*Shop], keep bool) *Shop {
 	t.Helper()
-	owner := env.owner.DeepCopy()
-	env.live(t, owner)
+	owner := env.Owner.DeepCopy()
+	env.Live(t, owner)
 	owner.Finalizers, owner.Spec.KeepData = []string{set.FinalizerName()}, keep
-	require.NoError(t, env.other.Update(t.Context(), owner))
+	require.NoError(t, env.Other.Update(t.Context(), owner))
 	return owner
 }
 
 // letGo deletes an owner and takes its finalizers off.
 func (env *serverEnv) letGo(t *testing.T, owner *Shop) {
 	t.Helper()
-	byHand(t, env, owner, func(shop *Shop) { shop.Finalizers = nil })
-	require.NoError(t, env.other.Delete(t.Context(), owner))
+	ownedtest.ByHand(t, env.Server, owner, func(shop *Shop) { shop.Finalizers = nil })
+	require.NoError(t, env.Other.Delete(t.Context(), owner))
 }
 
 // The cache of a process that has just started may show an owner that is gone, as it was long ago.
@@ -70,27 +71,27 @@ func TestReconcileOfAnOwnerThatIsGone(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			env := newServerEnv(t)
+			env := newEnvInMemory(t)
 			set := keptSet(tc.options...)
 			owner := env.finalizing(t, set, tc.keeps)
 			switch {
 			case tc.foreign:
-				require.NoError(t, env.other.Create(t.Context(), namedConfigMap(env.namespace, "kept")))
+				require.NoError(t, env.Other.Create(t.Context(), namedConfigMap(env.Namespace, "kept")))
 			case tc.made:
-				require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
+				require.NoError(t, set.Reconcile(t.Context(), env.Client, owner))
 			}
-			before := namedConfigMap(env.namespace, "kept")
-			require.NoError(t, client.IgnoreNotFound(env.other.Get(t.Context(), client.ObjectKeyFromObject(before), before)))
+			before := namedConfigMap(env.Namespace, "kept")
+			require.NoError(t, client.IgnoreNotFound(env.Other.Get(t.Context(), client.ObjectKeyFromObject(before), before)))
 			stale := owner.DeepCopy()
 			stale.Spec.KeepData = tc.stale
 			env.letGo(t, owner)
 
-			err := keptSet(tc.options...).Reconcile(t.Context(), env.client, stale)
+			err := keptSet(tc.options...).Reconcile(t.Context(), env.Client, stale)
 			if name != "UnretainedStaysUnmarked" {
 				require.True(t, apierrors.IsConflict(err), "%v", err)
 			}
-			after := namedConfigMap(env.namespace, "kept")
-			require.NoError(t, client.IgnoreNotFound(env.other.Get(t.Context(), client.ObjectKeyFromObject(after), after)))
+			after := namedConfigMap(env.Namespace, "kept")
+			require.NoError(t, client.IgnoreNotFound(env.Other.Get(t.Context(), client.ObjectKeyFromObject(after), after)))
 			require.Equal(t, before, after, tc.reason)
 		})
 	}
@@ -113,21 +114,21 @@ func TestFinalizeFindsWhatTheCacheDoesNotShow(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			env := newServerEnv(t)
+			env := newEnvInMemory(t)
 			s := keptSet(tc.options...)
 			owner := env.finalizing(t, s, tc.before)
-			require.NoError(t, s.Reconcile(t.Context(), env.client, owner))
+			require.NoError(t, s.Reconcile(t.Context(), env.Client, owner))
 			env.finalizing(t, s, tc.then)
-			require.NoError(t, env.other.Delete(t.Context(), owner))
-			env.live(t, owner)
+			require.NoError(t, env.Other.Delete(t.Context(), owner))
+			env.Live(t, owner)
 
 			s = keptSet(tc.options...)
-			s.set.Cache, s.set.APIReader = emptyCache{}, env.other
-			err := s.Finalize(t.Context(), env.client, owner)
-			kept := namedConfigMap(env.namespace, "kept")
+			s.set.Cache, s.set.APIReader = emptyCache{}, env.Other
+			err := s.Finalize(t.Context(), env.Client, owner)
+			kept := namedConfigMap(env.Namespace, "kept")
 			if !tc.gone {
 				require.NoError(t, err)
-				require.True(t, env.exists(t, kept), tc.reason)
+				require.True(t, env.Exists(t, kept), tc.reason)
 				require.Equal(t, tc.referenced, metav1.IsControlledBy(kept, owner), tc.reason)
 				require.Equal(t, !tc.referenced, kept.Annotations[record.Retained] == "true", tc.reason)
 				return
@@ -136,35 +137,35 @@ func TestFinalizeFindsWhatTheCacheDoesNotShow(t *testing.T) {
 			require.ErrorAs(t, err, &wait)
 			_, after := wait.Waiting()
 			require.Equal(t, set.UnseenDelay, after, "its deletion may be no event")
-			require.False(t, env.exists(t, kept), tc.reason)
-			require.NoError(t, s.Finalize(t.Context(), env.client, owner), "the next time there is nothing left")
+			require.False(t, env.Exists(t, kept), tc.reason)
+			require.NoError(t, s.Finalize(t.Context(), env.Client, owner), "the next time there is nothing left")
 		})
 	}
 }
 
 // Somebody has removed the finalizer of the owner by hand, has created it again, and deletes it before it had a pass.
 func TestFinalizeDeletesWhatAFormerOwnerHasLeft(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	s := keptSet(withAnywhere())
 	former := env.finalizing(t, s, false)
-	require.NoError(t, s.Reconcile(t.Context(), env.client, former))
+	require.NoError(t, s.Reconcile(t.Context(), env.Client, former))
 	env.letGo(t, former)
-	kept := namedConfigMap(env.namespace, "kept")
-	require.True(t, env.exists(t, kept))
+	kept := namedConfigMap(env.Namespace, "kept")
+	require.True(t, env.Exists(t, kept))
 
 	owner := newShop()
-	owner.Namespace, owner.Finalizers = env.namespace, []string{s.FinalizerName()}
-	require.NoError(t, env.other.Create(t.Context(), owner))
-	require.NoError(t, env.other.Delete(t.Context(), owner))
-	env.live(t, owner)
-	requireWaits(t, s.Finalize(t.Context(), env.client, owner), "ChildTerminating", "/kept; waits for their deletion")
-	require.False(t, env.exists(t, kept))
-	require.NoError(t, s.Finalize(t.Context(), env.client, owner))
+	owner.Namespace, owner.Finalizers = env.Namespace, []string{s.FinalizerName()}
+	require.NoError(t, env.Other.Create(t.Context(), owner))
+	require.NoError(t, env.Other.Delete(t.Context(), owner))
+	env.Live(t, owner)
+	requireWaits(t, s.Finalize(t.Context(), env.Client, owner), "ChildTerminating", "/kept; waits for their deletion")
+	require.False(t, env.Exists(t, kept))
+	require.NoError(t, s.Finalize(t.Context(), env.Client, owner))
 }
 
 // The owner stays until the last object that a former owner has left is gone.
 func TestFinalizeWaitsForWhatAFormerOwnerHasLeft(t *testing.T) {
-	c, s := reconciletest.NewClient(t, scheme.Scheme, "testdata/shops.yaml"), keptSet(withAnywhere())
+	c, s := reconciletest.NewClient(t, scheme.Scheme, shopsFile), keptSet(withAnywhere())
 	create := func() *Shop {
 		owner := newShop()
 		owner.Finalizers = []string{s.FinalizerName()}
@@ -197,47 +198,47 @@ func TestFinalizeWaitsForWhatAFormerOwnerHasLeft(t *testing.T) {
 
 // A finalizer that nobody adds would leave what is anywhere behind.
 func TestAnywhereNeedsTheFinalizer(t *testing.T) {
-	env := newServerEnv(t)
-	err := keptSet(withAnywhere()).Reconcile(t.Context(), env.client, env.owner)
-	require.ErrorContains(t, err, "ConfigMap "+env.namespace+"/kept would stay when Shop "+env.namespace+"/web is deleted, which has no finalizer children.opblocks.dev/set")
-	require.False(t, env.exists(t, namedConfigMap("", "kept")))
+	env := newEnvInMemory(t)
+	err := keptSet(withAnywhere()).Reconcile(t.Context(), env.Client, env.Owner)
+	require.ErrorContains(t, err, "ConfigMap "+env.Namespace+"/kept would stay when Shop "+env.Namespace+"/web is deleted, which has no finalizer children.opblocks.dev/set")
+	require.False(t, env.Exists(t, namedConfigMap("", "kept")))
 }
 
 func TestFinalizeOfALivingOwner(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	set := keptSet(withAnywhere())
 	owner := env.finalizing(t, set, false)
-	require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
+	require.NoError(t, set.Reconcile(t.Context(), env.Client, owner))
 	owner.DeletionTimestamp = new(metav1.Now()) // as nobody has deleted it
-	require.True(t, apierrors.IsConflict(set.Finalize(t.Context(), env.client, owner)))
-	require.True(t, env.exists(t, namedConfigMap("", "kept")))
+	require.True(t, apierrors.IsConflict(set.Finalize(t.Context(), env.Client, owner)))
+	require.True(t, env.Exists(t, namedConfigMap("", "kept")))
 }
 
 // A release that drops the options takes over the objects that carry marks, and removes the marks.
 func TestMarksAreReplacedByAReference(t *testing.T) {
-	env := newServerEnv(t)
+	env := newEnvInMemory(t)
 	for _, option := range []childOption{withAnywhere(), withRetain(keepsData)} {
 		set := keptSet(option)
 		owner := env.finalizing(t, set, true)
-		require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
-		require.NoError(t, keptSet().Reconcile(t.Context(), env.client, owner))
+		require.NoError(t, set.Reconcile(t.Context(), env.Client, owner))
+		require.NoError(t, keptSet().Reconcile(t.Context(), env.Client, owner))
 		kept := namedConfigMap("", "kept")
-		require.True(t, env.exists(t, kept))
+		require.True(t, env.Exists(t, kept))
 		require.True(t, metav1.IsControlledBy(kept, owner))
 		require.Empty(t, kept.Labels)
 		for _, key := range []string{record.Owner, record.Object, record.Retained} {
 			require.NotContains(t, kept.Annotations, key)
 		}
-		env.sent.Sent()
-		require.NoError(t, keptSet().Reconcile(t.Context(), env.client, owner))
-		require.Equal(t, []string{"GET configmaps"}, env.sent.Sent(), "the read that a cache serves")
-		require.NoError(t, env.other.Delete(t.Context(), kept))
+		env.Requests.Sent()
+		require.NoError(t, keptSet().Reconcile(t.Context(), env.Client, owner))
+		require.Equal(t, []string{"GET configmaps"}, env.Requests.Sent(), "the read that a cache serves")
+		require.NoError(t, env.Other.Delete(t.Context(), kept))
 	}
 }
 
 func TestRetainAndRecreate(t *testing.T) {
-	env := newServerEnv(t)
-	require.EqualError(t, keptSet(withRetain(keepsData), withRecreate()).Reconcile(t.Context(), env.client, env.owner),
+	env := newEnvInMemory(t)
+	require.EqualError(t, keptSet(withRetain(keepsData), withRecreate()).Reconcile(t.Context(), env.Client, env.Owner),
 		"child 1, a ConfigMap: it has the options Retain and Recreate: Recreate would delete what Retain keeps; take one of them away")
 }
 
@@ -245,14 +246,14 @@ func TestRetainAndRecreate(t *testing.T) {
 func TestQuietPassOfMarkedChildren(t *testing.T) {
 	for name, option := range map[string]childOption{"Anywhere": withAnywhere(), "Retain": withRetain(keepsData)} {
 		t.Run(name, func(t *testing.T) {
-			env := newServerEnv(t)
+			env := newEnvInMemory(t)
 			set := keptSet(option)
 			owner := env.finalizing(t, set, true)
-			require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
+			require.NoError(t, set.Reconcile(t.Context(), env.Client, owner))
 			for range 2 {
-				env.sent.Sent()
-				require.NoError(t, set.Reconcile(t.Context(), env.client, owner))
-				require.Equal(t, []string{"GET configmaps"}, env.sent.Sent(), "the read that a cache serves")
+				env.Requests.Sent()
+				require.NoError(t, set.Reconcile(t.Context(), env.Client, owner))
+				require.Equal(t, []string{"GET configmaps"}, env.Requests.Sent(), "the read that a cache serves")
 			}
 		})
 	}

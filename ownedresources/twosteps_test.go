@@ -72,7 +72,7 @@ func TestTwoStepsThatBuildOneChild(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := reconciletest.NewClient(t, scheme.Scheme, "testdata/shops.yaml")
+			c := reconciletest.NewClient(t, scheme.Scheme, shopsFile)
 			require.NoError(t, c.Create(t.Context(), newShop()))
 			r := reconcile.New(c, tc.steps...)
 			pass := func() (message string) {

@@ -6,75 +6,16 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/owned"
-	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
-
-func TestSlowDown(t *testing.T) {
-	w := newServerEnv(t)
-	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	w.applier.Clock = clock
-	w.expect(t, w.deployment(), apply.Created, "POST deployments")
-	fight := func() (apply.Result, error) {
-		byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(31337)) })
-		return w.apply(t, w.deployment())
-	}
-	for range writeloop.Free + 1 {
-		result, err := fight()
-		require.NoError(t, err)
-		require.Equal(t, apply.Applied, result.Operation, "drift is repaired at once")
-	}
-	recorder := events.NewFakeRecorder(10)
-	w.applier.Recorder = recorder
-	_, err := fight()
-	var wait *owned.WaitingError
-	require.ErrorAs(t, err, &wait)
-	reason, after := wait.Waiting()
-	require.Equal(t, "WriteLoop", reason)
-	require.Equal(t, writeloop.MinDelay, after)
-	require.ErrorContains(t, err, "spec.replicas", "the field is named")
-	require.NotContains(t, err.Error(), "31337", "its value is not: it may be secret")
-	_, err = w.apply(t, w.deployment())
-	require.ErrorAs(t, err, &wait)
-	require.Len(t, recorder.Events, 1, "one event per loop")
-	require.Contains(t, <-recorder.Events, "Warning WriteLoop Deployment "+w.namespace+"/web is changed back again and again")
-	w.applier.Recorder = nil
-	require.Len(t, shown(t, w.applier.Metrics, "opblocks_write_loop"), 1)
-
-	clock.SetTime(clock.Now().Add(writeloop.MinDelay))
-	result, err := w.apply(t, w.deployment())
-	require.NoError(t, err)
-	require.Equal(t, apply.Applied, result.Operation, "it is still repaired")
-	_, err = fight()
-	require.ErrorAs(t, err, &wait)
-	_, after = wait.Waiting()
-	require.Equal(t, 2*writeloop.MinDelay, after, "the next one comes later")
-
-	byHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) {
-		d.Spec.Replicas = new(int32(2))
-		d.Spec.Template.Spec.Containers[0].Image = "other"
-	})
-	result, err = w.apply(t, w.deployment())
-	require.NoError(t, err)
-	require.Equal(t, apply.Applied, result.Operation, "other drift is no loop")
-
-	want := w.deployment()
-	want.Spec.Replicas = new(int32(3))
-	result, err = w.apply(t, want)
-	require.NoError(t, err)
-	require.Equal(t, apply.Applied, result.Operation, "a new desired object is applied at once")
-	require.Empty(t, shown(t, w.applier.Metrics, "opblocks_write_loop"), "the metric is removed with the loop")
-}
 
 // Two versions of an operator run at once. One creates a child that the other prunes.
 func TestSlowDownByName(t *testing.T) {
@@ -143,7 +84,7 @@ func TestSlowDownByName(t *testing.T) {
 			require.Empty(t, recorder.Events, "one event per loop")
 			ready := meta.FindStatusCondition(env.owner(t).Status.Conditions, "Ready")
 			require.Equal(t, []string{"WriteLoop", tc.message}, []string{ready.Reason, ready.Message})
-			require.Len(t, shown(t, env.set.set.Applier.Metrics, "opblocks_write_loop"), 1)
+			require.Len(t, ownedtest.Shown(t, env.set.set.Applier.Metrics, "opblocks_write_loop"), 1)
 			require.True(t, exists(t, env, "other"))
 
 			env.clock.SetTime(env.clock.Now().Add(writeloop.MinDelay))
@@ -156,7 +97,7 @@ func TestSlowDownByName(t *testing.T) {
 			require.Zero(t, pass())
 			tc.undo(t, env)
 			require.Zero(t, pass(), "the loop has ended")
-			require.Empty(t, shown(t, env.set.set.Applier.Metrics, "opblocks_write_loop"))
+			require.Empty(t, ownedtest.Shown(t, env.set.set.Applier.Metrics, "opblocks_write_loop"))
 		})
 	}
 	t.Run("OwnDecisions", func(t *testing.T) {

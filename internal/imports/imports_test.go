@@ -65,6 +65,7 @@ var rules = []rule{
 	{pkg: ".", reason: "the map of the packages; no code"},
 
 	// Packages that help tests.
+	{pkg: "internal/owned/ownedtest", ours: []string{"internal/applyschema", "internal/owned", "internal/owned/apply", "internal/owned/report", "internal/owned/testkinds", "internal/requests", "reconcile/preview", "reconcile/reconciletest", "reconcile/reconciletest/controlplane"}, helpsTests: true, reason: "the environment of tests of the engine"},
 	{pkg: "reconcile/reconciletest/fakeapi", ours: []string{"reconcile/reconciletest/internal/simulation/outside", "reconcile/reconciletest/internal/simulation/request", "reconcile/reconciletest"}, helpsTests: true, reason: "stands in for an API outside; the engine does not know it"},
 	{pkg: "reconcile/reconciletest", ours: []string{"internal/readiness", "internal/record", "reconcile/reconciletest/internal/memoryserver", "reconcile/reconciletest/internal/roundtrip", "reconcile/reconciletest/internal/simulation", "reconcile/reconciletest/internal/simulation/console", "reconcile/reconciletest/internal/simulation/controllers", "reconcile/reconciletest/internal/simulation/kinds", "reconcile/reconciletest/internal/simulation/operator", "reconcile/reconciletest/internal/simulation/plan", "reconcile/reconciletest/internal/simulation/request", "reconcile/reconciletest/internal/simulation/run", "reconcile/reconciletest/internal/simulation/state", "reconcile/reconciletest/internal/simulation/text", "reconcile/reconciletest/internal/simulation/trace", "reconcile/reconciletest/internal/simulation/verdict", "reconcile/reconciletest/internal/simulation/world"}, helpsTests: true, reason: "the public face of the simulation"},
 	{pkg: "reconcile/reconciletest/internal/roundtrip", ours: []string{"internal/diff"}, helpsTests: true, reason: "finds what a conversion loses; knows no operator"},
@@ -101,7 +102,7 @@ var rules = []rule{
 	{pkg: "reconcile/reconciletest/controlplane/supervisor/internal/supervise", ours: []string{"reconcile/reconciletest/controlplane/supervisor/internal/server"}, helpsTests: true, reason: "a program: the supervisor process"},
 	{pkg: "reconcile/reconciletest/controlplane/supervisor/internal/server", helpsTests: true, reason: "is compiled in a module of its own, so it imports the standard library only"},
 	{pkg: "internal/serviceaccount", helpsTests: true, reason: "requests the token of a ServiceAccount in any cluster"},
-	{pkg: "internal/owned/testkinds", helpsTests: true, reason: "custom resources for tests of the engine"},
+	{pkg: "internal/owned/testkinds", ours: []string{"ownedresources/overlay"}, helpsTests: true, reason: "custom resources for tests of the engine, and the owner of all of them"},
 	{pkg: "internal/typecheck", helpsTests: true, reason: "checks packages by the rules of the compiler; knows none of ours"},
 	{pkg: "internal/requests", helpsTests: true, reason: "counts at the transport, for any client"},
 	{pkg: "internal/exportedapi", reason: "a program: compares the exported API with that of the last release"},

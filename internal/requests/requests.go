@@ -50,6 +50,13 @@ func (c *Count) Events() int {
 	return c.events
 }
 
+// Add records a request that no transport sends, such as to a server in memory: "METHOD resource".
+func (c *Count) Add(request string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sent = append(c.sent, request)
+}
+
 // Sent returns the requests since the last call.
 func (c *Count) Sent() []string {
 	c.mu.Lock()

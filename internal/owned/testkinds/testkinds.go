@@ -1,4 +1,4 @@
-// Package testkinds has custom resources for tests of the engine: their Go types, and their definitions in gadgets.yaml and widgets.yaml.
+// Package testkinds has custom resources for tests of the engine: their Go types, and their definitions in YAML files.
 package testkinds
 
 import (

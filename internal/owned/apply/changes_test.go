@@ -1,4 +1,4 @@
-package ownedresources
+package apply_test
 
 import (
 	"encoding/json"
@@ -16,12 +16,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
 // changeCase is a file of testdata/changes: a child is applied, somebody edits it, and the desired object changes.
 type changeCase struct {
 	Reason    string          `json:"reason"`
+	Validates bool            `json:"validates,omitempty"` // needs a validation that the server in memory does not have
 	Before    json.RawMessage `json:"before"`              // the desired object at first
 	Edit      jsonpatch.Patch `json:"edit,omitempty"`      // changes the live object by hand
 	Change    jsonpatch.Patch `json:"change,omitempty"`    // changes the desired object
@@ -31,7 +33,7 @@ type changeCase struct {
 
 // forEachChange runs a test for each file of a folder of testdata/changes, with the desired object as a Go struct and as
 // an unstructured object. The file changes with the desired object that the test has last applied.
-func forEachChange(t *testing.T, folder string, test func(t *testing.T, env *serverEnv, c *changeCase, form func([]byte) client.Object)) {
+func forEachChange(t *testing.T, folder string, test func(t *testing.T, env *ownedtest.Server, c *changeCase, form func([]byte) client.Object)) {
 	names, err := filepath.Glob("testdata/changes/" + folder + "/*.yaml")
 	require.NoError(t, err)
 	require.NotEmpty(t, names)
@@ -43,7 +45,11 @@ func forEachChange(t *testing.T, folder string, test func(t *testing.T, env *ser
 		for form, decode := range map[string]func(*testing.T, []byte) client.Object{"Typed": typedObject, "Unstructured": unstructuredObject} {
 			t.Run(strings.TrimSuffix(filepath.Base(name), ".yaml")+"/"+form, func(t *testing.T) {
 				t.Log(c.Reason)
-				test(t, newServerEnv(t), &c, func(json []byte) client.Object { return decode(t, json) })
+				env := newServer
+				if c.Validates {
+					env = newRealServer
+				}
+				test(t, env(t), &c, func(json []byte) client.Object { return decode(t, json) })
 			})
 		}
 	}
@@ -89,39 +95,38 @@ func withAnnotations(t *testing.T, json []byte, keys ...string) []byte {
 }
 
 // liveJSON returns the object that is named as its owner.
-func (env *serverEnv) liveJSON(t *testing.T, desired []byte) []byte {
+func liveJSON(t *testing.T, env *ownedtest.Server, desired []byte) []byte {
 	t.Helper()
 	live := unstructuredObject(t, desired)
-	env.live(t, live)
+	env.Live(t, live)
 	json, err := live.(*unstructured.Unstructured).MarshalJSON()
 	require.NoError(t, err)
 	return json
 }
 
 // edit changes the live object by hand.
-func (env *serverEnv) edit(t *testing.T, desired []byte, patch jsonpatch.Patch) {
+func edit(t *testing.T, env *ownedtest.Server, desired []byte, patch jsonpatch.Patch) {
 	t.Helper()
-	edited := unstructuredObject(t, patched(t, env.liveJSON(t, desired), patch))
-	require.NoError(t, env.other.Update(t.Context(), edited, client.FieldOwner("kubectl-edit")))
+	edited := unstructuredObject(t, patched(t, liveJSON(t, env, desired), patch))
+	require.NoError(t, env.Other.Update(t.Context(), edited, client.FieldOwner("kubectl-edit")))
 }
 
 func TestApplyRepairsDrift(t *testing.T) {
-	forEachChange(t, "drift", func(t *testing.T, env *serverEnv, c *changeCase, form func([]byte) client.Object) {
-		env.expect(t, form(c.Before), apply.Created, "POST deployments")
+	forEachChange(t, "drift", func(t *testing.T, env *ownedtest.Server, c *changeCase, form func([]byte) client.Object) {
+		env.Expect(t, form(c.Before), apply.Created, "POST deployments")
 		desired := []byte(strings.Replace(string(c.Before), "nginx:1.27", "nginx:1.28", 1))
-		env.expect(t, form(desired), apply.Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
-		env.edit(t, desired, c.Edit)
+		env.Expect(t, form(desired), apply.Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
+		edit(t, env, desired, c.Edit)
 
-		result, err := env.apply(t, form(desired))
-		require.NoError(t, err)
+		result := env.MustApply(t, form(desired))
 		require.Equal(t, c.Operation, string(result.Operation), c.Reason)
-		patched(t, env.liveJSON(t, desired), c.After)
-		live := unstructuredObject(t, env.liveJSON(t, desired))
+		patched(t, liveJSON(t, env, desired), c.After)
+		live := unstructuredObject(t, liveJSON(t, env, desired))
 		require.NotEmpty(t, live.GetAnnotations()[record.Applied])
 
 		version := live.GetResourceVersion()
-		env.expect(t, form(desired), apply.Unchanged, none...)
-		env.live(t, live)
+		env.Settled(t, form(desired))
+		env.Live(t, live)
 		require.Equal(t, version, live.GetResourceVersion(), "the next pass writes nothing")
 	})
 }
@@ -129,39 +134,35 @@ func TestApplyRepairsDrift(t *testing.T) {
 // A desired field contradicts a field that belongs to nobody, or to somebody else. An annotation is dropped in the same
 // apply, so that more than one difference is known.
 func TestApplyReplacesWhatContradicts(t *testing.T) {
-	forEachChange(t, "contradiction", func(t *testing.T, env *serverEnv, c *changeCase, form func([]byte) client.Object) {
+	forEachChange(t, "contradiction", func(t *testing.T, env *ownedtest.Server, c *changeCase, form func([]byte) client.Object) {
 		for _, keys := range [][]string{{"example.com/dropped"}, {"example.com/dropped", "example.com/changed"}} {
-			_, err := env.apply(t, form(withAnnotations(t, c.Before, keys...)), withRecreate())
-			require.NoError(t, err)
+			env.MustApply(t, form(withAnnotations(t, c.Before, keys...)), withRecreate())
 		}
-		env.edit(t, c.Before, c.Edit)
-		before := unstructuredObject(t, env.liveJSON(t, c.Before))
+		edit(t, env, c.Before, c.Edit)
+		before := unstructuredObject(t, liveJSON(t, env, c.Before))
 		annotations := before.GetAnnotations()
 		annotations["example.com/theirs"] = "x"
 		before.SetAnnotations(annotations)
-		require.NoError(t, env.other.Update(t.Context(), before, client.FieldOwner("kubectl-edit")))
+		require.NoError(t, env.Other.Update(t.Context(), before, client.FieldOwner("kubectl-edit")))
 
 		desired := patched(t, c.Before, c.Change)
-		changes, err := Diff(t.Context(), env.client, env.owner, form(desired))
+		change, err := env.Diff(t, form(desired))
 		require.NoError(t, err)
-		require.GreaterOrEqual(t, len(changes[0].Differences), 2, "%v", changes[0].Differences)
-		result, err := env.apply(t, form(desired), withRecreate())
-		require.NoError(t, err, c.Reason)
-		require.Equal(t, apply.Applied, result.Operation)
-		patched(t, env.liveJSON(t, desired), c.After)
-		live := unstructuredObject(t, env.liveJSON(t, desired))
+		require.GreaterOrEqual(t, len(change.Differences), 2, "%v", change.Differences)
+		require.Equal(t, apply.Applied, env.MustApply(t, form(desired), withRecreate()).Operation)
+		patched(t, liveJSON(t, env, desired), c.After)
+		live := unstructuredObject(t, liveJSON(t, env, desired))
 		require.Equal(t, before.GetUID(), live.GetUID(), "it is not recreated")
 		require.Equal(t, "x", live.GetAnnotations()["example.com/theirs"], "fields of others stay")
 		require.NotContains(t, live.GetAnnotations(), "example.com/dropped")
-		env.expect(t, form(desired), apply.Unchanged, none...)
+		env.Settled(t, form(desired))
 
 		for _, keys := range [][]string{{"example.com/later"}, nil} {
-			_, err = env.apply(t, form(withAnnotations(t, desired, keys...)))
-			require.NoError(t, err)
+			env.MustApply(t, form(withAnnotations(t, desired, keys...)))
 		}
-		patched(t, env.liveJSON(t, desired), c.After)
-		env.live(t, live)
+		patched(t, liveJSON(t, env, desired), c.After)
+		env.Live(t, live)
 		require.NotContains(t, live.GetAnnotations(), "example.com/later", "our fields can be dropped afterwards")
-		require.NoError(t, env.other.Delete(t.Context(), live)) // its node port is needed again
+		require.NoError(t, env.Other.Delete(t.Context(), live)) // its node port is needed again
 	})
 }

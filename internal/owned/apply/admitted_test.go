@@ -1,4 +1,4 @@
-package ownedresources
+package apply_test
 
 import (
 	"testing"
@@ -17,46 +17,49 @@ import (
 
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 )
+
+// mutate makes the API server change objects of a resource in the namespace, as an admission plug-in does: a JSON patch, as a list of
+// expressions.
+func mutate(t *testing.T, env *ownedtest.Server, group, resource, expression string, operations ...admissionregistrationv1.OperationType) {
+	t.Helper()
+	name := env.Namespace + "-" + resource
+	env.CreateForTest(t, &admissionregistrationv1.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: env.Namespace}},
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: operations,
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: []string{resource}},
+				}}},
+			},
+			Mutations: []admissionregistrationv1.Mutation{{PatchType: admissionregistrationv1.PatchTypeJSONPatch, JSONPatch: &admissionregistrationv1.JSONPatch{Expression: "[" + expression + "]"}}},
+		},
+	})
+	env.CreateForTest(t, &admissionregistrationv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: name},
+	})
+}
 
 // admittedEnv is a namespace in which admission changes Pods, Jobs and StatefulSets when they are created, as many policies do: it extends the
 // node selector of a Pod, names a mirror in the image of a Job, and sets the storage class of a claim template. Nobody may change these
 // fields afterwards.
-func admittedEnv(t *testing.T) *serverEnv {
+func admittedEnv(t *testing.T) *ownedtest.Server {
 	t.Helper()
-	env := newServerEnv(t)
-	env.create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "default"}}) // no controller makes it
-	for kind, expression := range map[string]string{
-		"pods":         `JSONPatch{op: "add", path: "/spec/nodeSelector", value: has(object.spec.nodeSelector) ? {"disk": dyn(object.spec.nodeSelector.disk), "pool": dyn("shop")} : {"pool": dyn("shop")}}`,
-		"jobs":         `JSONPatch{op: "replace", path: "/spec/template/spec/containers/0/image", value: "mirror.example.com/" + object.spec.template.spec.containers[0].image}`,
-		"statefulsets": `JSONPatch{op: "add", path: "/spec/volumeClaimTemplates/0/spec/storageClassName", value: "fast"}`,
-	} {
-		group := map[string]string{"pods": "", "jobs": "batch", "statefulsets": "apps"}[kind]
-		name := env.namespace + "-" + kind
-		policy := &admissionregistrationv1.MutatingAdmissionPolicy{
-			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
-				ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
-				MatchConstraints: &admissionregistrationv1.MatchResources{
-					NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: env.namespace}},
-					ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
-						Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-						Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: []string{kind}},
-					}}},
-				},
-				Mutations: []admissionregistrationv1.Mutation{{PatchType: admissionregistrationv1.PatchTypeJSONPatch, JSONPatch: &admissionregistrationv1.JSONPatch{Expression: "[" + expression + "]"}}},
-			},
-		}
-		binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: name}}
-		for _, obj := range []client.Object{policy, binding} {
-			env.createForTest(t, obj)
-		}
-	}
+	env := newRealServer(t)
+	env.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "default"}}) // no controller makes it
+	const create = admissionregistrationv1.Create
+	mutate(t, env, "", "pods", `JSONPatch{op: "add", path: "/spec/nodeSelector", value: has(object.spec.nodeSelector) ? {"disk": dyn(object.spec.nodeSelector.disk), "pool": dyn("shop")} : {"pool": dyn("shop")}}`, create)
+	mutate(t, env, "batch", "jobs", `JSONPatch{op: "replace", path: "/spec/template/spec/containers/0/image", value: "mirror.example.com/" + object.spec.template.spec.containers[0].image}`, create)
+	mutate(t, env, "apps", "statefulsets", `JSONPatch{op: "add", path: "/spec/volumeClaimTemplates/0/spec/storageClassName", value: "fast"}`, create)
 	// Each try sends an object of its own: the answer to a try has fields, such as the selector of a Job, that a creation may not have.
 	require.Eventually(t, func() bool {
-		pod, job, set := env.admittedPod(), env.admittedJob(), env.admittedSet()
+		pod, job, set := admittedPod(env), admittedJob(env), admittedSet(env)
 		for _, obj := range []client.Object{pod, job, set} {
-			if env.other.Create(t.Context(), obj, client.DryRunAll) != nil {
+			if env.Other.Create(t.Context(), obj, client.DryRunAll) != nil {
 				return false
 			}
 		}
@@ -66,22 +69,27 @@ func admittedEnv(t *testing.T) *serverEnv {
 	return env
 }
 
-func (env *serverEnv) admittedPod() *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: ObjectMeta(env.owner)}
-	pod.Spec.Containers = []corev1.Container{{Name: "web", Image: "web:1"}}
-	pod.Spec.NodeSelector = map[string]string{"disk": "ssd"}
-	return pod
+func admittedPod(env *ownedtest.Server) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: env.Meta(), Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "web", Image: "web:1"}}, NodeSelector: map[string]string{"disk": "ssd"},
+	}}
 }
 
-func (env *serverEnv) admittedJob() *batchv1.Job {
-	return NewJob(env.owner, corev1.Container{Name: "migrate", Image: "migrate:1"})
+func admittedJob(env *ownedtest.Server) *batchv1.Job {
+	return &batchv1.Job{ObjectMeta: env.Meta(), Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "migrate", Image: "migrate:1"}},
+	}}}}
 }
 
-func (env *serverEnv) admittedSet() *appsv1.StatefulSet {
-	set := NewStatefulSet(env.owner, nil, corev1.Container{Name: "db", Image: "db:1"})
-	set.Spec.VolumeClaimTemplates = claimTemplates("data", "1Gi")
-	set.Spec.VolumeClaimTemplates[0].Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
-	return set
+func admittedSet(env *ownedtest.Server) *appsv1.StatefulSet {
+	pods := env.Deployment().Spec
+	return &appsv1.StatefulSet{ObjectMeta: env.Meta(), Spec: appsv1.StatefulSetSpec{
+		Selector: pods.Selector, Template: pods.Template,
+		VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		}}},
+	}}
 }
 
 func label(obj client.Object, value string) { obj.GetLabels()["version"] = value }
@@ -96,28 +104,28 @@ func TestFieldsThatAdmissionHasSet(t *testing.T) {
 		is     func(live client.Object) bool
 	}{
 		"a label of a Pod": {
-			reason: "The node selector is replaced as a whole.", build: func() client.Object { return env.admittedPod() },
+			reason: "The node selector is replaced as a whole.", build: func() client.Object { return admittedPod(env) },
 			change: func(obj client.Object) { label(obj, "2") }, is: func(live client.Object) bool { return live.GetLabels()["version"] == "2" },
 		},
 		"a label of a Pod without a node selector": {
 			reason: "Nobody owns what admission has set alone.", build: func() client.Object {
-				pod := env.admittedPod()
+				pod := admittedPod(env)
 				pod.Spec.NodeSelector = map[string]string{}
 				return pod
 			},
 			change: func(obj client.Object) { label(obj, "2") }, is: func(live client.Object) bool { return live.GetLabels()["version"] == "2" },
 		},
 		"a label of a Job": {
-			reason: "The API server names only spec.template in its refusal.", build: func() client.Object { return env.admittedJob() },
+			reason: "The API server names only spec.template in its refusal.", build: func() client.Object { return admittedJob(env) },
 			change: func(obj client.Object) { label(obj, "2") }, is: func(live client.Object) bool { return live.GetLabels()["version"] == "2" },
 		},
 		"the time to live of a Job": {
-			reason: "It may be changed.", build: func() client.Object { return env.admittedJob() },
+			reason: "It may be changed.", build: func() client.Object { return admittedJob(env) },
 			change: func(obj client.Object) { obj.(*batchv1.Job).Spec.TTLSecondsAfterFinished = new(int32(60)) },
 			is:     func(live client.Object) bool { return *live.(*batchv1.Job).Spec.TTLSecondsAfterFinished == 60 },
 		},
 		"the image of a StatefulSet": {
-			reason: "The storage class is in a list that is replaced as a whole.", build: func() client.Object { return env.admittedSet() },
+			reason: "The storage class is in a list that is replaced as a whole.", build: func() client.Object { return admittedSet(env) },
 			change: func(obj client.Object) { obj.(*appsv1.StatefulSet).Spec.Template.Spec.Containers[0].Image = "db:2" },
 			is: func(live client.Object) bool {
 				return live.(*appsv1.StatefulSet).Spec.Template.Spec.Containers[0].Image == "db:2"
@@ -125,29 +133,25 @@ func TestFieldsThatAdmissionHasSet(t *testing.T) {
 		},
 	}
 	for name, tc := range tests {
-		for options, recreate := range map[string][]childOption{"": nil, ", with Recreate": {withRecreate()}} {
+		for options, recreate := range map[string][]ownedtest.Option{"": nil, ", with Recreate": {withRecreate()}} {
 			t.Run(name+options, func(t *testing.T) {
-				env.applier = apply.New()
-				if child := tc.build(); env.exists(t, child) { // the case before has left it
-					require.NoError(t, env.other.Delete(t.Context(), child, client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground)))
+				env.Applier = apply.New()
+				if child := tc.build(); env.Exists(t, child) { // the case before has left it
+					require.NoError(t, env.Other.Delete(t.Context(), child, client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground)))
 				}
-				before, err := env.apply(t, tc.build(), recreate...)
-				require.NoError(t, err)
+				before := env.MustApply(t, tc.build(), recreate...)
 				changed := tc.build()
 				tc.change(changed)
-				foreseen, err := Diff(t.Context(), env.client, env.owner, changed)
+				foreseen, err := env.Diff(t, changed)
 				require.NoError(t, err)
 				require.NotEmpty(t, foreseen, "a plan foresees it")
-				after, err := env.apply(t, changed, recreate...)
-				require.NoError(t, err, tc.reason)
+				after := env.MustApply(t, changed, recreate...)
 				require.True(t, tc.is(after.Object), tc.reason)
 				require.Equal(t, before.Object.GetUID(), after.Object.GetUID(), "what has changed may be changed")
-				quiet, err := env.apply(t, changed, recreate...)
-				require.NoError(t, err)
+				quiet := env.MustApply(t, changed, recreate...)
 				require.Equal(t, apply.Unchanged, quiet.Operation, "what admission has set is settled")
-				env.applier = apply.New()
-				quiet, err = env.apply(t, changed, recreate...)
-				require.NoError(t, err)
+				env.Applier = apply.New()
+				quiet = env.MustApply(t, changed, recreate...)
 				require.Equal(t, apply.Unchanged, quiet.Operation, "also for another process")
 			})
 		}
@@ -157,15 +161,13 @@ func TestFieldsThatAdmissionHasSet(t *testing.T) {
 // What was found out for an object costs no request when the object is changed again.
 func TestFieldsThatAdmissionHasSetAreRemembered(t *testing.T) {
 	env := admittedEnv(t)
-	set := env.admittedSet()
-	_, err := env.apply(t, set)
-	require.NoError(t, err)
+	set := admittedSet(env)
+	env.MustApply(t, set)
 	for _, version := range []string{"2", "3", "4"} {
-		set = env.admittedSet()
+		set = admittedSet(env)
 		set.Spec.Template.Spec.Containers[0].Image = "db:" + version
-		_, err = env.apply(t, set)
-		require.NoError(t, err)
-		sent := env.sent.Sent()
+		env.MustApply(t, set)
+		sent := env.Requests.Sent()
 		if version == "2" {
 			require.Contains(t, sent, "POST statefulsets", "a dry run shows what admission makes of it")
 			continue
@@ -178,22 +180,20 @@ func TestFieldsThatAdmissionHasSetAreRemembered(t *testing.T) {
 func TestNewWishForAFieldThatAdmissionHasSet(t *testing.T) {
 	env := admittedEnv(t)
 	wish := func() *corev1.Pod {
-		pod := env.admittedPod()
+		pod := admittedPod(env)
 		pod.Spec.NodeSelector["disk"] = "nvme"
 		return pod
 	}
-	first, err := env.apply(t, env.admittedPod())
-	require.NoError(t, err)
-	_, err = env.apply(t, wish())
+	first := env.MustApply(t, admittedPod(env))
+	_, err := env.Apply(t, wish())
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
 	require.ErrorContains(t, err, "the apply would change spec.nodeSelector", "it names the field")
-	_, err = env.apply(t, wish(), withRecreate())
+	_, err = env.Apply(t, wish(), withRecreate())
 	require.Error(t, err, "the refusal is known")
-	env.applier = apply.New()
-	_, err = env.apply(t, wish(), withRecreate())
+	env.Applier = apply.New()
+	_, err = env.Apply(t, wish(), withRecreate())
 	require.ErrorAs(t, err, new(*owned.WaitingError))
-	second, err := env.apply(t, wish(), withRecreate())
-	require.NoError(t, err)
+	second := env.MustApply(t, wish(), withRecreate())
 	require.NotEqual(t, first.Object.GetUID(), second.Object.GetUID())
 	require.Equal(t, map[string]string{"disk": "nvme", "pool": "shop"}, second.Object.(*corev1.Pod).Spec.NodeSelector)
 }
@@ -201,12 +201,11 @@ func TestNewWishForAFieldThatAdmissionHasSet(t *testing.T) {
 // A refusal of a whole template is explained by the fields that the apply would add, and not by what may be changed.
 func TestRefusalOfATemplateNamesWhatIsAdded(t *testing.T) {
 	env := admittedEnv(t)
-	_, err := env.apply(t, env.admittedJob())
-	require.NoError(t, err)
-	changed := env.admittedJob()
+	env.MustApply(t, admittedJob(env))
+	changed := admittedJob(env)
 	changed.Spec.TTLSecondsAfterFinished = new(int32(60))
 	changed.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "MODE", Value: "shop"}}
-	_, err = env.apply(t, changed)
+	_, err := env.Apply(t, changed)
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
 	require.ErrorContains(t, err, `(the apply would change spec.template.spec.containers[name="migrate"].env)`)
 }
@@ -214,59 +213,54 @@ func TestRefusalOfATemplateNamesWhatIsAdded(t *testing.T) {
 // A field that is dropped is a new wish too, also if admission has set another one in the same list.
 func TestDroppedFieldBesideOneThatAdmissionHasSet(t *testing.T) {
 	env := admittedEnv(t)
-	set := env.admittedSet()
+	set := admittedSet(env)
 	set.Spec.VolumeClaimTemplates[0].Spec.VolumeAttributesClassName = new("gold")
-	_, err := env.apply(t, set)
-	require.NoError(t, err)
-	_, err = env.apply(t, env.admittedSet())
+	env.MustApply(t, set)
+	_, err := env.Apply(t, admittedSet(env))
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
 	live := &appsv1.StatefulSet{}
-	env.live(t, live)
+	env.Live(t, live)
 	require.NotNil(t, live.Spec.VolumeClaimTemplates[0].Spec.VolumeAttributesClassName)
 }
 
 // A change that the API server refuses costs no request as long as nothing else has changed, and is tried again after ten minutes.
 func TestKnownRefusal(t *testing.T) {
-	env := newServerEnv(t)
+	env := newInMemory(t)
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	env.applier.Clock = clock
-	_, err := env.apply(t, env.service())
-	require.NoError(t, err)
-	wrong := env.service()
+	env.Applier.Clock = clock
+	env.MustApply(t, env.Service())
+	wrong := env.Service()
 	wrong.Spec.Ports[0].Port = 70000
 	refusal := func() []string {
-		_, err := env.apply(t, wrong)
+		_, err := env.Apply(t, wrong)
 		require.True(t, apierrors.IsInvalid(err), "%v", err)
-		return env.sent.Sent()
+		return env.Requests.Sent()
 	}
 	require.Contains(t, refusal(), "PATCH services")
 	require.Equal(t, []string{"GET services"}, refusal(), "the read of a cache, and no request")
 	clock.SetTime(clock.Now().Add(10 * time.Minute))
 	require.Contains(t, refusal(), "PATCH services", "the rules of the API server may have changed")
-	byHand(t, env, &corev1.Service{}, func(s *corev1.Service) { s.Labels["by"] = "hand" })
+	ownedtest.ByHand(t, env, &corev1.Service{}, func(s *corev1.Service) { s.Labels["by"] = "hand" })
 	require.Contains(t, refusal(), "PATCH services", "somebody has changed the object")
-	_, err = env.apply(t, env.service())
-	require.NoError(t, err, "another wish is sent")
+	env.MustApply(t, env.Service())
 }
 
 // An operator that lets the claim templates of a StatefulSet grow is not stopped by what admission has set in them.
 func TestExpandVolumesThatAdmissionHasSet(t *testing.T) {
 	env := admittedEnv(t)
-	first, err := env.apply(t, env.admittedSet(), withExpandVolumes())
-	require.NoError(t, err)
-	larger := env.admittedSet()
+	first := env.MustApply(t, admittedSet(env), withExpandVolumes())
+	larger := admittedSet(env)
 	larger.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("2Gi")
-	_, err = env.apply(t, larger, withExpandVolumes())
+	_, err := env.Apply(t, larger, withExpandVolumes())
 	var wait *owned.WaitingError
 	require.ErrorAs(t, err, &wait)
-	require.Equal(t, apply.ReasonRecreating, reasonOf(wait))
-	require.NoError(t, env.other.Get(t.Context(), client.ObjectKeyFromObject(env.owner), env.owner))
+	require.Equal(t, apply.ReasonRecreating, ownedtest.ReasonOf(wait))
+	require.NoError(t, env.Other.Get(t.Context(), client.ObjectKeyFromObject(env.Owner), env.Owner))
 	orphaning := &appsv1.StatefulSet{}
-	env.live(t, orphaning)
+	env.Live(t, orphaning)
 	orphaning.Finalizers = nil // no collector runs
-	require.NoError(t, env.other.Update(t.Context(), orphaning))
-	second, err := env.apply(t, larger, withExpandVolumes())
-	require.NoError(t, err)
+	require.NoError(t, env.Other.Update(t.Context(), orphaning))
+	second := env.MustApply(t, larger, withExpandVolumes())
 	require.NotEqual(t, first.Object.GetUID(), second.Object.GetUID())
 	template := second.Object.(*appsv1.StatefulSet).Spec.VolumeClaimTemplates[0].Spec
 	require.Equal(t, "2Gi", template.Resources.Requests.Storage().String())
@@ -275,25 +269,23 @@ func TestExpandVolumesThatAdmissionHasSet(t *testing.T) {
 
 // The API server lets nobody remove a toleration of a Pod, and an apply replaces the list as a whole.
 func TestTolerationsOfOthers(t *testing.T) {
-	env := newServerEnv(t)
-	env.create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "default"}})
+	env := newServer(t)
+	env.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "default"}})
 	toleration := func(key string) corev1.Toleration {
 		return corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule}
 	}
 	wish := func(version string, keys ...string) *corev1.Pod {
-		pod := env.admittedPod()
+		pod := admittedPod(env)
 		for _, key := range keys {
 			pod.Spec.Tolerations = append(pod.Spec.Tolerations, toleration(key))
 		}
 		label(pod, version)
 		return pod
 	}
-	_, err := env.apply(t, wish("1", "ours"))
-	require.NoError(t, err)
-	byHand(t, env, &corev1.Pod{}, func(p *corev1.Pod) { p.Spec.Tolerations = append(p.Spec.Tolerations, toleration("theirs")) })
+	env.MustApply(t, wish("1", "ours"))
+	ownedtest.ByHand(t, env, &corev1.Pod{}, func(p *corev1.Pod) { p.Spec.Tolerations = append(p.Spec.Tolerations, toleration("theirs")) })
 	for _, keys := range [][]string{{"ours"}, {"ours", "more"}} {
-		result, err := env.apply(t, wish("2", keys...))
-		require.NoError(t, err)
+		result := env.MustApply(t, wish("2", keys...))
 		require.Equal(t, "2", result.Object.GetLabels()["version"])
 		for _, key := range append(keys, "theirs") {
 			require.Contains(t, result.Object.(*corev1.Pod).Spec.Tolerations, toleration(key))

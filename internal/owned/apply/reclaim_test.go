@@ -1,4 +1,4 @@
-package ownedresources
+package apply_test
 
 import (
 	"context"
@@ -17,60 +17,58 @@ import (
 	"github.com/opblocks/opblocks/internal/forecast"
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 )
 
 // clearManagedFields does what some tools do to save space.
-func clearManagedFields(t *testing.T, env *serverEnv, obj client.Object) {
+func clearManagedFields(t *testing.T, env *ownedtest.Server, obj client.Object) {
 	t.Helper()
-	env.live(t, obj)
+	env.Live(t, obj)
 	clearing := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))
-	require.NoError(t, env.other.Patch(t.Context(), obj, clearing))
+	require.NoError(t, env.Other.Patch(t.Context(), obj, clearing))
 	require.Empty(t, obj.GetManagedFields())
 }
 
 func TestReclaim(t *testing.T) {
 	for _, start := range []string{"AfterPost", "AfterApply"} {
 		t.Run(start, func(t *testing.T) {
-			env := newServerEnv(t)
-			want := env.deployment()
+			env := newServer(t)
+			want := env.Deployment()
 			want.Spec.Replicas = nil
 			want.Labels["example.com/dropped"] = "x"
-			_, err := env.apply(t, want)
-			require.NoError(t, err)
+			env.MustApply(t, want)
 			if start == "AfterApply" {
 				want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
-				_, err = env.apply(t, want)
-				require.NoError(t, err)
+				env.MustApply(t, want)
 			}
 			live := &appsv1.Deployment{}
-			byHand(t, env, live, func(d *appsv1.Deployment) {
+			ownedtest.ByHand(t, env, live, func(d *appsv1.Deployment) {
 				d.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "now"}
 				d.Finalizers = []string{"example.com/hold"}
 				d.OwnerReferences = append(d.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"})
 			})
 			scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 7}}
-			require.NoError(t, env.other.SubResource("scale").Update(t.Context(), live, client.WithSubResourceBody(scale)))
+			require.NoError(t, env.Other.SubResource("scale").Update(t.Context(), live, client.WithSubResourceBody(scale)))
 			clearManagedFields(t, env, live)
-			env.expect(t, want, apply.Unchanged, none...)
+			env.Settled(t, want)
 
 			want = want.DeepCopy()
 			delete(want.Labels, "example.com/dropped")
 			want.Spec.Template.Spec.Containers[0].Env = nil
-			changes, err := Diff(t.Context(), env.client, env.owner, want.DeepCopy())
+			change, err := env.Diff(t, want.DeepCopy())
 			require.NoError(t, err)
-			require.Equal(t, forecast.Apply, changes[0].Action)
+			require.Equal(t, forecast.Apply, change.Action)
 			var paths []string
-			for _, d := range changes[0].Differences {
+			for _, d := range change.Differences {
 				paths = append(paths, d.Path)
 			}
-			require.Contains(t, paths, "metadata.labels[example.com/dropped]", "%v", changes[0].Differences)
-			require.Contains(t, paths, "spec.template.spec.containers[0].env", "%v", changes[0].Differences)
-			require.Len(t, paths, 2, "%v", changes[0].Differences)
+			require.Contains(t, paths, "metadata.labels[example.com/dropped]", "%v", change.Differences)
+			require.Contains(t, paths, "spec.template.spec.containers[0].env", "%v", change.Differences)
+			require.Len(t, paths, 2, "%v", change.Differences)
 
-			_, err = env.apply(t, want)
-			require.NoError(t, err)
+			env.MustApply(t, want)
 			check := func() {
-				env.live(t, live)
+				env.Live(t, live)
 				require.NotContains(t, live.Labels, "example.com/dropped")
 				require.Empty(t, live.Spec.Template.Spec.Containers[0].Env)
 				require.EqualValues(t, 7, *live.Spec.Replicas)
@@ -79,57 +77,54 @@ func TestReclaim(t *testing.T) {
 				require.Len(t, live.OwnerReferences, 2)
 			}
 			check()
-			env.expect(t, want, apply.Unchanged, none...)
+			env.Settled(t, want)
 
-			byHand(t, env, live, func(d *appsv1.Deployment) { d.Labels["theirs"] = "x" })
+			ownedtest.ByHand(t, env, live, func(d *appsv1.Deployment) { d.Labels["theirs"] = "x" })
 			want.Spec.Template.Spec.Containers[0].Image = "nginx:1.29"
-			env.expect(t, want, apply.Applied, "PATCH deployments")
+			env.Expect(t, want, apply.Applied, "PATCH deployments")
 			check()
 			require.Equal(t, "x", live.Labels["theirs"], "what others set since then is known to be theirs")
 			live.Finalizers = nil
-			require.NoError(t, env.other.Update(t.Context(), live))
+			require.NoError(t, env.Other.Update(t.Context(), live))
 		})
 	}
 }
 
 func TestReclaimDataKey(t *testing.T) {
-	env := newServerEnv(t)
+	env := newServer(t)
 	want := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "web-settings"}, Data: map[string]string{"a": "1", "b": "2"}}
 	live := &corev1.ConfigMap{}
 	read := func() {
-		require.NoError(t, env.other.Get(t.Context(), types.NamespacedName{Namespace: env.namespace, Name: "web-settings"}, live))
+		require.NoError(t, env.Other.Get(t.Context(), types.NamespacedName{Namespace: env.Namespace, Name: "web-settings"}, live))
 	}
-	env.expect(t, want, apply.Created, "POST configmaps")
+	env.Expect(t, want, apply.Created, "POST configmaps")
 	read()
-	require.NoError(t, env.other.Patch(t.Context(), live, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))))
+	require.NoError(t, env.Other.Patch(t.Context(), live, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"managedFields":[{}]}}`))))
 	want = want.DeepCopy()
 	delete(want.Data, "b")
-	_, err := env.apply(t, want)
-	require.NoError(t, err)
+	env.MustApply(t, want)
 	read()
 	require.Equal(t, map[string]string{"a": "1"}, live.Data)
-	env.expect(t, want, apply.Unchanged, none...)
+	env.Settled(t, want)
 }
 
 // If nothing of ours has changed, our fields are known, and the fields of others are left alone.
 func TestReclaimOnDrift(t *testing.T) {
-	env := newServerEnv(t)
-	want := env.deployment()
+	env := newServer(t)
+	want := env.Deployment()
 	want.Labels["example.com/ours"] = "x"
-	_, err := env.apply(t, want)
-	require.NoError(t, err)
+	env.MustApply(t, want)
 	live := &appsv1.Deployment{}
 	clearManagedFields(t, env, live)
-	byHand(t, env, live, func(d *appsv1.Deployment) {
+	ownedtest.ByHand(t, env, live, func(d *appsv1.Deployment) {
 		d.Labels["example.com/theirs"] = "x"
 		d.Spec.Template.Spec.Containers[0].Image = "evil"
 	})
-	_, err = env.apply(t, want)
-	require.NoError(t, err)
+	env.MustApply(t, want)
 	want = want.DeepCopy()
 	delete(want.Labels, "example.com/ours")
-	env.expect(t, want, apply.Applied, "PATCH deployments")
-	env.live(t, live)
+	env.Expect(t, want, apply.Applied, "PATCH deployments")
+	env.Live(t, live)
 	require.Equal(t, "x", live.Labels["example.com/theirs"])
 	require.NotContains(t, live.Labels, "example.com/ours")
 }
@@ -154,29 +149,28 @@ func (c *interruptedClient) Patch(ctx context.Context, obj client.Object, patch 
 // TestReclaimAfterACrash ends the process between the apply and the patch that takes the fields back.
 func TestReclaimAfterACrash(t *testing.T) {
 	for _, form := range []string{"Typed", "Unstructured"} {
-		asForm := func(t *testing.T, env *serverEnv, o client.Object) client.Object {
+		asForm := func(t *testing.T, env *ownedtest.Server, o client.Object) client.Object {
 			if form == "Typed" {
 				return o.DeepCopyObject().(client.Object)
 			}
-			return asUnstructured(t, env, o)
+			return env.Unstructured(t, o)
 		}
-		crash := func(t *testing.T, env *serverEnv, want client.Object, options ...childOption) {
+		crash := func(t *testing.T, env *ownedtest.Server, want client.Object, options ...ownedtest.Option) {
 			t.Helper()
-			before, interrupted := env.client, &interruptedClient{Client: env.client}
-			env.client = interrupted
-			_, err := env.apply(t, asForm(t, env, want), options...)
+			before, interrupted := env.Client, &interruptedClient{Client: env.Client}
+			env.Client = interrupted
+			_, err := env.Apply(t, asForm(t, env, want), options...)
 			require.ErrorIs(t, err, errEnded)
 			require.True(t, interrupted.ended)
-			env.client, env.applier = before, apply.New()
+			env.Client, env.Applier = before, apply.New()
 		}
-		setUp := func(t *testing.T) (env *serverEnv, want *appsv1.Deployment) {
-			env = newServerEnv(t)
-			want = env.deployment()
+		setUp := func(t *testing.T) (env *ownedtest.Server, want *appsv1.Deployment) {
+			env = newServer(t)
+			want = env.Deployment()
 			want.Labels["example.com/dropped"] = "x"
 			for _, image := range []string{"nginx:1.27", "nginx:1.28"} {
 				want.Spec.Template.Spec.Containers[0].Image = image
-				_, err := env.apply(t, asForm(t, env, want))
-				require.NoError(t, err)
+				env.MustApply(t, asForm(t, env, want))
 			}
 			return env, want
 		}
@@ -187,50 +181,50 @@ func TestReclaimAfterACrash(t *testing.T) {
 			delete(want.Labels, "example.com/dropped")
 			want.Spec.Template.Spec.Containers[0].Env = nil
 			crash(t, env, want)
-			env.live(t, live)
+			env.Live(t, live)
 			require.Contains(t, live.Labels, "example.com/dropped")
 
-			changes, err := Diff(t.Context(), env.client, env.owner, asForm(t, env, want))
+			change, err := env.Diff(t, asForm(t, env, want))
 			require.NoError(t, err)
-			require.Equal(t, forecast.Apply, changes[0].Action)
-			require.Len(t, changes[0].Differences, 2, "%v", changes[0].Differences)
-			env.expect(t, asForm(t, env, want), apply.Applied, "PATCH deployments", "GET deployments", "PATCH deployments")
-			env.live(t, live)
+			require.Equal(t, forecast.Apply, change.Action)
+			require.Len(t, change.Differences, 2, "%v", change.Differences)
+			env.Expect(t, asForm(t, env, want), apply.Applied, "PATCH deployments", "GET deployments", "PATCH deployments")
+			env.Live(t, live)
 			require.NotContains(t, live.Labels, "example.com/dropped")
 			require.Empty(t, live.Spec.Template.Spec.Containers[0].Env)
-			env.expect(t, asForm(t, env, want), apply.Unchanged, none...)
+			env.Settled(t, asForm(t, env, want))
 		})
 		t.Run("Repaired"+form, func(t *testing.T) {
 			env, want := setUp(t)
 			clearManagedFields(t, env, live)
-			byHand(t, env, live, func(d *appsv1.Deployment) {
+			ownedtest.ByHand(t, env, live, func(d *appsv1.Deployment) {
 				d.Labels["example.com/theirs"] = "x"
 				d.Spec.Template.Spec.Containers[0].Image = "evil"
 			})
 			crash(t, env, want)
-			env.expect(t, asForm(t, env, want), apply.Applied, "PATCH deployments", "GET deployments", "PATCH deployments")
-			env.live(t, live)
+			env.Expect(t, asForm(t, env, want), apply.Applied, "PATCH deployments", "GET deployments", "PATCH deployments")
+			env.Live(t, live)
 			require.Equal(t, "x", live.Labels["example.com/theirs"], "nothing was dropped")
 			require.Contains(t, live.Labels, "example.com/dropped")
 			delete(want.Labels, "example.com/dropped")
-			env.expect(t, asForm(t, env, want), apply.Applied, "PATCH deployments")
-			env.live(t, live)
+			env.Expect(t, asForm(t, env, want), apply.Applied, "PATCH deployments")
+			env.Live(t, live)
 			require.NotContains(t, live.Labels, "example.com/dropped")
 			require.Equal(t, "x", live.Labels["example.com/theirs"])
 		})
 		t.Run("Adopted"+form, func(t *testing.T) {
-			env := newServerEnv(t)
-			want := env.deployment()
+			env := newServer(t)
+			want := env.Deployment()
 			theirs := want.DeepCopy()
-			theirs.Namespace = env.namespace
+			theirs.Namespace = env.Namespace
 			theirs.Labels["example.com/theirs"] = "x"
-			require.NoError(t, env.other.Create(t.Context(), theirs))
+			require.NoError(t, env.Other.Create(t.Context(), theirs))
 			clearManagedFields(t, env, live)
 			crash(t, env, want, func(o *owned.Options) { o.Adopt = true })
-			env.expect(t, asForm(t, env, want), apply.Applied, "PATCH deployments", "GET deployments", "PATCH deployments")
-			env.live(t, live)
+			env.Expect(t, asForm(t, env, want), apply.Applied, "PATCH deployments", "GET deployments", "PATCH deployments")
+			env.Live(t, live)
 			require.Equal(t, "x", live.Labels["example.com/theirs"], "it was not ours before")
-			env.expect(t, asForm(t, env, want), apply.Unchanged, none...)
+			env.Settled(t, asForm(t, env, want))
 		})
 	}
 }
@@ -240,44 +234,41 @@ func TestReclaimAfterACrash(t *testing.T) {
 func TestReclaimAfterTheStatusWasApplied(t *testing.T) {
 	for _, start := range []string{"AfterPost", "AfterApply"} {
 		t.Run(start, func(t *testing.T) {
-			env := newServerEnv(t)
-			want := env.deployment()
+			env := newServer(t)
+			want := env.Deployment()
 			want.Spec.Replicas = nil
 			want.Labels["example.com/dropped"] = "x"
-			_, err := env.apply(t, want)
-			require.NoError(t, err)
+			env.MustApply(t, want)
 			if start == "AfterApply" {
 				want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
-				_, err = env.apply(t, want)
-				require.NoError(t, err)
+				env.MustApply(t, want)
 			}
 			live := &appsv1.Deployment{}
 			clearManagedFields(t, env, live)
 			status := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"observedGeneration": int64(1)}}}
 			status.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
-			status.SetNamespace(env.namespace)
+			status.SetNamespace(env.Namespace)
 			status.SetName("web")
-			require.NoError(t, env.other.Status().Apply(t.Context(), client.ApplyConfigurationFromUnstructured(status), client.FieldOwner("status")))
-			byHand(t, env, live, func(d *appsv1.Deployment) {
+			require.NoError(t, env.Other.Status().Apply(t.Context(), client.ApplyConfigurationFromUnstructured(status), client.FieldOwner("status")))
+			ownedtest.ByHand(t, env, live, func(d *appsv1.Deployment) {
 				d.Spec.Template.Annotations = map[string]string{"example.com/theirs": "x"}
 			})
-			env.expect(t, want, apply.Unchanged, none...)
+			env.Settled(t, want)
 
 			want = want.DeepCopy()
 			delete(want.Labels, "example.com/dropped")
 			want.Spec.Template.Spec.Containers[0].Env = nil
-			changes, err := Diff(t.Context(), env.client, env.owner, want.DeepCopy())
+			change, err := env.Diff(t, want.DeepCopy())
 			require.NoError(t, err)
-			require.Len(t, changes[0].Differences, 2, "%v", changes[0].Differences)
-			_, err = env.apply(t, want)
-			require.NoError(t, err)
-			env.live(t, live)
+			require.Len(t, change.Differences, 2, "%v", change.Differences)
+			env.MustApply(t, want)
+			env.Live(t, live)
 			require.NotContains(t, live.Labels, "example.com/dropped")
 			require.Empty(t, live.Spec.Template.Spec.Containers[0].Env)
 			require.Equal(t, "x", live.Spec.Template.Annotations["example.com/theirs"], "it is known whose it is")
-			env.expect(t, want, apply.Unchanged, none...)
+			env.Settled(t, want)
 			want.Spec.Template.Spec.Containers[0].Image = "nginx:1.29"
-			env.expect(t, want, apply.Applied, "PATCH deployments")
+			env.Expect(t, want, apply.Applied, "PATCH deployments")
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package ownedresources
+package apply_test
 
 import (
 	"context"
@@ -15,17 +15,19 @@ import (
 
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/ownedtest"
+	"github.com/opblocks/opblocks/internal/owned/testkinds"
 )
 
 func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		refs   func(w *serverEnv, t *testing.T) []metav1.OwnerReference
+		refs   func(t *testing.T, w *ownedtest.Server) []metav1.OwnerReference
 		check  func(t *testing.T, err error)
 	}{
 		"NoController": {
 			reason: "An object that nobody controls is not taken over.",
-			refs:   func(*serverEnv, *testing.T) []metav1.OwnerReference { return nil },
+			refs:   func(*testing.T, *ownedtest.Server) []metav1.OwnerReference { return nil },
 			check: func(t *testing.T, err error) {
 				var owned *owned.OwnershipError
 				require.ErrorAs(t, err, &owned)
@@ -34,9 +36,9 @@ func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
 		},
 		"AnotherController": {
 			reason: "The error names the controller.",
-			refs: func(w *serverEnv, t *testing.T) []metav1.OwnerReference {
-				other := w.newOwnerNamed(t, "other")
-				return []metav1.OwnerReference{*metav1.NewControllerRef(other, shopKind)}
+			refs: func(t *testing.T, w *ownedtest.Server) []metav1.OwnerReference {
+				other := w.NewOwnerNamed(t, "other")
+				return []metav1.OwnerReference{*metav1.NewControllerRef(other, testkinds.ShopKind)}
 			},
 			check: func(t *testing.T, err error) {
 				var owned *owned.OwnershipError
@@ -47,10 +49,10 @@ func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
 		},
 		"DeletedNamesake": {
 			reason: "An owner of the same name and another UID: the garbage collector deletes its children.",
-			refs: func(w *serverEnv, _ *testing.T) []metav1.OwnerReference {
-				namesake := w.owner.DeepCopy()
+			refs: func(_ *testing.T, w *ownedtest.Server) []metav1.OwnerReference {
+				namesake := w.Owner.DeepCopy()
 				namesake.UID = "of-old"
-				return []metav1.OwnerReference{*metav1.NewControllerRef(namesake, shopKind)}
+				return []metav1.OwnerReference{*metav1.NewControllerRef(namesake, testkinds.ShopKind)}
 			},
 			check: func(t *testing.T, err error) {
 				var wait *owned.WaitingError
@@ -61,19 +63,19 @@ func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
 	for name, tc := range tests {
 		for _, cache := range []string{"InTheCache", "NotInTheCache"} {
 			t.Run(name+"/"+cache, func(t *testing.T) {
-				w := newServerEnv(t)
-				theirs := w.deployment()
-				theirs.OwnerReferences = tc.refs(w, t)
+				w := newInMemory(t)
+				theirs := w.Deployment()
+				theirs.OwnerReferences = tc.refs(t, w)
 				theirs.Spec.Replicas = new(int32(9))
-				require.NoError(t, w.other.Create(t.Context(), theirs))
+				require.NoError(t, w.Other.Create(t.Context(), theirs))
 				if cache == "NotInTheCache" {
-					w.client = blind{w.client}
+					w.Client = blind{w.Client}
 				}
-				_, err := w.apply(t, w.deployment())
+				_, err := w.Apply(t, w.Deployment())
 				require.Error(t, err)
 				tc.check(t, err)
 				var live appsv1.Deployment
-				w.live(t, &live)
+				w.Live(t, &live)
 				require.Equal(t, theirs.ResourceVersion, live.ResourceVersion, tc.reason)
 			})
 		}
@@ -81,73 +83,73 @@ func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
 }
 
 func TestMayWriteWaitsForDeletion(t *testing.T) {
-	w := newServerEnv(t)
-	w.expect(t, w.deployment(), apply.Created, "POST deployments")
+	w := newInMemory(t)
+	w.Expect(t, w.Deployment(), apply.Created, "POST deployments")
 	live := &appsv1.Deployment{}
-	byHand(t, w, live, func(d *appsv1.Deployment) { d.Finalizers = []string{"example.com/hold"} })
-	require.NoError(t, w.other.Delete(t.Context(), live))
-	_, err := w.apply(t, w.deployment())
+	ownedtest.ByHand(t, w, live, func(d *appsv1.Deployment) { d.Finalizers = []string{"example.com/hold"} })
+	require.NoError(t, w.Other.Delete(t.Context(), live))
+	_, err := w.Apply(t, w.Deployment())
 	var wait *owned.WaitingError
 	require.ErrorAs(t, err, &wait)
 	reason, after := wait.Waiting()
 	require.Equal(t, "ChildTerminating", reason)
 	require.Zero(t, after, "its deletion is an event")
-	byHand(t, w, live, func(d *appsv1.Deployment) { d.Finalizers = nil })
+	ownedtest.ByHand(t, w, live, func(d *appsv1.Deployment) { d.Finalizers = nil })
 	require.Eventually(t, func() bool {
-		return apierrors.IsNotFound(w.other.Get(context.Background(), client.ObjectKeyFromObject(live), live))
+		return apierrors.IsNotFound(w.Other.Get(context.Background(), client.ObjectKeyFromObject(live), live))
 	}, 10*time.Second, 20*time.Millisecond)
-	w.applier.Writes.Observe(live) // as its watch would
-	w.expect(t, w.deployment(), apply.Created, "POST deployments")
+	w.Applier.Writes.Observe(live) // as its watch would
+	w.Expect(t, w.Deployment(), apply.Created, "POST deployments")
 }
 
 // The control plane of these tests has no garbage collector at all.
 func TestDeleteOrphan(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		change func(t *testing.T, w *serverEnv, orphan *appsv1.Deployment)
+		change func(t *testing.T, w *ownedtest.Server, orphan *appsv1.Deployment)
 		gone   bool
 	}{
 		"NamesakeIsGone": {
 			reason: "The only owner of the object is gone.",
-			change: func(*testing.T, *serverEnv, *appsv1.Deployment) {},
+			change: func(*testing.T, *ownedtest.Server, *appsv1.Deployment) {},
 			gone:   true,
 		},
 		"OwnerIsGone": {
 			reason: "The cache still shows our owner, and already the child of its namesake.",
-			change: func(_ *testing.T, w *serverEnv, orphan *appsv1.Deployment) {
-				w.owner = w.owner.DeepCopy()
-				orphan.OwnerReferences[0].UID, w.owner.UID = w.owner.UID, "of-old"
+			change: func(_ *testing.T, w *ownedtest.Server, orphan *appsv1.Deployment) {
+				w.Owner = w.Owner.DeepCopy()
+				orphan.OwnerReferences[0].UID, w.Owner.UID = w.Owner.UID, "of-old"
 			},
 		},
 		"BothAreGone": {
 			reason: "The next pass finds nothing to do.",
-			change: func(t *testing.T, w *serverEnv, _ *appsv1.Deployment) {
-				require.NoError(t, w.other.Delete(t.Context(), w.owner))
+			change: func(t *testing.T, w *ownedtest.Server, _ *appsv1.Deployment) {
+				require.NoError(t, w.Other.Delete(t.Context(), w.Owner))
 			},
 		},
 		"AnotherOwner": {
 			reason: "The other owner may live: the garbage collector would only remove the reference.",
-			change: func(t *testing.T, w *serverEnv, orphan *appsv1.Deployment) {
-				other := w.newOwnerNamed(t, "other")
+			change: func(t *testing.T, w *ownedtest.Server, orphan *appsv1.Deployment) {
+				other := w.NewOwnerNamed(t, "other")
 				orphan.OwnerReferences = append(orphan.OwnerReferences, metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Shop", Name: "other", UID: other.UID})
 			},
 		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newServerEnv(t)
+			w := newInMemory(t)
 			clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-			w.applier.Clock = clock
-			namesake := w.owner.DeepCopy()
+			w.Applier.Clock = clock
+			namesake := w.Owner.DeepCopy()
 			namesake.UID = types.UID("of-namesake")
-			orphan := w.deployment()
-			orphan.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(namesake, shopKind)}
+			orphan := w.Deployment()
+			orphan.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(namesake, testkinds.ShopKind)}
 			tc.change(t, w, orphan)
-			require.NoError(t, w.other.Create(t.Context(), orphan))
+			require.NoError(t, w.Other.Create(t.Context(), orphan))
 
 			waits := func(after time.Duration) {
 				t.Helper()
-				_, err := w.apply(t, w.deployment())
+				_, err := w.Apply(t, w.Deployment())
 				var waiting *owned.WaitingError
 				require.ErrorAs(t, err, &waiting)
 				require.ErrorContains(t, err, "waits for the garbage collector")
@@ -157,12 +159,12 @@ func TestDeleteOrphan(t *testing.T) {
 			waits(owned.GarbageCollectorDelay)
 			clock.SetTime(clock.Now().Add(owned.GarbageCollectorDelay - time.Second))
 			waits(time.Second)
-			require.True(t, w.exists(t, &appsv1.Deployment{ObjectMeta: orphan.ObjectMeta}), "its time is not over")
+			require.True(t, w.Exists(t, &appsv1.Deployment{ObjectMeta: orphan.ObjectMeta}), "its time is not over")
 			clock.SetTime(clock.Now().Add(time.Second))
 			waits(owned.GarbageCollectorDelay)
-			require.Equal(t, tc.gone, !w.exists(t, &appsv1.Deployment{ObjectMeta: orphan.ObjectMeta}), tc.reason)
+			require.Equal(t, tc.gone, !w.Exists(t, &appsv1.Deployment{ObjectMeta: orphan.ObjectMeta}), tc.reason)
 			if tc.gone {
-				w.expect(t, w.deployment(), apply.Created, "POST deployments")
+				w.Expect(t, w.Deployment(), apply.Created, "POST deployments")
 			}
 		})
 	}

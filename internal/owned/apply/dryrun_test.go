@@ -1,4 +1,4 @@
-package ownedresources
+package apply_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 )
 
 // dryRunClient is a client whose dry runs of creations fail while failure is set.
@@ -33,42 +34,37 @@ func TestDryRunThatFailsForAMoment(t *testing.T) {
 	busy := apierrors.NewServiceUnavailable("a webhook is restarting")
 	t.Run("fields of admission", func(t *testing.T) {
 		env := admittedEnv(t)
-		c := &dryRunClient{Client: env.client}
-		env.client = c
-		_, err := env.apply(t, env.admittedPod())
-		require.NoError(t, err)
-		changed := env.admittedPod()
+		c := &dryRunClient{Client: env.Client}
+		env.Client = c
+		env.MustApply(t, admittedPod(env))
+		changed := admittedPod(env)
 		label(changed, "2")
 		c.failure = busy
-		_, err = env.apply(t, changed)
+		_, err := env.Apply(t, changed)
 		require.True(t, apierrors.IsInvalid(err), "%v", err)
 		c.failure = nil
-		_, err = env.apply(t, changed)
-		require.NoError(t, err)
+		env.MustApply(t, changed)
 	})
 	for name, failure := range map[string]error{
 		"Recreate, the webhook is restarting": busy,
 		"Recreate, the quota is used up":      apierrors.NewForbidden(corev1.Resource("configmaps"), "web", errors.New("exceeded quota")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			env := newServerEnv(t)
-			c := &dryRunClient{Client: env.client}
-			env.client = c
+			env := newServer(t)
+			c := &dryRunClient{Client: env.Client}
+			env.Client = c
 			build := func(version string) *corev1.ConfigMap {
-				made := NewConfigMap(env.owner, map[string]string{"version": version})
-				made.Immutable = new(true)
+				made := &corev1.ConfigMap{ObjectMeta: env.Meta(), Data: map[string]string{"version": version}, Immutable: new(true)}
 				return made
 			}
-			_, err := env.apply(t, build("1"), withRecreate())
-			require.NoError(t, err)
+			env.MustApply(t, build("1"), withRecreate())
 			c.failure = failure
-			_, err = env.apply(t, build("2"), withRecreate())
+			_, err := env.Apply(t, build("2"), withRecreate())
 			require.ErrorIs(t, err, failure)
 			c.failure = nil
-			_, err = env.apply(t, build("2"), withRecreate())
-			requireWaits(t, err, apply.ReasonRecreating)
-			_, err = env.apply(t, build("2"), withRecreate())
-			require.NoError(t, err)
+			_, err = env.Apply(t, build("2"), withRecreate())
+			ownedtest.RequireWaits(t, err, apply.ReasonRecreating)
+			env.MustApply(t, build("2"), withRecreate())
 		})
 	}
 }

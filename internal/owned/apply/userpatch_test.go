@@ -1,4 +1,4 @@
-package ownedresources
+package apply_test
 
 import (
 	"testing"
@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/ownedresources/overlay"
 )
 
@@ -41,20 +40,22 @@ func TestRefusalBecauseOfAUserPatch(t *testing.T) {
 	for name, tc := range tests {
 		for _, way := range []string{"created", "applied"} {
 			t.Run(name+", "+way, func(t *testing.T) {
-				env := newServerEnv(t)
-				set := Ensure(BuildOrError(func(s *Shop) (*appsv1.Deployment, error) {
-					d := NewDeployment(s, nil, corev1.Container{Name: "web", Image: "web:1", VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}})
+				env := newRealServer(t)
+				patched := func(patch string) *appsv1.Deployment {
+					env.Owner.Spec.PodTemplate = overlay.PodTemplate{Raw: []byte(patch)}
+					d := env.Deployment()
+					d.Spec.Template.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
 					d.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data"}}
-					template, err := s.Spec.PodTemplate.Apply(d.Spec.Template, d.Spec.Selector)
+					template, err := env.Owner.Spec.PodTemplate.Apply(d.Spec.Template, d.Spec.Selector)
+					require.NoError(t, err)
 					d.Spec.Template = template
-					return d, err
-				}))
-				if way == "applied" {
-					require.ErrorAs(t, set.Reconcile(t.Context(), env.client, env.owner), new(*owned.WaitingError), "no controller makes pods")
+					return d
 				}
-				env.owner.Spec.PodTemplate = overlay.PodTemplate{Raw: []byte(tc.patch)}
+				if way == "applied" {
+					env.MustApply(t, patched("{}"))
+				}
 				for range 2 { // the second time the refusal is known
-					err := set.Reconcile(t.Context(), env.client, env.owner)
+					_, err := env.Apply(t, patched(tc.patch))
 					require.True(t, apierrors.IsInvalid(err), "%v", err)
 					require.ErrorContains(t, err, tc.want, tc.reason)
 					require.NotContains(t, err.Error(), "s3cret")
@@ -63,17 +64,19 @@ func TestRefusalBecauseOfAUserPatch(t *testing.T) {
 		}
 	}
 	t.Run("a Pod", func(t *testing.T) { // it is its own template
-		env := newServerEnv(t)
-		env.owner.Spec.PodTemplate = overlay.PodTemplate{Raw: []byte(`{"spec": {"containers": [{"name": "web", "ports": [{"containerPort": 99999}]}]}}`)}
-		template, err := env.owner.Spec.PodTemplate.Apply(corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1"}}}}, nil)
+		env := newRealServer(t)
+		env.Owner.Spec.PodTemplate = overlay.PodTemplate{Raw: []byte(`{"spec": {"containers": [{"name": "web", "ports": [{"containerPort": 99999}]}]}}`)}
+		template, err := env.Owner.Spec.PodTemplate.Apply(corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1"}}}}, nil)
 		require.NoError(t, err)
-		_, err = env.apply(t, &corev1.Pod{ObjectMeta: ObjectMeta(env.owner), Spec: template.Spec})
+		_, err = env.Apply(t, &corev1.Pod{ObjectMeta: env.Meta(), Spec: template.Spec})
 		require.ErrorContains(t, err, "(see spec.podTemplate.spec.containers[0].ports[0].containerPort of Shop ")
 	})
 	t.Run("a mistake of the operator", func(t *testing.T) {
-		env := newServerEnv(t)
-		env.owner.Spec.PodTemplate = overlay.PodTemplate{Raw: []byte(`{"spec": {"containers": [{"name": "web", "env": [{"name": "A", "value": "b"}]}]}}`)}
-		_, err := env.apply(t, NewDeployment(env.owner, nil, corev1.Container{Name: "web"}))
+		env := newRealServer(t)
+		env.Owner.Spec.PodTemplate = overlay.PodTemplate{Raw: []byte(`{"spec": {"containers": [{"name": "web", "env": [{"name": "A", "value": "b"}]}]}}`)}
+		bad := env.Deployment()
+		bad.Spec.Template.Spec.Containers[0].Image = ""
+		_, err := env.Apply(t, bad)
 		require.True(t, apierrors.IsInvalid(err), "%v", err)
 		require.NotContains(t, err.Error(), "(see ", "the user can do nothing about it")
 	})

@@ -1,0 +1,127 @@
+// Package ownedtest is the environment of tests of the engine: a namespace of a real API server or of a server in memory, with an owner, and
+// one apply of one object. Tests of package ownedresources use it too, for sets of children.
+package ownedtest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/applyschema"
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/owned/apply"
+	"github.com/opblocks/opblocks/internal/owned/testkinds"
+	"github.com/opblocks/opblocks/internal/requests"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
+)
+
+func init() { testkinds.AddShop(scheme.Scheme) }
+
+// Server is a namespace of an API server, with a Shop named "web" as the owner.
+type Server struct {
+	Plane     *controlplane.ControlPlane // nil for a server in memory
+	Client    client.Client              // the operator's client; its requests are counted
+	Other     client.Client              // the client of somebody else
+	Requests  *requests.Count
+	Namespace string
+	Owner     *testkinds.Shop
+	Applier   *apply.Applier // it remembers nothing yet
+}
+
+// New returns a new namespace. The owner does not exist yet. Both clients share the mapper of other, which may serve many tests.
+func New(t *testing.T, plane *controlplane.ControlPlane, other client.Client) *Server {
+	t.Helper()
+	s := &Server{Plane: plane, Other: other, Requests: &requests.Count{}, Namespace: controlplane.Namespace(t, plane), Applier: apply.New()}
+	s.Owner = &testkinds.Shop{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "web"}}
+	var err error
+	s.Client, err = client.New(s.Requests.Wrap(plane.Config()), client.Options{Mapper: other.RESTMapper()})
+	require.NoError(t, err)
+	return s
+}
+
+// Published returns the kinds with the schemas of the API server. It waits until the schema of sample is published, which is a moment after
+// the kind is served.
+func (s *Server) Published(t *testing.T, sample client.Object) *owned.Kinds {
+	t.Helper()
+	server, err := discovery.NewDiscoveryClientForConfig(s.Plane.Config())
+	require.NoError(t, err)
+	kinds := &owned.Kinds{Schemas: applyschema.FromServer(server.OpenAPIV3())}
+	require.Eventually(t, func() bool {
+		_, err := kinds.Of(sample, s.Client.Scheme())
+		return err == nil
+	}, controlplane.Patience, 20*time.Millisecond)
+	return kinds
+}
+
+// NewOwnerNamed returns another owner, which exists.
+func (s *Server) NewOwnerNamed(t *testing.T, name string) *testkinds.Shop {
+	t.Helper()
+	owner := &testkinds.Shop{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
+	s.Create(t, owner)
+	return owner
+}
+
+// RereadOwner reads the owner as the next pass would.
+func (s *Server) RereadOwner(t *testing.T) {
+	t.Helper()
+	require.NoError(t, s.Other.Get(t.Context(), client.ObjectKeyFromObject(s.Owner), s.Owner))
+}
+
+// OwnerOf returns the owner as the engine knows it.
+func (s *Server) OwnerOf(t *testing.T) *owned.Owner {
+	t.Helper()
+	o, err := owned.NewOwner(s.Owner, s.Client, nil)
+	require.NoError(t, err)
+	return &o
+}
+
+// Create creates an object as somebody else.
+func (s *Server) Create(t *testing.T, obj client.Object) {
+	t.Helper()
+	require.NoError(t, s.Other.Create(t.Context(), obj))
+}
+
+// CreateForTest creates an object without a namespace as somebody else, and deletes it when the test ends.
+func (s *Server) CreateForTest(t *testing.T, obj client.Object) {
+	t.Helper()
+	s.Create(t, obj)
+	s.DeleteAfter(t, obj)
+}
+
+// DeleteAfter deletes an object without a namespace when the test ends. The context of the test has ended by then.
+func (s *Server) DeleteAfter(t *testing.T, obj client.Object) {
+	t.Cleanup(func() { require.NoError(t, s.Other.Delete(context.Background(), obj)) })
+}
+
+// Live reads the object that is named as the owner.
+func (s *Server) Live(t *testing.T, obj client.Object) {
+	t.Helper()
+	require.NoError(t, s.Other.Get(t.Context(), types.NamespacedName{Namespace: s.Namespace, Name: "web"}, obj))
+}
+
+// Exists reads obj, in the namespace unless it has one, and reports whether it exists.
+func (s *Server) Exists(t *testing.T, obj client.Object) bool {
+	t.Helper()
+	if obj.GetNamespace() == "" {
+		obj.SetNamespace(s.Namespace)
+	}
+	err := s.Other.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)
+	require.NoError(t, client.IgnoreNotFound(err))
+	return !apierrors.IsNotFound(err)
+}
+
+// ByHand changes the object that is named as its owner, as kubectl edit does.
+func ByHand[T client.Object](t *testing.T, s *Server, obj T, change func(T)) {
+	t.Helper()
+	s.Live(t, obj)
+	change(obj)
+	require.NoError(t, s.Other.Update(t.Context(), obj, client.FieldOwner("kubectl-edit")))
+}
