@@ -22,7 +22,7 @@ import (
 
 // chapter shows one example, or a part of it.
 type chapter struct {
-	name string // of the example
+	name string // the name of its example
 	run  func(*tour)
 }
 
