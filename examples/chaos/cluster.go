@@ -85,7 +85,7 @@ func (c *cluster) install(ctx context.Context, example string) error {
 	if err := c.cp.InstallCRDs(ctx, folder+"/crd/bases"); err != nil {
 		return err
 	}
-	if _, err := c.cp.Kubectl(ctx, "apply", "--server-side", "--kustomize", folder+"/default",
+	if _, err := c.cp.Kubectl(ctx, "apply", "--server-side", "--kustomize", launch.Manifests(folder),
 		"--selector", "app.kubernetes.io/component!=manager"); err != nil {
 		return err
 	}

@@ -20,8 +20,8 @@ const (
 // memcached shows the sample from its creation to its deletion.
 func memcached(t *tour) {
 	t.title("memcached: install the operator")
-	t.say("This applies the CRD, the operator's ServiceAccount and its roles: all that 'make deploy' applies, except the Deployment of the operator.")
-	t.kubectl("apply", "--server-side", "--kustomize", memcachedFolder+"/default", "--selector", "app.kubernetes.io/component!=manager")
+	t.say("This applies the CRD, the operator's ServiceAccount and its roles: all that 'make deploy' applies, except its Deployment and the conversion between v1 and v1alpha1.")
+	t.kubectl("apply", "--server-side", "--kustomize", memcachedFolder+"/without-conversion", "--selector", "app.kubernetes.io/component!=manager")
 	t.serve(memcachedFolder + "/crd/bases/*.yaml")
 	t.say("The operator runs on this machine, with the permissions of its ServiceAccount.")
 	t.runOperator("memcached", "memcached-system", "memcached-controller-manager")

@@ -50,7 +50,13 @@ func (n *names) isOfConversion(name string) bool {
 }
 
 // conversionFiles are the beginnings of paths in an example with several versions that are for their conversion.
-var conversionFiles = []string{"/config/webhook/", "/config/install/", "/test/testdata/crd_"}
+var conversionFiles = []string{"/config/webhook/", "/config/install/", "/config/default/", "/test/testdata/crd_"}
+
+// The first lines of the overlay for the whole cluster: without the conversion, in the example, and as the copy has it.
+const (
+	notConverted = "# All that the operator needs besides the conversion, which config/default adds.\n"
+	converted    = "# All that the operator needs: `make deploy IMG=...`.\n"
+)
 
 // leaveOutConversion removes the conversion from a selection: its files, and in the files beside them the statements and the fields that use
 // what they declare.
@@ -78,12 +84,15 @@ func (s *selection) leaveOutConversion(n *names) error {
 			return err
 		}
 	}
-	for name, text := range s.others {
+	for name, text := range maps.Clone(s.others) {
 		if slices.ContainsFunc(conversionFiles, func(begin string) bool { return strings.HasPrefix(name, n.lower+begin) }) {
 			delete(s.others, name)
 			continue
 		}
-		s.others[name] = bytes.Replace(text, []byte("components:\n- ../webhook\n"), nil, 1)
+		if plain, ok := strings.CutPrefix(name, n.lower+"/config/without-conversion/"); ok {
+			delete(s.others, name)
+			s.others[n.lower+"/config/default/"+plain] = []byte(strings.Replace(string(text), notConverted, converted, 1))
+		}
 	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/opblocks/opblocks/examples/internal/launch"
 )
 
 // Installation is what an example's operator has in a cluster: its ServiceAccount and its roles.
@@ -20,10 +22,11 @@ type Installation struct {
 	Name string
 }
 
-// Install applies what `make deploy` applies for an example, except the Deployment, whose image does not exist.
+// Install applies what `make deploy` applies for an example, except the Deployment, whose image does not exist, and the conversion of a CRD, for which
+// nothing runs.
 func Install(t testing.TB, u *User, name string) *Installation {
 	t.Helper()
-	_, err := u.ControlPlane.Kubectl(t.Context(), "apply", "--server-side", "--force-conflicts", "--kustomize", "../config/default",
+	_, err := u.ControlPlane.Kubectl(t.Context(), "apply", "--server-side", "--force-conflicts", "--kustomize", launch.Manifests("../config"),
 		"--selector", "app.kubernetes.io/component!=manager")
 	require.NoError(t, err)
 	return &Installation{u, name}
