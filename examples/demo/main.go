@@ -17,6 +17,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
@@ -38,6 +41,7 @@ var chapters = []chapter{
 func main() {
 	keep := flag.Bool("keep", false, "Keep the control plane, the operators and their databases running, and print how to use and stop them.")
 	flag.Parse()
+	log.SetLogger(logr.Discard()) // the library of the control plane logs what nobody has to know
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, *keep, flag.Args())
 	interrupted := ctx.Err() != nil
