@@ -103,6 +103,45 @@ func TestBadInput(t *testing.T) {
 			},
 			says: []string{`in 300 passes, and no more than 1 of their requests change anything: each pass over shop default/web ends with an error, such as the last one: the bank is closed`},
 		},
+		"WebhookNotRegistered": {
+			reason: "The manifests name a webhook that main does not set up.",
+			scenario: func() reconciletest.Scenario {
+				s := storeOperator{pass: furnish}.scenario(reconciletest.Create(store()), reconciletest.Change(store(), func(s *Store) { s.Spec.Shelves = 2 }))
+				s.Webhooks = []string{"testdata/webhooks/manifests.yaml"}
+				return s
+			},
+			says: []string{`the operator has registered no such webhook at /mutate-example-com-v1-store: register it in Start, as main does, by ctrl.NewWebhookManagedBy`},
+		},
+		"NoWebhook": {
+			reason: "The folder has definitions only.",
+			scenario: func() reconciletest.Scenario {
+				return checking(func(s *reconciletest.Scenario) { s.Webhooks = []string{"testdata"} })
+			},
+			says: []string{`no webhook in testdata: name the file that controller-gen writes, such as config/webhook/manifests.yaml`},
+		},
+		"MatchConditions": {
+			reason: "The server cannot evaluate them.",
+			scenario: func() reconciletest.Scenario {
+				return checking(func(s *reconciletest.Scenario) { s.Webhooks = []string{"testdata/webhooks/conditions/manifests.yaml"} })
+			},
+			says: []string{`webhook vstore.example.com: the server in memory does not know matchConditions: give the test a copy of the configuration without them`},
+		},
+		"ObjectInAnotherVersion": {
+			reason: "The webhook that converts it does not run yet.",
+			scenario: func() reconciletest.Scenario {
+				s := storeOperator{pass: furnish}.scenario(reconciletest.Delete(store()))
+				s.Objects = []client.Object{oldStore(2)}
+				return s
+			},
+			says: []string{`the scenario's objects: OldStore default/web has version v1alpha1, which the operator's webhook converts, and no process of it has started yet: give it in version v1, or create it by an action`},
+		},
+		"TwoHubs": {
+			reason: "Nobody knows between which types to convert.",
+			scenario: func() reconciletest.Scenario {
+				return storeOperator{scheme: storeScheme(&otherHub{}, &OldStoreList{}), pass: furnish}.scenario(reconciletest.Create(store()))
+			},
+			says: []string{`the versions of Store.example.com do not all convert: multiple\(2\) hubs defined.*: one of them must be the hub, and all others need ConvertTo and ConvertFrom`},
+		},
 		"PanicsAtTheStart": {
 			reason:   "A nil map in main.",
 			scenario: func() reconciletest.Scenario { return starting(func(*reconciletest.Process) error { panic("oh") }) },

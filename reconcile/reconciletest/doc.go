@@ -25,6 +25,7 @@
 //   - [External] and [Process.Effect] record what is outside of the cluster; package fakeapi has a fake API.
 //   - [SimulatedController] plays a controller of the cluster, and [Jobs] the Job controller.
 //   - [Run] is for ordinary tests in an [Env], and [RequestLog] counts requests.
+//   - [Scenario.Webhooks] are the operator's webhooks, which the server in memory calls.
 //   - [AssertRole] compares the operator's role with what it has asked for.
 //   - [NewClient] is a client of the server in memory for unit tests, and [RoundTrip] checks conversions between versions.
 //   - Package controlplane has a real API server, and real controllers.
@@ -44,7 +45,8 @@
 //
 // # What it does not test
 //
-// Races between goroutines of the operator: use go test -race. Admission plug-ins. RBAC roles. The real controllers of
+// Races between goroutines of the operator: use go test -race. Admission plug-ins other than the
+// operator's webhooks. RBAC roles. The real controllers of
 // Kubernetes: the most common ones are simulated, see [SimulatedController]. Only requests through the clients of [Process]
 // and of its Config, and calls of its Effect, Query and RoundTripper, are recorded and have faults.
 package reconciletest

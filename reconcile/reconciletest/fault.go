@@ -40,6 +40,10 @@ var Faults = struct {
 	Reversed            FaultKind // "reversed order of"
 	StaleAnswer         FaultKind // "stale answer to"
 	Outage              FaultKind // "outage from"
+
+	WebhookUnreachable    FaultKind // "webhook unreachable at"
+	WebhookPassedOver     FaultKind // "webhook passed over at"
+	ConversionUnreachable FaultKind // "conversion unreachable at"
 }{
 	CrashBefore:         FaultKind{kinds.CrashBefore},
 	CrashAfter:          FaultKind{kinds.CrashAfter},
@@ -67,6 +71,10 @@ var Faults = struct {
 	Reversed:            FaultKind{kinds.Reversed},
 	StaleAnswer:         FaultKind{kinds.StaleAnswer},
 	Outage:              FaultKind{kinds.Outage},
+
+	WebhookUnreachable:    FaultKind{kinds.WebhookUnreachable},
+	WebhookPassedOver:     FaultKind{kinds.WebhookPassedOver},
+	ConversionUnreachable: FaultKind{kinds.ConversionUnreachable},
 }
 
 // Fault is one thing that goes wrong at one point of a run.

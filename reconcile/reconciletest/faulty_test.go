@@ -63,7 +63,7 @@ func TestFindsEveryFault(t *testing.T) {
 // faultyOperators has the operators by the name of their mistake.
 var faultyOperators = merged(faultyFinalizers, faultyStatus, faultyChildren, faultyEffects, faultyWiring, faultyTiming, faultyMemory,
 	faultyOutside, faultyOwners, faultyReported, faultyAnswers, faultyPolls, faultyRandom, faultyReady, faultyCreations,
-	faultyForeign, faultyOutages, faultyEntries, faultyShared, faultyRefusals)
+	faultyForeign, faultyOutages, faultyEntries, faultyShared, faultyRefusals, faultyWebhooks, faultyConversions)
 
 func merged(all ...map[string]faulty) map[string]faulty {
 	made := map[string]faulty{}

@@ -65,7 +65,8 @@ func (p *Process) External() External { return p.process.External() }
 // missing watch is found. Its cache holds only the namespaces and labels of the options, and applies their transform
 // functions. All other options are ignored. If several options are given, the last one applies.
 //
-// Do not start the manager: the run does so. It serves neither metrics nor webhooks, and is always elected as the leader. A
+// Do not start the manager: the run does so. It serves no metrics, and is always elected as the leader. Its webhook server never listens: the API
+// server in memory calls the handlers that are registered with it. A
 // controller whose requests are not of type [ctrlreconcile.Request] is refused when it is added.
 func (p *Process) Manager(options ...cache.Options) manager.Manager {
 	return p.process.Manager(options...)

@@ -23,8 +23,13 @@ type Scenario struct {
 	Scheme *runtime.Scheme
 	// CRDs are files or directories with custom resource definitions, relative to the test's directory.
 	CRDs []string
+	// Webhooks are files or directories with MutatingWebhookConfigurations and ValidatingWebhookConfigurations, such as
+	// config/webhook/manifests.yaml, relative to the test's directory. The API server calls the webhooks that the operator registers in Start. See
+	// "Webhooks and versions" in docs/testing.md.
+	Webhooks []string
 
-	// Objects exist before the operator starts, with their status.
+	// Objects exist before the operator starts, with their status. No webhook is called for them. An object of a kind with a webhook for
+	// conversions must have the storage version.
 	Objects []client.Object
 	// Start sets up the operator's process, as main does, with everything that the operator keeps in memory. It is called
 	// once for each process: at the start, after a crash, and when another replica takes over.
@@ -170,7 +175,7 @@ func (s *Scenario) ignore(obj *unstructured.Unstructured) {
 // simulated returns the scenario in the engine's types.
 func (s *Scenario) simulated() *run.Scenario {
 	to := &run.Scenario{
-		Scheme: s.Scheme, CRDs: s.CRDs, Objects: s.Objects, Ignore: s.ignore, Horizon: s.Horizon, Latency: s.Latency,
+		Scheme: s.Scheme, CRDs: s.CRDs, Webhooks: s.Webhooks, Objects: s.Objects, Ignore: s.ignore, Horizon: s.Horizon, Latency: s.Latency,
 		Start: func(p *operator.Process) error { return s.Start(&Process{p}) },
 	}
 	if len(s.Heartbeats) > 0 {

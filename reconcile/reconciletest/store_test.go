@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/conversion"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
@@ -144,40 +145,87 @@ func oldStore(size int) *OldStore {
 	return &OldStore{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: OldStoreSpec{Size: size}}
 }
 
-// stores returns the scenario of an operator that reconciles stores in version v1, and converts version v1alpha1.
-func stores(scheme *runtime.Scheme, pass func(ctx context.Context, c client.Client, s *Store) error, actions ...reconciletest.Action) reconciletest.Scenario {
-	return reconciletest.Scenario{
-		Scheme: scheme, CRDs: []string{"testdata/versions"},
-		Start: func(p *reconciletest.Process) error {
-			mgr := p.Manager()
-			if err := ctrl.NewWebhookManagedBy(mgr, &Store{}).Complete(); err != nil {
-				return err
-			}
-			return ctrl.NewControllerManagedBy(mgr).Named("store").For(&Store{}).Owns(&corev1.ConfigMap{}).Complete(
-				ctrlreconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-					s := &Store{}
-					if err := mgr.GetClient().Get(ctx, req.NamespacedName, s); err != nil {
-						return ctrl.Result{}, client.IgnoreNotFound(err)
-					}
-					return ctrl.Result{}, pass(ctx, mgr.GetClient(), s)
-				}))
-		},
-		Actions: actions,
+// storeOperator reconciles stores in version v1, and serves their webhooks.
+type storeOperator struct {
+	scheme   *runtime.Scheme                // nil: the scheme with OldStore
+	defaults func(s *Store)                 // the defaulting webhook; nil: there is none
+	refuses  func(before, now *Store) error // the validating webhook of updates; nil: there is none
+	pass     func(ctx context.Context, p *reconciletest.Process, s *Store) error
+}
+
+// Default implements admission.Defaulter.
+func (o storeOperator) Default(_ context.Context, s *Store) error {
+	o.defaults(s)
+	return nil
+}
+
+// ValidateCreate implements admission.Validator.
+func (o storeOperator) ValidateCreate(context.Context, *Store) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// ValidateUpdate implements admission.Validator.
+func (o storeOperator) ValidateUpdate(_ context.Context, before, now *Store) (admission.Warnings, error) {
+	return nil, o.refuses(before, now)
+}
+
+// ValidateDelete implements admission.Validator.
+func (o storeOperator) ValidateDelete(context.Context, *Store) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// setUp is what main does.
+func (o storeOperator) setUp(p *reconciletest.Process) error {
+	mgr := p.Manager()
+	webhooks := ctrl.NewWebhookManagedBy(mgr, &Store{})
+	if o.defaults != nil {
+		webhooks = webhooks.WithDefaulter(o)
 	}
+	if o.refuses != nil {
+		webhooks = webhooks.WithValidator(o)
+	}
+	if err := webhooks.Complete(); err != nil {
+		return err
+	}
+	return ctrl.NewControllerManagedBy(mgr).Named("store").For(&Store{}).Owns(&corev1.ConfigMap{}).Complete(
+		ctrlreconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+			s := &Store{}
+			if err := mgr.GetClient().Get(ctx, req.NamespacedName, s); err != nil {
+				return ctrl.Result{}, client.IgnoreNotFound(err)
+			}
+			return ctrl.Result{}, o.pass(ctx, p, s)
+		}))
+}
+
+// scenario returns the scenario of the operator, with the webhooks that it has.
+func (o storeOperator) scenario(actions ...reconciletest.Action) reconciletest.Scenario {
+	if o.scheme == nil {
+		o.scheme = storeScheme(&OldStore{}, &OldStoreList{})
+	}
+	s := reconciletest.Scenario{Scheme: o.scheme, CRDs: []string{"testdata/versions"}, Start: o.setUp, Actions: actions}
+	if o.defaults != nil && o.refuses != nil {
+		s.Webhooks = []string{"testdata/webhooks/manifests.yaml"}
+	}
+	return s
 }
 
 // furnish is a pass of a sound operator: it writes what the store wants to a ConfigMap, and then the status.
-func furnish(ctx context.Context, c client.Client, s *Store) error {
-	room := config(s.Name)
+func furnish(ctx context.Context, p *reconciletest.Process, s *Store) error {
+	c, room := p.Client(), config(s.Name)
 	if _, err := controllerutil.CreateOrUpdate(ctx, c, room, func() error {
 		room.Data = map[string]string{"shelves": fmt.Sprint(s.Spec.Shelves), "theme": s.Spec.Theme}
 		return controllerutil.SetControllerReference(s, room, c.Scheme())
 	}); err != nil {
 		return err
 	}
-	if s.Status.Phase == "Open" {
+	return openStore(ctx, c, s, "Open")
+}
+
+// openStore sets the phase in the status.
+func openStore(ctx context.Context, c client.Client, s *Store, phase string) error {
+	if s.Status.Phase == phase {
 		return nil
 	}
-	s.Status.Phase = "Open"
+	s.Status.Phase = phase
 	return c.Status().Update(ctx, s)
 }

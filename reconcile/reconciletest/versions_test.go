@@ -13,7 +13,7 @@ import (
 
 // A user writes both versions, and the operator sees one.
 func TestVersions(t *testing.T) {
-	report := reconciletest.Explore(t, stores(storeScheme(&OldStore{}, &OldStoreList{}), furnish,
+	report := reconciletest.Explore(t, storeOperator{pass: furnish}.scenario(
 		reconciletest.Create(oldStore(3)),
 		reconciletest.Change(store(), func(s *Store) { s.Spec.Theme = "wood" }),
 		reconciletest.Change(oldStore(0), func(s *OldStore) { s.Spec.Size = 5 }).Then(hasRoom("5", "wood")),
@@ -31,7 +31,7 @@ func hasRoom(shelves, theme string) func(*reconciletest.Env) error {
 
 // The operator watches one version, and reads and writes another one.
 func TestEachVersionCanBeRead(t *testing.T) {
-	s := stores(storeScheme(&OldStore{}, &OldStoreList{}), furnish, reconciletest.Create(store(func(s *Store) { s.Spec.Theme = "wood" })))
+	s := storeOperator{pass: furnish}.scenario(reconciletest.Create(store(func(s *Store) { s.Spec.Theme = "wood" })))
 	reconciletest.Run(t, s, func(t *testing.T, env *reconciletest.Env) {
 		old := &OldStore{}
 		require.NoError(t, env.Client.Get(t.Context(), client.ObjectKeyFromObject(store()), old))

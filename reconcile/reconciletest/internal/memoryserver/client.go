@@ -183,7 +183,7 @@ func (c *liveClient) Delete(ctx context.Context, obj client.Object, options ...c
 	o := (&client.DeleteOptions{}).ApplyOptions(options).AsDeleteOptions()
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
-	return asStatus(c.server.delete(k, key, o))
+	return asStatus(c.server.deleteAdmitted(k, key, o))
 }
 
 func (c *liveClient) DeleteAllOf(ctx context.Context, obj client.Object, options ...client.DeleteAllOfOption) error {
@@ -211,7 +211,7 @@ func (c *liveClient) DeleteAllOf(ctx context.Context, obj client.Object, options
 			return asStatus(err)
 		}
 		if sel.matches(obj) {
-			if err := c.server.delete(k, r.key, o.AsDeleteOptions()); err != nil {
+			if err := c.server.deleteAdmitted(k, r.key, o.AsDeleteOptions()); err != nil {
 				return asStatus(err)
 			}
 		}

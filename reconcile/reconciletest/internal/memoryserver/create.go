@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
@@ -35,6 +36,12 @@ func (s *Server) create(k *kind.Kind, namespace string, obj client.Object, optio
 
 // insert is what create and apply have in common. It returns the object in the storage version. An applied object may name a resource version.
 func (s *Server) insert(k *kind.Kind, obj client.Object, options writeOptions, request *writeRequest) (client.Object, error) {
+	w := &write{kind: k, key: k.Key(obj.GetNamespace(), obj.GetName()), operation: admission.Create, options: options}
+	obj, err := s.mutate(w, obj, nil)
+	if err != nil {
+		return nil, err
+	}
+	dedupOwnerReferences(obj)
 	obj.SetCreationTimestamp(now())
 	obj.SetDeletionTimestamp(nil)
 	obj.SetDeletionGracePeriodSeconds(nil)
@@ -54,6 +61,12 @@ func (s *Server) insert(k *kind.Kind, obj client.Object, options writeOptions, r
 	k.Strategy.PrepareForCreate(obj)
 	if errs := k.Strategy.Validate(obj); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(k.GVK.GroupKind(), obj.GetName(), errs)
+	}
+	if w.key = key; generated {
+		w.key.Name = "" // as in the request
+	}
+	if err := s.validate(w, obj, nil); err != nil {
+		return nil, err
 	}
 	read, stored, err := s.encode(k, obj, options)
 	if err != nil {

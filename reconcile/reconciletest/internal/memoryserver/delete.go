@@ -9,11 +9,40 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
+
+// deleteAdmitted is delete for a client's request: it asks the webhooks first.
+func (s *Server) deleteAdmitted(k *kind.Kind, key client.ObjectKey, options *metav1.DeleteOptions) error {
+	for range maxAttempts {
+		current := s.store.find(k, key)
+		if current == nil || len(s.hooks) == 0 {
+			break
+		}
+		live, err := s.objectIn(k, current)
+		if err != nil {
+			return err
+		}
+		if err := checkPreconditions(k, live, options.Preconditions); err != nil {
+			return err
+		}
+		w := &write{kind: k, key: key, operation: admission.Delete, options: writeOptions{dryRun: slices.Contains(options.DryRun, metav1.DryRunAll)}}
+		if _, err := s.mutate(w, nil, live); err != nil {
+			return err
+		}
+		if err := s.validate(w, nil, live); err != nil {
+			return err
+		}
+		if s.store.find(k, key) == current {
+			break
+		}
+	}
+	return s.delete(k, key, options)
+}
 
 // delete removes an object, or marks it as deleted if finalizers hold it. The caller holds the lock.
 func (s *Server) delete(k *kind.Kind, key client.ObjectKey, options *metav1.DeleteOptions) error {

@@ -20,10 +20,11 @@
 //
 // # Known differences from the real server
 //
-//   - The server has no authentication, authorization, quota, limit range, priority class or webhook. Pods do not get
+//   - The server has no authentication, authorization, quota, limit range or priority class. Pods do not get
 //     the volume with the token of their service account.
 //   - It serves the kinds in the table in builtin/kinds.go, each in one version. Custom resource definitions are options of
 //     [New], and not objects, and have no status with storedVersions. The two kinds Event do not show each other's objects.
+//   - Webhooks see one user for all requests. None is called for the subresources scale and eviction. matchConditions are refused.
 //   - A webhook of conversions gets one object at a time, and its answers are kept: the real server asks again for most reads.
 //   - Validation of pod templates and other deep specs covers the mistakes that operators make, not all. Where the real
 //     server prints a value, it prints its own Go types, and sometimes a diff.

@@ -13,7 +13,7 @@ import (
 )
 
 // collectorOptions are the options of the garbage collector's writes.
-var collectorOptions = writeOptions{manager: "kube-controller-manager"}
+var collectorOptions = writeOptions{manager: "kube-controller-manager", internal: true}
 
 // CollectGarbage does all the work that the garbage collector and the namespace controller have at this moment, and
 // reports whether it wrote anything. It deletes dependents whose owners are gone, releases owners that waited for their

@@ -28,6 +28,8 @@ type writeOptions struct {
 	strict  bool // unknown fields are errors
 	force   bool // apply takes fields from other managers
 	applied bool // the write is a server-side apply
+
+	internal bool // the write is one of the server itself, for which no webhook is called
 }
 
 func newWriteOptions(manager string, dryRun []string, validation string) writeOptions {

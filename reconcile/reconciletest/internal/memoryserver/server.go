@@ -1,6 +1,7 @@
 package memoryserver
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"sync"
@@ -21,6 +22,7 @@ type Server struct {
 	scheme *runtime.Scheme
 	kinds  *kinds
 
+	hooks       []webhook.Hook          // the webhooks that are called for writes
 	convertible map[*kind.Versions]bool // a webhook converts the kind, since its Go types convert themselves
 
 	mu       sync.Mutex // protects the fields below
@@ -31,6 +33,7 @@ type Server struct {
 	fieldManagers map[*kind.Kind]map[string]*managedfields.FieldManager // see [Server.fieldManager]
 
 	webhooks  webhook.Caller
+	admits    bool  // webhooks are called for writes
 	collected int64 // the revision at which the garbage collector had nothing left to do
 }
 
@@ -52,7 +55,7 @@ func New(scheme *runtime.Scheme, options ...Option) (*Server, error) {
 		return nil, err
 	}
 	server := &Server{
-		scheme: scheme, kinds: kinds, convertible: convertible, store: store{tables: map[schema.GroupVersionKind]*table{}},
+		scheme: scheme, kinds: kinds, hooks: s.hooks, convertible: convertible, store: store{tables: map[schema.GroupVersionKind]*table{}},
 		suffixes: suffixes{last: map[generatedName]uint64{}}, dryRuns: map[generatedName]uint64{}, fieldManagers: map[*kind.Kind]map[string]*managedfields.FieldManager{},
 	}
 	if s.earlier != nil {
@@ -71,18 +74,27 @@ func (s *Server) NotingClient(note func(schema.GroupVersionKind)) client.WithWat
 }
 
 // ServeWebhooks makes the server call the webhooks that an operator has registered, by their paths.
-func (s *Server) ServeWebhooks(handlers *http.ServeMux) {
+func (s *Server) ServeWebhooks(handlers *http.ServeMux) { s.webhooks.Serve(handlers) }
+
+// AdmitByWebhooks makes the server call the webhooks for writes, from now on.
+func (s *Server) AdmitByWebhooks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.webhooks.Serve(handlers)
+	s.admits = true
 }
 
+// WatchWebhooks makes WebhookCalled report whether a write calls webhooks from now on. If the error is not nil, none of them can be reached until
+// then.
+func (s *Server) WatchWebhooks(broken error) { s.webhooks.Watch(broken) }
+
+// WebhookCalled reports whether a write has called a webhook since WatchWebhooks.
+func (s *Server) WebhookCalled() bool { return s.webhooks.Called() }
+
+// IsReview reports whether a context is the context of a webhook that a server has called.
+func IsReview(ctx context.Context) bool { return webhook.IsReview(ctx) }
+
 // MissingWebhook returns an error if a webhook had to be called that the operator has not registered. It says what to do.
-func (s *Server) MissingWebhook() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.webhooks.Missing()
-}
+func (s *Server) MissingWebhook() error { return s.webhooks.Missing() }
 
 // kind returns a kind that the server has. The error satisfies meta.IsNoMatchError.
 func (s *Server) kind(gvk schema.GroupVersionKind) (*kind.Kind, error) {
@@ -94,11 +106,12 @@ func (s *Server) kind(gvk schema.GroupVersionKind) (*kind.Kind, error) {
 }
 
 type settings struct {
+	hooks       []webhook.Hook
 	definitions []*crd.Definition
 	earlier     *Server
 }
 
-// Option is [CRD], [CRDs] or [Following].
+// Option is [CRDs], [Webhooks] or [Following].
 type Option func(*settings) error
 
 // CRDs adds the custom resource definitions in YAML or JSON files. If a path is a folder, CRDs reads the files directly

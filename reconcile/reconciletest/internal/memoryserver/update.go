@@ -1,6 +1,7 @@
 package memoryserver
 
 import (
+	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/admission"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
@@ -45,10 +47,26 @@ func (s *Server) createByUpdate(k *kind.Kind, key client.ObjectKey, subresource 
 	return s.insert(k, obj, options, nil)
 }
 
-// modify is what update, patch and apply have in common. It returns the object in the storage version, or as it
-// was sent if it is gone. A UID that is not empty is a precondition. request is nil if the result
-// depends on something else. The caller holds the lock.
+// modify is what update, patch and apply have in common. It returns the object in the storage version, or as it was sent if it is gone. A UID
+// that is not empty is a precondition. request is nil if the result depends on something else. If the object changes while a webhook is called,
+// modify begins again. The caller holds the lock.
 func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, uid types.UID, options writeOptions, request *writeRequest, change modification) (client.Object, error) {
+	for range maxAttempts {
+		made, err := s.tryModify(k, key, subresource, uid, options, s.repeatable(k, request), change)
+		if !errors.Is(err, errChanged) {
+			return made, err
+		}
+	}
+	return nil, versionConflict(k, key.Name)
+}
+
+// maxAttempts is how often a write begins again if the object changes while webhooks are called.
+const maxAttempts = 5
+
+// errChanged is the error of a write whose object has changed while a webhook was called.
+var errChanged = errors.New("the object has changed")
+
+func (s *Server) tryModify(k *kind.Kind, key client.ObjectKey, subresource string, uid types.UID, options writeOptions, request *writeRequest, change modification) (client.Object, error) {
 	current := s.store.find(k, key)
 	if current == nil {
 		return nil, apierrors.NewNotFound(k.GroupResource(), key.Name)
@@ -60,12 +78,15 @@ func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, 
 	if uid != "" && uid != live.GetUID() {
 		return nil, uidConflict(k, key.Name, uid, live.GetUID())
 	}
-	request = s.repeatable(k, request)
 	if earlier := s.store.earlierResult(k, current, request); earlier != nil {
 		return s.store.reuse(k, key, earlier), nil
 	}
 	obj, err := change(live)
 	if err != nil {
+		return nil, err
+	}
+	w := &write{kind: k, key: key, operation: admission.Update, subresource: subresource, options: options}
+	if obj, err = s.mutate(w, obj, live); err != nil {
 		return nil, err
 	}
 	if err := checkVersion(k, obj, live); err != nil {
@@ -74,14 +95,26 @@ func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, 
 	if err := s.prepare(k, subresource, obj, live); err != nil {
 		return nil, err
 	}
-	read, stored, err := s.encodeChange(k, subresource, obj, current, options)
+	if err := s.validate(w, obj, live); err != nil {
+		return nil, err
+	}
+	if s.store.find(k, key) != current {
+		return nil, errChanged
+	}
+	return s.replace(w, obj, current, request)
+}
+
+// replace stores an object in place of the current version, if it differs.
+func (s *Server) replace(w *write, obj client.Object, current *version, request *writeRequest) (client.Object, error) {
+	k := w.kind
+	read, stored, err := s.encodeChange(k, w.subresource, obj, current, w.options)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case losesLastFinalizer(obj, live):
-		if !options.dryRun {
-			s.store.remove(k, key)
+	case losesLastFinalizer(obj, current.object):
+		if !w.options.dryRun {
+			s.store.remove(k, w.key)
 		}
 		if k != k.Storage() {
 			return obj, nil // it was not stored, so it is not converted
@@ -89,10 +122,10 @@ func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, 
 		return read, nil
 	case k.Storage().Strategy.Equal(stored, current.stored):
 		return current.object, nil
-	case options.dryRun:
+	case w.options.dryRun:
 		return read, nil
 	}
-	made := s.store.commit(k, key, read, stored)
+	made := s.store.commit(k, w.key, read, stored)
 	made.request = request
 	return made.object, nil
 }

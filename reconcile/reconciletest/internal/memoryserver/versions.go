@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/webhook"
 )
 
 var untypedType = reflect.TypeFor[*unstructured.Unstructured]()
@@ -122,10 +123,19 @@ func (s *Server) fieldManager(k *kind.Kind, subresource string) *managedfields.F
 
 // repeatable returns the request, nil if its result also depends on a webhook.
 func (s *Server) repeatable(k *kind.Kind, request *writeRequest) *writeRequest {
-	if k.Versions != nil && s.callsConversion(k.Versions) {
+	if k.Versions != nil && s.callsConversion(k.Versions) || s.reviews(k, "", false) || s.reviews(k, kind.StatusSubresource, false) {
 		return nil
 	}
 	return request
+}
+
+// UnreachableConversion returns the error of a request in a version whose webhook cannot be reached, and nil if no webhook converts the version.
+func (s *Server) UnreachableConversion(gvk schema.GroupVersionKind) error {
+	k := s.kinds.find(gvk)
+	if k == nil || k == k.Storage() || !s.callsConversion(k.Versions) {
+		return nil
+	}
+	return asStatus(webhook.UnreachableConversion(k.Versions.Conversion.URL, k.Storage().GVK))
 }
 
 // Canonical returns the kind in the version in which [Server.Changes] has its changes: the storage version, or the first served one if the

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
+	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/webhook"
 )
 
 // Definition is a custom resource definition whose schemas are compiled. It never changes.
@@ -157,8 +157,7 @@ func conversionOf(crd *apiextensionsv1.CustomResourceDefinition) kind.Conversion
 	case config.URL != nil:
 		made.URL = *config.URL
 	case config.Service != nil:
-		made.URL = fmt.Sprintf("https://%s.%s.svc:%d/%s", config.Service.Name, config.Service.Namespace,
-			ptr.Deref(config.Service.Port, 443), strings.TrimPrefix(ptr.Deref(config.Service.Path, ""), "/"))
+		made.URL = webhook.ServiceAddress(config.Service.Name, config.Service.Namespace, config.Service.Port, config.Service.Path)
 	}
 	return made
 }

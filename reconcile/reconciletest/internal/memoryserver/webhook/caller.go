@@ -4,6 +4,7 @@ package webhook
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"syscall"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,24 +24,66 @@ import (
 // errNoWebhook is the error of a request for which a webhook has to be called that nobody has registered.
 var errNoWebhook = errors.New("the operator has registered no such webhook")
 
-// Caller calls the webhooks of an operator. Its methods must not be called at the same time.
+// Caller calls the webhooks of an operator.
 type Caller struct {
+	mu       sync.Mutex
 	handlers *http.ServeMux // nil: no process of the operator has started yet
 	reviews  int            // how many reviews were sent
 	missing  error          // why the last review could not be sent, if nobody has registered the path
+	broken   error          // why webhooks of admission cannot be reached; nil: they can
+	called   bool           // one of them was called since Watch
 }
 
 // Serve makes the caller send its reviews to the handlers that an operator has registered, by their paths.
-func (c *Caller) Serve(handlers *http.ServeMux) { c.handlers = handlers }
+func (c *Caller) Serve(handlers *http.ServeMux) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.handlers = handlers
+}
 
 // Missing returns an error if a webhook had to be called that the operator has not registered. It says what to do.
-func (c *Caller) Missing() error { return c.missing }
+func (c *Caller) Missing() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.missing
+}
+
+// Watch makes Called report whether a webhook of admission is called from now on. Until then, all of them fail with the error, nil for none.
+func (c *Caller) Watch(broken error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.broken, c.called = broken, false
+}
+
+// Called reports whether a webhook of admission was called since Watch. From now on they can be reached.
+func (c *Caller) Called() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.broken = nil
+	return c.called
+}
 
 // nextUID returns the UID of the next review.
 func (c *Caller) nextUID() types.UID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.reviews++
 	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", c.reviews))
 }
+
+// noteReview notes that a webhook of admission is called, and returns an error if it cannot be reached.
+func (c *Caller) noteReview() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.called = true
+	return c.broken
+}
+
+// inReview is the key of the contexts of reviews.
+type inReview struct{}
+
+// IsReview reports whether a context is the context of a webhook that the caller has called.
+func IsReview(ctx context.Context) bool { return ctx.Value(inReview{}) != nil }
 
 // post sends a review to the webhook at an address, and decodes the answer. It returns the errors of the API server's client.
 func (c *Caller) post(address, timeout string, review, answer any) error {
@@ -47,23 +91,23 @@ func (c *Caller) post(address, timeout string, review, answer any) error {
 	if err != nil {
 		return err
 	}
-	path := to.Path
-	if to.RawQuery = "timeout=" + timeout; c.handlers == nil {
-		return postError(to, syscall.ECONNREFUSED)
-	}
 	content, err := json.Marshal(review)
 	if err != nil {
 		return err
 	}
-	request := httptest.NewRequest(http.MethodPost, to.String(), bytes.NewReader(content))
+	to.RawQuery = "timeout=" + timeout
+	request := httptest.NewRequestWithContext(context.WithValue(context.Background(), inReview{}, true), http.MethodPost, to.String(), bytes.NewReader(content))
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Accept", "application/json, */*")
-	if _, pattern := c.handlers.Handler(request); pattern == "" {
-		c.missing = fmt.Errorf("%w: %s: register it in Start, as main does, by ctrl.NewWebhookManagedBy(mgr, object).Complete() or by the manager's webhook server", errNoWebhook, path)
-		return c.missing
+	handler, err := c.handlerOf(request)
+	switch {
+	case errors.Is(err, errNoWebhook):
+		return err
+	case err != nil:
+		return postError(to, err)
 	}
 	recorder := httptest.NewRecorder()
-	if !serve(c.handlers, recorder, request) {
+	if !serve(handler, recorder, request) {
 		return postError(to, io.EOF)
 	}
 	body := recorder.Body.Bytes()
@@ -71,6 +115,21 @@ func (c *Caller) post(address, timeout string, review, answer any) error {
 		return apierrors.NewGenericServerResponse(code, http.MethodPost, schema.GroupResource{}, "", strings.TrimSpace(string(body)), 0, true)
 	}
 	return json.Unmarshal(body, answer)
+}
+
+// handlerOf returns the handler of a webhook, or an error if it cannot be reached.
+func (c *Caller) handlerOf(request *http.Request) (http.Handler, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.handlers == nil {
+		return nil, syscall.ECONNREFUSED
+	}
+	handler, pattern := c.handlers.Handler(request)
+	if pattern == "" {
+		c.missing = fmt.Errorf("%w at %s: register it in Start, as main does, by ctrl.NewWebhookManagedBy(mgr, object).Complete() or by the manager's webhook server", errNoWebhook, request.URL.Path)
+		return nil, c.missing
+	}
+	return handler, nil
 }
 
 // serve calls a handler, and reports false if it panics: the server of a real process then closes the connection.

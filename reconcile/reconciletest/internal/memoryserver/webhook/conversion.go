@@ -3,6 +3,8 @@ package webhook
 import (
 	"errors"
 	"fmt"
+	"net/url"
+	"syscall"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -44,6 +46,11 @@ func (c *Caller) Convert(address string, object *unstructured.Unstructured, to s
 		return nil, fmt.Errorf("conversion webhook for %v returned invalid metadata: %w", from, err)
 	}
 	return converted, nil
+}
+
+// UnreachableConversion returns the error of a conversion whose webhook, at the address, cannot be reached.
+func UnreachableConversion(address string, from schema.GroupVersionKind) error {
+	return fmt.Errorf("conversion webhook for %v failed: %w", from, &url.Error{Op: "Post", URL: address + "?timeout=" + conversionTimeout, Err: syscall.ECONNREFUSED})
 }
 
 // reviewConversion sends an object to the webhook of a conversion, and returns its answer.

@@ -80,6 +80,15 @@ const (
 	// Outage: an API of package fakeapi answers this call, and all calls within the next minute of virtual time, with 503. They have no
 	// effect.
 	Outage Fault = "outage from"
+	// WebhookUnreachable: no webhook can be reached for a write. If its failure policy is Fail, the API server refuses the write with an internal
+	// error. If it is Ignore, the webhook is passed over.
+	WebhookUnreachable Fault = "webhook unreachable at"
+	// WebhookPassedOver: no webhook can be reached for a write of the user, and one whose failure policy is Ignore is passed over. So the object may
+	// lack defaults, or be invalid.
+	WebhookPassedOver Fault = "webhook passed over at"
+	// ConversionUnreachable: the webhook that converts between versions cannot be reached for a request in another version than the storage version.
+	// The API server refuses the request with status 500.
+	ConversionUnreachable Fault = "conversion unreachable at"
 )
 
 // Rules has each kind of fault, in the order in which the faults are tried. What is tried where, what reports say and which kinds a user can
@@ -110,5 +119,8 @@ var Rules = []Rule{
 	{Kind: ForeignFinalizer, Where: AtDeletion, Words: "it is removed only when the operator is quiet"},
 	{Kind: Reversed, Where: AtBatch, Words: "the last of them is done first"},
 	{Kind: StaleAnswer, Where: AtStaleRead, Words: "the answer shows what was there before the last write"},
+	{Kind: WebhookUnreachable, Where: AtReviewed, Words: "the webhooks of the request cannot be reached"},
+	{Kind: WebhookPassedOver, Where: AtUserWrite, Words: "the webhooks of the request cannot be reached"},
+	{Kind: ConversionUnreachable, Where: AtConverted, Words: "the webhook that converts the object cannot be reached"},
 	{Kind: Outage, Where: AtAPICall, Words: "from now on no call is answered, for a while"},
 }

@@ -16,6 +16,9 @@ const (
 	AtStaleRead                 // a call of an API of package fakeapi that can be answered with the past
 	AtChange                    // the change of an object
 	AtDeletion                  // a deletion by the user
+	AtReviewed                  // a write for which a webhook is called
+	AtConverted                 // a request in a version that a webhook converts
+	AtUserWrite                 // a write of the user for which a webhook is called that may be passed over
 	AtBatch                     // several requests that the operator sends at once
 )
 

@@ -40,6 +40,9 @@ var atRequests = map[kinds.Fault]func(o *outgoing) error{
 	kinds.LeaderChange:        (*outgoing).leaderChange,
 	kinds.StaleAnswer:         (*outgoing).staleAnswer,
 	kinds.Outage:              (*outgoing).beginOutage,
+
+	kinds.WebhookUnreachable:    (*outgoing).webhookUnreachable,
+	kinds.ConversionUnreachable: (*outgoing).conversionUnreachable,
 }
 
 // atChanges has what each kind of fault does that is injected at changes of objects, before the cache receives the change.
@@ -175,6 +178,14 @@ func (o *outgoing) beginOutage() error {
 	o.operator.world.APIs.BeginOutage(o.outside.API, o.outside.Outage)
 	return o.answer(errOutage)
 }
+
+// webhookUnreachable carries out the request while its webhooks cannot be reached.
+func (o *outgoing) webhookUnreachable() error {
+	o.broken = syscall.ECONNREFUSED
+	return o.answer(o.carryOut(false))
+}
+
+func (o *outgoing) conversionUnreachable() error { return o.answer(o.converts) }
 
 // observed is a change of an object that the cache is about to receive.
 type observed struct {

@@ -19,8 +19,10 @@ func TestRules(t *testing.T) {
 			does = rule.Kind == atBatches
 		case kinds.AtDeletion:
 			does = rule.Kind == kinds.ForeignFinalizer // package run injects it
+		case kinds.AtUserWrite:
+			does = rule.Kind == kinds.WebhookPassedOver // package run injects it
 		}
 		assert.True(t, does, "%q does something", rule.Kind)
 	}
-	assert.Len(t, kinds.Rules, len(atRequests)+len(atChanges)+2, "each kind that does something has a rule")
+	assert.Len(t, kinds.Rules, len(atRequests)+len(atChanges)+3, "each kind that does something has a rule")
 }

@@ -12,15 +12,32 @@ type outgoing struct {
 	process  *Process
 	call     *request.Call
 	do       func(lost bool) error
+	converts error         // the answer if the webhook that converts the object cannot be reached; nil: none converts it
+	broken   error         // why webhooks cannot be reached; nil: they can
 	outside  *outside.Call // the call of an API of package fakeapi; nil: it is another request
 }
 
 // carryOut performs the request.
 func (o *outgoing) carryOut(lost bool) error {
+	server := o.operator.world.Server
+	server.WatchWebhooks(o.broken)
 	err := o.operator.world.CarryOut(o.call, lost, o.do)
+	o.call.Reviewed = server.WebhookCalled()
 	o.call.After = o.operator.moment()
 	o.failIfForeign()
 	return err
+}
+
+// noteWebhooks notes which webhooks may be called for the request. From then on the request has the version in which changes are reported.
+func (o *outgoing) noteWebhooks() {
+	c, server := o.call, o.operator.world.Server
+	if c.External != "" {
+		return
+	}
+	o.converts = server.UnreachableConversion(c.Kind)
+	c.Converted = o.converts != nil
+	c.Reviewed = c.IsWrite() && server.Reviews(c.Kind, c.Subresource, false)
+	c.Kind = server.Canonical(c.Kind)
 }
 
 // moment returns what decides how the run goes on. The caller holds the lock.

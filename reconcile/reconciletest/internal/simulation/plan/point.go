@@ -9,15 +9,16 @@ import (
 
 // Point is where a fault can be injected: a request, the change of an object, or a deletion by the user.
 type Point struct {
-	Call     *request.Call // nil: a change or a deletion
-	Deletion bool          // the user deletes the object
-	Batch    bool          // the operator sends several requests at once
-	Object   request.ObjectID
-	Name     string
-	Nth      int  // which of the requests, changes or deletions of that name
-	HasNext  bool // the user has an action left that is not a Wait
-	Watched  bool // the process watches the kind
-	Twice    bool // the process watches the kind as whole objects and as metadata
+	Call      *request.Call // nil: a change or a deletion
+	Deletion  bool          // the user deletes the object
+	UserWrite bool          // the user writes the object, and a webhook may be passed over
+	Batch     bool          // the operator sends several requests at once
+	Object    request.ObjectID
+	Name      string
+	Nth       int  // which of the requests, changes or deletions of that name
+	HasNext   bool // the user has an action left that is not a Wait
+	Watched   bool // the process watches the kind
+	Twice     bool // the process watches the kind as whole objects and as metadata
 
 	Gone      bool // the change is a deletion
 	Added     bool // the change is a creation

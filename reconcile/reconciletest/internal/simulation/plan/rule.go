@@ -17,6 +17,8 @@ var requests = map[kinds.Place]func(c *request.Call) bool{
 	kinds.AtOwnedWrite:   func(c *request.Call) bool { return c.Owned && c.IsWrite() && c.Verb != "create" },
 	kinds.AtAnswered:     func(c *request.Call) bool { return c.External == "" || c.HTTP || c.API },
 	kinds.AtAPICall:      func(c *request.Call) bool { return c.API },
+	kinds.AtReviewed:     func(c *request.Call) bool { return c.Reviewed },
+	kinds.AtConverted:    func(c *request.Call) bool { return c.Converted },
 	kinds.AtStaleRead:    func(c *request.Call) bool { return c.HasPast },
 }
 
@@ -25,6 +27,8 @@ func (p *Point) Applies(rule *kinds.Rule) bool {
 	switch {
 	case p.Deletion:
 		return rule.Where == kinds.AtDeletion
+	case p.UserWrite:
+		return rule.Where == kinds.AtUserWrite
 	case p.Batch:
 		return rule.Where == kinds.AtBatch
 	case p.Call != nil && p.Call.DryRun:

@@ -96,6 +96,9 @@ type Call struct {
 	API   bool // it goes to an API of package fakeapi
 	Probe bool // it belongs to the check that the operator rests
 
+	Reviewed  bool // a webhook is called for it; before it is carried out: one may be called
+	Converted bool // a webhook converts its object
+
 	HasPast bool // it reads an API whose answer would be another one if it showed what was there before the last write
 
 	Before, After Moment // the moments before and after it; After is the zero value if a fault kept it from being carried out

@@ -40,6 +40,7 @@ func (h *holder) reach(obj client.Object, inPass bool) {
 	if err != nil || h.operator.Leader == nil {
 		return
 	}
+	gvk = h.world.Server.Canonical(gvk)
 	id := request.ObjectID{Kind: gvk, Name: client.ObjectKeyFromObject(obj)}
 	is := &metav1.PartialObjectMetadata{}
 	is.SetGroupVersionKind(gvk)

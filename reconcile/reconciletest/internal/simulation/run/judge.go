@@ -49,7 +49,8 @@ func (j *judge) compare(index int, ended *result.Phase) error {
 	}
 	want := references.At(index, j.actions.isWait, j.scenario.Strict)
 	want.Removed = j.world.Others.Removed
-	verdict := want.Judge(references.Names.Align(ended.State, want.Baseline))
+	got := j.world.WithoutPassedOver(ended.State, want.Baseline)
+	verdict := want.Judge(references.Names.Align(got, want.Baseline))
 	return j.explainByOrphans(index, ended.Name, result.StateError(ended.Name, verdict, j.side))
 }
 

@@ -23,6 +23,7 @@ import (
 type Scenario struct {
 	Scheme      *runtime.Scheme
 	CRDs        []string                                           // files or directories
+	Webhooks    []string                                           // files or directories
 	Objects     []client.Object                                    // exist before the operator starts
 	Start       func(p *operator.Process) error                    // is called once for each process
 	Actions     []Action                                           // what the user does, one after another
@@ -80,6 +81,9 @@ func (s *Scenario) newServer(refs *result.References) (*memoryserver.Server, err
 	var options []memoryserver.Option
 	if len(s.CRDs) > 0 {
 		options = append(options, memoryserver.CRDs(s.CRDs...))
+	}
+	if len(s.Webhooks) > 0 {
+		options = append(options, memoryserver.Webhooks(s.Webhooks...))
 	}
 	if refs != nil {
 		options = append(options, memoryserver.Following(refs.Baseline.Server))

@@ -50,6 +50,7 @@ func (u *userClient) Create(ctx context.Context, obj client.Object, opts ...clie
 	if u.twins {
 		defer createTwin(ctx, u.WithWatch, asked)
 	}
+	defer u.reachWebhook("create", obj)()
 	err := u.WithWatch.Create(ctx, obj, opts...)
 	if !apierrors.IsAlreadyExists(err) {
 		return err

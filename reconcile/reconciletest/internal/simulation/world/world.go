@@ -45,6 +45,7 @@ type World struct {
 	changed       int64         // see lastChange
 	beatsUntil    int64         // the revision up to which lastChange has looked
 	RealTime      string        // what the operator has made from a time of the real clock; "": nothing
+	passedOver    []string      // the objects for which a webhook was passed over at a write of the user
 	externalSteps int           // how often what is outside of the cluster has changed by itself
 	externalCalls int           // how many calls have gone there
 	APIs          APIs
