@@ -28,6 +28,7 @@ import (
 	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 	"github.com/opblocks/opblocks/examples/memcached/controller"
 	"github.com/opblocks/opblocks/reconcile"
+	"github.com/opblocks/opblocks/reconcile/storageversion"
 )
 
 var scheme = runtime.NewScheme()
@@ -90,6 +91,9 @@ func startOperator(access *rest.Config, faults *faults, tracing *tracing, metric
 		r.WithTracer(tracing.provider.Tracer("github.com/opblocks/opblocks"))
 	}
 	if err := r.Complete(); err != nil {
+		return nil, err
+	}
+	if err := storageversion.Migrate(mgr, &cachev1.Memcached{}); err != nil {
 		return nil, err
 	}
 	o := &operator{outside: newOutside()}
