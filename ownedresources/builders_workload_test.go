@@ -13,8 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/opblocks/opblocks/internal/owned/apply"
-	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 	"github.com/opblocks/opblocks/internal/owned/testkinds"
 )
 
@@ -28,22 +26,6 @@ func TestNewDeploymentDoesNotChangeItsArguments(t *testing.T) {
 		require.Equal(t, []corev1.Capability{"ALL"}, c.SecurityContext.Capabilities.Drop, c.Name)
 	}
 	require.EqualValues(t, 7, *d.Spec.Template.Spec.Containers[0].SecurityContext.RunAsUser, "a field that is set is kept")
-}
-
-func TestApplyKeepsRestartedAtAndInjectedContainers(t *testing.T) {
-	w := newServerEnv(t)
-	w.Expect(t, w.Deployment(), apply.Created, "POST deployments")
-	ownedtest.ByHand(t, w.Server, &appsv1.Deployment{}, func(d *appsv1.Deployment) {
-		d.Spec.Template.Annotations = map[string]string{"kubectl.kubernetes.io/restartedAt": "now"}
-		d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "mesh", Image: "mesh:1"})
-	})
-	want := w.Deployment()
-	want.Spec.Template.Spec.Containers[0].Image = "nginx:1.28"
-	w.Expect(t, want, apply.Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
-	var live appsv1.Deployment
-	w.Live(t, &live)
-	require.Equal(t, "now", live.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"])
-	require.Len(t, live.Spec.Template.Spec.Containers, 2)
 }
 
 func TestNewHorizontalPodAutoscalerScaleTargetRef(t *testing.T) {

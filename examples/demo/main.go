@@ -20,14 +20,15 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// chapter shows one example.
+// chapter shows one example, or a part of it.
 type chapter struct {
-	name string
+	name string // the name of its example
 	run  func(*tour)
 }
 
 var chapters = []chapter{
 	{"memcached", memcached},
+	{"memcached", versions},
 	{"app", app},
 	{"databaseuser", databaseuser},
 	{"eru", eru},
@@ -94,17 +95,27 @@ func choose(names []string) ([]chapter, error) {
 	}
 	var selected []chapter
 	for _, name := range names {
-		i := slices.IndexFunc(chapters, func(c chapter) bool { return c.name == name })
-		if i < 0 {
-			var known []string
-			for _, c := range chapters {
-				known = append(known, c.name)
+		known := len(selected)
+		for _, c := range chapters {
+			if c.name == name {
+				selected = append(selected, c)
 			}
-			return nil, fmt.Errorf("there is no example %q; the examples are: %s", name, strings.Join(known, ", "))
 		}
-		selected = append(selected, chapters[i])
+		if len(selected) == known {
+			return nil, fmt.Errorf("there is no example %q; the examples are: %s", name, strings.Join(examplesOf(chapters), ", "))
+		}
 	}
 	return selected, nil
+}
+
+// examplesOf returns the names of the examples that chapters show, each once.
+func examplesOf(chapters []chapter) (names []string) {
+	for _, c := range chapters {
+		if !slices.Contains(names, c.name) {
+			names = append(names, c.name)
+		}
+	}
+	return names
 }
 
 // toRepositoryRoot changes to the root of the repository, so that the paths in the output are relative to it.

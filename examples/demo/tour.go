@@ -32,6 +32,7 @@ type tour struct {
 	cp        *controlplane.ControlPlane
 	builds    *launch.Builds
 	operators []*supervisor.Process
+	started   int // how many operators were started
 	databases []*database
 	printer   style.Printer
 	err       error
@@ -110,11 +111,7 @@ func (t *tour) ended() error {
 // buildOperators begins to build the operators of chapters, so that operators of later chapters are built during
 // earlier ones.
 func (t *tour) buildOperators(selected []chapter) {
-	var names []string
-	for _, c := range selected {
-		names = append(names, c.name)
-	}
-	t.builds = launch.BuildAll(t.ctx, filepath.Dir(t.cp.Kubeconfig()), names...)
+	t.builds = launch.BuildAll(t.ctx, filepath.Dir(t.cp.Kubeconfig()), examplesOf(selected)...)
 }
 
 // runOperator runs the operator of an example on this machine, with the permissions of its ServiceAccount.
@@ -122,20 +119,26 @@ func (t *tour) runOperator(example, namespace, account string, flags ...string) 
 	if t.err != nil {
 		return
 	}
-	began := time.Now()
 	binary, err := t.builds.Wait(example)
 	if err != nil {
 		t.err = err
 		return
 	}
+	t.run(example+"-operator", binary, namespace, account, flags...)
+}
+
+// run runs an operator's program, which is printed by a name.
+func (t *tour) run(name, binary, namespace, account string, flags ...string) {
+	began := time.Now()
 	kubeconfig, err := launch.Access(t.ctx, t.cp, namespace, account, "")
 	if err != nil {
 		t.err = err
 		return
 	}
 	args := append([]string{"--kubeconfig=" + kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"}, flags...)
-	t.printer.Command(example+"-operator", args...)
-	operator, err := t.cp.Run(fmt.Sprintf("%s-operator-%d", example, len(t.operators)+1), binary, args...)
+	t.printer.Command(name, args...)
+	t.started++
+	operator, err := t.cp.Run(fmt.Sprintf("%s-%d", name, t.started), binary, args...)
 	if err != nil {
 		t.err = err
 		return

@@ -12,6 +12,7 @@ import (
 
 	cachev1 "github.com/opblocks/opblocks/examples/memcached/api/v1"
 	cachev1alpha1 "github.com/opblocks/opblocks/examples/memcached/api/v1alpha1"
+	"github.com/opblocks/opblocks/reconcile/storageversion"
 )
 
 // webhooks are the options of the server for webhooks. There is none without a folder with its certificate.
@@ -39,7 +40,8 @@ func webhookServer() webhook.Server {
 	return webhook.NewServer(webhooks)
 }
 
-// serveConversion adds the conversion between v1 and v1alpha1 to the manager. Every replica serves it, also one that does not lead.
+// serveConversion adds the conversion between v1 and v1alpha1 to the manager. Every replica serves it, also one that does not lead. The
+// replica that leads migrates what is stored.
 //
 // The API server calls it to answer the manager's cache, and it calls only replicas that are ready. So a replica is ready as soon as it
 // serves: if it waited for its cache, as reconcile.NewManager has it, neither would ever come.
@@ -48,6 +50,9 @@ func serveConversion(mgr ctrl.Manager) error {
 		return nil
 	}
 	if err := ctrl.NewWebhookManagedBy(mgr, &cachev1.Memcached{}).Complete(); err != nil {
+		return err
+	}
+	if err := storageversion.Migrate(mgr, &cachev1.Memcached{}); err != nil {
 		return err
 	}
 	if err := mgr.AddReadyzCheck("caches", healthz.Ping); err != nil {

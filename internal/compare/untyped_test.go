@@ -63,6 +63,7 @@ func TestUntypedCoversZeros(t *testing.T) {
 		"Map":             {reason: "An empty map is stored as none.", want: "{spec: {template: {spec: {nodeSelector: {}}}}}", have: "{spec: {template: {spec: {}}}}", covers: true},
 		"StructPointer":   {reason: "An empty struct behind a pointer is stored.", want: "{spec: {template: {spec: {volumes: [{name: a, emptyDir: {}}]}}}}", have: "{spec: {template: {spec: {volumes: [{name: a}]}}}}"},
 		"InItem":          {reason: "Items of lists are walked.", want: "{spec: {template: {spec: {containers: [{name: a, args: []}]}}}}", have: "{spec: {template: {spec: {containers: [{name: a}]}}}}", covers: true},
+		"EmptyItem":       {reason: "An item without a field is an item: this toleration tolerates everything.", want: "{spec: {template: {spec: {tolerations: [{}]}}}}", have: "{spec: {template: {spec: {}}}}"},
 		"BoolPointer":     {reason: "It may mean the opposite of none.", want: "{spec: {template: {spec: {automountServiceAccountToken: false}}}}", have: "{spec: {template: {spec: {}}}}"},
 		"InlineStruct":    {reason: "A volume's sources are embedded.", want: "{spec: {template: {spec: {volumes: [{name: a, secret: {secretName: \"\"}}]}}}}", have: "{spec: {template: {spec: {volumes: [{name: a, secret: {}}]}}}}", covers: true},
 		"UnknownField":    {reason: "Nothing is known of it.", want: "{spec: {unknown: 0}}", have: "{spec: {}}"},

@@ -63,6 +63,11 @@ func isMigrated(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return slices.Equal(crd.Status.StoredVersions, []string{storageVersion(crd).Name})
 }
 
+// hasWebhook reports whether a webhook converts between the versions. Otherwise the API server changes apiVersion alone.
+func hasWebhook(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
+}
+
 // storageVersion returns the version in which the API server stores objects. The API server admits exactly one.
 func storageVersion(crd *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.CustomResourceDefinitionVersion {
 	for _, version := range crd.Spec.Versions {

@@ -28,6 +28,9 @@
 // managers own the same paths as before. So stop to serve a version in one release, and remove it in a later one. If it was removed at once, the
 // package repairs the objects when it runs next, which is every 10 minutes and at the start.
 //
+// It writes nothing if the types of the versions convert (controller-runtime's conversion.Hub and Convertible) and the CustomResourceDefinition names no
+// conversion webhook: each write would drop the fields that the storage version does not have.
+//
 // # What it reports
 //
 // The condition StorageMigrating of the CustomResourceDefinition is True while objects are written. Then it is False, with the reason MigrationSucceeded, or

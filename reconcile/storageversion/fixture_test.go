@@ -2,6 +2,7 @@ package storageversion
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,6 +35,7 @@ type fixture struct {
 	c         client.WithWatch // as an interceptor needs it
 	namespace string
 	group     string
+	registry  *prometheus.Registry // the registry of the last migrator
 }
 
 // newFixture creates objects in version v1alpha1, and then makes v1 the storage version.
@@ -97,7 +101,8 @@ func (f *fixture) define(versions ...version) {
 			}
 			list := &unstructured.UnstructuredList{}
 			list.SetGroupVersionKind(schema.GroupVersionKind{Group: f.group, Version: name, Kind: "WidgetList"})
-			return (fresh.List(ctx, list) == nil) == isServed, nil
+			err = fresh.List(ctx, list)
+			return (apierrors.IsNotFound(err) || meta.IsNoMatchError(err)) != isServed, nil
 		})
 	}
 }
@@ -119,7 +124,7 @@ func (f *fixture) object(version, name string, size int64) *unstructured.Unstruc
 	return u
 }
 
-// read returns an object, or the live CustomResourceDefinition.
+// read returns the live object.
 func (f *fixture) read(version, name string) *unstructured.Unstructured {
 	f.t.Helper()
 	u := f.object(version, name, 0)
@@ -134,15 +139,34 @@ func (f *fixture) readDefinition() *apiextensionsv1.CustomResourceDefinition {
 	return live
 }
 
+// apply applies an object for a manager.
+func (f *fixture) apply(object *unstructured.Unstructured, manager string) error {
+	return f.c.Apply(f.t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(manager), client.ForceOwnership)
+}
+
 // migrator returns a migrator of the kind that sends its requests through a client, without a limit, in pages of two.
 func (f *fixture) migrator(c client.Client) *migrator {
 	f.t.Helper()
-	m, err := newMetrics(prometheus.NewRegistry(), "Widget")
+	registry := prometheus.NewRegistry()
+	m, err := newMetrics(registry, "Widget")
 	require.NoError(f.t, err)
+	f.registry = registry
 	return &migrator{
 		kind: schema.GroupKind{Group: f.group, Kind: "Widget"}, mapper: c.RESTMapper(), reader: c, writer: c, log: logr.Discard(),
 		clock: clock.RealClock{}, metrics: m, limiter: rate.NewLimiter(rate.Inf, 1), pageSize: 2,
 	}
+}
+
+// counts returns the metric of the last migrator: the number of objects that are done, refused and remaining.
+func (f *fixture) counts() []float64 {
+	f.t.Helper()
+	families, err := f.registry.Gather()
+	require.NoError(f.t, err)
+	var counts []float64
+	for _, metric := range families[0].GetMetric() { // sorted by the label
+		counts = append(counts, metric.GetGauge().GetValue())
+	}
+	return counts
 }
 
 // finish calls steps until nothing is left to do, and returns the first error.
@@ -154,6 +178,5 @@ func (f *fixture) finish(m *migrator) error {
 			return err
 		}
 	}
-	f.t.Fatal("the migration does not end")
-	return nil
+	return errors.New("the migration does not end")
 }

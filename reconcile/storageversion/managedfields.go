@@ -1,7 +1,6 @@
 package storageversion
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 
@@ -58,11 +57,11 @@ func union(a, b *metav1.FieldsV1) (*metav1.FieldsV1, error) {
 			continue
 		}
 		var set fieldpath.Set
-		if err := set.FromJSON(bytes.NewReader(fields.Raw)); err != nil {
+		if err := set.FromJSON(fields.GetRawReader()); err != nil {
 			return nil, err
 		}
 		all = all.Union(&set)
 	}
 	raw, err := all.ToJSON()
-	return &metav1.FieldsV1{Raw: raw}, err
+	return metav1.NewFieldsV1(string(raw)), err
 }

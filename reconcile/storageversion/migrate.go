@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 )
 
 // defaultRate is how many objects are written in a second at most.
@@ -31,12 +32,16 @@ func Rate(objects float64) Option {
 // Migrate adds the storage migration of a kind to a manager. It runs on the leader, beside the controllers, as long as the manager runs. The
 // object is an empty object of any version of the kind that the manager's scheme knows, such as &cachev1.Memcached{}.
 //
-// It returns an error if the scheme does not know the type of the object. It sends no request: a CustomResourceDefinition that is missing, or a
+// It returns an error if the scheme does not know the type of the object, or if only some of its versions have a conversion. It sends no request: a CustomResourceDefinition that is missing, or a
 // right, is said in the log, and tried again.
 func Migrate(mgr manager.Manager, object client.Object, options ...Option) error {
 	kind, err := apiutil.GVKForObject(object, mgr.GetScheme())
 	if err != nil {
 		return fmt.Errorf("migrate stored objects: register the type %T in the manager's scheme: %w", object, err)
+	}
+	converts, err := conversion.IsConvertible(mgr.GetScheme(), object)
+	if err != nil {
+		return fmt.Errorf("migrate stored objects: find the conversion of kind %s: %w", kind.Kind, err)
 	}
 	metrics, err := newMetrics(ctrlmetrics.Registry, kind.Kind)
 	if err != nil {
@@ -45,7 +50,7 @@ func Migrate(mgr manager.Manager, object client.Object, options ...Option) error
 	m := &migrator{
 		kind: kind.GroupKind(), mapper: mgr.GetRESTMapper(), reader: mgr.GetAPIReader(), writer: mgr.GetClient(),
 		log:   mgr.GetLogger().WithName("storageversion").WithValues("kind", kind.GroupKind().String()),
-		clock: clock.RealClock{}, metrics: metrics, settle: settleTime, pageSize: defaultPageSize,
+		clock: clock.RealClock{}, metrics: metrics, converts: converts, settle: settleTime, pageSize: defaultPageSize,
 	}
 	Rate(defaultRate)(m)
 	for _, option := range options {

@@ -31,6 +31,10 @@ const (
 	clusterInterval = 5 * time.Second
 )
 
+// errNoConversion means that a write would lose data.
+var errNoConversion = errors.New("the versions of the kind convert in the operator, and the CustomResourceDefinition has no conversion webhook: " +
+	"a write would drop the fields that the storage version does not have. Set spec.conversion.strategy to Webhook")
+
 // migrator migrates the objects of one kind. It is a runnable of the manager.
 type migrator struct {
 	kind    schema.GroupKind
@@ -42,6 +46,7 @@ type migrator struct {
 	metrics *metrics
 	limiter *rate.Limiter
 
+	converts bool // whether the types of the versions convert, so that the CustomResourceDefinition needs a webhook
 	settle   time.Duration
 	pageSize int64
 
@@ -111,7 +116,11 @@ func (m *migrator) step(ctx context.Context) (time.Duration, error) {
 	if m.walked.uid != crd.UID {
 		m.walked = seen{}
 	}
-	switch decide(crd, state, m.walked.generation, m.clock.Now()) {
+	next := decide(crd, state, m.walked.generation, m.clock.Now())
+	if (next == request || next == write) && m.converts && !hasWebhook(crd) {
+		return 0, m.fail(ctx, crd, errNoConversion)
+	}
+	switch next {
 	case request:
 		return clusterInterval, m.requestMigration(ctx, migration, schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural})
 	case await:
@@ -153,10 +162,12 @@ func (m *migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResou
 
 // repair renames the managers of versions that are not served.
 func (m *migrator) repair(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
-	if err := m.walk(ctx, crd, false); err != nil {
+	// If a version was removed too early, an object may be stored in it although storedVersions does not say so.
+	failed := condition(crd).Reason == reasonFailed
+	if err := m.walk(ctx, crd, failed); err != nil {
 		return err
 	}
-	if condition(crd).Reason == reasonFailed {
+	if failed {
 		message := "All objects are stored in version " + storageVersion(crd).Name
 		if err := m.patchStatus(ctx, crd, apiextensionsv1.ConditionFalse, reasonSucceeded, message); err != nil {
 			return err
@@ -178,5 +189,10 @@ func (m *migrator) walk(ctx context.Context, crd *apiextensionsv1.CustomResource
 	case !isAnswer(err) && !errors.Is(err, errNotServed):
 		return err // without an answer, the condition could not be written either
 	}
+	return m.fail(ctx, crd, err)
+}
+
+// fail says an error in the condition, and returns it.
+func (m *migrator) fail(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, err error) error {
 	return errors.Join(err, m.patchStatus(ctx, crd, apiextensionsv1.ConditionFalse, reasonFailed, err.Error()))
 }

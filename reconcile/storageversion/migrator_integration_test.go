@@ -12,6 +12,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
@@ -48,6 +49,7 @@ func TestMigrateObjects(t *testing.T) {
 	require.NoError(t, f.finish(f.migrator(f.c)), "of the next process")
 	assert.Equal(t, first, readStored(t, f.cp, f.group, "widgets"), "a second walk stores nothing")
 	assert.Equal(t, crd.ResourceVersion, f.readDefinition().ResourceVersion)
+	assert.Equal(t, []float64{6, 0, 0}, f.counts())
 	assert.Equal(t, 8, requests, "one write for each object, and two of the CustomResourceDefinition")
 }
 
@@ -59,7 +61,7 @@ func TestKilled(t *testing.T) {
 		require.Less(t, request, 20)
 		f.define(version{"v1alpha1", true, true}, version{"v1", true, false})
 		for i := range 3 {
-			require.NoError(t, f.c.Patch(t.Context(), f.object("v1alpha1", fmt.Sprintf("w%d", i), int64(request+1)), client.Apply, client.FieldOwner("user"), client.ForceOwnership))
+			require.NoError(t, f.apply(f.object("v1alpha1", fmt.Sprintf("w%d", i), int64(request+1)), "user"))
 		}
 		f.define(version{"v1alpha1", true, false}, version{"v1", true, true})
 		left := request
@@ -123,6 +125,7 @@ func TestRefusedObject(t *testing.T) {
 	assert.Equal(t, f.group+"/v1alpha1", stored["w1"].apiVersion)
 	assert.Equal(t, f.group+"/v1", stored["w2"].apiVersion)
 
+	assert.Equal(t, []float64{2, 1, 0}, f.counts())
 	require.Error(t, f.finish(m))
 	assert.Equal(t, crd.ResourceVersion, f.readDefinition().ResourceVersion, "the same message is not written again")
 	refuse = false
@@ -136,11 +139,11 @@ func TestRemovedVersion(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 1)
 	applied := f.object("v1alpha1", "w0", 2)
 	applied.SetLabels(map[string]string{"app": "shop"})
-	require.NoError(t, f.c.Patch(t.Context(), applied, client.Apply, client.FieldOwner("applier"), client.ForceOwnership))
+	require.NoError(t, f.apply(applied, "applier"))
 	require.NoError(t, f.finish(f.migrator(f.c)))
 	f.define(version{"v1", true, true})
 
-	err := f.c.Patch(t.Context(), f.object("v1", "w0", 2), client.Apply, client.FieldOwner("applier"))
+	err := f.apply(f.object("v1", "w0", 2), "applier")
 	require.ErrorContains(t, err, "request to convert CR to an invalid group/version", "the reason for the repair")
 
 	require.NoError(t, f.finish(f.migrator(f.c)))
@@ -148,7 +151,7 @@ func TestRemovedVersion(t *testing.T) {
 		assert.Equal(t, f.group+"/v1", entry.APIVersion)
 	}
 	generation := f.read("v1", "w0").GetGeneration()
-	require.NoError(t, f.c.Patch(t.Context(), f.object("v1", "w0", 2), client.Apply, client.FieldOwner("applier")))
+	require.NoError(t, f.apply(f.object("v1", "w0", 2), "applier"))
 	live := f.read("v1", "w0")
 	assert.Equal(t, generation, live.GetGeneration())
 	assert.Empty(t, live.GetLabels(), "the applier still owned the label, and has removed it")
@@ -209,6 +212,47 @@ func TestExpiredToken(t *testing.T) {
 	}
 }
 
+// TestRemovedTooEarly proves that objects that are stored in a version that was removed are found, and migrated when the version is back.
+// storedVersions does not name it: somebody has taken it out by hand.
+func TestRemovedTooEarly(t *testing.T) {
+	f := newFixture(t, withoutCluster(t), 1)
+	live := f.definition()
+	require.NoError(t, f.c.Status().Patch(t.Context(), live, client.RawPatch(types.MergePatchType, []byte(`{"status":{"storedVersions":["v1"]}}`))))
+	f.define(version{"v1", true, true})
+	require.ErrorContains(t, f.finish(f.migrator(f.c)), "request to convert CR from an invalid group/version")
+	assert.Equal(t, reasonFailed, condition(f.readDefinition()).Reason)
+
+	f.define(version{"v1alpha1", false, false}, version{"v1", true, true})
+	require.NoError(t, f.finish(f.migrator(f.c)))
+	assert.Equal(t, f.group+"/v1", readStored(t, f.cp, f.group, "widgets")["w0"].apiVersion)
+	assert.Equal(t, reasonSucceeded, condition(f.readDefinition()).Reason)
+}
+
+// TestWithoutConversion proves that nothing is written if the write would lose data.
+func TestWithoutConversion(t *testing.T) {
+	f := newFixture(t, withoutCluster(t), 1)
+	m := f.migrator(f.c)
+	m.converts = true
+	require.ErrorIs(t, f.finish(m), errNoConversion)
+	assert.Equal(t, f.group+"/v1alpha1", readStored(t, f.cp, f.group, "widgets")["w0"].apiVersion)
+	assert.Equal(t, errNoConversion.Error(), condition(f.readDefinition()).Message)
+}
+
+// TestTwoProcesses proves that a replica that still believes to be the leader does no harm.
+func TestTwoProcesses(t *testing.T) {
+	f := newFixture(t, withoutCluster(t), 6)
+	ended := make(chan error, 2)
+	for range cap(ended) {
+		m := f.migrator(f.c)
+		go func() { ended <- f.finish(m) }()
+	}
+	require.NoError(t, errors.Join(<-ended, <-ended))
+	assert.Equal(t, []string{"v1"}, f.readDefinition().Status.StoredVersions)
+	for name, object := range readStored(t, f.cp, f.group, "widgets") {
+		assert.Equal(t, f.group+"/v1", object.apiVersion, name)
+	}
+}
+
 // TestUnknownPath proves that a manager's path that the version does not have does no harm: a renamed manager has such a path if
 // a webhook converts a field to another one.
 func TestUnknownPath(t *testing.T) {
@@ -217,10 +261,10 @@ func TestUnknownPath(t *testing.T) {
 	live := f.read("v1", "w0")
 	live.SetManagedFields([]metav1.ManagedFieldsEntry{{
 		Manager: "applier", Operation: metav1.ManagedFieldsOperationApply, APIVersion: f.group + "/v1", FieldsType: "FieldsV1",
-		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:length":{},"f:size":{}}}`)},
+		FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:length":{},"f:size":{}}}`),
 	}})
 	require.NoError(t, f.c.Update(t.Context(), live))
-	require.NoError(t, f.c.Patch(t.Context(), f.object("v1", "w0", 3), client.Apply, client.FieldOwner("applier")))
+	require.NoError(t, f.apply(f.object("v1", "w0", 3), "applier"))
 	assert.Len(t, f.read("v1", "w0").GetManagedFields(), 1)
 }
 

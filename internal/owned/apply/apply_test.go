@@ -21,19 +21,6 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-func TestApplyCreatesOnce(t *testing.T) {
-	w := newServer(t)
-	require.True(t, metav1.IsControlledBy(w.Expect(t, w.Deployment(), apply.Created, "POST deployments"), w.Owner))
-	w.Expect(t, w.Service(), apply.Created, "POST services")
-	for range 3 {
-		w.Settled(t, w.Deployment())
-		w.Settled(t, w.Service())
-	}
-	w.Applier = apply.New() // a restart
-	w.Settled(t, w.Deployment())
-	w.Settled(t, w.Service())
-}
-
 func TestApplyTriesAllObjects(t *testing.T) {
 	w := newInMemory(t)
 	theirs := w.Deployment()

@@ -63,22 +63,3 @@ func TestApplyOfAWrongObject(t *testing.T) {
 	require.LessOrEqual(t, len(env.Requests.Sent()), 5+write.MaxAttempts, "a mistake ends the search soon")
 	env.Settled(t, env.Deployment())
 }
-
-func TestApplyKeepsClusterIPAndNodePort(t *testing.T) {
-	w := newServer(t)
-	want := w.Service()
-	want.Spec.Type = corev1.ServiceTypeNodePort
-	w.Expect(t, want, apply.Created, "POST services")
-	var before, after corev1.Service
-	w.Live(t, &before)
-	want.Spec.Ports[0].TargetPort.IntVal = 8080
-	want.Labels["x"] = "y"
-	w.Expect(t, want, apply.Applied, "GET services", "PATCH services", "PATCH services")
-	w.Live(t, &after)
-	require.Equal(t, before.Spec.ClusterIP, after.Spec.ClusterIP)
-	require.Equal(t, before.Spec.Ports[0].NodePort, after.Spec.Ports[0].NodePort)
-	ownedtest.ByHand(t, w, &after, func(s *corev1.Service) { s.Spec.Selector["also"] = "this" })
-	w.Expect(t, want, apply.Applied, "PATCH services")
-	w.Live(t, &after)
-	require.Equal(t, map[string]string{"app": "web"}, after.Spec.Selector, "a Service's selector is atomic: what others add is removed")
-}

@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -116,23 +115,6 @@ func TestKindOfACustomResource(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Only nulls are dropped from unstructured objects of kinds in client-go.
-func TestKindOfAnUnstructuredBuiltInObject(t *testing.T) {
-	w := newServer(t)
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(w.Deployment())
-	require.NoError(t, err)
-	want := &unstructured.Unstructured{Object: content}
-	want.SetGroupVersionKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
-	require.NoError(t, unstructured.SetNestedField(want.Object, false, "spec", "template", "spec", "hostNetwork"))
-	container := want.Object["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)
-	container["resources"] = map[string]any{"limits": map[string]any{"memory": "65536Ki", "cpu": "0.1"}}
-	w.Expect(t, want, apply.Created, "POST deployments")
-	w.Settled(t, want)
-	container["image"] = "nginx:1.28"
-	w.Expect(t, want, apply.Applied, "GET deployments", "PATCH deployments", "PATCH deployments")
-	w.Settled(t, want)
 }
 
 // TestApplyEmptiesAStruct drops the last field of a struct that is still desired. A server-side apply would leave null in

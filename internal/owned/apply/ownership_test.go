@@ -19,66 +19,27 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/testkinds"
 )
 
-func TestMayWriteLeavesForeignObjectsAlone(t *testing.T) {
-	tests := map[string]struct {
-		reason string
-		refs   func(t *testing.T, w *ownedtest.Server) []metav1.OwnerReference
-		check  func(t *testing.T, err error)
-	}{
-		"NoController": {
-			reason: "An object that nobody controls is not taken over.",
-			refs:   func(*testing.T, *ownedtest.Server) []metav1.OwnerReference { return nil },
-			check: func(t *testing.T, err error) {
-				var owned *owned.OwnershipError
-				require.ErrorAs(t, err, &owned)
-				require.Nil(t, owned.Owner)
-			},
-		},
-		"AnotherController": {
-			reason: "The error names the controller.",
-			refs: func(t *testing.T, w *ownedtest.Server) []metav1.OwnerReference {
-				other := w.NewOwnerNamed(t, "other")
-				return []metav1.OwnerReference{*metav1.NewControllerRef(other, testkinds.ShopKind)}
-			},
-			check: func(t *testing.T, err error) {
-				var owned *owned.OwnershipError
-				require.ErrorAs(t, err, &owned)
-				require.Equal(t, "other", owned.Owner.Name)
-				require.ErrorContains(t, err, "Shop other")
-			},
-		},
-		"DeletedNamesake": {
-			reason: "An owner of the same name and another UID: the garbage collector deletes its children.",
-			refs: func(_ *testing.T, w *ownedtest.Server) []metav1.OwnerReference {
-				namesake := w.Owner.DeepCopy()
-				namesake.UID = "of-old"
-				return []metav1.OwnerReference{*metav1.NewControllerRef(namesake, testkinds.ShopKind)}
-			},
-			check: func(t *testing.T, err error) {
-				var wait *owned.WaitingError
-				require.ErrorAs(t, err, &wait)
-			},
-		},
-	}
-	for name, tc := range tests {
-		for _, cache := range []string{"InTheCache", "NotInTheCache"} {
-			t.Run(name+"/"+cache, func(t *testing.T) {
-				w := newInMemory(t)
-				theirs := w.Deployment()
-				theirs.OwnerReferences = tc.refs(t, w)
-				theirs.Spec.Replicas = new(int32(9))
-				require.NoError(t, w.Other.Create(t.Context(), theirs))
-				if cache == "NotInTheCache" {
-					w.Client = blind{w.Client}
-				}
-				_, err := w.Apply(t, w.Deployment())
-				require.Error(t, err)
-				tc.check(t, err)
-				var live appsv1.Deployment
-				w.Live(t, &live)
-				require.Equal(t, theirs.ResourceVersion, live.ResourceVersion, tc.reason)
-			})
-		}
+// TestForeignObjectStays proves for both ways to the live object that nothing is sent. TestDecide of package plan has the rules.
+func TestForeignObjectStays(t *testing.T) {
+	for _, cache := range []string{"InTheCache", "NotInTheCache"} {
+		t.Run(cache, func(t *testing.T) {
+			w := newInMemory(t)
+			theirs := w.Deployment()
+			theirs.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(w.NewOwnerNamed(t, "other"), testkinds.ShopKind)}
+			theirs.Spec.Replicas = new(int32(9))
+			w.Create(t, theirs)
+			if cache == "NotInTheCache" {
+				w.Client = blind{w.Client}
+			}
+			_, err := w.Apply(t, w.Deployment())
+			var refused *owned.OwnershipError
+			require.ErrorAs(t, err, &refused)
+			require.Equal(t, "other", refused.Owner.Name, "the error names the controller")
+			require.ErrorContains(t, err, "Shop other")
+			var live appsv1.Deployment
+			w.Live(t, &live)
+			require.Equal(t, theirs.ResourceVersion, live.ResourceVersion)
+		})
 	}
 }
 

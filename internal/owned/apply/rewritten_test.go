@@ -9,7 +9,6 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -21,64 +20,12 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 )
 
-// zeros says explicitly what is the same as to say nothing.
-const zeros = `
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web}
-spec:
-  minReadySeconds: 0
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}, annotations: {}}
-    spec:
-      nodeSelector: {}
-      hostNetwork: false
-      tolerations: []
-      securityContext: {}
-      volumes: [{name: scratch, emptyDir: {}}]
-      containers:
-      - name: web
-        image: nginx:1.27
-        args: []
-        env: [{name: EMPTY, value: ""}]
-        resources: {limits: {}}
-        securityContext: {capabilities: {}, privileged: false}
-        volumeMounts: [{name: scratch, mountPath: /scratch, readOnly: false}]
-`
-
 // withoutMemory proves that a process that remembers nothing writes nothing.
 func withoutMemory(t *testing.T, env *ownedtest.Server, want client.Object) {
 	t.Helper()
 	for range 2 {
 		env.Applier = apply.New()
 		env.Settled(t, want.DeepCopyObject().(client.Object))
-	}
-}
-
-func TestExplicitZeros(t *testing.T) {
-	env := newServer(t)
-	want := ownedtest.FromYAML(t, zeros)
-	env.Expect(t, want, apply.Created, "POST deployments")
-	withoutMemory(t, env, want)
-
-	live := &appsv1.Deployment{}
-	drifts := map[string]func(*corev1.PodTemplateSpec){
-		"readOnly: true":       func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].VolumeMounts[0].ReadOnly = true },
-		"a value of EMPTY":     func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Env[0].Value = "x" },
-		"arguments":            func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Args = []string{"x"} },
-		"no privileged: false": func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].SecurityContext.Privileged = nil },
-		"another source": func(p *corev1.PodTemplateSpec) {
-			p.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "x"}}}
-		},
-		"no pod security context":  func(p *corev1.PodTemplateSpec) { p.Spec.HostNetwork = true },
-		"no capabilities and more": func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].SecurityContext = nil },
-	}
-	for name, drift := range drifts {
-		ownedtest.ByHand(t, env, live, func(d *appsv1.Deployment) { drift(&d.Spec.Template) })
-		env.Applier = apply.New()
-		require.Equal(t, apply.Applied, env.MustApply(t, want).Operation, "by hand: %s", name)
-		withoutMemory(t, env, want)
 	}
 }
 
@@ -129,15 +76,6 @@ func TestRewrittenIsRecorded(t *testing.T) {
 			withoutMemory(t, env, want)
 		})
 	}
-}
-
-func TestEmptyRuleIsNoEmptyList(t *testing.T) {
-	env := newServer(t)
-	want := ownedtest.FromYAML(t, "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: web}, spec: {podSelector: {}, policyTypes: [Ingress], ingress: [{}]}}")
-	env.Expect(t, want, apply.Created, "POST networkpolicies")
-	ownedtest.ByHand(t, env, &networkingv1.NetworkPolicy{}, func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress = nil })
-	require.Equal(t, apply.Applied, env.MustApply(t, want).Operation, "one empty rule allows everything, none denies everything")
-	withoutMemory(t, env, want)
 }
 
 func TestRefusedValues(t *testing.T) {

@@ -1,0 +1,53 @@
+package storageversion
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+func TestMigrateUnknownType(t *testing.T) {
+	mgr, err := ctrl.NewManager(&rest.Config{Host: "https://localhost:1"}, ctrl.Options{Scheme: runtime.NewScheme()})
+	require.NoError(t, err)
+	assert.ErrorContains(t, Migrate(mgr, &corev1.Pod{}), "migrate stored objects: register the type *v1.Pod in the manager's scheme")
+}
+
+func TestNeedLeaderElection(t *testing.T) { assert.True(t, (&migrator{}).NeedLeaderElection()) }
+
+// TestStartWithoutDefinition proves that a missing CustomResourceDefinition is said in the log, is looked for again in growing
+// intervals, and ends no manager.
+func TestStartWithoutDefinition(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logged []string
+		m := &migrator{
+			kind: schema.GroupKind{Group: "example.com", Kind: "Widget"}, mapper: meta.NewDefaultRESTMapper(nil), clock: clock.RealClock{},
+			log: funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{}),
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.NoError(t, m.Start(ctx))
+		require.Len(t, logged, 4, "after 0, 5, 15 and 35 seconds: %q", logged)
+		assert.Contains(t, logged[0], "install the CustomResourceDefinition of Widget.example.com")
+	})
+}
+
+func TestExplain(t *testing.T) {
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "widgets"}, "", errors.New("no right"))
+	assert.ErrorContains(t, explain(forbidden), "compare the role with the rules in the documentation of package storageversion")
+	require.ErrorIs(t, explain(forbidden), forbidden)
+	assert.Equal(t, errChanged, explain(errChanged))
+}
