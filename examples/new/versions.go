@@ -50,7 +50,7 @@ func (n *names) isOfConversion(name string) bool {
 }
 
 // conversionFiles are the beginnings of paths in an example with several versions that are for their conversion.
-var conversionFiles = []string{"/config/webhook/", "/config/install/", "/config/default/", "/test/testdata/crd_"}
+var conversionFiles = []string{"/config/webhook/", "/config/install/", "/config/default/", "/test/testdata/crd_", "/test/testdata/v1alpha1."}
 
 // The first lines of the overlay for the whole cluster: without the conversion, in the example, and as the copy has it.
 const (
