@@ -17,7 +17,7 @@ import (
 
 // An operator that has rights in some namespaces only cannot list a kind in all of them.
 func TestFinalizeWithRightsInSomeNamespaces(t *testing.T) {
-	env := newEnvInMemory(t)
+	env := newServerEnv(t)
 	cp := controlPlane(t)
 	other := controlplane.Namespace(t, cp)
 	for _, namespace := range []string{env.Namespace, other} {

@@ -1,12 +1,9 @@
 package ownedresources
 
 import (
-	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
@@ -18,18 +15,6 @@ var (
 	controlPlane = controlplane.Shared(controlplane.Options{CRDs: []string{shopsFile}})
 	cluster      = controlplane.Shared(controlplane.Options{Controllers: true, CRDs: []string{"../internal/owned/testkinds"}})
 )
-
-// sharedClient returns the same client to all tests, so that kinds are discovered once.
-func sharedClient(cp *controlplane.ControlPlane) (client.Client, error) {
-	shared.Do(func() { shared.client, shared.err = client.New(cp.Config(), client.Options{}) })
-	return shared.client, shared.err
-}
-
-var shared struct {
-	sync.Once
-	client client.Client
-	err    error
-}
 
 // serverEnv is a namespace of an API server with a Shop as the owner, for sets of children, also in an operator.
 type serverEnv struct {
@@ -47,12 +32,7 @@ func newEnvInMemory(t *testing.T) *serverEnv {
 // newServerEnv returns a namespace of a real API server in which no controller writes. The owner exists.
 func newServerEnv(t *testing.T) *serverEnv {
 	t.Helper()
-	plane := controlPlane(t)
-	other, err := sharedClient(plane)
-	require.NoError(t, err)
-	env := &serverEnv{Server: ownedtest.New(t, plane, other)}
-	env.Create(t, env.Owner)
-	return env
+	return &serverEnv{Server: ownedtest.NewWithOwner(t, controlPlane(t))}
 }
 
 // newClusterEnv returns two namespaces of a control plane with its controllers. The owner does not exist yet; spec
@@ -60,9 +40,7 @@ func newServerEnv(t *testing.T) *serverEnv {
 func newClusterEnv(t *testing.T, spec ...ShopSpec) *serverEnv {
 	t.Helper()
 	plane := cluster(t)
-	other, err := client.New(plane.Config(), client.Options{})
-	require.NoError(t, err)
-	env := &serverEnv{Server: ownedtest.New(t, plane, other), elsewhere: controlplane.Namespace(t, plane)}
+	env := &serverEnv{Server: ownedtest.New(t, plane), elsewhere: controlplane.Namespace(t, plane)}
 	if len(spec) > 0 {
 		env.spec = spec[0]
 		env.Owner = env.newOwner()

@@ -1,10 +1,8 @@
 package apply_test
 
 import (
-	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned"
@@ -14,18 +12,6 @@ import (
 
 // controlPlane is an API server to whose objects only the tests write.
 var controlPlane = controlplane.Shared(controlplane.Options{CRDs: []string{"../testkinds"}})
-
-// sharedClient returns the same client to all tests, so that kinds are discovered once.
-func sharedClient(cp *controlplane.ControlPlane) (client.Client, error) {
-	shared.Do(func() { shared.client, shared.err = client.New(cp.Config(), client.Options{}) })
-	return shared.client, shared.err
-}
-
-var shared struct {
-	sync.Once
-	client client.Client
-	err    error
-}
 
 // newServer returns a namespace of a real API server in which only the test writes, and with -short one of a server in memory. The owner exists.
 func newServer(t *testing.T) *ownedtest.Server {
@@ -45,12 +31,7 @@ func newInMemory(t *testing.T) *ownedtest.Server {
 // newRealServer is newServer for what the server in memory does not have: admission plug-ins, published schemas, and some validation.
 func newRealServer(t *testing.T) *ownedtest.Server {
 	t.Helper()
-	plane := controlPlane(t)
-	other, err := sharedClient(plane)
-	require.NoError(t, err)
-	env := ownedtest.New(t, plane, other)
-	env.Create(t, env.Owner)
-	return env
+	return ownedtest.NewWithOwner(t, controlPlane(t))
 }
 
 func withAdopt() ownedtest.Option         { return func(o *owned.Options) { o.Adopt = true } }

@@ -5,13 +5,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned/apply"
-	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
+	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 )
 
 // FuzzDeploymentsAndServices applies random valid objects to a real API server, and then other random ones of the same
@@ -34,7 +31,7 @@ func FuzzDeploymentsAndServices(f *testing.F) {
 		deployments := [2]client.Object{c.deployment("web", recreate), c.deployment("web", recreate)}
 		services := [2]client.Object{c.service("web", headless), c.service("web", headless)}
 		for _, pair := range [][2]client.Object{deployments, services} {
-			s := env.subject(t, pair[0])
+			s := fuzzed(t, env, pair[0])
 			s.expect(t, s.want, apply.Created, 1, "the first object")
 			s.expect(t, s.want, apply.Unchanged, 0, "the second apply")
 			s.expect(t, s.want, apply.Unchanged, 0, "the third apply")
@@ -52,34 +49,23 @@ func FuzzDeploymentsAndServices(f *testing.F) {
 	})
 }
 
-// fuzzEnv is a namespace in which no controller writes.
-type fuzzEnv struct {
-	config    *rest.Config
-	other     client.Client // the client of somebody else
-	namespace string
-	owner     client.Object
-}
-
-func newFuzzEnv(t *testing.T) *fuzzEnv {
+// newFuzzEnv returns a namespace in which no controller writes. The owner exists.
+func newFuzzEnv(t *testing.T) *ownedtest.Server {
 	t.Helper()
 	cp := cluster(t)
-	other, err := client.New(cp.Config(), client.Options{})
-	require.NoError(t, err)
-	env := &fuzzEnv{config: cp.Config(), other: other, namespace: controlplane.Namespace(t, cp)}
+	env := ownedtest.NewWithOwner(t, cp)
 	require.NoError(t, cp.PauseControllers())
 	t.Cleanup(func() { require.NoError(t, cp.ResumeControllers()) })
-	env.owner = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: env.namespace, Name: "owner"}}
-	require.NoError(t, other.Create(t.Context(), env.owner))
 	return env
 }
 
-// subject returns a subject for an object that has not been applied yet.
-func (env *fuzzEnv) subject(t *testing.T, want client.Object) *subject {
+// fuzzed returns a subject for an object that has not been applied yet.
+func fuzzed(t *testing.T, env *ownedtest.Server, want client.Object) *subject {
 	t.Helper()
 	m := &manifest{name: t.Name(), refused: map[string]error{}}
-	s := &subject{manifest: m, form: "typed", want: want, other: env.other, owner: env.owner, writes: &writeCounter{}, applier: apply.New()}
-	want.SetNamespace(env.namespace)
-	counted, err := client.New(s.writes.wrap(env.config), client.Options{Mapper: env.other.RESTMapper()})
+	s := &subject{manifest: m, form: "typed", want: want, other: env.Other, owner: env.Owner, writes: &writeCounter{}, applier: apply.New()}
+	want.SetNamespace(env.Namespace)
+	counted, err := client.New(s.writes.wrap(env.Plane.Config()), client.Options{Mapper: env.Other.RESTMapper()})
 	require.NoError(t, err)
 	s.client = &upToDateClient{Client: counted}
 	s.apiReader = counted

@@ -11,8 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/opblocks/opblocks/internal/owned/apply"
-	"github.com/opblocks/opblocks/internal/owned/testkinds"
 	"github.com/opblocks/opblocks/internal/requests"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
@@ -22,10 +20,8 @@ import (
 // not all of the validation.
 func NewInMemory(t *testing.T, crds ...string) *Server {
 	t.Helper()
-	other := reconciletest.NewClient(t, scheme.Scheme, crds...)
-	s := &Server{Other: other, Requests: &requests.Count{}, Namespace: metav1.NamespaceDefault, Applier: apply.New()}
-	s.Client = counted{Client: other, requests: s.Requests}
-	s.Owner = &testkinds.Shop{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "web"}}
+	s := newServer(reconciletest.NewClient(t, scheme.Scheme, crds...), metav1.NamespaceDefault)
+	s.Client = counted{Client: s.Other, requests: s.Requests}
 	s.Create(t, s.Owner)
 	return s
 }

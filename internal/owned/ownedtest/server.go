@@ -4,6 +4,7 @@ package ownedtest
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,15 +37,44 @@ type Server struct {
 	Applier   *apply.Applier // it remembers nothing yet
 }
 
-// New returns a new namespace. The owner does not exist yet. Both clients share the mapper of other, which may serve many tests.
-func New(t *testing.T, plane *controlplane.ControlPlane, other client.Client) *Server {
+// others has the client of somebody else for each control plane, so that kinds are discovered once in a test process.
+var others sync.Map
+
+func otherOf(t *testing.T, plane *controlplane.ControlPlane) client.Client {
 	t.Helper()
-	s := &Server{Plane: plane, Other: other, Requests: &requests.Count{}, Namespace: controlplane.Namespace(t, plane), Applier: apply.New()}
-	s.Owner = &testkinds.Shop{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: "web"}}
+	if known, ok := others.Load(plane); ok {
+		return known.(client.Client)
+	}
+	other, err := client.New(plane.Config(), client.Options{})
+	require.NoError(t, err)
+	others.Store(plane, other)
+	return other
+}
+
+// New returns a new namespace of a control plane. The owner does not exist yet.
+func New(t *testing.T, plane *controlplane.ControlPlane) *Server {
+	t.Helper()
+	s := newServer(otherOf(t, plane), controlplane.Namespace(t, plane))
+	s.Plane = plane
 	var err error
-	s.Client, err = client.New(s.Requests.Wrap(plane.Config()), client.Options{Mapper: other.RESTMapper()})
+	s.Client, err = client.New(s.Requests.Wrap(plane.Config()), client.Options{Mapper: s.Other.RESTMapper()})
 	require.NoError(t, err)
 	return s
+}
+
+// NewWithOwner is New, and creates the owner.
+func NewWithOwner(t *testing.T, plane *controlplane.ControlPlane) *Server {
+	t.Helper()
+	s := New(t, plane)
+	s.Create(t, s.Owner)
+	return s
+}
+
+func newServer(other client.Client, namespace string) *Server {
+	return &Server{
+		Other: other, Requests: &requests.Count{}, Namespace: namespace, Applier: apply.New(),
+		Owner: &testkinds.Shop{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}},
+	}
 }
 
 // Published returns the kinds with the schemas of the API server. It waits until the schema of sample is published, which is a moment after
