@@ -117,7 +117,8 @@ func (m *migrator) step(ctx context.Context) (time.Duration, error) {
 		m.walked = seen{}
 	}
 	next := decide(crd, state, m.walked.generation, m.clock.Now())
-	if (next == request || next == write) && m.converts && !hasWebhook(crd) {
+	writes := next == request || next == write || next == repair && condition(crd).Reason == reasonFailed
+	if writes && m.converts && !hasWebhook(crd) {
 		return 0, m.fail(ctx, crd, errNoConversion)
 	}
 	switch next {
@@ -144,7 +145,7 @@ func (m *migrator) step(ctx context.Context) (time.Duration, error) {
 func (m *migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	version := storageVersion(crd).Name
 	if condition(crd).Reason != reasonFailed { // a migration that has failed stays failed until it succeeds
-		if err := m.patchStatus(ctx, crd, apiextensionsv1.ConditionTrue, reasonRunning, "All objects are written in version "+version); err != nil {
+		if err := m.patchStatus(ctx, crd, apiextensionsv1.ConditionTrue, reasonRunning, "Objects are being written in version "+version); err != nil {
 			return err
 		}
 	}
