@@ -16,7 +16,7 @@
 //   - [github.com/opblocks/opblocks/finalizers] runs a cleanup before an object is removed, and leaves the finalizers of
 //     others alone.
 //   - [github.com/opblocks/opblocks/predicates] selects the events that trigger a reconcile, without losing those that matter.
-//   - [github.com/opblocks/opblocks/ratcheting] makes the validator of a webhook of a function. It refuses what an update adds, and
+//   - [github.com/opblocks/opblocks/reconcile/ratcheting] makes the validator of a webhook of a function. It refuses what an update adds, and
 //     not what an object had before.
 //   - [github.com/opblocks/opblocks/schedule] decides when a periodic task is due: by cron schedule, time zone, missed runs,
 //     starting deadline and blackout windows. It also spreads the runs of many objects, and limits how many run at once.

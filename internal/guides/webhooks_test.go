@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/opblocks/opblocks/ownedresources"
-	"github.com/opblocks/opblocks/ratcheting"
+	"github.com/opblocks/opblocks/reconcile/ratcheting"
 	"github.com/opblocks/opblocks/reconcile/scheduledjobs"
 	"github.com/opblocks/opblocks/schedule"
 )

@@ -193,7 +193,7 @@ var rules = []rule{
 		reason:   "a leaf: works in any controller-runtime project alone",
 	},
 	{
-		pkg:      "ratcheting",
+		pkg:      "reconcile/ratcheting",
 		external: controllerRuntime,
 		reason:   "a leaf: makes a validator of any function, in any controller-runtime project",
 	},

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
-	"github.com/opblocks/opblocks/ratcheting"
+	"github.com/opblocks/opblocks/reconcile/ratcheting"
 	"github.com/opblocks/opblocks/schedule"
 )
 

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/ownedresources"
-	"github.com/opblocks/opblocks/ratcheting"
+	"github.com/opblocks/opblocks/reconcile/ratcheting"
 )
 
 // services has the checks of Services. SetupWithManager of an operator passes it to WithValidator of controller-runtime's builder.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/opblocks/opblocks/ratcheting"
+	"github.com/opblocks/opblocks/reconcile/ratcheting"
 )
 
 // validator refuses the values "bad" and "worse", and warns of the value "odd".
