@@ -106,6 +106,11 @@ func parse(content []byte) ([]Hook, error) {
 			return nil, err
 		}
 	}
+	return hooksOf(mutating, validating)
+}
+
+// hooksOf returns the webhooks of configurations, in the order in which the API server calls them.
+func hooksOf(mutating []admissionregistrationv1.MutatingWebhookConfiguration, validating []admissionregistrationv1.ValidatingWebhookConfiguration) ([]Hook, error) {
 	slices.SortStableFunc(mutating, func(a, b admissionregistrationv1.MutatingWebhookConfiguration) int {
 		return cmp.Compare(a.Name, b.Name)
 	})
