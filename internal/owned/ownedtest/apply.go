@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,12 +115,12 @@ func Shown(t *testing.T, m *report.Metrics, name string) []string {
 			if family.GetName() != name {
 				continue
 			}
-			labels := ""
+			var labels []string
 			for _, l := range metric.GetLabel() {
-				labels += l.GetValue() + ","
+				labels = append(labels, l.GetValue())
 			}
 			value := metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
-			all = append(all, fmt.Sprintf("%s=%v", labels[:len(labels)-1], value))
+			all = append(all, fmt.Sprintf("%s=%v", strings.Join(labels, ","), value))
 		}
 	}
 	slices.Sort(all)
