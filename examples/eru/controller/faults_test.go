@@ -5,6 +5,7 @@
 package controller_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	eruv1 "github.com/opblocks/opblocks/examples/eru/api/v1"
 	"github.com/opblocks/opblocks/examples/eru/controller"
 	"github.com/opblocks/opblocks/examples/eru/restarts"
+	"github.com/opblocks/opblocks/examples/eru/webhooks"
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
@@ -27,13 +29,16 @@ import (
 // point. Package reconciletest itself asserts that pods are not replaced more often than without faults.
 func TestSurvivesEveryFault(t *testing.T) {
 	web, eru := toRestart("web"), eruv1.NewEru("default", "web") // as the operator creates it
-	tests := map[string][]reconciletest.Action{
-		"made": {
+	tests := map[string]struct {
+		webhooks []string
+		actions  []reconciletest.Action
+	}{
+		"made": {[]string{"../config/webhook/base/manifests.yaml"}, []reconciletest.Action{
 			reconciletest.Create(web).Then(reconciletest.Has(eru)),
 			reconciletest.Delete(eru),
 			reconciletest.Delete(web),
-		},
-		"used": {
+		}},
+		"used": {nil, []reconciletest.Action{ // without webhooks: they would refuse one of the schedules
 			reconciletest.Create(eru),
 			reconciletest.Create(web),
 			reconciletest.Change(eru, func(e *eruv1.Eru) { e.Spec.Enabled, e.Spec.Schedule = true, "0 * * * *" }),
@@ -43,20 +48,27 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Change(eru, func(e *eruv1.Eru) { e.Spec.Schedule = "30 * * * *" }),
 			reconciletest.Change(web, func(d *appsv1.Deployment) { delete(d.Annotations, eruv1.AnnotationEru) }),
 			reconciletest.Delete(web),
-		},
+		}},
 	}
 	var reports []*reconciletest.Report
-	for name, actions := range tests {
+	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			scheme := runtime.NewScheme()
 			require.NoError(t, clientgoscheme.AddToScheme(scheme))
 			require.NoError(t, eruv1.AddToScheme(scheme))
 			reports = append(reports, reconciletest.Explore(t, reconciletest.Scenario{
-				Scheme: scheme, CRDs: []string{"../config/crd/bases"},
+				Scheme: scheme, CRDs: []string{"../config/crd/bases"}, Webhooks: tc.webhooks,
 				Start: func(p *reconciletest.Process) error {
-					return controller.SetupWithManager(p.Manager(controller.Cache()), restarts.Restarts{Clock: clock.RealClock{}, MinInterval: time.Minute})
+					mgr := p.Manager(controller.Cache())
+					return errors.Join(
+						controller.SetupWithManager(mgr, restarts.Restarts{Clock: clock.RealClock{}, MinInterval: time.Minute}),
+						webhooks.SetupWithManager(mgr, time.Minute),
+					)
 				},
-				Actions: actions, Ignore: reconciletest.Ignore{Func: earlier},
+				Actions: tc.actions, Ignore: reconciletest.Ignore{
+					Func:   earlier,
+					Fields: map[string][]string{"Eru": {"spec.timeZone"}}, // a default, which is absent if the webhook was passed over
+				},
 				Options: reconciletest.Options{Pairs: 100},
 			}))
 		})

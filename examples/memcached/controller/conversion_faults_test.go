@@ -27,7 +27,7 @@ func TestUsersOfBothVersions(t *testing.T) {
 	editAlpha := func(spec func(s *cachev1alpha1.MemcachedSpec)) reconciletest.Action {
 		return reconciletest.Change(alpha.DeepCopy(), func(m *cachev1alpha1.Memcached) { spec(&m.Spec) })
 	}
-	s := scenario(t, reconciletest.Options{WithoutFaults: true},
+	s := scenario(t, reconciletest.Options{Limit: 60},
 		reconciletest.Create(alpha.DeepCopy()).Then(serves(2, "132Mi", "-m=100", "-o", "modern", "-v", "-c", "1024")),
 		edit(func(s *cachev1.MemcachedSpec) { s.Memory = &cachev1.Quantity{Quantity: resource.MustParse("100M")} }).
 			Then(serves(2, "127Mi", "-m=95", "-o", "modern", "-v", "-c", "1024")),
