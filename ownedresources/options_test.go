@@ -34,13 +34,8 @@ func withAdopt() childOption         { return optionOf(anyShopChild.Adopt) }
 func withAdoptRestored() childOption { return optionOf(anyShopChild.AdoptRestored) }
 func withAdoptRetained() childOption { return optionOf(anyShopChild.AdoptRetained) }
 func withAnywhere() childOption      { return optionOf(anyShopChild.Anywhere) }
-func withExpandVolumes() childOption { return optionOf(anyShopChild.ExpandVolumes) }
 func withRecreate() childOption      { return optionOf(anyShopChild.Recreate) }
 func withRunOnce() childOption       { return optionOf(anyShopChild.RunOnce) }
-
-func withFormerManagers(names ...string) childOption {
-	return optionOf(func(c anyShopChild) anyShopChild { return c.FormerManagers(names...) })
-}
 
 func withIfServed(conditionType ...string) childOption {
 	return optionOf(func(c anyShopChild) anyShopChild { return c.IfServed(conditionType...) })

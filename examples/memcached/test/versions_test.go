@@ -1,7 +1,9 @@
 package test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -81,20 +84,21 @@ func TestVersions(t *testing.T) {
 		u.serveBoth(t)
 		u.kill(t, 15, true)
 		require.Equal(t, []string{"v1alpha1", "v1"}, u.storedVersions(t), "the migration is halfway")
-		require.NoError(t, u.ControlPlane.InstallCRDs(t.Context(), crdFile(t, "v1alpha1", "v1alpha1", "v1")))
-		o := u.start(t, u.ControlPlane.Config())
-		u.migrated(t, "v1alpha1")
-		o.Stop()
+		u.release(t, crdFile(t, "v1alpha1", served("v1alpha1"), served("v1")), func() { u.migrated(t, "v1alpha1") })
+		u.release(t, crdFile(t, "v1alpha1", served("v1alpha1"), unserved("v1")), func() { u.forgotten(t, "v1") })
 		require.NoError(t, u.ControlPlane.InstallCRDs(t.Context(), formerFile))
-		o = u.startFormer(t)
+		o := u.startFormer(t)
 		o.Pass(t, u, u.objects()...)
+		assert.Empty(t, o.Requests.Denied())
 		u.assertKept(t, cachev1alpha1.GroupVersion.String())
+		u.assertApplied(t, "v1alpha1")
 	})
 }
 
 // upgrade is a control plane with Memcacheds that the former operator has reconciled.
 type upgrade struct {
 	*user
+	access   *rest.Config // of the operator's ServiceAccount
 	webhooks *controlplane.Webhooks
 	names    []string
 	children []unstructured.Unstructured
@@ -104,9 +108,12 @@ type upgrade struct {
 // newUpgrade starts a control plane whose CRD has v1alpha1 alone, and runs the former operator until it has reconciled ten Memcacheds.
 func newUpgrade(t *testing.T, options controlplane.Options) *upgrade {
 	t.Helper()
-	options.CRDs = []string{formerFile}
 	cp := controlplane.New(t, options)
 	u := &upgrade{user: &user{operatortest.NewUser(t, cp, versionsScheme)}, before: map[string]*cachev1alpha1.Memcached{}}
+	u.access = operatortest.Install(t, u.User, "memcached").Access(t)
+	u.Kubectl(t, "apply", "--filename=../config/webhook/migration_role.yaml")
+	u.Kubectl(t, "delete", "customresourcedefinition", crdName)
+	require.NoError(t, cp.InstallCRDs(t.Context(), formerFile))
 	for i := range 10 {
 		name := "cache-" + strconv.Itoa(i)
 		u.names = append(u.names, name)
@@ -136,7 +143,7 @@ func (u *upgrade) objects() (all []client.Object) {
 func (u *upgrade) startFormer(t *testing.T) *operatortest.Operator {
 	t.Helper()
 	options := ctrl.Options{Scheme: formerScheme, Cache: controller.Cache(u.Namespace)}
-	return operatortest.Start(t, u.ControlPlane.Config(), options, &cachev1.Memcached{}, controller.SetupWithManager)
+	return operatortest.Start(t, u.access, options, &cachev1.Memcached{}, controller.SetupWithManager)
 }
 
 // serveBoth gives the CRD both versions, with the conversion webhook that [upgrade.start] serves.
@@ -163,7 +170,7 @@ func (u *upgrade) start(t *testing.T, access *rest.Config) *operatortest.Operato
 func (u *upgrade) kill(t *testing.T, n int, committed bool) {
 	t.Helper()
 	m := &mortal{at: n, committed: committed, died: make(chan struct{})}
-	access := u.ControlPlane.Config()
+	access := rest.CopyConfig(u.access)
 	access.Wrap(func(next http.RoundTripper) http.RoundTripper { return mortalTransport{m, next} })
 	o := u.start(t, access)
 	select {
@@ -174,17 +181,31 @@ func (u *upgrade) kill(t *testing.T, n int, committed bool) {
 	o.Stop()
 }
 
-// finish runs the operator until the objects are stored in v1, removes v1alpha1, and checks what is left.
+// release runs the operator with a CRD until something has happened.
+func (u *upgrade) release(t *testing.T, crd string, happens func()) {
+	t.Helper()
+	require.NoError(t, u.ControlPlane.InstallCRDs(t.Context(), crd))
+	o := u.start(t, u.access)
+	happens()
+	o.Stop()
+	assert.Empty(t, o.Requests.Denied())
+}
+
+// finish runs the operator until the objects are stored in v1, removes v1alpha1 in two releases, and checks what is left.
 func (u *upgrade) finish(t *testing.T) {
 	t.Helper()
-	o := u.start(t, u.ControlPlane.Config())
-	u.migrated(t, "v1")
-	o.Pass(t, u, u.objects()...)
-	u.assertKept(t, cachev1.GroupVersion.String())
-	o.Stop()
-
-	require.NoError(t, u.ControlPlane.InstallCRDs(t.Context(), crdFile(t, "v1", "v1")))
-	o = u.start(t, u.ControlPlane.Config())
+	u.release(t, baseFile, func() {
+		u.migrated(t, "v1")
+		operatortest.Eventually(t, "the children have the new owner", func(c *assert.CollectT) {
+			for _, child := range u.listChildren(c) {
+				assert.Equal(c, cachev1.GroupVersion.String(), child.GetOwnerReferences()[0].APIVersion)
+			}
+		})
+		u.assertKept(t, cachev1.GroupVersion.String())
+	})
+	u.release(t, crdFile(t, "v1", served("v1"), unserved("v1alpha1")), func() { u.forgotten(t, "v1alpha1") })
+	require.NoError(t, u.ControlPlane.InstallCRDs(t.Context(), crdFile(t, "v1", served("v1"))))
+	o := u.start(t, u.access)
 	var objects []client.Object
 	for _, name := range u.names {
 		objects = append(objects, u.memcached(name, 0))
@@ -193,10 +214,43 @@ func (u *upgrade) finish(t *testing.T) {
 	for request := range o.Requests.Take() {
 		assert.Contains(t, request, "memcacheds", "a restart without v1alpha1 writes no child")
 	}
-	u.set(t, u.names[0], func(s *cachev1.MemcachedSpec) { s.Size = 5 })
+	assert.Empty(t, o.Requests.Denied())
+	u.assertApplied(t, "v1")
 	operatortest.Eventually(t, "it works on", func(c *assert.CollectT) {
 		assert.EqualValues(c, 5, *operatortest.Live(c, u, u.Deployment(u.names[0])).Spec.Replicas)
 	})
+}
+
+// assertApplied asserts that a user may still send a server-side apply: the API server refuses it if managedFields name a version that is gone.
+func (u *upgrade) assertApplied(t *testing.T, version string) {
+	t.Helper()
+	manifest := filepath.Join(t.TempDir(), "memcached.yaml")
+	require.NoError(t, os.WriteFile(manifest, fmt.Appendf(nil, "apiVersion: cache.example.com/%s\nkind: Memcached\nmetadata: {name: %s}\nspec: {size: 5}\n", version, u.names[0]), 0o600))
+	u.Kubectl(t, "apply", "--server-side", "--force-conflicts", "--filename="+manifest)
+}
+
+// forgotten waits until the managedFields of no object name a version.
+func (u *upgrade) forgotten(t *testing.T, version string) {
+	t.Helper()
+	gone := schema.GroupVersion{Group: cachev1.GroupVersion.Group, Version: version}.String()
+	operatortest.Eventually(t, gone+" is forgotten", func(c *assert.CollectT) {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(schema.GroupVersionKind{Group: cachev1.GroupVersion.Group, Version: other(version), Kind: "MemcachedList"})
+		require.NoError(c, u.List(t.Context(), list, client.InNamespace(u.Namespace)))
+		assert.Len(c, list.Items, len(u.names))
+		for _, item := range list.Items {
+			for _, entry := range item.ManagedFields {
+				assert.NotEqual(c, gone, entry.APIVersion, "%s of %s", entry.Manager, item.Name)
+			}
+		}
+	})
+}
+
+func other(version string) string {
+	if version == "v1" {
+		return "v1alpha1"
+	}
+	return "v1"
 }
 
 // storedVersions returns the versions in which objects may be stored.
@@ -228,12 +282,11 @@ func (u *upgrade) assertKept(t *testing.T, owner string) {
 }
 
 // listChildren returns the Deployments and Services.
-func (u *upgrade) listChildren(t *testing.T) (children []unstructured.Unstructured) {
-	t.Helper()
+func (u *upgrade) listChildren(t require.TestingT) (children []unstructured.Unstructured) {
 	for _, kind := range []metav1.TypeMeta{{APIVersion: "apps/v1", Kind: "DeploymentList"}, {APIVersion: "v1", Kind: "ServiceList"}} {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind.GroupVersionKind())
-		require.NoError(t, u.List(t.Context(), list, client.InNamespace(u.Namespace)))
+		require.NoError(t, u.List(context.Background(), list, client.InNamespace(u.Namespace)))
 		children = append(children, list.Items...)
 	}
 	return children
@@ -261,18 +314,29 @@ func withoutOwners(children []unstructured.Unstructured) (copies []map[string]an
 	return copies
 }
 
+// version is a version of the CRD, which is served or not.
+type version struct {
+	name   string
+	served bool
+}
+
+func served(name string) version   { return version{name, true} }
+func unserved(name string) version { return version{name, false} }
+
 // crdFile writes a file with the CRD, reduced to some versions, and stored in one.
-func crdFile(t *testing.T, stored string, versions ...string) string {
+func crdFile(t *testing.T, stored string, versions ...version) string {
 	t.Helper()
 	text, err := os.ReadFile(baseFile)
 	require.NoError(t, err)
 	var crd apiextensionsv1.CustomResourceDefinition
 	require.NoError(t, yaml.Unmarshal(text, &crd))
-	crd.Spec.Versions = slices.DeleteFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
-		return !slices.Contains(versions, v.Name)
-	})
-	for i := range crd.Spec.Versions {
-		crd.Spec.Versions[i].Storage = crd.Spec.Versions[i].Name == stored
+	all := crd.Spec.Versions
+	crd.Spec.Versions = nil
+	for _, v := range all {
+		if i := slices.IndexFunc(versions, func(want version) bool { return want.name == v.Name }); i >= 0 {
+			v.Storage, v.Served = v.Name == stored, versions[i].served
+			crd.Spec.Versions = append(crd.Spec.Versions, v)
+		}
 	}
 	text, err = yaml.Marshal(crd)
 	require.NoError(t, err)

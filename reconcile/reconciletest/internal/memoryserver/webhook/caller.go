@@ -134,7 +134,7 @@ func (c *Caller) handlerOf(request *http.Request) (http.Handler, error) {
 
 // serve calls a handler, and reports false if it panics: the server of a real process then closes the connection.
 func serve(handler http.Handler, recorder http.ResponseWriter, request *http.Request) (done bool) {
-	defer func() { _ = recover() }() //nolint:errcheck // the caller gets what a client of the webhook sees
+	defer func() { _ = recover() }() // the caller gets what a client of the webhook sees
 	handler.ServeHTTP(recorder, request)
 	return true
 }

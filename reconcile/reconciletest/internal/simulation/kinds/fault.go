@@ -85,7 +85,7 @@ const (
 	WebhookUnreachable Fault = "webhook unreachable at"
 	// WebhookPassedOver: no webhook can be reached for a write of the user, and one whose failure policy is Ignore is passed over. So the object may
 	// lack defaults, or be invalid.
-	WebhookPassedOver Fault = "webhook passed over at"
+	WebhookPassedOver Fault = "webhook passed over at" //nolint:gosec // the words of a fault, and not a credential
 	// ConversionUnreachable: the webhook that converts between versions cannot be reached for a request in another version than the storage version.
 	// The API server refuses the request with status 500.
 	ConversionUnreachable Fault = "conversion unreachable at"
