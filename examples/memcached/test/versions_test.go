@@ -98,7 +98,7 @@ func TestVersions(t *testing.T) {
 // upgrade is a control plane with Memcacheds that the former operator has reconciled.
 type upgrade struct {
 	*user
-	access   *rest.Config // of the operator's ServiceAccount
+	access   *rest.Config // the rights of the operator
 	webhooks *controlplane.Webhooks
 	names    []string
 	children []unstructured.Unstructured
