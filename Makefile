@@ -158,7 +158,7 @@ deploy: example image kustomization bin/kustomize ## Run the operator in the clu
 undeploy: kustomization ## Remove what deploy created, with OVERLAY=default first the objects of its CRDs; WAIT= seconds for these.
 	@examples/new/template/undeploy $(kubectl) bin/deploy/$(EXAMPLE) examples/$(EXAMPLE)/config/crd/bases
 kustomization: example $(filter bin/%,$(kubectl))
-	@test -z "$(NAMESPACE)" || test "$(OVERLAY)" != with-webhook || { echo "opblocks: certificates and webhooks name the namespace: change it in config/default and config/webhook of examples/$(EXAMPLE), and deploy without NAMESPACE" >&2; exit 1; }
+	@test -z "$(NAMESPACE)" || ! grep -qs '^- ../webhook' examples/$(EXAMPLE)/config/$(OVERLAY)/kustomization.yaml || { echo "opblocks: certificates and webhooks name the namespace: change it in examples/$(EXAMPLE)/config, and deploy without NAMESPACE, or with OVERLAY=namespaced" >&2; exit 1; }
 	@mkdir -p bin/deploy/$(EXAMPLE) && printf 'resources: [../../../examples/$(EXAMPLE)/config/$(OVERLAY)]\n$(if $(NAMESPACE),namespace: $(NAMESPACE)\n)' > bin/deploy/$(EXAMPLE)/kustomization.yaml
 
 ##@ Used by the targets above
