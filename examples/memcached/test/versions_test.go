@@ -71,10 +71,10 @@ func TestVersions(t *testing.T) {
 		u := newUpgrade(t, withoutMigration)
 		u.serveBoth(t)
 		for i := range 16 {
-			u.kill(t, 1+i%3, i%2 == 0) // while the children get the new version of their owner
+			u.kill(t, &mortal{at: 1 + i%3, committed: i%2 == 0}) // while the children get the new version of their owner
 		}
 		for i := range 4 {
-			u.kill(t, 3+2*i, i%2 == 0) // in the migration, which sends a write for each object
+			u.kill(t, &mortal{at: 3 + 2*i, committed: i%2 == 0, manager: migration}) // which sends a write for each object
 		}
 		u.finish(t)
 	})
@@ -82,12 +82,16 @@ func TestVersions(t *testing.T) {
 		t.Parallel()
 		u := newUpgrade(t, withoutMigration)
 		u.serveBoth(t)
-		u.kill(t, 15, true)
+		u.kill(t, &mortal{at: 6, committed: true, manager: migration})
 		require.Equal(t, []string{"v1alpha1", "v1"}, u.storedVersions(t), "the migration is halfway")
 		u.release(t, crdFile(t, "v1alpha1", served("v1alpha1"), served("v1")), func() { u.migrated(t, "v1alpha1") })
-		u.release(t, crdFile(t, "v1alpha1", served("v1alpha1"), unserved("v1")), func() { u.forgotten(t, "v1") })
+		require.NoError(t, u.ControlPlane.InstallCRDs(t.Context(), crdFile(t, "v1alpha1", served("v1alpha1"), unserved("v1"))))
+		o := u.startFormer(t, migrate) // the operator of v1 does not find its objects now
+		u.forgotten(t, "v1")
+		o.Stop()
+		assert.Empty(t, o.Requests.Denied())
 		require.NoError(t, u.ControlPlane.InstallCRDs(t.Context(), formerFile))
-		o := u.startFormer(t)
+		o = u.startFormer(t)
 		o.Pass(t, u, u.objects()...)
 		assert.Empty(t, o.Requests.Denied())
 		u.assertKept(t, cachev1alpha1.GroupVersion.String())
@@ -140,11 +144,20 @@ func (u *upgrade) objects() (all []client.Object) {
 	return all
 }
 
-func (u *upgrade) startFormer(t *testing.T) *operatortest.Operator {
+// startFormer starts the operator that works on v1alpha1, with more that its manager runs.
+func (u *upgrade) startFormer(t *testing.T, more ...func(ctrl.Manager) error) *operatortest.Operator {
 	t.Helper()
 	options := ctrl.Options{Scheme: formerScheme, Cache: controller.Cache(u.Namespace)}
-	return operatortest.Start(t, u.access, options, &cachev1.Memcached{}, controller.SetupWithManager)
+	return operatortest.Start(t, u.access, options, &cachev1.Memcached{}, func(mgr ctrl.Manager) error {
+		err := controller.SetupWithManager(mgr)
+		for _, add := range more {
+			err = errors.Join(err, add(mgr))
+		}
+		return err
+	})
 }
+
+func migrate(mgr ctrl.Manager) error { return storageversion.Migrate(mgr, &cachev1.Memcached{}) }
 
 // serveBoth gives the CRD both versions, with the conversion webhook that [upgrade.start] serves.
 func (u *upgrade) serveBoth(t *testing.T) {
@@ -161,22 +174,22 @@ func (u *upgrade) start(t *testing.T, access *rest.Config) *operatortest.Operato
 		return errors.Join(
 			controller.SetupWithManager(mgr),
 			ctrl.NewWebhookManagedBy(mgr, &cachev1.Memcached{}).Complete(),
-			storageversion.Migrate(mgr, &cachev1.Memcached{}),
+			migrate(mgr),
 		)
 	})
 }
 
-// kill starts a process of the operator, and returns after it has died at its nth write.
-func (u *upgrade) kill(t *testing.T, n int, committed bool) {
+// kill starts a process of the operator, and returns after it has died.
+func (u *upgrade) kill(t *testing.T, m *mortal) {
 	t.Helper()
-	m := &mortal{at: n, committed: committed, died: make(chan struct{})}
+	m.died = make(chan struct{})
 	access := rest.CopyConfig(u.access)
 	access.Wrap(func(next http.RoundTripper) http.RoundTripper { return mortalTransport{m, next} })
 	o := u.start(t, access)
 	select {
 	case <-m.died:
 	case <-time.After(operatortest.Patience):
-		t.Fatalf("there were less than %d writes: the upgrade has ended already", n)
+		t.Fatalf("there were less than %d writes: the upgrade has ended already", m.at)
 	}
 	o.Stop()
 }
@@ -347,20 +360,27 @@ func crdFile(t *testing.T, stored string, versions ...version) string {
 
 // mortal is a process that dies at one of its writes. It sends no write after that.
 type mortal struct {
-	at        int  // the number of this write
-	committed bool // the API server has done this write, and its answer is lost
+	at        int    // the number of this write
+	manager   string // only its writes count; empty: all
+	committed bool   // the API server has done this write, and its answer is lost
 	died      chan struct{}
 
 	mu     sync.Mutex
 	writes int
 }
 
+// migration is the field manager of the storage migration.
+const migration = "opblocks-storage-migration"
+
 var errDied = errors.New("the process has died")
 
 // next counts a write. It returns whether the write is sent, and whether the process dies with it.
-func (m *mortal) next() (sent, dies bool) {
+func (m *mortal) next(manager string) (sent, dies bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.manager != "" && manager != m.manager {
+		return m.writes < m.at, false
+	}
 	m.writes++
 	return m.writes < m.at || m.writes == m.at && m.committed, m.writes == m.at
 }
@@ -375,7 +395,7 @@ func (m mortalTransport) RoundTrip(request *http.Request) (response *http.Respon
 	if request.Method == http.MethodGet {
 		return m.base.RoundTrip(request)
 	}
-	sent, dies := m.next()
+	sent, dies := m.next(request.URL.Query().Get("fieldManager"))
 	if dies {
 		defer close(m.died)
 	}
