@@ -64,7 +64,7 @@ func (g *generator) warnings() (lines []string) {
 		}
 	}
 	if g.m.hasWebhooks() {
-		lines = append(lines, "no webhook is called: write into the object what its defaults would set")
+		lines = append(lines, "no webhook is called: name the configurations in Scenario.Webhooks, or write into the object what their defaults would set")
 	}
 	if file := testMainIn(g.p.dir); file != "" {
 		lines = append(lines, "TestMain in "+g.m.relative(file)+" runs before the test: if it starts a control plane, move the test into another folder of the module")

@@ -26,7 +26,7 @@ func versions(t *tour) {
 	t.serve(formerDefinition)
 	t.runFormer()
 	t.kubectl("create", "--filename", formerSample)
-	t.until("3 of 3 pods are ready", ready("3/3"), "get", "memcacheds.v1alpha1.cache.example.com") // kubectl remembers the former version for ten minutes
+	t.until("3 of 3 pods are ready", ready("3/3"), "get", "memcacheds.v1alpha1.cache.example.com") // kubectl remembers the former version for six hours
 	command := []string{"get", "deployment", "memcached-sample", "--output=jsonpath={.spec.template.spec.containers[0].command}"}
 	t.until("memcached has 100 MB", contains(`"-m=100"`), command...)
 

@@ -24,7 +24,7 @@ type Scenario struct {
 	// CRDs are files or directories with custom resource definitions, relative to the test's directory.
 	CRDs []string
 	// Webhooks are files or directories with MutatingWebhookConfigurations and ValidatingWebhookConfigurations, such as
-	// config/webhook/manifests.yaml, relative to the test's directory. The API server calls the webhooks that the operator registers in Start. See
+	// ../config/webhook/base/manifests.yaml, relative to the test's directory. The API server calls the webhooks that the operator registers in Start. See
 	// "Webhooks and versions" in docs/testing.md.
 	Webhooks []string
 

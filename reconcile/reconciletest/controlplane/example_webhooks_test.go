@@ -17,7 +17,7 @@ func ExampleNewWebhooks() {
 	testWebhooks := func(t *testing.T) {
 		cp := shared(t)
 		webhooks := controlplane.NewWebhooks(t, cp, controlplane.WebhookOptions{
-			Paths: []string{"../config/webhook"}, CRDs: []string{"../config/crd/bases"},
+			Paths: []string{"../config/webhook/base"}, CRDs: []string{"../config/crd/bases"},
 		})
 		mgr, err := ctrl.NewManager(cp.Config(), ctrl.Options{WebhookServer: webhook.NewServer(webhooks.Options())})
 		if err != nil {
@@ -41,7 +41,7 @@ func ExampleWebhooks_ReplaceCertificate() {
 // Outside of tests, such as in a demo, a program installs webhooks and removes them.
 func ExampleControlPlane_InstallWebhooks() {
 	demo := func(ctx context.Context, cp *controlplane.ControlPlane) error {
-		webhooks, err := cp.InstallWebhooks(ctx, controlplane.WebhookOptions{Paths: []string{"config/webhook"}})
+		webhooks, err := cp.InstallWebhooks(ctx, controlplane.WebhookOptions{Paths: []string{"config/webhook/base"}})
 		if err != nil {
 			return err
 		}

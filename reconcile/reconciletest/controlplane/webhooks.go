@@ -23,7 +23,7 @@ const localhost = "localhost"
 // working directory, which in a test is the folder of its package. Subfolders are not read.
 type WebhookOptions struct {
 	// Paths are files and folders with configurations of admission webhooks, as controller-gen writes them, such as
-	// "../config/webhook". Other objects in them are left out.
+	// "../config/webhook/base". Other objects in them are left out.
 	Paths []string
 
 	// CRDs are files and folders with CustomResourceDefinitions. Each one with several versions gets a conversion webhook at the path /convert,
