@@ -51,7 +51,7 @@ type walk struct {
 
 	done      int
 	unwritten unwritten
-	inARow    int // how many objects before the next one the API server fails to write
+	inARow    int // the number of objects, up to the last one, that the API server has failed to write
 }
 
 // run lists the objects in pages and writes them. It returns an error if it has not seen all of them. Objects that cannot be written are not an
