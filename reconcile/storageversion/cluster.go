@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,20 +51,24 @@ func (m *migrator) readMigration(ctx context.Context, crd string) (clusterMigrat
 	if err != nil || object == nil {
 		return clusterMigration{}, nil, err
 	}
-	state := clusterMigration{served: true}
 	err = m.reader.Get(ctx, client.ObjectKey{Name: crd}, object)
-	if client.IgnoreNotFound(err) != nil {
-		return state, nil, fmt.Errorf("read the StorageVersionMigration %s: %w", crd, err)
+	if apierrors.IsNotFound(err) {
+		return clusterMigration{served: !m.alone}, object, nil
 	}
+	if isUnusable(err) {
+		m.goAlone(fmt.Errorf("read the StorageVersionMigration %s: %w", crd, err))
+		return clusterMigration{}, nil, nil
+	}
+	state := clusterMigration{served: true}
 	if err != nil {
-		return state, object, nil
+		return state, nil, fmt.Errorf("read the StorageVersionMigration %s: %w", crd, err)
 	}
 	var status migrationStatus
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &status); err != nil {
 		return state, nil, fmt.Errorf("read the StorageVersionMigration %s: %w", crd, err)
 	}
 	conditions := status.Status.Conditions
-	state.found, state.ours, state.created = true, object.GetLabels()[managedBy] == us, object.GetCreationTimestamp().Time
+	state.found, state.ours, state.created = true, object.GetLabels()[managedBy] == us && !m.alone, object.GetCreationTimestamp().Time
 	state.running = meta.IsStatusConditionTrue(conditions, "Running")
 
 	// The cluster takes a migration that has succeeded out of Running only after it has written storedVersions.
@@ -75,8 +80,16 @@ func (m *migrator) readMigration(ctx context.Context, crd string) (clusterMigrat
 func (m *migrator) requestMigration(ctx context.Context, migration *unstructured.Unstructured, resource schema.GroupResource) error {
 	migration.SetLabels(map[string]string{managedBy: us})
 	migration.Object["spec"] = map[string]any{"resource": map[string]any{"group": resource.Group, "resource": resource.Resource}}
-	if err := client.IgnoreAlreadyExists(m.writer.Create(ctx, migration)); err != nil {
-		return fmt.Errorf("create the StorageVersionMigration %s: %w", migration.GetName(), err)
+	err := client.IgnoreAlreadyExists(m.writer.Create(ctx, migration))
+	if err != nil {
+		err = fmt.Errorf("create the StorageVersionMigration %s: %w", migration.GetName(), err)
+	}
+	if isUnusable(err) {
+		m.goAlone(err)
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	m.log.Info("The cluster migrates the stored objects", "StorageVersionMigration", migration.GetName())
 	return nil
@@ -86,8 +99,28 @@ func (m *migrator) requestMigration(ctx context.Context, migration *unstructured
 func (m *migrator) removeMigration(ctx context.Context, migration *unstructured.Unstructured) error {
 	uid := migration.GetUID()
 	err := m.writer.Delete(ctx, migration, client.Preconditions{UID: &uid})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete the StorageVersionMigration %s: %w", migration.GetName(), err)
+	if client.IgnoreNotFound(err) == nil {
+		return nil
 	}
-	return nil
+	err = fmt.Errorf("delete the StorageVersionMigration %s: %w", migration.GetName(), err)
+	if isUnusable(err) {
+		m.goAlone(err)
+		return nil
+	}
+	return err
+}
+
+// isUnusable reports whether the cluster's migration cannot be used: a right is missing, a policy refuses it, or the cluster has ceased to serve the API. An
+// operator can do without it.
+func isUnusable(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsMethodNotSupported(err) || meta.IsNoMatchError(err) || isDenial(err)
+}
+
+// goAlone makes the process create and delete no StorageVersionMigration any more, and says so once.
+func (m *migrator) goAlone(err error) {
+	if !m.alone {
+		m.log.Info("The cluster's own migration cannot be used, so the objects are written directly", "reason", explain(err).Error())
+	}
+	m.alone = true
 }

@@ -27,6 +27,9 @@ const (
 	remove  action = "delete our StorageVersionMigration"
 )
 
+// writes reports whether an action writes objects, or has the cluster write them.
+func (a action) writes() bool { return a == request || a == write || a == repair }
+
 // clusterMigration is what the cluster's own migration of a kind does.
 type clusterMigration struct {
 	served  bool // whether the cluster serves the API

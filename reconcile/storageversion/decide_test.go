@@ -147,3 +147,34 @@ func TestWithCondition(t *testing.T) {
 		})
 	}
 }
+
+// TestObservedGeneration proves that the condition keeps the generation at which the cluster's own migration has begun until all objects are migrated: the
+// cluster's controller compares it at the end, before it changes storedVersions.
+func TestObservedGeneration(t *testing.T) {
+	const message, generation = "message", 3
+	for name, tc := range map[string]struct {
+		reason   string
+		live     int64
+		was, is  string
+		observed int64
+		changed  bool
+	}{
+		"Running":       {"the cluster's migration may run beside ours", 2, reasonFailed, reasonRunning, 2, true},
+		"Failed":        {"the cluster's migration may still run", 2, reasonRunning, reasonFailed, 2, true},
+		"Succeeded":     {"all objects are stored as this generation wants it", 2, reasonRunning, reasonSucceeded, generation, true},
+		"SucceededLast": {"another generation has succeeded", 2, reasonSucceeded, reasonSucceeded, generation, true},
+		"Same":          {"nothing is written", generation, reasonSucceeded, reasonSucceeded, generation, false},
+		"NotKept":       {"an API server that does not keep the field is not asked again", 0, reasonSucceeded, reasonSucceeded, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Generation: generation}}
+			crd.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{{
+				Type: apiextensionsv1.StorageMigrating, Status: apiextensionsv1.ConditionFalse, Reason: tc.was, Message: message, ObservedGeneration: tc.live,
+			}}
+			got, changed := withCondition(crd, apiextensionsv1.ConditionFalse, tc.is, message, metav1.Time{})
+			assert.Equal(t, tc.changed, changed, tc.reason)
+			require.Len(t, got, 1)
+			assert.Equal(t, tc.observed, got[0].ObservedGeneration, tc.reason)
+		})
+	}
+}

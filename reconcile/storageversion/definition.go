@@ -60,9 +60,15 @@ func newDefinition(name string) *unstructured.Unstructured {
 
 // withCondition returns the conditions of a CustomResourceDefinition with another state of StorageMigrating. It returns false if they have
 // it already.
+//
+// The cluster's controller reads observedGeneration as the generation at which its own migration began, and takes versions out of storedVersions only if
+// the generation is the same at the end. So only a success changes it, which is true for any walk. It stays empty where the API server does not keep it.
 func withCondition(crd *apiextensionsv1.CustomResourceDefinition, status apiextensionsv1.ConditionStatus, reason, message string, now metav1.Time) ([]apiextensionsv1.CustomResourceDefinitionCondition, bool) {
 	condition := apiextensionsv1.CustomResourceDefinitionCondition{
 		Type: apiextensionsv1.StorageMigrating, Status: status, Reason: reason, Message: message, LastTransitionTime: now,
+	}
+	if reason == reasonSucceeded {
+		condition.ObservedGeneration = crd.Generation
 	}
 	var all []apiextensionsv1.CustomResourceDefinitionCondition
 	found := false
@@ -71,7 +77,10 @@ func withCondition(crd *apiextensionsv1.CustomResourceDefinition, status apiexte
 			all = append(all, other)
 			continue
 		}
-		if other.Status == status && other.Reason == reason && other.Message == message {
+		if reason != reasonSucceeded || other.ObservedGeneration == 0 && other.Reason == reason {
+			condition.ObservedGeneration = other.ObservedGeneration
+		}
+		if other.Status == status && other.Reason == reason && other.Message == message && other.ObservedGeneration == condition.ObservedGeneration {
 			return crd.Status.Conditions, false
 		}
 		if other.Status == status {

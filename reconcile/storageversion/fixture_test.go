@@ -75,7 +75,7 @@ func (f *fixture) define(versions ...version) {
 	integer := apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"size": {Type: "integer"}}}
 	live.Spec = apiextensionsv1.CustomResourceDefinitionSpec{
 		Group: f.group, Scope: apiextensionsv1.NamespaceScoped,
-		Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "Widget", ListKind: "WidgetList", Plural: "widgets", Singular: "widget"},
+		Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "Widget", ListKind: "ManyWidgets", Plural: "widgets", Singular: "widget"},
 	}
 	served := map[string]bool{"v1alpha1": false, "v1": false}
 	for _, v := range versions {
@@ -154,6 +154,7 @@ func (f *fixture) migrator(c client.Client) *migrator {
 	return &migrator{
 		kind: schema.GroupKind{Group: f.group, Kind: "Widget"}, mapper: c.RESTMapper(), reader: c, writer: c, log: logr.Discard(),
 		clock: clock.RealClock{}, metrics: m, limiter: rate.NewLimiter(rate.Inf, 1), pageSize: 2,
+		conversions: conversions{converts: func() bool { return false }},
 	}
 }
 

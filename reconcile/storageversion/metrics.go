@@ -11,6 +11,7 @@ type metrics struct {
 	done, refused, remaining prometheus.Gauge
 }
 
+// newMetrics returns the metric of a kind with its group, as Memcached.cache.example.com: kinds of two groups may have one name.
 func newMetrics(registry prometheus.Registerer, kind string) (*metrics, error) {
 	objects := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "opblocks_storage_migration_objects",

@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 )
 
 // defaultRate is how many objects are written in a second at most.
@@ -39,18 +38,18 @@ func Migrate(mgr manager.Manager, object client.Object, options ...Option) error
 	if err != nil {
 		return fmt.Errorf("migrate stored objects: register the type %T in the manager's scheme: %w", object, err)
 	}
-	converts, err := conversion.IsConvertible(mgr.GetScheme(), object)
+	conversions, err := conversionsOf(mgr, object, kind.GroupKind())
 	if err != nil {
-		return fmt.Errorf("migrate stored objects: find the conversion of kind %s: %w", kind.Kind, err)
+		return err
 	}
-	metrics, err := newMetrics(ctrlmetrics.Registry, kind.Kind)
+	metrics, err := newMetrics(ctrlmetrics.Registry, kind.GroupKind().String())
 	if err != nil {
 		return fmt.Errorf("migrate stored objects of kind %s: %w", kind.Kind, err)
 	}
 	m := &migrator{
 		kind: kind.GroupKind(), mapper: mgr.GetRESTMapper(), reader: mgr.GetAPIReader(), writer: mgr.GetClient(),
 		log:   mgr.GetLogger().WithName("storageversion").WithValues("kind", kind.GroupKind().String()),
-		clock: clock.RealClock{}, metrics: metrics, converts: converts, settle: settleTime, pageSize: defaultPageSize,
+		clock: clock.RealClock{}, metrics: metrics, conversions: conversions, settle: settleTime, pause: pauseTime, pageSize: defaultPageSize,
 	}
 	Rate(defaultRate)(m)
 	for _, option := range options {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -46,8 +47,23 @@ func TestStartWithoutDefinition(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "widgets"}, "", errors.New("no right"))
-	assert.ErrorContains(t, explain(forbidden), "compare the role with the rules in the documentation of package storageversion")
-	require.ErrorIs(t, explain(forbidden), forbidden)
+	noRight := apierrors.NewForbidden(schema.GroupResource{Resource: "widgets"}, "", errors.New(`User "me" cannot list resource "widgets" in API group "" at the cluster scope`))
+	assert.ErrorContains(t, explain(noRight), "compare the role with the rules in the documentation of package storageversion")
+	require.ErrorIs(t, explain(noRight), noRight)
 	assert.Equal(t, errChanged, explain(errChanged))
+	policy := apierrors.NewForbidden(schema.GroupResource{Resource: "widgets"}, "w1", errors.New("a policy"))
+	assert.Equal(t, policy, explain(policy), "no role helps")
+}
+
+// TestMetricOfTwoGroups proves that kinds of one name have a metric each.
+func TestMetricOfTwoGroups(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	for i, group := range []string{"a.example.com", "b.example.com"} {
+		m, err := newMetrics(registry, schema.GroupKind{Group: group, Kind: "Widget"}.String())
+		require.NoError(t, err)
+		m.set(i, 0, 0)
+	}
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	assert.Len(t, families[0].GetMetric(), 6)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/time/rate"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,11 +28,13 @@ const (
 
 	// clusterInterval is the time between two looks at the cluster's own migration.
 	clusterInterval = 5 * time.Second
-)
 
-// errNoConversion means that a write would lose data.
-var errNoConversion = errors.New("the versions of the kind convert in the operator, and the CustomResourceDefinition has no conversion webhook: " +
-	"a write would drop the fields that the storage version does not have. Set spec.conversion.strategy to Webhook")
+	// soon is the time between two steps that follow each other.
+	soon = time.Second
+
+	// pauseTime is the time before a request of a walk is sent again.
+	pauseTime = time.Second
+)
 
 // migrator migrates the objects of one kind. It is a runnable of the manager.
 type migrator struct {
@@ -46,12 +47,15 @@ type migrator struct {
 	metrics *metrics
 	limiter *rate.Limiter
 
-	converts bool // whether the types of the versions convert, so that the CustomResourceDefinition needs a webhook
-	settle   time.Duration
-	pageSize int64
+	conversions conversions
+	settle      time.Duration
+	pause       time.Duration
+	pageSize    int64
 
 	seen   seen
 	walked seen
+	left   leftover
+	alone  bool // whether the cluster's own migration is not used, although it is served
 }
 
 // seen is a state of a CustomResourceDefinition, without its status.
@@ -75,7 +79,7 @@ func (m *migrator) Start(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, errChanged):
-			delay = 0
+			delay = soon
 		case err != nil:
 			delay = backoff.Step()
 			m.log.Error(explain(err), "Cannot migrate the stored objects yet", "retryAfter", delay.String())
@@ -94,7 +98,7 @@ func (m *migrator) Start(ctx context.Context) error {
 
 // explain adds what to do about a right that is missing.
 func explain(err error) error {
-	if apierrors.IsForbidden(err) {
+	if lacksRight(err) {
 		return fmt.Errorf("%w: compare the role with the rules in the documentation of package storageversion", err)
 	}
 	return err
@@ -117,9 +121,14 @@ func (m *migrator) step(ctx context.Context) (time.Duration, error) {
 		m.walked = seen{}
 	}
 	next := decide(crd, state, m.walked.generation, m.clock.Now())
-	writes := next == request || next == write || next == repair && condition(crd).Reason == reasonFailed
-	if writes && m.converts && !hasWebhook(crd) {
-		return 0, m.fail(ctx, crd, errNoConversion)
+	if next.writes() {
+		if err := m.conversions.check(crd); err != nil {
+			return 0, m.fail(ctx, crd, err)
+		}
+		if m.seen != seenOf(crd) {
+			m.seen = seenOf(crd)
+			return m.settle, nil
+		}
 	}
 	switch next {
 	case request:
@@ -127,15 +136,11 @@ func (m *migrator) step(ctx context.Context) (time.Duration, error) {
 	case await:
 		return clusterInterval, nil
 	case remove:
-		return 0, m.removeMigration(ctx, migration)
+		return clusterInterval, m.removeMigration(ctx, migration)
 	case write:
-		if m.seen != seenOf(crd) {
-			m.seen = seenOf(crd)
-			return m.settle, nil
-		}
-		return 0, m.migrate(ctx, crd)
+		return soon, m.migrate(ctx, crd)
 	case repair:
-		return 0, m.repair(ctx, crd)
+		return soon, m.repair(ctx, crd)
 	case nothing:
 	}
 	return idle, nil
@@ -178,22 +183,33 @@ func (m *migrator) repair(ctx context.Context, crd *apiextensionsv1.CustomResour
 	return nil
 }
 
-// walk goes through all objects. What the API server refuses is said in the condition, and returned as an error.
+// walk goes through all objects, or through those that the last complete walk has left. What the API server does not write is said in the condition,
+// and returned as an error.
 func (m *migrator) walk(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, rewrite bool) error {
-	w := &walk{crd: crd, rewrite: rewrite, reader: m.reader, writer: m.writer, limiter: m.limiter, pageSize: m.pageSize, metrics: m.metrics}
-	err := w.run(ctx)
+	w := &walk{
+		crd: crd, rewrite: rewrite, reader: m.reader, writer: m.writer, limiter: m.limiter, clock: m.clock, pause: m.pause, pageSize: m.pageSize, metrics: m.metrics,
+	}
+	var err error
+	if m.left.isOf(crd, rewrite) {
+		w.done = m.left.done
+		err = w.retry(ctx, m.left.keys)
+	} else {
+		err = w.run(ctx)
+	}
 	switch {
-	case err == nil && w.failed == 0:
-		return nil
 	case err == nil:
-		err = errors.New(w.message())
-	case !isAnswer(err) && !errors.Is(err, errNotServed):
-		return err // without an answer, the condition could not be written either
+		m.left = leftover{seenOf(crd), rewrite, w.unwritten.keys, w.done}
+		if len(m.left.keys) == 0 {
+			return nil
+		}
+		err = errors.New(w.unwritten.message(storageVersion(crd).Name))
+	case judge(err) == unanswered && !errors.Is(err, errNotServed):
+		return err // the objects are not its reason, and the condition could probably not be written either
 	}
 	return m.fail(ctx, crd, err)
 }
 
 // fail says an error in the condition, and returns it.
 func (m *migrator) fail(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, err error) error {
-	return errors.Join(err, m.patchStatus(ctx, crd, apiextensionsv1.ConditionFalse, reasonFailed, err.Error()))
+	return errors.Join(err, m.patchStatus(ctx, crd, apiextensionsv1.ConditionFalse, reasonFailed, explain(err).Error()))
 }

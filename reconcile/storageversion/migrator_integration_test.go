@@ -232,7 +232,7 @@ func TestRemovedTooEarly(t *testing.T) {
 func TestWithoutConversion(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 1)
 	m := f.migrator(f.c)
-	m.converts = true
+	m.conversions.converts = func() bool { return true }
 	require.ErrorIs(t, f.finish(m), errNoConversion)
 	assert.Equal(t, f.group+"/v1alpha1", readStored(t, f.cp, f.group, "widgets")["w0"].apiVersion)
 	assert.Equal(t, errNoConversion.Error(), condition(f.readDefinition()).Message)

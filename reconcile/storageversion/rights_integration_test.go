@@ -36,11 +36,11 @@ func (f *fixture) rules() []rbacv1.PolicyRule {
 }
 
 // operator returns the access of a ServiceAccount that has these rules and no others, when the API server has seen them.
-func (f *fixture) operator() *rest.Config {
+func (f *fixture) operator(rules []rbacv1.PolicyRule) *rest.Config {
 	f.t.Helper()
 	ctx, meta := f.t.Context(), metav1.ObjectMeta{Name: f.namespace}
 	require.NoError(f.t, f.c.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "operator"}}))
-	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: f.rules()}
+	role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: *meta.DeepCopy(), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: f.namespace},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: f.namespace, Name: "operator"}},
@@ -67,7 +67,7 @@ func TestMigrateWithRules(t *testing.T) {
 	scheme := runtime.NewScheme()
 	kind := schema.GroupVersionKind{Group: f.group, Version: "v1", Kind: "Widget"}
 	scheme.AddKnownTypeWithName(kind, &unstructured.Unstructured{})
-	mgr, err := ctrl.NewManager(f.operator(), ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := ctrl.NewManager(f.operator(f.rules()), ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
 	require.NoError(t, err)
 	widget := &unstructured.Unstructured{}
 	widget.SetGroupVersionKind(kind)
@@ -85,12 +85,31 @@ func TestMigrateWithRules(t *testing.T) {
 	}
 }
 
+// TestMissingRight proves that the walk ends at the first object if the role lacks a right, and that nothing says that the objects are to be deleted.
+func TestMissingRight(t *testing.T) {
+	f := newFixture(t, withoutCluster(t), 3)
+	isStatus := func(rule rbacv1.PolicyRule) bool { return slices.Equal(rule.Resources, []string{"widgets/status"}) }
+	c, err := client.NewWithWatch(f.operator(slices.DeleteFunc(f.rules(), isStatus)), client.Options{})
+	require.NoError(t, err)
+	var written []string
+	m := f.migrator(beforeWrites(c, func(obj client.Object) error {
+		written = append(written, obj.GetName())
+		return nil
+	}))
+	err = f.finish(m)
+	require.ErrorContains(t, err, `cannot patch resource "widgets/status"`)
+	assert.Equal(t, []string{"widgets." + f.group, "w0", "widgets." + f.group}, written)
+	message := condition(f.readDefinition()).Message
+	assert.Contains(t, message, "compare the role with the rules in the documentation of package storageversion")
+	assert.NotContains(t, message, "delete them")
+}
+
 // TestMigrateByCluster proves that the cluster's own controller migrates where it runs, with the documented rights, and that nothing of ours is left.
 func TestMigrateByCluster(t *testing.T) {
 	cp := controlplane.New(t, controlplane.Options{Nodes: new(0)})
 	f := newFixture(t, cp, 3)
 	require.NoError(t, cp.RestartControllerManager(t.Context())) // its collector, which the controller asks for objects, looks for kinds every 30 seconds
-	c, err := client.NewWithWatch(f.operator(), client.Options{})
+	c, err := client.NewWithWatch(f.operator(f.rules()), client.Options{})
 	require.NoError(t, err)
 	m := f.migrator(beforeWrites(c, func(obj client.Object) error {
 		t.Errorf("the migration is the cluster's, and %s was written", obj.GetName())

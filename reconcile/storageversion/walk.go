@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+	"time"
 
 	"golang.org/x/time/rate"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -23,26 +24,34 @@ const (
 
 	defaultPageSize = 500
 
-	// mostNamed is how many objects that cannot be written a message names.
-	mostNamed = 5
+	// mostAttempts is how often a request is sent, beside the attempts of client-go.
+	mostAttempts = 3
+
+	// mostInARow is how many objects in a row the API server may fail to write. Then a conversion webhook does not run, rather than fail for each of them.
+	mostInARow = 10
 )
 
 // errNotServed means that nobody can read the objects of the kind.
 var errNotServed = errors.New("no version is served: serve one of spec.versions")
 
-// walk goes through all objects of a kind once.
+// errUnreadable means that managedFields of an object have an entry that is not valid.
+var errUnreadable = errors.New("repair the managedFields of the object")
+
+// walk goes through objects of a kind once.
 type walk struct {
 	crd      *apiextensionsv1.CustomResourceDefinition
 	rewrite  bool          // whether each object is written, and not only those with stale managers
 	reader   client.Reader // reads from the API server and not from the cache
 	writer   client.Client
 	limiter  *rate.Limiter
+	clock    clock.Clock
+	pause    time.Duration // the time before a request is sent again
 	pageSize int64
 	metrics  *metrics
 
-	done    int
-	refused []string // the objects that cannot be written, with the reasons; at most mostNamed
-	failed  int      // how many cannot be written
+	done      int
+	unwritten unwritten
+	inARow    int // the number of objects, up to the last one, that the API server has failed to write
 }
 
 // run lists the objects in pages and writes them. It returns an error if it has not seen all of them. Objects that cannot be written are not an
@@ -50,7 +59,8 @@ type walk struct {
 func (w *walk) run(ctx context.Context) error {
 	token := ""
 	for {
-		page, err := w.list(ctx, token)
+		var page *metav1.PartialObjectMetadataList
+		err := w.try(ctx, func() (err error) { page, err = w.list(ctx, token); return err })
 		if next, expired := nextAfterExpiry(err); expired {
 			token = next
 			continue
@@ -59,14 +69,48 @@ func (w *walk) run(ctx context.Context) error {
 			return err
 		}
 		for i := range page.Items {
-			if err := w.visit(ctx, &page.Items[i]); err != nil {
+			object := &page.Items[i]
+			if err := w.record(ctx, client.ObjectKeyFromObject(object), w.write(ctx, object)); err != nil {
 				return err
 			}
-			w.metrics.set(w.done, w.failed, int64(len(page.Items)-1-i)+remainingAfter(page))
+			w.metrics.set(w.done, len(w.unwritten.keys), int64(len(page.Items)-1-i)+remainingAfter(page))
 		}
 		if token = page.Continue; token == "" {
-			w.metrics.set(w.done, w.failed, 0)
+			w.metrics.set(w.done, len(w.unwritten.keys), 0)
 			return nil
+		}
+	}
+}
+
+// retry reads and writes the objects that an earlier walk has left, and no others.
+func (w *walk) retry(ctx context.Context, keys []client.ObjectKey) error {
+	for i, key := range keys {
+		var object *metav1.PartialObjectMetadata
+		err := w.try(ctx, func() (err error) { object, err = w.get(ctx, key); return err })
+		if err == nil {
+			err = w.write(ctx, object)
+		}
+		if err := w.record(ctx, key, err); err != nil {
+			return err
+		}
+		w.metrics.set(w.done, len(w.unwritten.keys), int64(len(keys)-1-i))
+	}
+	return nil
+}
+
+// try sends a request, and sends it again up to two times if the API server is not reached, is busy, or has failed.
+func (w *walk) try(ctx context.Context, send func() error) error {
+	for attempt := 1; ; attempt++ {
+		err := send()
+		if err == nil || ctx.Err() != nil || attempt == mostAttempts || !isTransient(err) {
+			return err
+		}
+		timer := w.clock.NewTimer(w.pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C():
 		}
 	}
 }
@@ -74,7 +118,7 @@ func (w *walk) run(ctx context.Context) error {
 // nextAfterExpiry returns where to go on if etcd has compacted the state that a token continues (410). The API server offers a token for the
 // rest of the keys in their present state. That is enough: what was created since is in the storage version. Without the token the walk begins again.
 func nextAfterExpiry(err error) (token string, expired bool) {
-	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+	if !isExpired(err) {
 		return "", false
 	}
 	var status apierrors.APIStatus
@@ -82,11 +126,7 @@ func nextAfterExpiry(err error) (token string, expired bool) {
 	return status.Status().Continue, true
 }
 
-// isAnswer reports whether the API server has answered with this error.
-func isAnswer(err error) bool {
-	var status apierrors.APIStatus
-	return errors.As(err, &status)
-}
+func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
 // remainingAfter returns the number of objects behind a page, as far as the API server says it.
 func remainingAfter(page *metav1.PartialObjectMetadataList) int64 {
@@ -96,51 +136,85 @@ func remainingAfter(page *metav1.PartialObjectMetadataList) int64 {
 	return *page.RemainingItemCount
 }
 
-// list reads the metadata of a page. If the API server cannot convert an object of the page to one version, a list of another version may work: an
-// object that is stored in that version needs no conversion.
+// list reads the metadata of a page.
 func (w *walk) list(ctx context.Context, token string) (*metav1.PartialObjectMetadataList, error) {
+	page := &metav1.PartialObjectMetadataList{}
+	return page, w.read(func(version string) error {
+		// controller-runtime takes the suffix List off to find the resource. Names.ListKind may have another one.
+		page.SetGroupVersionKind(w.version(version, w.crd.Spec.Names.Kind+"List"))
+		if err := w.reader.List(ctx, page, client.Limit(w.pageSize), client.Continue(token)); err != nil {
+			return fmt.Errorf("list %s in version %s: %w", w.crd.Name, version, err)
+		}
+		return nil
+	})
+}
+
+// get reads the metadata of an object.
+func (w *walk) get(ctx context.Context, key client.ObjectKey) (*metav1.PartialObjectMetadata, error) {
+	object := &metav1.PartialObjectMetadata{}
+	return object, w.read(func(version string) error {
+		object.SetGroupVersionKind(w.version(version, w.crd.Spec.Names.Kind))
+		return w.reader.Get(ctx, key, object)
+	})
+}
+
+// read calls a function for the served versions until it succeeds. If the API server cannot convert an object to one version, another version may work:
+// an object that is stored in that version needs no conversion.
+func (w *walk) read(in func(version string) error) error {
 	var failed []error
 	for _, version := range servedVersions(w.crd) {
-		page := &metav1.PartialObjectMetadataList{}
-		page.SetGroupVersionKind(w.version(version.Name, w.crd.Spec.Names.ListKind))
-		err := w.reader.List(ctx, page, client.Limit(w.pageSize), client.Continue(token))
-		if err == nil || apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-			return page, err
+		err := in(version.Name)
+		if err == nil || judge(err) != failing || isExpired(err) || apierrors.IsNotFound(err) {
+			return err
 		}
-		failed = append(failed, fmt.Errorf("list %s in version %s: %w", w.crd.Name, version.Name, err))
+		failed = append(failed, err)
 	}
 	if len(failed) == 0 {
-		return nil, errNotServed
+		return errNotServed
 	}
-	return nil, errors.Join(failed...)
+	return errors.Join(failed...)
 }
 
 func (w *walk) version(version, kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: w.crd.Spec.Group, Version: version, Kind: kind}
 }
 
-// visit writes an object if it needs it. It returns an error only if the walk cannot go on.
-func (w *walk) visit(ctx context.Context, object *metav1.PartialObjectMetadata) error {
-	patch, err := w.patchFor(object)
-	if err == nil && patch != nil {
+// write writes an object if it needs it.
+func (w *walk) write(ctx context.Context, object *metav1.PartialObjectMetadata) error {
+	return w.try(ctx, func() error {
+		patch, err := w.patchFor(object)
+		if err != nil || patch == nil {
+			return err
+		}
 		if err := w.limiter.Wait(ctx); err != nil {
 			return err
 		}
-		err = w.patch(ctx, object, patch)
-	}
-	switch {
-	case err == nil, apierrors.IsNotFound(err):
+		return w.patch(ctx, object, patch)
+	})
+}
+
+// record counts an object whose write has ended with an error, or with nil. It returns an error only if the walk cannot go on.
+func (w *walk) record(ctx context.Context, key client.ObjectKey, err error) error {
+	if err == nil || apierrors.IsNotFound(err) && !isDenial(err) {
 		w.done++
+		w.inARow = 0
 		return nil
-	case ctx.Err() != nil:
+	}
+	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if !isAnswer(err) {
-		return fmt.Errorf("write %s: %w", client.ObjectKeyFromObject(object), err)
+	v := judge(err)
+	switch v {
+	case refused:
+		w.inARow = 0
+	case failing:
+		w.inARow++
+	case denied, unanswered:
 	}
-	if w.failed++; len(w.refused) < mostNamed {
-		w.refused = append(w.refused, fmt.Sprintf("%s: %v", client.ObjectKeyFromObject(object), err))
+	if v == denied || v == unanswered || w.inARow == mostInARow {
+		return fmt.Errorf("write %s: %w", key, err)
 	}
+	w.unwritten.add(key, v, err)
 	return nil
 }
 
@@ -157,7 +231,7 @@ func (w *walk) patchFor(object *metav1.PartialObjectMetadata) ([]byte, error) {
 	entries, stale, err := renameManagers(object.ManagedFields, w.crd.Spec.Group, served, servedVersions(w.crd)[0].Name)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errUnreadable, err)
 	case stale:
 		return json.Marshal(map[string]any{"metadata": map[string]any{
 			"uid": object.UID, "resourceVersion": object.ResourceVersion, "managedFields": entries,
@@ -192,14 +266,4 @@ func (w *walk) patch(ctx context.Context, object *metav1.PartialObjectMetadata, 
 		err = send()
 	}
 	return err
-}
-
-// message names the objects that cannot be written, in the order of their names. It has no count, so that it is the same in each walk.
-func (w *walk) message() string {
-	more := ""
-	if w.failed > len(w.refused) {
-		more = "; and more"
-	}
-	return fmt.Sprintf("the API server refuses to write objects in version %s: change or delete them, or change the schema or the webhook that refuses them: %s%s",
-		storageVersion(w.crd).Name, strings.Join(w.refused, "; "), more)
 }

@@ -1,0 +1,62 @@
+package storageversion
+
+import (
+	"fmt"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// mostNamed is how many objects of one verdict a message names.
+const mostNamed = 5
+
+// unwritten are the objects that a walk could not write.
+type unwritten struct {
+	keys    []client.ObjectKey
+	reasons map[verdict][]string // at most mostNamed each, and one without a name for all others
+}
+
+func (u *unwritten) add(key client.ObjectKey, v verdict, err error) {
+	if u.reasons == nil {
+		u.reasons = map[verdict][]string{}
+	}
+	u.keys = append(u.keys, key)
+	switch named := len(u.reasons[v]); {
+	case named < mostNamed:
+		u.reasons[v] = append(u.reasons[v], fmt.Sprintf("%s: %v", key, err))
+	case named == mostNamed:
+		u.reasons[v] = append(u.reasons[v], "and more")
+	}
+}
+
+// message names the objects, in the order of their names, and says what to do. It has no count, so that it is the same in each walk.
+func (u *unwritten) message(version string) string {
+	var parts []string
+	for _, part := range []struct {
+		verdict
+		text string
+	}{
+		{refused, "the API server refuses to write objects in version %s: change or delete them, or change the schema or the webhook that refuses them: %s"},
+		{failing, "the API server fails to write objects in version %s, and they are tried again; if a webhook converts them, see that it runs: %s"},
+	} {
+		if reasons := u.reasons[part.verdict]; len(reasons) > 0 {
+			parts = append(parts, fmt.Sprintf(part.text, version, strings.Join(reasons, "; ")))
+		}
+	}
+	return strings.Join(parts, ". ")
+}
+
+// leftover is what a complete walk has left. While the CustomResourceDefinition does not change, nothing else has to be looked at: objects that
+// were created since are in the storage version.
+type leftover struct {
+	seen    seen
+	rewrite bool
+	keys    []client.ObjectKey
+	done    int // how many objects need nothing any more
+}
+
+// isOf reports whether a walk of a CustomResourceDefinition has left objects.
+func (l *leftover) isOf(crd *apiextensionsv1.CustomResourceDefinition, rewrite bool) bool {
+	return len(l.keys) > 0 && l.seen == seenOf(crd) && l.rewrite == rewrite
+}
