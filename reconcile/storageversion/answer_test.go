@@ -18,7 +18,7 @@ const noRightText = `User "me" cannot patch resource "widgets/status" in API gro
 
 var (
 	widgets  = schema.GroupResource{Group: "example.com", Resource: "widgets"}
-	noRight  = apierrors.NewForbidden(widgets, "w1", errors.New(noRightText))
+	noRight  = apierrors.NewForbidden(widgets, "w1", errors.New(noRightText)) //nolint:staticcheck // the words of the API server
 	broken   = &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInternalServerError, Message: "conversion webhook for example.com/v1, Kind=Widget failed: connection refused"}}
 	busy     = apierrors.NewTooManyRequests("too many requests", 1)
 	invalid  = apierrors.NewInvalid(schema.GroupKind{Group: "example.com", Kind: "Widget"}, "w1", nil)
