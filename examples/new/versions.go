@@ -84,11 +84,10 @@ func (s *selection) leaveOutConversion(n *names) error {
 			return err
 		}
 	}
+	maps.DeleteFunc(s.others, func(name string, _ []byte) bool {
+		return slices.ContainsFunc(conversionFiles, func(begin string) bool { return strings.HasPrefix(name, n.lower+begin) })
+	})
 	for name, text := range maps.Clone(s.others) {
-		if slices.ContainsFunc(conversionFiles, func(begin string) bool { return strings.HasPrefix(name, n.lower+begin) }) {
-			delete(s.others, name)
-			continue
-		}
 		if plain, ok := strings.CutPrefix(name, n.lower+"/config/without-conversion/"); ok {
 			delete(s.others, name)
 			s.others[n.lower+"/config/default/"+plain] = []byte(strings.Replace(string(text), notConverted, converted, 1))

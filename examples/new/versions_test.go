@@ -86,6 +86,8 @@ func TestLeaveOutConversion(t *testing.T) {
 	for name, text := range s.others {
 		assert.NotContains(t, string(text), "webhook", name)
 	}
+	assert.Contains(t, string(s.others["memcached/config/default/kustomization.yaml"]), "- ../manager\n", "the overlay without the conversion takes its place")
+	assert.NotContains(t, s.others, "memcached/config/without-conversion/kustomization.yaml")
 	overlay, err := fs.ReadFile(examples.Source, "memcached/config/default/kustomization.yaml")
 	require.NoError(t, err)
 	assert.Contains(t, string(overlay), "webhook", "the example itself needs it")
