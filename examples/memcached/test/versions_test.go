@@ -159,7 +159,7 @@ func (u *upgrade) startFormer(t *testing.T, more ...func(ctrl.Manager) error) *o
 
 func migrate(mgr ctrl.Manager) error { return storageversion.Migrate(mgr, &cachev1.Memcached{}) }
 
-// serveBoth gives the CRD both versions, with the conversion webhook that [upgrade.start] serves.
+// serveBoth installs the CRD with both versions, and with the conversion webhook that [upgrade.start] serves.
 func (u *upgrade) serveBoth(t *testing.T) {
 	t.Helper()
 	u.webhooks = controlplane.NewWebhooks(t, u.ControlPlane, controlplane.WebhookOptions{CRDs: []string{baseFile}})
