@@ -15,18 +15,18 @@ import (
 
 // setConditions sets and removes the object's conditions according to the outcomes.
 func (p *pass) setConditions(outcomes []outcome) error {
-	list, err := p.status.Conditions(p.obj)
+	list, err := p.engine.status.Conditions(p.object.obj)
 	if list == nil || err != nil {
 		return err
 	}
-	if p.isHistory {
-		return appendHistory(list, toHistory(outcomes), p.obj.GetGeneration())
+	if p.engine.isHistory {
+		return appendHistory(list, toHistory(outcomes), p.object.obj.GetGeneration())
 	}
-	set, remove := toConditions(outcomes, p.before.GetDeletionTimestamp() != nil)
+	set, remove := toConditions(outcomes, p.object.before.GetDeletionTimestamp() != nil)
 	for _, conditionType := range remove {
 		list.Remove(conditionType)
 	}
-	return storeConditions(list, append(set, notesOf(outcomes, p.notes)...), p.obj.GetGeneration())
+	return storeConditions(list, append(set, notesOf(outcomes, p.notes)...), p.object.obj.GetGeneration())
 }
 
 // keepWhileYielding keeps the conditions while a step goes on in later passes, if they say something of the present spec and no step has failed.

@@ -18,16 +18,16 @@ import (
 // ensureFinalizers adds missing finalizers before any step can act outside of the cluster. They replace finalizers with
 // former names. If that fails, ok is false, o is the outcome of the pass, and no step may run.
 func (p *pass) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
-	if len(p.finalizers) == 0 {
+	if len(p.engine.finalizers) == 0 {
 		return outcome{}, true
 	}
-	added, err := finalizers.Replace(ctx, p.client, p.obj, p.formerFinalizers, p.finalizers...)
+	added, err := finalizers.Replace(ctx, p.engine.client, p.object.obj, p.engine.formerFinalizers, p.engine.finalizers...)
 	if added {
-		p.obj.SetManagedFields(nil) // which the answer has: steps get an object without them
-		p.rebase()
+		p.object.obj.SetManagedFields(nil) // which the answer has: steps get an object without them
+		p.object.rebase()
 	}
 	if err == nil {
-		p.memory.clearWarning(p.name, finalizerStep.name)
+		p.engine.memory.clearWarning(p.object.name, finalizerStep.name)
 		return outcome{}, true
 	}
 	o = classify(err)
@@ -42,33 +42,33 @@ func (p *pass) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
 // finished, the conditions show it, and the cleanups of earlier steps do not run.
 func (p *pass) finalize(ctx context.Context) ctrl.Result {
 	removed := false
-	if !p.isCleanedUp() {
-		for i, step := range slices.Backward(p.passSteps) {
+	if !p.object.isCleanedUp() {
+		for i, step := range slices.Backward(p.engine.passSteps) {
 			for _, name := range step.finalizerNames() {
-				if !slices.Contains(p.obj.GetFinalizers(), name) {
+				if !slices.Contains(p.object.obj.GetFinalizers(), name) {
 					continue
 				}
 				o := p.call(ctx, spanFinalize, i, p.cleanup(&step, name))
 				if o.state != succeeded {
 					return p.finish(ctx, []outcome{o})
 				}
-				p.rebase()
+				p.object.rebase()
 				removed = true
 			}
 		}
 	}
 	// The finalizers of others may be left. The next pass, if there is one, reads what it needs.
-	left := p.abandonedFinalizers()
+	left := p.object.abandonedFinalizers()
 	if len(left) == 0 {
-		p.forget(p.name)
+		p.engine.forget(p.object.name)
 	}
 	if removed {
-		p.memory.setCleanedUp(p.name, p.before.GetUID())
+		p.engine.memory.setCleanedUp(p.object.name, p.object.before.GetUID())
 	}
 	if len(left) > 0 {
 		return p.reportAbandoned(ctx, left)
 	}
-	p.tracer.result(ctx, resultFinalized)
+	p.engine.tracer.result(ctx, resultFinalized)
 	p.reportEnd(ctx, nil)
 	return ctrl.Result{}
 }
@@ -86,7 +86,7 @@ const (
 func (o *passObject) abandonedFinalizers() (sets []string) {
 	for _, finalizer := range o.before.GetFinalizers() {
 		set, ok := record.SetOf(finalizer)
-		if ok && !slices.Contains(o.finalizers, finalizer) && !slices.Contains(o.formerFinalizers, finalizer) {
+		if ok && !slices.Contains(o.engine.finalizers, finalizer) && !slices.Contains(o.engine.formerFinalizers, finalizer) {
 			sets = append(sets, set)
 		}
 	}
@@ -97,9 +97,9 @@ func (o *passObject) abandonedFinalizers() (sets []string) {
 // reportAbandoned shows in the conditions that finalizers which no step removes keep the object. It does not remove
 // them: another operator may need them.
 func (p *pass) reportAbandoned(ctx context.Context, sets []string) ctrl.Result {
-	if wait := unknownFinalizerDelay - p.clock.Since(p.before.GetDeletionTimestamp().Time); wait > 0 {
+	if wait := unknownFinalizerDelay - p.engine.clock.Since(p.object.before.GetDeletionTimestamp().Time); wait > 0 {
 		p.retry = retry{after: wait}
-		p.tracer.result(ctx, resultFinalized)
+		p.engine.tracer.result(ctx, resultFinalized)
 		return p.end()
 	}
 	var messages []string
@@ -116,7 +116,7 @@ func (p *pass) reportAbandoned(ctx context.Context, sets []string) ctrl.Result {
 // isCleanedUp reports whether the cleanup has finished and the cache is behind. The cache may even show the object as it was
 // before its deletion: then a step would create again what nobody would clean up any more.
 func (o *passObject) isCleanedUp() bool {
-	return len(o.finalizers) > 0 && o.memory.isCleanedUp(o.name, o.before.GetUID())
+	return len(o.engine.finalizers) > 0 && o.engine.memory.isCleanedUp(o.name, o.before.GetUID())
 }
 
 // cleanup returns the function that runs the cleanup of a step and removes one of its finalizers.
@@ -128,8 +128,8 @@ func (p *pass) cleanup(step *passStep, finalizer string) action {
 			}
 			return p.runAtEnd(ctx, p.running)
 		}
-		_, err := finalizers.Finalize(ctx, p.client, obj, finalizers.Finalizer{
-			Name: finalizer, Cleanup: cleanup, GiveUpAfter: step.giveUpAfter, Recorder: p.recorder, Now: p.clock.Now,
+		_, err := finalizers.Finalize(ctx, p.engine.client, obj, finalizers.Finalizer{
+			Name: finalizer, Cleanup: cleanup, GiveUpAfter: step.giveUpAfter, Recorder: p.engine.recorder, Now: p.engine.clock.Now,
 		})
 		return err
 	}

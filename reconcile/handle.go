@@ -68,8 +68,8 @@ func (h *handle) Detach(ctx context.Context) (ofFunction context.Context, end fu
 	p, own := h.pass, &handle{mu: &sync.Mutex{}, pass: h.pass}
 	return passcontext.NewContext(ctx, own), func() {
 		own.end()
-		p.obj = p.copyOf(p.before)
-		p.obj.GetObjectKind().SetGroupVersionKind(p.kind)
+		p.object.obj = p.engine.copyOf(p.object.before)
+		p.object.obj.GetObjectKind().SetGroupVersionKind(p.engine.kind)
 	}
 }
 
@@ -85,10 +85,10 @@ func (h *handle) end() {
 func (h *handle) ConfirmCurrent(ctx context.Context, obj client.Object) (known bool, err error) {
 	known = true
 	err = h.send(ctx, func(ctx context.Context, p *pass) error {
-		if known = p.owns(obj); !known {
+		if known = p.object.owns(obj); !known {
 			return nil
 		}
-		return p.confirm(ctx)
+		return p.object.confirm(ctx)
 	})
 	return known, err
 }
@@ -96,8 +96,8 @@ func (h *handle) ConfirmCurrent(ctx context.Context, obj client.Object) (known b
 // Rebase implements [passcontext.Pass].
 func (h *handle) Rebase(obj client.Object) {
 	h.use(func(p *pass) {
-		if p.owns(obj) {
-			p.rebase()
+		if p.object.owns(obj) {
+			p.object.rebase()
 		}
 	})
 }
@@ -105,14 +105,14 @@ func (h *handle) Rebase(obj client.Object) {
 // AsCached implements [passcontext.Pass].
 func (h *handle) AsCached(obj client.Object) (is bool) {
 	h.use(func(p *pass) {
-		is = p.cached != "" && p.owns(obj) && obj.GetResourceVersion() == p.cached && p.running <= p.settlers
+		is = p.object.cached != "" && p.object.owns(obj) && obj.GetResourceVersion() == p.object.cached && p.running <= p.engine.settlers
 	})
 	return is
 }
 
 // Spend implements [passcontext.Pass].
 func (h *handle) Spend(by passcontext.Spender) (err error) {
-	if !h.use(func(p *pass) { err = p.turn.Spend(p.clock.Now(), p.turns, p.running, by) }) {
+	if !h.use(func(p *pass) { err = p.turn.Spend(p.engine.clock.Now(), p.engine.turns, p.running, by) }) {
 		return errDetached
 	}
 	return err
@@ -141,13 +141,13 @@ func (h *handle) AnnotationKeptBy(key string) (step string, kept bool) {
 
 // SetCondition implements [passcontext.Pass].
 func (h *handle) SetCondition(condition metav1.Condition) {
-	h.use(func(p *pass) { p.notes = append(p.notes, note{p.passSteps[p.running].stepOptions, condition}) })
+	h.use(func(p *pass) { p.notes = append(p.notes, note{p.engine.passSteps[p.running].stepOptions, condition}) })
 }
 
 // OtherBuilderOf implements [passcontext.Pass].
 func (h *handle) OtherBuilderOf(ctx context.Context, kind schema.GroupKind, name types.NamespacedName) (running, other string) {
 	h.use(func(p *pass) {
-		running, other = p.passSteps[p.running].name, p.builders.OtherThan(ctx, p.running, p.obj, kind, name)
+		running, other = p.engine.passSteps[p.running].name, p.engine.builders.OtherThan(ctx, p.running, p.object.obj, kind, name)
 	})
 	return running, other
 }

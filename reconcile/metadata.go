@@ -120,7 +120,7 @@ func patchMetadata(ctx context.Context, c client.Client, obj client.Object, verb
 		metadata["uid"] = uid // never another object of the same name
 	}
 	h, ofPass := handleFrom(ctx), false
-	h.use(func(p *pass) { ofPass = p.owns(obj) })
+	h.use(func(p *pass) { ofPass = p.object.owns(obj) })
 	if ofPass { // the pass writes the object again, from the answer
 		metadata["resourceVersion"] = obj.GetResourceVersion()
 	}
@@ -142,7 +142,7 @@ func patchMetadata(ctx context.Context, c client.Client, obj client.Object, verb
 	obj.SetOwnerReferences(slices.Clone(answer.GetOwnerReferences()))
 	obj.SetResourceVersion(answer.GetResourceVersion())
 	if ofPass {
-		h.use(func(p *pass) { p.rebase() })
+		h.use(func(p *pass) { p.object.rebase() })
 	}
 	return nil
 }

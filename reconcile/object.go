@@ -19,7 +19,7 @@ import (
 
 // passObject is the object of a pass.
 type passObject struct {
-	*engine
+	engine *engine
 	name   types.NamespacedName
 	before client.Object // the object as it was read or last written; it may be the cache's own, and is never changed
 	obj    client.Object // the copy that the steps work on
@@ -32,11 +32,11 @@ func (o *passObject) mayLeaveOutSteps() bool {
 	if o.before.GetDeletionTimestamp() != nil {
 		return false
 	}
-	if state := record.PauseOf(o.before); state.Paused && state.At(o.clock.Now()).Paused {
+	if state := record.PauseOf(o.before); state.Paused && state.At(o.engine.clock.Now()).Paused {
 		return false
 	}
 	have := o.before.GetFinalizers()
-	return !slices.ContainsFunc(o.finalizers, func(needed string) bool { return !slices.Contains(have, needed) })
+	return !slices.ContainsFunc(o.engine.finalizers, func(needed string) bool { return !slices.Contains(have, needed) })
 }
 
 // owns reports whether obj is the object of this pass.
@@ -46,7 +46,7 @@ func (o *passObject) owns(obj client.Object) bool { return o.obj == obj }
 // lock, so nobody else has written in between. before gets clones, since steps may change the metadata of obj in
 // memory.
 func (o *passObject) rebase() {
-	before := o.copyOf(o.before)
+	before := o.engine.copyOf(o.before)
 	if o.obj.GetResourceVersion() != before.GetResourceVersion() {
 		o.fresh = max(o.fresh, current)
 	}
@@ -56,7 +56,7 @@ func (o *passObject) rebase() {
 	before.SetLabels(maps.Clone(o.obj.GetLabels()))
 	before.SetOwnerReferences(slices.Clone(o.obj.GetOwnerReferences()))
 	o.before = before
-	o.writes.Record(before)
+	o.engine.writes.Record(before)
 }
 
 // freshness is what a pass has found out about the version of the object that it works on. It only rises during a pass.
@@ -94,7 +94,7 @@ func (f freshness) after(err error) freshness {
 // with a lock would have met.
 func (o *passObject) confirm(ctx context.Context) error {
 	uid := o.before.GetUID()
-	if o.memory.isCurrent(o.name, uid) {
+	if o.engine.memory.isCurrent(o.name, uid) {
 		return nil
 	}
 	if o.fresh != current {
@@ -104,7 +104,7 @@ func (o *passObject) confirm(ctx context.Context) error {
 			return err
 		}
 	}
-	o.memory.setCurrent(o.name, uid)
+	o.engine.memory.setCurrent(o.name, uid)
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (o *passObject) compareLive(ctx context.Context) error {
 	live, err := o.readLive(ctx)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
-		return fmt.Errorf("read %s %s, to make sure that it has not changed: %w", o.kind.Kind, o.name, err)
+		return fmt.Errorf("read %s %s, to make sure that it has not changed: %w", o.engine.kind.Kind, o.name, err)
 	case err != nil, live.GetUID() != o.before.GetUID(), live.GetResourceVersion() != o.before.GetResourceVersion():
 		return o.conflict()
 	}
@@ -122,18 +122,18 @@ func (o *passObject) compareLive(ctx context.Context) error {
 
 // conflict returns a conflict with a change that the cache does not show yet.
 func (o *passObject) conflict() error {
-	return apierrors.NewConflict(schema.GroupResource{Group: o.kind.Group, Resource: o.kind.Kind}, o.name.Name,
+	return apierrors.NewConflict(schema.GroupResource{Group: o.engine.kind.Group, Resource: o.engine.kind.Kind}, o.name.Name,
 		errors.New("it was changed or deleted, and the cache does not show that yet"))
 }
 
 // readLive reads the object, at least its metadata, from the API server.
 func (o *passObject) readLive(ctx context.Context) (client.Object, error) {
-	if o.stepClient.reader.Live == nil { // not set up with a manager; a manager's client does not cache unstructured objects
+	if o.engine.stepClient.reader.Live == nil { // not set up with a manager; a manager's client does not cache unstructured objects
 		u := &unstructured.Unstructured{}
-		u.SetGroupVersionKind(o.kind)
-		return u, o.client.Get(ctx, o.name, u)
+		u.SetGroupVersionKind(o.engine.kind)
+		return u, o.engine.client.Get(ctx, o.name, u)
 	}
 	m := &metav1.PartialObjectMetadata{}
-	m.SetGroupVersionKind(o.kind)
-	return m, o.stepClient.reader.Live.Get(ctx, o.name, m)
+	m.SetGroupVersionKind(o.engine.kind)
+	return m, o.engine.stepClient.reader.Live.Get(ctx, o.name, m)
 }

@@ -29,7 +29,8 @@ const PausedAnnotation = record.Paused
 
 // pass is one reconcile of one object.
 type pass struct {
-	passObject
+	engine  *engine
+	object  passObject
 	handle  handle // by which functions reach the pass
 	running int    // the index of the step that runs
 	turn    turns.Turn
@@ -59,55 +60,55 @@ type note struct {
 var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 
 func (p *pass) run(ctx context.Context) ctrl.Result {
-	cached := p.receivers.Get().(client.Object)
-	switch err := p.client.Get(ctx, p.name, cached, withoutCopy); {
+	cached := p.engine.receivers.Get().(client.Object)
+	switch err := p.engine.client.Get(ctx, p.object.name, cached, withoutCopy); {
 	case err == nil:
 	case apierrors.IsNotFound(err):
-		p.forget(p.name)
+		p.engine.forget(p.object.name)
 		if report := passcontext.PassEnds(ctx); report != nil {
-			report(passcontext.PassEnd{Kind: p.kind, Gone: true})
+			report(passcontext.PassEnd{Kind: p.engine.kind, Gone: true})
 		}
-		p.tracer.result(ctx, resultGone)
+		p.engine.tracer.result(ctx, resultGone)
 		return ctrl.Result{}
 	default:
 		log.FromContext(ctx).Error(err, "Cannot read the object")
-		p.tracer.outcomes(ctx, []outcome{{state: failed, reason: reasonFailed}})
+		p.engine.tracer.outcomes(ctx, []outcome{{state: failed, reason: reasonFailed}})
 		p.worst = failed
 		p.retry = p.retry.merge(retryFailure(err))
 		return p.end()
 	}
-	p.before = p.writes.Newer(cached)
-	if p.isCleanedUp() && (p.before.GetDeletionTimestamp() == nil || len(p.abandonedFinalizers()) == 0) {
-		p.tracer.result(ctx, resultGone)
+	p.object.before = p.engine.writes.Newer(cached)
+	if p.object.isCleanedUp() && (p.object.before.GetDeletionTimestamp() == nil || len(p.object.abandonedFinalizers()) == 0) {
+		p.engine.tracer.result(ctx, resultGone)
 		return ctrl.Result{}
 	}
-	if p.filter != nil && !p.filter(p.before) {
-		p.forget(p.name)
-		p.tracer.result(ctx, resultFiltered)
+	if p.engine.filter != nil && !p.engine.filter(p.object.before) {
+		p.engine.forget(p.object.name)
+		p.engine.tracer.result(ctx, resultFiltered)
 		p.reportEnd(ctx, nil)
 		return ctrl.Result{}
 	}
 	requested := p.readRequest()
-	if p.before == cached {
-		p.cached = cached.GetResourceVersion()
+	if p.object.before == cached {
+		p.object.cached = cached.GetResourceVersion()
 		if !requested {
 			p.settled = p.settledSteps(ctx)
 		}
-		if p.settled == len(p.passSteps) && p.memory.isQuiet(p.name, versionOf(p.before)) {
-			p.release(cached)
-			p.tracer.result(ctx, resultUnchanged)
+		if p.settled == len(p.engine.passSteps) && p.engine.memory.isQuiet(p.object.name, versionOf(p.object.before)) {
+			p.engine.release(cached)
+			p.engine.tracer.result(ctx, resultUnchanged)
 			return p.end()
 		}
 	}
-	p.obj = p.copyOf(p.before)
-	p.obj.GetObjectKind().SetGroupVersionKind(p.kind)
+	p.object.obj = p.engine.copyOf(p.object.before)
+	p.object.obj.GetObjectKind().SetGroupVersionKind(p.engine.kind)
 	ctx = passcontext.NewContext(ctx, &p.handle)
 
-	if p.before.GetDeletionTimestamp() != nil {
+	if p.object.before.GetDeletionTimestamp() != nil {
 		return p.finalize(ctx)
 	}
-	if state := record.PauseOf(p.before); state.Paused {
-		if now := p.clock.Now(); state.At(now).Paused {
+	if state := record.PauseOf(p.object.before); state.Paused {
+		if now := p.engine.clock.Now(); state.At(now).Paused {
 			return p.pause(ctx, state, now)
 		}
 	}
@@ -120,15 +121,15 @@ func (p *pass) run(ctx context.Context) ctrl.Result {
 // settledSteps returns how many steps, from the first, would find nothing to do. It ends at the first step that has to
 // run: that step may change the object in memory, so the steps after it have to run too.
 func (p *pass) settledSteps(ctx context.Context) (count int) {
-	if p.settlers == 0 || !p.mayLeaveOutSteps() {
+	if p.engine.settlers == 0 || !p.object.mayLeaveOutSteps() {
 		return 0
 	}
-	for i := range p.settlers {
-		if !p.passSteps[i].hooks.Settled(ctx, p.stepClient, p.before) {
+	for i := range p.engine.settlers {
+		if !p.engine.passSteps[i].hooks.Settled(ctx, p.engine.stepClient, p.object.before) {
 			return i
 		}
 	}
-	return p.settlers
+	return p.engine.settlers
 }
 
 // versionOf returns the version of an object as [memory] keeps it.
@@ -143,40 +144,40 @@ func (p *pass) pause(ctx context.Context, state record.Pause, now time.Time) ctr
 		message = "nothing is done until " + state.Until.Format(time.RFC3339) + " or until the annotation " + PausedAnnotation + " is removed"
 		p.retry = retry{after: state.Until.Sub(now)}
 	}
-	list, err := p.status.Conditions(p.obj)
+	list, err := p.engine.status.Conditions(p.object.obj)
 	if err == nil && list != nil {
 		_, _, err = list.Set(metav1.Condition{
 			Type: conditions.Paused, Status: metav1.ConditionTrue, Reason: conditions.Paused, Message: message,
-			ObservedGeneration: p.obj.GetGeneration(),
+			ObservedGeneration: p.object.obj.GetGeneration(),
 		})
 	}
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Cannot set a condition")
 	}
 	p.saveStatus(ctx, true)
-	p.tracer.result(ctx, resultPaused)
+	p.engine.tracer.result(ctx, resultPaused)
 	p.reportEnd(ctx, nil)
 	return p.end()
 }
 
 // runSteps runs the steps in order.
 func (p *pass) runSteps(ctx context.Context) []outcome {
-	outcomes := make([]outcome, len(p.passSteps))
+	outcomes := make([]outcome, len(p.engine.passSteps))
 	haltedBy := ""
-	for i := range p.passSteps {
+	for i := range p.engine.passSteps {
 		if i < p.settled {
 			outcomes[i] = classify(nil)
-			outcomes[i].step = p.passSteps[i].stepOptions
+			outcomes[i].step = p.engine.passSteps[i].stepOptions
 			continue
 		}
 		if haltedBy != "" {
 			outcomes[i] = outcome{
-				step: p.passSteps[i].stepOptions, state: skipped, reason: reasonSkipped, message: fmt.Sprintf("step %q halted the pass", haltedBy),
+				step: p.engine.passSteps[i].stepOptions, state: skipped, reason: reasonSkipped, message: fmt.Sprintf("step %q halted the pass", haltedBy),
 			}
 			continue
 		}
-		if outcomes[i] = p.call(ctx, spanStep, i, p.passSteps[i].reconcile); outcomes[i].halts {
-			haltedBy = p.passSteps[i].name
+		if outcomes[i] = p.call(ctx, spanStep, i, p.engine.passSteps[i].reconcile); outcomes[i].halts {
+			haltedBy = p.engine.passSteps[i].name
 		}
 	}
 	p.runAfterSteps(ctx, outcomes)
@@ -186,9 +187,9 @@ func (p *pass) runSteps(ctx context.Context) []outcome {
 // call runs a step. A panic, also one of a method of its error, is a failure of the step.
 func (p *pass) call(ctx context.Context, verb string, step int, do action) (o outcome) {
 	p.running = step
-	name := p.passSteps[step].name
-	defer p.metrics.step(name, time.Now(), &o)
-	ctx, span := p.tracer.start(ctx, verb, name)
+	name := p.engine.passSteps[step].name
+	defer p.engine.metrics.step(name, time.Now(), &o)
+	ctx, span := p.engine.tracer.start(ctx, verb, name)
 	defer endSpan(span, &o)
 	defer func() {
 		if r := recover(); r != nil {
@@ -196,9 +197,9 @@ func (p *pass) call(ctx context.Context, verb string, step int, do action) (o ou
 			o = classify(fmt.Errorf("step %q panicked; the log has the stack", name))
 			o.panicked = r
 		}
-		o.step = p.passSteps[step].stepOptions
+		o.step = p.engine.passSteps[step].stepOptions
 	}()
-	err := do(ctx, p.stepClient, p.obj)
+	err := do(ctx, p.engine.stepClient, p.object.obj)
 	o = classify(err)
 	o.yields = o.state == waiting && errors.Is(err, passcontext.ErrTurnOver)
 	return o
@@ -248,13 +249,13 @@ func (p *pass) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lateWriteTimeout)
 		defer cancel()
 	}
-	next := attempt{name: p.name, failures: p.memory.failures(p.name), soon: p.retriesForbiddenSoon(outcomes)}
+	next := attempt{name: p.object.name, failures: p.engine.memory.failures(p.object.name), soon: p.retriesForbiddenSoon(outcomes)}
 	keepWhileYielding(outcomes, func() bool {
-		list, _ := p.status.Conditions(p.obj) // an error shows when they are set
-		observed, has := p.status.ObservedGeneration(p.before)
-		return turns.IsShown(list, p.obj.GetGeneration(), !has || observed == p.obj.GetGeneration())
+		list, _ := p.engine.status.Conditions(p.object.obj) // an error shows when they are set
+		observed, has := p.engine.status.ObservedGeneration(p.object.before)
+		return turns.IsShown(list, p.object.obj.GetGeneration(), !has || observed == p.object.obj.GetGeneration())
 	})
-	observed, quiet, version := true, true, versionOf(p.before)
+	observed, quiet, version := true, true, versionOf(p.object.before)
 	for i := range outcomes {
 		o := &outcomes[i]
 		if isLastingConflict(o, next.failures) {
@@ -262,11 +263,11 @@ func (p *pass) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 		}
 		p.report(ctx, o)
 		p.worst = max(p.worst, o.state)
-		p.retry = p.retry.merge(p.retries.of(o, next))
+		p.retry = p.retry.merge(p.engine.retries.of(o, next))
 		observed = observed && o.setsConditions()
 		quiet = quiet && o.state == succeeded && o.err == nil
 	}
-	p.tracer.outcomes(ctx, outcomes)
+	p.engine.tracer.outcomes(ctx, outcomes)
 	p.reportEnd(ctx, outcomes)
 	if err := p.setConditions(outcomes); err != nil {
 		log.FromContext(ctx).Error(err, "Cannot set a condition")
@@ -274,13 +275,13 @@ func (p *pass) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 	}
 	p.answer(outcomes)
 	if observed && p.asked.value != "" {
-		p.status.SetHandled(p.obj, p.asked.value)
+		p.engine.status.SetHandled(p.object.obj, p.asked.value)
 	}
 	p.saveStatus(ctx, observed)
-	if !quiet || p.retry != (retry{}) || versionOf(p.before) != version || p.before.GetDeletionTimestamp() != nil {
+	if !quiet || p.retry != (retry{}) || versionOf(p.object.before) != version || p.object.before.GetDeletionTimestamp() != nil {
 		version = quietVersion{}
 	}
-	p.memory.setQuiet(p.name, version)
+	p.engine.memory.setQuiet(p.object.name, version)
 	return p.end()
 }
 
@@ -289,26 +290,26 @@ func (p *pass) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 // and nothing sends an event when it is back.
 func (p *pass) retriesForbiddenSoon(outcomes []outcome) bool {
 	if !slices.ContainsFunc(outcomes, func(o outcome) bool { return o.forbidden }) {
-		p.memory.clearRefused(p.name)
+		p.engine.memory.clearRefused(p.object.name)
 		return false
 	}
-	now := p.clock.Now()
-	first := p.memory.setRefused(p.name, now)
-	return p.before.GetDeletionTimestamp() != nil || now.Sub(first) < soonForbidden
+	now := p.engine.clock.Now()
+	first := p.engine.memory.setRefused(p.object.name, now)
+	return p.object.before.GetDeletionTimestamp() != nil || now.Sub(first) < soonForbidden
 }
 
 // end ends a pass: it counts a failure, or resets the number of failures, and returns when the next pass is due.
 func (p *pass) end() ctrl.Result {
 	if p.mistake == nil { // else the pass returns an error, which controller-runtime counts
-		p.metrics.pass(p.worst)
+		p.engine.metrics.pass(p.worst)
 	}
 	switch {
 	case p.retry.backoff:
-		failures := p.memory.failures(p.name)
-		p.memory.addFailure(p.name)
-		p.retry.after = earlier(p.retry.after, jitter(p.retries.backoff(failures), p.name, failures))
+		failures := p.engine.memory.failures(p.object.name)
+		p.engine.memory.addFailure(p.object.name)
+		p.retry.after = earlier(p.retry.after, jitter(p.engine.retries.backoff(failures), p.object.name, failures))
 	case !p.retry.keepFailures:
-		p.memory.resetFailures(p.name)
+		p.engine.memory.resetFailures(p.object.name)
 	}
 	result := ctrl.Result{RequeueAfter: p.retry.delay()}
 	if p.retry.lowPriority && !p.retry.backoff {

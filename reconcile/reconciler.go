@@ -73,7 +73,7 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 	if controller.ReconcileIDFromContext(ctx) != "" && !r.watching.Load() {
 		return ctrl.Result{}, ctrlreconcile.TerminalError(errNotWatching)
 	}
-	p := &pass{passObject: passObject{engine: &r.engine, name: req.NamespacedName}}
+	p := &pass{engine: &r.engine, object: passObject{engine: &r.engine, name: req.NamespacedName}}
 	p.handle.pass = p
 	run := p.run
 	if r.tracer.Tracer != nil {

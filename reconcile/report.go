@@ -31,22 +31,22 @@ func Eventf(ctx context.Context, regarding client.Object, eventType, reason, not
 
 // emit emits an event of the step that runs.
 func (p *pass) emit(regarding client.Object, eventType, reason, note string) {
-	if p.recorder == nil {
+	if p.engine.recorder == nil {
 		return
 	}
 	var related client.Object
-	if !p.owns(regarding) {
-		related = p.before
+	if !p.object.owns(regarding) {
+		related = p.object.before
 	}
-	p.recorder.Eventf(regarding, related, eventType, reason, eventnote.CamelCase(p.passSteps[p.running].name), "%s", eventnote.Cut(note))
+	p.engine.recorder.Eventf(regarding, related, eventType, reason, eventnote.CamelCase(p.engine.passSteps[p.running].name), "%s", eventnote.Cut(note))
 }
 
 // event emits an event of the pass itself. The action is made of the name of a step.
 func (p *pass) event(eventType, reason, action, note string) {
-	if p.recorder == nil {
+	if p.engine.recorder == nil {
 		return
 	}
-	p.recorder.Eventf(p.before, nil, eventType, reason, eventnote.CamelCase(action), "%s", eventnote.Cut(note))
+	p.engine.recorder.Eventf(p.object.before, nil, eventType, reason, eventnote.CamelCase(action), "%s", eventnote.Cut(note))
 }
 
 // report logs an outcome and emits its event. A failure is reported once: the conditions show that it goes on.
@@ -54,11 +54,11 @@ func (p *pass) report(ctx context.Context, o *outcome) {
 	step, end := o.step.name, o.state.ending()
 	switch {
 	case o.state == succeeded:
-		p.memory.clearWarning(p.name, step)
+		p.engine.memory.clearWarning(p.object.name, step)
 	case end.words != "" && !end.isFault:
 		log.FromContext(ctx).V(1).Info(end.words, "step", step, "reason", o.reason, "message", o.message)
 	case end.isFault:
-		if p.memory.addWarning(p.name, step, o.message) {
+		if p.engine.memory.addWarning(p.object.name, step, o.message) {
 			logFailure(log.FromContext(ctx).WithValues("step", step), o)
 			p.event(corev1.EventTypeWarning, o.reason, step, o.message)
 		}
@@ -82,8 +82,8 @@ func (p *pass) reportEnd(ctx context.Context, outcomes []outcome) {
 	if report == nil {
 		return
 	}
-	end := passcontext.PassEnd{Kind: p.kind, UID: p.before.GetUID(), Cleanup: p.before.GetDeletionTimestamp() != nil}
-	end.FilteredOut = len(outcomes) == 0 && p.filter != nil && !p.filter(p.before)
+	end := passcontext.PassEnd{Kind: p.engine.kind, UID: p.object.before.GetUID(), Cleanup: p.object.before.GetDeletionTimestamp() != nil}
+	end.FilteredOut = len(outcomes) == 0 && p.engine.filter != nil && !p.engine.filter(p.object.before)
 	for i := range outcomes {
 		o := &outcomes[i]
 		step := passcontext.StepEnd{Step: o.step.name, State: o.state.ending().label, Reason: o.reason, Message: o.message}

@@ -31,17 +31,17 @@ func Requested(ctx context.Context) bool {
 
 // readRequest reads the request of the object. It reports whether a step has yet to handle it.
 func (p *pass) readRequest() (open bool) {
-	value := p.before.GetAnnotations()[RequestedAnnotation]
+	value := p.object.before.GetAnnotations()[RequestedAnnotation]
 	if value == "" {
 		return false
 	}
-	p.asked = asked{p.before.GetUID(), value}
-	return p.memory.ask(p.name, p.asked, p.status.Handled(p.before) == value, len(p.passSteps))
+	p.asked = asked{p.object.before.GetUID(), value}
+	return p.engine.memory.ask(p.object.name, p.asked, p.engine.status.Handled(p.object.before) == value, len(p.engine.passSteps))
 }
 
 // requested reports whether the step that runs has yet to handle the request.
 func (p *pass) requested() bool {
-	return p.asked.value != "" && p.memory.isUnanswered(p.name, p.asked, p.passSteps[p.running].name)
+	return p.asked.value != "" && p.engine.memory.isUnanswered(p.object.name, p.asked, p.engine.passSteps[p.running].name)
 }
 
 // answer remembers which steps have handled the request.
@@ -51,7 +51,7 @@ func (p *pass) answer(outcomes []outcome) {
 	}
 	for i := range outcomes {
 		if o := &outcomes[i]; o.state.ending().isDone {
-			p.memory.setAnswered(p.name, p.asked, o.step.name)
+			p.engine.memory.setAnswered(p.object.name, p.asked, o.step.name)
 		}
 	}
 }

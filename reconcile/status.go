@@ -27,43 +27,43 @@ import (
 // not change. A write that another writer undoes again and again is delayed. An error is logged, and retried by p.retry. If the kind
 // has no status subresource, the pass returns the error instead.
 func (p *pass) saveStatus(ctx context.Context, observed bool) {
-	p.status.Complete(p.before, p.obj, observed)
-	if p.status.Equal(p.before, p.obj) {
-		if !p.metrics.hasConditions(p.name) {
-			p.metrics.setConditions(p.name, p.measured(p.before))
+	p.engine.status.Complete(p.object.before, p.object.obj, observed)
+	if p.engine.status.Equal(p.object.before, p.object.obj) {
+		if !p.engine.metrics.hasConditions(p.object.name) {
+			p.engine.metrics.setConditions(p.object.name, p.engine.measured(p.object.before))
 		}
 		return
 	}
-	if p.fresh == outdated { // the write would meet the same conflict
+	if p.object.fresh == outdated { // the write would meet the same conflict
 		p.statusNotWritten(nil)
 		return
 	}
-	was, is := p.readyOf(p.before), p.readyOf(p.obj)
-	data, err := p.status.Patch(p.before, p.obj, p.fresh == uncertain)
+	was, is := p.engine.readyOf(p.object.before), p.engine.readyOf(p.object.obj)
+	data, err := p.engine.status.Patch(p.object.before, p.object.obj, p.object.fresh == uncertain)
 	sum, fields := statusSum(data)
 	if wait := p.slowDownStatus(ctx, sum, fields); wait > 0 {
 		p.retry = p.retry.merge(retry{after: wait})
 		return
 	}
 	if err == nil {
-		err = p.sendStatus(ctx, data)
+		err = p.object.sendStatus(ctx, data)
 	}
 	switch {
 	case err == nil:
-		p.memory.countStatus(p.name, sum, p.clock.Now(), p.metrics.loopsOrNil())
+		p.engine.memory.countStatus(p.object.name, sum, p.engine.clock.Now(), p.engine.metrics.loopsOrNil())
 		if is.Status == metav1.ConditionTrue && was.Status != metav1.ConditionTrue {
 			p.event(corev1.EventTypeNormal, conditions.Ready, "Reconcile", cmp.Or(is.Message, "Everything is as wanted"))
 		}
-		p.metrics.setConditions(p.name, p.measured(p.before))
+		p.engine.metrics.setConditions(p.object.name, p.engine.measured(p.object.before))
 	case errors.Is(ctx.Err(), context.Canceled): // the operator ends
 	case isGone(err):
-		p.forget(p.name)
+		p.engine.forget(p.object.name)
 	case isConflict(err):
 		p.statusNotWritten(err)
 		log.FromContext(ctx).V(1).Info("Status was written by somebody else meanwhile; trying again", "conflict", err.Error())
 	case errors.Is(err, errNoSubresource): // neither a condition nor, in most tests, a log would show it
 		p.statusNotWritten(err)
-		p.mistake = fmt.Errorf("status of %s %s: %w", p.kind.Kind, p.name, err)
+		p.mistake = fmt.Errorf("status of %s %s: %w", p.engine.kind.Kind, p.object.name, err)
 	default:
 		p.statusNotWritten(err)
 		p.worst = max(p.worst, failed)
@@ -74,9 +74,9 @@ func (p *pass) saveStatus(ctx context.Context, observed bool) {
 // statusNotWritten repeats the pass, and tells the steps that what they have put into the status is lost.
 func (p *pass) statusNotWritten(err error) {
 	p.retry = p.retry.merge(retryFailure(err))
-	for i := range p.passSteps {
-		if s, ok := p.passSteps[i].self.(step.Repeating); ok {
-			s.StatusNotWritten(p.name)
+	for i := range p.engine.passSteps {
+		if s, ok := p.engine.passSteps[i].self.(step.Repeating); ok {
+			s.StatusNotWritten(p.object.name)
 		}
 	}
 }
@@ -102,28 +102,28 @@ func Checkpoint(ctx context.Context) error {
 	if h == nil {
 		return errors.New("checkpoint outside of a pass: call it in a step, with the context that the step was given")
 	}
-	return h.send(ctx, func(ctx context.Context, p *pass) error { return p.checkpoint(ctx) })
+	return h.send(ctx, func(ctx context.Context, p *pass) error { return p.object.checkpoint(ctx) })
 }
 
 func (o *passObject) checkpoint(ctx context.Context) error {
-	if err := o.status.Recordable(); err != nil {
+	if err := o.engine.status.Recordable(); err != nil {
 		return err
 	}
-	o.status.FillRequired(o.obj)
-	if o.status.Equal(o.before, o.obj) {
+	o.engine.status.FillRequired(o.obj)
+	if o.engine.status.Equal(o.before, o.obj) {
 		return o.confirm(ctx)
 	}
 	err := o.writeStatus(ctx, true)
 	o.fresh = o.fresh.after(err)
 	if err == nil {
-		o.memory.setCurrent(o.name, o.before.GetUID())
+		o.engine.memory.setCurrent(o.name, o.before.GetUID())
 	}
 	return err
 }
 
 // writeStatus sends what has changed of the status at once. Afterwards before is the answer of the API server.
 func (o *passObject) writeStatus(ctx context.Context, locked bool) error {
-	data, err := o.status.Patch(o.before, o.obj, locked)
+	data, err := o.engine.status.Patch(o.before, o.obj, locked)
 	if err != nil {
 		return err
 	}
@@ -132,16 +132,16 @@ func (o *passObject) writeStatus(ctx context.Context, locked bool) error {
 
 // sendStatus sends a patch of the status.
 func (o *passObject) sendStatus(ctx context.Context, data []byte) error {
-	answer := o.empty()
+	answer := o.engine.empty()
 	answer.SetNamespace(o.name.Namespace)
 	answer.SetName(o.name.Name)
-	switch err := o.client.Status().Patch(ctx, answer, client.RawPatch(types.MergePatchType, data), o.fieldOwner); {
+	switch err := o.engine.client.Status().Patch(ctx, answer, client.RawPatch(types.MergePatchType, data), o.engine.fieldOwner); {
 	case apierrors.IsNotFound(err):
 		return o.explainNotFound(ctx, err)
 	case err != nil:
 		return err
 	}
-	o.writes.Record(answer)
+	o.engine.writes.Record(answer)
 	o.before = answer
 	o.obj.SetResourceVersion(answer.GetResourceVersion())
 	return nil
@@ -210,8 +210,8 @@ func withoutTransitions(v any) any {
 // slowDownStatus returns how long a write of the status has to wait, 0 if it may be sent now.
 func (p *pass) slowDownStatus(ctx context.Context, sum uint64, fields []string) time.Duration {
 	path := strings.Join(fields, ", ")
-	wait, begins := p.memory.delayStatus(p.name, sum, p.clock.Now(), func(l *writeloop.Loop, now time.Time) (time.Duration, bool) {
-		return l.Wait(now, p.metrics.loopsOrNil(), p.kind.Kind, p.name.Namespace, p.name.Name, path)
+	wait, begins := p.engine.memory.delayStatus(p.object.name, sum, p.engine.clock.Now(), func(l *writeloop.Loop, now time.Time) (time.Duration, bool) {
+		return l.Wait(now, p.engine.metrics.loopsOrNil(), p.engine.kind.Kind, p.object.name.Namespace, p.object.name.Name, path)
 	})
 	if begins {
 		message := "the status is changed back again and again by another writer, so it is written less often: " + path

@@ -34,11 +34,11 @@ const (
 
 // runTraced runs the pass in a span.
 func (p *pass) runTraced(ctx context.Context) ctrl.Result {
-	ctx, span := p.tracer.Start(ctx, spanPass+p.kind.Kind, trace.WithAttributes(attributeKind.String(p.kind.Kind), attributeName.String(p.name.Name)))
+	ctx, span := p.engine.tracer.Start(ctx, spanPass+p.engine.kind.Kind, trace.WithAttributes(attributeKind.String(p.engine.kind.Kind), attributeName.String(p.object.name.Name)))
 	// A deferred End would record the value of a panic, which may be secret.
 	defer func() { span.End() }()
-	if p.name.Namespace != "" {
-		span.SetAttributes(attributeNamespace.String(p.name.Namespace))
+	if p.object.name.Namespace != "" {
+		span.SetAttributes(attributeNamespace.String(p.object.name.Namespace))
 	}
 	if id := controller.ReconcileIDFromContext(ctx); id != "" {
 		span.SetAttributes(attributeReconcileID.String(string(id)))

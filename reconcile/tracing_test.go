@@ -253,13 +253,13 @@ func TestStepContextHasSpan(t *testing.T) {
 // TestTracingOffAllocatesNothing checks what a pass calls for tracing. bench/budget_test.go checks the whole pass.
 func TestTracingOffAllocatesNothing(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", returning(nil)))
-	p := &pass{passObject: passObject{engine: &h.engine}}
+	p := &pass{engine: &h.engine, object: passObject{engine: &h.engine}}
 	outcomes := []outcome{{state: failed, reason: "Down"}}
 	ctx := t.Context()
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		stepContext, span := p.tracer.start(ctx, spanStep, "one")
+		stepContext, span := p.engine.tracer.start(ctx, spanStep, "one")
 		endSpan(span, &outcomes[0])
-		p.tracer.outcomes(stepContext, outcomes)
-		p.tracer.result(stepContext, resultUnchanged)
+		p.engine.tracer.outcomes(stepContext, outcomes)
+		p.engine.tracer.result(stepContext, resultUnchanged)
 	}))
 }

@@ -132,7 +132,6 @@ var (
 	recordedBorrowed = map[string]int{
 		"internal/compare.place":                                                   30,
 		"internal/exportedapi.description":                                         11,
-		"reconcile.pass":                                                           19,
 		"reconcile/reconciletest/fakeapi.judge":                                    16,
 		"reconcile/reconciletest/internal/simulation/fakemanager.Cache":            23,
 		"reconcile/reconciletest/internal/simulation/fakemanager.recordingManager": 35,
