@@ -25,22 +25,17 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/reconcile"
-	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// memoryEnv runs passes of package reconcile against the server in memory. Their cache shows what the test wants.
+// memoryEnv runs passes of package reconcile against a server in memory, which they read from a cache.
 type memoryEnv struct {
-	t             *testing.T
-	client.Client               // reads from the cache
-	server        client.Client // the client of somebody else
-	shown         map[string]client.Object
-	reads         int // the number of reads of whole objects past the cache
-	clock         *clocktesting.FakePassiveClock
-	reconciler    *reconcile.Reconciler[*Shop]
-	set           *ChildSet[*Shop]
-	queue         *controllertest.Queue
-	impure        []error // the impure functions that passes have found
-	unserved      string  // a kind that the API server does not serve
+	*serverEnv
+	cache      *shownCache
+	clock      *clocktesting.FakePassiveClock
+	reconciler *reconcile.Reconciler[*Shop]
+	set        *ChildSet[*Shop]
+	queue      *controllertest.Queue
+	impure     []error // the impure functions that passes have found
 }
 
 var shopName = client.ObjectKeyFromObject(newShop())
@@ -52,30 +47,35 @@ func newMemoryEnv(t *testing.T, set *ChildSet[*Shop], more ...reconcile.NamedSte
 
 func newMemoryEnvOf(t *testing.T, set *ChildSet[*Shop], steps ...reconcile.NamedStep[*Shop]) *memoryEnv {
 	t.Helper()
-	server := reconciletest.NewClient(t, scheme.Scheme, shopsFile)
 	env := &memoryEnv{
-		t:      t,
-		Client: server, server: server, shown: map[string]client.Object{}, set: set,
+		serverEnv: newEnvInMemory(t), set: set,
 		clock: clocktesting.NewFakePassiveClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)),
 		queue: &controllertest.Queue{TypedInterface: workqueue.NewTyped[ctrl.Request]()},
 	}
-	set.set.Cache = env
-	env.reconciler = reconcile.New[*Shop](env, steps...).WithClock(env.clock)
-	require.NoError(t, server.Create(t.Context(), newShop()))
+	env.cache = &shownCache{Client: env.Client, shown: map[string]client.Object{}}
+	set.set.Cache = env.cache
+	env.reconciler = reconcile.New[*Shop](env.cache, steps...).WithClock(env.clock)
 	return env
 }
 
-// Get reads from the cache, as a manager's client does. Whole objects of kinds that the test does not show are read from the
-// server.
-func (env *memoryEnv) Get(ctx context.Context, name client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+// shownCache is a client that reads Shops and ConfigMaps from a cache, which shows what the test wants.
+type shownCache struct {
+	client.Client // reads from the server
+	shown         map[string]client.Object
+	reads         int    // the number of reads of whole objects past the cache
+	unserved      string // a kind that the API server does not serve
+}
+
+// Get reads from the cache, as a manager's client does. Whole objects of other kinds are read from the server.
+func (c *shownCache) Get(ctx context.Context, name client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
-		return env.server.Get(ctx, name, m)
+		return c.Client.Get(ctx, name, m)
 	}
-	if !env.isCached(obj) {
-		env.reads++
-		return env.server.Get(ctx, name, obj)
+	if !isCached(obj) {
+		c.reads++
+		return c.Client.Get(ctx, name, obj)
 	}
-	shown, ok := env.shown[keyFor(obj, name)]
+	shown, ok := c.shown[keyFor(obj, name)]
 	if !ok {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: reflect.TypeOf(obj).String()}, name.Name)
 	}
@@ -88,8 +88,8 @@ func (env *memoryEnv) Get(ctx context.Context, name client.ObjectKey, obj client
 }
 
 // RESTMapper knows the kinds that are served.
-func (env *memoryEnv) RESTMapper() meta.RESTMapper {
-	return servedMapper{env.Client.RESTMapper(), env.unserved}
+func (c *shownCache) RESTMapper() meta.RESTMapper {
+	return servedMapper{c.Client.RESTMapper(), c.unserved}
 }
 
 type servedMapper struct {
@@ -104,7 +104,7 @@ func (m servedMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*m
 	return m.RESTMapper.RESTMapping(kind, versions...)
 }
 
-func (env *memoryEnv) isCached(obj client.Object) bool {
+func isCached(obj client.Object) bool {
 	switch obj.(type) {
 	case *Shop, *configMap:
 		return true
@@ -121,7 +121,7 @@ func (env *memoryEnv) stored(t *testing.T) map[string]client.Object {
 	t.Helper()
 	all := map[string]client.Object{}
 	for _, list := range []client.ObjectList{&ShopList{}, set.NewList(&configMap{}, schema.FromAPIVersionAndKind("v1", "ConfigMap"), scheme.Scheme)} {
-		require.NoError(t, env.server.List(t.Context(), list, client.InNamespace("default")))
+		require.NoError(t, env.Other.List(t.Context(), list, client.InNamespace("default")))
 		for _, obj := range set.ItemsOf(list) {
 			all[keyFor(obj, client.ObjectKeyFromObject(obj))] = obj
 		}
@@ -132,20 +132,20 @@ func (env *memoryEnv) stored(t *testing.T) map[string]client.Object {
 // show makes the cache show what the server has, and sends the events.
 func (env *memoryEnv) show(t *testing.T) {
 	t.Helper()
-	before := env.shown
+	before := env.cache.shown
 	env.showSilently(t)
-	for _, key := range slices.Sorted(maps.Keys(env.shown)) {
-		was, is := before[key], env.shown[key]
+	for _, key := range slices.Sorted(maps.Keys(env.cache.shown)) {
+		was, is := before[key], env.cache.shown[key]
 		switch {
 		case was == nil:
-			env.created(is)
+			env.created(t, is)
 		case was.GetResourceVersion() != is.GetResourceVersion():
-			env.updated(was, is)
+			env.updated(t, was, is)
 		}
 	}
 	for key, was := range before {
-		if env.shown[key] == nil {
-			env.deleted(was)
+		if env.cache.shown[key] == nil {
+			env.deleted(t, was)
 		}
 	}
 }
@@ -153,46 +153,47 @@ func (env *memoryEnv) show(t *testing.T) {
 // showSilently is show with a filter that hides the events.
 func (env *memoryEnv) showSilently(t *testing.T) {
 	t.Helper()
-	env.shown = env.stored(t)
+	env.cache.shown = env.stored(t)
 	for _, sample := range env.set.set.Watched() {
-		gvk, err := env.GroupVersionKindFor(sample)
+		gvk, err := env.cache.GroupVersionKindFor(sample)
 		require.NoError(t, err)
-		list := set.NewList(sample, gvk, env.Scheme())
-		require.NoError(t, env.server.List(t.Context(), list))
+		list := set.NewList(sample, gvk, env.cache.Scheme())
+		require.NoError(t, env.Other.List(t.Context(), list))
 		for _, obj := range set.ItemsOf(list) {
-			env.watchedKind(obj).Index(obj)
+			env.watchedKind(t, obj).Index(obj)
 		}
 	}
 }
 
-func (env *memoryEnv) watchedKind(child client.Object) set.WatchedKind {
-	kind, err := env.set.set.Kind(child, env.Scheme())
-	require.NoError(env.t, err)
+func (env *memoryEnv) watchedKind(t *testing.T, child client.Object) set.WatchedKind {
+	t.Helper()
+	kind, err := env.set.set.Kind(child, env.cache.Scheme())
+	require.NoError(t, err)
 	return kind
 }
 
-func (env *memoryEnv) created(obj client.Object) {
+func (env *memoryEnv) created(t *testing.T, obj client.Object) {
 	if _, owner := obj.(*Shop); owner {
-		env.set.set.ObserveOwners().Create(context.Background(), event.CreateEvent{Object: obj}, env.queue)
+		env.set.set.ObserveOwners().Create(t.Context(), event.CreateEvent{Object: obj}, env.queue)
 		return
 	}
-	env.watchedKind(obj).Observe().Create(event.CreateEvent{Object: obj})
+	env.watchedKind(t, obj).Observe().Create(event.CreateEvent{Object: obj})
 }
 
-func (env *memoryEnv) updated(before, after client.Object) {
+func (env *memoryEnv) updated(t *testing.T, before, after client.Object) {
 	if _, owner := after.(*Shop); owner {
-		env.set.set.ObserveOwners().Update(context.Background(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, env.queue)
+		env.set.set.ObserveOwners().Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, env.queue)
 		return
 	}
-	env.watchedKind(after).Observe().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
+	env.watchedKind(t, after).Observe().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after})
 }
 
-func (env *memoryEnv) deleted(obj client.Object) {
+func (env *memoryEnv) deleted(t *testing.T, obj client.Object) {
 	if _, owner := obj.(*Shop); owner {
-		env.set.set.ObserveOwners().Delete(context.Background(), event.DeleteEvent{Object: obj}, env.queue)
+		env.set.set.ObserveOwners().Delete(t.Context(), event.DeleteEvent{Object: obj}, env.queue)
 		return
 	}
-	env.watchedKind(obj).Observe().Delete(event.DeleteEvent{Object: obj})
+	env.watchedKind(t, obj).Observe().Delete(event.DeleteEvent{Object: obj})
 }
 
 // pass runs one pass, and notes what it finds of functions that are not pure.
@@ -216,23 +217,23 @@ func (env *memoryEnv) converge(t *testing.T) {
 
 func (env *memoryEnv) isSettled(t *testing.T) bool {
 	t.Helper()
-	return env.set.set.Settled(t.Context(), env, env.cachedOwner())
+	return env.set.set.Settled(t.Context(), env.cache, env.cachedOwner())
 }
 
-func (env *memoryEnv) cachedOwner() *Shop { return env.shown[keyFor(&Shop{}, shopName)].(*Shop) }
+func (env *memoryEnv) cachedOwner() *Shop { return env.cache.shown[keyFor(&Shop{}, shopName)].(*Shop) }
 
 // owner returns the owner as the server has it.
 func (env *memoryEnv) owner(t *testing.T) *Shop {
 	t.Helper()
 	owner := &Shop{}
-	require.NoError(t, env.server.Get(t.Context(), shopName, owner))
+	require.NoError(t, env.Other.Get(t.Context(), shopName, owner))
 	return owner
 }
 
 func (env *memoryEnv) child(t *testing.T, name string) *configMap {
 	t.Helper()
 	child := &configMap{}
-	require.NoError(t, env.server.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: name}, child))
+	require.NoError(t, env.Other.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: name}, child))
 	return child
 }
 

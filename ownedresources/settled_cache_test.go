@@ -37,22 +37,22 @@ func TestSettledMissesNothing(t *testing.T) {
 			attack: func(t *testing.T, env *memoryEnv) {
 				child := env.child(t, "built")
 				child.Data["content"] = "by hand"
-				require.NoError(t, env.server.Update(t.Context(), child))
+				require.NoError(t, env.Other.Update(t.Context(), child))
 			},
 		},
 		"ChildDeleted": {
 			reason: "So is that of a deletion.",
 			attack: func(t *testing.T, env *memoryEnv) {
-				require.NoError(t, env.server.Delete(t.Context(), env.child(t, "built")))
+				require.NoError(t, env.Other.Delete(t.Context(), env.child(t, "built")))
 			},
 		},
 		"ChildReplaced": {
 			reason: "Another object has the name and the content, and is not ours.",
 			attack: func(t *testing.T, env *memoryEnv) {
 				child := env.child(t, "built")
-				require.NoError(t, env.server.Delete(t.Context(), child))
+				require.NoError(t, env.Other.Delete(t.Context(), child))
 				child.UID, child.ResourceVersion, child.Data["content"] = "", "", "by hand"
-				require.NoError(t, env.server.Create(t.Context(), child))
+				require.NoError(t, env.Other.Create(t.Context(), child))
 			},
 		},
 		"ReadyRemoved": {
@@ -60,7 +60,7 @@ func TestSettledMissesNothing(t *testing.T) {
 			attack: func(t *testing.T, env *memoryEnv) {
 				owner := env.owner(t)
 				owner.Status.Conditions = nil
-				require.NoError(t, env.server.Status().Update(t.Context(), owner))
+				require.NoError(t, env.Other.Status().Update(t.Context(), owner))
 			},
 		},
 		"ReadyChanged": {
@@ -68,7 +68,7 @@ func TestSettledMissesNothing(t *testing.T) {
 			attack: func(t *testing.T, env *memoryEnv) {
 				owner := env.owner(t)
 				meta.SetStatusCondition(&owner.Status.Conditions, metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "ByHand"})
-				require.NoError(t, env.server.Status().Update(t.Context(), owner))
+				require.NoError(t, env.Other.Status().Update(t.Context(), owner))
 			},
 		},
 		"OwnerChanged": {
@@ -76,20 +76,20 @@ func TestSettledMissesNothing(t *testing.T) {
 			attack: func(t *testing.T, env *memoryEnv) {
 				owner := env.owner(t)
 				owner.Spec.Content = "two"
-				require.NoError(t, env.server.Update(t.Context(), owner))
+				require.NoError(t, env.Other.Update(t.Context(), owner))
 			},
 			check: func(t *testing.T, env *memoryEnv) { require.Equal(t, "two", env.child(t, "built").Data["content"]) },
 		},
 		"OwnerRecreated": {
 			reason: "The owner is another one, and its children are gone or still those of the first.",
 			attack: func(t *testing.T, env *memoryEnv) {
-				require.NoError(t, env.server.Delete(t.Context(), env.owner(t)))
-				require.NoError(t, env.server.Create(t.Context(), newShop(func(s *ShopSpec) { s.Content = "two" })))
+				require.NoError(t, env.Other.Delete(t.Context(), env.owner(t)))
+				require.NoError(t, env.Other.Create(t.Context(), newShop(func(s *ShopSpec) { s.Content = "two" })))
 				env.showSilently(t)
 				env.pass(t)
 				for _, name := range []string{"built", "other"} {
 					if child := env.child(t, name); !metav1.IsControlledBy(child, env.owner(t)) { // the garbage collector's work
-						require.NoError(t, env.server.Delete(t.Context(), child))
+						require.NoError(t, env.Other.Delete(t.Context(), child))
 					}
 				}
 			},
@@ -100,7 +100,7 @@ func TestSettledMissesNothing(t *testing.T) {
 			attack: func(t *testing.T, env *memoryEnv) {
 				owner := env.owner(t)
 				owner.Annotations = map[string]string{reconcile.PausedAnnotation: env.clock.Now().Add(time.Hour).Format(time.RFC3339)}
-				require.NoError(t, env.server.Update(t.Context(), owner))
+				require.NoError(t, env.Other.Update(t.Context(), owner))
 				for range 2 {
 					env.showSilently(t)
 					require.NotZero(t, env.pass(t), "the pass that ends the pause")
@@ -108,7 +108,7 @@ func TestSettledMissesNothing(t *testing.T) {
 				require.True(t, meta.IsStatusConditionTrue(env.owner(t).Status.Conditions, "Paused"))
 				child := env.child(t, "built")
 				child.Data["content"] = "while paused"
-				require.NoError(t, env.server.Update(t.Context(), child))
+				require.NoError(t, env.Other.Update(t.Context(), child))
 				env.clock.SetTime(env.clock.Now().Add(2 * time.Hour))
 			},
 			check: func(t *testing.T, env *memoryEnv) {
@@ -120,11 +120,11 @@ func TestSettledMissesNothing(t *testing.T) {
 			attack: func(t *testing.T, env *memoryEnv) {
 				late := env.child(t, "built")
 				late.Name, late.UID, late.ResourceVersion = "late", "", ""
-				require.NoError(t, env.server.Create(t.Context(), late))
+				require.NoError(t, env.Other.Create(t.Context(), late))
 				env.show(t)
 			},
 			check: func(t *testing.T, env *memoryEnv) {
-				err := env.server.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: "late"}, &configMap{})
+				err := env.Other.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: "late"}, &configMap{})
 				require.True(t, apierrors.IsNotFound(err), "it is pruned")
 			},
 		},
@@ -177,11 +177,11 @@ func TestSettledIsOfTheCachedOwner(t *testing.T) {
 		env := newMemoryEnv(t, Ensure(hold("built", contentOfShop)))
 		for range 4 {
 			env.show(t)
-			for key, shown := range env.shown { // the cache shows the children, and the owner without the status that we wrote
+			for key, shown := range env.cache.shown { // the cache shows the children, and the owner without the status that we wrote
 				if owner, ok := shown.(*Shop); ok && owner.ResourceVersion != "" {
 					old := owner.DeepCopy()
 					old.Status, old.ResourceVersion = testkinds.ShopStatus{}, "1"
-					env.shown[key] = old
+					env.cache.shown[key] = old
 				}
 			}
 			env.pass(t)
@@ -225,7 +225,7 @@ func TestSettledIsOfTheCachedOwner(t *testing.T) {
 		env := newMemoryEnv(t, set)
 		for range 4 {
 			env.show(t)
-			require.NoError(t, set.Reconcile(t.Context(), env, env.cachedOwner().DeepCopy()))
+			require.NoError(t, set.Reconcile(t.Context(), env.cache, env.cachedOwner().DeepCopy()))
 		}
 		require.False(t, env.isSettled(t), "nobody can tell whether the object was changed in memory")
 	})
@@ -242,7 +242,7 @@ func TestSettledAfterAPanic(t *testing.T) {
 	})))
 	env.converge(t)
 	panics = true
-	env.updated(env.cachedOwner(), env.cachedOwner()) // a resync
+	env.updated(t, env.cachedOwner(), env.cachedOwner()) // a resync
 	env.pass(t)
 	require.False(t, env.isSettled(t))
 	panics = false
@@ -256,7 +256,7 @@ func TestResyncEnqueuesASettledOwner(t *testing.T) {
 	env := newMemoryEnv(t, Ensure(hold("built", contentOfShop)))
 	env.converge(t)
 	require.Zero(t, env.queue.Len(), "other events are noted by their versions")
-	resync := func() { env.updated(env.cachedOwner(), env.cachedOwner()) }
+	resync := func() { env.updated(t, env.cachedOwner(), env.cachedOwner()) }
 	resync()
 	require.Equal(t, 1, env.queue.Len())
 	request, _ := env.queue.Get()
@@ -275,7 +275,7 @@ func TestUpdateToAnotherUID(t *testing.T) {
 	another := owner.DeepCopy()
 	another.UID = "another"
 	require.NotEmpty(t, m.set.Owners.ByUID)
-	env.updated(owner, another)
+	env.updated(t, owner, another)
 	require.Empty(t, m.set.Owners.ByUID, "the first owner is gone")
 
 	env.converge(t)
@@ -283,7 +283,7 @@ func TestUpdateToAnotherUID(t *testing.T) {
 	require.NotEmpty(t, m.set.Applier.Children.ByUID)
 	anotherChild := child.DeepCopy()
 	anotherChild.UID = "another"
-	env.updated(child, anotherChild)
+	env.updated(t, child, anotherChild)
 	require.Empty(t, m.set.Applier.Children.ByUID, "the first child is gone")
 }
 
@@ -300,12 +300,13 @@ func TestSettledAfterVersionsWentBack(t *testing.T) {
 		env := newMemoryEnv(t, Ensure(hold("built", contentOfShop)))
 		env.converge(t)
 		before, after := restore(t, env.cachedOwner())
-		env.shown[keyFor(after, shopName)] = after
+		env.cache.shown[keyFor(after, shopName)] = after
 		require.False(t, env.isSettled(t), "it is another version")
-		env.shown[keyFor(before, shopName)] = before
+		env.cache.shown[keyFor(before, shopName)] = before
 		require.True(t, env.isSettled(t))
 		other := &Shop{ObjectMeta: metav1.ObjectMeta{Name: "other", ResourceVersion: "9"}}
-		env.updated(restore(t, other))
+		before, after = restore(t, other)
+		env.updated(t, before, after)
 		require.False(t, env.isSettled(t), issuedAgain)
 		env.pass(t)
 		require.True(t, env.isSettled(t))
@@ -315,9 +316,10 @@ func TestSettledAfterVersionsWentBack(t *testing.T) {
 		env.converge(t)
 		drifted := env.child(t, "built")
 		drifted.Data["content"] = "another"
-		env.shown[keyFor(drifted, client.ObjectKeyFromObject(drifted))] = drifted
+		env.cache.shown[keyFor(drifted, client.ObjectKeyFromObject(drifted))] = drifted
 		require.True(t, env.isSettled(t), "no operator could tell, and nothing has shown yet that versions are issued again")
-		env.updated(restore(t, env.child(t, "built")))
+		before, after := restore(t, env.child(t, "built"))
+		env.updated(t, before, after)
 		require.False(t, env.isSettled(t), issuedAgain)
 		version := env.child(t, "built").ResourceVersion
 		env.pass(t)
@@ -330,7 +332,8 @@ func TestSettledAfterVersionsWentBack(t *testing.T) {
 		calls = 0
 		env.pass(t)
 		require.Equal(t, 1, calls, "by the check of purity alone")
-		env.updated(restore(t, env.child(t, "built")))
+		before, after := restore(t, env.child(t, "built"))
+		env.updated(t, before, after)
 		env.pass(t)
 		require.Equal(t, 2, calls, "it is read again")
 	})
@@ -414,10 +417,10 @@ func TestSettledIfServed(t *testing.T) {
 		require.Equal(t, [2]string{string(status), reason}, [2]string{string(condition.Status), condition.Reason})
 	}
 	expect(metav1.ConditionTrue, set.ReasonKindServed)
-	env.unserved = "ConfigMap"
+	env.cache.unserved = "ConfigMap"
 	require.False(t, env.isSettled(t), "the kind is not served any more")
 	expect(metav1.ConditionFalse, set.ReasonKindNotServed)
-	env.unserved = ""
+	env.cache.unserved = ""
 	require.False(t, env.isSettled(t), "the kind is served again")
 	expect(metav1.ConditionTrue, set.ReasonKindServed)
 }
@@ -444,19 +447,19 @@ func TestSettledExpandVolumes(t *testing.T) {
 	live := func() *appsv1.StatefulSet {
 		t.Helper()
 		set := &appsv1.StatefulSet{}
-		require.NoError(t, env.server.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: "built"}, set))
+		require.NoError(t, env.Other.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: "built"}, set))
 		return set
 	}
 	env.show(t)
 	env.pass(t)
 	set := live()
 	set.Status.ObservedGeneration = set.Generation
-	require.NoError(t, env.server.Status().Update(t.Context(), set))
+	require.NoError(t, env.Other.Status().Update(t.Context(), set))
 	env.converge(t)
 	require.True(t, env.isSettled(t))
 	owner := env.owner(t)
 	owner.Spec.Storage = new(resource.MustParse("2Gi"))
-	require.NoError(t, env.server.Update(t.Context(), owner))
+	require.NoError(t, env.Other.Update(t.Context(), owner))
 	env.showSilently(t)
 	require.False(t, env.isSettled(t), "the volume has to grow")
 }
@@ -465,17 +468,17 @@ func TestSettledExpandVolumes(t *testing.T) {
 func becomeOurs(t *testing.T, env *memoryEnv, before *configMap) {
 	t.Helper()
 	before.Namespace, before.Name = shopName.Namespace, "late"
-	require.NoError(t, env.server.Create(t.Context(), before))
+	require.NoError(t, env.Other.Create(t.Context(), before))
 	env.converge(t)
 	require.True(t, env.isSettled(t))
 	late, ours := env.child(t, "late"), env.child(t, "built")
 	late.OwnerReferences, late.Annotations = ours.OwnerReferences, ours.Annotations
-	require.NoError(t, env.server.Update(t.Context(), late))
+	require.NoError(t, env.Other.Update(t.Context(), late))
 	env.show(t)
 }
 
 func wasPruned(t *testing.T, env *memoryEnv) {
 	t.Helper()
-	err := env.server.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: "late"}, &configMap{})
+	err := env.Other.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: "late"}, &configMap{})
 	require.True(t, apierrors.IsNotFound(err), "it is pruned")
 }

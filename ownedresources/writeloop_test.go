@@ -8,9 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 	"github.com/opblocks/opblocks/internal/owned/set"
@@ -35,9 +33,7 @@ func TestSlowDownByName(t *testing.T) {
 	}
 	exists := func(t *testing.T, env *memoryEnv, name string) bool {
 		t.Helper()
-		err := env.server.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: name}, &configMap{})
-		require.NoError(t, client.IgnoreNotFound(err))
-		return err == nil
+		return env.Exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	tests := map[string]struct {
 		reason  string
@@ -48,14 +44,14 @@ func TestSlowDownByName(t *testing.T) {
 		"Creation": {
 			reason: "the other one deletes the child",
 			undo: func(t *testing.T, env *memoryEnv) {
-				require.NoError(t, env.server.Delete(t.Context(), env.child(t, "built")))
+				require.NoError(t, env.Other.Delete(t.Context(), env.child(t, "built")))
 			},
 			done:    func(t *testing.T, env *memoryEnv) bool { return exists(t, env, "built") },
 			message: "ConfigMap default/built is deleted again and again by another writer, so it is created less often",
 		},
 		"Deletion": {
 			reason:  "the other one creates a child that is not desired",
-			undo:    func(t *testing.T, env *memoryEnv) { require.NoError(t, env.server.Create(t.Context(), late(t, env))) },
+			undo:    func(t *testing.T, env *memoryEnv) { require.NoError(t, env.Other.Create(t.Context(), late(t, env))) },
 			done:    func(t *testing.T, env *memoryEnv) bool { return !exists(t, env, "late") },
 			message: "ConfigMap default/late is not desired and is created again and again by another writer, so it is deleted less often",
 		},
@@ -112,7 +108,7 @@ func TestSlowDownByName(t *testing.T) {
 			wanted = i%2 == 0
 			owner := env.owner(t)
 			metav1.SetMetaDataAnnotation(&owner.ObjectMeta, "changed", strconv.Itoa(i))
-			require.NoError(t, env.server.Update(t.Context(), owner))
+			require.NoError(t, env.Other.Update(t.Context(), owner))
 			for range 3 {
 				env.show(t)
 				require.Zero(t, env.pass(t).RequeueAfter)

@@ -6,7 +6,7 @@
 //
 //	set         reads the inputs, builds the children, applies them in their order, prunes the others, and watches them
 //	apply       reads the live object, follows the plan, and remembers what was written
-//	write       sends the requests of one write: apply, patch, take over the fields of others, remove fields
+//	write       sends all requests that write: create, apply, patch, delete; take over the fields of others, remove fields
 //	plan        decides what is done next, and what is sent; it sends nothing
 //	feature     decides for Generate, RunOnce and ExpandVolumes; it sends nothing
 //	memory      what is remembered of children by their UIDs and names

@@ -21,9 +21,9 @@ import (
 	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// TestPlanOfAnUpgrade plans a version of the operator that has another default image, for 200 objects, and then runs it.
+// TestPlanOfAnUpgrade plans a version of the operator that has another default image, for many objects, and then runs it.
 func TestPlanOfAnUpgrade(t *testing.T) {
-	const objects, image, nextImage = 200, "redis:7.4-alpine", "redis:8.2-alpine"
+	const objects, image, nextImage = 40, "redis:7.4-alpine", "redis:8.2-alpine"
 	u := newUser(t, apiServer(t))
 	installed := operatortest.Install(t, u.User, "cache")
 	flag := "-namespaces=" + u.Namespace

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned"
@@ -65,13 +64,12 @@ func (a *Applier) prepareCreation(ctx context.Context, d *owned.Desired) (*Creat
 // errNotSent is the error of a creation whose goroutine has ended in the middle of it.
 var errNotSent = errors.New("the creation was not sent to its end")
 
-// Send sends creations at once, by POST. A server-side apply can create too, but it would take over an object of that name that a
-// cache which is stale, or limited by a selector, does not show.
+// Send sends creations at once.
 func Send(ctx context.Context, all ...*Creation) {
 	passcontext.Concurrently(ctx, len(all), func(i int) {
 		c := all[i]
 		c.err = errNotSent
-		c.err = c.Owner.Client.Create(ctx, c.object, c.Owner.FieldManager, client.FieldValidation(metav1.FieldValidationStrict))
+		c.err = write.Post(ctx, c.Owner, c.object)
 	})
 }
 

@@ -67,7 +67,7 @@ func (a *Applier) replaceStatefulSet(ctx context.Context, d *owned.Desired, set 
 	if d.Owner.Object.GetAnnotations()[key] == string(value) { // an earlier process has written it, and has died since
 		err = d.Owner.RequireCurrent(ctx)
 	} else {
-		err = d.Owner.SetRecord(ctx, key, string(value))
+		err = write.SetRecord(ctx, d.Owner, key, string(value))
 	}
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (a *Applier) replaceStatefulSet(ctx context.Context, d *owned.Desired, set 
 	if err := write.MarkPods(ctx, d.Owner, set, key, string(value)); err != nil {
 		return err
 	}
-	if err := owned.DeleteExactly(ctx, d.Owner.Client, live, metav1.DeletePropagationOrphan); client.IgnoreNotFound(err) != nil {
+	if err := write.DeleteExactly(ctx, d.Owner.Client, live, metav1.DeletePropagationOrphan); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s without its pods, to replace it by one with larger volumes: %w", d, err)
 	}
 	a.Report(ctx, d.Owner, d.Kind, live, report.OutcomeRecreated, "")

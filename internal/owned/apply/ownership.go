@@ -15,6 +15,7 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 	"github.com/opblocks/opblocks/internal/owned/memory"
 	"github.com/opblocks/opblocks/internal/owned/report"
+	"github.com/opblocks/opblocks/internal/owned/write"
 	"github.com/opblocks/opblocks/internal/record"
 )
 
@@ -38,7 +39,7 @@ func (a *Applier) deleteOrphan(ctx context.Context, d *owned.Desired, live clien
 	case current == nil || current.GetUID() != d.Owner.Reference.UID:
 		return wait
 	}
-	if err := owned.DeleteExactly(ctx, d.Owner.Client, live, metav1.DeletePropagationBackground); client.IgnoreNotFound(err) != nil {
+	if err := write.DeleteExactly(ctx, d.Owner.Client, live, metav1.DeletePropagationBackground); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s, whose owner is gone: %w", d, err)
 	}
 	a.Report(ctx, d.Owner, d.Kind, live, report.OutcomeDeleted, "its owner is gone")
@@ -74,7 +75,7 @@ func (a *Applier) RemoveMarked(ctx context.Context, o *owned.Owner, k *owned.Kin
 	target.SetName(live.GetName())
 	target.SetUID(live.GetUID())
 	target.SetResourceVersion(live.GetResourceVersion())
-	err = owned.DeleteExactly(ctx, o.Client, target, metav1.DeletePropagationBackground)
+	err = write.DeleteExactly(ctx, o.Client, target, metav1.DeletePropagationBackground)
 	if client.IgnoreNotFound(err) != nil {
 		return true, fmt.Errorf("delete %s: %w", k.Describe(obj), err)
 	}
@@ -116,7 +117,7 @@ func (a *Applier) rebind(ctx context.Context, o *owned.Owner, k *owned.Kind, liv
 	}
 	metadata := map[string]any{"annotations": annotations, "labels": labels, "ownerReferences": references}
 	answer := k.Empty()
-	if err := o.PatchLocked(ctx, live, answer, metadata, nil); err != nil {
+	if err := write.PatchLocked(ctx, o, live, answer, metadata, nil); err != nil {
 		return nil, fmt.Errorf("replace the owner reference of %s: %w", k.Describe(live), err)
 	}
 	a.Writes.Record(answer)

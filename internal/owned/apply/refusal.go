@@ -90,7 +90,7 @@ func (a *Applier) recreate(ctx context.Context, d *owned.Desired, live client.Ob
 	if d.Binding != owned.ByReference && (!d.Owner.IsMarkedBy(live, d.Kind.GVK.GroupKind()) || !owned.IsManagedBy(live, d.Owner.FieldManager)) {
 		return refusal
 	}
-	if err := owned.DeleteExactly(ctx, d.Owner.Client, live, metav1.DeletePropagationBackground); client.IgnoreNotFound(err) != nil {
+	if err := write.DeleteExactly(ctx, d.Owner.Client, live, metav1.DeletePropagationBackground); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s to recreate it: %w", d, err)
 	}
 	a.Recreations.Begin(d)

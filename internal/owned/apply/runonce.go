@@ -146,7 +146,7 @@ func (r *run) apply(ctx context.Context) (Result, error) {
 
 func (r *run) setRecord(ctx context.Context, state record.RunState, job types.UID) error {
 	o := r.desired.Owner
-	return o.SetRecord(ctx, r.key, record.Run{State: state, Content: r.child.Content, UID: job, Set: o.Set}.String())
+	return write.SetRecord(ctx, o, r.key, record.Run{State: state, Content: r.child.Content, UID: job, Set: o.Set}.String())
 }
 
 // desireRun returns the desired Job with the annotations of [ownedresources.Child.RunOnce]. It is not normalized again: that would take
@@ -252,7 +252,7 @@ func likeLive(k *owned.Kind, live client.Object) client.Object {
 func RemoveRunFinalizer(ctx context.Context, writes *ownwrites.Writes, o *owned.Owner, k *owned.Kind, live client.Object) (client.Object, error) {
 	finalizers := slices.DeleteFunc(slices.Clone(live.GetFinalizers()), func(f string) bool { return f == record.RunOnce })
 	answer := likeLive(k, live)
-	switch err := o.PatchLocked(ctx, live, answer, map[string]any{"finalizers": finalizers}, nil); {
+	switch err := write.PatchLocked(ctx, o, live, answer, map[string]any{"finalizers": finalizers}, nil); {
 	case err != nil && !apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("remove the finalizer from %s: %w", k.Describe(live), err)
 	case err != nil, live.GetDeletionTimestamp() != nil && len(finalizers) == 0:
@@ -305,7 +305,7 @@ func (r *run) replace(ctx context.Context) error {
 
 // delete deletes the Job, unless it has changed since it was read.
 func (r *run) delete(ctx context.Context, policy metav1.DeletionPropagation) error {
-	if err := owned.DeleteExactly(ctx, r.desired.Owner.Client, r.live, policy); client.IgnoreNotFound(err) != nil {
+	if err := write.DeleteExactly(ctx, r.desired.Owner.Client, r.live, policy); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s: %w", r.desired, err)
 	}
 	r.applier.Writes.Forget(r.live, client.ObjectKeyFromObject(r.live))

@@ -61,6 +61,7 @@ func (a *Applier) learn(ctx context.Context, s *plan.State, need plan.Fact, p pl
 
 // ask finds out a fact that does not depend on what this process remembers.
 func ask(ctx context.Context, s *plan.State, need plan.Fact, p plan.Plan) (err error) {
+	//exhaustive:enforce
 	switch need {
 	case plan.OwnerIsAlive:
 		err = s.Owner.ConfirmAlive(ctx)
@@ -70,6 +71,7 @@ func ask(ctx context.Context, s *plan.State, need plan.Fact, p plan.Plan) (err e
 		}
 	case plan.BuiltByOne:
 		err = requireOneBuilder(ctx, s.Desired)
+	case plan.PaceOfWrites: // the callers know it, or leave it out
 	}
 	s.Known[need] = err == nil
 	return err
@@ -141,7 +143,7 @@ func (a *Applier) execute(ctx context.Context, s *plan.State, p plan.Plan) (resu
 		return Result{}, false, err
 	case plan.DoExpand: // if the API server would refuse other changes, the object is applied, which returns that refusal
 		err := a.expandVolumes(ctx, d, s.Live)
-		s.Known[plan.RestIsApplied] = err == nil
+		s.Expanded = err == nil
 		return Result{}, false, err
 	case plan.DoApply:
 	}

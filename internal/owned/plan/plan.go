@@ -50,11 +50,10 @@ type Fact string
 
 // The facts.
 const (
-	OwnerIsAlive  Fact = "whether the owner is as the API server has it"
-	FormerIsGone  Fact = "whether the former owner that the mark names is gone"
-	BuiltByOne    Fact = "whether no other step builds the object too"
-	PaceOfWrites  Fact = "whether a write has to wait, because another writer undoes it again and again"
-	RestIsApplied Fact = "whether the volumes are done, so that the rest of the object can be applied"
+	OwnerIsAlive Fact = "whether the owner is as the API server has it"
+	FormerIsGone Fact = "whether the former owner that the mark names is gone"
+	BuiltByOne   Fact = "whether no other step builds the object too"
+	PaceOfWrites Fact = "whether a write has to wait, because another writer undoes it again and again"
 )
 
 // State is what is known of one desired and one live object.
@@ -66,6 +65,7 @@ type State struct {
 	Gone      bool   // FormerIsGone
 	Paced     string // the paths that PaceOfWrites is about
 	Delay     error  // PaceOfWrites: a [*owned.WaitingError] while a write has to wait
+	Expanded  bool   // DoExpand is done, so the rest of the object is applied
 }
 
 // Stage decides a part of the plan for a live object. It sends no request and changes nothing.
@@ -239,7 +239,7 @@ func checkDesired(s *State, p Plan) Plan {
 
 // expand replaces a StatefulSet whose claim templates have to grow.
 func expand(s *State, p Plan) Plan {
-	if _, unknown := s.Missing(p); p.Verb != DoApply || unknown || !s.Options.ExpandVolumes || s.Known[RestIsApplied] {
+	if _, unknown := s.Missing(p); p.Verb != DoApply || unknown || !s.Options.ExpandVolumes || s.Expanded {
 		return p
 	}
 	switch grown, err := feature.Growth(s.Desired, s.Live); {

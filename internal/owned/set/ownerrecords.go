@@ -69,7 +69,7 @@ func (s *Set) abandonExpansions(ctx context.Context, o *owned.Owner, desired map
 			return err
 		}
 		if o.Object.GetDeletionTimestamp() == nil {
-			return o.SetRecord(ctx, key, "") // which triggers the next reconcile, if there are more
+			return write.SetRecord(ctx, o, key, "") // which triggers the next reconcile, if there are more
 		}
 	}
 	return nil
@@ -117,7 +117,7 @@ func (s *Set) forgetRuns(ctx context.Context, o *owned.Owner, desired DesiredNam
 				value = last.String()
 			}
 		}
-		if err := o.SetRecord(ctx, key, value); err != nil {
+		if err := write.SetRecord(ctx, o, key, value); err != nil {
 			return err
 		}
 	}

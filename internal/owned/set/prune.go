@@ -14,6 +14,7 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/childindex"
 	"github.com/opblocks/opblocks/internal/owned/memory"
 	"github.com/opblocks/opblocks/internal/owned/report"
+	"github.com/opblocks/opblocks/internal/owned/write"
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/internal/record"
 )
@@ -160,7 +161,7 @@ func (s *Set) delete(ctx context.Context, o *owned.Owner, w written) (ours bool,
 		}
 		w.object = released
 	}
-	err = owned.DeleteExactly(ctx, o.Client, w.object, metav1.DeletePropagationBackground)
+	err = write.DeleteExactly(ctx, o.Client, w.object, metav1.DeletePropagationBackground)
 	if client.IgnoreNotFound(err) != nil {
 		return true, fmt.Errorf("delete: %w", err)
 	}

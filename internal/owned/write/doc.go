@@ -1,4 +1,3 @@
-// Package write sends the requests of one write, and of what has to be done around it: take over the fields that others have
-// written, remove the fields that are not desired any more, find what contradicts an apply that was refused. It remembers
-// nothing.
+// Package write sends all requests that write. It creates, applies, patches and deletes objects, takes over the fields that others have
+// written, removes the fields that are not desired any more, and finds what contradicts an apply that was refused. It remembers nothing.
 package write

@@ -115,7 +115,7 @@ func GrowLeftClaims(ctx context.Context, d *owned.Desired) error {
 
 func growClaim(ctx context.Context, o *owned.Owner, claim *unstructured.Unstructured, to resource.Quantity) error {
 	request := map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": to.String()}}}
-	return o.PatchLocked(ctx, claim, claim, map[string]any{}, request)
+	return PatchLocked(ctx, o, claim, claim, map[string]any{}, request)
 }
 
 // KeepReplicas gives a new StatefulSet as many replicas as the one that it replaces, unless replicas are desired.
@@ -166,5 +166,5 @@ func FinishExpansion(ctx context.Context, o *owned.Owner, child *owned.Declared,
 	if err := unmarkPods(ctx, o, set); err != nil {
 		return err
 	}
-	return o.SetRecord(ctx, key, "")
+	return SetRecord(ctx, o, key, "")
 }

@@ -70,7 +70,7 @@ func unmarkPods(ctx context.Context, o *owned.Owner, set *appsv1.StatefulSet) er
 
 func patchMarks(ctx context.Context, o *owned.Owner, pod *unstructured.Unstructured, label any, annotations map[string]any) error {
 	marks := map[string]any{"labels": map[string]any{record.OwnerUID: label}, "annotations": annotations}
-	if err := o.PatchLocked(ctx, pod, pod, marks, nil); client.IgnoreNotFound(err) != nil {
+	if err := PatchLocked(ctx, o, pod, pod, marks, nil); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("mark Pod %s, whose StatefulSet is replaced: %w", client.ObjectKeyFromObject(pod), err)
 	}
 	return nil

@@ -132,7 +132,7 @@ func handOver(ctx context.Context, d *owned.Desired, live client.Object) (client
 	}
 	answer, err := applyPatch(ctx, d, body, fieldmanager.Released(d.Owner.FieldManager))
 	if err != nil {
-		return nil, fmt.Errorf("release fields of %s: %w", d, WithoutValues(owned.LostRaceAsConflict(err)))
+		return nil, fmt.Errorf("release fields of %s: %w", d, WithoutValues(lostRaceAsConflict(err)))
 	}
 	return answer, nil
 }

@@ -31,6 +31,12 @@ func TryCreation(ctx context.Context, d *owned.Desired) (client.Object, error) {
 	return d.Trial.Object, d.Trial.Err
 }
 
+// Post creates a child, and writes the API server's answer into it. A server-side apply can create too, but it would take over an object of
+// that name that a cache which is stale, or limited by a selector, does not show.
+func Post(ctx context.Context, o *owned.Owner, child client.Object) error {
+	return o.Client.Create(ctx, child, o.FieldManager, client.FieldValidation(metav1.FieldValidationStrict))
+}
+
 // PostDryRun returns what the object would become if it were created. The name is left to the API server if it is empty.
 func PostDryRun(ctx context.Context, d *owned.Desired, name string) (client.Object, error) {
 	obj, err := plan.ToPost(d)
@@ -81,7 +87,7 @@ func ServerSideApply(ctx context.Context, d *owned.Desired, live client.Object, 
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("apply %s: %w", d, WithoutValues(duplicateNodePortAsInvalid(unknownFieldAsInvalid(owned.LostRaceAsConflict(err)))))
+		return nil, fmt.Errorf("apply %s: %w", d, WithoutValues(duplicateNodePortAsInvalid(unknownFieldAsInvalid(lostRaceAsConflict(err)))))
 	}
 	return answer, nil
 }
@@ -150,7 +156,7 @@ func unknownFieldAsInvalid(err error) error {
 	if !apierrors.IsInternalError(err) || !errors.As(err, &status) || !plan.IsUntypable(err) {
 		return err
 	}
-	return owned.WithStatus(status, metav1.StatusReasonInvalid, http.StatusUnprocessableEntity)
+	return withStatus(status, metav1.StatusReasonInvalid, http.StatusUnprocessableEntity)
 }
 
 // duplicateNodePortAsInvalid turns the 500 with which the API server answers two ports with one node port into a 422.
@@ -159,7 +165,7 @@ func duplicateNodePortAsInvalid(err error) error {
 	if !plan.IsDuplicateNodePort(err) || !errors.As(err, &status) {
 		return err
 	}
-	return owned.WithStatus(status, metav1.StatusReasonInvalid, http.StatusUnprocessableEntity)
+	return withStatus(status, metav1.StatusReasonInvalid, http.StatusUnprocessableEntity)
 }
 
 // refusalError is an error of the API server without the objects that it quotes. A quoted pod template would show
@@ -247,7 +253,7 @@ func Unmark(ctx context.Context, o *owned.Owner, k *owned.Kind, live client.Obje
 		}
 		return values
 	}
-	err := o.PatchLocked(ctx, live, k.Empty(), map[string]any{
+	err := PatchLocked(ctx, o, live, k.Empty(), map[string]any{
 		"labels": none(record.OnChildren(record.AsLabel, isMark)), "annotations": none(record.OnChildren(record.AsAnnotation, isMark)),
 	}, nil)
 	if client.IgnoreNotFound(err) != nil {

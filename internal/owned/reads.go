@@ -1,0 +1,65 @@
+package owned
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// LiveReader returns a reader that reads past the cache. Without a manager it returns the client. Read unstructured
+// objects and metadata with it: a manager's client does not cache these unless it was configured to.
+func (o *Owner) LiveReader() client.Reader {
+	if o.APIReader != nil {
+		return o.APIReader
+	}
+	return o.Client
+}
+
+// ReadLive reads the object past the cache.
+func (d *Desired) ReadLive(ctx context.Context) (client.Object, error) {
+	live := d.Kind.Empty()
+	if d.Owner.APIReader != nil {
+		return live, d.Owner.APIReader.Get(ctx, d.Key(), live)
+	}
+	u, err := d.ReadTree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return live, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, live)
+}
+
+// ReadTree reads the object past the cache, with fields that its Go type may not have.
+func (d *Desired) ReadTree(ctx context.Context) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(d.Kind.GVK)
+	return u, d.Owner.LiveReader().Get(ctx, d.Key(), u)
+}
+
+// ListLive lists objects of a kind in a namespace past the cache, which may not show our last write yet.
+func (o *Owner) ListLive(ctx context.Context, gvk schema.GroupVersionKind, namespace string, options ...client.ListOption) ([]unstructured.Unstructured, error) {
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	if err := o.LiveReader().List(ctx, list, append(options, client.InNamespace(namespace))...); err != nil {
+		return nil, fmt.Errorf("list %s objects: %w", gvk.Kind, err)
+	}
+	return list.Items, nil
+}
+
+// RequireCurrent returns a conflict unless the owner is as the API server has it at this moment. [Owner.Confirm] makes sure
+// only that it is not older than this process.
+func (o *Owner) RequireCurrent(ctx context.Context) error {
+	live, err := o.ReadOwner(ctx)
+	if err != nil {
+		return err
+	}
+	if live == nil || live.GetUID() != o.Reference.UID || live.GetResourceVersion() != o.Object.GetResourceVersion() {
+		return apierrors.NewConflict(schema.GroupResource{Resource: o.Reference.Kind}, o.Reference.Name,
+			fmt.Errorf("it was changed or deleted since version %q, and the cache does not show that yet", o.Object.GetResourceVersion()))
+	}
+	return nil
+}

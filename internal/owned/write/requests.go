@@ -1,0 +1,96 @@
+package write
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/opblocks/opblocks/internal/owned"
+	"github.com/opblocks/opblocks/internal/passcontext"
+)
+
+// PatchLocked sends a merge patch of the metadata, and of the spec unless it is nil, with the UID and the resource
+// version of the live object as preconditions. It writes the API server's answer into answer, which is an empty object,
+// with its kind if it is not typed.
+func PatchLocked(ctx context.Context, o *owned.Owner, live, answer client.Object, metadata, spec map[string]any) error {
+	metadata["uid"], metadata["resourceVersion"] = live.GetUID(), live.GetResourceVersion()
+	content := map[string]any{"metadata": metadata}
+	if spec != nil {
+		content["spec"] = spec
+	}
+	patch, err := json.Marshal(content)
+	if err != nil {
+		return err
+	}
+	answer.SetNamespace(live.GetNamespace())
+	answer.SetName(live.GetName())
+	return lostRaceAsConflict(o.Client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch), o.FieldManager))
+}
+
+// DeleteExactly deletes an object, unless it has changed since it was read: it may belong to another owner or set now.
+// It returns the API server's errors, also a conflict.
+func DeleteExactly(ctx context.Context, c client.Client, obj client.Object, policy metav1.DeletionPropagation) error {
+	uid, version := obj.GetUID(), obj.GetResourceVersion()
+	return c.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(policy))
+}
+
+// SetRecord sets a record on the owner, or removes it if the value is empty. The error is a conflict if the owner has
+// changed since it was read.
+func SetRecord(ctx context.Context, o *owned.Owner, key, value string) error {
+	if o.Object.GetAnnotations()[key] == value {
+		return nil
+	}
+	var annotation any
+	if value != "" {
+		annotation = value
+	}
+	answer := &metav1.PartialObjectMetadata{}
+	answer.SetGroupVersionKind(schema.FromAPIVersionAndKind(o.Reference.APIVersion, o.Reference.Kind))
+	if err := PatchLocked(ctx, o, o.Object, answer, map[string]any{"annotations": map[string]any{key: annotation}}, nil); err != nil {
+		return fmt.Errorf("annotate %s: %w", o, err)
+	}
+	o.Object.SetAnnotations(maps.Clone(answer.GetAnnotations()))
+	o.Object.SetLabels(maps.Clone(answer.GetLabels()))
+	o.Object.SetOwnerReferences(slices.Clone(answer.GetOwnerReferences()))
+	o.Object.SetResourceVersion(answer.GetResourceVersion())
+	if pass := passcontext.FromContext(ctx); pass != nil {
+		pass.Rebase(o.Object)
+	}
+	return nil
+}
+
+// lostRaceAsConflict turns the refusal of a precondition on the UID into a conflict. If the object was deleted or
+// replaced since it was read, the API server answers 409, or 422 on metadata.uid as if the object were invalid.
+func lostRaceAsConflict(err error) error {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
+		return err
+	}
+	causes := status.Status().Details.Causes
+	if len(causes) == 0 {
+		return err
+	}
+	for _, cause := range causes {
+		if cause.Field != "metadata.uid" {
+			return err
+		}
+	}
+	return withStatus(status, metav1.StatusReasonConflict, http.StatusConflict)
+}
+
+// withStatus returns an error of the API server with another reason and code.
+func withStatus(status apierrors.APIStatus, reason metav1.StatusReason, code int32) error {
+	err := &apierrors.StatusError{ErrStatus: status.Status()}
+	err.ErrStatus.Reason, err.ErrStatus.Code = reason, code
+	return err
+}
