@@ -120,7 +120,7 @@ func (o *passObject) compareLive(ctx context.Context) error {
 	return nil
 }
 
-// conflict returns a conflict with a change that the cache does not show yet.
+// conflict returns the error of a pass whose object was changed, in a way that the cache does not show yet.
 func (o *passObject) conflict() error {
 	return apierrors.NewConflict(schema.GroupResource{Group: o.engine.kind.Group, Resource: o.engine.kind.Kind}, o.name.Name,
 		errors.New("it was changed or deleted, and the cache does not show that yet"))

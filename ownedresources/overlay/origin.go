@@ -80,7 +80,8 @@ type place struct {
 	isItem        bool
 }
 
-// below returns the place to which a step leads. It returns false if the patch does not have it.
+// below returns the place one step further down. A step is the key of a map, or the index of an item in a list. found is false if the patch has
+// no such place.
 func (p place) below(step any) (next place, found bool) {
 	next.depth = p.depth + 1
 	switch step := step.(type) {

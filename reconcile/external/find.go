@@ -33,7 +33,8 @@ type search[T client.Object, S any] struct {
 }
 
 // find observes desired things, as many as the turn of the pass allows. rest is the wait for a later pass that goes on with the others. If a
-// desired thing must not become ours, the error says so. later is the wait for a former thing, or nil: it takes the place of such an error.
+// desired thing must not become ours, the error says so. later is the wait for a former thing, or nil if there is none. If later is not nil,
+// find returns it in place of such an error.
 func (s search[T, S]) find(ctx context.Context, open []string, desired S, later error) (found []*candidate[S], rest, err error) {
 	work := 0
 	for _, key := range open {

@@ -46,7 +46,8 @@ type publication struct {
 // desiredSecret is the key of the Secret in a context.
 type desiredSecret struct{}
 
-// enable makes the set. Its only input reads nothing from the cluster, so it is asked in each reconcile, and nothing of it is remembered.
+// enable makes the set of children, which has the Secret alone. The input of the set reads nothing from the cluster, so the set calls it in each
+// reconcile, and remembers none of its values.
 func (s *publisher[T]) enable() {
 	desired := ownedresources.From(func(ctx context.Context, _ client.Reader, _ T) (*corev1.Secret, error) {
 		secret, _ := ctx.Value(desiredSecret{}).(*corev1.Secret)

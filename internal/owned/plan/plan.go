@@ -180,7 +180,7 @@ func requireOneBuilder(_ *State, p Plan) Plan {
 	return p
 }
 
-// lacks returns the paths of what the options of a child ask for and the live object does not have.
+// lacks returns the paths of the fields that the options of a child ask for, and that the live object does not have.
 func lacks(d *owned.Desired, live client.Object) (paths []string) {
 	paths = feature.LacksGenerated(d, live)
 	if feature.LacksRunFinalizer(d, live) {

@@ -70,8 +70,8 @@ func HasDropped(d *owned.Desired, last record.LastApplied, answer client.Object)
 
 var recordPath = fieldpath.MakePathOrDie("metadata", "annotations", record.Applied)
 
-// Removable returns the fields that may be removed, because they do not surely belong to others. It leaves out a field
-// that contains a field of others, or a field that is owned.
+// Removable returns the fields that may be removed. It leaves out the fields that may belong to others, and each field that contains such a
+// field or one that is owned.
 func Removable(d *owned.Desired, fields, owned *fieldpath.Set, withSpec bool) (*fieldpath.Set, error) {
 	createOnly, err := createOnlyFields(d)
 	if err != nil {

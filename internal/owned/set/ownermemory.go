@@ -206,8 +206,8 @@ func (m *ownerMemory) settledOf(owner types.UID) settledOwner {
 	return settled
 }
 
-// begin notes that a reconcile of the owner begins: events are noted from now on. If two reconcilers share a set, two
-// reconciles may run at once. It returns the epoch of the versions that the reconcile is going to see.
+// begin notes that a reconcile of the owner begins. Events are noted from now on, until its end. Two reconciles of an owner may run at once, if
+// two reconcilers share the set. begin returns the epoch of the versions that the reconcile is going to see.
 func (m *ownerMemory) begin(owner types.UID) (epoch uint64) {
 	m.change(owner, func(r *rememberedOwner) {
 		r.disturbed = r.disturbed && r.running > 0
@@ -216,8 +216,8 @@ func (m *ownerMemory) begin(owner types.UID) (epoch uint64) {
 	return m.versions.Current()
 }
 
-// end notes what a reconcile has found: the zero value if there may be something to do. It is not remembered if an event came
-// during the reconcile.
+// end notes what a reconcile has found when it had nothing to do. found is the zero value if there may be something to do. If an event came
+// during the reconcile, found is not remembered.
 func (m *ownerMemory) end(owner types.UID, epoch uint64, found settledOwner) {
 	m.change(owner, func(r *rememberedOwner) {
 		forgotten := r.running == 0 // the owner was deleted during the reconcile

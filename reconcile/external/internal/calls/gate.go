@@ -111,7 +111,7 @@ func (g *gate) leave(now time.Time, name string, isProbe, answered bool, trouble
 	}
 }
 
-// isSpared reports whether the server could not be reached, and objects still call it.
+// isSpared reports whether calls of the server are held back: it could not be reached, and objects still want to call it.
 func (s *server) isSpared(now time.Time) bool {
 	return s.failure != nil && (s.passes > 0 || now.Before(s.opens.Add(forgottenAfter)))
 }

@@ -73,8 +73,9 @@ func (v *Visit) leave() {
 	v.calls.gate.leave(v.calls.now(), v.server, v.isProbe, v.answered, v.trouble)
 }
 
-// wait returns the wait of a pass that is denied. A poll comes after what a person has changed, and keeps the conditions: what they say
-// still holds, unless the server cannot be reached.
+// wait returns the wait of a pass that the gate has denied, and nil if it was not denied. If the pass is not urgent, such as a poll, the retry
+// has a low priority, behind what people have changed. It keeps the conditions too, since what they say still holds, unless the server cannot
+// be reached.
 func (v *Visit) wait(d *denial) error {
 	if d == nil {
 		return nil

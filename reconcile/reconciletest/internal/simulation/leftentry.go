@@ -25,7 +25,8 @@ func (e *explorer) noteLeftEntries() {
 		"reconciletest.Findings.LeavesEntry to Options.SkipFindings", strings.Join(left, "\n  "))})
 }
 
-// leftEntries returns what the operator alone has added to objects that it has not created, and what is there in the end.
+// leftEntries returns the entries that the operator has added to objects that it has not created, and that are still there in the end. Objects
+// that somebody else has written too are left out.
 func (e *explorer) leftEntries() (left []string) {
 	begun, ended := e.beginAndEnd()
 	of := &e.baseline.Operations

@@ -7,9 +7,8 @@ type Finding string
 const (
 	// DoesNotSurvive: after a fault something is wrong that is right without it, or harm was done.
 	DoesNotSurvive Finding = "does not survive"
-	// DoesNotRest: the operator works on although nothing has changed, or does not become quiet.
-	// Or a pass does not find an object by its name in the cache, since the cache's options leave out the object, which exists, and
-	// the pass does not read it past the cache.
+	// DoesNotRest: the operator works on although nothing has changed, or does not become quiet. Also: the cache's options leave out an object
+	// that exists, so a pass does not find it in the cache by its name, and the pass does not read it past the cache.
 	DoesNotRest Finding = "does not come to rest"
 	// DoesNotSucceed: without any fault a step or a pass has never succeeded, or has failed in the end, or no pass was made. Or the operator takes a
 	// refused create for a success, though the object that exists differs from what was sent.

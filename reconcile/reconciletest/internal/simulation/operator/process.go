@@ -169,8 +169,8 @@ func (p *Process) Die() {
 	p.end()
 }
 
-// EndByConnection ends the run, since the operator opens a real connection, and the process, so that its context is cancelled. It is
-// called on a goroutine of the operator.
+// EndByConnection ends the run with an error, since the operator opens a real connection. It also ends the process, so that the context of the
+// operator is cancelled. A goroutine of the operator calls it.
 func (o *Operator) EndByConnection(err error) {
 	o.world.Mu.Lock()
 	defer o.world.Mu.Unlock()

@@ -26,7 +26,7 @@ func (u *userClient) Patch(ctx context.Context, obj client.Object, patch client.
 }
 
 // reachWebhook notes that the user writes an object for which a webhook may be passed over. If that is planned, no webhook can be reached until
-// the function is called that it returns.
+// the caller calls end, which is after the write.
 func (u *userClient) reachWebhook(verb string, obj client.Object) (end func()) {
 	end = func() {}
 	server := u.world.Server
