@@ -151,7 +151,8 @@ func selectorOrDefault(owner client.Object, selector map[string]string) map[stri
 	return maps.Clone(selector)
 }
 
-// labelSelector returns the selector of a builder as the API has it, for the kinds that select pods by more than a map.
+// labelSelector returns the selector of a builder, or the default one, as a metav1.LabelSelector. Kinds whose selector is not a plain map
+// need it.
 func labelSelector(owner client.Object, selector map[string]string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: selectorOrDefault(owner, selector)}
 }

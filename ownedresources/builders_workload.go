@@ -78,7 +78,7 @@ func NewDaemonSet(owner client.Object, selector map[string]string, containers ..
 // MaxUnavailable is 1: nodes are drained one pod at a time, and the node of a single replica can be drained too, which a
 // MinAvailable of 1 prevents. To use MinAvailable, set MaxUnavailable to nil: the API server refuses a budget with both.
 //
-// UnhealthyPodEvictionPolicy is unset. With policyv1.AlwaysAllow, pods that do not become ready block no drain either
+// UnhealthyPodEvictionPolicy is unset. With policyv1.AlwaysAllow, pods that do not become ready do not block a drain
 // (https://kubernetes.io/docs/tasks/run-application/configure-pdb/#unhealthy-pod-eviction-policy).
 func NewPodDisruptionBudget(owner client.Object, selector map[string]string) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{

@@ -112,7 +112,7 @@ func BuildEachFrom[T client.Object, S, C any, P pointerTo[C]](input *Input[T, S]
 	return child
 }
 
-// newChild returns a child that build builds. build calls f, the user's function. Here only the name of f is used.
+// newChild returns a child of the kind of sample. build builds its objects by calling f, the user's function. newChild uses only f's name.
 func newChild[T, P client.Object](sample client.Object, f any, build func(*set.Reconciliation) error) *Child[T, P] {
 	return &Child[T, P]{set.NewChild(sample, f, build)}
 }

@@ -76,11 +76,10 @@ func (s *ChildSet[T]) RemoveInOrder() *ChildSet[T] {
 	return s
 }
 
-// FinalizerName returns the finalizer that the owner needs for [ChildSet.Finalize], or nothing if there is nothing to
-// clean up. Only sets with [ChildSet.RemoveInOrder], [Child.Anywhere], [Child.Retain], [Child.RunOnce] or [Child.ExpandVolumes] need one. The
-// finalizer is "children.opblocks.dev/" and the name of the set, or "set" if it has none. Package reconcile adds and
-// removes it. In a reconciler of your own, add it before the first Reconcile and remove it when Finalize has returned
-// nil.
+// FinalizerName returns the finalizer that the owner needs for [ChildSet.Finalize], or "" if there is nothing to clean up. Only sets with
+// [ChildSet.RemoveInOrder], [Child.Anywhere], [Child.Retain], [Child.RunOnce] or [Child.ExpandVolumes] need one. The finalizer is
+// "children.opblocks.dev/" and the name of the set, or "set" if it has none. Package reconcile adds and removes it. In a reconciler of your
+// own, add it before the first Reconcile and remove it when Finalize has returned nil.
 func (s *ChildSet[T]) FinalizerName() string { return s.set.FinalizerName() }
 
 // FormerFinalizerNames returns the finalizers that the set had under its earlier names ([ChildSet.SetFormerNames]).

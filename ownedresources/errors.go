@@ -45,7 +45,7 @@ type FailedError = owned.FailedError
 //   - ClaimNotBound, for a StatefulSet of [Child.ExpandVolumes];
 //   - the reason why a child is not ready, by its condition ([Child.ReadyWhen]) or by the rules of kstatus.
 //
-// For several children it is the reason of the first one. ReferenceNotFound precedes the others.
+// If several children wait, the reason of the first one is returned. ReferenceNotFound precedes the other reasons.
 //
 // Waiting returns the reason, and the delay after which to reconcile again. The delay is zero if an event of the child triggers
 // the next reconcile.

@@ -288,7 +288,7 @@ func isSecret(content map[string]any) bool {
 	return content["kind"] == "Secret" && content["apiVersion"] == corev1.SchemeGroupVersion.String()
 }
 
-// secretContentOf looks at a type alone. seen ends the recursion of a type that contains itself.
+// secretContentOf returns what the type alone says about Secrets in its values. seen ends the recursion of a type that contains itself.
 func secretContentOf(t reflect.Type, seen map[reflect.Type]bool) secretContent {
 	if seen[t] {
 		return neverSecret

@@ -50,15 +50,14 @@ func inputs[T client.Object](in AnyInput[T]) []*set.Input { return []*set.Input{
 // Read declares which objects of a kind an input reads. Make one with [Reads] or [ReadsCached].
 type Read[T client.Object] struct{ reference references.Reference }
 
-// Reads declares that an input reads objects of a kind, such as &corev1.ConfigMap{}, by name. names returns their names
-// for a T; an empty namespace is the namespace of the T. It must only read, and always return the same names for the
-// same T.
+// Reads declares that an input reads objects of a kind, such as &corev1.ConfigMap{}, by name. names returns their names for a T; an empty
+// namespace is the namespace of the T. The function must not change the T, and must always return the same names for the same T.
 //
-// A change of such an object, its deletion and its re-creation trigger a reconcile of the T. The cache holds only their
-// metadata. A whole object is read from the API server, with one request, after a restart and whenever the object or
-// the owner's spec, labels or annotations have changed. The metadata alone (*metav1.PartialObjectMetadata) is read from
-// the cache. If the set builds objects of the kind, the cache holds whole ones anyway, and they are read there. So is
-// their metadata. In either case, what is read is never older than the event that triggered the reconcile.
+// A change of such an object, its deletion and its re-creation trigger a reconcile of the T. The cache holds only their metadata. A whole
+// object is read from the API server, with one request, after a restart and whenever the object or the owner's spec, labels or annotations
+// have changed. The metadata alone (*metav1.PartialObjectMetadata) is read from the cache. If the set builds objects of the kind, the cache
+// holds whole objects anyway, and both whole objects and metadata are read there. In either case, what is read is never older than the
+// event that triggered the reconcile.
 //
 // The operator needs the verbs get, list and watch on the kind; list and watch if only metadata is read.
 func Reads[T client.Object](obj client.Object, names func(T) []types.NamespacedName) Read[T] {
@@ -71,11 +70,11 @@ func ReadsCached[T client.Object](obj client.Object, names func(T) []types.Names
 	return Read[T]{references.New(true, obj, names)}
 }
 
-// From returns an input that the function reads. Its reader reads the objects that reads declare, and refuses all
-// others, so that a change of whatever was read triggers a reconcile. The function may depend only on the owner's spec,
-// labels and annotations and on what it reads: not on the owner's status, the time, or a global. It must not change
-// what it reads. The owner is a copy, and the value may keep parts of it. Nobody may change the value: it is used again
-// while the owner and the objects that were read have the same versions.
+// From returns an input whose value is the result of the function read. The reader that the function gets reads the objects that reads
+// declare, and refuses all others, so that a change of whatever was read triggers a reconcile. The function may depend only on the owner's
+// spec, labels and annotations and on what it reads: not on the owner's status, the time, or a global. It must not change what it reads.
+// The owner is a copy, and the value may keep parts of it. Nobody may change the value: it is used again while the owner and the objects
+// that were read have the same versions.
 //
 // If the function returns an error of the API server that something is not found, the children that are built from the
 // input stay as they are, and the error of [ChildSet.Reconcile] is a [*WaitingError] with the reason ReferenceNotFound.

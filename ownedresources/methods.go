@@ -75,7 +75,7 @@ func (c *Child[T, C]) Retain(keep func(owner T) bool) *Child[T, C] {
 	return c.change("Retain", func(c *set.Child) { c.Options.Retain = func(owner client.Object) bool { return keep(owner.(T)) } })
 }
 
-// change calls f, unless a set has the child already.
+// change calls f, which changes the child: see [set.Child.Change].
 func (c *Child[T, C]) change(method string, f func(*set.Child)) *Child[T, C] {
 	c.child.Change(method, f)
 	return c

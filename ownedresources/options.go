@@ -59,12 +59,12 @@ func (c *Child[T, C]) AdoptRestored() *Child[T, C] {
 	return c.change("AdoptRestored", func(c *set.Child) { c.Options.AdoptRestored = true })
 }
 
-// Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields.
-// It is not needed where live fields of others contradict the desired ones: those are replaced without it. Everything
-// that the child holds is lost. Before the deletion, a dry run asks whether the new object would be accepted. If the
-// API server refuses the same change of the new object too, the error is that refusal: a process does not delete an
-// object that it created for the same change. An object that another writer puts in its place is deleted again, less
-// often each time: see [ChildSet]. Until the old child is gone, the error is a [*WaitingError].
+// Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields. It is not needed if
+// live fields of others contradict the desired ones: such fields are removed without it. Everything that the child holds is lost. Before
+// the deletion, a dry run asks whether the new object would be accepted. If the API server then refuses the same change of the new object
+// too, the error is the refusal, and the new object stays: a process does not delete an object that it created for the same change. If
+// another writer puts an object in the place of the new one, that object is deleted again, less often each time: see [ChildSet]. Until the
+// old child is gone, the error is a [*WaitingError].
 func (c *Child[T, C]) Recreate() *Child[T, C] {
 	return c.change("Recreate", func(c *set.Child) { c.Options.Recreate = true })
 }

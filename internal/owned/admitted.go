@@ -4,5 +4,5 @@ package owned
 // in fields that nobody may change afterwards. An apply sends these fields as they are live. Both trees are decoded JSON.
 type Admitted struct {
 	Values map[string]any // the live values
-	Wish   map[string]any // what was desired when they were found: a field counts only as long as it is desired in the same way
+	Wish   map[string]any // what was desired when these fields were found: a field counts only as long as it is desired in the same way
 }

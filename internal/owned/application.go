@@ -34,8 +34,8 @@ var selectedKinds = map[schema.GroupKind]bool{
 	{Group: rbacv1.GroupName, Kind: "ClusterRole"}: true, // an aggregated ClusterRole selects others
 }
 
-// HideFromApplications changes the labels and the annotations of an object without an owner reference, so that no deployment tool deletes it
-// for an application with the owner's name. It leaves the maps alone, which the user may share with a selector.
+// HideFromApplications changes the labels and the annotations of an object without an owner reference, so that no deployment tool deletes
+// it for an application with the owner's name. It does not change the maps in place, because the user may share them with a selector.
 func (o *Owner) HideFromApplications(kind schema.GroupKind, obj client.Object) {
 	if obj.GetLabels()[InstanceLabel] != LabelValue(o.Reference.Name) {
 		return

@@ -122,8 +122,8 @@ func WithoutReferenceTo(obj client.Object, owner types.UID) (others []metav1.Own
 	return others
 }
 
-// ownAnnotations are the annotations that a write of the engine sets. ownOptionAnnotations are set by options of a child, on the desired
-// object, after withoutOwnMetadata: what that function finds is a copy.
+// ownAnnotations are the annotations that a write of the engine sets. ownOptionAnnotations are the annotations that options of a child set
+// on the desired object. They are set after withoutOwnMetadata: an annotation that withoutOwnMetadata finds was copied from another object.
 var (
 	ownAnnotations = record.OnChildren(record.AsAnnotation, func(k record.ChildKey) bool {
 		return k.By == record.SetByWrite || k.By == record.SetByMark
@@ -131,8 +131,8 @@ var (
 	ownOptionAnnotations = record.OnChildren(record.AsAnnotation, func(k record.ChildKey) bool { return k.By == record.SetByOption })
 )
 
-// withoutOwnMetadata drops the annotations and the label of the engine from a desired object. They get there in a copy of
-// another object's metadata: an owner that is itself a child carries them.
+// withoutOwnMetadata drops the annotations and the label of the engine from a desired object. They get there if a builder copies the
+// metadata of an object that carries them, such as an owner that is itself a child.
 func withoutOwnMetadata(obj client.Object) client.Object {
 	_, labelled := obj.GetLabels()[record.OwnerUID]
 	annotations := obj.GetAnnotations()
@@ -151,14 +151,15 @@ func withoutOwnMetadata(obj client.Object) client.Object {
 	return obj
 }
 
-// hasWritten reports whether a live object has the record of the owner's set and of an owner of this kind, namespace and name, whatever its
-// UID. Versions of this module before opblocks.dev/owner-name have recorded the set alone.
+// hasWritten reports whether the annotations of a live object say that the owner's set has written it, for an owner of this kind, namespace
+// and name. The UID of that owner does not count. If a version of this module before opblocks.dev/owner-name has written the object, the
+// annotations name only the set, and that suffices.
 func (o *Owner) hasWritten(live client.Object) bool {
 	name := live.GetAnnotations()[record.OwnerName]
 	return (name == "" || name == o.ObjectName().String()) && IsWrittenBy(live, o.Set, o.FormerSets)
 }
 
-// IsWrittenBy reports whether a live object was written by a set of this name, or of one of its earlier names.
+// IsWrittenBy reports whether a live object was written by the set of this name. former are the earlier names of the set, which count too.
 func IsWrittenBy(live client.Object, set string, former []string) bool {
 	name := live.GetAnnotations()[record.Set]
 	return (name == set || slices.Contains(former, name)) && record.LastAppliedOf(live).Method != record.ByOthers

@@ -83,12 +83,13 @@ type Trial struct {
 
 func (d *Desired) String() string { return d.Kind.Describe(d.Object) }
 
-// Held returns the error of an object that has to wait. It says for what.
+// Held returns the error of an object that has to wait. The error names what the object waits for. what names the action that waits, such
+// as "is not created".
 func (d *Desired) Held(what string) error {
 	return NewWaiting(ReasonDependencyNotReady, 0, fmt.Sprintf("%s %s until %s is ready", d, what, d.Hold))
 }
 
-// Name returns the name by which what is remembered of the child is found.
+// Name returns the key under which the child is remembered.
 func (d *Desired) Name() ChildName { return ChildName{d.Kind, client.ObjectKeyFromObject(d.Object)} }
 
 // Key returns the namespace and the name of the object.

@@ -40,7 +40,8 @@ type OwnershipError struct {
 	remedy  string // what to do then
 }
 
-// uncontrolled returns the error for a live object that nothing controls. Its records may be forged, so they only choose the words.
+// uncontrolled returns the error for a live object that nothing controls. The records on the object may be forged, so only the words of the
+// error depend on them.
 func (o *Owner) uncontrolled(k *Kind, live client.Object) *OwnershipError {
 	e := &OwnershipError{Kind: k.GVK.Kind, Name: client.ObjectKeyFromObject(live)}
 	annotations := live.GetAnnotations()
@@ -76,14 +77,14 @@ func (e *OwnershipError) Error() string {
 // Reason returns the reason for a condition that shows the error: OwnedByAnother.
 func (*OwnershipError) Reason() string { return "OwnedByAnother" }
 
-// NotCachedError is returned for an object that exists and that the cache does not show, and for one that is not created since the cache would
-// not show it.
+// NotCachedError is returned for an object that exists and that the cache does not show, and for an object that is not created because the
+// cache would not show it.
 type NotCachedError struct {
 	// Kind of the object.
 	Kind string
 	// Name of the object.
 	Name types.NamespacedName
-	// Selector of the cache, if the object is not created because of it.
+	// Selector is the selector of the cache, if the object is not created because of it. Otherwise it is empty.
 	Selector string
 }
 
@@ -122,7 +123,7 @@ type WaitingError struct {
 	after           time.Duration
 }
 
-// NewWaiting returns a [*WaitingError]. after is the delay before the child is looked at again, 0 if an event comes.
+// NewWaiting returns a [*WaitingError]. after is the delay before the next reconcile, or 0 if an event triggers it.
 func NewWaiting(reason string, after time.Duration, message string) *WaitingError {
 	return &WaitingError{reason: reason, message: message, after: after}
 }

@@ -26,7 +26,7 @@ type FormerError struct {
 
 func (e FormerError) Unwrap() error { return e.WaitingError }
 
-// mayWriteMarked is MayWrite for an object without a controller that has a mark.
+// mayWriteMarked is MayWrite for an object that has a mark, and no controller.
 func (o *Owner) mayWriteMarked(d *Desired, live client.Object, m record.Mark) error {
 	name, ofOurName := d.Kind.Describe(live), m.Owner == o.ObjectName()
 	ours := ofOurName && m.UID == o.Reference.UID || m.UID == d.Former

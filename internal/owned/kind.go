@@ -23,7 +23,7 @@ type Kind struct {
 	Comparer *compare.Comparer
 	// configuration is set if what is desired is an apply configuration, as an unstructured object.
 	configuration bool
-	// Receivers are empty objects to read into, for objects that nobody keeps.
+	// Receivers has empty objects. An object that nobody keeps is read into one of them.
 	Receivers sync.Pool
 }
 
@@ -88,7 +88,7 @@ func (k *Kind) Empty() client.Object {
 
 // The ranks of kinds. Objects of a lower rank are created before objects of a higher one.
 const (
-	rankOfPlaces = iota // other objects are in it, or of it
+	rankOfPlaces = iota // other objects are inside of such an object, or have the kind that it defines
 	rankOfNeeds         // the API server refuses other objects that name one which does not exist
 	rankOfOthers
 	Ranks
@@ -124,7 +124,8 @@ func (d *Declared) LikeDesired(live client.Object) (client.Object, error) {
 	return u, nil
 }
 
-// OfConfiguration returns the kind of apply configurations whose live objects have the type of sample.
+// OfConfiguration returns the kind of a child that is built by apply configurations. sample is an empty object of the type in which its
+// live objects are read.
 func (ks *Kinds) OfConfiguration(sample client.Object, scheme *runtime.Scheme) (*Kind, error) {
 	key := kindKey{scheme: scheme, typ: reflect.TypeOf(sample), configuration: true}
 	if known, ok := ks.known.Load(key); ok {
@@ -143,7 +144,7 @@ func (ks *Kinds) OfConfiguration(sample client.Object, scheme *runtime.Scheme) (
 	return known.(*Kind), nil
 }
 
-// AsLive returns the API server's answer to a write in the type of the kind's live objects.
+// AsLive converts the API server's answer to a write to the type in which live objects of the kind are read.
 func (k *Kind) AsLive(obj client.Object) (client.Object, error) {
 	u, untyped := obj.(*unstructured.Unstructured)
 	if !untyped || reflect.TypeOf(obj).Elem() == k.Type {

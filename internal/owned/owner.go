@@ -41,7 +41,7 @@ type Owner struct {
 	gone         map[types.UID]bool // by the UID in a mark: whether that owner is gone, see IsGone
 }
 
-// NewOwner returns an owner whose children c writes. apiReader reads past the cache, and is nil without a manager.
+// NewOwner returns obj as an owner. c is the client that writes its children. apiReader reads past the cache, and is nil without a manager.
 func NewOwner(obj client.Object, c client.Client, apiReader client.Reader) (Owner, error) {
 	if IsNil(obj) {
 		return Owner{}, fmt.Errorf("owner is nil: give the object that the children belong to")
@@ -77,7 +77,7 @@ type ownerKind struct {
 	fieldManager     client.FieldOwner
 }
 
-// ownerKinds caches them. Each is a function of its key.
+// ownerKinds caches each ownerKind. An ownerKind depends on its key alone.
 var ownerKinds sync.Map // kindKey → ownerKind
 
 func ownerKindOf(obj client.Object, scheme *runtime.Scheme) (ownerKind, error) {
@@ -135,8 +135,8 @@ func (o *Owner) MayWrite(d *Desired, live client.Object) error {
 	return &OwnershipError{Kind: k.GVK.Kind, Name: client.ObjectKeyFromObject(live), Owner: controller.DeepCopy()}
 }
 
-// hasNameOf reports whether a controller of a live object has the owner's kind, namespace and name. A reference is to an owner in the namespace
-// of the object, or to a cluster-scoped one.
+// hasNameOf reports whether a controller of a live object has the owner's kind, namespace and name. A controller reference names an owner
+// in the namespace of the object, or a cluster-scoped owner.
 func (o *Owner) hasNameOf(controller *metav1.OwnerReference, live client.Object) bool {
 	return controller.Name == o.Reference.Name && controller.Kind == o.Reference.Kind && sameGroup(controller.APIVersion, o.Reference.APIVersion) &&
 		(o.Namespace == "" || o.Namespace == live.GetNamespace())

@@ -16,10 +16,13 @@ import (
 	"github.com/opblocks/opblocks/internal/readiness"
 )
 
-// Ready returns nil if the live object is ready, a *FailedError if it does not become ready unless something changes,
-// and a *WaitingError otherwise. If a condition is given, it decides this, and otherwise the rules of kstatus do, and one more: a custom
-// resource whose schema declares status.observedGeneration as an integer is not ready before its controller has set it. (A schema that takes a
-// text too is one whose controller need not report.) To kstatus a custom resource without a status is ready at once.
+// Ready returns nil if the live object is ready, a *FailedError if it does not become ready unless something changes, and a *WaitingError
+// otherwise.
+//
+// If condition is not empty, this condition decides. Otherwise the rules of kstatus decide, with one addition: if the schema of a custom
+// resource declares status.observedGeneration as an integer, the resource is not ready before its controller has set the field. By the
+// rules of kstatus alone, a custom resource without a status is ready at once. If the schema allows a text in the field as well, the
+// controller need not set it.
 func (k *Kind) Ready(live client.Object, condition string) error {
 	if condition != "" {
 		return k.readyByCondition(live, condition)
@@ -81,8 +84,8 @@ func (k *Kind) readyByCondition(live client.Object, conditionType string) error 
 // reasonConditionMissing is the reason of a child that waits for a condition without a reason.
 const reasonConditionMissing = "ConditionNotTrue"
 
-// JoinWaits returns one error for several children that are not ready, or nil for none. It has the reason of the first
-// and the shortest of the delays that are set.
+// JoinWaits returns one error for several children that are not ready, or nil for none. It has the reason of the first one, and the
+// shortest delay that is not zero.
 func JoinWaits(waits []*WaitingError) error {
 	if len(waits) == 0 {
 		return nil

@@ -25,21 +25,21 @@ const (
 // The priority, the preemption policy and the overhead of a pod have to equal the values in its PriorityClass and
 // RuntimeClass (plugin/pkg/admission).
 var aliases = []alias{
-	// Read where serviceAccountName is empty, in pods and pod templates, in all versions:
+	// The API server reads the alias if serviceAccountName is empty, in pods and pod templates, in all versions:
 	// Convert_v1_PodSpec_To_core_PodSpec in pkg/apis/core/v1/conversion.go.
 	{"spec.serviceAccountName", "spec.serviceAccount"},
 
-	// Read in new pods, where the container has no profile; a profile of the pod yields to it. In all versions:
-	// applyAppArmorVersionSkew in pkg/registry/core/pod/strategy.go.
+	// The API server reads the annotation when a pod is created, if the container has no profile. The annotation then overrides a profile of
+	// the pod. This holds in all versions: applyAppArmorVersionSkew in pkg/registry/core/pod/strategy.go.
 	{"spec.containers[*].securityContext.appArmorProfile", appArmorAnnotation},
 	{"spec.initContainers[*].securityContext.appArmorProfile", appArmorAnnotation},
 	{"spec.securityContext.appArmorProfile", appArmorAnnotation},
 
-	// Read before the field, in the claim that is created from the template, in all versions:
-	// PersistentVolumeClaimHasClass in pkg/apis/core/helper/helpers.go, GetPersistentVolumeClaimClass in component-helpers.
+	// In the claim that is created from the template, the annotation is read before the field, in all versions: PersistentVolumeClaimHasClass
+	// in pkg/apis/core/helper/helpers.go, GetPersistentVolumeClaimClass in component-helpers.
 	{claimTemplate + ".spec.storageClassName", claimTemplate + ".metadata.annotations[volume.beta.kubernetes.io/storage-class]"},
 
-	// Each is copied to the other, if that is unset, in the claim that is created from the template, since 1.24:
+	// In the claim that is created from the template, if only one of the two fields is set, it is copied to the other field, since 1.24:
 	// NormalizeDataSources in pkg/api/persistentvolumeclaim/util.go.
 	{claimTemplate + ".spec.dataSource", claimTemplate + ".spec.dataSourceRef"},
 }

@@ -88,7 +88,8 @@ func (c *checker) retainKeys(path *field.Path, value any, object map[string]any,
 	}
 }
 
-// order checks an order of list items: it has their keys only, and the items of the patch in the same order.
+// order checks a directive that gives the order of list items. Each entry must have only the keys of an item, and the entries must have the
+// items of the patch in the order of the patch.
 func (c *checker) order(path *field.Path, value, items any, list member) {
 	order, ok := value.([]any)
 	if !ok {

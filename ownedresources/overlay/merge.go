@@ -32,9 +32,9 @@ func merge(base *corev1.PodTemplateSpec, patch map[string]any) (*corev1.PodTempl
 	return merged, nil
 }
 
-// prepare settles what has no counterpart in base. The API server's library copies most of that into the result without
-// looking inside: directives would become unknown fields, a null in a map would become an empty value, and an object with
-// $patch: replace would be lost.
+// prepare carries out, in place, the parts of the patch that have no counterpart in base. The API server's library copies most of these
+// parts into the result without looking inside: directives would become unknown fields, a null in a map would become an empty value, and an
+// object with $patch: replace would be lost.
 func prepare(base, patch map[string]any, t reflect.Type) {
 	switch patch[patchDirective] {
 	case replace:
@@ -75,7 +75,7 @@ func prepare(base, patch map[string]any, t reflect.Type) {
 	}
 }
 
-// prepareList prepares a list that is merged, and that is in a patch under a name.
+// prepareList prepares a list that is merged. items is the list that patch has under this name.
 func prepareList(base, items []any, patch map[string]any, name string, list member) {
 	if slices.ContainsFunc(items, isReplaceMarker) {
 		prepareItems(base, items, list)

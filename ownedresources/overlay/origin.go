@@ -52,7 +52,7 @@ func (p *PodTemplate) Origin(merged *corev1.PodTemplateSpec, at []any) (path str
 	return here.path.String(), true
 }
 
-// valueOf returns the text at a path in a tree, and an empty one if there is none.
+// valueOf returns the text at a path in a tree, or "" if there is none.
 func valueOf(tree any, at []any) string {
 	for _, step := range at {
 		switch step := step.(type) {
@@ -119,7 +119,8 @@ func (p place) child(name string) *field.Path {
 	return p.path.Child(name)
 }
 
-// indexOf returns the index in the patch of an item of the merged list, or -1. A list that is not merged is the patch's own.
+// indexOf returns the index in the patch of an item of the merged list, or -1. If the list is replaced as a whole, it is the list of the
+// patch, so the index is i.
 func (p place) indexOf(items, merged []any, i int) int {
 	if i >= len(merged) {
 		return -1

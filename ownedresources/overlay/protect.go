@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Protect protects fields of the pod template. A patch that changes, adds or removes one of them is an error. Compared are
-// the values before and after the merge, so a patch that repeats the value of the base is accepted.
+// Protect protects fields of the pod template. A patch that changes, adds or removes one of them is an error. The values before and after
+// the merge are compared, so a patch that repeats the value of the base is accepted.
 //
 // A path is written as in the API server's errors, with the name of a map's entry, or the key of a list's item, in brackets:
 //

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// unions are groups of fields that exclude each other, by the type of the object that has them. The API server refuses an object with two fields
-// of a group, and a strategic merge leaves the base's beside the patch's.
+// unions are groups of fields that exclude each other, by the type of the object that has them. The API server refuses an object with two
+// fields of a group, and a strategic merge leaves the field of the base beside the field of the patch.
 var unions = map[reflect.Type][][]string{
 	reflect.TypeFor[corev1.Volume]():           {fieldNamesOf[corev1.VolumeSource]()},
 	reflect.TypeFor[corev1.Probe]():            {fieldNamesOf[corev1.ProbeHandler]()},
@@ -20,7 +20,7 @@ var unions = map[reflect.Type][][]string{
 	reflect.TypeFor[corev1.FCVolumeSource]():   {{"targetWWNs", "wwids"}, {"lun", "wwids"}},
 }
 
-// local are the types that have the field localhostProfile for the type Localhost, and no other.
+// local are the types of profiles whose field localhostProfile must be set for the type Localhost, and for no other type.
 var local = []reflect.Type{reflect.TypeFor[corev1.SeccompProfile](), reflect.TypeFor[corev1.AppArmorProfile]()}
 
 const localhostProfile = "localhostProfile"

@@ -67,7 +67,7 @@ func (c *checker) add(err *field.Error) {
 	}
 }
 
-// object checks the members of a JSON object. It is inert in an item of an atomic list, where directives have no effect.
+// object checks the members of a JSON object. inert is true in an item of an atomic list, where directives have no effect.
 func (c *checker) object(path *field.Path, value map[string]any, t reflect.Type, inert bool) {
 	for _, name := range slices.Sorted(maps.Keys(value)) {
 		at := path.Child(shorten(name))

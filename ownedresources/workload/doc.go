@@ -14,8 +14,8 @@
 //   - [CheckStart] returns why pods do not start, such as ImagePullBackOff.
 //   - [ObserveRestart] observes the rollout of a restart to its end, and [ObserveRollout] the rollout of any change.
 //
-// Restart sends at most one request. The other functions send none: they use the object that is passed, which may come
-// from a cache. Whether a rollout is complete follows the rules of kstatus
-// (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md), and by what the update strategy of the
-// workload leaves to others: see ObserveRollout.
+// Restart sends at most one request. The other functions send none: they use the object that is passed, which may come from a cache.
+// Whether a rollout is complete is decided by the rules of kstatus
+// (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md), and by what the update strategy of the workload leaves
+// to others: see ObserveRollout.
 package workload

@@ -87,26 +87,25 @@ const (
 	BlockedPartition = "Partition"
 )
 
-// Blocker explains why a workload should not be restarted, or why pods of it do not start. The zero value means that nothing is known to
-// block it.
+// Blocker explains why a workload should not be restarted, or why some of its pods do not start. The zero value means that nothing is known
+// to block it.
 type Blocker struct {
-	// Reason is fit for the reason of a condition: one of the constants Blocked… from [CheckRestart], or Kubernetes' own word from
+	// Reason can be the reason of a condition. It is one of the constants Blocked… from [CheckRestart], or Kubernetes' own word from
 	// [CheckStart]. It is empty if nothing blocks.
 	Reason string
 	// Message is for humans. It does not name the workload.
 	Message string
 }
 
-// CheckRestart returns what blocks a [Restart] of a Deployment, StatefulSet or DaemonSet that is due at the given time, or
-// the zero Blocker. It checks in this order: a later restart, a pause, an update strategy that replaces no pods, a
-// change that is not observed yet, a rollout in progress, a partition. A failed rollout does not block a restart, which may
-// help.
+// CheckRestart returns what blocks a [Restart] of a Deployment, StatefulSet or DaemonSet that is due at the given time, or the zero
+// Blocker. It checks in this order: a later restart, a pause, an update strategy that replaces no pods, a change that is not observed yet,
+// a rollout in progress, a partition. A failed rollout does not block a restart, because the restart may help.
 //
 // If the workload already shows a restart at exactly that time, nothing blocks it: the restart was sent earlier, perhaps
 // before a crash. [Restart] then sends nothing, and [ObserveRestart] observes its rollout.
 //
-// A restart whose time is in the future, from a clock that was ahead, blocks all restarts until then. CheckRestart has no
-// clock: if [RestartedAt] returns such a time, pass a copy of the workload without the annotation here and to Restart.
+// A restart whose time is in the future, from a clock that was ahead, blocks all restarts until then. CheckRestart has no clock: if
+// [RestartedAt] returns such a time, pass CheckRestart and Restart a copy of the workload without the annotation.
 //
 // CheckRestart returns an error for an object of another type, and if the scheme does not have the type.
 func CheckRestart(workload client.Object, at time.Time, scheme *runtime.Scheme) (Blocker, error) {

@@ -12,26 +12,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// CheckStart returns why pods of a workload do not start, or the zero Blocker if no cause is known. The reason is Kubernetes' own word, such as
-// ImagePullBackOff, CrashLoopBackOff, Unschedulable or FailedCreate. The message has no names of pods, times and numbers of nodes, so it
-// stays the same while the cause does, and a status with it is not written again and again.
+// CheckStart returns why pods of a workload do not start, or the zero Blocker if no cause is known. The reason is Kubernetes' own word,
+// such as ImagePullBackOff, CrashLoopBackOff, Unschedulable or FailedCreate. While the cause stays the same, the message does too: it has
+// no names of pods, no times and no numbers of nodes. So a status that shows it is not written again and again.
 //
-// pods are the pods of the workload, in any order: select them by its labels. They need their names and their status only. Those that are ready, that are
-// being deleted or that have ended are ignored.
+// pods are the pods of the workload, in any order: select them by its labels. CheckStart reads only the name, the deletionTimestamp and the
+// status of a pod. Pods that are ready, are being deleted or have ended are ignored.
 //
 // It returns the first cause that it finds:
 //
 //   - A pod is not scheduled. Reason is the reason of the pod's condition PodScheduled, such as Unschedulable, and
 //     Message has what the scheduler found missing.
-//   - A container, or an init container, waits for anything but its start. Reason is the container's reason, such as
-//     ErrImagePull, ImagePullBackOff, CreateContainerConfigError or CrashLoopBackOff. Message has the container, the
-//     image, and how the container ended before.
-//   - A Deployment creates no pods, as its conditions ReplicaFailure and Progressing say: FailedCreate if a quota or an
-//     admission plug-in refuses them, ProgressDeadlineExceeded. For a StatefulSet or a DaemonSet, only events report
-//     this. CheckStart does not read such a workload, so it may be nil.
+//   - A container or an init container waits, with another reason than ContainerCreating or PodInitializing. Reason is the container's
+//     reason, such as ErrImagePull, ImagePullBackOff, CreateContainerConfigError or CrashLoopBackOff. Message has the container, the image,
+//     and how the container ended before.
+//   - A Deployment creates no pods, as its condition ReplicaFailure or Progressing says. Reason is the reason of the condition:
+//     FailedCreate if a quota or an admission plug-in refuses the pods, or ProgressDeadlineExceeded. For a StatefulSet or a DaemonSet, only
+//     events report this. CheckStart does not read such a workload, so workload may be nil.
 //
-// If several pods do not start, the first by name counts, so that the cause does not alternate. A container that
-// crashes waits between its attempts only, so CrashLoopBackOff comes and goes.
+// If several pods do not start, the first by name counts, so that the cause does not alternate. A container that crashes waits only between
+// its attempts, so the reason CrashLoopBackOff comes and goes.
 func CheckStart(workload client.Object, pods []corev1.Pod) Blocker {
 	first, name := Blocker{}, ""
 	for i := range pods {

@@ -43,8 +43,9 @@ func typed(obj client.Object) (client.Object, error) {
 	return workload, nil
 }
 
-// asRollingUpdate returns the object that kstatus computes. To kstatus a StatefulSet with the strategy OnDelete is always
-// complete, so it gets a copy with the strategy RollingUpdate, which has the same status when all pods are replaced.
+// asRollingUpdate returns the object that kstatus is asked about. By the rules of kstatus a StatefulSet with the strategy OnDelete is
+// always complete. So asRollingUpdate returns a copy of it with the strategy RollingUpdate: when all pods are replaced, the status is the
+// same with both strategies. Other objects are returned as they are.
 func asRollingUpdate(obj client.Object) client.Object {
 	s, ok := obj.(*appsv1.StatefulSet)
 	if !ok || !isOnDelete(s) {
@@ -58,8 +59,8 @@ func asRollingUpdate(obj client.Object) client.Object {
 	return &rolling
 }
 
-// withStrategy returns the rollout that kstatus has computed, corrected by what the workload's controller does not do: it
-// replaces no pods during a pause, none by itself with the strategy OnDelete, and none below the partition.
+// withStrategy returns the rollout that kstatus has computed, corrected where the workload's controller leaves pods alone: it replaces no
+// pods during a pause, no pods by itself with the strategy OnDelete, and no pods below the partition.
 func withStrategy(obj client.Object, rollout Rollout) Rollout {
 	if rollout.Reason == readiness.ReasonNotObserved || rollout.State == RolloutFailed {
 		return rollout

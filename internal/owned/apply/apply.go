@@ -73,8 +73,8 @@ func (a *Applier) ForgetOwner(owner types.UID) {
 	a.Recreations.Forget(owner)
 }
 
-// AsCached are the options of a read that takes the object as the cache has it: its memory, which nobody changes, and with hashes in place of
-// large values.
+// AsCached are the options of a read that returns an object as the cache has it: without a copy, so nobody may change it, and with hashes
+// in place of large values.
 var AsCached = []client.GetOption{&client.GetOptions{UnsafeDisableDeepCopy: new(true)}, hashedvalues.AsHashed}
 
 // Begin applies one object if needed. If the object does not exist, Begin writes nothing and returns its Creation, for [Send] and
@@ -138,8 +138,8 @@ func (a *Applier) beginNormalized(ctx context.Context, o *owned.Owner, child own
 	return result, nil, err
 }
 
-// Read returns the live object from the cache, or the answer to our own last write if that is newer. It returns nil if
-// there is none. An object whose values are hashed in the cache, and not all as desired, is read from the API server.
+// Read returns the live object from the cache, or the answer to our own last write if that is newer. It returns nil if there is none. If
+// the cache has hashes in place of the object's values, and one of these values is not as desired, the object is read from the API server.
 func (a *Applier) Read(ctx context.Context, o *owned.Owner, k *owned.Kind, obj client.Object) (live client.Object, fromCache bool, err error) {
 	return read(ctx, a.Writes, o, k, obj)
 }
@@ -169,11 +169,12 @@ func read(ctx context.Context, writes *ownwrites.Writes, o *owned.Owner, k *owne
 	return nil, false, fmt.Errorf("read %s: %w", k.Describe(obj), err)
 }
 
-// MaxCacheDelay is how far a cache may be behind. One that has not shown an object for longer will never show it.
+// MaxCacheDelay is how far a cache may be behind. A cache that has not shown an object for longer will never show it.
 const MaxCacheDelay = time.Minute
 
-// UpdateUnseen goes on with an object that exists although the cache does not show it. Somebody has just created it, or
-// the cache's selector leaves it out.
+// UpdateUnseen reads an object past the cache and updates it. The object exists although the cache does not show it: somebody has just
+// created it, or the cache's selector leaves it out. alreadyExists is the error of the creation that found this out. If the object is older
+// than [MaxCacheDelay], and the update does not bring it into the cache, the error is an [*owned.NotCachedError].
 func (a *Applier) UpdateUnseen(ctx context.Context, d *owned.Desired, alreadyExists error) (Result, error) {
 	live, err := readUnseen(ctx, d, alreadyExists)
 	if err != nil {
@@ -186,7 +187,8 @@ func (a *Applier) UpdateUnseen(ctx context.Context, d *owned.Desired, alreadyExi
 	return result, err
 }
 
-// readUnseen reads an object that exists although the cache does not show it.
+// readUnseen reads an object that exists although the cache does not show it. If the object was deleted in between, the error is
+// alreadyExists.
 func readUnseen(ctx context.Context, d *owned.Desired, alreadyExists error) (client.Object, error) {
 	live, err := d.ReadLive(ctx)
 	switch {

@@ -26,7 +26,8 @@ type Creation struct {
 	err    error         // the error of the request
 }
 
-// prepareCreation decides how an absent object is created. It reads what has to be known, and makes the generated values.
+// prepareCreation decides how an absent object is created. It reads the objects that the decision depends on, and makes the generated
+// values.
 func (a *Applier) prepareCreation(ctx context.Context, d *owned.Desired) (*Creation, error) {
 	// The pods of a StatefulSet that is being replaced run on without a controller. The new one has to adopt them at once, so it is neither
 	// held nor slowed down.
@@ -61,7 +62,7 @@ func (a *Applier) prepareCreation(ctx context.Context, d *owned.Desired) (*Creat
 	return &Creation{Desired: d, object: obj}, err
 }
 
-// errNotSent is the error of a creation whose goroutine has ended in the middle of it.
+// errNotSent is the error of a creation whose goroutine ended before the answer came, such as by a panic.
 var errNotSent = errors.New("the creation was not sent to its end")
 
 // Send sends creations at once.
@@ -90,7 +91,7 @@ func (a *Applier) answer(c *Creation) (client.Object, error) {
 	return d.Kind.AsLive(c.object)
 }
 
-// finish notes what a creation has made, and returns it.
+// finish returns the object that a creation has made. It remembers the object and reports the creation.
 func (a *Applier) finish(ctx context.Context, c *Creation) (client.Object, error) {
 	answer, err := a.answer(c)
 	c.Replicas = nil // they are sent once
@@ -103,7 +104,7 @@ func (a *Applier) finish(ctx context.Context, c *Creation) (client.Object, error
 	return answer, nil
 }
 
-// FinishCreation notes what was created. If the object exists after all, it goes on with the live one.
+// FinishCreation notes what was created. If an object of that name exists after all, it updates that object: see [Applier.UpdateUnseen].
 func (a *Applier) FinishCreation(ctx context.Context, c *Creation) (Result, error) {
 	answer, err := a.finish(ctx, c)
 	if apierrors.IsAlreadyExists(err) {

@@ -36,7 +36,7 @@ func (a Previews) Diff(ctx context.Context, o *owned.Owner, child owned.Declared
 	return p.Change, nil
 }
 
-// differencesOfApply finds out by dry runs which fields an apply would change. It also returns the object as it would be.
+// differencesOfApply finds out by dry runs which fields an apply would change. answer is the object as it would be after the apply.
 func differencesOfApply(ctx context.Context, d *owned.Desired, live client.Object) (differences []preview.Difference, answer client.Object, err error) {
 	last := record.LastAppliedOf(live)
 	migrates, releases := plan.TakeOverSteps(d, last)
@@ -79,7 +79,8 @@ func differencesOfApply(ctx context.Context, d *owned.Desired, live client.Objec
 	return found.found, answer, nil
 }
 
-// reclaimedAnswer returns what becomes of the answer to an apply if the managed fields of the object were cleared.
+// reclaimedAnswer returns the object as it would be after an apply and [write.Reclaim]. answer is the answer to a dry run of the apply. If
+// no field has to be removed, reclaimedAnswer returns answer.
 func reclaimedAnswer(ctx context.Context, d *owned.Desired, live, answer client.Object) (client.Object, error) {
 	last := record.LastAppliedOf(live)
 	if plan.OurEntry(d, answer) < 0 || !plan.IsLost(d, last, live) && !plan.IsReclaimable(d, answer) {
@@ -91,7 +92,7 @@ func reclaimedAnswer(ctx context.Context, d *owned.Desired, live, answer client.
 	return write.ReclaimDryRun(ctx, d, live, answer)
 }
 
-// isSecret reports whether the values of an object are hidden.
+// isSecret reports whether an object is a Secret, so that its values are hidden.
 func isSecret(d *owned.Desired) bool { return d.Kind.GVK.Kind == "Secret" }
 
 // resolvedAnswer returns what a refused apply would make of the object if the live fields that contradict it were
@@ -114,8 +115,8 @@ func resolvedAnswer(ctx context.Context, d *owned.Desired, refusal error) (clien
 	return trial, err
 }
 
-// admittedAnswer returns what a refused apply would make of the object with the fields as they are live that admission has set. If that does
-// not help, the error is the refusal.
+// admittedAnswer returns what a refused apply would make of the object if it sent the live values of the fields that admission has set. If
+// that does not help, the error is the refusal.
 func admittedAnswer(ctx context.Context, d *owned.Desired, live *unstructured.Unstructured, migrates bool, refusal error) (answer client.Object, err error) {
 	asCreated, _ := write.TryCreation(ctx, d) // without an answer nothing is known of admission
 	why, err := plan.Examine(d, live, asCreated)

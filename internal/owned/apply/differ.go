@@ -63,10 +63,11 @@ func (d *differ) show(path string, v any) string {
 	return encoded(v)
 }
 
-// environment is a field that holds environment variables by its name, as a list or a map: env, extraEnv, envVars or environment.
+// environment matches a path through a field whose name says that it holds environment variables, as a list or a map: env, extraEnv,
+// envVars or environment.
 var environment = regexp.MustCompile(`(^|\.)([a-zA-Z]*E|[eE])nv(s|Vars?|ironment|ironmentVariables)?([.[]|$)`)
 
-// holdsEnvironment reports whether a value belongs to an environment variable, or contains some.
+// holdsEnvironment reports whether a value belongs to an environment variable, or contains environment variables.
 func holdsEnvironment(path string, v any) bool {
 	if environment.MatchString(path) {
 		return true
@@ -93,7 +94,7 @@ func encoded(v any) string {
 	return string(b)
 }
 
-// decoded returns the value of a JSON text, nil for an empty one.
+// decoded returns the value of a JSON text. If the text is empty or not JSON, it returns nil.
 func decoded(text string) any {
 	var v any
 	if json.Unmarshal([]byte(text), &v) != nil {

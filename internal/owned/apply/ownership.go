@@ -89,7 +89,7 @@ func (a *Applier) RemoveMarked(ctx context.Context, o *owned.Owner, k *owned.Kin
 // Unreference takes the owner reference off a live object, and sets the mark, in one patch. The resource version is a
 // precondition. It returns the updated live object.
 //
-// An apply cannot do it: a reference that another field manager has written too would stay.
+// An apply cannot take the reference off: it would stay if another field manager has written it too.
 func (a *Applier) Unreference(ctx context.Context, o *owned.Owner, k *owned.Kind, live client.Object, b owned.Binding) (client.Object, error) {
 	return a.rebind(ctx, o, k, live, b, o.Reference.UID)
 }

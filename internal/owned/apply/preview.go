@@ -27,20 +27,20 @@ type Previews struct {
 	Writes *ownwrites.Writes
 }
 
-// Previews returns what says what the Applier would do.
+// Previews returns the [Previews] of this Applier.
 func (a *Applier) Previews() Previews { return Previews{Cache: a.Cache, Writes: a.Writes} }
 
 // Previewed is what would become of one object.
 type Previewed struct {
 	preview.Change
-	// Live is the object as it would be: the answer to a dry run, or the live object if nothing changes or the answer is not
-	// known. It is nil if there is none.
+	// Live is the object as it would be: the answer to a dry run. If nothing changes, or if the answer is not known, it is the live object, or
+	// nil if the object does not exist.
 	Live client.Object
 }
 
-// Preview returns what a reconcile would do to one object, and writes nothing. An object that the cache shows as desired costs no
-// request. Any other object costs at most three: a read past the cache and two dry runs. If the API server refuses the change, a read
-// and a few dry runs more look for a way around the refusal, as an apply does.
+// Preview returns what a reconcile would do to one object, and writes nothing. An object that the cache shows as desired costs no request.
+// Any other object costs at most three: a read past the cache and two dry runs. If the API server refuses the change, one more read and a
+// few more dry runs look for a way around the refusal, as an apply does.
 //
 // It plans with the stages of an update, and takes for granted what only time or other writers decide: the owner is current,
 // no write is delayed, and what the object comes after is ready.
@@ -69,7 +69,8 @@ func (a Previews) Preview(ctx context.Context, o *owned.Owner, child owned.Decla
 	return a.previewLive(ctx, d)
 }
 
-// desireDeclared makes an object ready to be compared and sent, with what is known of its child.
+// desireDeclared returns a declared object in the form in which it is compared and sent, with the binding, the builder, the order and the
+// reads of its child.
 func desireDeclared(o *owned.Owner, child owned.Declared) (*owned.Desired, error) {
 	d, err := desire(o, child.Kind, child.Object, child.Options)
 	if err != nil {
@@ -79,7 +80,8 @@ func desireDeclared(o *owned.Owner, child owned.Declared) (*owned.Desired, error
 	return d, nil
 }
 
-// previewLive is Preview for an object as the API server has it.
+// previewLive is Preview for an object that is read from the API server. If another writer changes the object in between, it tries once
+// more.
 func (a Previews) previewLive(ctx context.Context, d *owned.Desired) (Previewed, error) {
 	p, err := a.previewVersion(ctx, d)
 	if apierrors.IsConflict(err) { // another writer was faster
@@ -122,7 +124,7 @@ func (a Previews) previewVersion(ctx context.Context, d *owned.Desired) (Preview
 	return a.previewApply(ctx, d, live, p)
 }
 
-// foresee returns what would be done to a live object.
+// foresee returns the plan for a live object, and does not execute it.
 func (a Previews) foresee(ctx context.Context, d *owned.Desired, live client.Object) (plan.Plan, error) {
 	s := &plan.State{Desired: d, Live: live, Known: map[plan.Fact]bool{plan.OwnerIsAlive: true}}
 	for range maxSteps {
@@ -205,8 +207,8 @@ func (a Previews) previewApply(ctx context.Context, d *owned.Desired, live clien
 	return p, nil
 }
 
-// previewTakeBack is for an object that a former owner of this name controls. An apply by a dry run would be refused: the object would have
-// two controllers.
+// previewTakeBack previews an object that a former owner of this name controls. It sends no dry run of an apply: the API server would
+// refuse it, because the object would have two controllers.
 func previewTakeBack(d *owned.Desired, live client.Object) Previewed {
 	found := differ{hidden: isSecret(d)}
 	found.addLocal(d, live)
@@ -216,7 +218,8 @@ func previewTakeBack(d *owned.Desired, live client.Object) Previewed {
 	return p
 }
 
-// previewRefused is for an object that the API server refuses to change.
+// previewRefused previews an object that the API server refuses to change. If the child has the option Recreate, it previews the
+// recreation. Otherwise the error is the refusal.
 func (a Previews) previewRefused(ctx context.Context, d *owned.Desired, live client.Object, refusal error) (Previewed, error) {
 	if !d.Options.Recreate {
 		return Previewed{Live: live}, refusal
@@ -231,7 +234,7 @@ func (a Previews) previewRefused(ctx context.Context, d *owned.Desired, live cli
 	return p, nil
 }
 
-// previewRecreation is for an object that is deleted, and then created. A dry run creates it under another name.
+// previewRecreation previews an object that would be deleted and then created again. A dry run creates the new object under another name.
 func (a Previews) previewRecreation(ctx context.Context, d *owned.Desired, live client.Object, effect string) (Previewed, error) {
 	p := Previewed{Change: changeOf(d, forecast.Recreate)}
 	if effect != "" {
@@ -247,8 +250,8 @@ func (a Previews) previewRecreation(ctx context.Context, d *owned.Desired, live 
 	return p, err
 }
 
-// previewExpansion is for a StatefulSet whose claim templates have to grow. It returns accepted as false if the API server would
-// refuse other changes of the StatefulSet.
+// previewExpansion previews a StatefulSet whose claim templates have to grow. If the API server would refuse other changes of the
+// StatefulSet, accepted is false.
 func (a Previews) previewExpansion(ctx context.Context, d *owned.Desired, live client.Object) (p Previewed, accepted bool, err error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {

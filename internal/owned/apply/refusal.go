@@ -16,8 +16,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/write"
 )
 
-// RecoverFrom handles an apply that the API server has refused. It returns the object if that has been written in another
-// way, or an error: the refusal itself if it cannot help.
+// RecoverFrom tries to write an object in another way after the API server has refused to apply it. If it succeeds, it returns the updated
+// object. If no other way helps, the error is the refusal. If the object is recreated, the error is a [*owned.WaitingError].
 func (a *Applier) RecoverFrom(ctx context.Context, d *owned.Desired, refusal error) (client.Object, error) {
 	if !plan.IsInvalid(refusal) {
 		return nil, refusal
@@ -49,7 +49,8 @@ func (a *Applier) RecoverFrom(ctx context.Context, d *owned.Desired, refusal err
 	return nil, refusal
 }
 
-// Refuse recreates the object if that is allowed, since a field cannot be changed. Otherwise it returns the refusal.
+// Refuse handles a refusal that no other write can avoid, because a field cannot be changed. If the child has the option Recreate, Refuse
+// recreates the object. Otherwise it returns the refusal.
 func (a *Applier) Refuse(ctx context.Context, d *owned.Desired, refusal error) error {
 	refusal = fmt.Errorf("apply %s: %w", d, refusal)
 	if !d.Options.Recreate {
@@ -72,8 +73,8 @@ const ReasonRecreating = "Recreating"
 // reconcile that creates it. Nothing in the refusal distinguishes an immutable field from a wrong value for certain, so
 // a dry run tries first to create the new object, under another name.
 //
-// If the object was itself created for this change, another one would be refused too. If another writer has put an
-// object in its place, that is deleted again, less often each time.
+// If this process has already recreated the object for the same change, recreate returns the refusal: another new object would be refused
+// too. If another writer has put an object in the place of the new one, that object is deleted again, less often each time.
 func (a *Applier) recreate(ctx context.Context, d *owned.Desired, live client.Object, refusal error) error {
 	if a.Recreations.Has(d, live) {
 		return fmt.Errorf("recreated once for this change already: %w", refusal)

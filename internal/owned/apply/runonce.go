@@ -27,13 +27,13 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// What is done for a Job of [ownedresources.Child.RunOnce], as [feature.NextRunAction] decides.
+// This file executes what [feature.NextRunAction] decides for a Job of [ownedresources.Child.RunOnce].
 
 // maxRunActions is more than the number of actions that follow each other in one reconcile.
 const maxRunActions = 8
 
-// RunOnce does what has to be done for a Job of [ownedresources.Child.RunOnce]. The result has the live object, or none if the Job has
-// run and is gone. Whether it is ready is another question: see [feature.RunReady].
+// RunOnce executes the next actions for a Job of [ownedresources.Child.RunOnce]. The result has the live Job, or no object if the Job has
+// run and is gone. RunOnce does not check whether the child is ready: see [feature.RunReady].
 func (a *Applier) RunOnce(ctx context.Context, o *owned.Owner, child *owned.Declared) (Result, error) {
 	d, err := desireRun(o, child)
 	if err != nil {
@@ -55,7 +55,7 @@ func (a *Applier) RunOnce(ctx context.Context, o *owned.Owner, child *owned.Decl
 	return Result{}, fmt.Errorf("%s changes while it is reconciled", d)
 }
 
-// run is a Job that runs once, in one reconcile.
+// run is one reconcile of a Job that runs once.
 type run struct {
 	applier *Applier
 	desired *owned.Desired
@@ -64,7 +64,7 @@ type run struct {
 	live    client.Object // nil if there is none
 }
 
-// act does what is next. It returns done as false if something else has to be done after it.
+// act executes the next action. If another action has to follow, done is false.
 func (r *run) act(ctx context.Context) (result Result, done bool, err error) {
 	var job *feature.JobState
 	if r.live != nil {
@@ -112,8 +112,9 @@ func (r *run) act(ctx context.Context) (result Result, done bool, err error) {
 	return Result{}, false, err
 }
 
-// deletePods is act for a running Job that somebody has deleted without its pods. If none of them runs, the Job can go: then
-// the garbage collector has deleted them, or there were none.
+// deletePods is the action for a Job that somebody has deleted without its pods while it ran. If none of the pods runs any more, deletePods
+// removes the finalizer, so that the Job is gone. Otherwise it deletes the Job once more, together with its pods. Without a manager it does
+// not look at the pods, and always deletes the Job once more.
 func (r *run) deletePods(ctx context.Context) (result Result, done bool, err error) {
 	if r.desired.Owner.APIReader != nil {
 		pod, err := findRunningPod(ctx, r.desired)
@@ -130,7 +131,7 @@ func (r *run) deletePods(ctx context.Context) (result Result, done bool, err err
 	return Result{Object: r.live}, true, terminating(r.desired.Kind, r.live)
 }
 
-// actOnForeign is act for a live Job that another owner controls, or none.
+// actOnForeign is act for a live Job that this owner does not control: another owner controls it, or nobody does.
 func (r *run) actOnForeign(ctx context.Context) (result Result, done bool, err error) {
 	if released, err := r.removeFormerFinalizer(ctx); err != nil || released {
 		r.live = nil
@@ -149,9 +150,9 @@ func (r *run) setRecord(ctx context.Context, state record.RunState, job types.UI
 	return write.SetRecord(ctx, o, r.key, record.Run{State: state, Content: r.child.Content, UID: job, Set: o.Set}.String())
 }
 
-// desireRun returns the desired Job with the annotations of [ownedresources.Child.RunOnce]. It is not normalized again: that would take
-// the annotations away if the Job has a copy of another object's metadata, and would lose the fields of
-// [ownedresources.Child.CreateOnly].
+// desireRun returns the desired Job with the annotations of [ownedresources.Child.RunOnce]. The result must not be normalized again.
+// Otherwise the annotations would be removed if the Job has a copy of another object's metadata, and the fields of
+// [ownedresources.Child.CreateOnly] would be lost.
 func desireRun(o *owned.Owner, child *owned.Declared) (*owned.Desired, error) {
 	object, full, err := child.Kind.Normalize(child.Object, child.Options)
 	if err != nil {
@@ -174,7 +175,7 @@ func desireRun(o *owned.Owner, child *owned.Declared) (*owned.Desired, error) {
 	}, nil
 }
 
-// create creates the Job. It returns the live one if it exists after all.
+// create creates the Job. If a Job of that name exists after all, it returns that Job.
 func (r *run) create(ctx context.Context) (client.Object, error) {
 	d := r.desired
 	c, err := r.applier.prepareCreation(ctx, d)
@@ -231,7 +232,7 @@ func findRunningPod(ctx context.Context, d *owned.Desired) (client.Object, error
 	return nil, nil
 }
 
-// start starts the Job, which the owner's annotation names.
+// start starts the Job. The owner's annotation already names the Job.
 func (r *run) start(ctx context.Context) (client.Object, error) {
 	answer, o := likeLive(r.desired.Kind, r.live), r.desired.Owner
 	if err := heldjob.Start(ctx, o.Client, r.live, answer, o.FieldManager); err != nil {
@@ -241,7 +242,7 @@ func (r *run) start(ctx context.Context) (client.Object, error) {
 	return answer, nil
 }
 
-// likeLive returns an empty object of the type of a live one, which may be unstructured although its kind is typed.
+// likeLive returns an empty object that has the Go type of live. live may be unstructured although its kind is typed.
 func likeLive(k *owned.Kind, live client.Object) client.Object {
 	obj := reflect.New(reflect.TypeOf(live).Elem()).Interface().(client.Object)
 	obj.GetObjectKind().SetGroupVersionKind(k.GVK)
@@ -284,7 +285,8 @@ func (r *run) removeFormerFinalizer(ctx context.Context) (released bool, err err
 	return err == nil, err
 }
 
-// replace deletes a Job of another content. It is gone when its pods are.
+// replace deletes a Job that has another content than the desired one. The Job is gone when its pods are gone. If the deletion succeeds,
+// the error is a [*owned.WaitingError].
 func (r *run) replace(ctx context.Context) error {
 	d := r.desired
 	if d.Hold != "" {

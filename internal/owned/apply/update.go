@@ -109,7 +109,7 @@ func requireOneBuilder(ctx context.Context, d *owned.Desired) error {
 	return fmt.Errorf("%s is built by two steps, %q and %q, which would overwrite each other: build it in one of them, or give the objects different names", d, running, other)
 }
 
-// execute does what was planned for a live object. It returns done as false if something else has to be done after it.
+// execute executes the plan for a live object. If another plan has to follow, done is false.
 func (a *Applier) execute(ctx context.Context, s *plan.State, p plan.Plan) (result Result, done bool, err error) {
 	d := s.Desired
 	if isCovered := p.Verb == plan.DoNothing || p.Verb == plan.DoRefuse; isCovered && len(p.Differences) > 0 && !plan.ContainsAll(s.Rewritten, p.Differences) {

@@ -10,19 +10,19 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// Index holds the names of the objects that a set has written, by their owners. It has every object that the cache shows, and
-// for a moment perhaps names of others. Without a manager it is empty. It is safe for concurrent use.
+// Index holds the names of the objects that a set has written, by their owners. It has the name of every such object that the cache shows.
+// For a moment it may also have the name of an object that is gone or has another owner. Without a manager it is empty. It is safe for
+// concurrent use.
 //
-// The cache calls the function of an index (IndexField) with each version of an object, before any event handler and
-// before a reader sees the object: that function adds its name. The name is removed after the event of the object's deletion, or
-// when a reader does not find the object. An index that the cache keeps would need maps for each owner, which take nearly a
-// kilobyte.
+// The cache calls the function of an index (IndexField) with each version of an object, before any event handler and before a reader sees
+// the object: that function adds the object's name. The name is removed after the event of the object's deletion, or when a reader does not
+// find the object. An index that the cache keeps would need maps for each owner, which take nearly a kilobyte.
 type Index struct {
 	mu      sync.RWMutex
 	byOwner map[types.UID]names
 	adds    uint64 // the number of calls of Add
-	// marked holds the owners that the marks of children name. There are several of one name if former owners have left
-	// children. An owner without children may stay until it is looked up.
+	// marked holds the UIDs of the owners that the marks of children name. The key is the name of the owner. If former owners have left
+	// children, a name has several UIDs. The UID of an owner without children may stay until the name is looked up.
 	marked map[record.Name][]types.UID
 }
 
@@ -39,7 +39,7 @@ type names struct {
 	places map[Name]int // the places in the list; nil while it is short
 }
 
-// longList is the number of children from which a map, instead of a search, finds one.
+// longList is the length of the longest list in which a name is found by a search. In a longer list it is found by a map.
 const longList = 32
 
 // New returns an index without objects.
@@ -61,8 +61,9 @@ func (x *Index) State(owner types.UID) uint64 {
 	return x.byOwner[owner].added
 }
 
-// RemoveAbsent removes a name whose object the cache did not show, and that had a mark or nil. It returns false and does nothing if a
-// child of the owner was added since the state before that read: perhaps it is this one.
+// RemoveAbsent removes the name of an object that the cache did not show. mark is the mark that the object had, or nil. before is the
+// result of [Index.State] before the cache was read. If a child of the owner was added since, RemoveAbsent removes nothing and returns
+// false: that child may be this object.
 func (x *Index) RemoveAbsent(owner types.UID, child Name, mark *record.Mark, before uint64) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -116,7 +117,7 @@ func (x *Index) FormerOwners(name record.Name, owner types.UID) (former []types.
 	return former
 }
 
-// Add adds an object. mark is nil for one with an owner reference.
+// Add adds an object. If the object has an owner reference, mark is nil.
 func (x *Index) Add(owner types.UID, child Name, mark *record.Mark) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

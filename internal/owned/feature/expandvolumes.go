@@ -146,7 +146,8 @@ var (
 	PodKind   = corev1.SchemeGroupVersion.WithKind("Pod")
 )
 
-// WantedSize returns what a claim has to request at least, if it belongs to a claim template that has to grow.
+// WantedSize returns the storage that a claim has to request at least. If the claim does not belong to a claim template in grown, it
+// returns false. set is the name of the StatefulSet.
 func WantedSize(claim, set string, grown []VolumeGrowth) (resource.Quantity, bool) {
 	for _, g := range grown {
 		if ordinal, ok := strings.CutPrefix(claim, g.Template+"-"+set+"-"); ok && IsOrdinal(ordinal) {

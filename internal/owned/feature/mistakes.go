@@ -9,7 +9,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// MistakeOf returns what is wrong with the options of a child whose objects have this kind, and that has an input or not.
+// MistakeOf returns what is wrong with the options of a child, or nil. kind is the kind of the child's objects. hasInput is whether the
+// child has an input.
 func MistakeOf(o *owned.Options, kind schema.GroupKind, hasInput bool) error {
 	if o.KeepWhileMissing != nil && !hasInput {
 		return errors.New("it has KeepWhileMissing, and no input that could be missing: take it away, or build it with BuildFrom")

@@ -130,7 +130,7 @@ func NextRunAction(last record.Run, content string, job *JobState) RunAction {
 	return RunApply
 }
 
-// changeableJobFields are the fields of a Job's spec that a live Job takes over. The others are its content.
+// changeableJobFields are the fields of a Job's spec that can be changed without a new Job. The other fields are its content.
 var changeableJobFields = []string{"activeDeadlineSeconds", "backoffLimit", "parallelism", "suspend", "ttlSecondsAfterFinished"}
 
 // RunContent returns a hash of the part of a Job's spec that has to run only once.

@@ -28,13 +28,13 @@ type Children struct {
 
 // rememberedChild is what is remembered of one child. There is one for every child, so it is small.
 type rememberedChild struct {
-	// verified is the digest of the state in which the child was last found to be as desired, 0 if it was not.
+	// verified is the digest of the state in which the child was last found to be as desired. If it never was, verified is 0.
 	verified uint64
 	// details are nil for a child that has only ever been found to be as desired.
 	details *ChildDetails
 }
 
-// ChildDetails are what is remembered of a child that had to be written, or that is in the way.
+// ChildDetails are what is remembered of a child that had to be written, or of an orphan that has the name of a child.
 type ChildDetails struct {
 	// Rewritten are the rewritten differences: how the answer to our last write differs from what was sent. Sending the
 	// same again would change nothing, each time.
@@ -46,7 +46,7 @@ type ChildDetails struct {
 	orphanSince time.Time
 	// Admitted are fields that were sent as they are live, see [owned.Admitted].
 	Admitted *owned.Admitted
-	// refused is the last write that the API server refused as invalid. It is nil after one that it has accepted.
+	// refused is the last write that the API server refused as invalid. It is nil if the API server has accepted a write since.
 	refused *refusedWrite
 }
 
@@ -97,7 +97,7 @@ func (m *Children) Change(uid types.UID, f func(*ChildDetails)) {
 	m.ByUID[uid] = record
 }
 
-// DetailsOf returns what is remembered of a child that had to be written, or that is in the way.
+// DetailsOf returns the details of a child or of an orphan, if there are any.
 func (m *Children) DetailsOf(uid types.UID) (d ChildDetails, found bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -156,7 +156,7 @@ func (m *Children) SetRewritten(kind string, uid types.UID, differences []compar
 	})
 }
 
-// SetAdmitted remembers the fields that were sent as they are live, or forgets them for nil.
+// SetAdmitted remembers the fields that were sent as they are live, or forgets the earlier ones if admitted is nil.
 func (m *Children) SetAdmitted(uid types.UID, admitted *owned.Admitted) {
 	if known, found := m.DetailsOf(uid); admitted == nil && (!found || known.Admitted == nil) {
 		return
@@ -178,8 +178,8 @@ func (m *Children) SetAccepted(uid types.UID) {
 	}
 }
 
-// Refusal returns the error with which the API server has refused this write a moment ago, and nil if the write may be sent: it is another
-// one, somebody has changed the live object since, or the refusal is old.
+// Refusal returns the error with which the API server last refused the same write. It returns nil if the write can be sent: the API server
+// has not refused the same write, somebody has changed the live object since, or the refusal is at least 10 minutes old.
 func (m *Children) Refusal(d *owned.Desired, live client.Object, now time.Time) error {
 	known, found := m.DetailsOf(live.GetUID())
 	r := known.refused
@@ -207,7 +207,7 @@ func (m *Children) count(d *ChildDetails, by float64) {
 	}
 }
 
-// OrphanSince returns when this child was first seen to be an orphan, which is now if it was not before.
+// OrphanSince returns when this child was first seen to be an orphan. If it has not been seen as one before, that is now.
 func (m *Children) OrphanSince(uid types.UID, now time.Time) (since time.Time) {
 	m.Change(uid, func(d *ChildDetails) {
 		if d.orphanSince.IsZero() {

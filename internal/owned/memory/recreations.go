@@ -9,8 +9,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// Recreations are the changes for which children were last deleted to be recreated, by the owner's UID. They are empty after a
-// restart, and safe for concurrent use.
+// Recreations remembers which children were deleted to be recreated, and for which change, by the owner's UID. It is empty after a restart,
+// and safe for concurrent use.
 type Recreations struct {
 	mu      sync.Mutex
 	ByOwner map[types.UID]map[owned.ChildName]recreatedChild
@@ -34,7 +34,7 @@ func (r *Recreations) Forget(owner types.UID) {
 	delete(r.ByOwner, owner)
 }
 
-// Has reports whether the live object was created, by this process, instead of one that was deleted for the same change.
+// Has reports whether this process has created the live object in the place of an object that was deleted for the same change.
 func (r *Recreations) Has(d *owned.Desired, live client.Object) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *Recreations) Begin(d *owned.Desired) {
 	r.ByOwner[owner][d.Name()] = recreatedChild{sum: d.Sum}
 }
 
-// Created notes what was created instead of a child that was deleted to be recreated.
+// Created notes the UID of the object that was created in the place of a deleted child.
 func (r *Recreations) Created(d *owned.Desired, uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +62,7 @@ func (r *Recreations) Created(d *owned.Desired, uid types.UID) {
 	}
 }
 
-// End drops the memory of a recreation once the child has been written for another change.
+// End forgets the recreation of a child if the child has now been written for another change.
 func (r *Recreations) End(d *owned.Desired) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

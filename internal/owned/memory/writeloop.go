@@ -25,7 +25,8 @@ func (l *writeLoop) isOf(d *owned.Desired, paths string) bool {
 	return l.sum == d.Sum && l.paths == paths
 }
 
-// DelayWrite returns how long the next write has to wait, 0 if not at all. It reports once per loop that the delays begin.
+// DelayWrite returns how long the next write has to wait. 0 means that it need not wait. begins is true once in a loop: when the first
+// delay begins.
 func (m *Children) DelayWrite(d *owned.Desired, uid types.UID, paths string, now time.Time) (wait time.Duration, begins bool) {
 	m.Change(uid, func(child *ChildDetails) {
 		l := child.loop
@@ -77,8 +78,8 @@ var UndoneMessages = map[Undone]string{
 	Recreation: "%s is replaced by the former one again and again by another writer, so it is recreated less often",
 }
 
-// NameLoops are the loops of writes that give a child another UID. They are counted by the child's name. Only a write that
-// follows what another writer did is counted. It is safe for concurrent use.
+// NameLoops are the loops of writes that give a child another UID. They are counted by the child's name. Only a write that follows what
+// another writer did is counted. NameLoops is safe for concurrent use.
 type NameLoops struct {
 	metrics *report.Metrics
 	count   atomic.Int64 // the length of byName, which can be read without the lock
@@ -101,7 +102,7 @@ type nameLoop struct {
 	writeloop.Loop
 }
 
-// NewNameLoops returns a memory without loops, whose delays the metrics show.
+// NewNameLoops returns a memory without loops. The metrics m show the loops whose writes are delayed.
 func NewNameLoops(m *report.Metrics) *NameLoops {
 	return &NameLoops{metrics: m, byName: map[NameLoopKey]*nameLoop{}, delayed: map[NameLoopKey]bool{}}
 }
@@ -174,7 +175,7 @@ func (l *NameLoops) put(key NameLoopKey, loop *nameLoop) {
 	l.count.Store(int64(len(l.byName)))
 }
 
-// sweep drops the loops that have ended. It does so at most once in the time after which a loop ends.
+// sweep drops the loops that have ended. It does so at most once in [writeloop.Gap], the time without a write after which a loop ends.
 func (l *NameLoops) sweep(now time.Time) {
 	if since := now.Sub(l.swept); since >= 0 && since < writeloop.Gap {
 		return
@@ -190,7 +191,7 @@ func (l *NameLoops) sweep(now time.Time) {
 	}
 }
 
-// Forget drops the loops with a metric of an owner that is gone. The others end by themselves.
+// Forget drops the loops of an owner that is gone, if they have a metric. The other loops of the owner end by themselves.
 func (l *NameLoops) Forget(owner types.UID) {
 	if l.count.Load() == 0 {
 		return

@@ -72,8 +72,9 @@ func Examine(d *owned.Desired, live *unstructured.Unstructured, asCreated client
 	return r, nil
 }
 
-// comparableTree returns an object as a tree. If the kind has a Go type, all objects take the way through it: the API server leaves out zeros that
-// the tree of a Go type has. It also shows the kinds of the claim templates of a StatefulSet that is stored, and not of a dry run.
+// comparableTree returns an object as a tree that can be compared with the tree of another version. If the kind has a Go type, each object
+// is converted to it first: the API server leaves out zeros that the tree of a Go type has. The apiVersion and the kind of claim templates
+// are left out: the API server shows them in a stored StatefulSet, and not in its answer to a dry run.
 func comparableTree(k *owned.Kind, obj client.Object) (map[string]any, error) {
 	if u, untyped := obj.(*unstructured.Unstructured); untyped && k.Type != reflect.TypeFor[unstructured.Unstructured]() {
 		same := reflect.New(k.Type).Interface().(client.Object)
@@ -114,7 +115,7 @@ func typedTrees(k *owned.Kind, trees ...map[string]any) (values []*typed.TypedVa
 	return values, nil
 }
 
-// StillAdmitted returns the fields that are desired and live as they were, or nil if there are none.
+// StillAdmitted returns the admitted fields whose desired and live values have not changed since they were found, or nil if there are none.
 func StillAdmitted(d *owned.Desired, live client.Object, a *owned.Admitted) *owned.Admitted {
 	want, err := Tree(d, record.ByApply)
 	if err != nil {

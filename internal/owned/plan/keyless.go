@@ -43,7 +43,7 @@ func PutBack(tree, live map[string]any, items [][]applyschema.Step) bool {
 	return true
 }
 
-// WithoutUndesired returns a tree without the fields that are not desired, except those that surely belong to others.
+// WithoutUndesired returns a tree without the fields that are not desired. Fields that surely belong to others stay.
 func WithoutUndesired(d *owned.Desired, tree, want map[string]any, withSpec bool) (map[string]any, error) {
 	var sets [2]*fieldpath.Set
 	for i, object := range []map[string]any{tree, want} {

@@ -63,7 +63,7 @@ type State struct {
 	Rewritten []compare.Difference // the rewritten differences of our last write, in the memory of this process
 	Known     map[Fact]bool
 	Gone      bool   // FormerIsGone
-	Paced     string // the paths that PaceOfWrites is about
+	Paced     string // the paths of the write for which PaceOfWrites was found out
 	Delay     error  // PaceOfWrites: a [*owned.WaitingError] while a write has to wait
 	Expanded  bool   // DoExpand is done, so the rest of the object is applied
 }
@@ -127,8 +127,8 @@ func leaveOthers(s *State, p Plan) Plan {
 	return p
 }
 
-// bind gives an object the owner reference or the mark. An apply cannot take a reference off that another field manager has
-// written too.
+// bind plans to take the owner reference off an object that is to have a mark. An apply cannot take off a reference that another field
+// manager has written too. If the owner reference or the mark of the object is about to change, the plan needs the fact OwnerIsAlive.
 func bind(s *State, p Plan) Plan {
 	if p.Verb == DoTakeBack {
 		return p
@@ -172,7 +172,8 @@ func CompareLive(s *State, p Plan) Plan {
 	return p
 }
 
-// requireOneBuilder makes sure that no other step undoes what is about to be written.
+// requireOneBuilder adds a fact to the needs of a write: no other step may build the object too, because each step would undo the writes of
+// the other.
 func requireOneBuilder(_ *State, p Plan) Plan {
 	if p.Verb == DoApply || p.Verb == DoBind || p.Verb == DoRefuse {
 		p.Needs = append(p.Needs, BuiltByOne)
@@ -189,7 +190,7 @@ func lacks(d *owned.Desired, live client.Object) (paths []string) {
 	return paths
 }
 
-// pathsOf returns the fields that differ. If another set has written the object, that is what differs.
+// pathsOf returns the fields that differ. If the live object does not name this set, it returns the annotation that names the set instead.
 func (s *State) pathsOf(differences []compare.Difference) string {
 	set := s.Live.GetAnnotations()[record.Set]
 	switch {
@@ -201,12 +202,13 @@ func (s *State) pathsOf(differences []compare.Difference) string {
 	return "metadata.annotations[" + record.Set + "]"
 }
 
-// ContainsAll reports whether some differences are known, and all of the given ones are among them.
+// ContainsAll reports whether known contains all of the differences. If known is empty, it reports false.
 func ContainsAll(known, differences []compare.Difference) bool {
 	return len(known) > 0 && !slices.ContainsFunc(differences, func(d compare.Difference) bool { return !slices.Contains(known, d) })
 }
 
-// holdBack keeps an object from being changed before others are ready. It is still repaired.
+// holdBack keeps a change of the desired object from being applied before others are ready. An object that differs although the desired
+// object has not changed is still repaired.
 func holdBack(s *State, p Plan) Plan {
 	if p.Verb == DoApply && s.Desired.Hold != "" && record.LastAppliedOf(s.Live).Hash != string(s.Sum[:]) {
 		return Plan{Verb: DoReturn, Err: s.Held("is not changed"), IsOurs: true}
@@ -237,7 +239,7 @@ func checkDesired(s *State, p Plan) Plan {
 	return p
 }
 
-// expand replaces a StatefulSet whose claim templates have to grow.
+// expand plans to replace a StatefulSet whose claim templates have to grow.
 func expand(s *State, p Plan) Plan {
 	if _, unknown := s.Missing(p); p.Verb != DoApply || unknown || !s.Options.ExpandVolumes || s.Expanded {
 		return p

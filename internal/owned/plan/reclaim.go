@@ -26,7 +26,8 @@ import (
 
 const (
 	beforeFirstApply = fieldmanager.BeforeFirstApply
-	// FoundBefore is the name that package write gives this manager, so that its entry is not taken for a new one.
+	// FoundBefore is a new name for before-first-apply. Package write renames the manager when it has taken our fields from its entry. So a
+	// later entry of before-first-apply is known to be new.
 	FoundBefore = "opblocks-before-first-apply"
 )
 
@@ -71,7 +72,7 @@ func HasDropped(d *owned.Desired, last record.LastApplied, answer client.Object)
 var recordPath = fieldpath.MakePathOrDie("metadata", "annotations", record.Applied)
 
 // Removable returns the fields that may be removed. It leaves out the fields that may belong to others, and each field that contains such a
-// field or one that is owned.
+// field or a field in owned.
 func Removable(d *owned.Desired, fields, owned *fieldpath.Set, withSpec bool) (*fieldpath.Set, error) {
 	createOnly, err := createOnlyFields(d)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// TakeOverSteps decides what has to be done before the next apply, from how the object was last written.
+// TakeOverSteps decides what has to be done before the next apply. last is the record of the last write. migrates is true if the last write
+// was not an apply. releases is true if fields have to be handed over to another manager.
 func TakeOverSteps(d *owned.Desired, last record.LastApplied) (migrates, releases bool) {
 	migrates = last.Method != record.ByApply
 	releases = migrates && d.Options.CreateOnly != nil || last.Replicas && !DesiresReplicas(d.Object)
@@ -69,7 +70,7 @@ func Overlaid(tree, fields map[string]any) map[string]any {
 	return tree
 }
 
-// onlyIn returns live's values of the fields in which full and part differ, nil if there are none.
+// onlyIn returns the live values of the fields in which full and part differ. If they differ in no field, it returns nil.
 func onlyIn(full, part, live any) any {
 	f, fOK := full.(map[string]any)
 	p, pOK := part.(map[string]any)

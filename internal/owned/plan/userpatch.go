@@ -109,7 +109,7 @@ type patchField struct {
 	path  *field.Path
 }
 
-// patchesIn returns the patches in a value that is encoded as JSON, and in those below it.
+// patchesIn returns the patches in a value, at any depth. path is the path of the value in the JSON form of the owner.
 func patchesIn(v reflect.Value, path *field.Path) (found []patchField) {
 	switch v.Kind() {
 	case reflect.Pointer:

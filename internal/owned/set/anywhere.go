@@ -56,8 +56,8 @@ type coverage struct {
 	namespace string
 }
 
-// covers reports whether the operator's cache covers the namespace of an object. A namespace that cannot be checked
-// counts as covered: then the read that follows fails. It sends no request.
+// covers reports whether the operator's cache covers the namespace of an object. If the namespace cannot be checked, it counts as covered,
+// and the read that follows fails. covers sends no request.
 func (s *Set) covers(ctx context.Context, sample client.Object, gvk schema.GroupVersionKind, name client.ObjectKey) bool {
 	if s.Cache == nil || name.Namespace == "" {
 		return true

@@ -33,13 +33,13 @@ type Child struct {
 	inSet         bool // a set has it, so that it must not change any more
 }
 
-// NewChild returns a child of the kind of sample that build builds. build calls f, the user's function. Here only the name of f is
-// used.
+// NewChild returns a child of the kind of sample. build builds its objects by calling f, the user's function. NewChild uses only f's name.
 func NewChild(sample client.Object, f any, build func(*Reconciliation) error) *Child {
 	return &Child{Sample: sample, Build: build, function: goruntime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()}
 }
 
-// Change calls f, unless a set has the child already: then the method that changes it was called too late.
+// Change calls f, which changes the child. If a set has the child already, Change does not call f, and notes as a mistake that the method
+// was called too late.
 func (c *Child) Change(method string, f func(*Child)) {
 	if c.inSet {
 		c.Mistake = fmt.Errorf("its method %s was called after Ensure: call it before", method)
@@ -103,7 +103,8 @@ func (c *Child) kindName() string {
 	return reflect.TypeOf(c.Sample).Elem().Name()
 }
 
-// groupKind returns the kind of the child's objects. For Go types, it knows only the kinds that an option is for.
+// groupKind returns the kind of the child's objects. For Go types it knows only the kinds that have an option of their own: Secret, Job and
+// StatefulSet.
 func (c *Child) groupKind() schema.GroupKind {
 	switch c.Sample.(type) {
 	case *corev1.Secret:

@@ -22,7 +22,7 @@ type ChildKinds struct {
 	Builders []string // see opblocks.dev/builder
 }
 
-// sampleOf returns the sample of the child of a kind: what the set watches.
+// sampleOf returns the sample of the first child of a kind, or nil if the set has no such child.
 func (ks *ChildKinds) sampleOf(gvk schema.GroupVersionKind) client.Object {
 	for i, k := range ks.kinds {
 		if k.GVK == gvk {
@@ -53,7 +53,7 @@ func (ks *ChildKinds) hasOption(gvk schema.GroupVersionKind, is func(*owned.Opti
 	return false
 }
 
-// uncompiled returns the kind of a child without its schema: one for all children of the kind.
+// uncompiled returns the kind of a child without its schema. All children of the kind share the result.
 func (ks *ChildKinds) uncompiled(sample client.Object, scheme *runtime.Scheme) (*owned.Kind, error) {
 	gvk, err := apiutil.GVKForObject(sample, scheme)
 	if err != nil {
@@ -132,8 +132,8 @@ func (ks *ChildKinds) keeps(o *owned.Owner, w written) bool {
 	return ks.retainsAll(w.kind, o.Seen)
 }
 
-// watchedPlace returns the index of the child of a kind whose form is watched: a typed one if there is one. place is the first child of
-// the kind.
+// watchedPlace returns the index of the child in whose form, typed or unstructured, a kind is watched. If the kind has a typed child, that
+// is the first typed one. place is the index of the first child of the kind.
 func watchedPlace(children []*Child, kinds []*owned.Kind, place int) int {
 	for i, k := range kinds {
 		if k.GVK == kinds[place].GVK && isUntyped(children[i].Sample) == 0 {

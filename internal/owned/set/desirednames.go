@@ -46,5 +46,5 @@ func (d DesiredNames) without(found []written) (rest []written) {
 	return rest
 }
 
-// NameIndexFrom is the number of objects from which a map, instead of a search, finds two with one name.
+// NameIndexFrom is the number of objects from which on names are found in a map, instead of by a search.
 const NameIndexFrom = 16

@@ -18,7 +18,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// FinalizerName returns the finalizer that owners need, or nothing: see [ownedresources.ChildSet.FinalizerName].
+// FinalizerName returns the finalizer that owners need, or "" if they need none: see [ownedresources.ChildSet.FinalizerName].
 func (s *Set) FinalizerName() string {
 	marked := slices.ContainsFunc(s.Children, func(c *Child) bool {
 		return c != nil && (c.Options.Anywhere || c.Options.Retain != nil)
@@ -40,8 +40,8 @@ func (s *Set) FormerFinalizerNames() (names []string) {
 	return names
 }
 
-// holdsObjects reports whether a child may hold something that the garbage collector does not let go: see
-// [ownedresources.Child.RunOnce] and [ownedresources.Child.ExpandVolumes].
+// holdsObjects reports whether the set may leave objects behind that the garbage collector does not delete: Jobs with a finalizer
+// ([ownedresources.Child.RunOnce]), or pods without a controller ([ownedresources.Child.ExpandVolumes]).
 func (s *Set) holdsObjects() bool {
 	return slices.ContainsFunc(s.Children, func(c *Child) bool {
 		return c != nil && (c.Options.RunOnce || c.Options.ExpandVolumes) // nil is a mistake, which Reconcile returns
@@ -213,8 +213,8 @@ func (s *Set) isOrphaning(o *owned.Owner) bool {
 	return slices.Contains(o.Object.GetFinalizers(), metav1.FinalizerOrphanDependents) || s.Owners.isOrphaning(o.Reference.UID)
 }
 
-// unmarkAll takes the marks off the objects that the set wrote anywhere, which then belong to nobody. The garbage
-// collector does the same with the owner references of the other objects.
+// unmarkAll takes the marks off the objects that the set wrote for the owner without an owner reference. These objects then belong to
+// nobody. The garbage collector does the same with the owner references of the other objects.
 func (s *Set) unmarkAll(r *Reconciliation, known *retention, found []written) (released []written, err error) {
 	unseen, err := s.listMarkedLive(r, known)
 	if err != nil {

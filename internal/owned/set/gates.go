@@ -61,8 +61,8 @@ func (g gates) release(state servedState, gvk schema.GroupVersionKind) {
 	}
 }
 
-// CheckRefusal returns the error of a child with the option IfServed. If the API server has just ceased to serve its
-// kind, that is not a failure, and the watch checks again whether the kind is served.
+// CheckRefusal returns the error of a child with the option IfServed. If the API server has just ceased to serve the child's kind, the
+// error is a [*owned.WaitingError], and the watch checks again whether the kind is served. Otherwise it is err.
 func (g gates) CheckRefusal(d *owned.Declared, err error) error {
 	if !meta.IsNoMatchError(err) && !apierrors.IsMethodNotSupported(err) && !isUnknownResource(err) {
 		return err

@@ -20,7 +20,7 @@ import (
 	"github.com/opblocks/opblocks/internal/step"
 )
 
-// InputReader is what the function of an input reads with. It reads what the input declares, and notes the versions.
+// InputReader is the reader that the function of an input gets. It reads the objects that the input declares, and notes their versions.
 type InputReader struct {
 	client.Reader
 	Scheme     *runtime.Scheme
@@ -91,7 +91,8 @@ func (r *InputReader) Get(ctx context.Context, name client.ObjectKey, obj client
 	return err
 }
 
-// get reads an object. hashed reports whether the cache has hashes in place of its values, so that the whole object was read past it.
+// get reads an object. hashed reports whether the cache has hashes in place of the object's values, so that the whole object was read past
+// the cache.
 func (r *InputReader) get(ctx context.Context, name client.ObjectKey, obj client.Object, options []client.GetOption) (hashed bool, err error) {
 	err = r.Reader.Get(ctx, name, obj, append(slices.Clip(options), hashedvalues.AsHashed)...)
 	if err != nil || !hashedvalues.IsHashed(obj) {
@@ -151,8 +152,9 @@ func (s *Set) inputReader(c client.Client) client.Reader {
 	return &references.Reader{Forms: s.Forms, Cache: c, Live: s.APIReader}
 }
 
-// noteUnseen notes that an object that an input reads exists, and that the cache does not show it. Unless the cache is
-// only behind, no change of the object triggers a reconcile.
+// noteUnseen notes that an object that an input reads exists, and that the cache does not show it. If the object is at most
+// [apply.MaxCacheDelay] old, the cache may only be behind. If it is older, no change of the object triggers a reconcile, and the reconcile
+// fails with a [*owned.NotCachedError].
 func (r *Reconciliation) noteUnseen(kind string, obj metav1.Object) {
 	if r.Set.Applier.Clock.Since(obj.GetCreationTimestamp().Time) <= apply.MaxCacheDelay {
 		r.unseen = true

@@ -20,7 +20,7 @@ import (
 )
 
 // listWritten returns the objects that this set wrote for the owner, also objects that are being deleted. Kinds that are not served
-// ([ownedresources.Child.IfServed]) have no objects; unserved is true if there is one.
+// ([ownedresources.Child.IfServed]) have no objects; unserved is true if there is such a kind.
 func (s *Set) listWritten(ctx context.Context, o *owned.Owner) (found []written, unserved bool, err error) {
 	is := func(k *owned.Kind, obj client.Object) bool { return s.isWritten(o, k, obj) }
 	err = s.eachKind(o, func(place int, k *owned.Kind) error {
@@ -31,8 +31,8 @@ func (s *Set) listWritten(ctx context.Context, o *owned.Owner) (found []written,
 	return found, unserved, err
 }
 
-// listFormer returns the objects that this set wrote anywhere for a former owner, and that are not retained. The
-// garbage collector does not delete them. Without a manager, no event of theirs triggers a reconcile either.
+// listFormer returns the objects that this set wrote anywhere for a former owner, and that are not retained. The garbage collector does not
+// delete them. Without a manager, their events do not trigger a reconcile either.
 func (s *Set) listFormer(ctx context.Context, o *owned.Owner) (found []written, err error) {
 	name := o.ObjectName()
 	is := func(k *owned.Kind, obj client.Object) bool {
@@ -67,8 +67,8 @@ func (s *Set) eachKind(o *owned.Owner, do func(place int, k *owned.Kind) error) 
 	return nil
 }
 
-// list returns the objects of a kind that satisfy a function. It looks at the objects of some owners in the index, or without a manager
-// at all objects. They may be the cache's own.
+// list returns the objects of a kind that satisfy a function. With a manager it reads the objects that the index has for these owners.
+// Without a manager it lists all objects of the kind. The objects may be the cache's own. If the kind is left out, served is false.
 func (s *Set) list(ctx context.Context, o *owned.Owner, place int, k *owned.Kind, owners []types.UID, is func(*owned.Kind, client.Object) bool) (found []written, served bool, err error) {
 	state, err := s.Served.acquire(s.Children[place], k.GVK, o.Client)
 	if err != nil || state.leavesOut() {
@@ -118,9 +118,10 @@ func (s *Set) listIndexed(ctx context.Context, place int, k *owned.Kind, owners 
 	return all, nil
 }
 
-// readIndexed reads an object of an owner, whose name is in the index, into live. If the cache does not show the object, its name is
-// removed from the index. gone is false if the name could not be removed, since another child of the owner has just appeared. live is
-// typed or not as the watch that fills the index: the cache may have two informers of a kind, and the other one may be behind.
+// readIndexed reads an object into live. The index has the name of the object among the children of the owner. If the cache does not show
+// the object, or shows that it is not a child of the owner any more, the name is removed from the index. If another child of the owner has
+// just appeared, the name cannot be removed, and gone is false. live has the form, typed or unstructured, of the watch that fills the
+// index: the cache may have one informer for each form, and the other informer may be behind.
 func (s *Set) readIndexed(ctx context.Context, kind schema.GroupKind, owner types.UID, name childindex.Name, mark *record.Mark, live client.Object) (found, gone bool, err error) {
 	before := s.childIndex.State(owner)
 	err = s.Cache.Get(ctx, name.NamespacedName, live, apply.AsCached...)
@@ -133,7 +134,8 @@ func (s *Set) readIndexed(ctx context.Context, kind schema.GroupKind, owner type
 	return true, false, nil
 }
 
-// writtenFor returns the owner for which the set has written an object, and the mark of one without an owner reference.
+// writtenFor returns the UID of the owner for which the set has written an object, and the object's mark. If the object has a controller,
+// the mark is nil. If the set has not written the object, ok is false.
 func (s *Set) writtenFor(kind schema.GroupKind, obj client.Object) (owner types.UID, mark *record.Mark, ok bool) {
 	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
 		return ref.UID, nil, s.carriesRecords(obj)

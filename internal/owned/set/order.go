@@ -75,7 +75,7 @@ func (o *Order) checkChild(child *Child) error {
 	return nil
 }
 
-// visit appends a child to the sequence, after those that it comes after. path leads to the child.
+// visit appends a child to the sequence, after the children that it comes after. path leads to the child.
 func (o *Order) visit(children []*Child, i int, path []int) error {
 	if slices.Contains(o.Sequence, i) {
 		return nil

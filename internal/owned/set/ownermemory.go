@@ -23,12 +23,12 @@ type ownerMemory struct {
 	mu       sync.Mutex
 	ByUID    map[types.UID]rememberedOwner
 
-	// blocked holds the owners that wait for a name which an object of somebody else has. That object's owner reference
-	// leads elsewhere, so its deletion does not enqueue them. Several may wait for one name.
+	// blocked holds the owners that wait for a name, because an object of somebody else has it. The owner reference of that object does not
+	// name these owners, so a deletion of the object does not enqueue them by itself. Several owners may wait for one name.
 	blocked   map[record.Name][]types.NamespacedName
 	orphaning map[types.UID]bool // owners that are deleted with orphan propagation
-	// pruned holds the digest of the desired children's names when the others were last pruned. It is for sets without a
-	// manager, which have no index.
+	// pruned holds the digest of the names that were desired when the other children were last pruned. Only sets without a manager use it,
+	// because their index is empty.
 	pruned       map[types.UID]uint64
 	blockedCount atomic.Int64 // the length of blocked, which can be read without the lock
 }
@@ -37,7 +37,7 @@ type ownerMemory struct {
 type rememberedOwner struct {
 	// inputs are the values of inputs that were read from the API server. The key is the input.
 	inputs map[*Input]inputMemory
-	// settled is what was found when there was nothing to do.
+	// settled is what the last reconcile found. It is the zero value if there may be something to do.
 	settled settledOwner
 	// running is the number of reconciles that have begun and not ended. disturbed is set if an event came while one
 	// ran.
@@ -144,8 +144,8 @@ func (m *ownerMemory) setBlocked(child record.Name, owner types.NamespacedName) 
 	m.blockedCount.Store(int64(len(m.blocked)))
 }
 
-// takeBlocked returns the owners that wait for this object's name, and forgets them. If the name is still taken, their next
-// passes find out.
+// takeBlocked returns the owners that wait for this object's name, and forgets that they wait. If the name is still taken, the next pass of
+// each owner notes it again.
 func (m *ownerMemory) takeBlocked(child record.Name) []types.NamespacedName {
 	if m.blockedCount.Load() == 0 {
 		return nil
@@ -158,7 +158,7 @@ func (m *ownerMemory) takeBlocked(child record.Name) []types.NamespacedName {
 	return owners
 }
 
-// settledOwner is what a set found when it had nothing to do for an owner. There may be one for every owner, so it is small.
+// settledOwner is what a reconcile of an owner found, if it had nothing to do. There may be one for every owner, so it is small.
 type settledOwner struct {
 	versions uint64 // the digest of the versions of the owner and its children, 0 if there may be something to do
 	epoch    uint64 // see package versions
@@ -195,7 +195,8 @@ func (v *settledVersions) add(child settledChild) { v.sum += maphash.Comparable(
 // digest is never 0.
 func (v *settledVersions) digest() uint64 { return max(v.sum, 1) }
 
-// settledOf returns what a set found when it had nothing to do for an owner, the zero value if it may have something to do.
+// settledOf returns what the last reconcile of a settled owner found. If the owner may have something to do, or if resource versions have
+// gone back since, it returns the zero value.
 func (m *ownerMemory) settledOf(owner types.UID) settledOwner {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -206,8 +207,9 @@ func (m *ownerMemory) settledOf(owner types.UID) settledOwner {
 	return settled
 }
 
-// begin notes that a reconcile of the owner begins. Events are noted from now on, until its end. Two reconciles of an owner may run at once, if
-// two reconcilers share the set. begin returns the epoch of the versions that the reconcile is going to see.
+// begin notes that a reconcile of the owner begins. An event that comes before the end of the reconcile is noted too: see
+// [ownerMemory.observe]. If two reconcilers share the set, two reconciles of an owner may run at once. begin returns the epoch of the
+// resource versions that the reconcile will see.
 func (m *ownerMemory) begin(owner types.UID) (epoch uint64) {
 	m.change(owner, func(r *rememberedOwner) {
 		r.disturbed = r.disturbed && r.running > 0
@@ -216,8 +218,8 @@ func (m *ownerMemory) begin(owner types.UID) (epoch uint64) {
 	return m.versions.Current()
 }
 
-// end notes what a reconcile has found when it had nothing to do. found is the zero value if there may be something to do. If an event came
-// during the reconcile, found is not remembered.
+// end notes that a reconcile of the owner has ended, and remembers what it found. epoch is the result of begin. If there may be something
+// to do, found is the zero value. If an event came or the owner was deleted during the reconcile, found is not remembered.
 func (m *ownerMemory) end(owner types.UID, epoch uint64, found settledOwner) {
 	m.change(owner, func(r *rememberedOwner) {
 		forgotten := r.running == 0 // the owner was deleted during the reconcile
@@ -232,8 +234,8 @@ func (m *ownerMemory) end(owner types.UID, epoch uint64, found settledOwner) {
 	})
 }
 
-// observe notes an event of an owner, or of an object that it controls: the owner is not settled any more. It reports
-// whether it was.
+// observe notes an event of an owner, or of an object that it controls: the owner is not settled any more. It reports whether the owner was
+// settled before.
 func (m *ownerMemory) observe(owner types.UID) (forgot bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -254,8 +256,8 @@ type inputMemory struct {
 	value any
 }
 
-// digestOwner returns a digest of an owner's spec, labels and annotations, and of the epochs of the resource versions:
-// see package versions. The generation stands for the spec, or the resource version if the kind has no generation.
+// digestOwner returns a digest of an owner's spec, labels and annotations, and of the epochs of the resource versions: see package
+// versions. The generation stands for the spec. If the kind has no generation, the resource version does.
 func (m *ownerMemory) digestOwner(owner client.Object, ofReads uint64) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)

@@ -14,11 +14,11 @@ import (
 	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// Preview returns what the next [Set.Reconcile] would do to the children of obj, also for children that are as desired. c must refuse
-// all writes but dry runs. Preview builds the children as Reconcile does, and looks at all of them: what a child waits for is in its
-// change.
+// Preview returns what the next [Set.Reconcile] would do to the children of obj, also for children that are as desired. c must refuse all
+// writes but dry runs. Preview builds the children as Reconcile does, and previews all of them, also a child that has to wait: its change
+// says what it waits for.
 //
-// The error is a mistake in the set. What fails for one child is in its change.
+// The error is a mistake in the set. If something fails for one child, the error is in the change of that child.
 func (s *Set) Preview(ctx context.Context, c client.Client, obj client.Object) ([]preview.Change, error) {
 	r, err := newReconciliation(ctx, s, c, obj, toLook)
 	if err != nil {
@@ -34,14 +34,14 @@ func (s *Set) Preview(ctx context.Context, c client.Client, obj client.Object) (
 	return v.changes, nil
 }
 
-// walk looks at the children of one owner.
+// walk collects the changes of the children of one owner.
 type walk struct {
 	r       *Reconciliation
 	changes []preview.Change
-	failed  bool // nothing is pruned
+	failed  bool // a child fails, so Reconcile prunes nothing
 }
 
-// children looks at what is desired, in the order of [Reconciliation.run].
+// children builds the children and previews their objects, in the order of [Reconciliation.run].
 func (v *walk) children() {
 	for _, i := range v.r.Set.order.Sequence {
 		if v.r.Set.Children[i].liveInput() == nil {
@@ -80,7 +80,7 @@ func (v *walk) takeFailures(i int) {
 	v.r.failures, v.r.waits = nil, nil
 }
 
-// note adds an error of a child without an object.
+// note adds an error of a child whose objects are not known. The change has only the child's kind and the error.
 func (v *walk) note(i int, err error) {
 	v.add(preview.Change{Kind: v.r.Kinds[i].GVK.GroupKind()}, err)
 }
@@ -95,7 +95,8 @@ func (v *walk) add(c preview.Change, err error) {
 	v.changes = append(v.changes, c)
 }
 
-// object looks at one desired object. after names what it comes after and what is not ready, or is about to change.
+// object previews one desired object. after names the objects that it comes after and that are not ready, or are about to change. It is
+// empty if there are none.
 func (v *walk) object(i int, d *owned.Declared, after string) {
 	p, err := v.previewObject(i, d)
 	if err != nil {
@@ -125,7 +126,8 @@ func (v *walk) previewObject(i int, d *owned.Declared) (apply.Previewed, error) 
 	return v.r.Set.Applier.Previews().Preview(v.r.ctx, v.r.owner, *d)
 }
 
-// pruned looks at what is not desired any more. Reconcile prunes nothing while a child fails.
+// pruned adds a change for each object that is not desired any more: the object is deleted or retained. While a child fails, Reconcile
+// prunes nothing, and these changes say so.
 func (v *walk) pruned() {
 	after := ""
 	if v.failed {

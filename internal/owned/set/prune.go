@@ -19,8 +19,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// prune deletes the children that the set wrote for the owner and that are not desired any more. In a pass of package
-// reconcile it does so after all steps, if each of them succeeded or waits. It returns true if there is nothing to prune: no request was sent.
+// prune deletes the children that the set wrote for the owner and that are not desired any more. In a pass of package reconcile it does so
+// after all steps, if each of them succeeded or waits. If there is nothing to prune, it sends no request and returns true.
 func (s *Set) prune(ctx context.Context, o *owned.Owner, desired DesiredNames) (nothingToPrune bool, err error) {
 	if !s.mayPrune(o, desired) && len(UndesiredRuns(o, desired)) == 0 {
 		return true, nil
@@ -33,8 +33,8 @@ func (s *Set) prune(ctx context.Context, o *owned.Owner, desired DesiredNames) (
 	return false, now(ctx)
 }
 
-// mayPrune reports whether there may be children that are not desired. Without a manager nobody knows, until they were listed
-// for the same desired names.
+// mayPrune reports whether there may be children that are not desired. Without a manager it reports true until a call has listed and pruned
+// the children for the same desired names.
 func (s *Set) mayPrune(o *owned.Owner, desired DesiredNames) bool {
 	if s.Cache == nil {
 		return !s.Owners.isPruned(o.Reference.UID, s.Owners.digest(desired))
@@ -80,9 +80,9 @@ func (s *Set) pruneNow(ctx context.Context, o *owned.Owner, desired DesiredNames
 	return nil
 }
 
-// deleteInOrder deletes the objects with the highest order. Objects with a lower order wait until these are gone: then
-// the error is a [*owned.WaitingError]. It returns the objects that are not gone yet. Objects that turn out not to be ours
-// are left alone, and are not waited for. why is for the errors.
+// deleteInOrder deletes the objects with the highest order. While objects with a lower order wait until these are gone, the error is a
+// [*owned.WaitingError]. It returns the objects that are not gone yet. Objects that turn out not to be ours are left alone, and are not
+// waited for. why is for the errors.
 func (s *Set) deleteInOrder(ctx context.Context, o *owned.Owner, found []written, why string) (remaining []written, err error) {
 	defer s.Applier.EmitEvents(o)
 	for len(found) > 0 {

@@ -72,8 +72,8 @@ func (in *Input) readOnce(r *Reconciliation) (any, error) {
 	return result.value, result.err
 }
 
-// inputError returns the error of an input as an error of the child that is being built. It returns nil if an object is
-// missing, but the child is applied all the same.
+// inputError returns the error of an input as an error of the child that is being built. If an object is missing and the child has the
+// option KeepWhileMissing, it returns nil, and the child is applied.
 func (r *Reconciliation) inputError(err error) error {
 	child := r.Set.Children[r.building]
 	wait, waits := errors.AsType[*owned.WaitingError](err)
@@ -97,7 +97,8 @@ func (r *Reconciliation) inputError(err error) error {
 	return nil
 }
 
-// NewReadInput returns an input that the function reads. Its reader reads what refs declare.
+// NewReadInput returns an input whose value is the result of the function read. The reader that read gets reads only the objects that refs
+// declare.
 func NewReadInput(refs []references.Reference, read func(ctx context.Context, r client.Reader, owner client.Object) (any, error)) *Input {
 	in := &Input{references: refs}
 	in.read = func(r *Reconciliation) (any, []owned.ReadVersion, error) {
@@ -112,9 +113,9 @@ func NewReadInput(refs []references.Reference, read func(ctx context.Context, r 
 	return in
 }
 
-// ownerOfInputs returns a copy of the owner for the functions of inputs. Their values may keep parts of it, and are
-// remembered. The owner itself does not stay the same: a step may change it in memory, and the memory of an owner that
-// the cache shows is used again.
+// ownerOfInputs returns a copy of the owner for the functions of inputs. The value of an input is remembered, and may keep parts of the
+// owner that its function got. The owner of the reconcile cannot be kept: a step may change it in memory, and a later pass may read another
+// owner into the same memory.
 func (r *Reconciliation) ownerOfInputs() client.Object {
 	if r.copied == nil {
 		r.copied = r.Object.DeepCopyObject().(client.Object)

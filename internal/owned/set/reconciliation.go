@@ -49,7 +49,7 @@ type ChildState struct {
 	from, to int // the child's part of objects
 	built    bool
 	missing  error  // set if an object that the input reads is missing, and the child is applied all the same
-	NotReady string // why what comes after the child has to wait; empty if it is ready
+	NotReady string // the object that the children after this one have to wait for; empty if this child is ready
 	Served   servedState
 	unusable error // why a kind that is served cannot be applied yet
 }
@@ -181,7 +181,8 @@ func functionOf(r *Reconciliation, j int) string {
 	return path.Base(r.Set.Children[i].function)
 }
 
-// errReportedOnce is the error of an object that has the name of an earlier one, which has the error for both.
+// errReportedOnce is the error of an object that has the kind and the name of an earlier object. The earlier object has an error that names
+// both.
 var errReportedOnce = errors.New("an earlier object has the same name")
 
 // indexOf returns the index of an earlier object that has the same kind and name as object j, or -1.
@@ -203,7 +204,7 @@ func (r *Reconciliation) indexOf(j int) int {
 	return -1
 }
 
-// fail notes that a child is not ready, and why.
+// fail notes that a child is not ready, and why. subject names what the children after it have to wait for.
 func (r *Reconciliation) fail(i int, subject string, err error) {
 	if r.States[i].NotReady == "" {
 		r.States[i].NotReady = subject

@@ -36,13 +36,13 @@ func (s *Set) withoutRetained(ctx context.Context, o *owned.Owner, undesired []w
 	return rest, nil
 }
 
-// retention is what is to stay when an owner is deleted.
+// retention says which objects stay when an owner is deleted.
 type retention struct {
 	decided map[record.Name]bool // whether an object that is desired stays
 	unknown map[*owned.Kind]bool // the kinds with a retained child that could not be built
 }
 
-// retentionOf builds the children that may stay, to find out which objects they are.
+// retentionOf builds the children with the option Retain, to find out which of their objects stay when the owner is deleted.
 func (s *Set) retentionOf(r *Reconciliation) *retention {
 	known := &retention{decided: map[record.Name]bool{}, unknown: map[*owned.Kind]bool{}}
 	for i, child := range s.Children {

@@ -23,8 +23,9 @@ type begun struct {
 	err      error
 }
 
-// needsOthers reports whether a child must wait until the children that have begun are finished: it comes after one of them, or the
-// rank of its kind is higher than the rank of one of theirs. A child that is built from a live one, and a Job that runs once, are not sent together with others.
+// needsOthers reports whether the children that have begun must be concluded before child i begins: child i comes after one of them, or the
+// rank of its kind is higher than the rank of one of their kinds. It always reports true for a child that is built from a live object and
+// for a Job that runs once: they are not sent together with others.
 func (r *Reconciliation) needsOthers(i int) bool {
 	child := r.Set.Children[i]
 	return child.Options.RunOnce || child.liveInput() != nil || slices.ContainsFunc(r.begun, func(b begun) bool {
@@ -32,7 +33,8 @@ func (r *Reconciliation) needsOthers(i int) bool {
 	})
 }
 
-// begin applies the objects of a child, except those that are to be created. All are tried, whatever happens to the others.
+// begin applies the objects of a child. If an object does not exist, begin only prepares its creation, and conclude sends it. All objects
+// are tried, whatever happens to the others.
 func (r *Reconciliation) begin(i int) {
 	child, state := r.Set.Children[i], &r.States[i]
 	hold := r.holdFor(child)
@@ -62,7 +64,8 @@ func (r *Reconciliation) beginObject(d *owned.Declared, state *ChildState) (appl
 	return a.Begin(r.ctx, r.owner, *d)
 }
 
-// keepWhileMissing lets an object keep what its live object has, while an object that an input reads is missing.
+// keepWhileMissing calls the function of [ownedresources.Child.KeepWhileMissing] if an object that an input reads is missing. The function
+// copies parts of the live object into the desired one.
 func keepWhileMissing(r *Reconciliation, d *owned.Declared, state *ChildState) error {
 	if state.missing == nil {
 		return nil
@@ -110,7 +113,8 @@ func (r *Reconciliation) conclude() {
 	r.begun = r.begun[:0]
 }
 
-// isUsableClaim reports whether a claim exists that others need not wait for: it may be bound only when a pod uses it.
+// isUsableClaim reports whether an object is a claim that exists and is not lost. The children after it need not wait until it is bound: a
+// claim may be bound only when a pod uses it. With the option ReadyWhen they wait for the condition.
 func isUsableClaim(d *owned.Declared) bool {
 	if d.Live == nil || d.Kind.GVK != feature.ClaimKind || d.Options.ReadyCondition != "" {
 		return false
@@ -119,7 +123,7 @@ func isUsableClaim(d *owned.Declared) bool {
 	return err == nil && phase != corev1.ClaimLost
 }
 
-// concludeObject returns nil if an object is ready.
+// concludeObject returns nil if an object is ready, or why it is not. It also sets the live object of d.
 func (r *Reconciliation) concludeObject(d *owned.Declared, b *begun) error {
 	if d.Err != nil {
 		return d.Err
@@ -145,8 +149,7 @@ func (r *Reconciliation) concludeObject(d *owned.Declared, b *begun) error {
 	return err
 }
 
-// holdFor returns the names of the objects that the child comes after and that are not ready, or nothing if the child
-// may be changed.
+// holdFor returns the names of the objects that the child comes after and that are not ready, or "" if the child may be changed.
 func (r *Reconciliation) holdFor(child *Child) (names string) {
 	for _, before := range child.After {
 		if state := &r.States[r.Set.order.index[before]]; state.NotReady != "" {

@@ -118,8 +118,8 @@ func (s *Set) allOwners(ctx context.Context, mgr ctrl.Manager) (requests []ctrl.
 	return requests, nil
 }
 
-// forgetFormerKind drops the schema of a kind that is served again, and what was written under its former definition. The cache may not have
-// shown these objects before they were removed with the definition.
+// forgetFormerKind is called when a kind is served again. It drops the schema of the kind, and the remembered writes of its objects. These
+// objects were removed with the former definition, perhaps before the cache had shown them.
 func (k WatchedKind) forgetFormerKind(scheme *runtime.Scheme) {
 	k.set.Applier.Kinds.Forget(k.gvk)
 	k.set.Applier.Writes.ForgetIf(func(obj client.Object) bool {
@@ -128,7 +128,8 @@ func (k WatchedKind) forgetFormerKind(scheme *runtime.Scheme) {
 	})
 }
 
-// forgetChildren drops what is remembered of the children of a kind that is gone: no event of their deletion may come.
+// forgetChildren drops what is remembered of the children of a kind that is not served any more. It does not wait for the events of their
+// deletion, because the cache may never send them.
 func (k WatchedKind) forgetChildren(ctx context.Context, sample client.Object, scheme *runtime.Scheme) {
 	k.set.childIndex.RemoveKind(k.place)
 	list := NewList(sample, k.gvk, scheme)
@@ -198,7 +199,8 @@ func (r *Reconciliation) noteServed() {
 	}
 }
 
-// ServedCondition returns a condition of the children that have its type. Children that are left out come first.
+// ServedCondition returns the condition with this type. It is about the children that name the type in [ownedresources.Child.IfServed].
+// Children that are left out come first in the message, and decide the reason.
 func (r *Reconciliation) ServedCondition(conditionType string) metav1.Condition {
 	messages := map[string][]string{}
 	for i, child := range r.Set.Children {

@@ -16,14 +16,14 @@ import (
 // the same as in a reconcile that found nothing to do, the owner is settled: there is nothing to build and nothing to
 // compare.
 
-// Settled reports whether an owner is settled: Reconcile would find everything as the last call of it left it,
-// unchanged and ready. It reports false unless it is certain. It sends no request, unless an input does or a child is
-// read past the cache, and does not change obj, which may be the cache's own.
+// Settled reports whether an owner is settled: Reconcile would find everything unchanged since its last call, and ready. It reports false
+// unless it is certain. It sends no request, unless an input does or a child is read past the cache, and does not change obj, which may be
+// the cache's own.
 //
 // It is certain if all of these hold:
 //
 //   - The last call was made in a pass of package reconcile, returned nil and changed nothing.
-//   - The cache shows obj, each child, and each object that an input has read in the versions that they had then, and no other
+//   - The cache shows obj, each child and each object that an input has read in the versions that the last call saw, and it shows no other
 //     child.
 //   - The same kinds are served.
 //   - No event of obj or of a child came since.
@@ -77,8 +77,8 @@ func (s *Set) canSettle() bool {
 	})
 }
 
-// areSettled reports whether the cache shows an owner and its children in the versions in which they were as desired. A write of
-// ours that the cache does not show yet makes it another version.
+// areSettled reports whether the cache shows an owner and its children in the versions in which they were as desired. If the cache does not
+// show a write of ours yet, it reports false.
 func (s *Set) areSettled(ctx context.Context, c client.Client, owner client.Object, children []childindex.Name, versions uint64) bool {
 	kinds, err := s.KindsIn(c.Scheme())
 	if err != nil {
@@ -102,7 +102,8 @@ func (s *Set) areSettled(ctx context.Context, c client.Client, owner client.Obje
 	return now.digest() == versions
 }
 
-// readSettled returns a child as the cache shows it. It returns false if the cache does not show it, or not yet as we wrote it.
+// readSettled returns a child in the version that the cache shows. found is false if the cache does not show the child, or does not show
+// our last write of it yet.
 func readSettled(ctx context.Context, c client.Client, a *apply.Applier, k *owned.Kind, name childindex.Name) (child settledChild, found bool) {
 	live := k.Receivers.Get().(client.Object)
 	defer k.Release(live)
@@ -112,7 +113,7 @@ func readSettled(ctx context.Context, c client.Client, a *apply.Applier, k *owne
 	return settledChild{name, live.GetUID(), live.GetResourceVersion()}, true
 }
 
-// readsSettled reports whether the cache shows what the inputs have read in the same versions.
+// readsSettled reports whether the cache still shows the objects that the inputs have read, in the versions in which they were read.
 func (s *Set) readsSettled(ctx context.Context, c client.Client, last *settledMore) bool {
 	r := &Reconciliation{Set: s, ctx: ctx, client: c}
 	return last.ofReads == s.epochOfReads(c) && r.areCurrent(last.reads)

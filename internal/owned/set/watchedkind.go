@@ -32,7 +32,8 @@ type WatchedKind struct {
 	sample client.Object // an object in the form that is watched: typed or not
 }
 
-// Kind returns what watches children of the kind of an object.
+// Kind returns the [WatchedKind] for the kind of an object. The error says that the set has no child of this kind, or what to add to the
+// scheme.
 func (s *Set) Kind(child client.Object, scheme *runtime.Scheme) (WatchedKind, error) {
 	owner, err := kindOf(s.newOwner(), scheme)
 	if err != nil {
@@ -70,8 +71,8 @@ func (k WatchedKind) indexIn(ctx context.Context, mgr ctrl.Manager, child client
 // field returns the name of the index in the cache. The pointer is in it because another set has an index of its own.
 func (k WatchedKind) field() string { return fmt.Sprintf("opblocks.dev/%p-children", k.set) }
 
-// Index adds an object to the index of the set, if the set has written it. It is called for the object before an update and for a
-// deleted object too. It returns no values for the index of the cache.
+// Index adds an object to the index of the set, if the set has written it. The cache calls it for each version of an object, also for the
+// version before an update and for a deleted object. It returns no values for the index of the cache.
 func (k WatchedKind) Index(obj client.Object) []string {
 	if owner, mark, ok := k.writtenFor(obj); ok {
 		k.set.childIndex.Add(owner, childindex.Name{Kind: k.place, NamespacedName: client.ObjectKeyFromObject(obj)}, mark)
@@ -79,8 +80,8 @@ func (k WatchedKind) Index(obj client.Object) []string {
 	return nil
 }
 
-// remove removes an object from the index that is gone, or that has got another owner. It does nothing if the cache shows an object of
-// that name again.
+// remove removes the name of an object from the index, because the object is gone or has got another owner. If the cache shows a child of
+// that name and owner again, the name stays.
 func (k WatchedKind) remove(obj client.Object) {
 	owner, mark, ok := k.writtenFor(obj)
 	if !ok || k.set.Cache == nil {
@@ -105,8 +106,7 @@ func (k WatchedKind) remove(obj client.Object) {
 // removals is how often the removal of a name is tried. It fails only if another child of the owner appears at that moment.
 const removals = 100
 
-// writtenFor returns the owner for which the set has written an object, and the mark of one without an owner reference. It returns
-// false for owners of other kinds, whose sets may have the same name.
+// writtenFor is like [Set.writtenFor], but ok is also false if the owner has another kind: a set of that kind may have the same name.
 func (k WatchedKind) writtenFor(obj client.Object) (owner types.UID, mark *record.Mark, ok bool) {
 	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil && ref.Kind != k.owner.Kind {
 		return "", nil, false

@@ -16,8 +16,8 @@ import (
 //
 //   - a field of another choice of a union, which was defaulted or set by somebody else: spec.strategy.rollingUpdate
 //     beside the type Recreate, or the configMap of a volume beside its emptyDir;
-//   - an item of a list whose key somebody changed, which is another item to server-side apply, and which has a value
-//     of our item that must be unique: the name or node port of a port, or the host port of a container.
+//   - an item of a list whose key somebody has changed. Server-side apply takes it for another item, but it still has a value of our item
+//     that must be unique: the name or node port of a port, or the host port of a container.
 //
 // The API server then refuses every apply of the object, also for other changes. So the object is written in another
 // way: one patch makes of it what the apply would have made, without the fields that contradict. Dry runs find these
@@ -26,8 +26,8 @@ import (
 // MaxAttempts is the number of requests that look for a way around one refusal.
 const MaxAttempts = 6
 
-// Overrule writes the object without the live fields that contradict what is desired. It returns nil if the refusal has
-// another reason, which is that a field cannot be changed or that the desired object is wrong.
+// Overrule writes the object without the live fields that contradict what is desired. If the refusal has another reason, it returns nil: a
+// field cannot be changed, or the desired object is wrong.
 func Overrule(ctx context.Context, d *owned.Desired, live *unstructured.Unstructured, refusal error) (client.Object, error) {
 	patch, _, err := Resolve(ctx, d, live, refusal)
 	if err != nil || patch == nil {
@@ -36,8 +36,8 @@ func Overrule(ctx context.Context, d *owned.Desired, live *unstructured.Unstruct
 	return replace(ctx, d, patch)
 }
 
-// Resolve finds by dry runs which fields contradict what is desired. It returns a patch that removes them, and the
-// object that the patch would make, or nil.
+// Resolve finds by dry runs which fields contradict what is desired. It returns a patch that removes these fields, and the object that the
+// patch would make. If it finds no such patch, it returns nil for both.
 func Resolve(ctx context.Context, d *owned.Desired, live *unstructured.Unstructured, refusal error) ([]byte, client.Object, error) {
 	c, err := plan.NewContradiction(d, live, refusal)
 	if err != nil || c == nil {

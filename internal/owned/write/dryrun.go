@@ -15,11 +15,12 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// TakeOverDryRun returns what [TakeOver] and an apply after it would make of the object. A dry run of the apply cannot show that, since
-// the ownership of the fields does not move before it: a field that is not desired any more would stay. So the apply is computed
-// here, and a dry run of a patch shows what the API server makes of the result, such as the default of a field that goes.
+// TakeOverDryRun returns what [TakeOver] and an apply after it would make of the object. A dry run of the apply cannot show that, since the
+// ownership of the fields does not move before it: a field that is not desired any more would stay. So the apply is computed here, and a
+// dry run of a patch shows what the API server makes of the result, such as the default of a field that is removed.
 //
-// kept are the live fields that are handed over. It returns nil if no field is to be taken over, or if the result cannot be computed.
+// kept are the live fields that are handed over. If no field is to be taken over, or if the result cannot be computed, TakeOverDryRun
+// returns nil.
 func TakeOverDryRun(ctx context.Context, d *owned.Desired, live client.Object, kept map[string]any) (client.Object, error) {
 	tree, err := asTree(d, live)
 	if err != nil {

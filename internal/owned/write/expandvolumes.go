@@ -48,8 +48,8 @@ func AcceptsRest(ctx context.Context, d *owned.Desired, live *unstructured.Unstr
 	return answer != nil, err
 }
 
-// GrowClaims lets all claims of a StatefulSet grow that request less. They are found by the selector, whose labels the
-// StatefulSet's controller gives them, and by their names.
+// GrowClaims lets all claims of a StatefulSet grow that request less than the claim templates in grown. They are found by the selector,
+// whose labels the StatefulSet's controller gives them, and by their names.
 func GrowClaims(ctx context.Context, o *owned.Owner, set *appsv1.StatefulSet, grown []feature.VolumeGrowth) error {
 	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 	if err != nil {
@@ -89,9 +89,9 @@ func GrowClaims(ctx context.Context, o *owned.Owner, set *appsv1.StatefulSet, gr
 	return nil
 }
 
-// GrowLeftClaims lets the claims grow that an earlier StatefulSet of the same name has left, before the new one is
-// created: its controller takes them as they are. Claims that are not bound cannot grow. The StatefulSet is created all
-// the same, since its pods may bind them. Without a manager the claims are not read.
+// GrowLeftClaims lets the claims grow that an earlier StatefulSet of the same name has left. Call it before the new StatefulSet is created:
+// the controller of the new one uses these claims as they are. Claims that are not bound cannot grow. The StatefulSet is created all the
+// same, since its pods may bind them. Without a manager the claims are not read.
 func GrowLeftClaims(ctx context.Context, d *owned.Desired) error {
 	if !d.Options.ExpandVolumes || d.Owner.APIReader == nil {
 		return nil
@@ -118,9 +118,9 @@ func growClaim(ctx context.Context, o *owned.Owner, claim *unstructured.Unstruct
 	return PatchLocked(ctx, o, claim, claim, map[string]any{}, request)
 }
 
-// KeepReplicas gives a new StatefulSet as many replicas as the one that it replaces, unless replicas are desired.
-// orphans are the pods that it is going to adopt. Unless the number is 0, one of them has to show it too: the owner's
-// annotation alone may be forged.
+// KeepReplicas gives a new StatefulSet as many replicas as the one that it replaces, unless replicas are desired. orphans are the pods that
+// the new StatefulSet is going to adopt. The owner's annotation has the number. Unless the number is 0, one of these pods has to carry the
+// same annotation: the owner's annotation alone may be forged.
 func KeepReplicas(ctx context.Context, d *owned.Desired, orphans []unstructured.Unstructured) error {
 	if !d.Options.ExpandVolumes || plan.DesiresReplicas(d.Object) {
 		return nil

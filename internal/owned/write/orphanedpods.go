@@ -89,7 +89,8 @@ func markedPods(ctx context.Context, o *owned.Owner, set client.Object) (pods []
 	}), key, err
 }
 
-// OrphanedPods returns the pods of the StatefulSet that the object replaces. It sends no request if the owner names none.
+// OrphanedPods returns the pods of the StatefulSet that the object replaces. If the owner has no record of such a StatefulSet, it sends no
+// request.
 func OrphanedPods(ctx context.Context, d *owned.Desired) ([]unstructured.Unstructured, error) {
 	if !d.Options.ExpandVolumes || feature.ExpansionOf(d.Owner, record.Key(record.ExpansionPrefix, d.Owner.Namespace, d.Object)) == nil {
 		return nil, nil

@@ -31,13 +31,13 @@ func TryCreation(ctx context.Context, d *owned.Desired) (client.Object, error) {
 	return d.Trial.Object, d.Trial.Err
 }
 
-// Post creates a child, and writes the API server's answer into it. A server-side apply can create too, but it would take over an object of
-// that name that a cache which is stale, or limited by a selector, does not show.
+// Post creates a child, and writes the API server's answer into it. A server-side apply can create too. But if an object of that name
+// exists, and the cache is stale or limited by a selector and does not show it, the apply would take the object over.
 func Post(ctx context.Context, o *owned.Owner, child client.Object) error {
 	return o.Client.Create(ctx, child, o.FieldManager, client.FieldValidation(metav1.FieldValidationStrict))
 }
 
-// PostDryRun returns what the object would become if it were created. The name is left to the API server if it is empty.
+// PostDryRun returns what the object would become if it were created. If name is empty, the API server generates one.
 func PostDryRun(ctx context.Context, d *owned.Desired, name string) (client.Object, error) {
 	obj, err := plan.ToPost(d)
 	if err != nil {
@@ -52,10 +52,10 @@ func PostDryRun(ctx context.Context, d *owned.Desired, name string) (client.Obje
 	return obj, nil
 }
 
-// ApplyTo applies the object to the live one. If the live object has changed since it was read, ApplyTo reads it and tries once more.
-// It does not if the object has another UID or another record of the last apply, or is not ours: the cache may show an owner reference
-// that somebody has removed. An object with generated keys is left to the next reconcile. ApplyTo returns the live object after and
-// before the apply.
+// ApplyTo applies the object to the live one. If the live object has changed since it was read, ApplyTo reads it and tries once more. It
+// does not try again if the object has another UID or another record of the last apply, or is not ours: the cache may show an owner
+// reference that somebody has removed. An object with generated keys is left to the next reconcile. ApplyTo returns the live object after
+// and before the apply.
 func ApplyTo(ctx context.Context, d *owned.Desired, live client.Object) (answer, before client.Object, err error) {
 	answer, err = ServerSideApply(ctx, d, live)
 	if !apierrors.IsConflict(err) || len(d.Generate) > 0 { // another version may have other values of generated keys
@@ -178,7 +178,7 @@ type refusalError struct {
 func (r *refusalError) Error() string { return r.message }
 func (r *refusalError) Unwrap() error { return r.error }
 
-// environmentValue is a value of an environment variable that the API server quotes, after its path.
+// environmentValue matches the path of an environment variable, and the value that the API server quotes after it.
 var environmentValue = regexp.MustCompile(`([eE]nv[a-zA-Z]*[.[][^\s:]*)(: (?:Invalid|Unsupported|Duplicate) value: )("(?:[^"\\]|\\.)*"|[^\s:,"{[]+)`)
 
 // withoutEnvironment hides a value that the API server quotes. The name of a variable, and what it refers to, are shown.
