@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// arguments returns the arguments of a call of a function of the module: as main has them, else by their types, else zero values
-// that are to be filled in.
+// arguments returns the arguments of a call of a function of the module. An argument is filled by its type if possible, else it is as main
+// has it, else it is a zero value that the user has to fill in. It returns false if a type cannot be written in the test.
 func (g *generator) arguments(fn place, as call) (string, bool) {
 	var args []string
 	params := parameters(fn.fn.Type.Params)
@@ -56,7 +56,8 @@ func isEllipsis(e ast.Expr) bool {
 	return ok
 }
 
-// variadic returns the arguments for the last parameter of a function.
+// variadic returns the arguments of a call that belong to the last, variadic parameter of the function. It returns false if one of them
+// cannot be written in the test.
 func (g *generator) variadic(args []ast.Expr, as call) (string, bool) {
 	var all []string
 	for _, arg := range args {

@@ -38,7 +38,7 @@ var byType = map[typeRef]struct{ imported, code string }{
 // pointers are the types above that are filled only as pointers.
 var pointers = []string{"Scheme", "Config", "Clientset"}
 
-// filled returns the code for a field or a parameter of a type that is filled by its type, "" for any other type.
+// filled returns the code for a field or a parameter whose type is in byType, "" for any other type.
 func (g *generator) filled(t ast.Expr, s *source) string {
 	ref := s.typeOf(t)
 	rule, ok := byType[ref]

@@ -157,8 +157,8 @@ func (g *generator) file() ([]byte, error) {
 	return format.Source([]byte(strings.Replace(body, "%s", imports.String(), 1)))
 }
 
-// sections returns the functions for each main package: those that start the operator, those that explore it, and the tests. Main packages whose starts are
-// equal share a section. Without several main packages there is one.
+// sections returns three kinds of functions: those that start the operator, those that explore it, and the tests. Each main package has a
+// section of them. Main packages whose starts are equal share a section. If there is only one main package, or none, there is one section.
 func (g *generator) sections() (starts, explores, tests string) {
 	programs := g.m.programs(g.p)
 	statements, names := make([]string, len(programs)), map[string][]string{}
@@ -194,7 +194,7 @@ func (g *generator) sections() (starts, explores, tests string) {
 	return starts, explores, tests
 }
 
-// start returns the statements that start the operator. Another start may have variables of the same names.
+// start returns the statements that start the operator. The next start may use the same names for its variables.
 func (g *generator) start() string {
 	forget := g.names.remember()
 	g.statements, g.declared = nil, map[variable]string{}

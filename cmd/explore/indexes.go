@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// wireIndexes adds the statements that set up the field indexes which no set-up of a reconciler makes. Without them a list by such a field fails.
+// wireIndexes adds the statements that set up field indexes. It leaves out the indexes that the set-up of a reconciler makes. If an index
+// is missing, a list by its field fails.
 func (g *generator) wireIndexes() {
 	within := g.m.withinSetups()
 	var called []*ast.FuncDecl
@@ -34,7 +35,8 @@ func (g *generator) wireIndexes() {
 	}
 }
 
-// callIndex returns the statement that calls a function which sets up field indexes. It has all arguments.
+// callIndex returns the statement that calls a function which sets up field indexes. It returns false if the test cannot import the
+// function, or an argument has to be filled in.
 func (g *generator) callIndex(at place) (string, bool) {
 	if !g.m.mayImport(g.p, at.pkg.path) {
 		return "", false
@@ -46,8 +48,9 @@ func (g *generator) callIndex(at place) (string, bool) {
 	})
 }
 
-// callersOf returns the functions that a test may call to run a function: exported ones that another package calls, and that add no controller; the nearest first. The
-// function is run if there is one, if main calls it, or if it is a method: it is not known who calls a method.
+// callersOf returns the functions that a test may call to make the function at run, the nearest first. They are exported, another package
+// calls them, and they build no controller. isRun reports whether the operator runs the function: main or another package calls it,
+// directly or by others, or it is a method, since nobody knows who calls a method.
 func (pr *program) callersOf(at place, within []place) (callable []place, isRun bool) {
 	all := []place{at}
 	for i := 0; i < len(all); i++ {

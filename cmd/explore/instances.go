@@ -22,7 +22,8 @@ type methodCall struct {
 	made ast.Node // what makes the value, nil if main does not show it
 }
 
-// made returns the reconcilers of a type that one function of main makes: by a literal, new, a variable or a constructor.
+// made returns the reconcilers of a type that one function of main makes: by a literal, new, a variable or a constructor. It takes the
+// first function that makes any.
 func (pr *program) made(r *reconciler) (all []*instance) {
 	if known, ok := pr.madeOf[r]; ok || r.name == "" {
 		return known
@@ -60,7 +61,8 @@ func (pr *program) made(r *reconciler) (all []*instance) {
 	return all
 }
 
-// methodCalls returns the calls of the methods that set up a reconciler: of values of its type, and of values whose type main does not show.
+// methodCalls returns the calls of the methods that set up a reconciler. typed are the calls on values of its type, and others the calls on
+// values whose type main does not show.
 func (pr *program) methodCalls(r *reconciler) (typed, others []methodCall) {
 	if known, ok := pr.callsOf[r]; ok {
 		return known[0], known[1]
@@ -92,7 +94,8 @@ func (pr *program) methodCalls(r *reconciler) (typed, others []methodCall) {
 	return typed, others
 }
 
-// instances returns the reconcilers of a type that main sets up by methods, or that have no set-up. If main makes none, there is one, unless a function sets it up.
+// instances returns the reconcilers of a type that main sets up by methods, or that have no set-up. If main makes none and no function sets
+// the type up, it returns one that main does not show.
 func (pr *program) instances(r *reconciler) (found []instance) {
 	all, isMade := pr.made(r), len(pr.made(r)) > 0
 	if !isMade {

@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// test returns the test of a kind for a main package, and its object, unless another test has it. A kind without a definition has none.
+// test returns the code of the test of a kind for a main package, and of the test's object, unless another test has this object. If the
+// kind has no definition, it returns a comment about what to fill in.
 func (g *generator) test(kind typeRef, suffix string) string {
 	obj, isSample := g.found.object(kind)
 	if obj == nil {

@@ -8,7 +8,8 @@ import (
 	"unicode"
 )
 
-// programs returns the programs that set up reconcilers of the package. If there is only one, it counts for all reconcilers, and if there is none, the module counts as one.
+// programs returns the programs that set up reconcilers of the package. If there is only one, it has all reconcilers. If there is none, the
+// whole module is one program.
 func (m *module) programs(p *pkg) (found []*program) {
 	for _, main := range m.sources() {
 		if main.name != "main" || main == p || !slices.Contains(m.closure(main), p) {
@@ -30,7 +31,7 @@ func (m *module) programs(p *pkg) (found []*program) {
 	return found
 }
 
-// setUpByOthers returns the reconcilers that a method of another one sets up, and that main does not set up by itself.
+// setUpByOthers returns the reconcilers that a method of another reconciler sets up, and that main does not set up itself.
 func (pr *program) setUpByOthers() (found []*reconciler) {
 	for _, r := range pr.reconcilers {
 		if slices.Contains(found, r) {
@@ -68,8 +69,8 @@ func (m *module) closure(of *pkg) []*pkg {
 	return all
 }
 
-// suffixOf names what the test has for a main package, by its folder: cmd/shop-manager becomes ShopManager. No other main package has taken it, and exploreShopManager is not
-// another function of the test.
+// suffixOf returns the suffix of a main package's functions in the test, made of the name of its folder: cmd/shop-manager becomes
+// ShopManager. It avoids the suffixes in taken, and names that the test uses for other functions, such as exploreObject.
 func suffixOf(main *pkg, taken []string) string {
 	var b strings.Builder
 	up := true

@@ -74,8 +74,8 @@ func (m *module) manifests() *manifests {
 // placeholder is what envsubst and the like replace: ${NAMESPACE}, or ${NAMESPACE:=shops} with a default.
 var placeholder = regexp.MustCompile(`\$\{(\w+)(?::?[-=]([^}]*))?\}`)
 
-// withValues returns a JSON value with values in place of variables: the default, or else the name of the variable in lower case, such as "node-name".
-// The namespace is "default".
+// withValues returns a JSON value with values in place of variables: the default, or else the name of the variable in lower case, such as
+// "node-name". The namespace is "default".
 func withValues(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -172,8 +172,8 @@ func (f *manifests) definition(kind typeRef) (*crd, *crdVersion) {
 	return nil, nil
 }
 
-// object returns an object of a kind: its sample, or one with the required fields. It returns nil if the kind has no definition and
-// needs more than a name.
+// object returns an object of a kind: its sample, or else one with the required fields. If the kind has no definition, it returns an object
+// with a name alone if that is valid for the kind, and else nil.
 func (f *manifests) object(kind typeRef) (obj map[string]any, isSample bool) {
 	definition, version := f.definition(kind)
 	if definition == nil {

@@ -38,7 +38,8 @@ func (n *names) unique(name string) string {
 	return own
 }
 
-// remember returns a function that forgets the variables since, whose scope has ended then. Packages stay.
+// remember returns a function that forgets the variables that were named since. Call it at the end of their scope. The names of packages
+// stay.
 func (n *names) remember() (forget func()) {
 	taken := maps.Clone(n.taken)
 	return func() {

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// program is what main does for a package of reconcilers: one main package with what it imports from the module, or all of the module.
+// program is what main does for a package of reconcilers. Its code is one main package with the packages of the module that it imports, or
+// the whole module if the field main is nil.
 type program struct {
 	m           *module
 	p           *pkg
@@ -33,7 +34,8 @@ func (pr *program) sources() []*pkg {
 	return slices.DeleteFunc(slices.Clone(all), func(p *pkg) bool { return !slices.Contains(imported, p) })
 }
 
-// visit calls see for all nodes outside of the package, main packages first, until it returns true.
+// visit calls see for all nodes outside of the package of the reconcilers, main packages first, until see returns true. A main package with
+// reconcilers is visited too.
 func (pr *program) visit(see func(ast.Node, place) bool) {
 	done := false
 	for _, p := range pr.sources() {
@@ -52,7 +54,8 @@ func (pr *program) visit(see func(ast.Node, place) bool) {
 	}
 }
 
-// oneFunction collects nodes of one function of main: of the first one that has any. If an if or a switch statement has several branches, only the first counts.
+// oneFunction collects nodes of one function of main: the function of the first node that is added. If an if or a switch statement has
+// several branches, only the branch of the first node counts.
 type oneFunction struct {
 	first ast.Node
 	at    place
@@ -67,7 +70,8 @@ func (o *oneFunction) add(n ast.Node, at place) bool {
 	return at.fn != nil && o.at.fn == at.fn && !excludes(at.fn, o.first, n)
 }
 
-// excludes reports whether only one of two nodes of a function runs: they are in different branches of a statement, or the branch of one ends the function.
+// excludes reports whether only one of two nodes of a function runs. It is true if they are in different branches of a statement, or if one
+// is in a branch that returns and the other one follows.
 func excludes(fn *ast.FuncDecl, a, b ast.Node) (excluded bool) {
 	in := func(n, outer ast.Node) bool { return outer.Pos() <= n.Pos() && n.End() <= outer.End() }
 	apart := func(x, y ast.Node) bool { return in(a, x) && in(b, y) || in(a, y) && in(b, x) }
@@ -105,7 +109,7 @@ type call struct {
 
 func callOf(e *ast.CallExpr, at place) call { return call{e.Args, e.Ellipsis.IsValid(), at} }
 
-// calls returns the calls of a function in one function of main; none if it is not called.
+// calls returns the calls of a function in one function of main: the first that calls it. It returns none if main does not call or name it.
 func (pr *program) calls(fn typeRef) (all []call) {
 	if known, ok := pr.callsTo[fn]; ok {
 		return known
@@ -134,7 +138,7 @@ func (pr *program) calls(fn typeRef) (all []call) {
 // isCalled reports whether main calls a function.
 func (pr *program) isCalled(s setup) bool { return len(pr.calls(s.name())) > 0 }
 
-// setsUp reports whether main makes a reconciler, or calls what sets it up.
+// setsUp reports whether main makes a reconciler, or calls a function or a method that sets it up.
 func (pr *program) setsUp(r *reconciler) bool {
 	if slices.ContainsFunc(r.setups, func(s setup) bool { return !s.isMethod() && pr.isCalled(s) }) || len(pr.made(r)) > 0 {
 		return true
@@ -143,8 +147,8 @@ func (pr *program) setsUp(r *reconciler) bool {
 	return len(typed) > 0
 }
 
-// adders returns the functions that set up several reconcilers: those that main calls, and those without which a reconciler cannot be set up. No two of them set up the
-// same one.
+// adders returns the functions that set up several reconcilers at once. An exported function is returned if main calls it, or if one of its
+// reconcilers cannot be set up otherwise. No two of the functions set up the same reconciler.
 func (pr *program) adders() (found []setup) {
 	overlaps := func(s setup) bool {
 		return slices.ContainsFunc(found, func(other setup) bool {
@@ -174,7 +178,8 @@ func (r *reconciler) isOwn(s setup) bool {
 	return s.fn.Name.IsExported() && (canBeMade && s.isMethod() || !s.isMethod() && len(s.reaches) == 1)
 }
 
-// functions returns the functions that set up one reconciler and that main calls. If main does not set it up, that is the first one, unless it has a method.
+// functions returns the functions that main calls and that set up this reconciler alone. If main calls none, and no method of the
+// reconciler can set it up, it returns the first such function that the test can call, or else the first one.
 func (pr *program) functions(r *reconciler) (called []setup) {
 	var own []setup
 	for _, s := range r.setups {
@@ -195,7 +200,7 @@ func (pr *program) functions(r *reconciler) (called []setup) {
 	return own[:1]
 }
 
-// reconciled returns the kinds for which main sets up a reconciler, each once.
+// reconciled returns the kinds for which main sets up a reconciler, without duplicates.
 func (pr *program) reconciled() (kinds []typeRef) {
 	for _, r := range pr.reconcilers {
 		setups := pr.functions(r)

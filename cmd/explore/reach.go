@@ -13,7 +13,8 @@ type graph struct {
 	methods  map[string]bool           // see hasMethod
 }
 
-// references returns the functions and methods of the module that the body of a function calls or names. A method is found if the function shows the type of its value.
+// references returns the functions and methods of the module that the body of a function calls or names. It finds a method only if the
+// function shows the type of the value that has it.
 func (g *graph) references(at place) (found []place) {
 	if known, ok := g.referred[at.fn]; ok {
 		return known
@@ -49,7 +50,8 @@ func (g *graph) references(at place) (found []place) {
 	return found
 }
 
-// hasMethod reports whether a type of the module has a method of this name. Without it, looking for the type of the value takes no time.
+// hasMethod reports whether a type of the module has a method of this name. If none has, references need not look for the type of the
+// value, which takes time.
 func (g *graph) hasMethod(name string) bool {
 	if g.methods == nil {
 		g.methods = map[string]bool{}
@@ -64,7 +66,7 @@ func (g *graph) hasMethod(name string) bool {
 	return g.methods[name]
 }
 
-// reach returns functions, and the functions and methods of the module that they call or name, directly or by others.
+// reach returns the functions from, and the functions and methods of the module that they call or name, directly or by others.
 func (g *graph) reach(from ...place) []place {
 	all, known := slices.Clone(from), map[*ast.FuncDecl]bool{}
 	for _, at := range from {
@@ -120,7 +122,8 @@ func (g *graph) valueOf(e ast.Expr, at place) (typeRef, ast.Node) {
 	return typeRef{}, nil
 }
 
-// declaredType returns the type of a parameter, the receiver or a variable of a function that is declared with its type, nil if there is none. A variable has a node as well.
+// declaredType returns the type with which a function declares a parameter, its receiver or a variable of this name. It returns nil if
+// there is none. For a variable it also returns the declaration.
 func declaredType(fn *ast.FuncDecl, name string) (t ast.Expr, spec ast.Node) {
 	if fn == nil {
 		return nil, nil
@@ -144,7 +147,7 @@ func declaredType(fn *ast.FuncDecl, name string) (t ast.Expr, spec ast.Node) {
 // declaration names a function of a package, or a method of one of its types.
 type declaration struct{ receiver, name string }
 
-// functionOf returns a function of a package of the module, or a method; nil if there is none. It has no type parameters.
+// functionOf returns a function or a method of a package of the module. It returns nil if there is none, or if it has type parameters.
 func (g *graph) functionOf(imported string, named declaration) (*ast.FuncDecl, *source) {
 	p := g.m.packageOf(imported)
 	if p == nil {

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// reconciler is a type with a method Reconcile, a type with a method that builds a controller, or a function that builds a controller without such types.
+// reconciler is a type with a method Reconcile, a type with a method that builds a controller, or a function that builds a controller
+// without such types.
 type reconciler struct {
 	name string // "" without a type
 	file *source
@@ -98,7 +99,8 @@ func (s *source) isManager(e ast.Expr) bool {
 	return t.name == "Manager" && strings.HasPrefix(t.path, controllerRuntime)
 }
 
-// findConstructors finds the functions that make the reconciler and do not set it up, exported ones first, and of these the last one.
+// findConstructors finds the functions that make the reconciler and do not set it up. Exported functions come first, and later ones before
+// earlier ones.
 func (r *reconciler) findConstructors(p *pkg) {
 	if r.name == "" {
 		return
@@ -187,7 +189,8 @@ func appendNew(kinds []typeRef, kind typeRef) []typeRef {
 	return append(kinds, kind)
 }
 
-// reconciled returns the kind of the first object that Reconcile makes: it reads the object that it reconciles.
+// reconciled returns the kind of the first object that Reconcile makes. This is the object into which it reads the object that it
+// reconciles.
 func (r *reconciler) reconciled(p *pkg) (kinds []typeRef) {
 	ast.Inspect(r.at, func(n ast.Node) bool {
 		var t ast.Expr

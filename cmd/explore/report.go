@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// oldestControllerRuntime is the oldest version of controller-runtime that the library works with, and oldestKubernetes the oldest version
-// of the modules of Kubernetes. go get raises what is older. A test compares them with go.mod.
+// oldestControllerRuntime is the oldest version of controller-runtime that the library works with, and oldestKubernetes is the oldest
+// version of the modules of Kubernetes. go get raises older versions to these. A test compares them with go.mod.
 const (
 	oldestControllerRuntime = "v0.24.1"
 	oldestKubernetes        = "v0.36.0"

@@ -67,8 +67,8 @@ type change struct {
 	value string // Go code
 }
 
-// findChange returns a number of the sample's spec with another value, or else a string; nil if there is none whose schema
-// allows any value.
+// findChange returns a change of a number in the sample's spec, or else of a string, to another value that the schema allows. It returns
+// nil if there is none.
 func (s *schema) findChange(obj map[string]any) *change {
 	if s == nil {
 		return nil

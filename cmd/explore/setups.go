@@ -24,8 +24,8 @@ func takesManager(s *source, fn *ast.FuncDecl) bool {
 	return slices.ContainsFunc(parameters(fn.Type.Params), func(p parameter) bool { return s.isManager(p.expr) })
 }
 
-// isSetup reports whether a function that takes a manager may add a controller. A function that returns more than an error is a constructor if it builds no controller, and
-// another one may add a webhook alone.
+// isSetup reports whether a function that takes a manager may add a controller. It returns false for a constructor, which returns more than
+// an error and builds no controller, and for a function that builds only a webhook.
 func (m *module) isSetup(at place) bool {
 	results := parameters(at.fn.Type.Results)
 	onlyError := len(results) == 0 || len(results) == 1 && isError(results[0].expr)
@@ -37,8 +37,8 @@ func isError(e ast.Expr) bool {
 	return ok && id.Name == "error"
 }
 
-// findSetups finds the set-ups of the reconcilers: methods, SetupWithManager first, then functions that name the reconciler, and then functions that reach it by others of
-// the package.
+// findSetups finds the set-ups of each reconciler. Its methods come first, and SetupWithManager before other methods. Then come the
+// functions that name the reconciler, and last the functions that reach it by other functions of the package.
 func (m *module) findSetups(p *pkg, all []*reconciler) {
 	var methods, functions []setup
 	p.functions(func(s *source, fn *ast.FuncDecl) {
@@ -83,7 +83,8 @@ func order(a, b bool) int {
 	return 1
 }
 
-// isIn reports whether a function names the type of the reconciler, or is what builds its controller.
+// isIn reports whether a function names the type of the reconciler. For a reconciler without a type, it reports whether this is the
+// function that builds its controller.
 func (r *reconciler) isIn(at place) bool {
 	if r.name == "" {
 		return at.fn == r.at
@@ -103,8 +104,8 @@ func (m *module) reached(at place, all []*reconciler) (found []*reconciler) {
 	return found
 }
 
-// reconcilersWithoutType returns a reconciler for each function that builds a controller of a function, or of steps of package reconcile. These have no type
-// with a method Reconcile. A function that nobody outside of the package can call counts if an exported one calls it.
+// reconcilersWithoutType returns a reconciler for each function that builds a controller of a function, or of steps of package reconcile.
+// Such a reconciler has no type with a method Reconcile. A function that is not exported counts only if an exported function calls it.
 func (m *module) reconcilersWithoutType(p *pkg, others []*reconciler) (found []*reconciler) {
 	var exported, inMethods []place
 	p.functions(func(s *source, fn *ast.FuncDecl) {
@@ -152,7 +153,8 @@ func withoutTypes(e ast.Expr) ast.Expr {
 	return e
 }
 
-// kindsOfSteps returns the kinds of the steps of package reconcile for which a function builds a controller. If it does not show them, these are all in its package.
+// kindsOfSteps returns the kinds of the steps of package reconcile for which a function builds a controller. If the function does not show
+// them, it returns the kinds of all steps in the package.
 func (m *module) kindsOfSteps(r *reconciler, p *pkg) (kinds []typeRef) {
 	for _, at := range m.graph.reach(place{r.file, r.at}) {
 		kinds = at.kindsOfSteps(at.fn, kinds)
@@ -165,7 +167,7 @@ func (m *module) kindsOfSteps(r *reconciler, p *pkg) (kinds []typeRef) {
 	return kinds
 }
 
-// kindsOfSteps adds the kinds for which code of the file has steps, or calls the builder of package reconcile.
+// kindsOfSteps adds to kinds the kinds of the steps and of the builders of package reconcile in a node of the file.
 func (s *source) kindsOfSteps(n ast.Node, kinds []typeRef) []typeRef {
 	ast.Inspect(n, func(n ast.Node) bool {
 		var of typeRef

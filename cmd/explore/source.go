@@ -29,7 +29,7 @@ type source struct {
 // typeRef names a type.
 type typeRef struct{ path, name string }
 
-// parse returns the package in a folder, nil if it has no Go files for this machine.
+// parse returns the package in a folder. It returns nil if the folder has no Go files that are built on this machine.
 func (m *module) parse(dir string) *pkg {
 	if p, ok := m.packages[dir]; ok {
 		return p

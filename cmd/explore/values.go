@@ -21,10 +21,11 @@ type variable struct {
 	name string
 }
 
-// safe are packages outside of the module whose functions are called as main calls them.
+// safe are packages outside of the module. If main calls a function of one, the test may call it in the same way.
 var safe = []string{"time", "k8s.io/utils/ptr", "k8s.io/utils/clock", "errors", "strings"}
 
-// value returns the code of an expression of main, where it means the same in the test. It may declare variables.
+// value returns code for an expression of main that means the same in the test. It returns false if there is none. It may add statements
+// that declare variables.
 func (g *generator) value(e ast.Expr, at place) (code string, ok bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -102,7 +103,8 @@ func (g *generator) literal(e *ast.CompositeLit, at place) (string, bool) {
 	return t + "{\n" + strings.Join(elements, "\n") + "\n}", true
 }
 
-// variable returns a variable or a constant of main, which it declares in Start if main makes it from what Start has.
+// variable returns the code for a variable or a constant of main. If main makes a variable from values that Start has, variable adds the
+// statement that declares it in Start. It returns false for any other variable.
 func (g *generator) variable(name string, at place) (string, bool) {
 	if declared, ok := g.declared[variable{at.fn, name}]; ok {
 		return declared, true
@@ -131,7 +133,8 @@ func (g *generator) variable(name string, at place) (string, bool) {
 	return own, true
 }
 
-// assigned returns the statement that declares a variable, nil if it is set more than once, or from a variable of the same name.
+// assigned returns the statement that declares a variable. It returns nil if the variable is set more than once, or if its value is made
+// from a variable of the same name.
 func assigned(fn *ast.FuncDecl, name string) (found *ast.AssignStmt) {
 	if fn == nil {
 		return nil
@@ -159,7 +162,8 @@ func assigned(fn *ast.FuncDecl, name string) (found *ast.AssignStmt) {
 	return found
 }
 
-// isValueIn reports whether an expression has a variable as it is, and not a field, a method or a package of its name.
+// isValueIn reports whether an expression uses the value of a variable of this name. A field, a method or a package of the name does not
+// count.
 func isValueIn(e ast.Expr, name string) (found bool) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		switch n := n.(type) {

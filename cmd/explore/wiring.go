@@ -22,7 +22,7 @@ func (g *generator) wireAll() {
 	}
 }
 
-// wireFunction adds the statements of a function that sets up several reconcilers. It is called once.
+// wireFunction adds the statements that call a function which sets up several reconcilers, once.
 func (g *generator) wireFunction(s setup) {
 	var titles []string
 	for _, r := range s.reaches {
@@ -47,7 +47,8 @@ func (g *generator) wire(r *reconciler) {
 	}
 }
 
-// setUp adds the statements that add a reconciler to the manager: functions, and then methods of instances that are declared before. It returns why it cannot.
+// setUp adds the statements that add a reconciler to the manager: calls of functions, and then of methods of instances that it declares
+// before. If it cannot, it returns the reason.
 func (g *generator) setUp(r *reconciler) (problem string) {
 	functions, instances := g.program.functions(r), g.program.instances(r)
 	for _, s := range functions {
@@ -96,7 +97,7 @@ func cannotCall(s setup) string {
 	return "the test cannot write the type of an argument of " + s.fn.Name.Name
 }
 
-// reconcileAll returns the statement that calls a reconciler without a set-up for all objects of its kind.
+// reconcileAll returns the statement that registers a reconciler that has no set-up. Start then calls it for all objects of its kind.
 func (g *generator) reconcileAll(r *reconciler, name string) string {
 	if len(r.primary) == 0 {
 		return fillIn("the kind that it reconciles: p.Reconcile(&Kind{}, "+name+")") + "\n_ = " + name
@@ -105,14 +106,15 @@ func (g *generator) reconcileAll(r *reconciler, name string) string {
 	return "p.Reconcile(&" + kind + "{}, " + name + ")"
 }
 
-// callFunction returns the statement that calls a function which sets up reconcilers, or field indexes.
+// callFunction returns the statement that calls a function which sets up reconcilers or field indexes. It returns false if an argument
+// cannot be written, or the function is not exported.
 func (g *generator) callFunction(fn place, as call) (string, bool) {
 	args, ok := g.arguments(fn, as)
 	name := g.names.use(fn.pkg.path, fn.pkg.name) + "." + fn.fn.Name.Name
 	return checked(name+"("+args+")", fn.fn.Type), ok && fn.fn.Name.IsExported()
 }
 
-// checked returns the statement of a call that may return an error, as the last result.
+// checked returns the statement that makes a call. If the last result of the function is an error, the statement checks it.
 func checked(call string, fn *ast.FuncType) string {
 	results := parameters(fn.Results)
 	last := len(results) - 1
@@ -161,7 +163,8 @@ func (g *generator) constructed(r *reconciler, v instance) (name string, ok bool
 	return name, true
 }
 
-// fields returns the elements of the literal of a reconciler: as main has them, else by their types, else a comment.
+// fields returns the elements of the literal of a reconciler. A field is as main has it, else it is filled by its type, else it is a
+// comment. Fields that main's literal leaves out are left out. It returns false if the type is not a struct.
 func (g *generator) fields(name string, literal *ast.CompositeLit, at place) (elements []string, isStruct bool) {
 	st, s := g.p.structOf(name)
 	if st == nil {
@@ -210,7 +213,8 @@ func (g *generator) field(name string, t ast.Expr, s *source, given ast.Expr, at
 	return []string{fillIn(name + ": a " + strings.Join(strings.Fields(g.m.text(s, t)), " "))}
 }
 
-// schemes returns the packages whose types are added to the scheme for a package of reconcilers: the packages that main adds, and the packages of the kinds.
+// schemes returns the functions that add types to the scheme for a package of reconcilers: the functions that main packages call, and
+// AddToScheme of the packages of the kinds.
 func (m *module) schemes(p *pkg) (added []typeRef) {
 	const builtIn = "k8s.io/client-go/kubernetes/scheme"
 	add := func(t typeRef) {

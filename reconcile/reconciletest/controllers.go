@@ -58,8 +58,8 @@ type SimulatedController struct {
 	// does not run. nil: the controller runs in addition to the default ones.
 	For client.Object
 	// Step takes one step. It writes nothing if there is nothing to do. It must do the same in every run, and depend on nothing but what it
-	// reads, the clock and what is outside of the cluster: a step that has changed nothing is repeated when one of these has changed. nil: nothing
-	// is simulated for the kind.
+	// reads, the clock and what is outside of the cluster: a step that has changed nothing is repeated when one of these has changed. nil:
+	// nothing is simulated for the kind.
 	Step func(ctx context.Context, c client.Client) error
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/text"
 )
 
-// The bounds of the margin: the time between the end of an exploration and its deadline, a tenth of the time that is left at
-// the start. Within it, the runs that have begun have to end, and the report has to be written.
+// These are the bounds of the margin, which is the time between the end of an exploration and its deadline: a tenth of the time that is
+// left at the start. Within the margin, the runs that have begun have to end, and the report has to be written.
 const (
 	minMargin = time.Second
 	maxMargin = 30 * time.Second

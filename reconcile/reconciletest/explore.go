@@ -104,8 +104,7 @@ func Explore(t *testing.T, s Scenario) *Report {
 	return report
 }
 
-// ExploreQuietly is [Explore], but neither fails the test nor prints anything: see [Report.Failures] and
-// [Report.Unfinished].
+// ExploreQuietly is like [Explore], but neither fails the test nor prints anything: see [Report.Failures] and [Report.Unfinished].
 func ExploreQuietly(t *testing.T, s Scenario) *Report {
 	t.Helper()
 	return explore(t, s, nil, deadlineOf(t), endRuns)

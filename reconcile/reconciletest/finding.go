@@ -30,8 +30,8 @@ var Findings = struct {
 	// LeavesEntry: everything that the user created is deleted, and the operator leaves an entry in an object that it has not created,
 	// such as a key of a shared ConfigMap or a finalizer.
 	LeavesEntry FindingKind
-	// DependsOnTiming: the operator leads to one state without faults, to another one if it starts only after the user's
-	// actions, and to a third one in this run. Either may be wrong, and none is blamed.
+	// DependsOnTiming: the operator leads to one state without faults, to another one if it starts only after the user's actions, and to a
+	// third one in this run. Any of them may be wrong, and none is blamed.
 	DependsOnTiming FindingKind
 	// BreaksConvention: a pass returns a delay beside an error, a pass that has nothing to do sends a write that changes nothing, or
 	// the process leaves a goroutine that it has started once.

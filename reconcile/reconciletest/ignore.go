@@ -14,15 +14,15 @@ import (
 
 // Ignore says what may rightly differ between two runs. UIDs, resource versions, times and generated names are never compared.
 //
-// A kind is one such as "Deployment" or "Deployment.apps", or "*" for all.
+// In its fields a kind is written as "Deployment" or "Deployment.apps". "*" means all kinds.
 type Ignore struct {
 	// Fields are the paths of fields that are not compared, by the kinds of their objects:
 	//
 	//	Fields: map[string][]string{"Backup": {"status.history[*].duration", "status.nextRun"}},
 	//
-	// A path has the form in which reports print it: status.conditions[Degraded].message. In brackets stands which items of a
-	// list are meant: all by *, one by its index, by its type or name, or those with a field of a value, as in
-	// status.history[version=2].time. A bracket after a map is a key of it, or * for all. Keys with dots need no bracket:
+	// A path has the form in which reports print it: status.conditions[Degraded].message. After a list, brackets say which items are meant:
+	// status.conditions[*] all, status.conditions[2] the item with this index, status.conditions[Degraded] the item with this type or name,
+	// and status.history[version=2] the items whose field version is 2. After a map, brackets have a key of it, or * for all keys. Keys with dots need no bracket:
 	// metadata.annotations.example.com/hash. A path that is not there removes nothing.
 	Fields map[string][]string
 
@@ -38,15 +38,16 @@ type Ignore struct {
 	// which is a hash too.
 	Derived []string
 
-	// Func removes what the fields above cannot name. It gets a copy of each object, first, and may set its Object to nil: then it is not
-	// compared whether the object exists.
+	// Func removes what the fields above cannot name. It is called first, with a copy of each object. If it sets Object to nil, the object
+	// is left out: it is not compared whether the object exists.
 	Func func(obj *unstructured.Unstructured)
 }
 
 // validate returns an error if a path cannot be read.
 func (i *Ignore) validate() error { return validatePaths("Ignore.Fields", i.Fields) }
 
-// validatePaths returns an error if a path is empty, or has a bracket that is not closed. field is where the paths are.
+// validatePaths returns an error if a path is empty, or has a bracket that is not closed. field is the name of the scenario's field with
+// the paths.
 func validatePaths(field string, paths map[string][]string) error {
 	for _, kind := range slices.Sorted(maps.Keys(paths)) {
 		for _, path := range paths[kind] {
@@ -112,7 +113,7 @@ func maskValues(obj *unstructured.Unstructured) {
 	}
 }
 
-// isOfKind reports whether an object is of a kind, which may be followed by its group, or "*".
+// isOfKind reports whether an object is of a kind, such as "Deployment" or "Deployment.apps". It returns true for the kind "*".
 func isOfKind(obj *unstructured.Unstructured, kind string) bool {
 	gvk := obj.GroupVersionKind()
 	return kind == "*" || kind == gvk.Kind || kind == gvk.GroupKind().String()

@@ -34,8 +34,9 @@ func (p *Process) Client() client.Client { return p.process.Client() }
 // main sets the option Client.Cache.Unstructured of [manager.Options].
 func (p *Process) CacheUnstructured() { p.process.CacheUnstructured() }
 
-// HashLargeValues makes the cache as the option of this name of reconcile.NewManager does. Call it first in Start if main sets that option. A bound
-// that is less than the values of the scenario shows what the operator does with hashed objects.
+// HashLargeValues makes the cache hold only hashes of Secrets and ConfigMaps of more than bound bytes, like the option of this name of
+// reconcile.NewManager. Call it first in Start if main sets that option. A bound that is less than the values of the scenario shows what
+// the operator does with hashed objects.
 func (p *Process) HashLargeValues(bound int) { p.process.HashLargeValues(bound) }
 
 // APIReader returns a reader that reads from the API server, not from the cache.
@@ -65,9 +66,9 @@ func (p *Process) External() External { return p.process.External() }
 // missing watch is found. Its cache holds only the namespaces and labels of the options, and applies their transform
 // functions. All other options are ignored. If several options are given, the last one applies.
 //
-// Do not start the manager: the run does so. It serves no metrics, and is always elected as the leader. Its webhook server never listens: the API
-// server in memory calls the handlers that are registered with it. A
-// controller whose requests are not of type [ctrlreconcile.Request] is refused when it is added.
+// Do not start the manager: the run does so. It serves no metrics, and is always elected as the leader. Its webhook server never listens:
+// the API server in memory calls the handlers that are registered with it. A controller whose requests are not of type
+// [ctrlreconcile.Request] is refused when it is added.
 func (p *Process) Manager(options ...cache.Options) manager.Manager {
 	return p.process.Manager(options...)
 }

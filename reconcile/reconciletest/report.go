@@ -87,8 +87,8 @@ func (r *Report) add(x *simulation.Exploration) {
 	}
 }
 
-// String returns which faults were survived, or else the first failure with its trace and how to replay it, and the others by
-// their kinds. It returns what was left out. After a replay it returns the trace of that too.
+// String returns which faults were survived, or else the first failure with its trace and how to replay it, and the others by their kinds.
+// It also says what was left out. After a replay it also has the trace of the replayed run.
 func (r *Report) String() string {
 	var b strings.Builder
 	for _, note := range r.Notes {

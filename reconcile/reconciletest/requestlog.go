@@ -73,7 +73,7 @@ func (l *RequestLog) Sent() []string {
 	return l.list(func(r *Request) bool { return !r.Cached })
 }
 
-// Writes is [RequestLog.Sent] without requests and queries that only read.
+// Writes is like [RequestLog.Sent], without requests and queries that only read.
 func (l *RequestLog) Writes() []string { return l.list((*Request).IsWrite) }
 
 func (l *RequestLog) list(counts func(r *Request) bool) []string {

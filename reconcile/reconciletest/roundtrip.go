@@ -16,11 +16,11 @@ import (
 //
 //	reconciletest.RoundTrip(t, &v1.Memcached{}, &v1alpha1.Memcached{})
 //
-// A spoke cannot hold every field of the hub: keep the others in an annotation of the spoke, and take that off again on the way back. A conversion
-// that fails, panics, or changes the object that it reads is a failure too. Empty lists and maps count as absent.
+// A spoke cannot hold every field of the hub: keep the others in an annotation of the spoke, and take that off again on the way back. A
+// conversion that fails, panics, or changes the object that it reads is a failure too. Empty lists and maps count as absent.
 //
-// The objects are the same in each run. Values are random: texts have any characters, and numbers any size. If a field has only certain values, add a
-// function for the fields of its type, in the form of package randfill:
+// The objects are the same in each run. Values are random: texts have any characters, and numbers any size. If a field has only certain
+// values, add a function for the fields of its type, in the form of package randfill:
 //
 //	func(s *v1.MemcachedSpec, c randfill.Continue) { c.FillNoCustom(s); s.Policy = v1.PolicyRetain }
 func RoundTrip(t testing.TB, hub conversion.Hub, spoke conversion.Convertible, fill ...any) {

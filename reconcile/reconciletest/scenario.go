@@ -24,8 +24,8 @@ type Scenario struct {
 	// CRDs are files or directories with custom resource definitions, relative to the test's directory.
 	CRDs []string
 	// Webhooks are files or directories with MutatingWebhookConfigurations and ValidatingWebhookConfigurations, such as
-	// ../config/webhook/base/manifests.yaml, relative to the test's directory. The API server calls the webhooks that the operator registers in Start. See
-	// "Webhooks and versions" in docs/testing.md.
+	// ../config/webhook/base/manifests.yaml, relative to the test's directory. The API server calls the webhooks that the operator
+	// registers in Start. See "Webhooks and versions" in docs/testing.md.
 	Webhooks []string
 
 	// Objects exist before the operator starts, with their status. No webhook is called for them. An object of a kind with a webhook for
@@ -66,7 +66,7 @@ type Scenario struct {
 	// are not compared either. Faults happen at these writes too.
 	Heartbeats map[string][]string
 
-	// Unready are the objects that end without success, since the scenario means it: see [Unready].
+	// Unready are the objects that end without success on purpose: see [Unready].
 	Unready []Unready
 
 	// Options say which faults [Explore] tries.
@@ -85,9 +85,9 @@ type Scenario struct {
 	Latency time.Duration
 }
 
-// Unready says that an object ends without success, for a reason: at the last rest of the run without faults before its deletion, or before the
-// end, a step of it waits, has failed or is stalled. Without it that is a finding ("does not succeed"). If the object does not end
-// so, that is a finding too.
+// Unready says that an object ends without success on purpose, and for which reason. A step of the object waits, has failed or is stalled
+// at the last rest of the run without faults before the object's deletion, or before the end of the run. Without Unready that is a finding
+// ("does not succeed"). If the object does not end so, that is a finding too.
 //
 //	Unready: []reconciletest.Unready{{Object: shop, Reason: "NoLicence"}},
 type Unready struct {

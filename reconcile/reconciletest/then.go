@@ -73,9 +73,9 @@ func Ready(objects ...client.Object) func(env *Env) error {
 	}
 }
 
-// Has returns a check for [Action.Then] and [Scenario.Finally]: each of the objects exists, and has the fields that are given here. Further fields do not
-// count, such as defaults, nor do fields that are empty here: a zero counts only behind a pointer, or in an untyped object. Items of a list that have names are compared by their names; a list of other items must be equal. Two forms of one
-// quantity are equal.
+// Has returns a check for [Action.Then] and [Scenario.Finally]: each of the objects exists, and has the fields that are given here. Further
+// fields do not count, such as defaults, nor do fields that are empty here: a zero counts only behind a pointer, or in an untyped object.
+// Items of a list that have names are compared by their names; a list of other items must be equal. Two forms of one quantity are equal.
 //
 //	reconciletest.Create(shop).Then(reconciletest.Has(&appsv1.Deployment{
 //		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},

@@ -20,8 +20,8 @@ import (
 // TLSSecret returns a Secret of type kubernetes.io/tls, as a user gives it to servers: a key, and a certificate for the hosts that is signed
 // by itself. The certificate is valid from the start of a run's virtual clock, 2000-01-01 in UTC, for as long as valid says.
 //
-// The same arguments lead to the same Secret, so that runs can be compared, and to a key that everybody can calculate: it is only for tests. A host that is not
-// a name in ASCII panics.
+// The same arguments lead to the same Secret, so that runs can be compared, and to a key that everybody can calculate: it is only for
+// tests. A host that is not a name in ASCII panics.
 func TLSSecret(name types.NamespacedName, valid time.Duration, hosts ...string) *corev1.Secret {
 	seed := sha256.Sum256(fmt.Append(nil, name, valid, hosts))
 	key := ed25519.NewKeyFromSeed(seed[:])

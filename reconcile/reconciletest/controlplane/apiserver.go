@@ -21,8 +21,8 @@ const (
 	startAttempts = 5
 )
 
-// startAPIServer starts kube-apiserver on a free port. It tries another port if another program was faster to take this
-// one, or if kube-apiserver has ended because it had too little time on a busy machine.
+// startAPIServer starts kube-apiserver on a free port. It tries another port if another program has taken this one in the meantime, or if
+// kube-apiserver has ended because it had too little time on a busy machine.
 func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 	ca, err := newAuthority()
 	if err != nil {

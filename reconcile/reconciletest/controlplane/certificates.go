@@ -53,7 +53,7 @@ func (a *authority) server(addresses ...net.IP) (pair, error) {
 	})
 }
 
-// webhook returns a certificate for webhooks on this machine, which ends at a time.
+// webhook returns a certificate for webhooks on this machine. The certificate is valid until end.
 func (a *authority) webhook(end time.Time) (pair, error) {
 	return a.sign(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: "webhooks"},

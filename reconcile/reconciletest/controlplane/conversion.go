@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// keepConversion gives a CustomResourceDefinition the conversion webhook that the live one has on this machine. Otherwise the file of
-// the CustomResourceDefinition, which does not name that webhook, would end the conversion.
+// keepConversion copies the conversion from the live CustomResourceDefinition, if its webhook is on this machine. The file of the
+// CustomResourceDefinition does not name that webhook, and would end the conversion.
 func keepConversion(ctx context.Context, c client.Reader, crd *apiextensionsv1.CustomResourceDefinition) error {
 	if isUnconverted(crd) {
 		return nil

@@ -29,8 +29,8 @@ func (p *processes) startEtcd(ctx context.Context) error {
 	return p.wait(ctx, etcd, p.etcdReady)
 }
 
-// SaveEtcd keeps a copy of etcd's data for [ControlPlane.RestoreEtcd]. It kills etcd for that and starts it again, and returns when the API server
-// is ready. A later copy replaces the former one.
+// SaveEtcd keeps a copy of etcd's data for [ControlPlane.RestoreEtcd]. It kills etcd for that and starts it again, and returns when the API
+// server is ready. A later copy replaces the former one.
 func (cp *ControlPlane) SaveEtcd(ctx context.Context) error {
 	p := &cp.processes
 	if err := p.rerunAfter(etcd, func() error { return replaceFolder(p.file(etcdCopy), p.file("etcd")) }); err != nil {
@@ -40,9 +40,9 @@ func (cp *ControlPlane) SaveEtcd(ctx context.Context) error {
 }
 
 // RestoreEtcd brings all objects back as they were at the last [ControlPlane.SaveEtcd], as an administrator restores a backup: it kills
-// kube-apiserver and etcd, replaces etcd's data, and starts both and the controllers again. It returns when the API server is ready. Objects
-// created since are gone, deleted ones are back, and later changes have the same resource versions once more. Stop other clients that cache objects before,
-// such as operators: until the resource versions have caught up, no watch of theirs shows a change.
+// kube-apiserver and etcd, replaces etcd's data, and starts both and the controllers again. It returns when the API server is ready.
+// Objects created since are gone, deleted ones are back, and later changes have the same resource versions once more. Stop other clients
+// that cache objects before, such as operators: until the resource versions have caught up, no watch of theirs shows a change.
 func (cp *ControlPlane) RestoreEtcd(ctx context.Context) error {
 	p := &cp.processes
 	if _, err := os.Stat(p.file(etcdCopy)); err != nil {

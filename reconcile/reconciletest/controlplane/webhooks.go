@@ -66,8 +66,8 @@ func NewWebhooks(t testing.TB, cp *ControlPlane, options WebhookOptions) *Webhoo
 // with the address of a manager on this machine and its CA in place of a Service. It returns when the API server calls the admission webhooks:
 // from then on it refuses what they cannot answer, unless their failurePolicy is Ignore. Start the manager with [Webhooks.Options].
 //
-// If the API server has served a CustomResourceDefinition before, it may act on the conversion a moment later. Until then it only changes apiVersion,
-// so wait for a converted field before you write an object in another version than the storage version.
+// If the API server has served a CustomResourceDefinition before, it may act on the conversion a moment later. Until then it only changes
+// apiVersion, so wait for a converted field before you write an object in another version than the storage version.
 //
 // It returns an error if a path does not exist, or has none of the objects that it is for. Configurations apply to all namespaces, so a test
 // that shares a control plane with others names kinds of its own, or selects its namespace.

@@ -9,7 +9,7 @@ import (
 
 // Certificate is a serving certificate of webhooks. The zero value is one that the API server trusts, and that is valid for a year.
 type Certificate struct {
-	// End is when the certificate ends. If it is zero, the certificate ends in a year. One whose end is past has expired.
+	// End is when the certificate ends. If it is zero, the certificate ends in a year. If it is in the past, the certificate has expired.
 	End time.Time
 
 	// Foreign means that an authority has signed the certificate that the API server does not trust.

@@ -14,10 +14,10 @@ import (
 // probe is the name of a webhook that nobody serves, and the label of the only objects that it is called for.
 const probe = "probe.opblocks.dev"
 
-// waitConfigurationsObserved returns when the API server acts on all webhook configurations that were written or deleted before. It sees them by a watch, a moment
-// after they are written, and until then it calls no new webhook. The order of a watch shows when it has seen them: another configuration
-// is created after them, whose webhook fails, and when that webhook is called, the API server has seen all before it. The URL need not
-// be served. The value is one that no other probe has at the same time.
+// waitConfigurationsObserved returns when the API server acts on all webhook configurations that were written or deleted before. It sees
+// them by a watch, a moment after they are written, and until then it calls no new webhook. The order of a watch shows when it has seen
+// them: another configuration is created after them, whose webhook fails, and when that webhook is called, the API server has seen all
+// before it. The URL need not be served. The value is one that no other probe has at the same time.
 func (cp *ControlPlane) waitConfigurationsObserved(ctx context.Context, url, value string) error {
 	name := metav1.ObjectMeta{GenerateName: "probe-"}
 	always, none := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone

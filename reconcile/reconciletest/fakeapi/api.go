@@ -99,7 +99,7 @@ func (a *API[V]) Create(ctx context.Context, t Thing[V]) (Thing[V], error) {
 	return a.store().create(ctx, t)
 }
 
-// CreateForOthers is Create by somebody else, for [reconciletest.DoExternal]: the thing is one of [API.Others] from then on.
+// CreateForOthers is like Create, for [reconciletest.DoExternal]: the thing belongs to others, as with [API.Others].
 func (a *API[V]) CreateForOthers(ctx context.Context, t Thing[V]) (Thing[V], error) {
 	made, err := a.store().create(ctx, t)
 	if err == nil {

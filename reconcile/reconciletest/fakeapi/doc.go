@@ -9,12 +9,14 @@
 //		},
 //	}
 //
-// The operator calls it by a [Client], or by HTTP: see [API.RoundTripper]. All faults of effects and queries strike at each call. These are added:
+// The operator calls it by a [Client], or by HTTP: see [API.RoundTripper]. All faults of effects and queries strike at each call. These are
+// added:
 //
 //   - "too many requests at": status 429, with a time after which to retry. The call has no effect.
 //   - "internal error at": status 500, or 503 by HTTP. The call has no effect.
-//   - "stale answer to": a read shows what was there before the last write: a thing that was just created is not found, one that was just
-//     deleted is found, or has its former fields. Only that read is behind, and only as long after the write as [API.Lag] says.
+//   - "stale answer to": a read shows what was there before the last write. A thing that was just created is not found, a thing that was
+//     just deleted is found, and a thing that was just updated has its former fields. Only this read is behind, and only within the time
+//     [API.Lag] after the write.
 //   - "outage from": the call and all later ones of a minute of virtual time get status 503, and have no effect.
 //
 // # What is found without a check of yours

@@ -10,7 +10,7 @@ import (
 )
 
 // Error is an answer of an API that is an error. An operator's client translates it into what the real client returns. Errors of the
-// network, such as a lost answer, are other ones.
+// network, such as a lost answer, have other types.
 type Error struct {
 	Status     int           // the status of HTTP: 404, 409 (the name is taken), 412 (another version), 429, 500 or 503
 	RetryAfter time.Duration // how long the API asks to wait, with status 429; 0: it does not say

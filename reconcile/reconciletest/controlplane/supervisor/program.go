@@ -10,8 +10,8 @@ import (
 
 const name = "supervise"
 
-// sources are the files of the supervisor's program. It is built from them and not as a package of the user's module,
-// since that may be vendored, and since a program may run outside of any module.
+// sources are the files of the supervisor's program. The program is built from them and not as a package of the user's module: that module
+// may be vendored, and a program may also run outside of any module.
 //
 //go:embed internal/server/*.go internal/supervise/*.go
 var sources embed.FS

@@ -39,7 +39,7 @@ type write struct {
 	options     writeOptions
 }
 
-// invocation is a webhook that is called for a write, with the kind in the version that it gets.
+// invocation is a webhook that is called for a write. The kind is in the version that the webhook gets.
 type invocation struct {
 	hook *webhook.Hook
 	kind *kind.Kind
@@ -126,8 +126,8 @@ func (s *Server) review(h *webhook.Hook, r *webhook.Request) ([]byte, error) {
 	return s.webhooks.Review(h, r)
 }
 
-// Reviews reports whether a webhook has a rule for writes of a kind or its subresource. ignored asks only for webhooks that are passed over if they
-// cannot be called. Selectors of the webhooks may still leave out an object.
+// Reviews reports whether a webhook has a rule for writes of a kind or its subresource. If ignored is true, only webhooks count that are
+// passed over if they cannot be called. Reviews does not look at the selectors of the webhooks, which may still leave out an object.
 func (s *Server) Reviews(gvk schema.GroupVersionKind, subresource string, ignored bool) bool {
 	k := s.kinds.find(gvk)
 	return k != nil && s.reviews(k, subresource, ignored)

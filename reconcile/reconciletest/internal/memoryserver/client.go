@@ -99,7 +99,7 @@ func (c *liveClient) Create(ctx context.Context, obj client.Object, options ...c
 	})
 }
 
-// write decodes the object of a request, calls do under the lock, and writes what it stored back into the object.
+// write decodes the object of a request, calls do under the lock, and writes the object that do returns back into obj.
 func (c *liveClient) write(k *kind.Kind, obj client.Object, strict bool, do func(sent client.Object) (client.Object, error)) error {
 	sent, err := decodeRequest(k, obj, strict)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// deleteAdmitted is delete for a client's request: it asks the webhooks first.
+// deleteAdmitted is like delete, for a client's request: it asks the webhooks first.
 func (s *Server) deleteAdmitted(k *kind.Kind, key client.ObjectKey, options *metav1.DeleteOptions) error {
 	for range maxAttempts {
 		current := s.store.find(k, key)

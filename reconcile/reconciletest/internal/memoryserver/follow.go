@@ -9,10 +9,10 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// Following makes the server reuse results of an earlier one, to which nobody sends requests any more. It has the same kinds and
-// the same scheme. Clients see no difference: a result is reused only for the request that led to it, at the same time, of the
-// same version of the object, and at the same revision. A creation is reused only while everything that both servers stored is
-// equal. So a simulation whose runs begin alike computes their beginning once.
+// Following makes the server reuse results of an earlier server, to which nobody sends requests any more. Both servers must have the same
+// kinds and the same scheme. Clients see no difference: a result is reused only for the request that led to it, at the same time, of the
+// same version of the object, and at the same revision. A creation is reused only while everything that both servers stored is equal. So a
+// simulation whose runs begin alike computes their beginning once.
 func Following(earlier *Server) Option {
 	return func(s *settings) error {
 		s.earlier = earlier
@@ -37,8 +37,9 @@ func newPatch(k *kind.Kind, subresource string, patch types.PatchType, content [
 	return &writeRequest{kind: k, subresource: subresource, patch: patch, content: string(content), options: options, second: now().Unix()}
 }
 
-// newObjectRequest returns the request of a creation or an update. The caller may change the object afterwards, so a server that does not
-// follow another one keeps a copy: others may follow it. A server that follows only compares the object, before the caller changes it.
+// newObjectRequest returns the request of a creation or an update. The caller may change the object afterwards. A server that follows no
+// other server keeps a copy of it, since other servers may follow this one. A server that follows another one only compares the object,
+// before the caller changes it.
 func (s *store) newObjectRequest(k *kind.Kind, subresource string, sent client.Object, options writeOptions) *writeRequest {
 	if s.earlier == nil {
 		sent = sent.DeepCopyObject().(client.Object)

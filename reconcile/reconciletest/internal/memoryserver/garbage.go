@@ -122,8 +122,8 @@ const (
 	ownerWaiting // is being deleted in the foreground, after its dependents
 )
 
-// collectDependent deletes an object if none of its owners stays. If one stays, it removes the references to the
-// others. owns reports whether the object has dependents itself.
+// collectDependent deletes an object if none of its owners stays. If one stays, it removes the references to the owners that do not stay.
+// owns reports whether the object has dependents itself.
 func (c *collector) collectDependent(i item, owns bool) {
 	stays, waits, leaves := false, false, map[types.UID]bool{}
 	for _, ref := range i.object.GetOwnerReferences() {
@@ -209,7 +209,7 @@ func (c *collector) rewrite(i item, change func(client.Object)) {
 	must(err)
 }
 
-// must panics if a write of the collector fails. They cannot: they only remove what was valid. A real collector would
+// must panics if a write of the collector fails. Such a write cannot fail, since it only removes what was valid. A real collector would
 // retry for ever.
 func must(err error) {
 	if err != nil {

@@ -122,7 +122,7 @@ func resourcesOf(k *kind.Kind) []metav1.APIResource {
 // Versions returns the groups with their versions, in order. In each group the preferred version comes first.
 func (s *Server) Versions() []schema.GroupVersion { return s.kinds.preferredVersions() }
 
-// newMapper returns a mapper that answers without a version too, with the preferred one.
+// newMapper returns a mapper of the kinds. If it is asked without a version, it answers with the preferred one.
 func (ks *kinds) newMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(ks.preferredVersions())
 	for _, all := range []map[schema.GroupVersionKind]*kind.Kind{builtin.Kinds(), ks.custom} {

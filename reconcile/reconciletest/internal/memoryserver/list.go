@@ -125,7 +125,7 @@ func (sel selection) matches(object client.Object) bool {
 }
 
 // Selects reports whether the options of a list select the object, which may be nil. It returns an error if the kind is not served, or if
-// its objects cannot be selected by such a field.
+// its objects cannot be selected by a field in the options.
 func (s *Server) Selects(gvk schema.GroupVersionKind, options *client.ListOptions, object client.Object) (bool, error) {
 	k, err := s.kind(gvk)
 	if err != nil {

@@ -171,8 +171,8 @@ func patchedFields(k *kind.Kind, live client.Object, content []byte, strict bool
 	return obj, true, nil
 }
 
-// mergeFields applies a merge patch (RFC 7386) to fields, and keeps parts of the patch in them. A null inside a list stays,
-// and so does one inside a list that replaces a map, as in the library that the API server uses.
+// mergeFields applies a merge patch (RFC 7386) to fields. Afterwards fields share memory with the patch. A null inside a list stays, also
+// if the list replaces a map, as in the library that the API server uses.
 func mergeFields(fields, patch map[string]any) {
 	for name, value := range patch {
 		if value == nil {

@@ -15,12 +15,12 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// Reader returns a reader of the past. It calls at before each read and reads the kind as it was at that revision, so a
-// reader can fall behind and catch up. It returns objects as a controller-runtime cache does, with apiVersion and kind. Those that
-// it returns without a copy share memory with each other, and not with the server.
+// Reader returns a reader of the past. It calls at before each read and reads the kind as it was at that revision, so a reader can fall
+// behind and catch up. It returns objects as a controller-runtime cache does, with apiVersion and kind. Objects that it returns without a
+// copy share memory with each other, and not with the server.
 //
-// hold makes from an object what the reader has of it, such as less of its fields, and nil if the reader does not have it. It may change the
-// object. It is called once for each version that is read. If hold is nil, the reader has all objects as they are.
+// hold returns an object as the reader has it, such as with fewer fields, or nil if the reader does not have it. It may change the object
+// that it gets. It is called once for each version that is read. If hold is nil, the reader has all objects as they are.
 func (s *Server) Reader(at func(schema.GroupVersionKind) int64, hold func(schema.GroupVersionKind, client.Object) (client.Object, error)) client.Reader {
 	if hold == nil {
 		hold = func(_ schema.GroupVersionKind, obj client.Object) (client.Object, error) { return obj, nil }
@@ -75,8 +75,8 @@ func (r *pastReader) Get(ctx context.Context, key client.ObjectKey, out client.O
 	return nil
 }
 
-// share returns what the reader has of an object, nil for nothing. An operator may change it by mistake. Neither the server may see that, nor
-// those that follow it.
+// share returns an object as the reader has it, nil if the reader does not have it. It makes a copy, since an operator may change the
+// object by mistake: neither this server nor a server that follows it may see the change.
 func (r *pastReader) share(k *kind.Kind, found client.Object) (client.Object, error) {
 	id := sharedKey{k, client.ObjectKeyFromObject(found), reflect.TypeOf(found)}
 	r.mu.Lock()

@@ -81,7 +81,7 @@ func (c *liveClient) kindOf(ctx context.Context, object runtime.Object) (*kind.K
 	return c.kind(gvk)
 }
 
-// kindOfList is [Server.kindOfList] for a request.
+// kindOfList is like [Server.kindOfList], and notes the kind of the request.
 func (c *liveClient) kindOfList(list client.ObjectList) (*kind.Kind, reflect.Type, error) {
 	k, as, err := c.server.kindOfList(list)
 	if err == nil {
@@ -90,7 +90,7 @@ func (c *liveClient) kindOfList(list client.ObjectList) (*kind.Kind, reflect.Typ
 	return k, as, err
 }
 
-// kind is [Server.kind] for a request.
+// kind is like [Server.kind], and notes the kind of the request.
 func (c *liveClient) kind(gvk schema.GroupVersionKind) (*kind.Kind, error) {
 	k, err := c.server.kind(gvk)
 	if err == nil {

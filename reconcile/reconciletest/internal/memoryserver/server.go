@@ -68,7 +68,7 @@ func New(scheme *runtime.Scheme, options ...Option) (*Server, error) {
 // Client returns a client without a cache. Each of its requests is done when the call returns.
 func (s *Server) Client() client.WithWatch { return s.NotingClient(func(schema.GroupVersionKind) {}) }
 
-// NotingClient is Client, and calls note with the kind of each request before it is done.
+// NotingClient is like Client, and calls note with the kind of each request before the request is done.
 func (s *Server) NotingClient(note func(schema.GroupVersionKind)) client.WithWatch {
 	return &liveClient{server: s, note: note}
 }
@@ -83,8 +83,8 @@ func (s *Server) AdmitByWebhooks() {
 	s.admits = true
 }
 
-// WatchWebhooks makes WebhookCalled report whether a write calls webhooks from now on. If the error is not nil, none of them can be reached until
-// then.
+// WatchWebhooks makes WebhookCalled report whether a write calls webhooks from now on. If broken is not nil, each webhook fails with it
+// until WebhookCalled is called.
 func (s *Server) WatchWebhooks(broken error) { s.webhooks.Watch(broken) }
 
 // WebhookCalled reports whether a write has called a webhook since WatchWebhooks.
@@ -93,10 +93,10 @@ func (s *Server) WebhookCalled() bool { return s.webhooks.Called() }
 // IsReview reports whether a context is the context of a webhook that a server has called.
 func IsReview(ctx context.Context) bool { return webhook.IsReview(ctx) }
 
-// MissingWebhook returns an error if a webhook had to be called that the operator has not registered. It says what to do.
+// MissingWebhook returns an error if a request needed a webhook that the operator has not registered. It says what to do.
 func (s *Server) MissingWebhook() error { return s.webhooks.Missing() }
 
-// kind returns a kind that the server has. The error satisfies meta.IsNoMatchError.
+// kind returns the kind for gvk. If the server does not have it, the error satisfies meta.IsNoMatchError.
 func (s *Server) kind(gvk schema.GroupVersionKind) (*kind.Kind, error) {
 	if k := s.kinds.find(gvk); k != nil {
 		return k, nil

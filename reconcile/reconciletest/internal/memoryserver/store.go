@@ -132,8 +132,8 @@ func compareKinds(a, b *table) int { return cmp.Compare(a.kind.GVK.String(), b.k
 // find returns the current version of an object, or nil if it does not exist.
 func (s *store) find(k *kind.Kind, key client.ObjectKey) *version { return s.table(k).find(key) }
 
-// commit stores an object, or its deletion if it is nil, under the next revision, and sets the object's resource
-// version. Nobody may change the object afterwards. object is what clients read, stored what was written.
+// commit stores an object under the next revision, and sets its resource version. If object is nil, it stores the deletion. object is what
+// clients read, and stored is what was written. Nobody may change either afterwards.
 func (s *store) commit(k *kind.Kind, key client.ObjectKey, object, stored client.Object) *version {
 	made := &version{revision: s.revision() + 1, object: object, stored: stored}
 	if object != nil {
@@ -214,9 +214,9 @@ func (s *Server) Changes(since int64) []Change {
 	return changes
 }
 
-// Advance skips revisions and generated names up to the given revision. It does nothing if the server has passed it already.
-// The next write then has the same resource version, however many writes came before, and so has the next generated name.
-// Runs can then be compared although objects contain resource versions or names of others.
+// Advance skips revisions and generated names up to the given revision. If the server has passed the revision already, it does nothing. The
+// resource version of the next write and the next generated name then do not depend on the number of writes before. Runs can then be
+// compared although objects contain resource versions or names of others.
 func (s *Server) Advance(revision int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

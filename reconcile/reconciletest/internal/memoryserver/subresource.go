@@ -55,7 +55,7 @@ type subresourceClient struct {
 	name   string
 }
 
-// find is lookup for an object whose kind has the subresource.
+// find is like lookup, and returns an error if the kind does not have the subresource.
 func (c *subresourceClient) find(ctx context.Context, obj client.Object) (*kind.Kind, client.ObjectKey, error) {
 	k, key, err := c.client.lookup(ctx, obj, obj.GetNamespace(), obj.GetName())
 	if err == nil {
@@ -266,8 +266,8 @@ func replicasPaths(k *kind.Kind) managedfields.ResourcePathMappings {
 	return paths
 }
 
-// setReplicasOwner makes the manager of a scale request the owner of the replicas, as the managed fields of the scale
-// have it.
+// setReplicasOwner makes the manager of a scale request the owner of the replicas in obj's managed fields. As on the real server, it
+// decides this by the managed fields of the scale, and translates them to the path of the replicas in the object.
 func setReplicasOwner(k *kind.Kind, obj, live client.Object, scale *autoscalingv1.Scale, manager string) (err error) {
 	owners := managedfields.NewScaleHandler(live.GetManagedFields(), k.GVK.GroupVersion(), replicasPaths(k))
 	before := scaleOf(k, live)

@@ -38,7 +38,7 @@ func (s *Server) update(k *kind.Kind, key client.ObjectKey, subresource string, 
 	})
 }
 
-// createByUpdate creates the object of an update that does not exist, for kinds that allow it.
+// createByUpdate creates the object of an update if there is none of its name. Only some kinds allow this.
 func (s *Server) createByUpdate(k *kind.Kind, key client.ObjectKey, subresource string, sent client.Object, options writeOptions) (client.Object, error) {
 	if uid := sent.GetUID(); uid != "" {
 		return nil, uidConflict(k, key.Name, uid, "")
@@ -47,9 +47,10 @@ func (s *Server) createByUpdate(k *kind.Kind, key client.ObjectKey, subresource 
 	return s.insert(k, obj, options, nil)
 }
 
-// modify is what update, patch and apply have in common. It returns the object in the storage version, or as it was sent if it is gone. A UID
-// that is not empty is a precondition. request is nil if the result depends on something else. If the object changes while a webhook is called,
-// modify begins again. The caller holds the lock.
+// modify does what update, patch and apply have in common. It returns the stored object, in the storage version. If the write removes the
+// last finalizer of an object that is being deleted, the object is gone, and modify returns it in the version of the request. A UID that is
+// not empty is a precondition. request is nil if the result does not depend on the request and the current version alone. If the object
+// changes while a webhook is called, modify begins again. The caller holds the lock.
 func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, uid types.UID, options writeOptions, request *writeRequest, change modification) (client.Object, error) {
 	for range maxAttempts {
 		made, err := s.tryModify(k, key, subresource, uid, options, s.repeatable(k, request), change)

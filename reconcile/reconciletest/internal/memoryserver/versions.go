@@ -17,7 +17,7 @@ import (
 
 var untypedType = reflect.TypeFor[*unstructured.Unstructured]()
 
-// objectIn returns what clients read of a stored version, in the version of a kind. It is shared: nobody may change it. The caller holds the
+// objectIn returns what clients read of v, in the API version of the kind. The object is shared: nobody may change it. The caller holds the
 // lock.
 func (s *Server) objectIn(k *kind.Kind, v *version) (client.Object, error) {
 	if k == k.Storage() {
@@ -37,8 +37,8 @@ func (s *Server) objectIn(k *kind.Kind, v *version) (client.Object, error) {
 	return converted, nil
 }
 
-// convertTo returns an object of any version in the version of a kind, without the fields that this version does not have. It has no new
-// defaults: the API server sets them in the version in which it decodes an object. The caller holds the lock.
+// convertTo converts an object to the API version of the kind, and removes the fields that this version does not have. It sets no defaults:
+// the API server sets them in the version in which it decodes an object. The caller holds the lock.
 func (s *Server) convertTo(k *kind.Kind, object client.Object) (client.Object, error) {
 	if k.Versions == nil || object.GetObjectKind().GroupVersionKind() == k.GVK {
 		return object, nil
@@ -68,7 +68,8 @@ func (s *Server) convert(versions *kind.Versions, object client.Object, to schem
 	return converted, nil
 }
 
-// encode returns a valid object as the server stores it, and as clients read it afterwards, both in the storage version. The caller holds the lock.
+// encode returns a valid object as the server stores it, and as clients read it afterwards, both in the storage version. The caller holds
+// the lock.
 func (s *Server) encode(k *kind.Kind, obj client.Object, options writeOptions) (read, stored client.Object, err error) {
 	if k == k.Storage() {
 		return k.Strategy.Normalize(obj, options.applied)
@@ -79,7 +80,8 @@ func (s *Server) encode(k *kind.Kind, obj client.Object, options writeOptions) (
 	return readOf(k.Storage(), stored), stored, nil
 }
 
-// encodeChange is encode for an object that replaces the current version. If nothing else changes, the times of the managed fields stay.
+// encodeChange is like encode, for an object that replaces the current version. If nothing else changes, the times of the managed fields
+// stay.
 func (s *Server) encodeChange(k *kind.Kind, subresource string, obj client.Object, current *version, options writeOptions) (read, stored client.Object, err error) {
 	switch {
 	case k != k.Storage():
@@ -129,7 +131,8 @@ func (s *Server) repeatable(k *kind.Kind, request *writeRequest) *writeRequest {
 	return request
 }
 
-// UnreachableConversion returns the error of a request in a version whose webhook cannot be reached, and nil if no webhook converts the version.
+// UnreachableConversion returns the error of a request in a version whose webhook cannot be reached, and nil if no webhook converts the
+// version.
 func (s *Server) UnreachableConversion(gvk schema.GroupVersionKind) error {
 	k := s.kinds.find(gvk)
 	if k == nil || k == k.Storage() || !s.callsConversion(k.Versions) {

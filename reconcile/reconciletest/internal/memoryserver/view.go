@@ -15,8 +15,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// view returns a version in the wanted Go type and in the version of the kind, with apiVersion and kind. It is made once and then shared: nobody
-// may change it. The caller holds the lock.
+// view returns the object of v in the Go type as and in the API version of the kind, with apiVersion and kind. Each view is made once and
+// then shared: nobody may change it. The caller holds the lock.
 func (s *Server) view(k *kind.Kind, v *version, as reflect.Type) (client.Object, error) {
 	if found := v.knownView(k, as); found != nil {
 		return found, nil
@@ -74,7 +74,7 @@ func decodeInto(k *kind.Kind, object, decoded client.Object) error {
 	return sigsjson.UnmarshalCaseSensitivePreserveInts(content, decoded)
 }
 
-// sharedView returns a version in the scheme's Go type, unstructured if the scheme has none, and nil for no object.
+// sharedView returns the object of v in the scheme's Go type, or unstructured if the scheme has none. It returns nil if v has no object.
 func (s *Server) sharedView(k *kind.Kind, v *version) client.Object {
 	if v == nil || v.object == nil {
 		return nil
@@ -98,7 +98,7 @@ func (s *Server) sharedView(k *kind.Kind, v *version) client.Object {
 // client.
 func copyInto(out, view client.Object) { moveInto(out, view.DeepCopyObject().(client.Object)) }
 
-// moveInto is copyInto for a view that nobody else has.
+// moveInto is like copyInto, and does not copy: the caller must own the view.
 func moveInto(out, view client.Object) {
 	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(view).Elem())
 	if !isUntyped(out) {

@@ -26,7 +26,7 @@ type Way struct {
 	Fill          []any // functions for package randfill
 }
 
-// Check converts random objects. The error says which field the first faulty one loses, and has the smallest object that loses it.
+// Check converts random objects. If one of them loses a field, the error names the field, and has the smallest object that loses it.
 func (w *Way) Check() error {
 	funcs := append(metafuzzer.Funcs(serializer.NewCodecFactory(runtime.NewScheme())), w.Fill...)
 	for seed := range int64(runs) {
@@ -135,7 +135,7 @@ func (w *Way) shrink(object map[string]any, f *fault) error {
 	return fmt.Errorf("%s; the smallest such object:\n%s", f.text, text)
 }
 
-// reduce removes from a tree what is not needed for has to be true, and makes values simple.
+// reduce makes a tree as small as it can while the function has returns true: it removes values, and makes the others simple.
 func reduce(tree map[string]any, has func() bool) {
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		was := tree[key]
@@ -171,7 +171,7 @@ func reduceList(tree map[string]any, key string, list []any, has func() bool) {
 	}
 }
 
-// simplify replaces a scalar by a simple one of its type, if that has the fault too.
+// simplify replaces a scalar by a simple one of its type, if the function has then still returns true.
 func simplify(was any, set func(any), has func() bool) {
 	var simple any
 	switch was.(type) {

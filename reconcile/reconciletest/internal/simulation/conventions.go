@@ -21,8 +21,9 @@ func (e *explorer) noteConventions() {
 	e.noteGoroutines(of.Left)
 }
 
-// noteGoroutines inserts a finding for the goroutines that are left after the run without faults. One of a place is a convention, since it does
-// not add up while the process runs. The exploration goes on.
+// noteGoroutines inserts a finding for the goroutines that are left after the run without faults. If one place has started several, the
+// finding is that the operator does not survive. If each place has started one, they do not add up while the process runs, and the finding
+// is a broken convention. The exploration goes on.
 func (e *explorer) noteGoroutines(left []bubble.Goroutines) {
 	many := slices.ContainsFunc(left, func(g bubble.Goroutines) bool { return g.Count > 1 })
 	switch {
@@ -40,8 +41,8 @@ func (e *explorer) noteConvention(err error, shows string) {
 	e.note(Failure{Kind: kinds.BreaksConvention, Err: err, Trace: shows, trace: e.baseline.Trace})
 }
 
-// note inserts a finding about the run without faults, after which the exploration goes on, unless the scenario leaves out findings of its kind.
-// If it has no trace, it gets the trace of this run.
+// note inserts a finding about the run without faults, after which the exploration goes on. If the scenario leaves out findings of its
+// kind, the finding is only noted as left out. If the finding has no trace, it gets the trace of this run.
 func (e *explorer) note(f Failure) {
 	if e.isSilent(f.Kind) {
 		e.baseline.Silenced[f.Kind] = true

@@ -30,8 +30,8 @@ type Exploration struct {
 	Rights   map[request.Right]string // what the operator asked for in all runs, and a request that needs it
 	Random   []string                 // places at which two runs without faults differ
 
-	// Unfinished says where the runs without faults were when the deadline ended them, or the first run with faults that it
-	// ended. "": it ended none.
+	// Unfinished says where a run was when the deadline ended it: the runs without faults, or else the first run with faults. It is "" if
+	// the deadline ended none.
 	Unfinished string
 
 	Notes []string // what the run without faults shows beside its failure, or though it does not fail
@@ -68,8 +68,9 @@ func (x *Exploration) addRights(of *result.Result) {
 	}
 }
 
-// fail inserts a failure. Those that depend on timing come late, and those that only break a convention last; else those with
-// fewer faults come first, then those that break what the scenario asks for, then those whose trace names the object that is wrong, then those with shorter traces.
+// fail inserts a failure. Those that depend on timing come late, and those that only break a convention last; else those with fewer faults
+// come first, then those that break what the scenario asks for, then those whose trace names the object that is wrong, then those with
+// shorter traces.
 func (x *Exploration) fail(of *result.Result) {
 	f := Failure{Faults: of.Faults, Err: of.Err, Trace: of.Trace.SinceFault(), trace: of.Trace, Past: of.Past}
 	if f.Trace != "" {

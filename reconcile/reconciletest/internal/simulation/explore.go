@@ -125,7 +125,8 @@ func (e *explorer) explore() {
 	}
 }
 
-// failUnsuccessful inserts what did not succeed in the run without faults, beside its failure.
+// failUnsuccessful inserts a failure for each part of the run without faults that did not succeed, except the part that is the run's own
+// error.
 func (e *explorer) failUnsuccessful() {
 	for _, err := range e.baseline.Unsuccessful {
 		if err.Error() != e.baseline.Err.Error() {
@@ -139,7 +140,7 @@ func (e *explorer) failUnsuccessful() {
 // onceRemedy says what to do if Start fails because an earlier process of the test program has done something that can be done once.
 const onceRemedy = "In a cluster each process begins a program. What a program does once, such as to register metrics in the global registry, belongs before Explore, or in a sync.Once"
 
-// varies returns the result of a run without faults that failed, though another one did not.
+// varies returns the result of a run without faults that failed, though another run without faults succeeded. Its error says so.
 func varies(r *result.Result) *result.Result {
 	if start, failed := errors.AsType[failure.StartError](r.Err); failed {
 		r.Err = fmt.Errorf("calling Start fails in the second process of this test program, and not in the first one: %w\n%s", start.Err, onceRemedy)

@@ -11,8 +11,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 )
 
-// moreRuns is how many further runs without faults tell what stays in the test program from chance. One of two equally likely values
-// differs in the first run alone once in 8192 explorations.
+// moreRuns is how many further runs without faults are done, to tell values that the test program keeps from random values. If a value is
+// one of two at random, the first run alone differs from all others once in 8192 explorations.
 const moreRuns = 12
 
 // checkLeftover returns the result of a failed run if the operator keeps something in the test program from one run to the next: the

@@ -26,7 +26,7 @@ type Progress struct {
 	running map[*[]plan.Fault]time.Time // when the runs that have not ended began
 }
 
-// slowRun is how long a run takes that is named in the line, since it may be what hangs.
+// slowRun is the time after which the line names a run, since the run may hang.
 const slowRun = 10 * time.Second
 
 // start begins to print. The caller calls stop at the end.

@@ -7,8 +7,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
 )
 
-// noteRefusedCreates inserts a finding if the operator takes "already exists" for a success in the run without faults, though the object that exists
-// differs from what it has sent. A comparison of runs cannot find that: the object stays the same in all of them.
+// noteRefusedCreates inserts a finding if the operator takes "already exists" for a success in the run without faults, though the object
+// that exists differs from what it has sent. A comparison of runs cannot find that: the object stays the same in all of them.
 func (e *explorer) noteRefusedCreates() {
 	refused := e.baseline.Refused
 	if len(refused) == 0 {

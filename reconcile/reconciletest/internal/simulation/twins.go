@@ -14,8 +14,9 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 )
 
-// noteTwins inserts a finding if two objects of the user that have one name in two namespaces make the operator write one object in turn. Only an operator
-// that creates an object outside of the namespace of the user's object can do that, so other operators do not cost a further run.
+// noteTwins inserts a finding if two objects of the user that have one name in two namespaces make the operator write one object in turn.
+// Only an operator that creates an object outside of the namespace of the user's object can do that, so other operators do not cost a
+// further run.
 func (e *explorer) noteTwins() {
 	shared := e.createdElsewhere()
 	if len(shared) == 0 {
@@ -44,8 +45,8 @@ func mentions(text, object string) bool {
 	return regexp.MustCompile(`(^|[^\w./-])` + regexp.QuoteMeta(object) + `($|[^\w./-])`).MatchString(text)
 }
 
-// createdElsewhere returns the objects that the operator has created outside of the namespaces of the user's objects of custom kinds, in the run without faults. It leaves out
-// objects whose names the user chooses in a spec.
+// createdElsewhere returns the objects that the operator has created outside of the namespaces of the user's objects of custom kinds, in
+// the run without faults. It leaves out objects whose names the user chooses in a spec.
 func (e *explorer) createdElsewhere() (names []string) {
 	namespaces, chosen := map[string]bool{}, map[string]bool{}
 	of := &e.baseline.Operations

@@ -26,8 +26,8 @@ var (
 
 var releaseVersion = regexp.MustCompile(`^v1\.\d+\.\d+(-(alpha|beta|rc)\.\d+)?$`)
 
-// Version returns the version of Kubernetes to use, such as v1.36.3: the given one, or, if that is empty, the one that the
-// environment variable OPBLOCKS_KUBERNETES names, or else the pinned one.
+// Version returns the version of Kubernetes to use, such as v1.36.3. If the given version is empty, the environment variable
+// OPBLOCKS_KUBERNETES names it. Without the variable it is the pinned version.
 func Version(version string) (string, error) {
 	if version == "" {
 		version = os.Getenv(VersionVariable)

@@ -27,11 +27,12 @@ type behaviour struct {
 	// defaultOnRead sets fields that clients read although they are not stored. The next write stores them, whatever
 	// else it changes.
 	defaultOnRead func(client.Object)
-	// inJSON returns an object as JSON shows it, where it has more than protobuf has. nil: it is the same.
+	// inJSON returns an object with the fields that JSON has and protobuf does not. nil: there are none.
 	inJSON func(client.Object) client.Object
 	// changesGeneration reports whether an update that leaves the spec alone increases the generation.
 	changesGeneration func(obj, live client.Object) bool
-	// gracePeriod returns how long a deletion waits, in seconds, where the request may ask for another period.
+	// gracePeriod returns how long a deletion waits, in seconds. requested is the period that the request asks for, nil if it asks for
+	// none.
 	gracePeriod func(live client.Object, requested *int64) int64
 	// holdDeletion marks a deleted object of a kind whose objects stay though they have no finalizers.
 	holdDeletion func(obj client.Object)

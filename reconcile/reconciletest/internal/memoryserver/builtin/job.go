@@ -104,7 +104,7 @@ func validateJob(job *batchv1.Job) field.ErrorList {
 	return errs
 }
 
-// generatedLabels returns the labels of a job's pods: each in its old form without a domain too.
+// generatedLabels returns the labels of a job's pods. Each is there twice: with a domain, and in its old form without one.
 func generatedLabels(job *batchv1.Job) map[string]string {
 	return map[string]string{
 		"job-name": job.Name, batchv1.JobNameLabel: job.Name,

@@ -163,7 +163,7 @@ func defaultPod(pod *corev1.Pod) {
 	}
 }
 
-// normalizePodIPs sets the list of addresses by the single address, which is all that older kubelets write.
+// normalizePodIPs makes podIP and podIPs agree. If both are set and differ, podIP counts: older kubelets write only podIP.
 func normalizePodIPs(status *corev1.PodStatus) {
 	switch {
 	case status.PodIP == "" && len(status.PodIPs) > 0:

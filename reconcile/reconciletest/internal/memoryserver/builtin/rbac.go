@@ -56,7 +56,8 @@ func defaultBinding(ref *rbacv1.RoleRef, subjects []rbacv1.Subject) {
 	}
 }
 
-// validatePolicyRules returns what the schema says of verbs after all that is validated by hand.
+// validatePolicyRules validates the rules of a role. Errors about missing verbs come last: on the real server the schema finds them, after
+// all validation by hand.
 func validatePolicyRules(rules []rbacv1.PolicyRule, namespaced bool) (errs field.ErrorList) {
 	var verbs field.ErrorList
 	for i, rule := range rules {

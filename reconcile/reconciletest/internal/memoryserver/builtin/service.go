@@ -59,8 +59,8 @@ func defaultService(service *corev1.Service) {
 	}
 }
 
-// hideInternalTrafficPolicy removes a default that ExternalName services get by a mistake of the real server, which
-// does not show it.
+// hideInternalTrafficPolicy removes the field internalTrafficPolicy from ExternalName services. The real server sets its default by
+// mistake, and does not show it.
 func hideInternalTrafficPolicy(s *corev1.Service) {
 	if isExternalName(s) {
 		s.Spec.InternalTrafficPolicy = nil
@@ -94,8 +94,8 @@ func isHeadless(s *corev1.Service) bool {
 	return !isExternalName(s) && len(s.Spec.ClusterIPs) == 1 && s.Spec.ClusterIPs[0] == corev1.ClusterIPNone
 }
 
-// dropTypeDependentFields removes what the server allocated for the old type and the new type does not have, unless the
-// client changed it too.
+// dropTypeDependentFields removes the values that the server allocated for the old type of a service, if the new type does not have them. A
+// value that the client has changed too stays.
 func dropTypeDependentFields(obj, live *corev1.Service) {
 	spec, was := &obj.Spec, &live.Spec
 	if isExternalName(obj) && !isExternalName(live) {

@@ -81,7 +81,7 @@ func keepNodePort(port *corev1.ServicePort, obj, live *corev1.Service) {
 	}
 }
 
-// normalizeClusterIPs sets the list of addresses by the single address, which is all that older clients write.
+// normalizeClusterIPs makes the list clusterIPs agree with clusterIP, if the client has set or changed only clusterIP, as older clients do.
 func normalizeClusterIPs(obj, live *corev1.Service) {
 	spec := &obj.Spec
 	switch {
@@ -185,8 +185,8 @@ func allocateClusterIP(k *kind.Kind, obj, live *corev1.Service, t allocated) err
 	return fmt.Errorf("failed to allocate a serviceIP: range is full")
 }
 
-// usableAddresses is how many addresses of the range services can get: all but the first one, the second one, which
-// belongs to the API server, and the last one.
+// usableAddresses is how many addresses of the range services can get: all except the first, the last, and the second, which belongs to the
+// API server.
 const usableAddresses = 1<<20 - 3
 
 // serviceAddress returns the n-th address that is allocated.

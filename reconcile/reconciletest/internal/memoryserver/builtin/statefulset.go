@@ -53,8 +53,8 @@ func defaultStatefulSet(set *appsv1.StatefulSet) {
 	}
 }
 
-// withClaimKinds returns a StatefulSet whose claim templates have their kind, as JSON shows them. Protobuf, in which the server stores
-// objects and sends them to typed clients, has no field for it.
+// withClaimKinds returns a StatefulSet whose claim templates have their apiVersion and kind, as JSON shows them. The server stores objects
+// as protobuf and sends protobuf to typed clients, and protobuf has no field for these.
 func withClaimKinds(set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	shown := *set
 	shown.Spec.VolumeClaimTemplates = slices.Clone(set.Spec.VolumeClaimTemplates)

@@ -154,7 +154,8 @@ func keepField(obj, live client.Object, name string) {
 	delete(fieldsOf(obj), name)
 }
 
-// Normalize coerces an applied object, as clients read it. Every other object was coerced when it was decoded.
+// Normalize returns obj as it is stored. If obj comes from an apply, clients read a coerced copy of it. Every other object was coerced when
+// it was decoded, so clients read obj itself.
 func (c *strategy) Normalize(obj client.Object, applied bool) (read, stored client.Object, err error) {
 	if !applied {
 		return obj, obj, nil

@@ -88,7 +88,7 @@ func describeObject(s *spec.Schema, definitions string) {
 	s.SetProperty("metadata", *spec.RefSchema(definitions + metaTypes + "ObjectMeta"))
 }
 
-// describeEmbedded adds the fields of an object to embedded objects, such as a whole pod template.
+// describeEmbedded adds the fields that all objects have to the schemas of embedded objects, such as a whole pod template.
 func describeEmbedded(s *spec.Schema, definitions string) {
 	if s == nil {
 		return

@@ -46,7 +46,7 @@ func (c *strategy) ValidateStatus(obj, live client.Object) (errs field.ErrorList
 	return append(errs, c.validateExpressions(context.Background(), obj, live, errs, cel.WithRatcheting(pair))...)
 }
 
-// validateEmbeddedMeta validates the metadata of embedded objects. Validate takes a context from Kubernetes 0.37 on.
+// validateEmbeddedMeta validates the metadata of embedded objects. From Kubernetes 0.37 on, objectmeta.Validate takes a context.
 func (c *strategy) validateEmbeddedMeta(obj client.Object) field.ErrorList {
 	switch validate := any(objectmeta.Validate).(type) {
 	case func(*field.Path, any, *structuralschema.Structural, bool) field.ErrorList: // 0.36

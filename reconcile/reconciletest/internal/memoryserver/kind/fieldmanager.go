@@ -17,7 +17,7 @@ func NewFieldManagers(k *Kind, types managedfields.TypeConverter, statusResets .
 	return newFieldManagers(k, []*Kind{k}, types, converter{kind: k}, statusResets)
 }
 
-// NewVersionedFieldManagers is NewFieldManagers for a kind with several versions. types has the types of all versions.
+// NewVersionedFieldManagers is like NewFieldManagers, for a kind with several versions. types has the types of all versions.
 func NewVersionedFieldManagers(k *Kind, types managedfields.TypeConverter, convert Convert, statusResets ...fieldpath.Path) map[string]*managedfields.FieldManager {
 	return newFieldManagers(k, k.Versions.All, types, converter{kind: k, convert: convert}, statusResets)
 }

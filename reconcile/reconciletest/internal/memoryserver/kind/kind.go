@@ -27,7 +27,8 @@ type Kind struct {
 	CreateOnUpdate   bool // an update creates an object that does not exist
 	Allocates        bool // the strategy allocates values that must be unique among the kind's objects
 
-	// Selectable are the fields by which objects can be selected beside their name and namespace, with the value of an absent one.
+	// Selectable are the fields by which objects can be selected beside their name and namespace, each with the value that counts if the
+	// field is absent.
 	Selectable map[string]string
 
 	Strategy      Strategy

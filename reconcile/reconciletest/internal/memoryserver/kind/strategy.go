@@ -18,10 +18,10 @@ type Strategy interface {
 	New() client.Object
 	// Decode reads JSON as the API server does: unknown fields are dropped, or with strict an error.
 	Decode(content []byte, strict bool) (client.Object, error)
-	// FromMap is Decode for values that are decoded already. It takes them over.
+	// FromMap is like Decode, for values that are decoded already. The caller must not use content afterwards.
 	FromMap(content map[string]any, strict bool) (client.Object, error)
-	// FromObject is Decode for an object of the Go type in which the server holds objects of the kind. It
-	// reports false for any other type: encode it as JSON and decode that.
+	// FromObject is like Decode, for an object of the Go type in which the server holds objects of the kind. It returns false for any other
+	// type: encode such an object as JSON and decode that.
 	FromObject(object client.Object) (client.Object, bool, error)
 	// Encode is the reverse of Decode.
 	Encode(object client.Object) ([]byte, error)

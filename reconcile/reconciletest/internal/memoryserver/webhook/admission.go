@@ -30,8 +30,8 @@ type Request struct {
 // userName is the user of all requests that webhooks see: the server in memory does not know who sends a request.
 const userName = "system:serviceaccount:default:reconciletest"
 
-// Review asks a webhook about a request. It returns the JSON patch of a mutating one, nil if that changes nothing. The errors are those that a client
-// of the API server gets. A webhook that cannot be called, and whose failure policy says so, is passed over.
+// Review asks a webhook about a request. It returns the JSON patch of a mutating webhook, nil if the webhook changes nothing. The errors
+// are those that a client of the API server gets. If the webhook cannot be called and its failure policy is Ignore, it is passed over.
 func (c *Caller) Review(h *Hook, r *Request) (patch []byte, err error) {
 	if r.DryRun && !h.DryRun {
 		return nil, webhookerrors.NewDryRunUnsupportedErr(h.Name)

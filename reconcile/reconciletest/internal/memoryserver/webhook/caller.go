@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// errNoWebhook is the error of a request for which a webhook has to be called that nobody has registered.
+// errNoWebhook is the error of a request that needs a webhook which nobody has registered.
 var errNoWebhook = errors.New("the operator has registered no such webhook")
 
 // Caller calls the webhooks of an operator.
@@ -41,21 +41,22 @@ func (c *Caller) Serve(handlers *http.ServeMux) {
 	c.handlers = handlers
 }
 
-// Missing returns an error if a webhook had to be called that the operator has not registered. It says what to do.
+// Missing returns an error if a request needed a webhook that the operator has not registered. It says what to do.
 func (c *Caller) Missing() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.missing
 }
 
-// Watch makes Called report whether a webhook of admission is called from now on. Until then, all of them fail with the error, nil for none.
+// Watch makes Called report whether an admission webhook is called from now on. If broken is not nil, each of them fails with it until
+// Called is called.
 func (c *Caller) Watch(broken error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.broken, c.called = broken, false
 }
 
-// Called reports whether a webhook of admission was called since Watch. From now on they can be reached.
+// Called reports whether an admission webhook was called since Watch. From now on admission webhooks can be reached.
 func (c *Caller) Called() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

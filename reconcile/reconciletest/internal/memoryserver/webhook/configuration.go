@@ -36,8 +36,8 @@ type Hook struct {
 	timeout string
 }
 
-// Read returns the webhooks of the configurations in YAML or JSON files, or in files that lie directly in a folder, in the order in which the API
-// server calls them. It ignores other documents. The error says what to do if a path has no configuration.
+// Read returns the webhooks of the configurations in YAML or JSON files, or in files that lie directly in a folder, in the order in which
+// the API server calls them. It ignores other documents. The error says what to do if a path has no configuration.
 func Read(paths ...string) (all []Hook, err error) {
 	for _, path := range paths {
 		files := []string{path}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// conversionTimeout is how long the API server waits for the webhook of a conversion, as the address of the request has it.
+// conversionTimeout is how long the API server waits for the webhook of a conversion, in the form that the request's address has.
 const conversionTimeout = "30s"
 
 // Convert returns an object as the webhook at an address converts it to another version. The errors have the words of the API server.

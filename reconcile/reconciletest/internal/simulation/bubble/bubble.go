@@ -1,5 +1,5 @@
-// Package bubble runs functions in bubbles of testing/synctest, and describes the goroutines in them: [Run] reports those that
-// are left, and [Hang] those that keep the virtual clock from moving. connection.go finds real connections.
+// Package bubble runs functions in bubbles of testing/synctest, and describes the goroutines in them. [Run] reports the goroutines that are
+// left, and [Hang] the goroutines that keep the virtual clock from moving. connection.go finds real connections.
 package bubble
 
 import (

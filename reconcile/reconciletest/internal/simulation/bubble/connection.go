@@ -42,8 +42,8 @@ func WithHooks(ctx context.Context) context.Context {
 	})
 }
 
-// The proxy is asked for on the goroutine of the caller, before anything else. Test programs only import this package, and at the
-// start nobody uses the transport.
+// init makes http.DefaultTransport call refuse: the transport asks for the proxy on the caller's goroutine, before it opens a connection.
+// Only test programs import this package, and nobody uses the transport yet when init runs.
 func init() {
 	if t, ok := http.DefaultTransport.(*http.Transport); ok {
 		proxy := t.Proxy
@@ -84,7 +84,7 @@ func connectionError(stack string) error {
 	return fmt.Errorf("the operator opens a real connection: it calls %s at %s\n%s", called, at, remedy)
 }
 
-// Hint says what to do about an error of a real connection, "" if the error is none.
+// Hint says what to do about an error of a real connection. It returns "" for any other error.
 func Hint(err error) string {
 	_, failed := errors.AsType[*net.OpError](err)
 	if _, unknown := errors.AsType[*net.DNSError](err); !failed && !unknown {
@@ -100,8 +100,8 @@ var warmUp = sync.OnceFunc(func() {
 	_, _ = net.DefaultResolver.LookupHost(ctx, "localhost")
 })
 
-// Often enough that a run ends soon, and seldom enough that a connection to the same machine which is opened and closed again
-// does not count.
+// The function hangs looks every second, and returns an error at the third look in a row. So a run ends soon, and a connection to the same
+// machine that is opened and closed again does not count.
 const (
 	lookEvery = time.Second
 	maxLooks  = 2
@@ -130,7 +130,8 @@ func hangs(bubble func() string, ended <-chan struct{}) error {
 	}
 }
 
-// waitingForNetwork returns the stacks of the bubble's goroutines that wait for the network, by their first line up to the state.
+// waitingForNetwork returns the stacks of the bubble's goroutines that wait for the network. The keys name the goroutines, such as
+// "goroutine 7".
 func waitingForNetwork(bubble string) map[string]string {
 	found := map[string]string{}
 	if bubble == "" {
@@ -152,8 +153,8 @@ func usesNetwork(frames string) bool {
 	return strings.HasPrefix(frames, "net.") || strings.Contains(frames, "\nnet.")
 }
 
-// callIn returns the function that the operator's own code calls, and the file and line where. If none of its code is on the
-// stack, it returns who started the goroutine.
+// callIn returns the function that the operator's own code calls, and the file and line of this call. If none of its code is on the stack,
+// called also says which function has started the goroutine, and at is "".
 func callIn(stack string) (called, at string) {
 	lines := strings.Split(strings.TrimSpace(stack), "\n")
 	for i := 1; i+1 < len(lines); i += 2 {

@@ -1,9 +1,9 @@
 // Package console keeps an operator that is explored from filling the console: an exploration has thousands of processes, and an operator
 // that logs by controller-runtime's global logger would print megabytes before the report.
 //
-// When it is imported, it replaces the variable Log of controller-runtime by a logger that hands each line on, and that drops them while
-// an exploration asks for it. At that time no goroutine reads the variable. Later one might, and the logger that
-// [log.SetLogger] has set once cannot be replaced. A logger that was derived from the variable before stays as it is.
+// When it is imported, it replaces the variable Log of controller-runtime by a logger that hands each line on. While an exploration asks
+// for it, that logger drops the lines. The variable is replaced at import, since no goroutine reads it yet. Later one might, and the
+// logger that [log.SetLogger] has set once cannot be replaced. A logger that was derived from the variable before stays as it is.
 package console
 
 import (

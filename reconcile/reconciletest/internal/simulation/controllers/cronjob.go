@@ -69,7 +69,8 @@ func stepCronJob(ctx context.Context, c client.Client, obj *batchv1.CronJob) err
 	return c.Status().Update(ctx, obj)
 }
 
-// versionOf returns the resource version with which a CronJob refers to a Job: that when the reference was made.
+// versionOf returns the resource version with which a CronJob's status refers to an active Job: the Job's version at the time when the
+// reference was made. It returns the Job's present version if the status does not refer to it yet.
 func versionOf(status *batchv1.CronJobStatus, job *batchv1.Job) string {
 	for _, ref := range status.Active {
 		if ref.UID == job.UID {
@@ -93,7 +94,7 @@ func byCreation(a, b *batchv1.Job) int {
 	return slices.Compare([]byte(a.Name), []byte(b.Name))
 }
 
-// deleteOldest deletes the oldest Jobs beyond the limit. No limit keeps all.
+// deleteOldest deletes the oldest Jobs beyond the limit. If the limit is nil, it keeps all.
 func deleteOldest(ctx context.Context, c client.Client, jobs []*batchv1.Job, limit *int32) error {
 	if limit == nil {
 		return nil
@@ -144,8 +145,8 @@ func startDue(ctx context.Context, c client.Client, obj *batchv1.CronJob, active
 	return active, nil
 }
 
-// jobOf returns the Job of a CronJob for a time. Its name is that which the real controller generates, so that no time has
-// two Jobs.
+// jobOf returns the Job of a CronJob for a time. The Job has the name that the real controller generates from the time, so that a time has
+// only one Job.
 func jobOf(obj *batchv1.CronJob, due time.Time) *batchv1.Job {
 	template := obj.Spec.JobTemplate.DeepCopy()
 	job := &batchv1.Job{

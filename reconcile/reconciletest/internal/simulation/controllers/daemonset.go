@@ -83,7 +83,8 @@ func stepDaemonSet(ctx context.Context, c client.Client, d *appsv1.DaemonSet) er
 	return c.Status().Update(ctx, d)
 }
 
-// replaceDaemonPods deletes outdated pods, which the next step creates again. One that is not ready may always go.
+// replaceDaemonPods deletes outdated pods, which the next step creates again. It deletes every outdated pod that is not ready. It deletes a
+// ready one only while fewer pods are unavailable than maxUnavailable allows.
 func replaceDaemonPods(ctx context.Context, c client.Client, d *appsv1.DaemonSet, outdated []*corev1.Pod, unavailable int) error {
 	if d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType {
 		return nil
@@ -110,7 +111,7 @@ func replaceDaemonPods(ctx context.Context, c client.Client, d *appsv1.DaemonSet
 	return nil
 }
 
-// nodesOf returns the names of the nodes on which the DaemonSet runs. The selector of its template counts, taints do not.
+// nodesOf returns the names of the nodes on which the DaemonSet runs. It follows the template's node selector, and ignores taints.
 func nodesOf(ctx context.Context, c client.Client, d *appsv1.DaemonSet) ([]string, error) {
 	var all corev1.NodeList
 	if err := c.List(ctx, &all); err != nil {

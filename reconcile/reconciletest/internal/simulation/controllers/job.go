@@ -222,7 +222,8 @@ func (j *job) active() (n int) {
 	return n
 }
 
-// succeeded returns how many pods have succeeded. The status counts those that somebody has deleted since.
+// succeeded returns how many pods have succeeded. If the number in the Job's status is larger, that number counts: somebody may have
+// deleted such pods since.
 func (j *job) succeeded() int {
 	n := 0
 	for _, pod := range j.pods {

@@ -10,8 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// replicaSetsOf returns the ReplicaSet of a Deployment's current template, which is created or scaled if needed, and the ReplicaSets of earlier
-// templates. The current one is nil as long as an earlier Deployment's has its name, which the garbage collector deletes.
+// replicaSetsOf returns the ReplicaSet of a Deployment's current template, which it creates or scales if needed, and the ReplicaSets of
+// earlier templates. The current one is nil while another ReplicaSet has its name, such as one of an earlier Deployment: the garbage
+// collector has to delete that first.
 func replicaSetsOf(ctx context.Context, c client.Client, d *appsv1.Deployment) (current *appsv1.ReplicaSet, earlier []*appsv1.ReplicaSet, err error) {
 	var list appsv1.ReplicaSetList
 	if err := c.List(ctx, &list, client.InNamespace(d.Namespace)); err != nil {

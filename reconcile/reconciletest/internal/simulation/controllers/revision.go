@@ -33,8 +33,8 @@ type patch struct {
 	} `json:"spec"`
 }
 
-// revisionsOf returns the revision that a StatefulSet's pods had before the current update, and the one that they are
-// updated to. It stores the latter if that has not been done.
+// revisionsOf returns the revision that a StatefulSet's pods had before the current update, and the revision to which they are updated. It
+// stores the second one if it is not stored yet.
 func revisionsOf(ctx context.Context, c client.Client, set *appsv1.StatefulSet) (current, update revision, err error) {
 	update = revision{set.Name + "-" + hashOf(&set.Spec.Template), set.Spec.Template}
 	var stored appsv1.ControllerRevisionList
@@ -76,8 +76,8 @@ func restored(r *appsv1.ControllerRevision) (revision, error) {
 	return revision{r.Name, p.Spec.Template.PodTemplateSpec}, nil
 }
 
-// store creates the ControllerRevision. A StatefulSet of the same name and template, which was deleted, may have left one:
-// then the new StatefulSet takes it over.
+// store creates the ControllerRevision. If one of this name exists, a deleted StatefulSet of the same name and template has left it. Then
+// the new StatefulSet takes it over.
 func store(ctx context.Context, c client.Client, set *appsv1.StatefulSet, r revision, number int64) error {
 	var p patch
 	p.Spec.Template.PodTemplateSpec, p.Spec.Template.Directive = r.template, "replace"

@@ -115,8 +115,8 @@ func (s *statefulSet) isOrdered() bool {
 	return s.obj.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 }
 
-// createMissing creates the pods that are missing, and replaces those that have finished. In order, it waits for each to be
-// ready.
+// createMissing creates the pods that are missing, and replaces pods that have finished. With the policy OrderedReady, it waits for each
+// pod to be ready before it goes on.
 func (s *statefulSet) createMissing(ctx context.Context) (wait bool, err error) {
 	for ordinal := s.first(); ordinal < s.end(); ordinal++ {
 		pod := s.pods[ordinal]
@@ -138,7 +138,7 @@ func (s *statefulSet) createMissing(ctx context.Context) (wait bool, err error) 
 	return false, nil
 }
 
-// removeSurplus deletes the pods beyond the replicas, from the highest ordinal on. In order, it deletes one at a time.
+// removeSurplus deletes the pods beyond the replicas, from the highest ordinal on. With the policy OrderedReady, it deletes one at a time.
 func (s *statefulSet) removeSurplus(ctx context.Context) (wait bool, err error) {
 	for _, ordinal := range slices.Backward(slices.Sorted(maps.Keys(s.pods))) {
 		if ordinal >= s.first() && ordinal < s.end() {
@@ -179,7 +179,7 @@ func (s *statefulSet) partition() int {
 	return 0
 }
 
-// create creates a pod and its claims. Below the partition it is of the current revision, else of the one to update to.
+// create creates a pod and its claims. A pod below the partition has the current revision, and any other pod the revision to update to.
 func (s *statefulSet) create(ctx context.Context, ordinal int) error {
 	is := s.update
 	if s.obj.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType && ordinal < s.first()+s.partition() {
@@ -216,7 +216,7 @@ func (s *statefulSet) create(ctx context.Context, ordinal int) error {
 	return client.IgnoreAlreadyExists(err) // one of a former StatefulSet goes soon
 }
 
-// remove deletes a pod. If its claims are to go with it, they get it as their owner first.
+// remove deletes a pod. If its claims are to be deleted with it, it first makes the pod their owner.
 func (s *statefulSet) remove(ctx context.Context, ordinal int) error {
 	pod := s.pods[ordinal]
 	delete(s.pods, ordinal)

@@ -30,8 +30,8 @@ func (s *statefulSet) deletesClaims() bool {
 	return policy != nil && policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 }
 
-// setClaimOwners makes the StatefulSet the owner of the claims of its replicas, if they are to be deleted with it. A claim
-// whose pod was to take it along belongs to a replica again.
+// setClaimOwners makes the StatefulSet the owner of its replicas' claims, if the claims are to be deleted with the StatefulSet. It also
+// removes pods from the owners of these claims: a claim that was to be deleted with its pod belongs to a replica again.
 func (s *statefulSet) setClaimOwners(ctx context.Context) error {
 	if len(s.obj.Spec.VolumeClaimTemplates) == 0 || s.obj.Spec.PersistentVolumeClaimRetentionPolicy == nil {
 		return nil
@@ -51,7 +51,8 @@ func (s *statefulSet) setClaimOwners(ctx context.Context) error {
 	return nil
 }
 
-// setClaimOwner replaces the StatefulSet and its pod among the owners of a pod's claims, also earlier ones of these names.
+// setClaimOwner sets the owners of the claims of one pod. They replace the StatefulSet and the pod, including earlier objects with these
+// names. All other owners stay.
 func (s *statefulSet) setClaimOwner(ctx context.Context, ordinal int, owners ...metav1.OwnerReference) error {
 	for i := range s.obj.Spec.VolumeClaimTemplates {
 		claim := &corev1.PersistentVolumeClaim{}

@@ -8,9 +8,9 @@ import (
 // maxCallTime is how much virtual time a function of the test's author may take.
 const maxCallTime = 10 * time.Minute
 
-// Call calls a function of the test's author on a goroutine of its own, and waits for it while at most ten minutes of virtual time pass.
-// It returns the function's error, an error that describes its panic, or an error that says that the function does not return. remedy
-// is the end of the latter.
+// Call calls a function of the test's author on a goroutine of its own, and waits for it while at most ten minutes of virtual time pass. It
+// returns the function's error, an error that describes its panic, or an error that says that the function does not return. That last error
+// ends with remedy.
 func Call(what, remedy string, do func() error) error {
 	ended := make(chan error, 1)
 	go func() {

@@ -42,8 +42,8 @@ func KindOf(err error) kinds.Finding {
 	return kinds.DoesNotSurvive
 }
 
-// CauseOf returns what the errors of runs have in common that fail for the same reason, as far as that can be seen: the changed field
-// and the verb, and neither numbers nor names made by chance.
+// CauseOf returns the probable cause of an error of a run: the changed field and the verb, without numbers and without names made by
+// chance. Two errors with the same text probably have the same cause.
 func CauseOf(err error) string {
 	if f, ok := errors.AsType[Finding](err); ok && f.Cause != "" {
 		return f.Cause
@@ -52,13 +52,14 @@ func CauseOf(err error) string {
 	return state.Shape(line)
 }
 
-// IsAsked reports whether the error says that something is not true that the scenario asks for, so that it is certain which run is wrong.
+// IsAsked reports whether the error says that something that the scenario asks for is not true. Then it is certain which of two runs is
+// wrong.
 func IsAsked(err error) bool {
 	f, ok := errors.AsType[Finding](err)
 	return ok && f.Asked
 }
 
-// ObjectOf returns the object that is wrong after an error of a run, "" if none is known.
+// ObjectOf returns the object that an error of a run calls wrong, "" if the error names none.
 func ObjectOf(err error) string {
 	f, _ := errors.AsType[Finding](err)
 	return f.Object

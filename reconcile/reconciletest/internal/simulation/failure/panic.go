@@ -31,8 +31,8 @@ var calledPackages = []string{
 	"github.com/opblocks/opblocks/reconcile/reconciletest.", "github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation", "github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver",
 }
 
-// panicPlace returns the file and line of the author's code that is nearest to the panic: of the module that is tested, or else of
-// another one. It returns "" if there is none.
+// panicPlace returns the file and line of the author's code that is nearest to the panic. Code of the module that is tested counts first,
+// then code of another module. It returns "" if there is neither.
 func panicPlace() (place string) {
 	var callers [100]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers[:])])

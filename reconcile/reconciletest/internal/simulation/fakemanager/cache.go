@@ -122,7 +122,8 @@ func (c *Cache) informer(gvk schema.GroupVersionKind, f form) (cache.Informer, e
 	return k.informer, nil
 }
 
-// lastUndefined returns why the last kind was refused that the server does not have, nil if none was.
+// lastUndefined returns the error for the last kind that the cache refused because the server does not have it. It returns nil if no kind
+// was refused.
 func (c *Cache) lastUndefined() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

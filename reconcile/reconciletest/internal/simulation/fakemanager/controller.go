@@ -97,8 +97,8 @@ func (m *Manager) Take() *Work {
 	return nil
 }
 
-// maxStart is how long a request waits for a worker. It is longer than the default of controller-runtime's CacheSyncTimeout, two minutes, after
-// which a controller ends that watches a kind without a definition.
+// maxStart is how long a request waits for a worker. It is longer than the default of controller-runtime's CacheSyncTimeout, two minutes: a
+// controller that watches a kind without a definition ends after that time.
 const maxStart = 5 * time.Minute
 
 // Begin starts the reconcile of the request, on another goroutine.

@@ -22,8 +22,8 @@ type freeze struct {
 	past      bool           // the process began with the kind as it was earlier
 }
 
-// maxPasses is how many passes of one object end a freeze in any case. Without this limit, an operator would never become
-// quiet that repairs what the garbage collector then deletes again.
+// maxPasses is how many passes of one object end a freeze in any case. Without this limit, an operator would never become quiet if it
+// repairs something that the garbage collector deletes again.
 const maxPasses = 5
 
 // FreezeForPasses makes the cache show neither the change nor later ones of its kind, until the given number of passes of
@@ -32,14 +32,14 @@ func (w *watchedKinds) FreezeForPasses(change *memoryserver.Change, passes int) 
 	return w.freeze(change.GVK, freeze{from: change.Revision, passes: passes}, forms[:]...)
 }
 
-// FreezeWhole is FreezeForPasses for one pass, and only for the informers of whole objects. The informer of metadata
-// shows the change.
+// FreezeWhole is like FreezeForPasses with one pass, but freezes only the informers of whole objects. The informer of metadata shows the
+// change.
 func (w *watchedKinds) FreezeWhole(change *memoryserver.Change) bool {
 	return w.freeze(change.GVK, freeze{from: change.Revision, passes: 1}, typed, untyped, direct)
 }
 
-// FreezeMetadata is FreezeForPasses for one pass, and only for the informer of metadata. The informers of whole objects
-// show the change.
+// FreezeMetadata is like FreezeForPasses with one pass, but freezes only the informer of metadata. The informers of whole objects show the
+// change.
 func (w *watchedKinds) FreezeMetadata(change *memoryserver.Change) bool {
 	return w.freeze(change.GVK, freeze{from: change.Revision, passes: 1}, metadata)
 }
@@ -108,7 +108,7 @@ func (w *watchedKinds) frozenKinds() []*kind {
 	return all
 }
 
-// IsInThePast reports whether the process began with an old state of a kind, and the cache still shows that.
+// IsInThePast reports whether the process began with an old state of a kind, and the cache still shows that old state.
 func (w *watchedKinds) IsInThePast() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,7 +120,7 @@ func (w *watchedKinds) IsInThePast() bool {
 	return false
 }
 
-// passBegins notes in each freeze that a pass has begun since. A pass that was already running when the kind was frozen
+// passBegins notes in each freeze that a pass has begun since the freeze began. A pass that was already running when the kind was frozen
 // does not count.
 func (w *watchedKinds) passBegins() {
 	w.mu.Lock()

@@ -34,8 +34,8 @@ func (i *indexes) add(gvk schema.GroupVersionKind, field string, extract client.
 	return nil
 }
 
-// extract calls the functions of a kind's indexes with an object that the cache is going to show. Their values are not kept: they are
-// asked for again in each search.
+// extract calls the functions of a kind's indexes with an object that the cache is going to show. It does not keep the values: each search
+// calls the functions again.
 func (i *indexes) extract(gvk schema.GroupVersionKind, obj client.Object) {
 	i.mu.Lock()
 	functions := slices.Collect(maps.Values(i.byKind[gvk]))

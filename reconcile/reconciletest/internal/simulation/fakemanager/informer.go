@@ -30,8 +30,8 @@ type shownObject struct {
 	object client.Object // the same in the informer's form, transformed
 }
 
-// show returns an object of the server as the informer shows it, nil if there is none or it is not selected. It converts a version
-// once, until it shows another version of the object, and calls the functions of the indexes with it, as a real cache does.
+// show returns an object of the server as the informer shows it, nil if obj is nil or not selected. It converts each version of an object
+// once, and keeps the result until it shows another version. Like a real cache, it calls the functions of the indexes with the result.
 func (i *informer) show(obj client.Object) (client.Object, error) {
 	if obj == nil || !i.kind.selection.Holds(obj) {
 		return nil, nil
@@ -178,8 +178,8 @@ func (synced) Done() <-chan struct{} {
 	return done
 }
 
-// handle calls the handler for one change. before and after are the object on the server, nil if it did not or does not
-// exist. An object that the cache does not select counts as nil.
+// handle calls the handler for one change. before is the object on the server before the change, nil if it did not exist; after is the
+// object after the change, nil if it does not exist any more. An object that the cache does not select counts as nil.
 func (h registeredHandler) handle(before, after client.Object) error {
 	old, err := h.informer.show(before)
 	if err != nil {

@@ -50,7 +50,7 @@ type kindKey struct {
 	form form
 }
 
-// hold returns an object as the cache holds it, nil if it does not. It may change the object.
+// hold returns an object as the cache holds it, nil if the cache does not select it. It may change obj.
 func (k *kind) hold(obj client.Object) (client.Object, error) {
 	if !k.selection.Holds(obj) {
 		return nil, nil
@@ -221,8 +221,8 @@ type Past struct {
 	Revision int64
 }
 
-// BeginInThePast makes the cache of a new process show a kind as it was at a revision. The kind is frozen until one
-// reconcile of every object has run. Then the later ones of the changes can be delivered.
+// BeginInThePast makes the cache of a new process show a kind as it was at a revision. The kind is frozen until one reconcile of every
+// object has run. Then the changes after the revision can be delivered.
 func (w *watchedKinds) BeginInThePast(past Past, changes []memoryserver.Change) {
 	k := &kind{gvk: past.GVK, form: typed, seen: past.Revision, frozen: &freeze{from: past.Revision + 1, passes: 1, counts: true, requested: 1, past: true}}
 	for _, change := range changes {

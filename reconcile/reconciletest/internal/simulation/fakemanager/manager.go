@@ -55,7 +55,8 @@ type Options struct {
 	Random func(into []byte)
 }
 
-// Manager has the methods of manager.Manager, except GetEventRecorder, which [Manager.AsManager] adds. Its cache and queues move only by calls of [Manager.Deliver] and [Manager.Take].
+// Manager has the methods of manager.Manager, except GetEventRecorder, which [Manager.AsManager] adds. Its cache and queues move only by
+// calls of [Manager.Deliver] and [Manager.Take].
 type Manager struct {
 	cluster
 	controllers []*Controller
@@ -132,8 +133,8 @@ func (m *Manager) AddReconciler(gvk schema.GroupVersionKind, reconciler ctrlreco
 	m.controllers = append(m.controllers, c)
 }
 
-// NextDue returns when the next delayed request becomes ready, and its controller, which is nil if there is none. Requests
-// with enough attempts do not count, unless they are retries after an error.
+// NextDue returns when the next delayed request becomes ready, and its controller. If there is none, the controller is nil. Requests with
+// enough attempts do not count, unless they are retries after an error.
 func (m *Manager) NextDue(attempts Attempts, enough int) (at time.Time, whose *Controller) {
 	for _, c := range m.controllers {
 		if due := c.queue.due(attempts[c], enough); !due.IsZero() && (at.IsZero() || due.Before(at)) {

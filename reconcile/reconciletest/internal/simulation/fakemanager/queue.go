@@ -197,8 +197,8 @@ func (i *item) compare(j *item) int {
 	)
 }
 
-// due returns when the next item becomes ready. Items with enough attempts do not count, unless they are retries after an
-// error. It returns the zero time if there is none.
+// due returns when the next item becomes ready. It returns the zero time if there is none. Items with enough attempts do not count, unless
+// they are retries after an error.
 func (q *queue) due(attempts map[ctrl.Request]int, enough int) time.Time {
 	q.mu.Lock()
 	defer q.mu.Unlock()

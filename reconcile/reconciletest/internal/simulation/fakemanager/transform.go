@@ -5,7 +5,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// transformed returns an object as a cache with this transform holds it. The transform may be nil. It may change the object.
+// transformed returns an object as a cache with this transform holds it. The transform may be nil. It may change obj.
 func transformed(obj client.Object, transform toolscache.TransformFunc) (client.Object, error) {
 	if transform == nil {
 		return obj, nil

@@ -8,16 +8,16 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver"
 )
 
-// openWatch is a watch that the operator has opened itself, over HTTP. [Manager.Deliver] sends its changes, in one order with the
-// changes that the cache shows, and the faults that delay those delay these.
+// openWatch is a watch that the operator has opened itself, over HTTP. [Manager.Deliver] sends its changes, in one order with the changes
+// that the cache shows. A fault that delays the cache's changes also delays the watch's changes.
 type openWatch struct {
 	from   int64 // the revision after which it gets changes
 	handle func(*memoryserver.Change) error
 }
 
 // Watch calls handle for each change of a kind after the revision, when [Manager.Deliver] makes it visible, until stop is called. It
-// returns the revision that is visible now: the caller has to send the changes until then itself. It selects nothing by the
-// options of the cache.
+// returns the revision that is visible now: the caller has to send the changes up to this revision itself. It also sends objects that the
+// options of the cache leave out.
 func (c *Cache) Watch(gvk schema.GroupVersionKind, from int64, handle func(*memoryserver.Change) error) (seen int64, stop func()) {
 	k := c.kind(gvk, direct)
 	c.mu.Lock()

@@ -47,7 +47,8 @@ func (c *call) jsonBody() ([]byte, error) {
 	return nil, unsupported(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, fmt.Sprintf("the body of the request was in an unknown format - accepted media types include: %s, %s", runtime.ContentTypeJSON, runtime.ContentTypeProtobuf))
 }
 
-// sentObject returns the object in the body of a request. If the body has no namespace, the namespace of the path counts, as on the real server.
+// sentObject returns the object in the body of a request. If the body has no namespace, the namespace of the path counts, as on the real
+// server.
 func (c *call) sentObject() (*unstructured.Unstructured, error) {
 	content, err := c.jsonBody()
 	if err != nil {
@@ -72,7 +73,7 @@ func (c *call) sentObject() (*unstructured.Unstructured, error) {
 	return obj, nil
 }
 
-// namedObject is sentObject for a request whose path has a name.
+// namedObject is like sentObject, for a request whose path has a name.
 func (c *call) namedObject() (*unstructured.Unstructured, error) {
 	obj, err := c.sentObject()
 	if err != nil {

@@ -38,8 +38,8 @@ type Transport struct {
 	Refuse  func() error // returns an error if the process has ended
 }
 
-// Watch calls handle for each change of a kind after the revision, when it becomes visible to the process, until stop is called. It
-// returns the revision that is visible now: the caller has to send the changes until then itself.
+// Watch calls handle for each change of a kind after the revision, when it becomes visible to the process, until stop is called. It returns
+// the revision that is visible now: the caller has to send the changes up to this revision itself.
 type Watch func(gvk schema.GroupVersionKind, from int64, handle func(*memoryserver.Change) error) (seen int64, stop func())
 
 var _ http.RoundTripper = &Transport{}

@@ -78,7 +78,7 @@ func splitPath(path string) (gv schema.GroupVersion, rest []string, ok bool) {
 	return gv, nil, false
 }
 
-// isNamespaceSubresource reports whether a path below namespaces is of the namespace itself.
+// isNamespaceSubresource reports whether a path below namespaces names a subresource of a namespace, and not a resource in it.
 func isNamespaceSubresource(rest []string) bool {
 	return len(rest) == 3 && (rest[2] == kind.StatusSubresource || rest[2] == "finalize")
 }

@@ -158,7 +158,7 @@ func (w *watcher) handle(change *memoryserver.Change) error {
 	return w.change(change)
 }
 
-// change is handle for a caller that holds the lock. An object that leaves the selection counts as deleted.
+// change sends the event for one change. The caller holds the lock. An object that leaves the selection counts as deleted.
 func (w *watcher) change(change *memoryserver.Change) error {
 	before, after := w.selects(change.Old), w.selects(change.New)
 	eventType, shown := watch.Modified, change.New

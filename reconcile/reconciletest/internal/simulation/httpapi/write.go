@@ -151,7 +151,7 @@ func success(details *metav1.StatusDetails) *metav1.Status {
 	return &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess, Details: details}
 }
 
-// deleteOptions returns the options of a deletion. They are in its body, or if it has none, in its parameters.
+// deleteOptions returns the options of a deletion. They are in the body of the request. If it has no body, they are in its parameters.
 func (c *call) deleteOptions() (*client.DeleteOptions, error) {
 	content, err := c.jsonBody()
 	if err != nil {

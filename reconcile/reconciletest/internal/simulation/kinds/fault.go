@@ -4,9 +4,9 @@ package kinds
 // Fault is a kind of fault: what goes wrong.
 type Fault string
 
-// What goes wrong, and where it is tried. A write is a request to the API server that may change something. An effect is
-// a call of Process.Effect, and a query one of Process.Query. HTTP requests by Process.RoundTripper and calls of an API of
-// package fakeapi are effects or queries too. Every object means every object that the process has in its queue or has reconciled.
+// The comment of each kind says what goes wrong, and where it is tried. A write is a request to the API server that may change something.
+// An effect is a call of Process.Effect, and a query is a call of Process.Query. HTTP requests by Process.RoundTripper and calls of an API
+// of package fakeapi are effects or queries too. Every object means every object that the process has in its queue or has reconciled.
 const (
 	// CrashBefore: the process dies before it sends a write or has an effect.
 	CrashBefore Fault = "crash before"
@@ -25,8 +25,8 @@ const (
 	// Timeout: a write is stored, or an effect happens, and its answer is lost: the operator gets an error that wraps
 	// [context.DeadlineExceeded].
 	Timeout Fault = "timeout after"
-	// TimeoutBefore: a write does not reach the API server, or an effect does not happen, and the operator gets the same error as after
-	// Timeout, which does not say whether it was done.
+	// TimeoutBefore: a write does not reach the API server, or an effect does not happen. The operator gets the same error as with Timeout,
+	// and cannot know whether it was done.
 	TimeoutBefore Fault = "timeout before"
 	// Conflict: another writer adds an annotation, a label and, unless the object is being deleted, a finalizer to the
 	// object just before an update, patch or apply. Before a write of the status it writes a condition too, if the kind's
@@ -58,8 +58,8 @@ const (
 	// MissedEvent: the watch breaks at a change of an object. When the operator has nothing left to do but wait, or one
 	// object has had five passes, the kind is listed again. All changes of an object in between arrive as one event.
 	MissedEvent Fault = "missed event of"
-	// MissedDeletion: the watch breaks at the deletion of an object that the user's next action creates again, and that happens before
-	// the kind is listed again. So the two changes arrive as one update, to an object with another UID.
+	// MissedDeletion: the watch breaks at the deletion of an object, and the user's next action creates the object again before the kind is
+	// listed again. So the two changes arrive as one update, to an object with another UID.
 	MissedDeletion Fault = "missed deletion of"
 	// TimeTravel: when the operator has nothing left to do but wait after a change of an object, another process takes over.
 	// Its cache shows that kind as it was before the change, until one pass of every object has run.
@@ -80,14 +80,14 @@ const (
 	// Outage: an API of package fakeapi answers this call, and all calls within the next minute of virtual time, with 503. They have no
 	// effect.
 	Outage Fault = "outage from"
-	// WebhookUnreachable: no webhook can be reached for a write. If its failure policy is Fail, the API server refuses the write with an internal
-	// error. If it is Ignore, the webhook is passed over.
+	// WebhookUnreachable: no webhook can be reached for a write. If its failure policy is Fail, the API server refuses the write with an
+	// internal error. If it is Ignore, the webhook is passed over.
 	WebhookUnreachable Fault = "webhook unreachable at"
-	// WebhookPassedOver: no webhook can be reached for a write of the user, and one whose failure policy is Ignore is passed over. So the object may
-	// lack defaults, or be invalid.
+	// WebhookPassedOver: no webhook can be reached for a write of the user, and one whose failure policy is Ignore is passed over. So the
+	// object may lack defaults, or be invalid.
 	WebhookPassedOver Fault = "webhook passed over at" //nolint:gosec // the words of a fault, and not a credential
-	// ConversionUnreachable: the webhook that converts between versions cannot be reached for a request in another version than the storage version.
-	// The API server refuses the request with status 500.
+	// ConversionUnreachable: the webhook that converts between versions cannot be reached for a request in another version than the storage
+	// version. The API server refuses the request with status 500.
 	ConversionUnreachable Fault = "conversion unreachable at"
 )
 

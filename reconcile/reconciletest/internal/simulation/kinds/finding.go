@@ -10,11 +10,11 @@ const (
 	// DoesNotRest: the operator works on although nothing has changed, or does not become quiet. Also: the cache's options leave out an object
 	// that exists, so a pass does not find it in the cache by its name, and the pass does not read it past the cache.
 	DoesNotRest Finding = "does not come to rest"
-	// DoesNotSucceed: without any fault a step or a pass has never succeeded, or has failed in the end, or no pass was made. Or the operator takes a
-	// refused create for a success, though the object that exists differs from what was sent.
+	// DoesNotSucceed: without any fault a step or a pass has never succeeded, or has failed in the end, or no pass was made. Or the
+	// operator takes a refused create for a success, though the object that exists differs from what was sent.
 	DoesNotSucceed Finding = "does not succeed"
-	// DependsOnTiming: the operator leads to one state without faults, to another one if it starts only after the user's
-	// actions, and to a third one in this run. Either may be wrong, and none is blamed.
+	// DependsOnTiming: the operator leads to one state without faults, to another one if it starts only after the user's actions, and to a
+	// third one in this run. Any of them may be wrong, and none is blamed.
 	DependsOnTiming Finding = "depends on timing"
 	// LeaksSecret: a value of a Secret appears in an object of another kind, in an event, or in a log line.
 	LeaksSecret Finding = "leaks a secret"
@@ -22,8 +22,8 @@ const (
 	// that was not there before. Or in any run something is left in an API of package fakeapi, and the objects that it was for are
 	// deleted.
 	LeavesOutside Finding = "leaves something outside"
-	// LeavesEntry: in the run without faults everything that the user created is deleted, and the operator leaves an entry in an object that it has
-	// not created, such as a key of a shared ConfigMap or a finalizer.
+	// LeavesEntry: in the run without faults everything that the user created is deleted, and the operator leaves an entry in an object
+	// that it has not created, such as a key of a shared ConfigMap or a finalizer.
 	LeavesEntry Finding = "leaves an entry behind"
 	// CreatesDuplicate: the operator has created the same thing twice for one object in an API of package fakeapi, and both are there
 	// when it is quiet.
@@ -31,8 +31,8 @@ const (
 	// ChangesForeign: the operator changes or deletes a thing of others in an API of package fakeapi. Or two owners of one name in two
 	// namespaces make it write one object in turn, without any fault.
 	ChangesForeign Finding = "changes what is not its own"
-	// BreaksConvention: a pass returns a delay beside an error, one that has nothing to do sends a write that changes
-	// nothing, or the process leaves a goroutine that it has started once.
+	// BreaksConvention: a pass returns a delay beside an error, a pass that has nothing to do sends a write that changes nothing, or the
+	// process leaves a goroutine that it has started once.
 	BreaksConvention Finding = "breaks a convention"
 )
 

@@ -3,7 +3,7 @@ package kinds
 // Place is where a fault can be injected.
 type Place int
 
-// The places. A request is one to the API server, an effect or a query.
+// These are the places. A request is a request to the API server, an effect or a query.
 const (
 	AtRequest      Place = iota // any request
 	AtWrite                     // a request that may change something

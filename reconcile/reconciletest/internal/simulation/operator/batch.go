@@ -8,8 +8,8 @@ import (
 // batchName is the name of the points at which an operator sends several requests at once.
 const batchName = "requests sent at once"
 
-// sendBatch does what an operator sends at once: one after the other, since a run is deterministic, in the order in which the
-// operator gave it, or in the reverse order if that is planned.
+// sendBatch calls do for each of n requests that the operator sends at once. It sends them one after the other, so that a run is
+// deterministic: in the order in which the operator gave them, or in reverse order if that fault is planned.
 func (p *Process) sendBatch(n int, do func(i int)) {
 	reversed := n > 1 && p.operator.reachBatch(p)
 	for i := range n {

@@ -61,7 +61,7 @@ func (c *recordingClient) List(ctx context.Context, list client.ObjectList, opts
 	return c.wholeReader().List(ctx, list, opts...)
 }
 
-// wholeReader returns a reader of the cache that reads the objects from the server which are hashed in the cache.
+// wholeReader returns a reader of the cache. If the cache holds an object only as a hash, it reads the object from the server.
 func (c *recordingClient) wholeReader() client.Reader {
 	return hashedvalues.Reader{Cached: cacheReader{c}, Live: apiReader{c}}
 }
@@ -231,8 +231,8 @@ func bodyOf(obj client.Object) []byte {
 	return body
 }
 
-// answerTarget returns the object into which the client writes the answer: the caller's, or a copy if the answer is lost. An
-// unstructured object is copied as JSON: it may hold values of types that it cannot copy, and a client sends those too.
+// answerTarget returns the object into which the client writes the answer: the caller's object, or a copy of it if the answer is lost. It
+// copies an unstructured object as JSON, since DeepCopy panics at values of some Go types that a client can send.
 func answerTarget(obj client.Object, lost bool) client.Object {
 	if !lost {
 		return obj

@@ -21,7 +21,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
 )
 
-// atRequests has what each kind of fault does that is injected at requests. It returns the answer that the operator gets.
+// atRequests has a function for each kind of fault that is injected at requests. It does what goes wrong, and returns the answer that the
+// operator gets.
 var atRequests = map[kinds.Fault]func(o *outgoing) error{
 	kinds.CrashBefore:         (*outgoing).crashBefore,
 	kinds.CrashAfter:          (*outgoing).crashAfter,
@@ -45,7 +46,8 @@ var atRequests = map[kinds.Fault]func(o *outgoing) error{
 	kinds.ConversionUnreachable: (*outgoing).conversionUnreachable,
 }
 
-// atChanges has what each kind of fault does that is injected at changes of objects, before the cache receives the change.
+// atChanges has a function for each kind of fault that is injected at changes of objects. It is called before the cache receives the
+// change.
 var atChanges = map[kinds.Fault]func(o *observed){
 	kinds.Stale:          func(o *observed) { o.freeze(o.cache.FreezeForPasses(o.change, 1)) },
 	kinds.StaleLong:      func(o *observed) { o.freeze(o.cache.FreezeForPasses(o.change, 2)) },
@@ -59,7 +61,7 @@ var atChanges = map[kinds.Fault]func(o *observed){
 // atBatches is the kind of fault that is injected where several requests are sent at once: see batch.go.
 const atBatches = kinds.Reversed
 
-// die ends the process, which gets errDead. The log and the trace show the result of the request itself.
+// die ends the process. The caller gets errDead, and the log and the trace show the result of the request itself.
 func (o *outgoing) die(result error) error {
 	o.call.Err = result
 	o.process.Die()
@@ -135,8 +137,8 @@ func (o *outgoing) connectionRefused() error {
 	return o.answer(o.networkError(syscall.ECONNREFUSED))
 }
 
-// alreadyExists performs a creation and answers as to the client's second attempt. A creation with a generated name is
-// not performed, since a second attempt would get another name: it is answered as if the name were taken.
+// alreadyExists performs a creation, and answers like a server to which the client sends the creation a second time. A creation with a
+// generated name is not performed, since a second attempt would get another name: it is answered as if the name were taken.
 func (o *outgoing) alreadyExists() error {
 	if !strings.HasSuffix(o.call.Object.Name, "*") {
 		if err := o.carryOut(true); err != nil {
@@ -196,8 +198,8 @@ type observed struct {
 	fault    kinds.Fault // the fault that is planned there
 }
 
-// freeze notes that a fault has frozen the change's kind in the cache. frozen is false if the cache could not do so: the
-// kind is not watched, or is frozen already.
+// freeze notes that a fault has frozen the change's kind in the cache. frozen is false if the cache could not freeze it: the kind is not
+// watched, or is frozen already.
 func (o *observed) freeze(frozen bool) {
 	if !frozen {
 		return
@@ -212,7 +214,7 @@ func (o *observed) missDeletion() {
 	o.freeze(o.operator.nextUnseen)
 }
 
-// planTravel plans that the next process starts with a cache that shows the kind as it was before the change.
+// planTravel plans that the next process starts with an old cache: it shows the kind of the object as it was before this change.
 func (o *observed) planTravel() {
 	c := o.change
 	if !o.at.Watched || o.operator.plannedPast != nil {

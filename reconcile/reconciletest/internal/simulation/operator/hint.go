@@ -25,7 +25,8 @@ func (o Outcome) cause(log *request.Log) error {
 	return nil
 }
 
-// hintOf returns what the reason of an error may be that a pass meets without any fault.
+// hintOf returns what the author of the test may do about the error of a pass in a run without faults. err is nil if the pass had no error
+// and did not succeed.
 func hintOf(err error) string {
 	switch text := fmt.Sprint(err); {
 	case err == nil:

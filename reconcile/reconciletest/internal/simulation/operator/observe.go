@@ -60,8 +60,8 @@ func (o *Operator) TravelToThePast() bool {
 	return true
 }
 
-// TakeNextUnseen reports whether the user's next action is to happen now, before the cache shows a deletion. It does so once. The
-// caller holds the lock.
+// TakeNextUnseen reports whether the user's next action is to happen now, before the cache shows a deletion. After one call that returns
+// true, it returns false. The caller holds the lock.
 func (o *Operator) TakeNextUnseen() bool {
 	was := o.nextUnseen
 	o.nextUnseen = false

@@ -57,7 +57,8 @@ func (o Outcome) problem(log *request.Log) string {
 	return ""
 }
 
-// Over returns the object of a pass that is the last one over it. The caller holds the lock.
+// Over returns the object of a pass, if no later pass over this object has run. Otherwise it returns the zero value. The caller holds the
+// lock.
 func (p *Passes) Over(pass int) fakemanager.Target {
 	for target, o := range p.Outcome {
 		if o.Pass == pass {

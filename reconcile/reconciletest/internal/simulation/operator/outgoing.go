@@ -28,7 +28,8 @@ func (o *outgoing) carryOut(lost bool) error {
 	return err
 }
 
-// noteWebhooks notes which webhooks may be called for the request. From then on the request has the version in which changes are reported.
+// noteWebhooks notes which webhooks may be called for the request. It also replaces the version in the request's kind by the version in
+// which the server reports changes.
 func (o *outgoing) noteWebhooks() {
 	c, server := o.call, o.operator.world.Server
 	if c.External != "" {

@@ -128,7 +128,7 @@ func (p *Process) Effect(ctx context.Context, name string, do func() error) erro
 	return p.send(ctx, &request.Call{Request: request.Request{Verb: "effect", External: name}}, func(bool) error { return do() })
 }
 
-// Query is Effect for a function that only reads something outside of the cluster.
+// Query is like Effect, for a function that only reads something outside of the cluster.
 func (p *Process) Query(ctx context.Context, name string, do func() error) error {
 	return p.send(ctx, &request.Call{Request: request.Request{Verb: "query", External: name}}, func(bool) error { return do() })
 }

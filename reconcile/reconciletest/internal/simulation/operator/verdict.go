@@ -111,8 +111,8 @@ func (v Verdict) Rest(action string) {
 	}
 }
 
-// correct returns how the last pass for a target has ended, with what is known only now: whether a delay hides a refused request, and what the
-// conditions of the object say. It returns false if there is nothing to correct.
+// correct returns how the last pass for a target has ended, with two facts that are known only when the operator is quiet: whether a delay
+// hides a refused request, and what the conditions of the object say. It returns false if there is nothing to correct.
 func (v Verdict) correct(target fakemanager.Target) (pass verdict.Pass, corrected bool) {
 	o, outcome := v.of, v.of.Passes.Outcome[target]
 	end := verdict.End{State: verdict.Succeeded}
@@ -152,8 +152,8 @@ func (v Verdict) statusOf(id request.ObjectID) (end verdict.End, known bool) {
 	return end, true
 }
 
-// Succeeds reports whether a pass, the last one over its object, has returned neither an error nor a delay, and the object's own status does not say
-// that something is wrong. The caller holds the lock.
+// Succeeds reports whether a pass, the last one over its object, has returned neither an error nor a delay, and the object's own status
+// does not say that something is wrong. The caller holds the lock.
 func (v Verdict) Succeeds(pass int) bool {
 	passes := &v.of.Passes
 	target := passes.Over(pass)
@@ -165,7 +165,8 @@ func (v Verdict) Succeeds(pass int) bool {
 	return !known || status.State == verdict.Succeeded
 }
 
-// Check judges the run at its end. It returns an error for each part that is wrong, and for each state that the scenario asks for and that has not come.
+// Check judges the run at its end. It returns an error for each part that is wrong, and for each state that the scenario asks for and that
+// has not come.
 func (v Verdict) Check(asked []verdict.Unready) (errs []error) {
 	o := v.of
 	o.world.Mu.Lock()
@@ -189,7 +190,8 @@ func (v Verdict) Check(asked []verdict.Unready) (errs []error) {
 	return errs
 }
 
-// checkPasses returns an error if no controller has made a pass. Other controllers without a pass are worth a line. The caller holds the lock.
+// checkPasses returns an error if nothing was tested: no controller has made a pass, a filter has left out each pass, or no object existed
+// in any pass. Otherwise it adds a line for each controller that has made no pass. The caller holds the lock.
 func (v Verdict) checkPasses() error {
 	o := v.of
 	made := map[string]bool{}
@@ -217,7 +219,8 @@ func (v Verdict) checkPasses() error {
 	return nil
 }
 
-// Notes returns what the run shows beside its failure, or though it does not fail. If the run has failed, that is each part that fails now, since it may be the reason.
+// Notes returns lines about the run that are not its error. If the run has failed, they name each part that fails now, since it may be the
+// reason.
 func (v Verdict) Notes(action string) []string {
 	failed := v.of.world.Failures.First()
 	if failed != nil {

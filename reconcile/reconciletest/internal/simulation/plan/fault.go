@@ -1,5 +1,5 @@
-// Package plan decides which faults a run has, and where. rule.go says at which points a kind of fault can be injected, by its rule. A
-// [Plan] has the faults of one run, and the points that the run has reached. sample.go chooses among the faults of all runs.
+// Package plan decides which faults a run has, and where. rule.go says which kinds of faults can be injected at a point. A [Plan] has the
+// faults of one run, and the points that the run has reached. sample.go chooses among the faults of all runs.
 package plan
 
 import (

@@ -51,8 +51,9 @@ func MarkRecreations(points []Point) {
 	}
 }
 
-// MarkRepeatedCrashes notes crashes that need not be tried, since an earlier one leaves the same for the next process: a crash after one write
-// and a crash before the next one, or before and after a write that changes nothing. tried reports whether a kind is tried at all.
+// MarkRepeatedCrashes notes crashes that need not be tried, since an earlier crash leaves the same for the next process. The crash after a
+// write and the crash before the next write leave the same if nothing but reads happens between them. The crash before a write and the
+// crash after it leave the same if the write changes nothing. tried reports whether a kind of fault is tried at all.
 func MarkRepeatedCrashes(points []Point, tried func(kinds.Fault) bool) {
 	type crash struct {
 		moment   request.Moment
@@ -83,7 +84,8 @@ func MarkRepeatedCrashes(points []Point, tried func(kinds.Fault) bool) {
 	}
 }
 
-// Repeated returns the kinds of crashes that need not be tried at the point, since another one leaves the same.
+// Repeated returns the kinds of crashes that need not be tried at the point, since a crash at an earlier point leaves the same for the next
+// process.
 func (p *Point) Repeated() []kinds.Fault { return p.repeated }
 
 // Plan holds the faults to inject in a run, and the points that the run has reached. The run's lock guards it.

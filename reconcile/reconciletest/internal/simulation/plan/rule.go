@@ -7,7 +7,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
-// requests has for each place at requests what reports whether a request is one.
+// requests has a function for each place that is a request. It reports whether a request is such a place.
 var requests = map[kinds.Place]func(c *request.Call) bool{
 	kinds.AtRequest:      func(*request.Call) bool { return true },
 	kinds.AtWrite:        func(c *request.Call) bool { return c.IsWrite() },

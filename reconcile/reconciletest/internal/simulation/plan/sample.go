@@ -14,8 +14,8 @@ func random(seed uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a sample that can be repeated
 }
 
-// Shuffled returns the faults in the order in which they are tried, so that the first of them are a good sample, however
-// many there is time for: within a kind the order is random, and the kinds take turns.
+// Shuffled returns the faults in the order in which they are tried. Within a kind the order is random, and the kinds take turns. So the
+// first faults are a good sample, whatever number of them there is time for.
 func Shuffled(faults []Fault, seed uint64) []Fault {
 	all := slices.Clone(faults)
 	random(seed).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -36,8 +36,8 @@ func Shuffled(faults []Fault, seed uint64) []Fault {
 	return all
 }
 
-// Single is a run with one fault, and the points after it, where a second fault can happen. It holds little, since there
-// are thousands: no requests and no objects.
+// Single is a run with one fault, and the places after it where a second fault can be injected. There are thousands of these, so a Single
+// holds no requests and no objects.
 type Single struct {
 	fault   Fault
 	after   []place
@@ -51,8 +51,8 @@ type place struct {
 	kinds uint32
 }
 
-// NewSingle returns the single fault of a run with the points, and the places after it. tried returns the kinds to try at a
-// point.
+// NewSingle returns the Single of a run with this fault. points are the points of the run; the places of the Single are the points after
+// the fault. tried returns the kinds of faults to try at a point.
 func NewSingle(fault Fault, points []Point, tried func(p *Point) []kinds.Fault) Single {
 	s := Single{fault: fault}
 	injected := false
@@ -91,8 +91,8 @@ func kindAt(set uint32, n int) kinds.Fault {
 	return kinds.Rules[bits.TrailingZeros32(set)].Kind
 }
 
-// Pairs returns how many pairs of a first fault and a later second one there are, and a random sample of them of the size of
-// the limit, in random order. It does not hold all pairs in memory.
+// Pairs returns how many pairs of a first fault and a later second fault there are, and a random sample of at most limit pairs, in random
+// order. It does not hold all pairs in memory.
 func Pairs(singles []Single, limit int, seed uint64) (possible int, sample [][]Fault) {
 	slices.SortFunc(singles, func(a, b Single) int { // the order in which the runs ended is random
 		return strings.Compare(a.fault.String(), b.fault.String())

@@ -88,7 +88,7 @@ func (r *Request) Answer() string {
 	return "ok"
 }
 
-// Call is a request with the fields that only the engine needs. Its answer is set later than it is recorded.
+// Call is a request with the fields that only the engine needs. It is recorded before its answer is set.
 type Call struct {
 	Request
 	Owned bool // the operator created the object

@@ -39,7 +39,7 @@ func (l *Log) list(probes bool) []Request {
 	return all
 }
 
-// ProbesSince returns the requests of the check that the operator rests, of passes after the given one.
+// ProbesSince returns the requests that passes after the given one have sent during the check that the operator rests.
 func (l *Log) ProbesSince(pass int) []*Call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,8 +72,8 @@ func (l *Log) LastPass() (pass int, reads map[string][]Request) {
 	return pass, reads
 }
 
-// ReadFirst returns the object of a name that a pass has read first: the object of the pass, if that is the name of its request. It returns
-// the zero value if the pass has read none.
+// ReadFirst returns the first object with this name that the pass has read. If the name is the name in the pass's request, this is the
+// object of the pass. ReadFirst returns the zero value if the pass has read none.
 func (l *Log) ReadFirst(pass int, name types.NamespacedName) ObjectID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,7 +85,7 @@ func (l *Log) ReadFirst(pass int, name types.NamespacedName) ObjectID {
 	return ObjectID{}
 }
 
-// InThePast returns the writes that changed something, and that were sent by processes whose cache was old.
+// InThePast returns the writes that changed something, and that a process sent while its cache showed the past.
 func (l *Log) InThePast() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

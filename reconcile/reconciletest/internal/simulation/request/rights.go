@@ -19,8 +19,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/text"
 )
 
-// Right is what a request needs a rule of a role for. Type Right of package reconciletest has the same fields, and
-// documents them.
+// Right is what a rule of a role must allow for a request. Type Right of package reconciletest has the same fields, and documents them.
 type Right struct {
 	Verb      string
 	Group     string
@@ -38,7 +37,7 @@ type Rights struct {
 	asked map[Right]string // the first request that needed it
 }
 
-// NewRights returns rights without any. The mapper tells the resource of a kind.
+// NewRights returns an empty Rights. The mapper tells the resource of a kind.
 func NewRights(mapper meta.RESTMapper) *Rights {
 	return &Rights{mapper: mapper, asked: map[Right]string{}}
 }
@@ -74,7 +73,7 @@ func (r *Rights) AddWatch(gvk schema.GroupVersionKind, namespaces []string) {
 	}
 }
 
-// AddEvent adds what it needs to record an event about an object: client-go creates it, and patches it if it is repeated.
+// AddEvent adds the rights to record an event about an object: client-go creates the event, and patches it if it is repeated.
 func (r *Rights) AddEvent(group string, regarding runtime.Object) {
 	namespace := metav1.NamespaceDefault // the namespace of events about cluster-scoped objects
 	if obj, ok := regarding.(client.Object); ok {
@@ -138,8 +137,8 @@ func (r *Right) hasNoName() bool {
 	return false
 }
 
-// addOwners adds what it needs to set an owner reference that blocks the owner's deletion: the admission plug-in
-// OwnerReferencesPermissionEnforcement, which OpenShift enables, asks for update on the owner's subresource finalizers.
+// addOwners adds the right to set an owner reference that blocks the owner's deletion. The admission plug-in
+// OwnerReferencesPermissionEnforcement, which OpenShift enables, asks for the verb update on the owner's subresource finalizers.
 func (r *Rights) addOwners(c *Call) {
 	var body metav1.PartialObjectMetadata
 	if len(c.Body) == 0 || !strings.Contains(string(c.Body), "blockOwnerDeletion") || json.Unmarshal(c.Body, &body) != nil {

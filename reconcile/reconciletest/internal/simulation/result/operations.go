@@ -41,8 +41,8 @@ func SortedIDs(counts map[request.ObjectID]int) []request.ObjectID {
 	return slices.SortedFunc(maps.Keys(counts), func(a, b request.ObjectID) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// RolloutFormat returns the format of the error about a rollout. Its arguments are the object, how often it happened, and
-// how often without faults.
+// RolloutFormat returns the format of the error about an object that is rolled out more often than without faults: its pod template is
+// changed, or a Job or Pod runs again. The arguments are the object, how often it was rolled out, and how often without faults.
 func RolloutFormat(id request.ObjectID) string {
 	if Runs(id) {
 		return "it runs %s again %s, without faults %s"

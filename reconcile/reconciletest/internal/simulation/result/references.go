@@ -13,8 +13,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 )
 
-// References are the runs without faults, with which the others are compared. One of them alone is an opinion: it may be
-// wrong itself. So the operator is also started late, after the first actions. A run with faults must be as one of them.
+// References are the runs without faults, with which the other runs are compared. The baseline alone is not enough: it may be wrong itself.
+// So the operator is also started late, after the first actions. A run with faults must lead to the same state as one of these runs.
 type References struct {
 	Baseline *Result
 	Again    *Result        // a second run, like the baseline
@@ -26,7 +26,7 @@ type References struct {
 	Claims   map[string]string // see [state.Claims]
 }
 
-// Others returns the results of all runs without faults but the baseline.
+// Others returns the results of all runs without faults, except the baseline.
 func (f *References) Others() []*Result {
 	return append([]*Result{f.Again, f.Patient}, f.LateRuns...)
 }
@@ -73,9 +73,9 @@ func (f *References) NameAt(name string, at request.ObjectID) string {
 	return strings.Replace(name, at.Name.Name, f.Names.Simplify(at.Kind.Kind, at.Name), 1)
 }
 
-// At returns the states with which the state of a phase is compared. strict is true if a state must be reached at its
-// own phase. Otherwise the operator may also be further: as far as it gets by itself if the user waits. isWait reports whether
-// the user only waits in the action of that index.
+// At returns the states with which the state of a phase is compared. If strict is true, the operator must have reached the state of this
+// phase itself. Otherwise it may also be further, as far as it gets by itself if the user waits. isWait reports whether the user does
+// nothing but wait in the action of that index.
 func (f *References) At(index int, isWait func(action int) bool, strict bool) state.References {
 	refs := state.References{Baseline: f.Baseline.Phases[index].State, Random: f.Random[index], Claims: f.Claims, Near: slices.Clone(f.Baseline.Phases[index].Later)}
 	if late := f.Late[index]; late != nil {
@@ -94,8 +94,8 @@ func (f *References) At(index int, isWait func(action int) bool, strict bool) st
 	return refs
 }
 
-// patientPhase returns the phase of the patient run, nil if there is none. For the last phase there is none: there everything
-// must be done, and nothing more.
+// patientPhase returns the phase of the patient run. It returns nil if there is none, and for the last phase: there everything must be
+// done, and nothing more.
 func (f *References) patientPhase(index int) *Phase {
 	if index == len(f.Baseline.Phases)-1 {
 		return nil
@@ -103,8 +103,8 @@ func (f *References) patientPhase(index int) *Phase {
 	return f.Patient.PhaseAt(index)
 }
 
-// near returns the states of the other phases between which the user only waits. The last of these phases has none: there
-// everything must be done. Phase i+1 ends after action i.
+// near returns the states of the other phases between which the user only waits. If the user does not wait after the phase, it returns
+// none: there everything must be done. Phase i+1 ends after action i.
 func (f *References) near(index int, isWait func(action int) bool) []state.State {
 	if !isWait(index) {
 		return nil
@@ -127,7 +127,8 @@ func (f *References) near(index int, isWait func(action int) bool) []state.State
 	return states
 }
 
-// Allowed returns how often the operator may have done harm by the end of a phase: as often as in one of the references.
+// Allowed returns how often the operator may have done harm by the end of a phase: for each kind of harm, the largest number of the
+// references.
 func (f *References) Allowed(index int) Operations {
 	allowed := f.Baseline.Phases[index].Operations.Harmful()
 	for _, p := range []*Phase{f.Late[index], f.patientPhase(index)} {
@@ -166,8 +167,8 @@ func (f *References) Writes() map[request.ObjectID]int {
 	return writes
 }
 
-// StateError returns an error if the state differs from all references. side returns a line that says which of two
-// states is right, and whether the present one is wrong.
+// StateError returns an error if v has wrong places, or differences that depend on timing. side returns a line that says which of two
+// states the scenario asks for, and whether the present state is wrong.
 func StateError(action string, v state.Verdict, side func() (line string, wrong bool)) error {
 	switch {
 	case len(v.Wrong) > 0:

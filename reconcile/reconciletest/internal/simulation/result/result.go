@@ -70,9 +70,9 @@ type Phase struct {
 // a seed of its own: comparing two of them finds what depends on chance.
 type Seed [32]byte
 
-// Moments are when the actions of a run began and ended, by the index of their phase. All runs begin at the same virtual
-// time. A run with faults follows the moments of the run without: if it is early, it lets time pass before an action, and
-// its waits end when those end. Otherwise it would wake at other times of the day, and schedules would differ.
+// Moments are when the actions of a run began and ended, by the index of their phase. All runs begin at the same virtual time. A run with
+// faults follows the moments of the run without faults. If it is early, it lets time pass before an action, and its waits end at the same
+// moment as without faults. Otherwise it would wake at other times of the day, and schedules would differ.
 type Moments map[int]Moment
 
 // Moment is when an action began and ended.

@@ -10,7 +10,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
-// lastChange returns the last change by a request with one of the names that changed fields. It returns nil if there is none.
+// lastChange finds the last request with one of the names that changed an object, and returns the last update of this object that is not a
+// heartbeat. It returns nil if there is none.
 func lastChange(w *world.World, names []string) *memoryserver.Change {
 	request := w.Log.LastChange(names)
 	if request == nil {
@@ -25,7 +26,7 @@ func lastChange(w *world.World, names []string) *memoryserver.Change {
 	return nil
 }
 
-// fieldsOf returns the fields that a change changed, as the end of an error message. It returns "" if there are none.
+// fieldsOf returns the fields in which a change differs, as the end of an error message. It returns "" if there are none.
 func fieldsOf(c *memoryserver.Change) string {
 	if c == nil || c.Old == nil || c.New == nil {
 		return ""
@@ -37,8 +38,8 @@ func fieldsOf(c *memoryserver.Change) string {
 	return ":\n  " + strings.Join(lines, "\n  ")
 }
 
-// heartbeatRemedy returns how to leave out the fields that a change changed, as the end of an error message, if they may be a
-// heartbeat: few fields of a status or annotations. It returns "" otherwise.
+// heartbeatRemedy says how to leave out the changed fields of a change, as the end of an error message. It returns "" if they cannot be a
+// heartbeat: a heartbeat changes only the status, annotations, or a Lease.
 func heartbeatRemedy(c *memoryserver.Change) string {
 	if c == nil || c.Old == nil || c.New == nil {
 		return ""

@@ -31,7 +31,7 @@ type driver struct {
 	unfinished string // where the run was when the deadline ended it; "": it did not
 }
 
-// hastyUser is the user who does something before the cache shows what was there before.
+// hastyUser is a user who can do the next action before the cache shows the deletion of an object.
 type hastyUser interface {
 	doNextUnseen() bool // does the next action if that is to happen now, and reports whether it did
 }
@@ -48,8 +48,8 @@ func transitions() []transition {
 	return []transition{
 		// The first process starts here. Later ones replace one that died, as a kubelet restarts a container.
 		{"start a process in place of one that died", func(d *driver, _ *progress) bool { return d.operator.ReplaceDeadProcess() }},
-		// Without a process only the rest of the cluster works, and work ends when that has nothing left to do. None of the
-		// transitions below can happen.
+		// Without a process only the rest of the cluster works. When the rest has nothing left to do, this transition ends the call of
+		// work, and none of the transitions below happens.
 		{"let the cluster work while the operator is down", func(d *driver, p *progress) bool { return d.operator.IsDown() && (d.world.StepCluster() || p.stop()) }},
 		// Events come before passes, so that a pass sees everything that happened before it, unless a fault delays its cache.
 		{"deliver an event", func(d *driver, _ *progress) bool { return d.deliver() }},
@@ -91,11 +91,11 @@ func (p *progress) countClusterStep() bool { p.clusterSteps++; return true }
 
 func (p *progress) stop() bool { p.stopped = true; return true }
 
-// settle lets the operator work until it is quiet: nothing can happen now, and no delayed request becomes due within the
-// scenario's horizon, except those that have used up their attempts.
+// settle lets the operator work until it is quiet: nothing can happen now, and no delayed request becomes due within the scenario's
+// horizon. Requests that have used up their attempts do not count.
 func (d *driver) settle() { d.work(d.scenario.horizon()) }
 
-// work is settle with another horizon. With 0 no delays are followed.
+// work is like settle with another horizon. With the horizon 0, it waits for no delayed request.
 func (d *driver) work(horizon time.Duration) {
 	p := &progress{horizon: horizon, version: d.world.Version(), injected: d.world.InjectedSoFar(), leader: d.operator.Leader, quietSince: time.Now(), attempts: fakemanager.Attempts{}}
 	all, begun, pass := transitions(), time.Now(), d.operator.Passes.Begun
@@ -143,7 +143,8 @@ func (d *driver) deliver() bool {
 	return true
 }
 
-// requestPasses enqueues a request for every known object if a kind in the cache is frozen and needs another pass of each.
+// requestPasses enqueues a request for every known object, if the cache has a frozen kind whose freeze needs another pass of every object.
+// It reports whether it did.
 func (d *driver) requestPasses() bool {
 	kind := d.operator.Leader.Mgr.NextFrozen()
 	if kind == "" {

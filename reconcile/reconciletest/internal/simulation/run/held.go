@@ -33,8 +33,8 @@ type heldObject struct {
 // isOurs reports whether the object had other finalizers, which are the operator's, when it was deleted.
 func (h *heldObject) isOurs() bool { return len(h.obj.Finalizers) > 0 }
 
-// reach notes that the user deletes an object, and lets another controller add a finalizer just before if that is
-// planned. inPass is true if the action happens in the middle of a pass. The caller holds the lock.
+// reach notes that the user deletes an object. If the fault is planned here, another controller adds a finalizer to the object just before.
+// inPass is true if the action happens in the middle of a pass. The caller holds the lock.
 func (h *holder) reach(obj client.Object, inPass bool) {
 	gvk, err := apiutil.GVKForObject(obj, h.world.Scheme)
 	if err != nil || h.operator.Leader == nil {
@@ -66,8 +66,8 @@ func (h *holder) reach(obj client.Object, inPass bool) {
 	}
 }
 
-// release removes the other controller's finalizer from the object, or from all objects if it is nil. It reports whether
-// it held one. The caller holds the lock.
+// release removes the other controller's finalizer from the object, or from all objects that it holds if obj is nil. It reports whether it
+// removed one. The caller holds the lock.
 func (h *holder) release(obj client.Object) bool {
 	released := false
 	h.held = slices.DeleteFunc(h.held, func(held heldObject) bool {

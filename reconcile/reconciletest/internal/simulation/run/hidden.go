@@ -11,9 +11,10 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 )
 
-// checkHidden returns an error if a pass with nothing to do read an object by its name in the cache, which does not hold the object
-// because of its options, although the object exists. An operator that then reads the object past the cache in the same pass knows of
-// that. The object of the pass itself does not count: after it has left the cache, a pass finds out.
+// checkHidden returns an error if a pass with nothing to do reads an object by its name in the cache and does not find it, although the
+// object exists and only the options of the cache leave it out. If the pass also reads the object past the cache, it returns nil: this
+// operator knows about the options. The object of the pass itself does not count: it may have left the cache, and a pass has to find that
+// out.
 func (p *probes) checkHidden() error {
 	type read struct {
 		pass   int

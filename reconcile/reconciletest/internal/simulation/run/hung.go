@@ -11,7 +11,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/result"
 )
 
-// Limits of a run in the real world, which the guard outside of its bubble holds.
+// These are limits, in real time, of the guard that watches a run from outside of its bubble.
 const (
 	guardEvery  = 10 * time.Millisecond // how often the guard looks
 	maxGuardGap = time.Second           // a longer time between two looks counts as this: the program was paused

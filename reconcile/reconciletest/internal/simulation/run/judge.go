@@ -28,8 +28,8 @@ func (j *judge) state(external string) (state.State, error) {
 	return state.Of(objects, &w.History.Known, external, j.scenario.Ignore)
 }
 
-// unchanged returns the same phase of the run without faults, if all changes of objects until its end were equal, and what is
-// outside of the cluster is equal. Both are equal until a fault makes a difference. Then unchanged returns nil.
+// unchanged returns the same phase of the run without faults, if the runs are still equal: all changes of objects until the end of the
+// phase, and the state outside of the cluster. Otherwise a fault has made a difference, and it returns nil.
 func (j *judge) unchanged(index int, ended *result.Phase) *result.Phase {
 	if j.world.References == nil || !j.world.Server.Repeats() {
 		return nil
@@ -54,8 +54,8 @@ func (j *judge) compare(index int, ended *result.Phase) error {
 	return j.explainByOrphans(index, ended.Name, result.StateError(ended.Name, verdict, j.side))
 }
 
-// explainByOrphans returns an error that says that something is left outside of the cluster, if that is so and not meant. Otherwise it
-// returns the difference.
+// explainByOrphans returns the difference. If more is left outside of the cluster than without faults, and the scenario does not leave out
+// such findings, an error about that comes before the difference.
 func (j *judge) explainByOrphans(index int, action string, difference error) error {
 	if difference == nil {
 		return nil
@@ -68,8 +68,8 @@ func (j *judge) explainByOrphans(index int, action string, difference error) err
 	return errors.Join(world.OrphanError(action, left), difference)
 }
 
-// side says which of two states the scenario asks for: the present one, or the one without faults, after which each check has
-// succeeded. wrong is true if the present one is not what the scenario asks for.
+// side returns a line that says which of two states the scenario asks for: the present one, or the one without faults. In the run without
+// faults each check of the scenario has succeeded. wrong is true if a check fails now.
 func (j *judge) side() (line string, wrong bool) {
 	asked, err := j.actions.then != nil, j.actions.checkThen(j.world)
 	if j.actions.haveBegun() && j.scenario.Finally != nil {

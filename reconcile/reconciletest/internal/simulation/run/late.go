@@ -34,8 +34,9 @@ func (s *Scenario) RunPatiently(t *testing.T) *result.Result {
 	})
 }
 
-// RunWithTwins runs the scenario without faults. Each object of a namespace that is there from the beginning, and each that the user creates, has a twin of
-// the same name in another namespace. The user neither changes nor deletes the twins, and the scenario's own checks are not made.
+// RunWithTwins runs the scenario without faults. Each object of a namespace that is there from the beginning, and each that the user
+// creates, has a twin of the same name in another namespace. The user neither changes nor deletes the twins, and the scenario's own checks
+// are not made.
 func (s *Scenario) RunWithTwins(t *testing.T) *result.Result {
 	unchecked := *s
 	unchecked.Finally, unchecked.Always, unchecked.Actions = nil, nil, slices.Clone(s.Actions)

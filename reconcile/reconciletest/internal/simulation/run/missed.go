@@ -16,8 +16,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
-// missedChanges are the changes that triggered no pass over an object, though the last pass over it shows that they should
-// have, or that it reads too much.
+// missedChanges are the changes that triggered no pass over an object, though the last pass read objects of their kinds. Either they should
+// have triggered a pass, or the pass reads too much.
 type missedChanges struct {
 	over      fakemanager.Target
 	unwatched []string // the operator does not watch them, or does not map them to the object
@@ -46,7 +46,8 @@ func (m *missedChanges) explain(wrote []string) error {
 		object, kinds, strings.Join(m.others, ", "), had)
 }
 
-// explainDelay returns the error about a pass that was still to come when the operator counted as quiet.
+// explainDelay returns the error about a pass that the operator had asked for after a delay, and that had not run when the operator counted
+// as quiet.
 func (m *missedChanges) explainDelay(delay time.Duration, wrote []string) error {
 	remedy := "If that pass is meant to do it, set a Horizon in which it runs"
 	if all := slices.Concat(m.unwatched, m.elsewhere, m.others); len(all) > 0 {

@@ -14,10 +14,11 @@ import (
 // maxPasses is the number of passes in one call of work. An operator that needs more does not become quiet.
 const maxPasses = 300
 
-// minPeriod is the shortest time between changes, on average, that is taken for a schedule and not for a heartbeat.
+// minPeriod separates a schedule from a heartbeat: if the average time between changes is at least this long, they count as a schedule.
 const minPeriod = 30 * time.Second
 
-// notQuietError explains why the operator has not become quiet since a time, in the passes after the given one. horizon is the scenario's.
+// notQuietError explains why the operator has not become quiet since the given time. It looks at the passes after the given pass. horizon
+// is the scenario's.
 func notQuietError(w *world.World, o *operator.Operator, horizon time.Duration, since time.Time, pass int) error {
 	counts, changes := map[string]int{}, 0
 	most := ""

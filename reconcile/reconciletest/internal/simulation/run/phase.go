@@ -10,8 +10,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
-// phases are the start of a run and its actions, as far as they have ended. Each ends when the operator is quiet, and is checked then. The
-// run's lock guards them.
+// phases are the phases of a run that have ended: the start, and then one for each action. A phase ends when the operator is quiet, and is
+// checked then. The run's lock guards them.
 type phases struct {
 	driver   *driver
 	world    *world.World
@@ -53,8 +53,8 @@ func (p *phases) finish(name string) {
 	}
 }
 
-// finishExternal is finish for an action outside of the cluster. Such an action has no event, so a pass of restCheck would be the first to see
-// it, and rightly change something.
+// finishExternal is like finish, without restCheck, for an action outside of the cluster. Such an action has no event, so a pass of
+// restCheck would be the first to see it, and would rightly change something.
 func (p *phases) finishExternal(name string) {
 	if p.driver.settle(); p.world.Failures.First() != nil {
 		return
@@ -64,8 +64,8 @@ func (p *phases) finishExternal(name string) {
 	}
 }
 
-// check returns the phase that has ended. The run fails if the state is not the same as without faults, if the operator lost what
-// another writer wrote, or if it did harm. check reports whether the run goes on.
+// check returns the phase that has ended. The run fails if the state is not the same as without faults, if the operator lost something that
+// another writer wrote, or if it did harm. ok reports whether the run goes on.
 func (p *phases) check(name string) (quiet result.Phase, ok bool) {
 	quiet, err := p.end(name)
 	if err != nil {
@@ -112,7 +112,7 @@ func (p *phases) end(name string) (result.Phase, error) {
 	return quiet, nil
 }
 
-// stateAfterRest returns the state to which the passes of restCheck have led. A process that starts again gets there too.
+// stateAfterRest returns the state after the passes of restCheck. A process that starts again leads to this state too.
 func (p *phases) stateAfterRest() []state.State {
 	if p.driver.settle(); p.world.Failures.First() != nil {
 		return nil
@@ -127,8 +127,8 @@ func (p *phases) stateAfterRest() []state.State {
 // maxLinger is how many delays are followed after a phase.
 const maxLinger = 30
 
-// linger lets the operator do what becomes due within another horizon after a phase has ended. It keeps the states to which that leads.
-// After the last action it does nothing.
+// linger lets the operator do what becomes due within one more horizon after a phase has ended, and keeps the states that it reaches. After
+// the last action it does nothing.
 func (p *phases) linger() {
 	if p.world.Failures.First() != nil || p.actions.haveBegun() {
 		return

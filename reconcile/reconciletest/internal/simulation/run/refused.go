@@ -16,9 +16,9 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 )
 
-// refusedCreates returns each create that the API server refuses because the object exists, and that the pass takes for a
-// success, though the object differs from what was sent. An object that Kubernetes does not let anybody change is left out, and so is what differs
-// from pass to pass, such as a generated password: it is meant for a new object only. ignore is the scenario's.
+// refusedCreates returns each create that the API server refuses because the object exists, and that the pass takes for a success, though
+// the existing object differs from what was sent. It leaves out two cases: objects whose content nobody can change, and creates that differ
+// from pass to pass, such as by a generated password, which is meant for a new object only. ignore is the scenario's.
 func (p *probes) refusedCreates(ignore func(*unstructured.Unstructured)) (refused []result.RefusedCreate) {
 	p.world.Mu.Lock()
 	defer p.world.Mu.Unlock()
@@ -50,7 +50,7 @@ func isFixed(id request.ObjectID, obj client.Object) bool {
 	return result.Runs(id)
 }
 
-// asksAgain reports whether one of the later requests of the same pass reads or writes the object that could not be created.
+// asksAgain reports whether a later request of the same pass reads, writes or lists the object that could not be created.
 func asksAgain(later []*request.Call, refused *request.Call) bool {
 	return slices.ContainsFunc(later, func(r *request.Call) bool {
 		return r.Pass == refused.Pass && r.External == "" && r.Kind == refused.Kind && (r.Object == refused.Object || r.Verb == "list")

@@ -16,7 +16,7 @@ import (
 // second, so that an operator that writes the time of each pass is found.
 const restTime = 2 * time.Second
 
-// maxDueWork is how often in a phase work may become due in the moments before the passes of restCheck.
+// maxDueWork is how often work may become due in restTime in one phase. After that many times, restCheck only lets restTime pass.
 const maxDueWork = 3
 
 // restCheck checks, in one phase, that the operator rests.
@@ -28,7 +28,7 @@ type restCheck struct {
 	due    int // how often in the phase work became due before the passes of the check
 }
 
-// restNotes are what the checks of a run have found that does not end it. Only the run without faults reports them, once for all phases.
+// restNotes are findings of the checks that do not end the run. Only the run without faults reports them, once for all phases.
 type restNotes struct {
 	noOps   []string // writes of passes that had nothing to do
 	refused []result.RefusedCreate
@@ -50,8 +50,8 @@ func (c *restCheck) passRestTime() (quiet bool) {
 	return false
 }
 
-// run runs one more pass of every known object, though nothing has changed. The run fails if that changes something. It
-// returns false if a fault was injected, or work became due before the passes: then it has checked nothing.
+// run runs one more pass of every known object, though nothing has changed. The run fails if such a pass changes something. If a fault was
+// injected, or work became due before the passes, run has checked nothing and returns false.
 func (c *restCheck) run() (undisturbed bool) {
 	w := c.driver.world
 	injected := w.InjectedSoFar()
@@ -85,7 +85,7 @@ func (c *restCheck) run() (undisturbed bool) {
 	return true
 }
 
-// add adds what the check of a phase has found, unless it is known from an earlier one.
+// add adds what the check of one phase has found, and skips what the check of an earlier phase has found already.
 func (n *restNotes) add(noOps []string, refused []result.RefusedCreate) {
 	for _, name := range noOps {
 		if !slices.Contains(n.noOps, name) {
@@ -99,9 +99,8 @@ func (n *restNotes) add(noOps []string, refused []result.RefusedCreate) {
 	}
 }
 
-// writesAgain runs more passes after the check. It reports whether they send one of the requests once more, and change
-// something by it. Then no event is missing: the operator would go on like that. The run has failed already, and these
-// passes leave no trace in it.
+// writesAgain runs more passes after the check. It reports whether they send one of the requests again, and change something by it. Then
+// the operator does not miss an event: it would write for ever. The run has failed already, and these passes leave no trace in it.
 func (c *restCheck) writesAgain(wrote []string) bool {
 	w, o := c.driver.world, c.driver.operator
 	failures, rows, before := w.Failures.Length(), w.Trace.Length(), len(w.Log.All())

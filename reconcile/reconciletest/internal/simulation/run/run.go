@@ -93,7 +93,7 @@ func (s *Scenario) Run(t *testing.T, faults []plan.Fault, refs *result.Reference
 	}
 }
 
-// notes returns what a run without faults shows beside its failure, or though it does not fail.
+// notes returns lines about a run without faults that are not its error, whether it failed or not.
 func (r *Run) notes() []string {
 	if r.World.References != nil {
 		return nil

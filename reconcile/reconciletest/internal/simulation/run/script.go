@@ -98,7 +98,8 @@ func (s *script) createObjects() {
 	s.operator.ObserveChanges()
 }
 
-// checkVersion returns an error if an object of the scenario has a version that only the operator can convert, which does not run yet.
+// checkVersion returns an error if an object of the scenario has a version that only the operator's webhook can convert. At this time no
+// process of the operator runs.
 func (s *script) checkVersion(obj client.Object) error {
 	gvk, err := apiutil.GVKForObject(obj, s.scenario.Scheme)
 	if err != nil || s.world.Server.UnreachableConversion(gvk) == nil {
@@ -108,7 +109,7 @@ func (s *script) checkVersion(obj client.Object) error {
 		text.Describe(obj), gvk.Version, s.world.Server.Canonical(gvk).Version)
 }
 
-// linger lets the operator do what becomes due after a phase, in a run that does so.
+// linger calls phases.linger in a run whose user waits after each action, and does nothing in other runs.
 func (s *script) linger() {
 	if s.lingers {
 		s.phases.linger()
@@ -208,7 +209,7 @@ func (s *script) doNext() (name string, done bool) {
 	return action.Name, true
 }
 
-// doNextUnseen does the next action if that is to happen before the cache shows a deletion. It reports whether it did.
+// doNextUnseen does the next action if a fault asks for it before the cache shows a deletion. It reports whether it did the action.
 func (s *script) doNextUnseen() bool {
 	s.world.Mu.Lock()
 	defer s.world.Mu.Unlock()
@@ -222,8 +223,8 @@ func (s *script) doNextUnseen() bool {
 	return done
 }
 
-// beginAction notes that the next action begins now. In a run with faults it first lets time pass until the action begins without
-// them.
+// beginAction notes that the next action begins now. In a run with faults it first lets time pass until the moment at which the action
+// begins without faults.
 func (s *script) beginAction() {
 	index := len(s.phases.ended)
 	if early := s.clock.early(index); early > 0 && !s.operator.IsDown() {
@@ -232,8 +233,8 @@ func (s *script) beginAction() {
 	s.clock.begin(index)
 }
 
-// checkEnd calls the scenario's Finally. Without faults it also checks how the last passes ended; with faults, how often
-// each object was written.
+// checkEnd calls the scenario's Finally. In the run without faults it then checks how the last passes ended; in a run with faults it checks
+// how often each object was written.
 func (s *script) checkEnd() {
 	failures := &s.world.Failures
 	if failures.First() != nil {

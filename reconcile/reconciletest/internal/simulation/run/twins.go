@@ -23,7 +23,8 @@ func createTwin(ctx context.Context, c client.Client, obj client.Object) {
 	_ = createWithStatus(ctx, c, twin)
 }
 
-// createTwinNamespace creates the namespace of twins, with the labels and annotations of the other one, unless it exists.
+// createTwinNamespace creates the namespace of twins, unless it exists. It gets the labels and annotations of the namespace of the original
+// objects.
 func createTwinNamespace(ctx context.Context, c client.Client, name string) {
 	twin, of := &corev1.Namespace{}, &corev1.Namespace{}
 	if c.Get(ctx, client.ObjectKey{Name: name}, of) == nil {

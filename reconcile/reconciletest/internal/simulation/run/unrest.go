@@ -13,7 +13,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 )
 
-// explain explains why the check found a change. writesAgain runs more passes, and reports whether they send one of the requests once more.
+// explain explains why the check of the operator's rest found a change. writesAgain runs more passes, and reports whether they send one of
+// the requests again.
 func (p *probes) explain(writesAgain func(wrote []string) bool) error {
 	var wrote []string
 	for _, request := range p.world.Log.All() {
@@ -45,7 +46,8 @@ func (p *probes) explain(writesAgain func(wrote []string) bool) error {
 		strings.Join(wrote, ", "), fieldsOf(last)+heartbeatRemedy(last))
 }
 
-// delayBefore returns the delay for which the last pass over an object before the check has asked. It returns 0 if that pass asked for none.
+// delayBefore returns the RequeueAfter of the last pass over an object before the check. It returns 0 if that pass asked for none, or
+// failed.
 func (p *probes) delayBefore(over fakemanager.Target) time.Duration {
 	p.world.Mu.Lock()
 	defer p.world.Mu.Unlock()
@@ -62,7 +64,7 @@ func (p *probes) failureBefore(over fakemanager.Target) error {
 	return p.operator.Passes.Before[over].Err
 }
 
-// isHeartbeat reports whether the request during the check changed nothing but heartbeats.
+// isHeartbeat reports whether the request's object has changed since the check began, and by nothing but heartbeats.
 func (p *probes) isHeartbeat(r *request.Request) bool {
 	beats := false
 	changes := p.world.Server.Changes(p.before.Revision)
@@ -77,8 +79,8 @@ func (p *probes) isHeartbeat(r *request.Request) bool {
 	return beats
 }
 
-// swallowed returns the last of the requests before the check, if it was refused, and its pass, the last one over its object, ended
-// without an error or a delay. It returns nil otherwise.
+// swallowed looks for the last of the requests before the check. It returns the request if the API server refused it, and the pass that
+// sent it was the last one over its object and ended without an error or a delay. It returns nil otherwise.
 func (p *probes) swallowed(wrote []string) *request.Request {
 	for _, request := range slices.Backward(p.world.Log.All()) {
 		if request.Pass == 0 || request.Pass > p.pass || !slices.Contains(wrote, request.String()) {
@@ -96,7 +98,8 @@ func (p *probes) swallowed(wrote []string) *request.Request {
 	return nil
 }
 
-// changed names the objects that changed on the server during the check; if there are none, what is outside of the cluster.
+// changed names the objects that changed on the server during the check. If no object changed, it returns a text that says that something
+// outside of the cluster did.
 func (p *probes) changed() string {
 	var names []string
 	changes := p.world.Server.Changes(p.before.Revision)

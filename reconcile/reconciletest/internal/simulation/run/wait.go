@@ -17,7 +17,7 @@ func (d *driver) wait(lasts time.Duration) {
 	d.sleepUntil(end, step)
 }
 
-// maxSleeps is how many times a wait is interrupted at most, beside the delays that become due.
+// maxSleeps is the largest number of steps into which a wait is divided. The operator's delays may interrupt it more often.
 const maxSleeps = 100
 
 // sleepUntil lets time pass. It interrupts its sleep after each step, since the operator may act outside of its passes.

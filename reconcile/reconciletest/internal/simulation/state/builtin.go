@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// isRevision reports whether an object is a revision, as the controllers of workloads store them: a ControllerRevision, or a ReplicaSet of a
-// Deployment. These record which pod templates there were. What exists are the workload and its pods. They stay without an owner if
-// their workload is deleted and leaves its dependents.
+// isRevision reports whether an object is a revision, as the controllers of workloads store them: a ControllerRevision, or a ReplicaSet of
+// a Deployment. Revisions record pod templates, and are not compared: the workload and its pods are. A revision has no owner if its
+// workload is deleted and leaves its dependents.
 func isRevision(obj client.Object) bool {
 	owner := metav1.GetControllerOf(obj)
 	switch obj.GetObjectKind().GroupVersionKind() {
@@ -41,15 +41,16 @@ func simplifyBuiltIn(u *unstructured.Unstructured) {
 	}
 }
 
-// removeAllocated removes what the status of a claim says of its growth. A claim that was created as large has none of it.
+// removeAllocated removes the fields in the status of a claim that say how it grew. A claim that was created in its present size never has
+// them.
 func removeAllocated(u *unstructured.Unstructured) {
 	for _, field := range []string{"allocatedResources", "allocatedResourceStatuses"} {
 		unstructured.RemoveNestedField(u.Object, "status", field)
 	}
 }
 
-// removeResumed removes the condition of a Job that it is not suspended. It is there if the controller of Jobs has seen the
-// Job suspended, which is a matter of time.
+// removeResumed removes the condition that says that a Job is not suspended. A Job has it only if the controller of Jobs has seen the Job
+// suspended, which is a matter of time.
 func removeResumed(u *unstructured.Unstructured) {
 	conditions, found, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	if !found {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Main returns the wrong place from which the others probably follow: a whole object before what is outside of the cluster, before
-// a field, before a field of a status.
+// Main returns the wrong change from which the others probably follow. A whole object comes first, then what is outside of the cluster,
+// then a field, and a field of a status last. v.Wrong must not be empty.
 func (v *Verdict) Main() Change {
 	return slices.MinFunc(v.Wrong, func(a, b Change) int { return a.rank() - b.rank() })
 }
@@ -25,8 +25,8 @@ func (c *Change) rank() int {
 	return 2
 }
 
-// Cause returns what changes have in common that probably have the same cause: the kind of the object and the path, without names and
-// without the indices of lists. It names the values if something is missing, or if they are of a few, such as Open.
+// Cause returns the probable cause of a change: the kind of the object and the path, without names and without the indices of lists. If
+// namesValues returns true, it also has the values. Two changes with the same text probably have the same cause.
 func (c *Change) Cause() string {
 	if c.namesValues(c.Want, c.Got) {
 		values := c.describe(c.Want, c.Got)

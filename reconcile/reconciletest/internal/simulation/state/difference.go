@@ -22,7 +22,8 @@ type Change struct {
 	Want, Got any    // the values in the two states; diff.Absent if there is none
 }
 
-// Compare returns an object that only one of the states has as one change, and each path at which an object differs.
+// Compare returns the changes between two states. An object that only one of the states has is one change. An object that both have is one
+// change for each path at which it differs.
 func Compare(want, got State) []Change {
 	names := maps.Clone(want)
 	maps.Copy(names, got)
@@ -78,7 +79,8 @@ func Difference(want, got State) []string {
 	return lines
 }
 
-// AddedOutside returns a line for each place outside of the cluster that has more at the end, or something else, than at the beginning.
+// AddedOutside returns a line for each place outside of the cluster whose value has changed from the beginning to the end, unless it is
+// empty or shorter at the end.
 func AddedOutside(begun, ended State) []string {
 	var lines []string
 	for _, c := range Compare(State{External: begun[External]}, State{External: ended[External]}) {
@@ -91,7 +93,8 @@ func AddedOutside(begun, ended State) []string {
 	return lines
 }
 
-// AddedEntries returns a line for each field, and each list with more items, that an object has in the end and did not have at the beginning.
+// AddedEntries returns the places at which an object has more in the end than at the beginning: a new field that is not empty, or a list
+// with more items.
 func AddedEntries(object string, begun, ended State) []string {
 	var lines []string
 	for _, c := range Compare(State{object: begun[object]}, State{object: ended[object]}) {
@@ -105,8 +108,8 @@ func AddedEntries(object string, begun, ended State) []string {
 // maxFields is the largest number of fields that ChangedFields returns.
 const maxFields = 6
 
-// ChangedFields returns a line for each path at which two versions of an object differ, but only for the first six. Further
-// lines name what makes the values differ in each pass, as far as the two values show it.
+// ChangedFields returns a line for each path at which two versions of an object differ, but only for the first six. Further lines say why
+// values differ in each pass, if the two values show why.
 func ChangedFields(before, after client.Object) []string {
 	was, is := lasting(before), lasting(after)
 	var lines []string
@@ -174,7 +177,7 @@ func FindString(obj runtime.Object, matches func(string) bool) (path string) {
 	return found.String()
 }
 
-// hasString reports whether findString finds a string. It takes a small part of the time, since it makes no paths.
+// hasString reports whether findString finds a string. It is much faster than findString, since it makes no paths.
 func hasString(v any, matches func(string) bool) bool {
 	switch v := v.(type) {
 	case string:
@@ -275,8 +278,8 @@ func short(values ...any) []string {
 	return texts
 }
 
-// commonPrefix returns how many bytes at their beginning the texts of all values share that are not absent. It returns 0 for
-// a single one.
+// commonPrefix returns how many bytes at their beginning all texts have in common. A text whose value is absent does not count.
+// commonPrefix returns 0 if the whole first text is common, as for a single text.
 func commonPrefix(values []any, texts []string) int {
 	n, first := -1, ""
 	for i, text := range texts {

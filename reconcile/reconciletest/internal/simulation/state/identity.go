@@ -47,7 +47,7 @@ func isGenerated(prefix, name string) bool {
 	return prefix != "" && len(name) > len(prefix) && strings.HasPrefix(name, prefix)
 }
 
-// pairs returns identities for strings.NewReplacer, without those that exist.
+// pairs returns identities as strings.NewReplacer takes them: each value, followed by its replacement. It leaves out the values in exist.
 func pairs(all []identity, exist map[string]bool) []string {
 	var found []string
 	for _, i := range all {
@@ -58,8 +58,8 @@ func pairs(all []identity, exist map[string]bool) []string {
 	return found
 }
 
-// markStaleOwners replaces the UIDs of owner references to objects that are gone. Elsewhere such a UID does not count, but
-// an object whose owner is gone is another one than an object whose owner exists.
+// markStaleOwners replaces the UIDs in owner references to objects that are gone: an object whose owner is gone differs from an object
+// whose owner exists. In other fields the UID of an object that is gone does not count.
 func (i *Identities) markStaleOwners(u *unstructured.Unstructured, exist map[string]bool) {
 	references, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "ownerReferences")
 	list, _ := references.([]any)

@@ -11,8 +11,8 @@ import (
 	"github.com/opblocks/opblocks/internal/diff"
 )
 
-// reordered returns a line for each list, and for each text of several parts, that has the same items in two values, but in
-// another order.
+// reordered returns a line for each path at which two values have the same items in another order: the items of a list, or the parts of a
+// text.
 func reordered(before, after any) []string {
 	var lines []string
 	walkBoth(nil, before, after, func(path diff.Path, a, b any) (found bool) {
@@ -49,8 +49,8 @@ func instabilities(before, after any) []string {
 	return lines
 }
 
-// walkBoth calls visit with the values that two values have at the same path, where they differ. It goes on below a pair if visit
-// returns false.
+// walkBoth calls visit for each path at which both values have something and differ. If visit returns true, walkBoth does not go on below
+// this path.
 func walkBoth(path diff.Path, before, after any, visit func(path diff.Path, before, after any) (stop bool)) {
 	if reflect.DeepEqual(before, after) || visit(path, before, after) {
 		return

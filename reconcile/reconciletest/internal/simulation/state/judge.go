@@ -40,7 +40,7 @@ func (p Places) Add(other Places) {
 	}
 }
 
-// Without returns the places that are neither one of the others, nor within one, nor around one.
+// Without returns the places that do not overlap with any of the others: neither is equal to the other, nor within it.
 func (p Places) Without(other Places) Places {
 	left := Places{}
 	for object, paths := range p {
@@ -71,9 +71,13 @@ type Verdict struct {
 	Notes  []string // lines about what the wrong places have in common with the reference
 }
 
-// Judge compares a state with the references. It is right if it equals one of them. Else it is judged against the nearer
-// one. Where the references themselves differ, neither is blamed, and what rightly differs is left out: what is random, a
-// history, a finished Job. What is so shortly before or after is left out too.
+// Judge compares a state with the references. If the state equals one of them, it is right. Otherwise it is judged against the reference
+// with fewer differences.
+//
+// A change is left out if the place is random, if the state has the value of a near state there, and if the change is only that a finished
+// Job was deleted or a claim never made. If the references themselves differ at the place, the change depends on timing, and neither is
+// blamed: changes in a history and finished Jobs are left out then, and an object or item that both references have and the state lacks is
+// wrong. Every other change is wrong.
 func (r *References) Judge(got State) Verdict {
 	changes := Compare(r.Baseline, got)
 	if len(changes) == 0 {
@@ -105,8 +109,8 @@ func (r *References) Judge(got State) Verdict {
 	return v
 }
 
-// isRemoved reports whether a Job is missing that had finished when the other writer deleted it, or an object that it controlled. It need
-// not run again.
+// isRemoved reports whether the change is a missing Job that had finished when the other writer deleted it, or a missing object that such a
+// Job controlled. The Job need not run again.
 func (r *References) isRemoved(c *Change) bool {
 	if c.Path != "" || !isAbsent(c.Got) || len(r.Removed) == 0 {
 		return false
@@ -143,17 +147,18 @@ func notes(want, got State, wrong []Change) []string {
 	return lines
 }
 
-// isMissing reports whether both references have an object, or an item of a list, that the state has not. They may differ in it.
+// isMissing reports whether the state lacks an object, or an item of a list, that both references have. The references may differ in it.
 func (r *References) isMissing(c *Change) bool {
 	return c.isWhole() && isAbsent(c.Got) && !isAbsent(r.Baseline.at(c)) && !isAbsent(r.Late.at(c))
 }
 
-// isNear reports whether the changed place has its value in one of the near states.
+// isNear reports whether one of the near states has the state's value at the changed place.
 func (r *References) isNear(c *Change) bool {
 	return slices.ContainsFunc(r.Near, func(s State) bool { return reflect.DeepEqual(s.at(c), c.Got) })
 }
 
-// rightlyDiffers reports whether the change is in a history, or a Job that has finished.
+// rightlyDiffers reports whether the change is a Job that has finished, or is in a history: a list whose entries all appear in one of the
+// references.
 func (r *References) rightlyDiffers(c *Change) bool {
 	if c.Path == "" && strings.HasPrefix(c.Object, "Job ") {
 		return isFinished(c.Want) || isFinished(c.Got)
@@ -185,8 +190,8 @@ func isFinished(job any) bool {
 	})
 }
 
-// describe returns the values at the changed place. A whole object is only described as present, and so is an item of a list
-// if one of the values has none.
+// describe returns the values at the changed place. A whole object is only described as present or absent. So is an item of a list, if one
+// of the values is absent.
 func (c *Change) describe(values ...any) []string {
 	entry := c.isItem() && slices.ContainsFunc(values, isAbsent)
 	if c.Object == External || c.Path != "" && !entry {

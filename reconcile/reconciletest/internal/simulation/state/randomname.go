@@ -71,8 +71,8 @@ func (n *RandomNames) Simplify(kind string, object client.ObjectKey) string {
 	return object.Name
 }
 
-// Align returns a state with the random names of another state, as far as the other one has as many. The names that are
-// left are numbered, so that the same result has the same names.
+// Align returns got with its random names replaced by the random names of want, as far as want has as many. Names that are left over are
+// numbered, so that the same result has the same names.
 func (n *RandomNames) Align(got, want State) State {
 	if len(n.prefixes)+len(n.outside) == 0 {
 		return got
@@ -118,8 +118,8 @@ func (n named) compare(other named) int {
 	return cmp.Or(strings.Compare(n.content, other.content), strings.Compare(n.name, other.name))
 }
 
-// matched returns names to replace, and what replaces them: the name of an object of the same content, or else of any. Those that
-// are left get a number behind the prefix.
+// matched returns the new name for each name of from: the name of an object of to with the same content, or else of any object of to that
+// is left. If none is left, the new name is the prefix with a number.
 func matched(from, to []named, prefix string) map[string]string {
 	names := map[string]string{}
 	to = slices.Clone(to)

@@ -13,8 +13,8 @@ import (
 // minRandom is the smallest length of a name outside of the cluster that is taken for a random one. Shorter ones are often numbers.
 const minRandom = 4
 
-// namesOutside returns what has names outside of the cluster, by path: the values of a map by their keys, the items of a list by the keys
-// that the items have, and the texts of a list, whose place is their content.
+// namesOutside returns what has names outside of the cluster: by path, and then by name. The names are the keys of a map, the keys that the
+// items of a list have, and the texts of a list. The content of a text is its index in the list.
 func namesOutside(s State) map[string]map[string]any {
 	all := map[string]map[string]any{}
 	walk(nil, s[External], func(path diff.Path, v any) bool {

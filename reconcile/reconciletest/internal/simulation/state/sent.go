@@ -38,8 +38,8 @@ func NotStored(sent []byte, live client.Object, ignore func(*unstructured.Unstru
 	return paths
 }
 
-// Lacking returns a line for each field of want that the object has with another value, or does not have. What the object has beside that does not
-// count. Items of a list that have names are compared by their names.
+// Lacking returns a line for each field of want that the object has with another value, or does not have. What the object has beside that
+// does not count. Items of a list that have names are compared by their names.
 func Lacking(want, live client.Object) (lines []string, err error) {
 	wanted, err := contentOf(want)
 	if err != nil {

@@ -272,8 +272,8 @@ func generatedNames(all []*unstructured.Unstructured) []string {
 	return longestFirst(pairs)
 }
 
-// nonempty returns a JSON value without empty lists and maps. Go encodes nil ones as null, and empty ones otherwise; both
-// mean the same.
+// nonempty returns a JSON value without empty lists and maps. Go encodes a nil list or map as null, and an empty one as [] or {}; both mean
+// the same.
 func nonempty(v any) any {
 	switch e := v.(type) {
 	case map[string]any:

@@ -9,7 +9,7 @@ import (
 // ClockStart is the time at which the virtual clock of testing/synctest begins. Numbers made from it can be recognized.
 var ClockStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// maxClock is how far the clock of a run gets at most, so that a number is taken for a time.
+// maxClock is how far the clock of a run gets at most. A number is not taken for a time if it lies further behind ClockStart.
 const maxClock = 400 * 24 * time.Hour
 
 // isTimeNumber reports whether a number is a time of the run since 1970, in nanoseconds, microseconds, milliseconds,
@@ -41,7 +41,7 @@ func isTimeText(digits string) bool {
 	return err == nil && isTimeNumber(n)
 }
 
-// minTimeDigits is the smallest number of digits of a time: a date has 8 digits, and so have minutes since 1970.
+// minTimeDigits is the smallest number of digits of a time: a date has 8 digits, and the minutes since 1970 have 8 too.
 const minTimeDigits = 8
 
 // mayHaveTimes reports whether a text has enough digits in a row for a time.
@@ -57,8 +57,8 @@ func mayHaveTimes(text string) bool {
 	return false
 }
 
-// withoutTimes returns a text, such as a name, with the times in it replaced. The digits after a time and a dash belong to
-// it, as in 20000101-1200, or in minutes-seconds.
+// withoutTimes returns a text, such as a name, with "<time>" in place of each time in it. If digits follow a time after a dash, they are
+// replaced too: 20000101-1200 is one time.
 func withoutTimes(name string) string {
 	if !mayHaveTimes(name) {
 		return name

@@ -15,8 +15,8 @@ type Timing struct {
 	Cause  string // see [Change.Cause]
 }
 
-// timings returns the differences at the place of a change. If one reference has nothing there, the other one has something, and so has
-// the state, they are the fields in which these two differ.
+// timings returns the difference at the place of a change. If only one reference has a value there, and the state has another value, it
+// returns one difference for each field in which these two values differ.
 func (r *References) timings(c *Change) []Timing {
 	late := r.Late.at(c)
 	present := r.Baseline.at(c)
@@ -60,7 +60,8 @@ func (r *References) timing(c *Change) Timing {
 	return Timing{Line: c.place() + ": " + sides, Object: c.Object, Cause: cause}
 }
 
-// namesValues reports whether a cause names the values at the changed place: whether something is there, or one of a few values.
+// namesValues reports whether a cause names the values at the changed place: something is present or absent, or each value is a boolean or
+// looks like one of a few values, such as Open.
 func (c *Change) namesValues(values ...any) bool {
 	if c.Object == External {
 		return false

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// dropZeros removes from the JSON value of a Go value each number, text and truth that is zero there: nobody has set it. A pointer to a zero is set, and stays.
+// dropZeros removes each number, text and boolean from the JSON value of a Go value that is zero in the Go value: nobody has set it. A
+// pointer to a zero value is set, and stays.
 func dropZeros(v reflect.Value, in any) {
 	switch v.Kind() {
 	case reflect.Pointer:

@@ -128,8 +128,8 @@ func (t *Trace) Faults() (n int) {
 // String returns the table, without passes that sent nothing.
 func (t *Trace) String() string { return t.from(0, false) }
 
-// SinceFault returns the table from the action on in which the first fault was injected. It shows only the first line
-// of each earlier action.
+// SinceFault returns the table from the beginning of the action during which the first fault was injected. It shows only the first line of
+// each earlier action, and leaves out the middle of a long table.
 func (t *Trace) SinceFault() string {
 	begin := 0
 	for i := range t.rows {
@@ -169,7 +169,8 @@ func (t *Trace) endOfPass(begin int) int {
 	return end
 }
 
-// from returns the table from a row on. short leaves out the middle of a long one.
+// from returns the table from the row with the index begin on. It shows only the user's actions before it. If short is true, it leaves out
+// the middle of a long table.
 func (t *Trace) from(begin int, short bool) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -230,9 +231,8 @@ func (t *Trace) isSilent(i int) bool {
 
 func (r *Row) isFault() bool { return r.Fault != "" || r.Call != nil && r.Call.Fault != "" }
 
-// cells returns the row's cells: the pass, what happened, and the answer. A read of the cache is shown only if the cache
-// was behind and the read was part of a pass: when event handlers read, the cache is often behind, since other events
-// follow.
+// cells returns the row's cells: the pass, what happened, and the answer. A read of the cache is shown only if the cache was behind and the
+// read was part of a pass. Reads by event handlers are not shown: the cache is often behind then, since other events follow.
 func (r *Row) cells() (cells [3]string, shown bool) {
 	if r.Change != "" {
 		return cells, false

@@ -100,7 +100,7 @@ func (b *Book) Replace(pass Pass) {
 	}
 }
 
-// part returns a part of the object of a pass, which is added if it is new.
+// part returns the part of the pass's object for a step. If there is none yet, it adds the part.
 func (b *Book) part(of *Pass, step string) *part {
 	i := slices.IndexFunc(b.parts, func(p *part) bool { return p.object == of.Object && p.step == step && p.cleanup == of.Cleanup })
 	if i >= 0 {
@@ -129,7 +129,7 @@ func (b *Book) Rest(action string, exists func(types.UID) bool) (lines []string)
 	return lines
 }
 
-// endOf returns how a part has ended in the pass. It has no state if the part was not due.
+// endOf returns how a part has ended in the pass. If the part was not due, it returns the zero value.
 func (pass *Pass) endOf(p *part) End {
 	i := slices.IndexFunc(pass.Ends, func(end End) bool { return end.Step == p.step })
 	if i < 0 || pass.Cleanup != p.cleanup {

@@ -45,7 +45,7 @@ func (a *APIs) identities() (pairs []string) {
 	return pairs
 }
 
-// Identities is identities for a caller that does not hold the lock.
+// Identities is like identities, for a caller that does not hold the lock.
 func (w *World) Identities() []string {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()

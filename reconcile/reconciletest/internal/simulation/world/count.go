@@ -25,7 +25,8 @@ type Counter struct {
 	createdSince map[types.UID]bool // what the operator created since then: it may delete this when it sees the present
 }
 
-// isDeletion reports whether a change is a deletion by the operator that counts. One of an object that is being deleted already does not.
+// isDeletion reports whether a change is a deletion by the operator that counts. Deletions of these objects do not count: an object that is
+// being deleted already, a Job that has never run, and an object that the operator created after it saw the past.
 func (o *Counter) isDeletion(c *request.Call, change *memoryserver.Change) bool {
 	return c.IsDeletion() && change.Old.GetDeletionTimestamp() == nil && !o.createdSince[change.Old.GetUID()] && !hasNeverRun(change.Old)
 }
@@ -149,8 +150,8 @@ func hasNeverRun(obj client.Object) bool {
 	return ok && isSuspended(job) && job.Status.StartTime == nil
 }
 
-// CheckOperations returns an error if the operator has, more often than without faults, replaced pods, run a Job again,
-// or deleted an object. Each of these does harm.
+// CheckOperations returns an error if the operator has done harm more often than without faults: it has replaced pods, run a Job again, or
+// deleted an object.
 func (w *World) CheckOperations(without *result.Operations) error {
 	for _, id := range result.SortedIDs(w.Counter.Rollouts) {
 		n := w.Counter.Rollouts[id]
@@ -170,9 +171,9 @@ func (w *World) CheckOperations(without *result.Operations) error {
 	return nil
 }
 
-// countGenerated counts a creation or a deletion of an object with a generated name. A deletion does not count if there
-// were more objects than ever without faults: the operator rightly removes what a fault made it create twice. The caller
-// holds the lock.
+// countGenerated counts a creation or a deletion of an object with a generated name. If the object's group had more objects than at any
+// time without faults, a deletion does not count: the operator rightly removes what a fault made it create twice. The caller holds the
+// lock.
 func (w *World) countGenerated(c *request.Call, change *memoryserver.Change) {
 	if change.Type == watch.Added {
 		if g, ok := result.GroupOf(change.GVK, change.New); ok {

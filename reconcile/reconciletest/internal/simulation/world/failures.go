@@ -30,7 +30,7 @@ func (f *Failures) Add(err error) {
 	f.AddLocked(err)
 }
 
-// AddLocked is Add for a caller that holds the lock.
+// AddLocked is like Add, for a caller that holds the lock.
 func (f *Failures) AddLocked(err error) {
 	if finding, ok := errors.AsType[failure.Finding](err); ok && f.leavesOut(finding.Kind) {
 		return
@@ -69,14 +69,14 @@ func (f *Failures) Cut(length int) {
 	f.all = f.all[:length]
 }
 
-// LeavesOut notes a finding, and reports true, if its kind is left out. Then the run goes on.
+// LeavesOut reports whether findings of the kind are left out. If they are, it notes that there was one, and the run goes on.
 func (f *Failures) LeavesOut(kind kinds.Finding) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.leavesOut(kind)
 }
 
-// leavesOut is LeavesOut for a caller that holds the lock.
+// leavesOut is like LeavesOut, for a caller that holds the lock.
 func (f *Failures) leavesOut(kind kinds.Finding) bool {
 	silent := slices.Contains(f.silent, kind)
 	if silent {

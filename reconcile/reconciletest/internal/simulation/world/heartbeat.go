@@ -27,8 +27,8 @@ func (w *World) lastChange() int64 {
 	return w.changed
 }
 
-// The times of the real clock that are found in what the operator writes: those around the start of the test program. The virtual
-// clock is far away from them.
+// earliestReal and latestReal are the bounds of the times of the real clock that are found in what the operator writes. They are around the
+// start of the test program, and far from the virtual clock.
 var (
 	programStart = time.Now()
 	earliestReal = programStart.Add(-24 * time.Hour)

@@ -54,7 +54,7 @@ func partsIn(obj client.Object) OtherParts {
 	return parts
 }
 
-// Parts returns which parts each object has now that the other writer wrote.
+// Parts returns the parts that the other writer wrote and that are still there, for each object that it wrote.
 func (o *OtherWriter) Parts() []OtherParts {
 	parts := make([]OtherParts, len(o.writes))
 	for i := range o.writes {
@@ -65,8 +65,8 @@ func (o *OtherWriter) Parts() []OtherParts {
 	return parts
 }
 
-// ForgetRemovedParts forgets the parts that objects had before, and that a user or another controller has removed since.
-// The operator is not to blame for their loss.
+// ForgetRemovedParts forgets the parts that objects had before and do not have now. A user or another controller has removed them, so the
+// operator is not to blame for their loss.
 func (o *OtherWriter) ForgetRemovedParts(before []OtherParts) {
 	for i, had := range before {
 		now, must := o.read(&o.writes[i]), &o.writes[i].must
@@ -95,8 +95,8 @@ func (o *OtherWriter) read(w *otherWrite) client.Object {
 	return now
 }
 
-// Write writes the object of a request as another writer: an annotation, a label and a finalizer; and a condition, if
-// the request writes the status. They must survive the request.
+// Write writes the object of a request as another writer. It adds an annotation, a label, a finalizer if the object is not being deleted,
+// and a condition if the request writes the status. They must survive the request.
 func (o *OtherWriter) Write(c *request.Call) {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(c.Kind)
@@ -164,9 +164,10 @@ func (o *OtherWriter) Remove(c *request.Call) {
 	o.trace.AddBefore(trace.Row{What: "another writer: delete " + id.String()})
 }
 
-// propagation returns how the other writer deletes the object of a request: a Job that has pods as a person does. One without pods, such
-// as a suspended one, is deleted with the API server's default: it stays until the garbage collector has seen it, so an operator can see
-// that it did not run. Once it is gone, nobody knows that, and an operator that starts each run once does not start it again.
+// propagation returns how the other writer deletes the object of a request. If the object has pods, such as a Job that runs, it is deleted
+// as a person does: see Propagation. Otherwise it is deleted with the API server's default. A suspended Job then stays until the garbage
+// collector has seen it, so an operator can see that it did not run. Once it is gone, nobody knows that, and an operator that starts each
+// run once does not start it again.
 func (o *OtherWriter) propagation(c *request.Call) []client.DeleteOption {
 	for id, obj := range o.present {
 		owner := metav1.GetControllerOf(obj)

@@ -10,8 +10,8 @@ import (
 // PassOver notes that the user has written an object for which a webhook was passed over. The caller holds the lock.
 func (w *World) PassOver(id request.ObjectID) { w.passedOver = append(w.passedOver, id.String()) }
 
-// WithoutPassedOver returns a state in which objects that a webhook was passed over for have everything but their status from the state without
-// faults. What the user wrote may lack defaults there, and nobody has to add them.
+// WithoutPassedOver returns got, with a change in the objects for which a webhook was passed over: each has the content from the state
+// without faults, and its own status. What the user wrote may lack defaults, and nobody has to add them.
 func (w *World) WithoutPassedOver(got, without state.State) state.State {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()

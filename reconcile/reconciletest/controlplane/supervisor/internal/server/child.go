@@ -67,8 +67,8 @@ func (c *child) hasEnded() bool {
 
 func (c *child) signal(s syscall.Signal) { _ = syscall.Kill(-c.pid, s) }
 
-// suspend stops the threads of the program, and returns when all have stopped. The processes that it started go on. A program
-// that is just starting a process by vfork stops only when that process has begun.
+// suspend stops the threads of the program, and returns when all have stopped. The processes that it started go on. If the program is just
+// starting a process by vfork, it stops only when that process has begun.
 func (c *child) suspend() error {
 	if c.hasEnded() {
 		return errEnded
