@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
+	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 	"github.com/opblocks/opblocks/internal/owned/set"
 	"github.com/opblocks/opblocks/internal/passcontext"
 	"github.com/opblocks/opblocks/reconcile"
@@ -29,7 +30,7 @@ import (
 
 // memoryEnv runs passes of package reconcile against a server in memory, which they read from a cache.
 type memoryEnv struct {
-	*serverEnv
+	server     *ownedtest.Server
 	cache      *shownCache
 	clock      *clocktesting.FakePassiveClock
 	reconciler *reconcile.Reconciler[*Shop]
@@ -48,11 +49,11 @@ func newMemoryEnv(t *testing.T, set *ChildSet[*Shop], more ...reconcile.NamedSte
 func newMemoryEnvOf(t *testing.T, set *ChildSet[*Shop], steps ...reconcile.NamedStep[*Shop]) *memoryEnv {
 	t.Helper()
 	env := &memoryEnv{
-		serverEnv: newEnvInMemory(t), set: set,
+		server: ownedtest.NewInMemory(t, shopsFile), set: set,
 		clock: clocktesting.NewFakePassiveClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)),
 		queue: &controllertest.Queue{TypedInterface: workqueue.NewTyped[ctrl.Request]()},
 	}
-	env.cache = &shownCache{Client: env.Client, shown: map[string]client.Object{}}
+	env.cache = &shownCache{Client: env.server.Client, shown: map[string]client.Object{}}
 	set.set.Cache = env.cache
 	env.reconciler = reconcile.New[*Shop](env.cache, steps...).WithClock(env.clock)
 	return env
@@ -121,7 +122,7 @@ func (env *memoryEnv) stored(t *testing.T) map[string]client.Object {
 	t.Helper()
 	all := map[string]client.Object{}
 	for _, list := range []client.ObjectList{&ShopList{}, set.NewList(&configMap{}, schema.FromAPIVersionAndKind("v1", "ConfigMap"), scheme.Scheme)} {
-		require.NoError(t, env.Other.List(t.Context(), list, client.InNamespace("default")))
+		require.NoError(t, env.server.Other.List(t.Context(), list, client.InNamespace("default")))
 		for _, obj := range set.ItemsOf(list) {
 			all[keyFor(obj, client.ObjectKeyFromObject(obj))] = obj
 		}
@@ -158,7 +159,7 @@ func (env *memoryEnv) showSilently(t *testing.T) {
 		gvk, err := env.cache.GroupVersionKindFor(sample)
 		require.NoError(t, err)
 		list := set.NewList(sample, gvk, env.cache.Scheme())
-		require.NoError(t, env.Other.List(t.Context(), list))
+		require.NoError(t, env.server.Other.List(t.Context(), list))
 		for _, obj := range set.ItemsOf(list) {
 			env.watchedKind(t, obj).Index(obj)
 		}
@@ -226,14 +227,14 @@ func (env *memoryEnv) cachedOwner() *Shop { return env.cache.shown[keyFor(&Shop{
 func (env *memoryEnv) owner(t *testing.T) *Shop {
 	t.Helper()
 	owner := &Shop{}
-	require.NoError(t, env.Other.Get(t.Context(), shopName, owner))
+	require.NoError(t, env.server.Other.Get(t.Context(), shopName, owner))
 	return owner
 }
 
 func (env *memoryEnv) child(t *testing.T, name string) *configMap {
 	t.Helper()
 	child := &configMap{}
-	require.NoError(t, env.Other.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: name}, child))
+	require.NoError(t, env.server.Other.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: name}, child))
 	return child
 }
 

@@ -37,22 +37,22 @@ func TestSettledMissesNothing(t *testing.T) {
 			attack: func(t *testing.T, env *memoryEnv) {
 				child := env.child(t, "built")
 				child.Data["content"] = "by hand"
-				require.NoError(t, env.Other.Update(t.Context(), child))
+				require.NoError(t, env.server.Other.Update(t.Context(), child))
 			},
 		},
 		"ChildDeleted": {
 			reason: "So is that of a deletion.",
 			attack: func(t *testing.T, env *memoryEnv) {
-				require.NoError(t, env.Other.Delete(t.Context(), env.child(t, "built")))
+				require.NoError(t, env.server.Other.Delete(t.Context(), env.child(t, "built")))
 			},
 		},
 		"ChildReplaced": {
 			reason: "Another object has the name and the content, and is not ours.",
 			attack: func(t *testing.T, env *memoryEnv) {
 				child := env.child(t, "built")
-				require.NoError(t, env.Other.Delete(t.Context(), child))
+				require.NoError(t, env.server.Other.Delete(t.Context(), child))
 				child.UID, child.ResourceVersion, child.Data["content"] = "", "", "by hand"
-				require.NoError(t, env.Other.Create(t.Context(), child))
+				require.NoError(t, env.server.Other.Create(t.Context(), child))
 			},
 		},
 		"ReadyRemoved": {
@@ -60,7 +60,7 @@ func TestSettledMissesNothing(t *testing.T) {
 			attack: func(t *testing.T, env *memoryEnv) {
 				owner := env.owner(t)
 				owner.Status.Conditions = nil
-				require.NoError(t, env.Other.Status().Update(t.Context(), owner))
+				require.NoError(t, env.server.Other.Status().Update(t.Context(), owner))
 			},
 		},
 		"ReadyChanged": {
@@ -68,7 +68,7 @@ func TestSettledMissesNothing(t *testing.T) {
 			attack: func(t *testing.T, env *memoryEnv) {
 				owner := env.owner(t)
 				meta.SetStatusCondition(&owner.Status.Conditions, metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "ByHand"})
-				require.NoError(t, env.Other.Status().Update(t.Context(), owner))
+				require.NoError(t, env.server.Other.Status().Update(t.Context(), owner))
 			},
 		},
 		"OwnerChanged": {
@@ -76,20 +76,20 @@ func TestSettledMissesNothing(t *testing.T) {
 			attack: func(t *testing.T, env *memoryEnv) {
 				owner := env.owner(t)
 				owner.Spec.Content = "two"
-				require.NoError(t, env.Other.Update(t.Context(), owner))
+				require.NoError(t, env.server.Other.Update(t.Context(), owner))
 			},
 			check: func(t *testing.T, env *memoryEnv) { require.Equal(t, "two", env.child(t, "built").Data["content"]) },
 		},
 		"OwnerRecreated": {
 			reason: "The owner is another one, and its children are gone or still those of the first.",
 			attack: func(t *testing.T, env *memoryEnv) {
-				require.NoError(t, env.Other.Delete(t.Context(), env.owner(t)))
-				require.NoError(t, env.Other.Create(t.Context(), newShop(func(s *ShopSpec) { s.Content = "two" })))
+				require.NoError(t, env.server.Other.Delete(t.Context(), env.owner(t)))
+				require.NoError(t, env.server.Other.Create(t.Context(), newShop(func(s *ShopSpec) { s.Content = "two" })))
 				env.showSilently(t)
 				env.pass(t)
 				for _, name := range []string{"built", "other"} {
 					if child := env.child(t, name); !metav1.IsControlledBy(child, env.owner(t)) { // the garbage collector's work
-						require.NoError(t, env.Other.Delete(t.Context(), child))
+						require.NoError(t, env.server.Other.Delete(t.Context(), child))
 					}
 				}
 			},
@@ -100,7 +100,7 @@ func TestSettledMissesNothing(t *testing.T) {
 			attack: func(t *testing.T, env *memoryEnv) {
 				owner := env.owner(t)
 				owner.Annotations = map[string]string{reconcile.PausedAnnotation: env.clock.Now().Add(time.Hour).Format(time.RFC3339)}
-				require.NoError(t, env.Other.Update(t.Context(), owner))
+				require.NoError(t, env.server.Other.Update(t.Context(), owner))
 				for range 2 {
 					env.showSilently(t)
 					require.NotZero(t, env.pass(t), "the pass that ends the pause")
@@ -108,7 +108,7 @@ func TestSettledMissesNothing(t *testing.T) {
 				require.True(t, meta.IsStatusConditionTrue(env.owner(t).Status.Conditions, "Paused"))
 				child := env.child(t, "built")
 				child.Data["content"] = "while paused"
-				require.NoError(t, env.Other.Update(t.Context(), child))
+				require.NoError(t, env.server.Other.Update(t.Context(), child))
 				env.clock.SetTime(env.clock.Now().Add(2 * time.Hour))
 			},
 			check: func(t *testing.T, env *memoryEnv) {
@@ -120,11 +120,11 @@ func TestSettledMissesNothing(t *testing.T) {
 			attack: func(t *testing.T, env *memoryEnv) {
 				late := env.child(t, "built")
 				late.Name, late.UID, late.ResourceVersion = "late", "", ""
-				require.NoError(t, env.Other.Create(t.Context(), late))
+				require.NoError(t, env.server.Other.Create(t.Context(), late))
 				env.show(t)
 			},
 			check: func(t *testing.T, env *memoryEnv) {
-				err := env.Other.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: "late"}, &configMap{})
+				err := env.server.Other.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: "late"}, &configMap{})
 				require.True(t, apierrors.IsNotFound(err), "it is pruned")
 			},
 		},
@@ -447,19 +447,19 @@ func TestSettledExpandVolumes(t *testing.T) {
 	live := func() *appsv1.StatefulSet {
 		t.Helper()
 		set := &appsv1.StatefulSet{}
-		require.NoError(t, env.Other.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: "built"}, set))
+		require.NoError(t, env.server.Other.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: "built"}, set))
 		return set
 	}
 	env.show(t)
 	env.pass(t)
 	set := live()
 	set.Status.ObservedGeneration = set.Generation
-	require.NoError(t, env.Other.Status().Update(t.Context(), set))
+	require.NoError(t, env.server.Other.Status().Update(t.Context(), set))
 	env.converge(t)
 	require.True(t, env.isSettled(t))
 	owner := env.owner(t)
 	owner.Spec.Storage = new(resource.MustParse("2Gi"))
-	require.NoError(t, env.Other.Update(t.Context(), owner))
+	require.NoError(t, env.server.Other.Update(t.Context(), owner))
 	env.showSilently(t)
 	require.False(t, env.isSettled(t), "the volume has to grow")
 }
@@ -468,17 +468,17 @@ func TestSettledExpandVolumes(t *testing.T) {
 func becomeOurs(t *testing.T, env *memoryEnv, before *configMap) {
 	t.Helper()
 	before.Namespace, before.Name = shopName.Namespace, "late"
-	require.NoError(t, env.Other.Create(t.Context(), before))
+	require.NoError(t, env.server.Other.Create(t.Context(), before))
 	env.converge(t)
 	require.True(t, env.isSettled(t))
 	late, ours := env.child(t, "late"), env.child(t, "built")
 	late.OwnerReferences, late.Annotations = ours.OwnerReferences, ours.Annotations
-	require.NoError(t, env.Other.Update(t.Context(), late))
+	require.NoError(t, env.server.Other.Update(t.Context(), late))
 	env.show(t)
 }
 
 func wasPruned(t *testing.T, env *memoryEnv) {
 	t.Helper()
-	err := env.Other.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: "late"}, &configMap{})
+	err := env.server.Other.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: "late"}, &configMap{})
 	require.True(t, apierrors.IsNotFound(err), "it is pruned")
 }

@@ -45,14 +45,14 @@ func sourceSecret() *corev1.Secret {
 func (env *memoryEnv) writeSource(t *testing.T, content string) {
 	t.Helper()
 	source := sourceSecret()
-	err := env.Other.Get(t.Context(), client.ObjectKeyFromObject(source), source)
+	err := env.server.Other.Get(t.Context(), client.ObjectKeyFromObject(source), source)
 	source.Data = map[string][]byte{"content": []byte(content)}
 	if apierrors.IsNotFound(err) {
-		require.NoError(t, env.Other.Create(t.Context(), source))
+		require.NoError(t, env.server.Other.Create(t.Context(), source))
 		return
 	}
 	require.NoError(t, err)
-	require.NoError(t, env.Other.Update(t.Context(), source))
+	require.NoError(t, env.server.Other.Update(t.Context(), source))
 }
 
 // A value may keep a part of the owner: it is a part of a copy, which is not used again.
@@ -67,7 +67,7 @@ func TestInputKeepsThePartOfAnOwner(t *testing.T) {
 	})
 	owner := env.owner(t)
 	owner.Spec.Content = "3"
-	require.NoError(t, env.Other.Update(t.Context(), owner))
+	require.NoError(t, env.server.Other.Update(t.Context(), owner))
 	env.converge(t)
 	env.writeSource(t, "two") // which does not change the value, but its version
 	env.pass(t)
@@ -91,7 +91,7 @@ func TestInputChangesTheOwner(t *testing.T) {
 	})
 	owner := env.owner(t)
 	owner.Labels = map[string]string{"of": "the-owner"}
-	require.NoError(t, env.Other.Update(t.Context(), owner))
+	require.NoError(t, env.server.Other.Update(t.Context(), owner))
 	env.converge(t)
 	env.writeSource(t, "two")
 	env.pass(t)
@@ -182,6 +182,6 @@ func (env *memoryEnv) metadataOf(t *testing.T, name string) *metav1.PartialObjec
 	t.Helper()
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(schema.FromAPIVersionAndKind("v1", "Secret"))
-	require.NoError(t, env.Other.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: name}, m))
+	require.NoError(t, env.server.Other.Get(t.Context(), types.NamespacedName{Namespace: shopName.Namespace, Name: name}, m))
 	return m
 }

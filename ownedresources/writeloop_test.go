@@ -33,7 +33,7 @@ func TestSlowDownByName(t *testing.T) {
 	}
 	exists := func(t *testing.T, env *memoryEnv, name string) bool {
 		t.Helper()
-		return env.Exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		return env.server.Exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
 	tests := map[string]struct {
 		reason  string
@@ -44,14 +44,16 @@ func TestSlowDownByName(t *testing.T) {
 		"Creation": {
 			reason: "the other one deletes the child",
 			undo: func(t *testing.T, env *memoryEnv) {
-				require.NoError(t, env.Other.Delete(t.Context(), env.child(t, "built")))
+				require.NoError(t, env.server.Other.Delete(t.Context(), env.child(t, "built")))
 			},
 			done:    func(t *testing.T, env *memoryEnv) bool { return exists(t, env, "built") },
 			message: "ConfigMap default/built is deleted again and again by another writer, so it is created less often",
 		},
 		"Deletion": {
-			reason:  "the other one creates a child that is not desired",
-			undo:    func(t *testing.T, env *memoryEnv) { require.NoError(t, env.Other.Create(t.Context(), late(t, env))) },
+			reason: "the other one creates a child that is not desired",
+			undo: func(t *testing.T, env *memoryEnv) {
+				require.NoError(t, env.server.Other.Create(t.Context(), late(t, env)))
+			},
 			done:    func(t *testing.T, env *memoryEnv) bool { return !exists(t, env, "late") },
 			message: "ConfigMap default/late is not desired and is created again and again by another writer, so it is deleted less often",
 		},
@@ -108,7 +110,7 @@ func TestSlowDownByName(t *testing.T) {
 			wanted = i%2 == 0
 			owner := env.owner(t)
 			metav1.SetMetaDataAnnotation(&owner.ObjectMeta, "changed", strconv.Itoa(i))
-			require.NoError(t, env.Other.Update(t.Context(), owner))
+			require.NoError(t, env.server.Other.Update(t.Context(), owner))
 			for range 3 {
 				env.show(t)
 				require.Zero(t, env.pass(t).RequeueAfter)

@@ -88,8 +88,8 @@ func (c *checker) retainKeys(path *field.Path, value any, object map[string]any,
 	}
 }
 
-// order checks a directive that gives the order of list items. Each entry must have only the keys of an item, and the entries must have the
-// items of the patch in the order of the patch.
+// order checks a directive that sets the order of the items of a list. An entry of the directive has the key fields of one item and no other
+// fields, or the item itself if the items have no keys. The items that the patch has in the list must occur in the directive too, in the same order.
 func (c *checker) order(path *field.Path, value, items any, list member) {
 	order, ok := value.([]any)
 	if !ok {

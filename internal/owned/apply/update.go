@@ -71,7 +71,7 @@ func ask(ctx context.Context, s *plan.State, need plan.Fact, p plan.Plan) (err e
 		}
 	case plan.BuiltByOne:
 		err = requireOneBuilder(ctx, s.Desired)
-	case plan.PaceOfWrites: // the callers know it, or leave it out
+	case plan.PaceOfWrites: // learn finds it out, and foresee leaves it out
 	}
 	s.Known[need] = err == nil
 	return err

@@ -48,8 +48,8 @@ func AcceptsRest(ctx context.Context, d *owned.Desired, live *unstructured.Unstr
 	return answer != nil, err
 }
 
-// GrowClaims lets all claims of a StatefulSet grow that request less than the claim templates in grown. They are found by the selector,
-// whose labels the StatefulSet's controller gives them, and by their names.
+// GrowClaims makes the claims of a StatefulSet request as much storage as grown asks for, if they request less. It finds the claims by their
+// names, and by the StatefulSet's selector: the controller of StatefulSets sets the labels of the selector on each claim.
 func GrowClaims(ctx context.Context, o *owned.Owner, set *appsv1.StatefulSet, grown []feature.VolumeGrowth) error {
 	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 	if err != nil {
@@ -118,9 +118,9 @@ func growClaim(ctx context.Context, o *owned.Owner, claim *unstructured.Unstruct
 	return PatchLocked(ctx, o, claim, claim, map[string]any{}, request)
 }
 
-// KeepReplicas gives a new StatefulSet as many replicas as the one that it replaces, unless replicas are desired. orphans are the pods that
-// the new StatefulSet is going to adopt. The owner's annotation has the number. Unless the number is 0, one of these pods has to carry the
-// same annotation: the owner's annotation alone may be forged.
+// KeepReplicas sets the replicas of a new StatefulSet. If no number of replicas is desired, the new StatefulSet gets the number that the
+// replaced StatefulSet had. The owner's annotation has that number. orphans are the pods that the new StatefulSet is going to adopt. If the
+// number is not 0, one of these pods has to carry the same annotation: the owner's annotation alone may be forged.
 func KeepReplicas(ctx context.Context, d *owned.Desired, orphans []unstructured.Unstructured) error {
 	if !d.Options.ExpandVolumes || plan.DesiresReplicas(d.Object) {
 		return nil

@@ -4,19 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/opblocks/opblocks/internal/owned"
-	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
 // PatchLocked sends a merge patch of the metadata, and of the spec unless it is nil, with the UID and the resource
@@ -42,31 +37,6 @@ func PatchLocked(ctx context.Context, o *owned.Owner, live, answer client.Object
 func DeleteExactly(ctx context.Context, c client.Client, obj client.Object, policy metav1.DeletionPropagation) error {
 	uid, version := obj.GetUID(), obj.GetResourceVersion()
 	return c.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(policy))
-}
-
-// SetRecord sets a record on the owner, or removes it if the value is empty. The error is a conflict if the owner has
-// changed since it was read.
-func SetRecord(ctx context.Context, o *owned.Owner, key, value string) error {
-	if o.Object.GetAnnotations()[key] == value {
-		return nil
-	}
-	var annotation any
-	if value != "" {
-		annotation = value
-	}
-	answer := &metav1.PartialObjectMetadata{}
-	answer.SetGroupVersionKind(schema.FromAPIVersionAndKind(o.Reference.APIVersion, o.Reference.Kind))
-	if err := PatchLocked(ctx, o, o.Object, answer, map[string]any{"annotations": map[string]any{key: annotation}}, nil); err != nil {
-		return fmt.Errorf("annotate %s: %w", o, err)
-	}
-	o.Object.SetAnnotations(maps.Clone(answer.GetAnnotations()))
-	o.Object.SetLabels(maps.Clone(answer.GetLabels()))
-	o.Object.SetOwnerReferences(slices.Clone(answer.GetOwnerReferences()))
-	o.Object.SetResourceVersion(answer.GetResourceVersion())
-	if pass := passcontext.FromContext(ctx); pass != nil {
-		pass.Rebase(o.Object)
-	}
-	return nil
 }
 
 // lostRaceAsConflict turns the refusal of a precondition on the UID into a conflict. If the object was deleted or
