@@ -28,9 +28,9 @@ import (
 	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// For returns a reconciler of the manager for all objects of type T. [Reconciler.Complete] adds its controller. A pass is
-// triggered by an event of the object, or of what the steps watch. T is a pointer to the API type, which must be in the
-// scheme of the manager.
+// For returns a reconciler of the manager for all objects of type T. [Reconciler.Complete] adds its controller to the
+// manager. An event of the object triggers a pass, and so does an event of an object that the steps watch. T is a pointer
+// to the API type, which must be in the scheme of the manager.
 func For[T client.Object](mgr ctrl.Manager, steps ...NamedStep[T]) *Reconciler[T] {
 	r := New(mgr.GetClient(), steps...)
 	r.mgr = mgr
@@ -44,39 +44,41 @@ func (r *Reconciler[T]) WithClock(c clock.PassiveClock) *Reconciler[T] {
 	return r
 }
 
-// WithConditions is for a kind whose conditions are not metav1.Condition: pass [conditions.NewEditor] with an adapter
-// of their type. The clock of the editor sets the times of these conditions ([conditions.Editor.WithClock]), not the
-// clock of [Reconciler.WithClock].
+// WithConditions is for a kind whose conditions are not metav1.Condition. Pass [conditions.NewEditor] with an adapter
+// of their type. The clock of the editor sets the times of these conditions ([conditions.Editor.WithClock]). The
+// clock of [Reconciler.WithClock] does not.
 func (r *Reconciler[T]) WithConditions(binder conditions.Binder) *Reconciler[T] {
 	r.binder = binder
 	return r
 }
 
-// WithoutStatus is for a kind whose status belongs to another controller. The pass does not write the status; logs and
-// events alone show the outcomes. The steps must not report conditions.
+// WithoutStatus is for a kind whose status belongs to another controller. The pass does not write the status, so only
+// logs and events show the outcomes. The steps must not report conditions.
 func (r *Reconciler[T]) WithoutStatus() *Reconciler[T] {
 	r.withoutStatus = true
 	return r
 }
 
-// WithHistory is for a kind whose conditions are a history, to which the steps append entries. list returns the history of
-// an object, which [conditions.History] makes. The pass appends only what the steps cannot: a pause, and a failure, as an
-// entry with the status False and the type that the step reports ([NamedStep.Reporting]) or its name in CamelCase. It sets neither
-// Ready nor Reconciling nor Stalled. A step that waits or succeeds appends its own entry, if any.
+// WithHistory is for a kind whose conditions are a history, to which the steps append entries. list returns the history of an
+// object: make it with [conditions.History]. The pass appends only pauses and failures, which the steps cannot append. The entry
+// of a failure has the status False. Its type is the type that the step reports ([NamedStep.Reporting]), or else the name of the
+// step in CamelCase. The pass sets neither Ready nor Reconciling nor Stalled. A step that waits or succeeds appends its own entry,
+// if any.
 //
-// A step must not append an entry in a pass in which it fails: that entry and the failure would both be appended in every
-// pass.
+// A step must not append an entry in a pass in which it fails. Otherwise every pass would append both that entry and the failure.
 func (r *Reconciler[T]) WithHistory(list func(obj T) conditions.List) *Reconciler[T] {
 	r.history = list
 	return r
 }
 
-// WithFilter limits the reconciler to objects for which the function returns true. Other objects are left alone,
-// whatever triggers the pass: they may belong to another operator. With [For], an event of the object triggers a pass
-// if the function returns true for the object, or for the old object of an update.
+// WithFilter limits the reconciler to objects for which the function returns true. A pass over any other object does
+// nothing, because the object may belong to another operator. With [For], an event of the object triggers a pass if
+// the function returns true for the object. For an update it is enough that the function returns true for the old
+// object.
 //
-// The function must only read, and not keep the object. It should look at the status as well as at the label that
-// selects the objects: if an object loses the label, the function should return true until its cleanup has finished.
+// The function must only read the object, and must not keep it. It should look at the status as well as at the label
+// that selects the objects: if an object loses the label, the function should return true until the cleanup of the
+// object has finished.
 func (r *Reconciler[T]) WithFilter(ours func(obj T) bool) *Reconciler[T] {
 	r.filter = nil
 	if ours != nil {
@@ -92,10 +94,10 @@ func (r *Reconciler[T]) WithRetries(retries Retries) *Reconciler[T] {
 	return r
 }
 
-// WithTurns bounds the long work of one pass: after this number of calls, or when this time has passed since the first one, [Yield] and the steps
-// of package external end the pass, and a later pass goes on. Objects of all namespaces share the workers of a controller, so an object with
-// thousands of calls to make must not keep the others waiting. The default is 100 calls and 1 second. Fewer than one call, or less than a
-// millisecond, is an error of Complete.
+// WithTurns bounds the long work of one pass. After this number of calls, or when this time has passed since the first call, [Yield] and
+// the steps of package external end the pass, and a later pass goes on. Objects of all namespaces share the workers of a controller, so an
+// object with thousands of calls to make must not keep the others waiting. The default is 100 calls and 1 second. Fewer than one call, or
+// less than a millisecond, is an error of Complete.
 func (r *Reconciler[T]) WithTurns(calls int, length time.Duration) *Reconciler[T] {
 	r.turns = turns.Bounds{Calls: calls, Time: length}
 	return r
@@ -111,8 +113,8 @@ func (r *Reconciler[T]) WithRecorder(recorder events.EventRecorder) *Reconciler[
 // step that runs, for each cleanup, and for what a step does after all steps, such as pruning. Without a tracer, which
 // is the default, a pass allocates nothing for tracing.
 //
-// A step is called with the context of its span. Spans that the step starts with this context become children of its span.
-// So do the spans of API requests, if the transport of the manager's rest.Config starts them.
+// A step is called with the context of its span. Spans that the step starts with this context become children of the span
+// of the step. Spans of API requests do too, if the transport of the manager's rest.Config starts them.
 //
 // The attributes of a pass are k8s.object.kind, k8s.namespace.name, k8s.object.name, opblocks.reconcile_id (the
 // reconcileID of the log), opblocks.result, opblocks.reason and opblocks.requeue_after (in seconds, absent if only an
@@ -127,20 +129,21 @@ func (r *Reconciler[T]) WithTracer(tracer trace.Tracer) *Reconciler[T] {
 // WithOptions sets the options of the controller, such as MaxConcurrentReconciles (default 1). It needs a reconciler made by
 // [For]. With a builder of your own, call WithOptions of the builder.
 //
-// A RateLimiter is an error of Complete: controller-runtime asks it only about passes that return an error, which passes of
-// this package never do. [Reconciler.WithRetries] sets the delays.
+// A RateLimiter is an error of Complete: controller-runtime asks it only about passes that return an error, and a pass of
+// this package does not return the errors of its steps. [Reconciler.WithRetries] sets the delays.
 func (r *Reconciler[T]) WithOptions(options controller.Options) *Reconciler[T] {
 	r.options, r.needsFor = options, "WithOptions"
 	return r
 }
 
-// WithPredicates limits which events of the object itself trigger a pass: an event has to pass all predicates.
-// Deletions must pass, and so must the update with which an object stops matching: see package predicates. It needs a
-// reconciler made by [For]. With a builder of your own, pass builder.WithPredicates to its For method.
+// WithPredicates limits which events of the object itself trigger a pass: an event has to pass all predicates. Deletions
+// must pass. If an update makes an object stop matching, that update must pass too: see package predicates. WithPredicates
+// needs a reconciler made by [For]. With a builder of your own, pass builder.WithPredicates to its For method.
 //
-// An update that changes [RequestedAnnotation], the annotation opblocks.dev/observe-interval or the pause also passes if the
-// predicates would pass the creation of the object, as predicates.GenerationChanged does. For a builder of your own, combine
-// the predicates by predicate.Or with predicates.Annotation(RequestedAnnotation).Changed and predicates.PauseChanged.
+// An update that changes [RequestedAnnotation], the annotation opblocks.dev/observe-interval or the pause passes even if the
+// predicates drop it. The predicates must only pass the creation of the object, as predicates.GenerationChanged does. For a
+// builder of your own, combine the predicates by predicate.Or with predicates.Annotation(RequestedAnnotation).Changed and
+// predicates.PauseChanged.
 func (r *Reconciler[T]) WithPredicates(predicates ...predicate.Predicate) *Reconciler[T] {
 	r.predicates, r.needsFor = append(r.predicates, predicates...), "WithPredicates"
 	return r
@@ -167,7 +170,8 @@ func (r *Reconciler[T]) Complete() error {
 	return b.Complete(r)
 }
 
-// eventPredicates returns the predicates of [Reconciler.WithPredicates] and [Reconciler.WithFilter]. An event of the object has to pass all.
+// eventPredicates returns the predicates of [Reconciler.WithPredicates] and [Reconciler.WithFilter]. An event of the object has to pass all
+// of them.
 func (r *Reconciler[T]) eventPredicates() (all []predicate.Predicate) {
 	if len(r.predicates) > 0 {
 		all = append(all, orAsked(predicate.And(r.predicates...)))
@@ -183,7 +187,7 @@ func (r *Reconciler[T]) filterEvents() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(e event.CreateEvent) bool { return r.filter(e.Object) },
 		UpdateFunc:  func(e event.UpdateEvent) bool { return r.filter(e.ObjectOld) || r.filter(e.ObjectNew) },
-		DeleteFunc:  func(event.DeleteEvent) bool { return true }, // what is remembered of the object has to be forgotten
+		DeleteFunc:  func(event.DeleteEvent) bool { return true }, // the pass forgets what it remembers of the object
 		GenericFunc: func(e event.GenericEvent) bool { return r.filter(e.Object) },
 	}
 }
@@ -201,7 +205,7 @@ func (r *Reconciler[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) erro
 	return r.setup(mgr, b)
 }
 
-// setup adds the watches, and takes from the manager what a pass needs of it.
+// setup adds the watches of the steps, and gives the engine what it needs from the manager.
 func (r *Reconciler[T]) setup(mgr ctrl.Manager, b *ctrl.Builder) error {
 	served := map[schema.GroupVersionKind]*servedkinds.Watch{}
 	for i := range r.steps {
@@ -237,7 +241,7 @@ func (r *Reconciler[T]) setup(mgr ctrl.Manager, b *ctrl.Builder) error {
 	return nil
 }
 
-// planned returns what package upgrade plans. A step of a user that cannot say what it would do is left out of a plan.
+// planned returns the kind and the steps for package upgrade. A plan leaves out a step of a user without a method Preview.
 func (r *Reconciler[T]) planned() step.Planned {
 	planned := step.Planned{Kind: r.kind, Client: r.stepClient, Finalizers: r.finalizers, Selects: r.filter}
 	for i := range r.steps {
@@ -254,7 +258,7 @@ func (r *Reconciler[T]) planned() step.Planned {
 	return planned
 }
 
-// previewer is a step of a user that can say what it would do: see package upgrade.
+// previewer is a step of a user with a method Preview, which returns what the step would change: see package upgrade.
 type previewer[T client.Object] interface {
 	Preview(ctx context.Context, c client.Client, obj T) ([]preview.Change, error)
 }

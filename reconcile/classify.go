@@ -20,14 +20,14 @@ type outcome struct {
 	after           time.Duration // the delay that the step asks for; 0 for none
 	jittered        time.Duration // the delay that Success asks for; 0 for none. If the step succeeded, jitter is added to it
 	notBefore       time.Duration // the delay that the API server asks for; 0 for none
-	retries         bool          // the pass is repeated with backoff
-	forbidden       bool          // a request was forbidden: repeated with backoff for a while, see retriesForbiddenSoon
+	retries         bool          // the pass is repeated after a backoff
+	forbidden       bool          // a request was forbidden: see retriesForbiddenSoon for the delays
 	explained       bool          // Success gave a reason: Ready shows it and the message
 	halts           bool          // the later steps are skipped
-	keepsConditions bool          // another writer sets them
+	keepsConditions bool          // another writer sets the conditions
 	yields          bool          // a later pass goes on with the work of the step
 	panicked        any           // the value with which the step panicked; nil if it did not
-	lowPriority     bool          // the pass that the delay asks for comes after those that events have triggered
+	lowPriority     bool          // passes that events have triggered come first, if only this delay asks for the next pass
 }
 
 const (
@@ -45,13 +45,13 @@ func classify(err error) outcome {
 	if o.state != succeeded {
 		o.err = err
 		o.message = strings.ReplaceAll(err.Error(), "\n", "; ") // errors.Join puts each error on a line of its own
-		o.message = strings.ToValidUTF8(o.message, "\uFFFD")    // as the API server stores it, or every pass would find a difference
+		o.message = strings.ToValidUTF8(o.message, "\uFFFD")    // the API server replaces invalid bytes too; otherwise every pass would find a difference
 	}
 	return o
 }
 
-// classifyChain walks from the outermost error inwards. The first error that says what it is decides. If it meets
-// joined errors, it classifies each of them by itself.
+// classifyChain walks from the outermost error inwards. The first error of a known type decides the outcome. If
+// classifyChain meets joined errors, it classifies each of them by itself.
 func classifyChain(err error) outcome {
 	reason := ""
 	for e := err; e != nil; e = errors.Unwrap(e) {
@@ -107,8 +107,8 @@ func classifyChain(err error) outcome {
 }
 
 // merge returns the outcome of two joined errors: the worse outcome, with the delays and demands of both. So a wait, a
-// conflict or a halt never hides a failure. If both have succeeded, the later outcome counts. If both have another
-// state in common, the earlier one counts.
+// conflict or a halt never hides a failure. If both have succeeded, the later outcome counts. If both have the same
+// other state, the earlier outcome counts.
 func merge(a, b outcome) outcome {
 	o := a
 	if a.state == succeeded || b.state > a.state {
@@ -121,7 +121,7 @@ func merge(a, b outcome) outcome {
 	o.forbidden = a.forbidden || b.forbidden
 	o.halts = a.halts || b.halts
 	o.keepsConditions = a.keepsConditions || b.keepsConditions
-	o.lowPriority = false // one of them may be urgent
+	o.lowPriority = false // the other delay may be urgent
 	return o
 }
 
@@ -133,7 +133,7 @@ func (o outcome) withReason(reason string) outcome {
 	return o
 }
 
-// classifyUnknown classifies an error that does not say itself what it is, by what the API server answered.
+// classifyUnknown classifies an error of another package, by the answer of the API server.
 func classifyUnknown(err error) outcome {
 	o := outcome{notBefore: retryAfter(err)}
 	switch {
@@ -149,20 +149,20 @@ func classifyUnknown(err error) outcome {
 	return o
 }
 
-// isConflict reports whether a new pass, with what the cache shows then, may succeed.
+// isConflict reports whether another writer was faster, or the cache was behind. A new pass may then succeed.
 func isConflict(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || isOtherUID(err)
 }
 
-// isOtherUID reports whether a patch that names a UID has met another object of the same name. The API server's answer to
-// that is "invalid", not a conflict.
+// isOtherUID reports whether a patch that names a UID has met another object of the same name. The API server then
+// answers Invalid, not Conflict.
 func isOtherUID(err error) bool {
 	cause, ok := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
 	return ok && cause.Field == "metadata.uid"
 }
 
-// isStalled reports whether err itself, and not one that it wraps, was made by [Stalled] or by controller-runtime's
-// TerminalError.
+// isStalled reports whether [Stalled] or controller-runtime's TerminalError made err itself. It does not look at
+// errors that err wraps.
 func isStalled(err error) bool {
 	if _, ours := err.(*stalledError); ours { //nolint:errorlint // the chain is walked
 		return true

@@ -36,14 +36,14 @@ func List[T client.Object](ctx context.Context, r client.Reader, into client.Obj
 }
 
 // stepClient is the client that steps use. It refuses to read kinds that no step has declared. Each kind is watched in one form,
-// such as its metadata, and read from the cache in that form: see [references.Forms]. In other forms it is read from the API
-// server.
+// such as its metadata. A read of that form comes from the cache: see [references.Forms]. A read of another form comes from the
+// API server.
 type stepClient struct {
 	client.Client
 	reader references.Reader
 
-	// served are the watches of the kinds that the API server may not serve. A read of the cache would start a watch that
-	// never ends, and wait for it.
+	// served are the watches of the kinds that the API server may not serve. If such a kind is not served, a read through
+	// the cache would start a watch that never ends, and wait for it.
 	served map[schema.GroupVersionKind]servedKind
 }
 
@@ -56,8 +56,8 @@ type servedKind interface {
 
 var _ servedKind = &servedkinds.Watch{}
 
-// PastCache returns the metadata of an object that the cache does not show, read from the API server, and nil if there is none. isCached is false
-// if obj is not read from the cache. Package secrets calls it.
+// PastCache reads an object that the cache does not show from the API server, and returns its metadata. If there is no such object, found
+// is nil. If obj is not read from the cache, isCached is false. Package secrets calls it.
 func (s *stepClient) PastCache(
 	ctx context.Context, obj client.Object, gvk schema.GroupVersionKind, name client.ObjectKey,
 ) (found *metav1.PartialObjectMetadata, isCached bool) {
@@ -103,8 +103,8 @@ func (s *stepClient) addServed(watches map[schema.GroupVersionKind]*servedkinds.
 	}
 }
 
-// acquire returns an error if the kind of an object or a list is not served now. Otherwise the caller must call release after
-// the read.
+// acquire returns an error if the API server does not serve the kind of an object or a list now. Otherwise the caller must
+// call release after the read.
 func (s *stepClient) acquire(obj runtime.Object) (release func(), err error) {
 	if len(s.served) == 0 {
 		return func() {}, nil

@@ -29,7 +29,8 @@ func (p *pass) setConditions(outcomes []outcome) error {
 	return storeConditions(list, append(set, notesOf(outcomes, p.notes)...), p.object.obj.GetGeneration())
 }
 
-// keepWhileYielding keeps the conditions while a step goes on in later passes, if they say something of the present spec and no step has failed.
+// keepWhileYielding keeps the conditions while a step goes on in later passes. It does so only if the conditions are about the present spec
+// and no step has failed.
 func keepWhileYielding(outcomes []outcome, isShown func() bool) {
 	isYielding := func(o outcome) bool { return o.yields }
 	hasFailed := func(o outcome) bool { return o.state.ending().isFault }
@@ -41,7 +42,7 @@ func keepWhileYielding(outcomes []outcome, isShown func() bool) {
 	}
 }
 
-// notesOf returns the conditions of the notes whose steps set conditions. After a conflict the next pass does.
+// notesOf returns the conditions of the notes whose steps set conditions. After a conflict the next pass sets them.
 func notesOf(outcomes []outcome, notes []note) (set []metav1.Condition) {
 	for _, n := range notes {
 		if slices.ContainsFunc(outcomes, func(o outcome) bool { return o.step == n.step && o.setsConditions() }) {
@@ -51,7 +52,7 @@ func notesOf(outcomes []outcome, notes []note) (set []metav1.Condition) {
 	return set
 }
 
-// Which condition types a pass removes. Paused is removed in any case, since a paused object gets no outcomes.
+// The condition types that a pass removes. Every pass removes Paused: a paused object does not get outcomes.
 var (
 	removedAlways = []string{conditions.Paused}
 	removedBeside = map[string][]string{ // by the condition that is set beside Ready
@@ -62,8 +63,8 @@ var (
 )
 
 // toConditions returns which conditions of an object are set and which types are removed, according to the outcomes of its
-// steps. All others stay as they are. Reconciling and Stalled follow kstatus: they are either True or removed. Ready,
-// Reconciling and Stalled stay as they are if the outcome of a step that counts sets no conditions.
+// steps. All other conditions stay as they are. Reconciling and Stalled follow kstatus: they are either True or removed.
+// If an outcome that counts sets no conditions, then Ready, Reconciling and Stalled stay as they are.
 func toConditions(outcomes []outcome, deleting bool) (set []metav1.Condition, remove []string) {
 	worst, complete := succeeded, true
 	size := 1 // for Ready: a pass that succeeds allocates no more than it needs
@@ -99,15 +100,15 @@ func toConditions(outcomes []outcome, deleting bool) (set []metav1.Condition, re
 	return set, removedBeside[summary]
 }
 
-// setsConditions reports whether the outcome sets conditions. After a conflict the next pass does, and with
-// [KeepConditions] another writer does.
+// setsConditions reports whether the outcome sets conditions. After a conflict the next pass sets them.
+// With [KeepConditions] another writer sets them.
 func (o *outcome) setsConditions() bool { return o.state.ending().status != "" && !o.keepsConditions }
 
 // counts reports whether Ready, Reconciling and Stalled depend on the outcome. A cleanup is never optional.
 func (o *outcome) counts(deleting bool) bool { return !o.step.optional || deleting }
 
-// condition returns the condition that shows the outcome. If the step reports none, the type is the name of the step: then
-// the condition is a part of Ready, but is not stored.
+// condition returns the condition that shows the outcome. If the step does not report a condition, the type is the name of
+// the step. Such a condition is a part of Ready, and is not stored.
 func (o *outcome) condition() metav1.Condition {
 	return metav1.Condition{Type: cmp.Or(o.step.condition, o.step.name), Status: o.state.ending().status, Reason: o.reason, Message: o.message}
 }
@@ -123,7 +124,7 @@ func readyCondition(outcomes []outcome, worst state, deleting bool) metav1.Condi
 		}
 		return ready
 	}
-	// The worst comes first: a failure says more than what waits for it.
+	// The worst comes first: the message of a failure is more useful than the messages of the steps that wait for it.
 	sorted := slices.Clone(outcomes)
 	slices.SortStableFunc(sorted, func(a, b outcome) int { return int(b.state) - int(a.state) })
 	var parts []metav1.Condition
@@ -135,8 +136,9 @@ func readyCondition(outcomes []outcome, worst state, deleting bool) metav1.Condi
 	return conditions.Summarize(parts, conditions.Summary{})
 }
 
-// storeConditions sets conditions in a list. A condition whose reason is not valid is stored with the reason Failed, and its
-// message quotes the invalid one: what happened has to be visible. Then storeConditions returns an error as well.
+// storeConditions sets conditions in a list. If the reason of a condition is not valid, storeConditions stores the condition
+// with the reason Failed and a message that quotes the reason, so that people see what happened. It then returns an error as
+// well.
 func storeConditions(list conditions.List, set []metav1.Condition, generation int64) error {
 	var errs []error
 	for _, c := range set {
@@ -181,7 +183,7 @@ func appendHistory(list conditions.List, entries []metav1.Condition, generation 
 	return errors.Join(errs...)
 }
 
-// readyOf returns the condition Ready of an object. Its status is empty if there is none.
+// readyOf returns the condition Ready of an object. If the object does not have it, its status is empty.
 func (e *engine) readyOf(obj client.Object) metav1.Condition {
 	list, err := e.status.Conditions(obj)
 	if list == nil || err != nil {
@@ -192,7 +194,7 @@ func (e *engine) readyOf(obj client.Object) metav1.Condition {
 }
 
 // measured returns the conditions of an object that the metrics show. If a type occurs twice, it returns only the
-// first: two series with the same labels would be an error of the whole page of metrics. For a history it returns only
+// first: two series with the same labels would make the whole page of metrics an error. For a history it returns only
 // the last entry: the others are past.
 func (e *engine) measured(obj client.Object) []metav1.Condition {
 	list, err := e.status.Conditions(obj)

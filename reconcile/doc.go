@@ -21,37 +21,37 @@
 // # One pass
 //
 // A pass is one reconcile of one object. The outcome of a step is what its returned error means: the step succeeded, waits,
-// lost a race (conflict), failed, or is stalled; a step that did not run is skipped. A pass does this:
+// lost a race (conflict), failed, or is stalled. A step that did not run is skipped. A pass does this:
 //
-//   - The object is read from the cache. If it is gone, nothing is done. If it is being deleted, the steps that have to
-//     clean up do so ([FinalizingStep]), and nothing else is done: the garbage collector deletes what the object owns.
+//   - The pass reads the object from the cache. If the object does not exist, the pass ends. If the object is being deleted,
+//     the steps that have to clean up do so ([FinalizingStep]), and nothing else is done: the garbage collector deletes what
+//     the object owns.
 //   - If the object is paused ([PausedAnnotation]), the condition Paused is set, and nothing else is done.
 //   - The finalizers of the steps are added ([NamedStep.Finalizer]), before any step can act outside of the cluster.
-//   - Steps made by Ensure of package ownedresources are left out if they would find nothing to do: from the first step on, up
-//     to the first one that has to run. They count as successes.
-//   - The other steps run in order on a copy of the object, whose status they may change. Whatever the outcome of a step, the
-//     later steps run, unless the step halts the pass ([Halt]). A panic is a failure of its step.
-//   - If each step has succeeded or waits, the steps of package ownedresources delete the children that they no longer
-//     build.
+//   - Steps made by Ensure of package ownedresources are left out if they would find nothing to do. The pass leaves out steps
+//     only before the first step that has to run. A step that is left out counts as a success.
+//   - The other steps run in order on a copy of the object. They may change the status of the copy. Whatever the outcome of a
+//     step, the later steps run, unless the step halts the pass ([Halt]). A panic is a failure of its step.
+//   - If each step has succeeded or waits, the steps of package ownedresources delete the children that they no longer build.
 //   - The outcomes become conditions. Ready sums them up, Reconciling and Stalled follow kstatus, and each step may report a
 //     condition of its own ([NamedStep.Reporting]). The observed generation is set, unless a step lost a race or returned
-//     [KeepConditions]. The pass finds the fields .status.conditions and .status.observedGeneration by these names, which
-//     the Kubernetes API conventions prescribe. A status may lack either.
-//   - If the status differs from the one that was read, the difference is written by one merge patch. If the patch contains
-//     a list or removes a field, or if the status was empty, it carries the resource version, and conflicts with any write
-//     of others since the object was read. It leaves fields alone that did not change.
+//     [KeepConditions]. The pass finds the fields .status.conditions and .status.observedGeneration by these names, which the
+//     Kubernetes API conventions prescribe. A status may lack either field.
+//   - If the status differs from the status that was read, the pass writes the difference by one merge patch. The patch leaves
+//     fields alone that did not change. If the patch contains a list or removes a field, or if the status was empty, the patch
+//     carries the resource version. Then it conflicts with any write of others since the object was read.
 //
 // # When the next pass runs
 //
-// An event of the object, or of what the steps watch, triggers a pass. Without an event the next pass runs after the
-// shortest of these delays:
+// An event of the object, or of an object that the steps watch, triggers a pass. Without an event the next pass runs
+// after the shortest of these delays:
 //
 //   - the delay that a step asks for ([Wait], [Success], or another [Waiter]);
 //   - after a failure, a backoff of the object from 250 ms to 1 minute, which doubles each time;
 //   - 10 minutes after an error that only a change can heal: [Stalled], controller-runtime's TerminalError, a request that
 //     the API server calls invalid, or one that it has called forbidden for longer than five minutes;
-//   - at most a minute, after a backoff, if a request was forbidden in the first five minutes, or while the object is being
-//     deleted.
+//   - if a request was forbidden: a backoff of at most a minute, for five minutes after the first refusal, and always while
+//     the object is being deleted.
 //
 // [Reconciler.WithRetries] sets the backoff and the 10 minutes. [RequestedAnnotation] requests a pass now.
 //
@@ -59,8 +59,8 @@
 // If the API server asks to wait longer (Retry-After), the pass waits that long. A conflict is not a failure: the pass is
 // repeated after the backoff, without a warning. The sixth conflict in a row is a failure.
 //
-// Reconcile returns no error for any of these, because controller-runtime ignores a delay beside an error. Failures are
-// logged, emitted as events, and shown in the conditions. Waits are shown in the conditions.
+// Reconcile does not return an error for any of these, because controller-runtime ignores a delay beside an error.
+// Failures are logged, emitted as events, and shown in the conditions. Waits are shown in the conditions.
 //
 // # What a step may read
 //

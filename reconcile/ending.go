@@ -6,7 +6,8 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 )
 
-// state is a way in which a step can end, the better one first. A pass ends as its worst step does.
+// state is a way in which a step can end. Better states come first. A pass ends as its worst step
+// does.
 type state int
 
 const (
@@ -21,17 +22,17 @@ const (
 // ending is what follows from a state.
 type ending struct {
 	label   string                 // the value in metrics and spans
-	status  metav1.ConditionStatus // the status of the condition of the step; empty: conditions stay as they are until the next pass
+	status  metav1.ConditionStatus // the status of the condition of the step; if it is empty, the conditions stay as they are until the next pass
 	summary string                 // the condition beside Ready that is True if this is the worst state; empty for none
 	words   string                 // what the log says; empty for nothing
-	isDone  bool                   // a request is handled, and what the steps have registered for the end of the pass may run
-	isFault bool                   // a warning in the log and in an event, an entry in a history, an error in spans and in metrics
-	lasts   bool                   // only a change can heal it: a terminal error, whose next pass comes after the delay [Retries.Stalled]
+	isDone  bool                   // a request counts as handled, and the functions that steps have registered by AfterSteps may run
+	isFault bool                   // the pass writes a warning to the log and an event, an entry to a history, and an error to spans and metrics
+	lasts   bool                   // only a change can heal it: a terminal error; the next pass comes after the delay [Retries.Stalled]
 
-	takesReason bool // the reason of an outer error replaces its own
+	takesReason bool // the reason of an outer error replaces the reason of the outcome
 }
 
-// endings has a row for each state. Which errors lead to a state is in classify.go.
+// endings has a row for each state. classify.go decides which errors lead to which state.
 var endings = [...]ending{
 	succeeded:  {label: "succeeded", status: metav1.ConditionTrue, isDone: true},
 	skipped:    {label: "skipped", status: metav1.ConditionUnknown, summary: conditions.Reconciling},
@@ -56,7 +57,7 @@ func resultsOfSteps() (labels []string) {
 	return labels
 }
 
-// Results of passes that end before their steps have outcomes: the value in spans.
+// Results of passes that end before their steps have outcomes, as spans show them.
 const (
 	resultGone      = "gone"      // the object does not exist, or its cleanup has finished
 	resultFiltered  = "filtered"  // the object is not ours

@@ -18,12 +18,12 @@ import (
 	"github.com/opblocks/opblocks/reconcile/internal/turns"
 )
 
-// engine is what the passes of a reconciler share. It does not know the type of the objects, so neither passes nor what functions ask of them
-// have a type parameter.
+// engine has what all passes of a reconciler share. It does not know the type of the objects, so that passes do not need a type parameter,
+// and functions that use them do not either.
 type engine struct {
 	client client.Client
 
-	// What the With methods set.
+	// The With methods set these.
 	clock    clock.PassiveClock
 	filter   func(obj client.Object) bool // nil: all objects
 	retries  Retries                      // with its defaults once prepare has run
@@ -31,7 +31,7 @@ type engine struct {
 	recorder events.EventRecorder         // nil without a manager
 	tracer   passTracer
 
-	// What prepare sets, once.
+	// prepare sets these, once.
 	typ        reflect.Type // the struct, not the pointer
 	kind       schema.GroupVersionKind
 	fieldOwner client.FieldOwner
@@ -42,12 +42,12 @@ type engine struct {
 	finalizers []string // the finalizers of all steps
 
 	formerFinalizers []string // the former finalizers of all steps
-	settlers         int      // how many steps, from the first, can be left out
+	settlers         int      // the number of steps, from the first, that can be left out
 	builders         builders.Reconciler
 
 	metrics *metrics // nil without a manager
 
-	// What one pass leaves for later ones.
+	// A pass stores these for later passes.
 	memory    memory
 	receivers sync.Pool         // empty objects to read into
 	writes    *ownwrites.Writes // the answers to our own writes, which the cache may not show yet
@@ -81,7 +81,7 @@ func (s *passStep) finalizerNames() []string {
 // empty returns a new object.
 func (e *engine) empty() client.Object { return reflect.New(e.typ).Interface().(client.Object) }
 
-// forget drops everything that is remembered of an object which is gone, or which is not ours.
+// forget drops everything that the engine remembers of an object. The object does not exist any more, or belongs to another operator.
 func (e *engine) forget(name types.NamespacedName) {
 	e.memory.endStatusLoop(name, e.metrics.loopsOrNil())
 	e.memory.forget(name)
@@ -94,8 +94,8 @@ func (e *engine) forget(name types.NamespacedName) {
 	}
 }
 
-// copyOf returns the copy that the steps work on. It lacks the managed fields, which no step needs: copying them would take
-// a third of the time.
+// copyOf returns the copy that the steps work on. The copy lacks the managed fields: no step needs them, and copying them
+// would take a third of the time.
 func (e *engine) copyOf(obj client.Object) client.Object {
 	lean := e.receivers.Get().(client.Object)
 	defer e.release(lean)
@@ -104,8 +104,8 @@ func (e *engine) copyOf(obj client.Object) client.Object {
 	return lean.DeepCopyObject().(client.Object)
 }
 
-// release puts the object that a pass has read into back into the pool, without what the cache has put into it. With a
-// filter the object is not used again: the filter, a function of the user, may have kept it.
+// release empties the object into which a pass has read, and puts it back into the pool. With a filter, release drops
+// the object: the filter is a function of the user, and may have kept it.
 func (e *engine) release(receiver client.Object) {
 	if e.filter != nil {
 		return

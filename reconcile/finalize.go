@@ -15,15 +15,15 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// ensureFinalizers adds missing finalizers before any step can act outside of the cluster. They replace finalizers with
-// former names. If that fails, ok is false, o is the outcome of the pass, and no step may run.
+// ensureFinalizers adds missing finalizers before any step can act outside of the cluster. It also replaces finalizers
+// with former names. If that fails, ok is false, o is the outcome of the pass, and no step may run.
 func (p *pass) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
 	if len(p.engine.finalizers) == 0 {
 		return outcome{}, true
 	}
 	added, err := finalizers.Replace(ctx, p.engine.client, p.object.obj, p.engine.formerFinalizers, p.engine.finalizers...)
 	if added {
-		p.object.obj.SetManagedFields(nil) // which the answer has: steps get an object without them
+		p.object.obj.SetManagedFields(nil) // the answer has them, and steps get an object without them
 		p.object.rebase()
 	}
 	if err == nil {
@@ -32,14 +32,14 @@ func (p *pass) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
 	}
 	o = classify(err)
 	o.step = finalizerStep
-	if apierrors.IsNotFound(err) { // the object was deleted, which the cache does not show yet
+	if apierrors.IsNotFound(err) { // the object was deleted, and the cache does not show that yet
 		o.state = conflicted
 	}
 	return o, false
 }
 
-// finalize runs the cleanups of an object that is being deleted, beginning with the last step. If a cleanup has not
-// finished, the conditions show it, and the cleanups of earlier steps do not run.
+// finalize runs the cleanups of an object that is being deleted, beginning with the last step. If a cleanup does
+// not succeed, the conditions show it, and the cleanups of earlier steps do not run.
 func (p *pass) finalize(ctx context.Context) ctrl.Result {
 	removed := false
 	if !p.object.isCleanedUp() {
@@ -57,7 +57,7 @@ func (p *pass) finalize(ctx context.Context) ctrl.Result {
 			}
 		}
 	}
-	// The finalizers of others may be left. The next pass, if there is one, reads what it needs.
+	// Other operators may still have finalizers on the object. The next pass, if there is one, reads the object again.
 	left := p.object.abandonedFinalizers()
 	if len(left) == 0 {
 		p.engine.forget(p.object.name)
@@ -74,15 +74,15 @@ func (p *pass) finalize(ctx context.Context) ctrl.Result {
 }
 
 const (
-	// reasonUnknownFinalizer is for an object that is being deleted and has a finalizer of a set of children, while no step has that set.
+	// reasonUnknownFinalizer is for an object that is being deleted and has the finalizer of a set of children that no step has.
 	reasonUnknownFinalizer = "UnknownFinalizer"
-	// unknownFinalizerDelay is how long after the deletion such a finalizer is reported. Until then a second reconciler of the
-	// kind may remove it.
+	// unknownFinalizerDelay is the time between the deletion and the report of such a finalizer. Until then a second
+	// reconciler of the kind may remove the finalizer.
 	unknownFinalizerDelay = time.Minute
 )
 
-// abandonedFinalizers returns the sets of children whose finalizers the object has, although no step has these
-// finalizers. It returns the names of the sets, sorted.
+// abandonedFinalizers returns the names of the sets of children whose finalizers the object has and no step
+// has. The names are sorted.
 func (o *passObject) abandonedFinalizers() (sets []string) {
 	for _, finalizer := range o.before.GetFinalizers() {
 		set, ok := record.SetOf(finalizer)
@@ -95,7 +95,7 @@ func (o *passObject) abandonedFinalizers() (sets []string) {
 }
 
 // reportAbandoned shows in the conditions that finalizers which no step removes keep the object. It does not remove
-// them: another operator may need them.
+// the finalizers, because another operator may need them.
 func (p *pass) reportAbandoned(ctx context.Context, sets []string) ctrl.Result {
 	if wait := unknownFinalizerDelay - p.engine.clock.Since(p.object.before.GetDeletionTimestamp().Time); wait > 0 {
 		p.retry = retry{after: wait}
@@ -113,8 +113,8 @@ func (p *pass) reportAbandoned(ctx context.Context, sets []string) ctrl.Result {
 	}})
 }
 
-// isCleanedUp reports whether the cleanup has finished and the cache is behind. The cache may even show the object as it was
-// before its deletion: then a step would create again what nobody would clean up any more.
+// isCleanedUp reports whether the cleanup has finished and the cache is behind. The cache may even show the object without
+// its deletion timestamp. A step would then create things again that nobody would clean up.
 func (o *passObject) isCleanedUp() bool {
 	return len(o.engine.finalizers) > 0 && o.engine.memory.isCleanedUp(o.name, o.before.GetUID())
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// handle is a pass as functions reach it by the context. A function that may never return has a handle of its own, see [handle.Detach]: after the
-// end it does nothing.
+// handle gives functions access to the pass through the context. A function that may never return gets its own handle: see [handle.Detach].
+// After the end, that handle does nothing.
 type handle struct {
 	mu   *sync.Mutex // nil for the handle of the pass itself, which does not end
 	pass *pass       // nil after the end
@@ -30,7 +30,7 @@ func handleFrom(ctx context.Context) *handle {
 	return h
 }
 
-// use calls do with the pass. It reports whether it did: not outside of a pass, and not after the end.
+// use calls do with the pass, and reports whether it called it. Outside of a pass and after the end it does not.
 func (h *handle) use(do func(p *pass)) bool {
 	if h == nil {
 		return false
@@ -46,7 +46,8 @@ func (h *handle) use(do func(p *pass)) bool {
 	return true
 }
 
-// send is use for what sends requests with a context. What a client does with that context must not find the lock.
+// send is use for functions that send requests with a context. The context of do carries the handle of the pass, which has no lock: a
+// client that uses the pass would otherwise wait for the lock for ever.
 func (h *handle) send(ctx context.Context, do func(ctx context.Context, p *pass) error) (err error) {
 	used := h.use(func(p *pass) {
 		if h.mu != nil {
@@ -73,15 +74,15 @@ func (h *handle) Detach(ctx context.Context) (ofFunction context.Context, end fu
 	}
 }
 
-// end takes the pass away. If the function uses it right now, end waits for that.
+// end takes the pass away from the handle. If the function is using the pass, end waits until it has finished.
 func (h *handle) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.pass = nil
 }
 
-// ConfirmCurrent implements [passcontext.Pass]. It is [Checkpoint] without a record in the status, for packages that do in
-// the cluster what cannot be undone.
+// ConfirmCurrent implements [passcontext.Pass]. It is [Checkpoint] without a record in the status. Packages call it before
+// they do something in the cluster that cannot be undone.
 func (h *handle) ConfirmCurrent(ctx context.Context, obj client.Object) (known bool, err error) {
 	known = true
 	err = h.send(ctx, func(ctx context.Context, p *pass) error {

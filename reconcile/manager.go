@@ -34,16 +34,16 @@ import (
 //   - Start returns an error, of one sentence, if the API server does not serve the kind of a reconciler. The plain manager
 //     would log an error with a stack trace every ten seconds. The error satisfies meta.IsNoMatchError.
 //   - Start returns when its context is cancelled before the cache has started.
-//   - Its readiness endpoint (/readyz at HealthProbeBindAddress) reports an error until the caches have synced. With
-//     EnableWarmup of config.Controller these are the caches of all controllers, also while another replica leads. Without it
-//     a replica that waits to lead has not started its caches, and is ready. An operator that serves the conversion webhook of a kind which it
-//     caches would never become ready: the API server needs the webhook to answer the cache. Let it replace the check, by
+//   - Its readiness endpoint (/readyz at HealthProbeBindAddress) reports an error until the caches have synced. With EnableWarmup of
+//     config.Controller these are the caches of all controllers, also while another replica leads. Without EnableWarmup, a replica that
+//     waits to lead has not started its caches, and is ready. If an operator serves the conversion webhook of a kind that it caches, it
+//     would never become ready: the API server needs the webhook to answer the cache. Such an operator should replace the check by
 //     mgr.AddReadyzCheck("caches", healthz.Ping) of controller-runtime's package healthz.
 //   - Its loggers log nothing at level 8 and above, so that client-go does not log the bodies of requests, with the passwords in them.
 //
-// A replica stays ready while the API server cannot be reached: all replicas would become unready at once, and their metrics
-// could not be read. A leader ends if it cannot renew its lease, and its next process is not ready before the API server
-// answers.
+// A replica stays ready while it cannot reach the API server: otherwise all replicas would become unready at once, and
+// nobody could read their metrics. If a leader cannot renew its lease, its process ends. The next process is not ready
+// before the API server answers.
 func NewManager(config *rest.Config, options ctrl.Options, more ...ManagerOption) (ctrl.Manager, error) {
 	for _, option := range more {
 		if err := option(&options); err != nil {
@@ -96,16 +96,16 @@ type manager struct {
 
 var _ cacheselection.Manager = &manager{}
 
-// CacheSelection returns which objects of a kind the cache holds. The engine of package ownedresources creates no other children.
+// CacheSelection returns which objects of a kind the cache holds. Package ownedresources creates only children that the cache holds.
 func (m *manager) CacheSelection(gvk schema.GroupVersionKind) cacheselection.Selection {
 	return cacheselection.ForKind(&m.cacheOptions, gvk, m.GetScheme())
 }
 
-// addKind adds the kind of a reconciler, which the API server has to serve when the manager starts.
+// addKind adds the kind of a reconciler. The API server has to serve the kind when the manager starts.
 func (m *manager) addKind(kind schema.GroupVersionKind) { m.kinds = append(m.kinds, kind) }
 
-// requireServed returns an error if the API server does not serve the kind of a reconciler. If the API server cannot be asked,
-// the cache goes on trying.
+// requireServed returns an error if the API server does not serve the kind of a reconciler. If the API server cannot be
+// reached, requireServed returns nil, and the cache tries again.
 func (m *manager) requireServed() error {
 	for _, kind := range m.kinds {
 		if _, err := m.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(err) {
@@ -115,7 +115,7 @@ func (m *manager) requireServed() error {
 	return nil
 }
 
-// GetCache returns the cache without its wrapper.
+// GetCache returns the cache without the wrapper managercache.Ending.
 func (m *manager) GetCache() cache.Cache { return m.cache }
 
 func (m *manager) Start(ctx context.Context) error {
@@ -137,7 +137,7 @@ func (m *manager) Start(ctx context.Context) error {
 	}
 }
 
-// syncCheckTimeout is how long a readiness check waits for the caches. The timeout of a probe is a second by default.
+// syncCheckTimeout is how long a readiness check waits for the caches. It is less than the default timeout of a probe, which is a second.
 const syncCheckTimeout = 200 * time.Millisecond
 
 // cachesSynced is the readiness check of the manager. It returns an error until all controllers have ended their warm-up and
@@ -164,7 +164,7 @@ func (m *manager) Add(runnable ctrlmanager.Runnable) error {
 	return m.Manager.Add(&warmingController{warmupRunnable: c, manager: m})
 }
 
-// warmupRunnable has the methods of a controller that controller-runtime's manager looks for.
+// warmupRunnable has the methods by which controller-runtime's manager recognises a controller.
 type warmupRunnable interface {
 	ctrlmanager.Runnable
 	ctrlmanager.LeaderElectionRunnable
@@ -189,13 +189,14 @@ func (c *warmingController) Warmup(ctx context.Context) error {
 // ManagerOption is an option of [NewManager], such as [HashLargeValues].
 type ManagerOption func(*ctrl.Options) error
 
-// HashLargeValues keeps large Secrets and ConfigMaps out of the cache: whoever may write one in a namespace that the operator watches
-// fills its memory otherwise. The cache holds a hash in place of each value of an object whose keys and values are more than bound bytes;
-// 64 << 10 is a good bound. A bound that is not positive is an error of NewManager.
+// HashLargeValues keeps large Secrets and ConfigMaps out of the cache. Otherwise anybody who may write one in a namespace that the operator
+// watches can fill the operator's memory. If the keys and values of an object are more than bound bytes, the cache holds a hash in place of
+// each value. 64 << 10 is a good bound. A bound that is not positive is an error of NewManager.
 //
-// The manager's client and its cache read such an object whole, with one request each, for which the operator needs the permission to get it. A child of package ownedresources is compared by the
-// hashes, which costs no request while it is as desired. Predicates, functions that map events to requests, and index functions get
-// the hashes. An annotation says so, which the API server refuses if such an object is sent back. A changed value has another hash, so predicates that compare the data work.
+// The manager's client and its cache read such an object whole, with one request each. The operator needs the permission to get it. A child
+// of package ownedresources is compared by the hashes, which costs no request while the child is as desired. Predicates, functions that map
+// events to requests, and index functions get the hashes. A changed value has another hash, so predicates that compare the data work. An
+// annotation marks an object with hashes: if such an object is sent back, the API server refuses it because of the annotation.
 func HashLargeValues(bound int) ManagerOption {
 	return func(options *ctrl.Options) error {
 		if bound <= 0 {
@@ -218,7 +219,7 @@ func HashLargeValues(bound int) ManagerOption {
 }
 
 // CacheOptions returns options for the cache of a manager. The cache keeps objects small by [TransformCompact]. It holds the
-// objects of these namespaces, or of all if none is given.
+// objects of these namespaces. Without namespaces it holds the objects of all namespaces.
 func CacheOptions(namespaces ...string) cache.Options {
 	options := cache.Options{DefaultTransform: TransformCompact()}
 	if len(namespaces) > 0 {
@@ -231,16 +232,16 @@ func CacheOptions(namespaces ...string) cache.Options {
 }
 
 // TransformCompact returns a function that makes objects smaller before a cache keeps them. It removes the managed fields,
-// which no package of this module reads from a cache, with one exception: a child of package ownedresources whose managed
-// fields somebody has cleared keeps those written since, until its operator has repaired them. Equal strings of all objects
-// of the cache share their memory, and so do pointers to empty structs, such as the security context of most pods, and equal
-// maps of strings within one object, such as the labels, the selector and the pod labels of a Deployment. Nothing else changes.
-// Use it as the DefaultTransform of cache.Options:
+// which no package of this module reads from a cache, with one exception: if somebody has cleared the managed fields of a child
+// of package ownedresources, the cache keeps the managed fields that were written since, until the operator of the child has
+// repaired them. Equal strings of all objects of the cache share their memory. Pointers to empty structs, such as the security
+// context of most pods, share their memory too. So do equal maps of strings within one object, such as the labels, the selector
+// and the pod labels of a Deployment. Nothing else changes. Use the function as the DefaultTransform of cache.Options:
 //
 //	cache.Options{DefaultTransform: reconcile.TransformCompact()}
 //
 // As always, do not write to objects that were read without a copy (client.UnsafeDisableDeepCopy): their maps and empty structs
-// may be shared. A copy has its own. A transform of your own that writes to them comes before this one.
+// may be shared. A copy has its own. If a transform of your own writes to maps or empty structs, it must come before this one.
 func TransformCompact() toolscache.TransformFunc {
 	var strings compaction.Strings
 	return func(obj any) (any, error) {

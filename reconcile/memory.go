@@ -10,14 +10,14 @@ import (
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
-// memory is what a reconciler remembers of its objects from one pass to the next. Nothing depends on it after a restart. It
-// is safe for concurrent use. The zero value is ready to use.
+// memory is what a reconciler remembers of its objects from one pass to the next. A restart may lose it without harm. It is
+// safe for concurrent use. The zero value is ready to use.
 type memory struct {
 	mu      sync.Mutex
 	objects map[types.NamespacedName]*remembered
 }
 
-// remembered is what is remembered of one object. There is one for every object, so it is small.
+// remembered is what is remembered of one object. Every object has one, so the struct is small.
 type remembered struct {
 	current   types.UID // the UID of the object that was confirmed to be current, see [Checkpoint]
 	quiet     quietVersion
@@ -25,15 +25,16 @@ type remembered struct {
 	trouble   *trouble // nil for most objects
 }
 
-// trouble is what is remembered of an object that fails, is asked for, is cleaned up, or whose status is written again and again.
+// trouble is what is remembered of an object that is not at rest: it fails, a person has requested a pass, it was cleaned up, or
+// its status is written again and again.
 type trouble struct {
 	failures   int               // the number of passes in a row that have failed
-	warnings   map[string]string // by step: the last message of a step that has not succeeded since
+	warnings   map[string]string // by step: the message of the last warning since the step has last succeeded
 	cleanedUp  types.UID         // the UID of the object whose cleanup has finished; the cache may still show it
 	asked      asked             // the last request for a pass, see [RequestedAnnotation]
 	answered   map[string]bool   // the names of the steps that have handled that request
 	refused    time.Time         // the end of the first pass in a row with a forbidden request; zero for none
-	statusLoop *writeloop.Loop   // nil unless the last patch of the status has repeated the one before
+	statusLoop *writeloop.Loop   // nil unless the last patch of the status has repeated the previous patch
 }
 
 // asked is a request by [RequestedAnnotation].
@@ -42,8 +43,8 @@ type asked struct {
 	value string // empty if nothing is requested
 }
 
-// quietVersion is a version of an object in which a pass had nothing to do: all steps succeeded, nothing was written, and no
-// other pass was asked for.
+// quietVersion is a version of an object in which a pass had nothing to do: all steps succeeded, the pass wrote nothing, and
+// no step asked for another pass.
 type quietVersion struct {
 	uid     types.UID
 	version string
@@ -57,10 +58,10 @@ func (t *trouble) isEmpty() bool {
 	return t.failures == 0 && len(t.warnings) == 0 && t.cleanedUp == "" && t.refused.IsZero() && t.asked == (asked{}) && t.statusLoop == nil
 }
 
-// noTrouble is the trouble of an object that has none. It is never changed.
+// noTrouble is the trouble of an object without trouble. It is never changed.
 var noTrouble = &trouble{}
 
-// troubleOf returns the trouble of an object, which is not changed.
+// troubleOf returns the trouble of an object. The caller must not change it.
 func (m *memory) troubleOf(name types.NamespacedName) *trouble {
 	if r, ok := m.objects[name]; ok && r.trouble != nil {
 		return r.trouble
@@ -87,12 +88,12 @@ func (m *memory) addFailure(name types.NamespacedName) {
 	m.changeTrouble(name, func(t *trouble) { t.failures++ })
 }
 
-// resetFailures is for a pass that has not failed.
+// resetFailures resets the number of failures, after a pass that has not failed.
 func (m *memory) resetFailures(name types.NamespacedName) {
 	m.clearTrouble(name, func(t *trouble) { t.failures = 0 })
 }
 
-// setRefused is for a pass to which something was forbidden. It returns when the first such pass in a row ended.
+// setRefused notes that a request of a pass was forbidden. It returns the end of the first such pass in a row.
 func (m *memory) setRefused(name types.NamespacedName, now time.Time) (first time.Time) {
 	m.changeTrouble(name, func(t *trouble) {
 		if t.refused.IsZero() {
@@ -103,13 +104,13 @@ func (m *memory) setRefused(name types.NamespacedName, now time.Time) (first tim
 	return first
 }
 
-// clearRefused is for a pass to which nothing was forbidden.
+// clearRefused is called after a pass without a forbidden request.
 func (m *memory) clearRefused(name types.NamespacedName) {
 	m.clearTrouble(name, func(t *trouble) { t.refused = time.Time{} })
 }
 
-// addWarning reports whether the message differs from the last one of the step: only then it is news. The conditions show
-// what persists.
+// addWarning remembers the message of a step, and reports whether it differs from the step's last message. Only a new
+// message is emitted: the conditions show what persists.
 func (m *memory) addWarning(name types.NamespacedName, step, message string) (isNew bool) {
 	m.changeTrouble(name, func(t *trouble) {
 		last, known := t.warnings[step]
@@ -122,13 +123,13 @@ func (m *memory) addWarning(name types.NamespacedName, step, message string) (is
 	return isNew
 }
 
-// clearWarning is for a step that has succeeded.
+// clearWarning forgets the warning of a step that has succeeded.
 func (m *memory) clearWarning(name types.NamespacedName, step string) {
 	m.clearTrouble(name, func(t *trouble) { delete(t.warnings, step) })
 }
 
-// ask remembers a request, unless the object acknowledges it already. It reports whether one of this number of steps has yet to
-// handle it.
+// ask remembers a request, unless the status of the object already acknowledges it. It reports whether any of the steps has yet
+// to handle the request. steps is the number of steps.
 func (m *memory) ask(name types.NamespacedName, a asked, acknowledged bool, steps int) (open bool) {
 	known := false
 	m.clearTrouble(name, func(t *trouble) {
@@ -150,7 +151,7 @@ func (m *memory) isUnanswered(name types.NamespacedName, a asked, step string) b
 	return t.asked == a && !t.answered[step]
 }
 
-// setAnswered is for a step that has handled a request.
+// setAnswered notes that a step has handled a request.
 func (m *memory) setAnswered(name types.NamespacedName, a asked, step string) {
 	m.clearTrouble(name, func(t *trouble) {
 		if t.asked == a && t.answered != nil {
@@ -159,7 +160,8 @@ func (m *memory) setAnswered(name types.NamespacedName, a asked, step string) {
 	})
 }
 
-// isCurrent reports whether this object was confirmed to be current. What was current once can only become newer.
+// isCurrent reports whether this object was confirmed to be current. The cache only becomes newer, so an object that was current
+// once stays current.
 func (m *memory) isCurrent(name types.NamespacedName, uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -190,8 +192,8 @@ func (m *memory) isQuiet(name types.NamespacedName, version quietVersion) bool {
 	return ok && r.quiet == version
 }
 
-// setQuiet remembers the version in which a pass had nothing to do. The zero value means that the pass had something to
-// do.
+// setQuiet remembers the version in which a pass had nothing to do. If the pass had something to do, version is the
+// zero value.
 func (m *memory) setQuiet(name types.NamespacedName, version quietVersion) {
 	if version == (quietVersion{}) {
 		m.clear(name, func(r *remembered) { r.quiet = version })
@@ -200,7 +202,8 @@ func (m *memory) setQuiet(name types.NamespacedName, version quietVersion) {
 	m.change(name, func(r *remembered) { r.quiet = version })
 }
 
-// delayStatus returns what do returns for the loop of an object, if there is one of a patch with this hash.
+// delayStatus calls do with the loop of an object, if the object has a loop of the patch with this hash, and returns the results
+// of do. Otherwise it returns zeros.
 func (m *memory) delayStatus(name types.NamespacedName, sum uint64, now time.Time, do func(*writeloop.Loop, time.Time) (time.Duration, bool)) (wait time.Duration, begins bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -210,7 +213,7 @@ func (m *memory) delayStatus(name types.NamespacedName, sum uint64, now time.Tim
 	return 0, false
 }
 
-// countStatus counts a write of the status. Only one that repeats the last one has a loop.
+// countStatus counts a write of the status. A loop exists only while a write repeats the previous write.
 func (m *memory) countStatus(name types.NamespacedName, sum uint64, now time.Time, metric *prometheus.GaugeVec) {
 	repeats := false
 	m.change(name, func(r *remembered) { repeats, r.statusSum = r.statusSum == sum, sum })
@@ -226,13 +229,13 @@ func (m *memory) countStatus(name types.NamespacedName, sum uint64, now time.Tim
 	m.changeTrouble(name, func(t *trouble) {
 		if t.statusLoop == nil {
 			t.statusLoop = &writeloop.Loop{}
-			t.statusLoop.Count(now) // the write that is repeated
+			t.statusLoop.Count(now) // the previous write, which this write repeats
 		}
 		t.statusLoop.Count(now)
 	})
 }
 
-// endStatusLoop removes the metric of an object that is forgotten.
+// endStatusLoop ends the loop of an object that is forgotten, and removes its metric.
 func (m *memory) endStatusLoop(name types.NamespacedName, metric *prometheus.GaugeVec) {
 	m.clearTrouble(name, func(t *trouble) {
 		if t.statusLoop != nil {
@@ -261,7 +264,7 @@ func (m *memory) change(name types.NamespacedName, do func(*remembered)) {
 	}
 }
 
-// clear is like change, but does nothing if nothing is remembered of the object. That is the common case, and allocates
+// clear is like change, but does nothing if nothing is remembered of the object. This case is common, and allocates
 // nothing.
 func (m *memory) clear(name types.NamespacedName, do func(*remembered)) {
 	m.mu.Lock()

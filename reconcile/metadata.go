@@ -14,14 +14,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// PatchAnnotations sets and removes annotations of an object by one patch of these keys alone. It sends no request if
-// nothing has to change. A key in both set and remove is set.
+// PatchAnnotations sets and removes annotations of an object. It sends one patch that contains only these keys, and sends no
+// request if nothing has to change. If a key is in both set and remove, it is set.
 //
-// obj gets the annotations, labels, owner references and resource version of the answer; everything else in it stays. obj
-// may be the object of the pass. The patch then carries the resource version, and the pass continues from the answer.
+// obj gets the annotations, labels, owner references and resource version of the API server's answer. Everything else in obj
+// stays. obj may be the object of the pass. The patch then carries the resource version, and the pass continues from the
+// answer.
 //
-// PatchAnnotations reports whether it changed anything. Errors of the client are wrapped: for the object of the pass it is a
-// conflict (apierrors.IsConflict) if the object was changed since it was read. For another object the patch carries the UID
+// PatchAnnotations reports whether it changed anything. Errors of the client are wrapped. If obj is the object of the pass
+// and was changed since it was read, the error is a conflict (apierrors.IsConflict). For another object the patch carries
+// only the UID: it never changes a later object of the same name, and does not conflict with other writers.
 // alone: it never changes a later object of the same name, and does not conflict with other writers.
 func PatchAnnotations(ctx context.Context, c client.Client, obj client.Object, set map[string]string, remove ...string) (changed bool, err error) {
 	return patchKeys(ctx, c, obj, "annotate", "annotations", obj.GetAnnotations(), set, remove)
@@ -53,12 +55,13 @@ func patchKeys(ctx context.Context, c client.Client, obj client.Object, verb, fi
 	return true, nil
 }
 
-// ErrOwnerRecreated is the error of [PatchOwnerReference] if the owner was deleted, and another object of its name created.
+// ErrOwnerRecreated is the error of [PatchOwnerReference] if the owner was deleted and another object of the same name was
+// created.
 // Test for it with errors.Is.
 var ErrOwnerRecreated = errors.New("the owner was deleted and created anew")
 
-// OwnerReference returns a reference to an owner that does not control the object: the garbage collector deletes the object
-// when all its owners are gone. It returns an error if the scheme of c does not have the owner's type.
+// OwnerReference returns a reference to an owner that does not control the object. The garbage collector deletes the object
+// when all its owners are gone. OwnerReference returns an error if the scheme of c does not have the owner's type.
 func OwnerReference(c client.Client, owner client.Object) (metav1.OwnerReference, error) {
 	kind, err := apiutil.GVKForObject(owner, c.Scheme())
 	if err != nil {
@@ -69,16 +72,16 @@ func OwnerReference(c client.Client, owner client.Object) (metav1.OwnerReference
 	}, nil
 }
 
-// PatchOwnerReference makes owner an owner of obj that does not control it, by one patch with the resource version of obj.
-// It sends no request if it is an owner already. The error is a conflict (apierrors.IsConflict) if obj was changed since it
-// was read. Other owners of the same kind that do not control obj are replaced. obj gets the answer as in
-// [PatchAnnotations], and it may be the object of the pass. PatchOwnerReference reports whether it changed anything.
+// PatchOwnerReference makes owner an owner of obj that does not control obj. It sends one patch with the resource version
+// of obj, and sends no request if owner is an owner already. If obj was changed since it was read, the error is a conflict
+// (apierrors.IsConflict). owner replaces other owners of the same kind that do not control obj. obj gets the answer as in
+// [PatchAnnotations], and may be the object of the pass. PatchOwnerReference reports whether it changed anything.
 //
-// If the owner was deleted and created again, the garbage collector is about to delete obj with the former one. Then the
-// error is [ErrOwnerRecreated], and nothing is sent.
+// If the owner was deleted and created again, the garbage collector is about to delete obj together with the former
+// owner. Then the error is [ErrOwnerRecreated], and nothing is sent.
 //
-// For an owner that is being deleted nothing is sent either: if its deletion orphans what it owned, the API server has just
-// removed the reference.
+// If the owner is being deleted, nothing is sent either: the deletion may orphan what the owner owned, and then the API
+// server has just removed the reference.
 //
 // Both objects have to be in the same namespace, or the owner has to be cluster-scoped. Otherwise the garbage collector
 // deletes obj at once. PatchOwnerReference does not check this.
@@ -106,22 +109,23 @@ func PatchOwnerReference(ctx context.Context, c client.Client, obj, owner client
 	if len(want) == len(have) && slices.EqualFunc(want, have, func(a, b metav1.OwnerReference) bool { return a.UID == b.UID }) {
 		return false, nil
 	}
-	// A merge patch replaces the list as a whole, so it must be the one that was read.
+	// A merge patch replaces the whole list, so the list must be the one that was read: the patch carries the resource
+	// version.
 	if err := patchMetadata(ctx, c, obj, "set the owner of", map[string]any{"ownerReferences": want, "resourceVersion": obj.GetResourceVersion()}); err != nil {
 		return false, err
 	}
 	return true, nil
 }
 
-// patchMetadata sends a merge patch of the metadata, and takes the metadata of the answer into obj. The verb is for the
-// error.
+// patchMetadata sends a merge patch of the metadata, and copies the metadata of the answer into obj. The error contains
+// the verb.
 func patchMetadata(ctx context.Context, c client.Client, obj client.Object, verb string, metadata map[string]any) error {
 	if uid := obj.GetUID(); uid != "" {
-		metadata["uid"] = uid // never another object of the same name
+		metadata["uid"] = uid // so the patch never changes another object of the same name
 	}
 	h, ofPass := handleFrom(ctx), false
 	h.use(func(p *pass) { ofPass = p.object.owns(obj) })
-	if ofPass { // the pass writes the object again, from the answer
+	if ofPass { // the pass writes the object again, and continues from the answer
 		metadata["resourceVersion"] = obj.GetResourceVersion()
 	}
 	data, err := json.Marshal(map[string]any{"metadata": metadata})

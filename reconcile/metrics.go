@@ -15,15 +15,16 @@ import (
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
-// metrics has the metrics of one reconciler. The methods of a nil pointer do nothing.
+// metrics has the metrics of one reconciler. The methods of a nil *metrics do nothing.
 type metrics struct {
 	kind       string
 	durations  *prometheus.HistogramVec
 	results    *prometheus.CounterVec
 	conditions *conditionCollector
-	loops      *prometheus.GaugeVec // package ownedresources has it too
+	loops      *prometheus.GaugeVec // package ownedresources registers the same metric
 
-	// What controller-runtime counts of passes that return an error, and passes of this package return none.
+	// controller-runtime counts passes that return an error in these counters. Passes of this package do not return the errors of their
+	// steps, so the reconciler counts them.
 	errors, terminal prometheus.Counter
 }
 
@@ -46,9 +47,9 @@ func newMetrics(registry prometheus.Registerer, kind string) (*metrics, error) {
 	return m, errors.Join(errs[:]...)
 }
 
-// controllerCounter returns a counter of controller-runtime, so that the alerts that clusters have for it see the failures of passes too. It
-// has the name that controller-runtime gives to the controller of a kind. If a version of controller-runtime describes the counter in
-// other words, it cannot be shared, and counts for nobody.
+// controllerCounter returns a counter of controller-runtime. Clusters have alerts for it, which thereby see the failures of passes too. The
+// label is the name that controller-runtime gives to the controller of a kind. If a version of controller-runtime registers the counter
+// with another description, the counter cannot be shared, and controllerCounter returns one that nobody reads.
 func controllerCounter(registry prometheus.Registerer, name, help, kind string) prometheus.Counter {
 	vector, err := register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"controller"}))
 	if err != nil {
@@ -57,7 +58,7 @@ func controllerCounter(registry prometheus.Registerer, name, help, kind string) 
 	return vector.WithLabelValues(strings.ToLower(kind))
 }
 
-// pass counts a pass that has failed, as controller-runtime counts one that returns an error.
+// pass counts a pass that has failed in the way in which controller-runtime counts a pass that returns an error.
 func (m *metrics) pass(worst state) {
 	end := worst.ending()
 	if m == nil || !end.isFault {
@@ -68,7 +69,8 @@ func (m *metrics) pass(worst state) {
 	}
 }
 
-// register registers a collector, or returns the one that is registered already: the reconcilers of a process share them.
+// register registers a collector and returns it. If it is registered already, register returns the registered one: the reconcilers of a
+// process share collectors.
 func register[C prometheus.Collector](registry prometheus.Registerer, c C) (C, error) {
 	err := registry.Register(c)
 	if known, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
@@ -77,7 +79,7 @@ func register[C prometheus.Collector](registry prometheus.Registerer, c C) (C, e
 	return c, err
 }
 
-// step observes a run of a step.
+// step counts a run of a step and observes its duration.
 func (m *metrics) step(name string, start time.Time, o *outcome) {
 	if m == nil {
 		return
@@ -86,7 +88,7 @@ func (m *metrics) step(name string, start time.Time, o *outcome) {
 	m.results.WithLabelValues(m.kind, name, o.state.ending().label).Inc()
 }
 
-// loopsOrNil returns the metric of write loops, or nil without metrics.
+// loopsOrNil returns the metric of write loops. It returns nil if m is nil.
 func (m *metrics) loopsOrNil() *prometheus.GaugeVec {
 	if m == nil {
 		return nil
@@ -94,7 +96,7 @@ func (m *metrics) loopsOrNil() *prometheus.GaugeVec {
 	return m.loops
 }
 
-// hasConditions reports whether nothing has to be set: the conditions of the object are there, or m is nil.
+// hasConditions reports whether the metrics have the conditions of the object. If m is nil, it returns true: nothing has to be set.
 func (m *metrics) hasConditions(name types.NamespacedName) bool {
 	return m == nil || m.conditions.has(objectKey{m.kind, name})
 }
@@ -119,7 +121,7 @@ type conditionCollector struct {
 	desc     *prometheus.Desc
 	mu       sync.Mutex
 	byObject map[objectKey]objectConditions
-	types    []string // the types of conditions that there are
+	types    []string // the types of all conditions, each once
 }
 
 type objectKey struct {
@@ -127,16 +129,16 @@ type objectKey struct {
 	name types.NamespacedName
 }
 
-// objectConditions are the conditions of an object that one reconciler has set. Another reconciler may have an object
-// with the same key, if its kind has the same name in another group.
+// objectConditions are the conditions of an object, with the metrics of the reconciler that has set them. Another
+// reconciler may have an object with the same key, if its kind has the same name in another group.
 type objectConditions struct {
 	setBy *metrics
 	all   []conditionValue
 }
 
-// conditionValue is one condition. There is one for each condition of every object, so it is small.
+// conditionValue is one condition. Every object has several, so the struct is small.
 type conditionValue struct {
-	conditionType uint32 // the index of its type
+	conditionType uint32 // the index of its type in types
 	value         int8
 }
 
@@ -194,7 +196,7 @@ func (c *conditionCollector) typeIndex(conditionType string) uint32 {
 	return uint32(i)
 }
 
-// forget drops the conditions of an object, unless another reconciler has set them.
+// forget drops the conditions of an object that the reconciler of these metrics has set.
 func (c *conditionCollector) forget(object objectKey, by *metrics) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

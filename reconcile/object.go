@@ -21,13 +21,14 @@ import (
 type passObject struct {
 	engine *engine
 	name   types.NamespacedName
-	before client.Object // the object as it was read or last written; it may be the cache's own, and is never changed
+	before client.Object // the object as it was read or last written; it may be an object of the cache, and is never changed
 	obj    client.Object // the copy that the steps work on
 	cached string        // the resource version of the object that was read from the cache; empty if our own last write is newer
 	fresh  freshness
 }
 
-// mayLeaveOutSteps reports whether the pass is to run the steps, and nothing else has to be done before.
+// mayLeaveOutSteps reports whether the pass only has to run the steps: the object is neither deleted nor paused, and has
+// all finalizers.
 func (o *passObject) mayLeaveOutSteps() bool {
 	if o.before.GetDeletionTimestamp() != nil {
 		return false
@@ -42,9 +43,9 @@ func (o *passObject) mayLeaveOutSteps() bool {
 // owns reports whether obj is the object of this pass.
 func (o *passObject) owns(obj client.Object) bool { return o.obj == obj }
 
-// rebase continues the pass from our own write to the metadata of the object, whose answer is in obj. The write had a
-// lock, so nobody else has written in between. before gets clones, since steps may change the metadata of obj in
-// memory.
+// rebase continues the pass after our own write to the metadata of the object. obj has the answer of that write. The
+// write had a lock, so nobody else has written in between. before gets clones, because steps may change the metadata
+// of obj in memory.
 func (o *passObject) rebase() {
 	before := o.engine.copyOf(o.before)
 	if o.obj.GetResourceVersion() != before.GetResourceVersion() {
@@ -63,21 +64,21 @@ func (o *passObject) rebase() {
 type freshness int
 
 const (
-	// fromCache: nothing is known. The cache of a process that has just started may show a version of long ago.
+	// fromCache: nothing is known. The cache of a process that has just started may show an old version.
 	fromCache freshness = iota
-	// current: the version is not older than this process, because a write with a lock or a read from the API server
-	// said so.
+	// current: the version is not older than this process. A write with a lock or a read from the API server has
+	// confirmed it.
 	current
-	// uncertain: a checkpoint or a confirmation failed, for another reason than a conflict. It is not known whether the
+	// uncertain: a checkpoint or a confirmation failed, and the error was not a conflict. It is not known whether the
 	// checkpoint was stored. From now on the status is written only with a lock, so that it cannot overwrite the change
 	// of another writer.
 	uncertain
-	// outdated: there was a conflict. The status is not written in this pass, since that would meet the same conflict.
+	// outdated: there was a conflict. This pass does not write the status, because the write would meet the same conflict.
 	outdated
 )
 
-// after returns the freshness after a write with a lock, or a read from the API server, that has returned err. A success
-// does not make up for a failed checkpoint or a conflict before it.
+// after returns the freshness after a write with a lock, or a read from the API server, that has returned err. If a
+// checkpoint failed or a conflict occurred earlier in the pass, a later success does not change the freshness.
 func (f freshness) after(err error) freshness {
 	switch {
 	case err == nil:
@@ -89,9 +90,9 @@ func (f freshness) after(err error) freshness {
 	}
 }
 
-// confirm makes sure that the object is not older than this process. It sends a request, unless the process has confirmed
-// the object before. If the object has been changed or deleted since it was read, confirm returns the conflict that a write
-// with a lock would have met.
+// confirm makes sure that the object is not older than this process. It sends a request, unless the process has already
+// confirmed the object. If the object has been changed or deleted since it was read, confirm returns the conflict that a
+// write with a lock would return.
 func (o *passObject) confirm(ctx context.Context) error {
 	uid := o.before.GetUID()
 	if o.engine.memory.isCurrent(o.name, uid) {
@@ -108,7 +109,8 @@ func (o *passObject) confirm(ctx context.Context) error {
 	return nil
 }
 
-// compareLive reads the object from the API server, and returns a conflict if it is another version or gone.
+// compareLive reads the object from the API server. If the object has another version or does not exist, compareLive
+// returns a conflict.
 func (o *passObject) compareLive(ctx context.Context) error {
 	live, err := o.readLive(ctx)
 	switch {
@@ -120,15 +122,15 @@ func (o *passObject) compareLive(ctx context.Context) error {
 	return nil
 }
 
-// conflict returns the error of a pass whose object was changed, in a way that the cache does not show yet.
+// conflict returns the error for a change of the object that the cache does not show yet.
 func (o *passObject) conflict() error {
 	return apierrors.NewConflict(schema.GroupResource{Group: o.engine.kind.Group, Resource: o.engine.kind.Kind}, o.name.Name,
 		errors.New("it was changed or deleted, and the cache does not show that yet"))
 }
 
-// readLive reads the object, at least its metadata, from the API server.
+// readLive reads the object from the API server. The result may contain only the metadata.
 func (o *passObject) readLive(ctx context.Context) (client.Object, error) {
-	if o.engine.stepClient.reader.Live == nil { // not set up with a manager; a manager's client does not cache unstructured objects
+	if o.engine.stepClient.reader.Live == nil { // the reconciler has no manager; a manager's client does not cache unstructured objects
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(o.engine.kind)
 		return u, o.engine.client.Get(ctx, o.name, u)

@@ -23,7 +23,7 @@ import (
 
 // PausedAnnotation is the annotation that pauses an object: no step runs, whatever triggers the pass, and the condition
 // Paused is True. Its value is "true", or the time when the pause ends, in the format of RFC 3339. "false" means the same as
-// no annotation. Any other value pauses without an end, also an empty one. A pause does not stop the cleanup of an object
+// no annotation. Any other value, also an empty one, pauses without an end. A pause does not stop the cleanup of an object
 // that is being deleted.
 const PausedAnnotation = record.Paused
 
@@ -31,17 +31,17 @@ const PausedAnnotation = record.Paused
 type pass struct {
 	engine  *engine
 	object  passObject
-	handle  handle // by which functions reach the pass
+	handle  handle // functions reach the pass through it
 	running int    // the index of the step that runs
 	turn    turns.Turn
-	worst   state // the worst outcome of a step, and failed if something else has failed
+	worst   state // the worst outcome of a step; failed if the pass itself has failed
 	retry   retry
 	asked   asked             // what RequestedAnnotation requests
-	settled int               // how many steps, from the first, are left out because they would find nothing to do
+	settled int               // the number of steps, from the first, that are left out because they would find nothing to do
 	notes   []note            // conditions that steps have set by SetCondition
 	atEnd   []atEnd           // what steps have registered by AfterSteps
-	kept    map[string]string // the steps that keep annotations, see KeepAnnotation
-	mistake error             // the kind or the client is set up so that no status can be written
+	kept    map[string]string // by annotation: the name of the step that keeps it, see KeepAnnotation
+	mistake error             // a mistake in the kind or the client, because of which no status can be written
 }
 
 // atEnd is a function that a step has registered to run at the end of the pass.
@@ -56,7 +56,7 @@ type note struct {
 	condition metav1.Condition
 }
 
-// withoutCopy makes Get return an object that shares memory with the cache, and must not be changed.
+// withoutCopy makes Get return an object that shares memory with the cache. The caller must not change the object.
 var withoutCopy = &client.GetOptions{UnsafeDisableDeepCopy: new(true)}
 
 func (p *pass) run(ctx context.Context) ctrl.Result {
@@ -118,8 +118,8 @@ func (p *pass) run(ctx context.Context) ctrl.Result {
 	return p.finish(ctx, p.runSteps(ctx))
 }
 
-// settledSteps returns how many steps, from the first, would find nothing to do. It ends at the first step that has to
-// run: that step may change the object in memory, so the steps after it have to run too.
+// settledSteps returns how many steps, from the first, would find nothing to do. It stops at the first step that has
+// to run: that step may change the object in memory, so the steps after it have to run too.
 func (p *pass) settledSteps(ctx context.Context) (count int) {
 	if p.engine.settlers == 0 || !p.object.mayLeaveOutSteps() {
 		return 0
@@ -132,7 +132,7 @@ func (p *pass) settledSteps(ctx context.Context) (count int) {
 	return p.engine.settlers
 }
 
-// versionOf returns the version of an object as [memory] keeps it.
+// versionOf returns the version of an object in the form that [memory] stores.
 func versionOf(obj client.Object) quietVersion {
 	return quietVersion{obj.GetUID(), obj.GetResourceVersion()}
 }
@@ -205,8 +205,8 @@ func (p *pass) call(ctx context.Context, verb string, step int, do action) (o ou
 	return o
 }
 
-// runAfterSteps runs what the steps have registered by AfterSteps, if each step succeeded or waits. If what a step has
-// registered does not succeed, its outcome replaces the outcome of the step.
+// runAfterSteps runs the functions that the steps have registered by AfterSteps, if each step succeeded or waits. If
+// such a function does not succeed, its outcome replaces the outcome of the step.
 func (p *pass) runAfterSteps(ctx context.Context, outcomes []outcome) {
 	for i := range outcomes {
 		if !outcomes[i].state.ending().isDone {
@@ -224,8 +224,8 @@ func (p *pass) runAfterSteps(ctx context.Context, outcomes []outcome) {
 	}
 }
 
-// runAtEnd runs the functions that one step has registered, including those that they register themselves. It returns all
-// their errors.
+// runAtEnd runs the functions that one step has registered. Such a function may register further functions, which run
+// too. runAtEnd returns all their errors.
 func (p *pass) runAtEnd(ctx context.Context, step int) error {
 	var errs []error
 	for i := 0; i < len(p.atEnd); i++ {
@@ -236,22 +236,22 @@ func (p *pass) runAtEnd(ctx context.Context, step int) error {
 	return errors.Join(errs...)
 }
 
-// lateWriteTimeout limits a status write after the deadline of the pass.
+// lateWriteTimeout limits how long the status write may take after the deadline of the pass.
 const lateWriteTimeout = 10 * time.Second
 
 // finish reports the outcomes, sets the conditions and writes the status.
 func (p *pass) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
-	if errors.Is(ctx.Err(), context.Canceled) { // the operator ends: no step has failed, and nothing can be written
+	if errors.Is(ctx.Err(), context.Canceled) { // the operator stops: no step has failed, and nothing can be written
 		return ctrl.Result{}
 	}
-	if ctx.Err() != nil { // the pass took all the time that it has, which the conditions have to show
+	if ctx.Err() != nil { // the pass has exceeded its deadline, and the conditions have to show that
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lateWriteTimeout)
 		defer cancel()
 	}
 	next := attempt{name: p.object.name, failures: p.engine.memory.failures(p.object.name), soon: p.retriesForbiddenSoon(outcomes)}
 	keepWhileYielding(outcomes, func() bool {
-		list, _ := p.engine.status.Conditions(p.object.obj) // an error shows when they are set
+		list, _ := p.engine.status.Conditions(p.object.obj) // setConditions returns the same error
 		observed, has := p.engine.status.ObservedGeneration(p.object.before)
 		return turns.IsShown(list, p.object.obj.GetGeneration(), !has || observed == p.object.obj.GetGeneration())
 	})
@@ -259,7 +259,7 @@ func (p *pass) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 	for i := range outcomes {
 		o := &outcomes[i]
 		if isLastingConflict(o, next.failures) {
-			o.state = failed // not a race: somebody has to see it
+			o.state = failed // somebody has to see a conflict that lasts
 		}
 		p.report(ctx, o)
 		p.worst = max(p.worst, o.state)
@@ -285,9 +285,9 @@ func (p *pass) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 	return p.end()
 }
 
-// retriesForbiddenSoon reports whether a request that is forbidden is retried soon: for [soonForbidden] after the first refusal
-// in a row, and always while the object is being deleted. A deletion often waits for a permission that was removed too early,
-// and nothing sends an event when it is back.
+// retriesForbiddenSoon reports whether a forbidden request is retried soon: for [soonForbidden] after the first refusal in a
+// row, and always while the object is being deleted. A deletion often waits for a permission that was removed too early, and
+// the API server sends no event when somebody restores the permission.
 func (p *pass) retriesForbiddenSoon(outcomes []outcome) bool {
 	if !slices.ContainsFunc(outcomes, func(o outcome) bool { return o.forbidden }) {
 		p.engine.memory.clearRefused(p.object.name)
@@ -298,9 +298,9 @@ func (p *pass) retriesForbiddenSoon(outcomes []outcome) bool {
 	return p.object.before.GetDeletionTimestamp() != nil || now.Sub(first) < soonForbidden
 }
 
-// end ends a pass: it counts a failure, or resets the number of failures, and returns when the next pass is due.
+// end ends a pass. It counts a failure, or resets the number of failures. It returns when the next pass is due.
 func (p *pass) end() ctrl.Result {
-	if p.mistake == nil { // else the pass returns an error, which controller-runtime counts
+	if p.mistake == nil { // otherwise the pass returns an error, which controller-runtime counts
 		p.engine.metrics.pass(p.worst)
 	}
 	switch {

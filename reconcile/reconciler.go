@@ -33,16 +33,16 @@ type Reconciler[T client.Object] struct {
 	engine
 	steps []NamedStep[T]
 
-	// What the With methods set.
+	// The With methods set these.
 	binder        conditions.Binder           // nil: metav1.Condition
 	history       func(obj T) conditions.List // nil: the conditions are not a history
 	withoutStatus bool
 
-	// What For and the With methods that need it set.
-	mgr        ctrl.Manager // nil: made by New
+	// For, and the With methods that need For, set these.
+	mgr        ctrl.Manager // nil if New made the reconciler
 	options    controller.Options
 	predicates []predicate.Predicate
-	needsFor   string // the last method called that needs For
+	needsFor   string // the name of the last method called that needs For
 
 	prepareOnce sync.Once
 	prepareErr  error
@@ -51,8 +51,8 @@ type Reconciler[T client.Object] struct {
 
 var _ ctrlreconcile.Reconciler = &Reconciler[client.Object]{}
 
-// New returns a reconciler without a manager: for a unit test, or for a builder of your own, which then needs
-// [Reconciler.SetupWithBuilder]. Otherwise use [For].
+// New returns a reconciler without a manager, for a unit test or for a builder of your own. With a builder,
+// call [Reconciler.SetupWithBuilder]. In all other cases use [For].
 //
 // T is a pointer to the API type, which must be in the scheme of the client. A mistake in the steps or options is an error
 // of SetupWithBuilder and of every pass.
@@ -64,8 +64,8 @@ func New[T client.Object](c client.Client, steps ...NamedStep[T]) *Reconciler[T]
 
 // Reconcile runs one pass. It returns an error only for a mistake in the setup. A mistake in the reconciler itself, such as two steps with
 // the same name, is a controller-runtime TerminalError, because no retry heals it. A kind without the status subresource is an error that
-// controller-runtime retries: a corrected CustomResourceDefinition heals it. Errors of steps are logged, shown in the conditions, and
-// retried after the returned delay.
+// controller-runtime retries, because a corrected CustomResourceDefinition heals it. Errors of steps are logged, shown in the conditions,
+// and retried after the returned delay.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if err := r.prepare(); err != nil {
 		return ctrl.Result{}, ctrlreconcile.TerminalError(err)
@@ -88,7 +88,7 @@ func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.R
 
 var errNotWatching = errors.New("the steps' watches are not set up: call SetupWithBuilder before the builder's Complete, or use For")
 
-// prepare finds out what the type, the steps and the options mean, and returns the first mistake in them.
+// prepare checks the type, the steps and the options, and sets the fields of the engine. It returns the first mistake that it finds.
 func (r *Reconciler[T]) prepare() error {
 	r.prepareOnce.Do(func() { r.prepareErr = r.prepareFirst() })
 	return r.prepareErr
@@ -176,8 +176,9 @@ func (r *Reconciler[T]) prepareClient() (err error) {
 	return nil
 }
 
-// prepareBuilders says which steps build which children. The filter and the predicates decide which objects are reconciled.
-// Without a filter nobody knows the predicates of a builder of the user's own.
+// prepareBuilders notes which steps build which children. The filter and the predicates decide which objects are
+// reconciled. With a builder of the user's own, the predicates are not known, so Selects returns true only if there is a
+// filter.
 func (r *Reconciler[T]) prepareBuilders() {
 	r.builders.Kind, r.builders.Client = r.kind, r.stepClient
 	r.builders.Selects = func(obj client.Object) bool {

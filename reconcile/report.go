@@ -14,9 +14,10 @@ import (
 )
 
 // Eventf emits an event from a step. It takes the arguments of an EventRecorder's Eventf in
-// k8s.io/client-go/tools/events, except two that the pass supplies: the action is the name of the step in CamelCase,
-// and the related object is the object of the pass, if the event regards another one. The event type is Normal or
-// Warning, and the reason is in CamelCase. A note of more than 1024 bytes, the API's limit, is cut.
+// k8s.io/client-go/tools/events, except two that the pass supplies. The action is the name of the step in CamelCase.
+// If the event regards another object than the object of the pass, the related object is the object of the pass. The
+// event type is Normal or Warning, and the reason is in CamelCase. A note of more than 1024 bytes, the API's limit,
+// is cut.
 //
 // Every event is a request. Emit events for changes, not for the current state. Without a manager or
 // [Reconciler.WithRecorder], and outside of a pass, Eventf does nothing.
@@ -41,7 +42,7 @@ func (p *pass) emit(regarding client.Object, eventType, reason, note string) {
 	p.engine.recorder.Eventf(regarding, related, eventType, reason, eventnote.CamelCase(p.engine.passSteps[p.running].name), "%s", eventnote.Cut(note))
 }
 
-// event emits an event of the pass itself. The action is made of the name of a step.
+// event emits an event of the pass itself. The action of the event is the argument in CamelCase.
 func (p *pass) event(eventType, reason, action, note string) {
 	if p.engine.recorder == nil {
 		return
@@ -49,7 +50,7 @@ func (p *pass) event(eventType, reason, action, note string) {
 	p.engine.recorder.Eventf(p.object.before, nil, eventType, reason, eventnote.CamelCase(action), "%s", eventnote.Cut(note))
 }
 
-// report logs an outcome and emits its event. A failure is reported once: the conditions show that it goes on.
+// report logs an outcome and emits its event. It reports a failure once: the conditions show that the failure lasts.
 func (p *pass) report(ctx context.Context, o *outcome) {
 	step, end := o.step.name, o.state.ending()
 	switch {
@@ -65,8 +66,9 @@ func (p *pass) report(ctx context.Context, o *outcome) {
 	}
 }
 
-// logFailure logs a step that has failed or is stalled. An error is for whoever runs the operator: that the database is away
-// or that a role lacks a verb. What its user has to correct in the object is information, which has no stack trace.
+// logFailure logs a step that has failed or is stalled. A problem of the operator is logged as an error: the database cannot
+// be reached, or a role lacks a verb. A problem that the user has to correct in the object is logged as information, without
+// a stack trace.
 func logFailure(logger logr.Logger, o *outcome) {
 	if end := o.state.ending(); !end.lasts || o.forbidden {
 		logger.Error(o.err, end.words)
@@ -75,8 +77,8 @@ func logFailure(logger logr.Logger, o *outcome) {
 	}
 }
 
-// reportEnd tells an exploration how the pass has ended. Without outcomes no step was due: the object is paused, filtered out or cleaned up.
-// The value of a panic stays within the test: it may be secret.
+// reportEnd tells an exploration how the pass has ended. If there are no outcomes, no step had to run: the object is paused, filtered out
+// or cleaned up. The value of a panic stays within the test, because it may be secret.
 func (p *pass) reportEnd(ctx context.Context, outcomes []outcome) {
 	report := passcontext.PassEnds(ctx)
 	if report == nil {

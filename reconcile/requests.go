@@ -21,8 +21,9 @@ import (
 const RequestedAnnotation = record.Requested
 
 // Requested reports whether a person has requested this pass by [RequestedAnnotation]. Call it in a step, with the context
-// of the step. A step that compares something outside of the cluster only at intervals, or after a change, should compare it
-// now. Requested stays true in later passes until the step has succeeded or waits. Outside of a pass it is false.
+// of the step. Some steps compare something outside of the cluster only at intervals, or after a change: if Requested is
+// true, such a step should compare now. Requested stays true in later passes until the step has succeeded or waits. Outside
+// of a pass it is false.
 func Requested(ctx context.Context) bool {
 	requested := false
 	handleFrom(ctx).use(func(p *pass) { requested = p.requested() })
@@ -56,9 +57,9 @@ func (p *pass) answer(outcomes []outcome) {
 	}
 }
 
-// orAsked returns a predicate that also passes updates by which a person asks for something: updates that change
-// [RequestedAnnotation], the interval of observations of package external, or the pause. p still selects the objects: it has to pass the creation of the new object. A
-// predicate that looks for changes passes every creation.
+// orAsked returns a predicate that passes the events that p passes, and updates by which a person asks for something: updates that change
+// [RequestedAnnotation], the interval of observations of package external, or the pause. p still selects the objects: such an update passes
+// only if p would pass the creation of the new object. A predicate that looks for changes passes every creation.
 func orAsked(p predicate.Predicate) predicate.Predicate {
 	asks := func(before, after client.Object) bool {
 		for _, key := range []string{RequestedAnnotation, record.ObserveInterval} {

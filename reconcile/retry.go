@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// This file decides when the next pass of an object runs: Retries.of after the outcome of a step, and retryFailure after an error
-// of the pass itself. pass.end returns the delay of the pass as a whole, and pass.pause adds a pause that ends at a known time. classify.go
-// decides which errors are which outcome.
+// This file decides when the next pass of an object runs: Retries.of after the outcome of a step, and retryFailure after an error of the
+// pass itself. pass.end returns the delay of the whole pass, and pass.pause adds the end of a pause. classify.go decides which errors lead
+// to which outcome.
 
 // Retries are the delays after which a pass is repeated without an event. A field that is zero has its default. Up to a tenth
 // is added to each delay, so that objects do not run at the same time.
 type Retries struct {
-	// First is the delay after the first failure or conflict in a row of an object. It doubles with each further one. The
-	// default is 250 milliseconds.
+	// First is the delay after the first failure or conflict in a row of an object. The delay doubles after each further
+	// one. The default is 250 milliseconds.
 	First time.Duration
 	// Longest is the delay at which the doubling ends. The default is 1 minute.
 	Longest time.Duration
@@ -33,25 +33,25 @@ const (
 	maxBackoff   = time.Minute
 	stalledRetry = 10 * time.Minute
 
-	// shortestRetry is the shortest delay that can be set. A shorter one is a number without its unit.
+	// shortestRetry is the shortest delay that can be set. Whoever sets a shorter one has probably forgotten the unit.
 	shortestRetry = time.Millisecond
 
-	// quietConflicts is the number of passes in a row that may end in a conflict before that counts as a failure.
+	// quietConflicts is the number of passes in a row that may end in a conflict. One more conflict counts as a failure.
 	quietConflicts = 5
 
-	// soonForbidden is how long after the first refusal a request that is forbidden is retried soon: permissions often arrive a
-	// little after the operator, and an API server that has just started forbids everything until it has read the roles. The
-	// first refusal is remembered by the process, so the time after the start of a process is included.
+	// soonForbidden is how long after the first refusal a forbidden request is retried soon. Permissions often arrive a little
+	// later than the operator, and an API server that has just started forbids everything until it has read the roles. The
+	// process does not store the first refusal, so this time begins again after a restart.
 	soonForbidden = 5 * time.Minute
 
-	// longestForbidden bounds the delay of these retries. With the jitter it is shorter than a minute.
+	// longestForbidden bounds the delay between these retries. With the jitter the delay is shorter than a minute.
 	longestForbidden = 50 * time.Second
 
-	// maxJitter is the largest part of a delay that is added to it.
+	// maxJitter is the largest jitter, as a fraction of the delay to which it is added.
 	maxJitter = 0.1
 )
 
-// complete returns the retries with their defaults, or an error that names the field which is wrong.
+// complete returns the retries with their defaults, or an error that names the wrong field.
 func (r Retries) complete() (Retries, error) {
 	for _, f := range []struct {
 		name     string
@@ -73,20 +73,20 @@ func (r Retries) complete() (Retries, error) {
 	return r, nil
 }
 
-// retry is when the next pass of an object is due.
+// retry says when the next pass of an object is due.
 type retry struct {
-	after        time.Duration // the shortest delay that was asked for; 0 for none
+	after        time.Duration // the shortest delay that a step or the pass asks for; 0 for none
 	notBefore    time.Duration // the longest delay that the API server asks for (Retry-After); 0 for none
 	backoff      bool          // the pass counts as a failure of the object, and is repeated after a backoff
-	keepFailures bool          // a pass without backoff does not reset the number of failures
-	lowPriority  bool          // nothing but a poll asks for the shortest delay
+	keepFailures bool          // even without backoff, the pass does not reset the number of failures
+	lowPriority  bool          // only a poll asks for the shortest delay
 }
 
-// attempt is what the next pass depends on beside the outcomes of the steps.
+// attempt is what decides about the next pass, beside the outcomes of the steps.
 type attempt struct {
 	name     types.NamespacedName
 	failures int  // passes in a row that have failed
-	soon     bool // a request that is forbidden is retried soon
+	soon     bool // a forbidden request is retried soon
 }
 
 // of returns when the next pass is due because of the outcome of one step.
@@ -114,14 +114,14 @@ func (r Retries) of(o *outcome, a attempt) retry {
 // API server asks for it. err may be nil.
 func retryFailure(err error) retry { return retry{backoff: true, notBefore: retryAfter(err)} }
 
-// isLastingConflict reports whether a conflict has to be shown as a failure, because the object has had this number of
-// failures in a row.
+// isLastingConflict reports whether a conflict has to be shown as a failure. failures is the number of failures in a
+// row of the object.
 func isLastingConflict(o *outcome, failures int) bool {
 	return o.state == conflicted && failures >= quietConflicts
 }
 
-// merge returns when the next pass is due if both ask for it: after the shorter of the delays that steps ask for, but
-// not before the longer of the delays that the API server asks for.
+// merge returns when the next pass is due if both r and other ask for one: after the shorter of their delays, but not
+// before the longer of the delays that the API server asks for.
 func (r retry) merge(other retry) retry {
 	after := earlier(r.after, other.after)
 	return retry{
@@ -133,16 +133,17 @@ func (r retry) merge(other retry) retry {
 	}
 }
 
-// allowsLow reports whether the next pass may have a low priority: nothing but a poll asks for the delay of r, or the other one is earlier.
+// allowsLow reports whether r permits a low priority of the next pass: only a poll asks for the delay of r, r has no delay, or the delay of
+// the other is shorter.
 func (r retry) allowsLow(other retry) bool {
 	return r.lowPriority || r.after <= 0 || 0 < other.after && other.after < r.after
 }
 
-// delay returns the shortest delay that was asked for, but not less than what the API server asks for. It is 0 if only an
-// event triggers the next pass.
+// delay returns the shortest delay that a step asks for, but at least the delay that the API server asks for. It returns
+// 0 if only an event triggers the next pass.
 func (r retry) delay() time.Duration { return max(r.after, r.notBefore) }
 
-// backoff returns the delay after a failure that follows this number of failures in a row.
+// backoff returns the delay after a failure. failures is the number of failures in a row before it.
 // controller-runtime's own backoff would reach 16 minutes, and is reset whenever a pass returns a delay.
 func (r Retries) backoff(failures int) time.Duration {
 	delay := r.First
@@ -155,8 +156,8 @@ func (r Retries) backoff(failures int) time.Duration {
 	return delay
 }
 
-// jitter returns the delay plus a part of it. The part depends only on the name of the object and on the attempt: delays of
-// objects that failed together differ, and a test sees the same delay each time.
+// jitter returns the delay plus a fraction of it. The fraction depends only on the name of the object and on the attempt.
+// So the delays of objects that failed together differ, and a test sees the same delay each time.
 func jitter(delay time.Duration, name types.NamespacedName, attempt int) time.Duration {
 	if delay == 0 {
 		return 0

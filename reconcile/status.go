@@ -23,8 +23,8 @@ import (
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
-// saveStatus writes the status if it differs from the one that was read. If observed is false, the observed generation does
-// not change. A write that another writer undoes again and again is delayed. An error is logged, and retried by p.retry. If the kind
+// saveStatus writes the status if it differs from the status that was read. If observed is false, the observed generation does not
+// change. If another writer undoes a write again and again, saveStatus delays it. It logs an error, and sets p.retry. If the kind
 // has no status subresource, the pass returns the error instead.
 func (p *pass) saveStatus(ctx context.Context, observed bool) {
 	p.engine.status.Complete(p.object.before, p.object.obj, observed)
@@ -55,13 +55,13 @@ func (p *pass) saveStatus(ctx context.Context, observed bool) {
 			p.event(corev1.EventTypeNormal, conditions.Ready, "Reconcile", cmp.Or(is.Message, "Everything is as wanted"))
 		}
 		p.engine.metrics.setConditions(p.object.name, p.engine.measured(p.object.before))
-	case errors.Is(ctx.Err(), context.Canceled): // the operator ends
+	case errors.Is(ctx.Err(), context.Canceled): // the operator stops
 	case isGone(err):
 		p.engine.forget(p.object.name)
 	case isConflict(err):
 		p.statusNotWritten(err)
 		log.FromContext(ctx).V(1).Info("Status was written by somebody else meanwhile; trying again", "conflict", err.Error())
-	case errors.Is(err, errNoSubresource): // neither a condition nor, in most tests, a log would show it
+	case errors.Is(err, errNoSubresource): // neither a condition nor, in most tests, a log would show this error
 		p.statusNotWritten(err)
 		p.mistake = fmt.Errorf("status of %s %s: %w", p.engine.kind.Kind, p.object.name, err)
 	default:
@@ -71,7 +71,7 @@ func (p *pass) saveStatus(ctx context.Context, observed bool) {
 	}
 }
 
-// statusNotWritten repeats the pass, and tells the steps that what they have put into the status is lost.
+// statusNotWritten requests another pass, and tells the steps that their changes to the status are lost.
 func (p *pass) statusNotWritten(err error) {
 	p.retry = p.retry.merge(retryFailure(err))
 	for i := range p.engine.passSteps {
@@ -85,18 +85,17 @@ func (p *pass) statusNotWritten(err error) {
 // the step, right before the action.
 //
 // It writes the changes that the steps have made to the status so far, so that the pass after a crash knows about the
-// action. It also makes sure that the step does not act for an outdated object: the cache of a process that has just started
-// may show an object as it was long ago, although it has been changed or deleted since.
+// action. It also makes sure that the step does not act for an outdated object. The cache of a process that has just started
+// may show an old version of an object, which was changed or deleted since.
 //
 // If the status has changed, Checkpoint sends one status patch with the resource version. Otherwise it reads the object from
-// the API server, but only once for each object in the life of the process: what the cache shows later is newer. It does not
-// read it if this pass has already written the metadata of the object, because such a write carries the resource version
-// too.
+// the API server, but only once for each object in the life of the process, because the cache only becomes newer. If this
+// pass has already written the metadata of the object, Checkpoint does not read the object, because such a write carries the
+// resource version too.
 //
-// If Checkpoint returns an error, do not act, and return the error from the step. The error is a conflict
-// (apierrors.IsConflict) if the object was changed or deleted since it was read: the pass is then repeated. It is also an
-// error to call Checkpoint outside of a step, or for a kind whose status is not written, such as with
-// [Reconciler.WithoutStatus].
+// If Checkpoint returns an error, do not act, and return the error from the step. If the object was changed or deleted
+// since it was read, the error is a conflict (apierrors.IsConflict), and the pass is repeated. It is also an error to
+// call Checkpoint outside of a step, or for a kind whose status is not written, such as with [Reconciler.WithoutStatus].
 func Checkpoint(ctx context.Context) error {
 	h := handleFrom(ctx)
 	if h == nil {
@@ -121,7 +120,7 @@ func (o *passObject) checkpoint(ctx context.Context) error {
 	return err
 }
 
-// writeStatus sends what has changed of the status at once. Afterwards before is the answer of the API server.
+// writeStatus sends the changes of the status at once. Afterwards before is the answer of the API server.
 func (o *passObject) writeStatus(ctx context.Context, locked bool) error {
 	data, err := o.engine.status.Patch(o.before, o.obj, locked)
 	if err != nil {
@@ -149,8 +148,8 @@ func (o *passObject) sendStatus(ctx context.Context, data []byte) error {
 
 var errNoSubresource = errors.New("the kind has no status subresource: add the marker +kubebuilder:subresource:status to its type, in a test WithStatusSubresource to the fake client")
 
-// explainNotFound returns why a status write was answered by NotFound: the object is gone, which the cache may not show yet,
-// or its kind has no status subresource.
+// explainNotFound returns why the API server has answered a status write with NotFound: the object was deleted, which the
+// cache may not show yet, or its kind has no status subresource.
 func (o *passObject) explainNotFound(ctx context.Context, answer error) error {
 	switch _, err := o.readLive(ctx); {
 	case apierrors.IsNotFound(err):
@@ -161,7 +160,7 @@ func (o *passObject) explainNotFound(ctx context.Context, answer error) error {
 	return fmt.Errorf("%w: %w", errNoSubresource, answer)
 }
 
-// goneError is a conflict with the deletion of the object.
+// goneError is the conflict of a pass whose object was deleted.
 type goneError struct{ error }
 
 func (e goneError) Unwrap() error { return e.error }
@@ -171,11 +170,12 @@ func isGone(err error) bool {
 	return gone
 }
 
-// Two versions of an operator that run at once, or another controller, may change a status back each time that it is written. Then
-// the same patch is sent again and again, and is sent less often. A status that only changes often has another patch each time.
+// Two versions of an operator that run at once, or another controller, may change a status back after each write. The pass would
+// then send the same patch again and again, so it sends the patch less often. A status that changes often for another reason has a
+// different patch each time.
 
-// statusSum returns a hash of what a patch of the status sets, which is never 0, and the fields. Times of transitions do not count:
-// they change each time that a condition is changed back.
+// statusSum returns a hash of the fields that a patch of the status sets, and the names of the fields. The hash is never 0. It
+// leaves out the times of transitions, which change each time that a condition is changed back.
 func statusSum(patch []byte) (sum uint64, fields []string) {
 	var sent struct {
 		Status map[string]any `json:"status"`
@@ -207,7 +207,7 @@ func withoutTransitions(v any) any {
 	return v
 }
 
-// slowDownStatus returns how long a write of the status has to wait, 0 if it may be sent now.
+// slowDownStatus returns how long a write of the status has to wait. It returns 0 if the write may be sent now.
 func (p *pass) slowDownStatus(ctx context.Context, sum uint64, fields []string) time.Duration {
 	path := strings.Join(fields, ", ")
 	wait, begins := p.engine.memory.delayStatus(p.object.name, sum, p.engine.clock.Now(), func(l *writeloop.Loop, now time.Time) (time.Duration, bool) {

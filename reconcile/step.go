@@ -15,9 +15,10 @@ import (
 
 // Step is one part of a pass.
 //
-// It may change the status of obj in memory: the pass writes it. Other changes of obj are dropped. obj has no managed
-// fields. A step must not keep obj after it has returned. It must not write obj itself, except by [PatchAnnotations],
-// [PatchLabels] and [PatchOwnerReference]: the pass would conflict with any other write, and be repeated.
+// It may change the status of obj in memory: the pass writes the status. Other changes of obj are dropped. obj has no
+// managed fields. A step must not keep obj after it has returned. It must not write obj itself, except by
+// [PatchAnnotations], [PatchLabels] and [PatchOwnerReference]. After any other write the pass would meet a conflict,
+// and be repeated.
 //
 // A nil error is success. [Wait], [Stalled], [Halt], [Success], [SuccessUntil] and [KeepConditions] return errors with other
 // meanings, and errors of any package can implement [Waiter] and [Reasoner]. These errors are recognised, also if they are
@@ -46,11 +47,13 @@ func (f stepFunc[T]) Reconcile(ctx context.Context, c client.Client, obj T) erro
 	return f(ctx, c, obj)
 }
 
-// FinalizingStep is a step that has to clean up before its object is removed, because it created something that Kubernetes
-// does not garbage-collect. It needs [NamedStep.Finalizer]; without it the reconciler returns an error.
+// FinalizingStep is a step that has to clean up before its object is removed, because the step created something that
+// Kubernetes does not garbage-collect. It needs [NamedStep.Finalizer]; without a finalizer the reconciler returns an
+// error.
 //
-// Once the object is being deleted, Finalize is called instead of Reconcile, also for a paused object, and for the last
-// step first. When it succeeds, the finalizer is removed. Its errors mean the same as the errors of Reconcile.
+// Once the object is being deleted, Finalize is called instead of Reconcile, also for a paused object. The cleanups run
+// in reverse order of the steps. When Finalize succeeds, the finalizer is removed. Its errors mean the same as the
+// errors of Reconcile.
 //
 // Finalize has to be idempotent, and must succeed if there is nothing left to remove: it runs again after a crash, and also
 // for an object whose Reconcile has never finished.
@@ -73,8 +76,8 @@ type Watcher interface {
 //	reconcile.Named("account", &account{}).Finalizer("example.com/account").Reporting("AccountReady")
 type NamedStep[T client.Object] struct {
 	step       Step[T]
-	finalizing FinalizingStep[T] // nil unless the step is one
-	hooks      step.Hooks        // zero unless the step is one of this module
+	finalizing FinalizingStep[T] // nil unless the step implements it
+	hooks      step.Hooks        // zero unless a package of this module made the step
 	stepOptions
 }
 
@@ -92,22 +95,22 @@ type stepOptions struct {
 	formerFinalizers []string
 }
 
-// finalizerStep stands for the pass itself, which adds the finalizers of all steps.
+// finalizerStep represents the pass itself in an outcome: the pass adds the finalizers of all steps.
 var finalizerStep = &stepOptions{name: "finalizer"}
 
-// Named returns a step with a name, and with the watches that it needs: see [Watching]. A function becomes a step by [Func]: given
-// as it is, the compiler says that it "cannot infer T". Names are unique in a reconciler; Ready, Reconciling, Stalled, Paused and
-// finalizer are reserved. Logs, metrics and the action of events show the name. If several steps decide Ready (those that
-// failed or wait; if there are none, those that are skipped), the message of Ready names each of them by the condition that
-// it reports, or else by its name.
+// Named returns a step with a name, and with the watches that it needs: see [Watching]. Wrap a function by [Func]: without it, the
+// compiler says that it "cannot infer T". Names are unique in a reconciler; Ready, Reconciling, Stalled, Paused and finalizer are
+// reserved. Logs, metrics and the action of events show the name. If several steps decide Ready, the message of Ready names each
+// of them by the condition that it reports, or else by its name. Steps that failed or wait decide Ready. If there are none,
+// skipped steps decide it.
 //
-// If the step has a method SetName(string), Named calls it with the name. A step made by ownedresources.Ensure notes the
-// name on its children, to prune those that it no longer builds, and in the name of its finalizer. So give a step that you
-// rename its former names: [NamedStep.FormerNames].
+// If the step has a method SetName(string), Named calls it with the name. A step made by ownedresources.Ensure stores its
+// name in two places: on its children, to prune the children that it no longer builds, and in the name of its finalizer.
+// So give a step that you rename its former names: [NamedStep.FormerNames].
 //
-// If the step has a method Forget(types.NamespacedName), it is called when an object is gone, whether or not a cleanup has
-// succeeded, and when [Reconciler.WithFilter] leaves the object to another operator: the step should drop what it
-// remembers of the object.
+// If the step has a method Forget(types.NamespacedName), the method should drop what the step remembers of the object. It
+// is called when the object is gone, whether or not a cleanup has succeeded, and when [Reconciler.WithFilter] leaves the
+// object to another operator.
 //
 // If the step has a method FinalizerName() string, it brings its own finalizer of that name, and needs no
 // [NamedStep.Finalizer]. An empty name means that the step, as it was set up, has nothing to clean up.
@@ -133,7 +136,7 @@ func Named[T client.Object](name string, do Step[T], watches ...Watch) NamedStep
 	return n
 }
 
-// forPass returns the step as a pass runs it.
+// forPass returns the step without its type parameter, in the form that a pass runs.
 func (n *NamedStep[T]) forPass() passStep {
 	s := passStep{stepOptions: &n.stepOptions, self: n.step, hooks: n.hooks, reconcile: actionOf(n.step.Reconcile)}
 	if n.finalizing != nil {
@@ -142,11 +145,11 @@ func (n *NamedStep[T]) forPass() passStep {
 	return s
 }
 
-// canSettle reports whether the step can be left out of a pass because it would find nothing to do. A type that embeds such a
-// step cannot: its Reconcile may do more.
+// canSettle reports whether a pass may leave the step out if the step would find nothing to do. A type that embeds such a
+// step must run: its Reconcile may do more.
 func (n *NamedStep[T]) canSettle() bool { return n.hooks.Settled != nil && n.hooks.Self == any(n.step) }
 
-// conditionTypes returns the types of the conditions that the step sets beside the one of [NamedStep.Reporting].
+// conditionTypes returns the types of the conditions that the step sets, except the condition of [NamedStep.Reporting].
 func (n *NamedStep[T]) conditionTypes() []string {
 	if n.hooks.ConditionTypes == nil {
 		return nil
@@ -154,10 +157,10 @@ func (n *NamedStep[T]) conditionTypes() []string {
 	return n.hooks.ConditionTypes()
 }
 
-// Reporting reports the outcome of the step as a condition of this type, in CamelCase. It is True if the step succeeded,
-// False if it waits or failed, and Unknown if an earlier step halted the pass. It keeps its last value if the step lost a
-// race or returned [KeepConditions]. No two steps of a reconciler may report the same type, and none may report Ready,
-// Reconciling, Stalled or Paused, which the pass sets.
+// Reporting reports the outcome of the step as a condition of this type, in CamelCase. The condition is True if the step
+// succeeded, False if the step waits or failed, and Unknown if an earlier step halted the pass. If the step lost a race
+// or returned [KeepConditions], the condition keeps its last value. No two steps of a reconciler may report the same
+// type, and none may report Ready, Reconciling, Stalled or Paused, which the pass sets.
 func (n NamedStep[T]) Reporting(conditionType string) NamedStep[T] {
 	n.condition = conditionType
 	return n
@@ -178,24 +181,25 @@ func (n NamedStep[T]) Finalizer(name string) NamedStep[T] {
 	return n
 }
 
-// GiveUpCleanupAfter limits how long the cleanup of the step is retried, measured from the deletion. The first attempt that
-// fails or waits after the limit is the last: the finalizer is removed, and a log entry and a warning event with the reason
-// CleanupGivenUp name the error. See [finalizers.Finalizer]. By default the cleanup is retried without a limit, and until
-// it succeeds the object and its namespace cannot be removed.
+// GiveUpCleanupAfter limits how long the cleanup of the step is retried. The limit is measured from the deletion. After the
+// limit, the first attempt that fails or waits is the last one: the pass removes the finalizer, and a log entry and a
+// warning event with the reason CleanupGivenUp name the error. See [finalizers.Finalizer]. By default the cleanup is
+// retried without a limit, and the object and its namespace cannot be removed until the cleanup succeeds.
 func (n NamedStep[T]) GiveUpCleanupAfter(limit time.Duration) NamedStep[T] {
 	n.giveUpAfter = limit
 	return n
 }
 
-// FormerNames tells a step that was renamed which names it had in earlier releases. It is for steps that store their names in the
-// cluster, which those made by ownedresources.Ensure do: they prune the children that they wrote under a former name, and serve
-// its finalizer, which the first pass over an object replaces by the present one. Without them an object that has the
-// former finalizer could not be deleted: then the condition Ready has the reason UnknownFinalizer, and its message names the
-// finalizer.
+// FormerNames tells a renamed step which names it had in earlier releases. It is for steps that store their names in the cluster,
+// as steps made by ownedresources.Ensure do. Such a step prunes the children that it wrote under a former name, and cleans up for
+// the finalizer with the former name. The first pass over an object replaces that finalizer by the present one. Without
+// FormerNames, an object with the former finalizer could not be deleted: the condition Ready would have the reason
+// UnknownFinalizer, and its message would name the finalizer.
 //
-// Keep them until no object has the former finalizer any more, and until no child has the former name in its annotation
-// opblocks.dev/set. Paused objects keep them. The earlier release needs them too, with the new name, if objects may be
-// deleted after you went back to it. If two steps swap their names, do that in two releases.
+// Keep the former names until no object has a finalizer with a former name any more, and until no child has a former
+// name in its annotation opblocks.dev/set. Paused objects keep both. If you go back to the earlier release and objects
+// may then be deleted, the earlier release needs FormerNames too, with the new name. If two steps swap their names, do
+// that in two releases.
 //
 // For a reconciler without this package see SetFormerNames of ownedresources.ChildSet.
 func (n NamedStep[T]) FormerNames(names ...string) NamedStep[T] {

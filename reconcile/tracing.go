@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 )
 
-// The beginnings of the names of spans. The kind of the object follows, or the name of the step.
+// The beginnings of the names of spans. The kind of the object or the name of the step follows.
 const (
 	spanPass       = "Reconcile "
 	spanStep       = "Step "
@@ -20,7 +20,7 @@ const (
 	spanFinalize   = "Finalize "
 )
 
-// The attributes of spans. Namespace, kind and name are named as in OpenTelemetry's receivers for Kubernetes.
+// The attributes of spans. Namespace, kind and name have the keys of OpenTelemetry's receivers for Kubernetes.
 const (
 	attributeKind         = attribute.Key("k8s.object.kind")
 	attributeNamespace    = attribute.Key("k8s.namespace.name")
@@ -50,11 +50,11 @@ func (p *pass) runTraced(ctx context.Context) ctrl.Result {
 	return result
 }
 
-// passTracer is the tracer of a reconciler. Its methods do nothing without one.
+// passTracer is the tracer of a reconciler. If the reconciler has no tracer, the methods do nothing.
 type passTracer struct{ trace.Tracer }
 
-// start starts the span of a step, whose name is verb and step, and returns the context for the step. Without a tracer the
-// span is nil.
+// start starts the span of a step and returns the context for the step. The name of the span is verb followed by step.
+// Without a tracer the span is nil.
 func (t passTracer) start(ctx context.Context, verb, step string) (context.Context, trace.Span) {
 	if t.Tracer == nil {
 		return ctx, nil
@@ -87,7 +87,7 @@ func (t passTracer) result(ctx context.Context, result string) {
 	}
 }
 
-// setSpanResult sets the result of a step or a pass. Waiting and losing a race are not errors.
+// setSpanResult sets the result of a step or a pass. Only a failed or stalled step is an error.
 func setSpanResult(span trace.Span, result state, reason string) {
 	span.SetAttributes(attributeResult.String(result.ending().label), attributeReason.String(reason))
 	if result.ending().isFault {

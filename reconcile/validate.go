@@ -61,8 +61,8 @@ func validateSteps[T client.Object](steps []NamedStep[T]) error {
 	return nil
 }
 
-// validateConditionTypes returns the first mistake in the conditions that a step sets itself, or nil. others are the conditions of
-// the steps before it.
+// validateConditionTypes returns the first mistake in the conditions that a step sets itself, or nil. others are the types of the
+// conditions of the earlier steps.
 func (n NamedStep[T]) validateConditionTypes(others []string) error {
 	own := n.conditionTypes()
 	for i, conditionType := range own {
@@ -112,12 +112,12 @@ func validConditionType(conditionType string) bool {
 	}) == nil
 }
 
-// validateFinalizer returns what is wrong with the name of a finalizer. An empty name means that there is none.
+// validateFinalizer returns what is wrong with the name of a finalizer. An empty name is valid: the step has no finalizer.
 func validateFinalizer(name string) error {
 	if name == "" {
 		return nil
 	}
-	// Remove validates the name. It sends no request, since the object has no finalizers.
+	// Remove validates the name. It sends no request, because the object has no finalizers.
 	_, err := finalizers.Remove(context.Background(), nil, &metav1.PartialObjectMetadata{}, name)
 	return err
 }

@@ -9,27 +9,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Watch is a kind that a step reads and watches. Make one with [Watching].
+// Watch is a kind that a step reads and watches. Make a Watch with [Watching].
 type Watch struct {
 	object     client.Object
 	mapTo      func(ctx context.Context, r client.Reader, obj client.Object) []ctrl.Request
 	predicates []predicate.Predicate
 }
 
-// Watching declares that the step reads objects of a kind, and watches them: for each event the requests that mapTo returns
-// are enqueued. For an update mapTo is called twice, with the old and with the new object, and all requests are enqueued.
+// Watching declares that the step reads and watches objects of a kind. For each event, mapTo returns the requests to
+// enqueue. For an update mapTo is called twice, with the old and with the new object, and all requests are enqueued.
 //
-// mapTo may read other objects through r: of the reconciler's own kind, and of the kinds that the steps declare. Other
-// kinds are refused, as by the client of a step. It must change neither obj nor what it reads.
+// mapTo may read other objects through r: objects of the reconciler's own kind, and of the kinds that the steps
+// declare. As with the client of a step, reads of other kinds are refused. mapTo must change neither obj nor what it
+// reads.
 //
-// obj is an empty object, such as &corev1.Pod{}. mapTo and the predicates get objects of its type, whatever is watched.
+// obj is an empty object, such as &corev1.Pod{}. mapTo and the predicates get objects of its type, whatever form of the
+// kind is watched.
 //
-// The cache has one informer for each form of a kind: typed objects, unstructured ones, and metadata
+// The cache has one informer for each form of a kind: typed objects, unstructured objects, and metadata
 // (*metav1.PartialObjectMetadata with the kind). One informer may be behind another. So all steps of a reconciler watch
-// a kind by one informer: typed objects if any step declares or builds these, or else unstructured ones if any step
-// declares these, or else metadata. A step reads metadata and objects of the watched form from that informer. It reads
-// objects of another form or version of the kind from the API server, with one request each. So no read is older than
-// the event that triggered the pass. If only metadata is watched, lists of whole objects are refused.
+// a kind by one informer. If any step declares or builds typed objects, it is the informer of typed objects. Otherwise,
+// if any step declares unstructured objects, it is the informer of unstructured objects. Otherwise it is the informer
+// of metadata.
+//
+// A step reads metadata and objects of the watched form from that informer. It reads objects of another form or version
+// of the kind from the API server, with one request each. So no read is older than the event that triggered the pass.
+// If only metadata is watched, lists of whole objects are refused.
 //
 // Predicates limit the events: an event has to pass all of them. Package predicates has some. A predicate that selects
 // by label must look at ObjectOld as well, or the update that removes the label is dropped.
