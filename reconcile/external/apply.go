@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external/internal/calls"
 )
 
-// applier makes what was found as desired.
+// applier creates and updates the things that a search has found or missed.
 type applier[T client.Object, S any] struct {
 	resource *Resource[T, S]
 	outside  *outside[T, S]
@@ -23,11 +23,11 @@ type applier[T client.Object, S any] struct {
 
 	found   []*candidate[S]
 	desired S
-	isPart  bool // a later pass goes on with other things
+	isPart  bool // a later pass handles the other things
 	behind  bool // the API may not show the present state yet
 }
 
-// apply creates what is missing, and updates what differs.
+// apply creates the things that are missing, and updates the things that differ.
 func (a *applier[T, S]) apply(ctx context.Context) error {
 	a.confirm()
 	begin := a.ledger.record.Version
@@ -41,7 +41,7 @@ func (a *applier[T, S]) apply(ctx context.Context) error {
 		return err
 	}
 	if begunEarlier && recorded != a.wanted.version {
-		version = "" // nothing tells with which one it was created
+		version = "" // nothing tells with which version an earlier pass created the thing
 	}
 	if a.ledger.record.Version = version; later != nil {
 		return later
@@ -65,12 +65,12 @@ func (a *applier[T, S]) apply(ctx context.Context) error {
 		}
 	}
 	if a.ledger.record.Version = a.wanted.version; a.isPart && begin != a.wanted.version {
-		a.ledger.record.Version = "" // the other things may have another one
+		a.ledger.record.Version = "" // the other things may have another version
 	}
 	return nil
 }
 
-// confirm records what was found. If it is not known which version it has, no version is recorded until all is updated.
+// confirm records the things that were found. If the version of a thing is not known, no version is recorded until all things are updated.
 func (a *applier[T, S]) confirm() {
 	for _, f := range a.found {
 		if f.missing {
@@ -86,12 +86,12 @@ func (a *applier[T, S]) confirm() {
 	}
 }
 
-// confirmed returns the reference to what was found.
+// confirmed returns the reference to a thing that was found.
 func (a *applier[T, S]) confirmed(f *candidate[S]) Reference {
 	ref, _ := a.ledger.get(f.key)
 	ref.Pending = false
 	if f.foreign && a.resource.ID != nil {
-		ref.ID = "" // it was of another thing
+		ref.ID = "" // it was the ID of another thing
 	}
 	return a.outside.withID(ref, *f.observed)
 }
@@ -121,7 +121,7 @@ func (a *applier[T, S]) looksAgain() bool {
 	return a.resource.Observed != nil || a.resource.Ready != nil || a.resource.Publish != nil
 }
 
-// lookAgain observes what was changed just now, if somebody wants to know what the API has made of it.
+// lookAgain observes a thing that was changed just now, if a function of the resource uses the new state.
 func (a *applier[T, S]) lookAgain(ctx context.Context, f *candidate[S]) error {
 	if !a.looksAgain() {
 		return nil
@@ -136,8 +136,8 @@ func (a *applier[T, S]) lookAgain(ctx context.Context, f *candidate[S]) error {
 	return nil
 }
 
-// createAll creates what is missing. The status records all of it before the first creation. later is the wait for the API to show what was
-// created, and begunEarlier is whether an earlier pass has begun one of these creations.
+// createAll creates the things that are missing. The status records all of them before the first creation. later is the wait for the API to
+// show a created thing. begunEarlier reports whether an earlier pass has begun one of these creations.
 func (a *applier[T, S]) createAll(ctx context.Context) (later error, begunEarlier bool, err error) {
 	wasPending := map[string]bool{} // by the keys that are to be created
 	for _, f := range a.found {
@@ -171,13 +171,13 @@ func (a *applier[T, S]) createAll(ctx context.Context) (later error, begunEarlie
 	return later, begunEarlier, nil
 }
 
-// mayRepeat reports whether a creation may be a repetition that the API takes for the first one, by the token: then the thing is as an earlier pass
-// desired it.
+// mayRepeat reports whether a creation may repeat an earlier one with the same token. The API then creates nothing, and the thing has the
+// state that an earlier pass desired.
 func (a *applier[T, S]) mayRepeat(wasPending bool) bool {
 	return wasPending && a.resource.Identity == ByToken
 }
 
-// unprepare removes what was recorded for creations that are not sent, since one before them has failed.
+// unprepare removes the records of creations that are not sent, because an earlier creation has failed.
 func (a *applier[T, S]) unprepare(unsent []*candidate[S], wasPending map[string]bool) {
 	for _, f := range unsent {
 		if pending, isPrepared := wasPending[f.key]; isPrepared && !pending {
@@ -186,8 +186,8 @@ func (a *applier[T, S]) unprepare(unsent []*candidate[S], wasPending map[string]
 	}
 }
 
-// prepare records a thing that is about to be created. It returns an error if a creation may have had an effect that the API does not show
-// yet.
+// prepare records a thing before its creation. If an earlier creation may have had an effect that the API does not show yet, it returns an
+// error.
 func (a *applier[T, S]) prepare(key string) (wasPending bool, err error) {
 	ref, recorded := a.ledger.get(key)
 	wasPending = recorded && ref.Pending
@@ -196,7 +196,7 @@ func (a *applier[T, S]) prepare(key string) (wasPending bool, err error) {
 		return wasPending, unknown(ref)
 	case ref.Since != nil && now.Before(ref.Since.Add(a.resource.Grace)):
 		return wasPending, &creatingError{ref, ref.Since.Add(a.resource.Grace).Sub(now)}
-	case !wasPending || ref.ID != "": // the one before is gone
+	case !wasPending || ref.ID != "": // a thing that was recorded before is gone
 		ref = Reference{Key: key, Pending: true, Since: new(metav1.NewTime(now))}
 		if a.resource.Identity == ByToken {
 			ref.Token = rand.Text()
@@ -234,7 +234,7 @@ func (a *applier[T, S]) create(ctx context.Context, f *candidate[S], wasPending 
 	return a.lookAgain(ctx, f)
 }
 
-// lookAtRepeated observes what a repetition has found or created, so that it can be updated.
+// lookAtRepeated observes the thing after a repeated creation. The thing may be older, and then needs an update.
 func (a *applier[T, S]) lookAtRepeated(ctx context.Context, f *candidate[S]) error {
 	ref, _ := a.ledger.get(f.key)
 	observed, err := a.outside.observe(ctx, ref)
@@ -249,12 +249,12 @@ func (a *applier[T, S]) lookAtRepeated(ctx context.Context, f *candidate[S]) err
 	return nil
 }
 
-// existsAlready is for a key that was taken between the observation and the creation: by an earlier creation of ours, whose record was
-// pending, or by somebody else.
+// existsAlready handles a key that was taken between the observation and the creation. Either an earlier creation of ours, whose
+// record was pending, has taken it, or somebody else has.
 func (a *applier[T, S]) existsAlready(ctx context.Context, f *candidate[S], wasPending bool) error {
 	ref, _ := a.ledger.get(f.key)
 	observed, err := a.outside.observe(ctx, ref)
-	if errors.Is(err, ErrNotFound) && a.resource.Identity != ByKey && !wasPending { // it has the key, and another ID
+	if errors.Is(err, ErrNotFound) && a.resource.Identity != ByKey && !wasPending { // another thing has the key, with another ID
 		a.ledger.remove(f.key)
 		return reconcile.Stalled(reasonExists, &takenError{f.key})
 	}
@@ -270,14 +270,14 @@ func (a *applier[T, S]) existsAlready(ctx context.Context, f *candidate[S], wasP
 			return err
 		}
 		a.ledger.remove(f.key)
-		return reconcile.Wait(reasonExists, firstLook, "%s was created by somebody else just now", f.key) // it has yet to be admitted
+		return reconcile.Wait(reasonExists, firstLook, "%s was created by somebody else just now", f.key) // the next pass asks Admit
 	}
 	a.ledger.set(a.confirmed(f))
 	a.outside.tell(observed)
 	return nil
 }
 
-// creatingError is the wait for the API to show what was created.
+// creatingError is the wait for the API to show a created thing.
 type creatingError struct {
 	ref   Reference
 	after time.Duration

@@ -7,20 +7,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// MaxCircle is the largest number of objects that wait for each other in a circle that is resolved. Each of them looks at all of them.
+// MaxCircle is the largest number of objects in a circle that the step resolves. Each object of a circle reads all others.
 const MaxCircle = 16
 
-// place is the place of an object among those that wait for each other.
+// place says where an object stands among the objects that wait for each other.
 type place int
 
 const (
 	notFirst      place = iota // there is not a circle, or an older object is in it
 	firstOfCircle              // the object is the oldest of a circle
-	unknownPlace               // more objects wait than are looked at
+	unknownPlace               // more than MaxCircle objects wait, so the circle is not known
 )
 
-// circle follows the objects that wait for each other, from the object of a claimant. In a circle, each object waits for a key that the
-// next one has and does not want any more.
+// circle follows the objects that wait for each other, starting at the object of a claimant. In a circle, each object waits for a key
+// that the next object has and does not want any more.
 type circle[T client.Object, S any] struct {
 	from     *claimant[T, S]
 	seen     map[types.UID]bool
@@ -48,8 +48,8 @@ func (c *circle[T, S]) place(ctx context.Context) (place, error) {
 	return notFirst, nil
 }
 
-// follow looks at the objects that one of the circle waits for. If such an object still wants the group, it keeps the group, and dropping
-// others would not help.
+// follow looks at the objects for which next waits, to get the group. If such an object still wants the group, it keeps the group.
+// Deleting things of other groups would not help then.
 func (c *circle[T, S]) follow(next T, group string, others []T) (at place, isKnown bool) {
 	for _, other := range others {
 		uid := other.GetUID()

@@ -8,14 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// claimant compares an object with the others that have the same keys, or want them.
+// claimant compares the object of a pass with the other objects that have or want the same keys.
 type claimant[T client.Object, S any] struct {
 	resource *Resource[T, S]
 	reader   client.Reader
 	obj      T
 }
 
-// groups returns the groups of the keys that are desired of an object.
+// groups returns the groups of the desired keys of an object.
 func (c *claimant[T, S]) groups(obj T) (groups []string) {
 	for _, key := range c.resource.keysOf(obj) {
 		groups = append(groups, c.resource.group(key))
@@ -24,22 +24,22 @@ func (c *claimant[T, S]) groups(obj T) (groups []string) {
 	return slices.Compact(groups)
 }
 
-// others returns the other objects that have something of a group, or want it.
+// others returns the other objects that have or want a key of a group.
 func (c *claimant[T, S]) others(ctx context.Context, obj T, group string) ([]T, error) {
 	all, err := c.resource.Others(ctx, c.reader, obj, group)
 	return slices.DeleteFunc(all, func(other T) bool { return other.GetUID() == obj.GetUID() }), err
 }
 
-// claimed is what the record of an object says of a key or a group.
+// claimed is what the record of an object says about a key or a group.
 type claimed int
 
 const (
 	nothing   claimed = iota
-	pending           // it is perhaps not the object's
-	confirmed         // it is the object's
+	pending           // the object may have it
+	confirmed         // the object has it
 )
 
-// has returns the most that the record of an object says of the keys for which is returns true.
+// has returns the strongest claim among the recorded keys for which is returns true.
 func (c *claimant[T, S]) has(obj T, is func(key string) bool) claimed {
 	most := nothing
 	for _, ref := range c.resource.Record(obj).all() {
@@ -58,15 +58,16 @@ func (c *claimant[T, S]) hasOf(obj T, group string) claimed {
 	return c.has(obj, func(key string) bool { return c.resource.group(key) == group })
 }
 
-// wants reports whether an object asks for a key of a group. One that only observes does not, nor one that waits until somebody creates it.
+// wants reports whether an object asks for a key of a group. An object that only observes does not ask. An object that waits until somebody
+// else creates the thing does not ask either.
 func (c *claimant[T, S]) wants(obj T, group string) bool {
 	p := c.resource.policyOf(obj)
 	waits := p.observesOnly() || !p.mayCreate() && c.hasOf(obj, group) == nothing
 	return obj.GetDeletionTimestamp() == nil && !waits && slices.Contains(c.groups(obj), group)
 }
 
-// betterClaim returns the object that precedes the object of the pass, or nil. If several do, it returns the one that precedes the others,
-// so that the condition does not change from pass to pass.
+// betterClaim returns the object that precedes the object of the pass, or nil. If several objects precede it, betterClaim returns the
+// first of them, so that the condition does not change from pass to pass.
 func (c *claimant[T, S]) betterClaim(others []T, group string, acquires bool) (first *T) {
 	for _, other := range others {
 		if c.precedes(other, group, acquires) && (first == nil || c.isBefore(other, *first, group)) {
@@ -76,9 +77,9 @@ func (c *claimant[T, S]) betterClaim(others []T, group string, acquires bool) (f
 	return first
 }
 
-// precedes reports whether the object of the pass waits for another one. A group belongs to the object that has a confirmed key of it, then to
-// the one that has a pending key, then to the older one, then to the first by name. If all keys of an object are confirmed, it acquires none,
-// and waits only for an older one that has the same key.
+// precedes reports whether another object comes before the object of the pass, which then waits. A group belongs to the object that has a
+// confirmed key of it. Otherwise it belongs to the object with a pending key, then to the older object, then to the first by name. If the
+// object of the pass acquires no keys because all are confirmed, it waits only for an older object that has the same key.
 func (c *claimant[T, S]) precedes(other T, group string, acquires bool) bool {
 	if !acquires {
 		return isOlder(other, c.obj) && slices.ContainsFunc(c.resource.keysOf(c.obj), func(key string) bool { return c.keeps(other, key) })
@@ -93,7 +94,7 @@ func (c *claimant[T, S]) keeps(obj T, key string) bool {
 		c.has(obj, func(other string) bool { return other == key }) == confirmed
 }
 
-// isBefore orders by what the objects have of a group, then by age.
+// isBefore orders objects by their claim to a group, then by age.
 func (c *claimant[T, S]) isBefore(one, other T, group string) bool {
 	if has, otherHas := c.hasOf(one, group), c.hasOf(other, group); has != otherHas {
 		return has > otherHas
@@ -101,7 +102,7 @@ func (c *claimant[T, S]) isBefore(one, other T, group string) bool {
 	return isOlder(one, other)
 }
 
-// isShared reports whether another object has a thing too, and wants it. Such a thing is not deleted.
+// isShared reports whether another object has and wants the same thing. Such a thing is not deleted.
 func (c *claimant[T, S]) isShared(ctx context.Context, ref Reference) (bool, error) {
 	if c.resource.Others == nil {
 		return false, nil
@@ -124,7 +125,7 @@ func isOlder(a, b client.Object) bool {
 	return client.ObjectKeyFromObject(a).String() < client.ObjectKeyFromObject(b).String()
 }
 
-// waiting returns the objects that may go on because the object of the pass has changed or is gone, see [Step.Waiting].
+// waiting returns the objects that may continue because the object of the pass has changed or is gone: see [Step.Waiting].
 func (c *claimant[T, S]) waiting(ctx context.Context) []ctrl.Request {
 	groups := c.groups(c.obj)
 	for _, ref := range c.resource.Record(c.obj).all() {

@@ -10,16 +10,16 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// dropper deletes what an object has outside of the cluster.
+// dropper deletes things of an object.
 type dropper[T client.Object, S any] struct {
 	resource *Resource[T, S]
 	outside  *outside[T, S]
 	ledger   *ledger[T, S]
 	claimant *claimant[T, S]
-	retains  bool // nothing is deleted under former keys
+	retains  bool // the things under former keys are not deleted
 }
 
-// dropFormer deletes what the object had under former keys, one after the other.
+// dropFormer deletes the things that the object had under former keys, one after the other.
 func (d dropper[T, S]) dropFormer(ctx context.Context) error {
 	for i, ref := range d.ledger.former() {
 		if !d.retains {
@@ -32,8 +32,8 @@ func (d dropper[T, S]) dropFormer(ctx context.Context) error {
 	return nil
 }
 
-// settle finds out whether the former things that are recorded as pending exist. They are deleted only when the new ones are there,
-// which may take long. later is the wait for the API to show what may have been created.
+// settle finds out whether the former things that are recorded as pending exist. It does not delete them: that happens only after
+// the new things exist, which may take long. later is the wait for the API to show a former thing that may have been created.
 func (d dropper[T, S]) settle(ctx context.Context) (later, err error) {
 	for _, ref := range d.ledger.former() {
 		if !ref.Pending || d.outside.isLost(ref) {
@@ -58,7 +58,7 @@ func (d dropper[T, S]) settle(ctx context.Context) (later, err error) {
 	return later, nil
 }
 
-// dropAll deletes what belongs to the object. While all of it goes, the record stays as it is: the object goes with it.
+// dropAll deletes all things of the object. If it succeeds, the record stays as it is, because the object is about to go.
 func (d dropper[T, S]) dropAll(ctx context.Context) (err error) {
 	var dropped []string
 	defer func() {
@@ -77,9 +77,9 @@ func (d dropper[T, S]) dropAll(ctx context.Context) (err error) {
 	return nil
 }
 
-// drop deletes one thing, if it is ours, and returns a wait until the API does not show it any more.
+// drop deletes one thing, if it is ours. While the API still shows the thing, drop returns a wait.
 func (d dropper[T, S]) drop(ctx context.Context, ref Reference, isFirst bool) error {
-	if d.resource.Identity == ByID && ref.ID == "" && !ref.Pending { // a person has said that it does not exist
+	if d.resource.Identity == ByID && ref.ID == "" && !ref.Pending { // a person has cleared the record, because the thing does not exist
 		return nil
 	}
 	isShared, err := d.claimant.isShared(ctx, ref)
@@ -94,7 +94,7 @@ func (d dropper[T, S]) drop(ctx context.Context, ref Reference, isFirst bool) er
 			return unknown(ref)
 		}
 		switch observed, err := d.outside.observe(ctx, ref); {
-		case errors.Is(err, ErrNotFound) && d.isNew(ref): // it is deleted all the same: the API may be behind
+		case errors.Is(err, ErrNotFound) && d.isNew(ref): // delete it all the same: the API may be behind
 		case errors.Is(err, ErrNotFound):
 			return d.awaitGrace(ref)
 		case err != nil:
@@ -120,22 +120,22 @@ func (d dropper[T, S]) drop(ctx context.Context, ref Reference, isFirst bool) er
 		return nil
 	case err != nil:
 		return err
-	case d.resource.Identity == ByKey && !d.outside.isOurs(ref, observed): // somebody else has created it since
+	case d.resource.Identity == ByKey && !d.outside.isOurs(ref, observed): // somebody else has created another thing since
 		return nil
 	}
 	return reconcile.Wait(reasonDeleting, firstLook, "%s is being deleted, and the API still shows it", ref)
 }
 
-// newFor is how long after its creation something is deleted also if the API does not show it. Later it is gone, and what appears under its key is
-// somebody else's.
+// newFor is the time after its creation in which a thing is deleted even if the API does not show it. After that time the thing is known to
+// be gone, and a thing that appears under its key belongs to somebody else.
 const newFor = time.Minute
 
-// isNew reports whether something was created a short time ago.
+// isNew reports whether a thing was created within newFor.
 func (d dropper[T, S]) isNew(ref Reference) bool {
 	return !ref.Pending && ref.Since != nil && d.resource.Clock.Now().Before(ref.Since.Add(newFor))
 }
 
-// awaitGrace returns a wait while the API may not show yet what was created.
+// awaitGrace returns a wait while the API may not show a created thing yet.
 func (d dropper[T, S]) awaitGrace(ref Reference) error {
 	if ref.Since == nil {
 		return nil

@@ -7,31 +7,33 @@ import (
 )
 
 var (
-	// ErrNotFound is returned by [Resource.Observe] if the thing does not exist outside of the cluster. Any other error leaves open whether it does.
+	// ErrNotFound is returned by [Resource.Observe] if the thing does not exist. After any other error, the thing may or may not exist.
 	ErrNotFound = calls.ErrNotFound
 
-	// ErrExists is returned by [Resource.Create] if the API refuses the creation because the key is taken. Nothing was created then.
+	// ErrExists is returned by [Resource.Create] if the API refuses the creation because the key is taken. The API must not have created
+	// anything.
 	ErrExists = calls.ErrExists
 )
 
-// Throttled returns the error for an API that asks to wait, such as by status 429 and a header Retry-After. All objects of the server wait for that
-// time, with the reason RateLimited. If after is zero, it waits for a minute.
+// Throttled returns the error for an API that asks to wait, such as by status 429 and a header Retry-After. All objects of the server wait
+// for this time, with the reason RateLimited. If after is zero, they wait for a minute.
 func Throttled(after time.Duration, err error) error { return calls.Throttled(after, err) }
 
-// Refused returns the error for a request that the API has refused for good, such as by status 400 or 403: it had no effect, and the
-// same request would be refused again. It is stalled ([reconcile.Stalled]) with the reason, in CamelCase. An error of
-// [Resource.Create] that is made neither by Refused nor by [Throttled] leaves open whether the creation had an effect.
+// Refused returns the error for a request that the API has refused for good, such as by status 400 or 403. The request had no
+// effect, and the API would refuse it again. The error is stalled ([reconcile.Stalled]) with the reason, in CamelCase. After an
+// error of [Resource.Create] that was made neither by Refused nor by [Throttled], the creation may or may not have had an effect.
 func Refused(reason string, err error) error { return calls.Refused(reason, err) }
 
-// Unreachable returns the error for a server that does not answer, or one such as status 503 that says nothing of the request. The step
-// spares the server for a while: see [Resource.Server]. Errors of the network and calls that end by [Resource.Timeout] need no such mark.
+// Unreachable returns the error for a server that does not answer, or whose answer says nothing about the request, such as status 503.
+// The step does not call the server for a while: see [Resource.Server]. Errors of the network, and calls that exceed [Resource.Timeout],
+// do not need Unreachable.
 func Unreachable(err error) error { return calls.Unreachable(err) }
 
-// Reasons of the step's conditions that a step of your own may use too, if it talks to the same API. [Step] lists all.
+// Reasons of the conditions of [Step]. If a step of your own talks to the same API, it may use them too. [Step] lists all reasons.
 const (
 	ReasonRateLimited = calls.ReasonRateLimited // the API asks to wait
 	ReasonUnreachable = calls.ReasonUnreachable // the server does not answer
-	ReasonBusy        = calls.ReasonBusy        // the server handles as many objects as it may
+	ReasonBusy        = calls.ReasonBusy        // the server already handles the largest number of objects
 )
 
 const (

@@ -10,21 +10,21 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external/internal/calls"
 )
 
-// candidate is what was found under a desired key.
+// candidate is what a search has found under a desired key.
 type candidate[S any] struct {
 	key       string
-	observed  *S   // nil if it does not exist, or was created and not observed since
-	missing   bool // it is to be created
-	foreign   bool // it is not known to be ours: it is to be created or taken over
-	wasFaster bool // it was created by an earlier pass, whose version is unknown
+	observed  *S   // nil if the thing does not exist, or was created and not observed since
+	missing   bool // the thing has to be created
+	foreign   bool // the thing is not known to be ours, so it has to be created or taken over
+	wasFaster bool // an earlier pass created the thing, with an unknown version
 }
 
-// mostWork is how many things one pass creates or updates together. Each of them takes more calls than the observation, and a function that
-// yields shall find time left.
+// mostWork is the largest number of things that one pass creates or updates together. Each of them needs more calls than the observation.
+// The limit leaves time for a function that yields.
 const mostWork = 4
 
-// search observes what is there under the desired keys, and decides whether it may become ours. It changes nothing outside. In the record it
-// changes what turns out to exist, not to exist, or to belong to somebody else.
+// search observes the things under the desired keys, and decides whether they may become ours. It does not change a thing. It corrects the
+// record if a thing turns out to exist, not to exist, or to belong to somebody else.
 type search[T client.Object, S any] struct {
 	resource *Resource[T, S]
 	outside  *outside[T, S]
@@ -32,9 +32,9 @@ type search[T client.Object, S any] struct {
 	wanted   *wanted
 }
 
-// find observes desired things, as many as the turn of the pass allows. rest is the wait for a later pass that goes on with the others. If a
-// desired thing must not become ours, the error says so. later is the wait for a former thing, or nil if there is none. If later is not nil,
-// find returns it in place of such an error.
+// find observes desired things, as many as the turn of the pass allows. rest is the wait for a later pass that continues with the other
+// things. If a desired thing must not become ours, find returns an error. The argument later is the wait for a former thing, or nil. If
+// later is not nil, find returns later in place of such an error.
 func (s search[T, S]) find(ctx context.Context, open []string, desired S, later error) (found []*candidate[S], rest, err error) {
 	work := 0
 	for _, key := range open {
@@ -86,12 +86,13 @@ func (s search[T, S]) findOne(ctx context.Context, key string) (*candidate[S], e
 	return f, err
 }
 
-// rests reports whether only a change leads to another outcome.
+// rests reports whether a retry without a change would end with the same outcome.
 func rests(err error) bool {
 	return err == nil || errors.Is(err, ErrExists) || calls.IsFinal(err)
 }
 
-// admit returns an error if one of the things must not be created or taken over. Then none of them is recorded any more.
+// admit returns an error if one of the things must not be created or taken over. In this case it removes the records of all things that are
+// not ours.
 func (s search[T, S]) admit(ctx context.Context, found []*candidate[S]) error {
 	if s.resource.Admit == nil {
 		return nil
@@ -113,10 +114,10 @@ func (s search[T, S]) admit(ctx context.Context, found []*candidate[S]) error {
 	return nil
 }
 
-// unrecord removes what is not ours from the record.
+// unrecord removes the things that are not ours from the record.
 func (s search[T, S]) unrecord(found []*candidate[S]) {
 	for _, f := range found {
-		if _, recorded := s.ledger.get(f.key); f.foreign && (!f.missing || !recorded) { // what is recorded and not shown may exist
+		if _, recorded := s.ledger.get(f.key); f.foreign && (!f.missing || !recorded) { // a recorded thing that the API does not show may exist
 			s.ledger.remove(f.key)
 		}
 	}

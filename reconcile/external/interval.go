@@ -8,13 +8,13 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// IntervalAnnotation is the annotation by which a person sets for one object how often the thing is observed: a duration such as "30m" or
-// "2h", in place of [Resource.Every]. An interval of less than [Resource.EveryAtLeast] is raised to it. A value that is not a duration
-// above zero counts as absent, and the reason InvalidInterval of the condition says so while the pass succeeds. A change of the annotation
-// takes effect at once. It leads to a call only if the new interval has passed since the last observation.
+// IntervalAnnotation is the annotation by which a person sets for one object how often the step observes the thing. Its value is a
+// duration such as "30m" or "2h", and replaces [Resource.Every]. An interval of less than [Resource.EveryAtLeast] is raised to it. A value
+// that is not a positive duration counts as absent: the pass succeeds, and its condition has the reason InvalidInterval. A change of the
+// annotation takes effect at once. It leads to a call only if the new interval has passed since the last observation.
 const IntervalAnnotation = record.ObserveInterval
 
-// interval returns how often the thing of an object is observed. isInvalid is whether the annotation has no interval.
+// interval returns how often the step observes the thing of an object. isInvalid reports whether the value of the annotation is invalid.
 func (r *Resource[T, S]) interval(obj client.Object) (every time.Duration, isInvalid bool) {
 	value := obj.GetAnnotations()[IntervalAnnotation]
 	if value == "" {

@@ -13,19 +13,20 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external/internal/claims"
 )
 
-// ledger is the record of an object during a pass: the things, as the pass changes them, and how they get into the status.
+// ledger is the record of an object during a pass. It has the things, as the pass changes them, and writes them into the status.
 type ledger[T client.Object, S any] struct {
 	things
 	resource *Resource[T, S]
 	obj      T
 	record   *Record
-	saved    Record // as Save has got it
+	saved    Record // the record that Save has got last
 	visit    *calls.Visit
 	claims   *claims.Table
 }
 
-// takeBack looks for a former thing that is desired again. What was written to it is not known, and its deletion may have begun. What was
-// issued is of the last thing that was there. It reports whether it has found one.
+// takeBack reports whether a former thing is desired again. In this case it removes the version from the record: the last written state
+// of that thing is not known, and its deletion may have begun. The record of an issue is about the newer thing, so takeBack removes it as
+// well.
 func (l *ledger[T, S]) takeBack() bool {
 	if !slices.ContainsFunc(l.record.Former, func(ref Reference) bool { return slices.Contains(l.keys, ref.Key) }) {
 		return false
@@ -37,8 +38,8 @@ func (l *ledger[T, S]) takeBack() bool {
 	return true
 }
 
-// adopt returns an error if a thing that is not ours must not be taken over. Then it is not recorded any more, unless ours was there before: if
-// somebody has taken our mark off, it can be put on again.
+// adopt returns an error if a thing that is not ours must not be taken over. It then also removes a pending record. A confirmed record
+// stays: somebody may have removed our mark from the thing, and can put it back.
 func (l *ledger[T, S]) adopt(key string, observed S) error {
 	err := ErrExists
 	if l.resource.Adopt != nil {
@@ -63,7 +64,8 @@ func (e *takenError) Error() string {
 // Is reports that it is [ErrExists].
 func (e *takenError) Is(target error) bool { return target == ErrExists }
 
-// store writes the things into the record in memory, unless a function goes on that has the object: then the pass has another copy of it.
+// store writes the things into the record in memory. If a function still has the object after its context has ended, the pass has another
+// copy, and store does nothing.
 func (l *ledger[T, S]) store() {
 	if l.visit.IsDetached() {
 		return
@@ -80,14 +82,14 @@ func (l *ledger[T, S]) store() {
 			r.Things = append(r.Things, ref)
 		}
 	}
-	l.saved.Generation = r.Generation // no fields of an author's own depend on it
+	l.saved.Generation = r.Generation // an author's own fields do not depend on it
 	if l.resource.Save != nil && !equality.Semantic.DeepEqual(*r, l.saved) {
 		l.resource.Save(l.obj, r)
 		l.saved = *r.DeepCopy()
 	}
 }
 
-// checkpoint writes the record, before something is changed outside of the cluster. Others may have the keys that it does not have any more.
+// checkpoint writes the record before the pass changes a thing. Other objects may then have the keys that the record has lost.
 func (l *ledger[T, S]) checkpoint(ctx context.Context) error {
 	l.store()
 	if err := reconcile.Checkpoint(ctx); err != nil {
@@ -97,14 +99,14 @@ func (l *ledger[T, S]) checkpoint(ctx context.Context) error {
 	return nil
 }
 
-// unclaim lets others have the keys that are neither recorded nor among these.
+// unclaim releases all keys except the recorded keys and these.
 func (l *ledger[T, S]) unclaim(keys ...string) {
 	if l.resource.Others != nil {
 		l.claims.Keep(client.ObjectKeyFromObject(l.obj), append(keys, keysOf(l.all)...))
 	}
 }
 
-// letGo writes the record if others may wait for a key that it does not have any more.
+// letGo writes the record, if there are other objects that may wait for a key that the record has lost.
 func (l *ledger[T, S]) letGo(ctx context.Context) error {
 	if l.resource.Others == nil {
 		return nil

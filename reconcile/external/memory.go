@@ -7,23 +7,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// synced is what the last pass over an object that succeeded has seen.
+// synced is what the last successful pass over an object has seen.
 type synced struct {
 	uid        types.UID
 	generation int64
 	version    string
 	policy     policy
-	at         time.Time // when the thing was observed
-	behind     bool      // it did not show the update then
+	at         time.Time // the time of the observation
+	behind     bool      // the observation did not show the last update
 }
 
-// memory holds, in this process, what was seen of each object. It is empty after the start: then each object is observed once.
+// memory holds, in this process, what passes have seen of each object. It is empty after the start, so each object is observed
+// once.
 type memory struct {
 	mu     sync.Mutex
 	byName map[types.NamespacedName]synced
 }
 
-// get returns what was seen of an object. It returns the zero value if the object of this name was another one.
+// get returns what passes have seen of an object. If an earlier object had the name, get returns the zero value.
 func (m *memory) get(name types.NamespacedName, uid types.UID) synced {
 	m.mu.Lock()
 	defer m.mu.Unlock()

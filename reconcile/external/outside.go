@@ -11,16 +11,16 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external/internal/calls"
 )
 
-// firstLook is the delay after which the step looks again at what the API has yet to show, or to remove.
+// firstLook is the delay after which the step looks again whether the API shows a creation or a deletion.
 const firstLook = 5 * time.Second
 
-// outside is what one pass does outside of the cluster: the calls of the API, and what is known of a thing by its record and by the answers.
+// outside makes the calls of one pass to the API. It says what the record and the answers tell about a thing.
 type outside[T client.Object, S any] struct {
 	resource *Resource[T, S]
 	client   client.Client
 	obj      T
 	visit    *calls.Visit
-	seen     S // what was observed last under a desired key
+	seen     S // the last observed state of a desired thing
 }
 
 // desired returns the desired state. It may send requests to the cluster.
@@ -28,7 +28,8 @@ func (o *outside[T, S]) desired(ctx context.Context) (S, error) {
 	return o.resource.Desired(ctx, o.client, o.obj)
 }
 
-// observe returns the state of a thing, whoever it belongs to. If the API could not find it by what is recorded, it does not exist.
+// observe returns the state of a thing, even if the thing belongs to somebody else. If the record has neither the ID nor the token that the
+// API needs to find the thing, observe returns ErrNotFound.
 func (o *outside[T, S]) observe(ctx context.Context, ref Reference) (observed S, err error) {
 	if ref.ID == "" && (o.resource.Identity == ByID || o.resource.Identity == ByToken && ref.Token == "") {
 		return observed, ErrNotFound
@@ -38,7 +39,7 @@ func (o *outside[T, S]) observe(ctx context.Context, ref Reference) (observed S,
 	})
 }
 
-// tell tells the author of what was observed under a desired key.
+// tell calls Observed with the state of a desired thing.
 func (o *outside[T, S]) tell(observed S) {
 	if o.seen = observed; o.resource.Observed != nil {
 		o.resource.Observed(o.obj, observed)
@@ -78,18 +79,18 @@ func (o *outside[T, S]) call(ctx context.Context, f calls.Function, do func(ctx 
 	return err
 }
 
-// isOurs reports whether what was found is the thing that is recorded.
+// isOurs reports whether the thing that was found is the recorded thing.
 func (o *outside[T, S]) isOurs(ref Reference, observed S) bool {
 	return !o.asks(ref) || o.resource.IsOurs(o.obj, ref, observed)
 }
 
-// asks reports whether IsOurs is asked of a thing that is recorded.
+// asks reports whether isOurs has to call IsOurs for a recorded thing.
 func (o *outside[T, S]) asks(ref Reference) bool {
 	r := o.resource
 	return r.IsOurs != nil && (ref.Pending || r.Identity == ByKey && !r.MarksOnlyPending && !ref.Adopted)
 }
 
-// withID returns a reference with the ID of what was found, if the reference has none.
+// withID returns the reference. If it has no ID, withID adds the ID of the observed thing.
 func (o *outside[T, S]) withID(ref Reference, observed S) Reference {
 	if o.resource.ID != nil && ref.ID == "" {
 		ref.ID = o.resource.ID(observed)
@@ -97,23 +98,24 @@ func (o *outside[T, S]) withID(ref Reference, observed S) Reference {
 	return ref
 }
 
-// isUnknown reports whether nothing tells what became of a creation.
+// isUnknown reports whether a creation may have had an effect, and the API gives only IDs, so that nobody can find out.
 func (o *outside[T, S]) isUnknown(ref Reference) bool {
 	return ref.Pending && ref.ID == "" && o.resource.Identity == ByID
 }
 
-// isLost reports whether nothing tells if a creation has had an effect. Without [Resource.ID], Observe need not find things by their token.
+// isLost reports whether nobody can find out if a creation has had an effect. That includes things with a token if [Resource.ID] is nil:
+// Observe need not find a thing by its token then.
 func (o *outside[T, S]) isLost(ref Reference) bool {
 	return o.isUnknown(ref) || ref.Pending && ref.ID == "" && o.resource.Identity == ByToken && o.resource.ID == nil
 }
 
-// unknown returns the error for a creation whose answer was lost, if nothing tells what became of it.
+// unknown returns the error for a creation whose answer was lost, if nobody can find out whether the thing exists.
 func unknown(ref Reference) error {
 	return reconcile.Stalled(reasonUnknown, fmt.Errorf("the answer to the creation of %s was lost, so it may exist: it is not created again; "+
 		"look for it in the API, and write its ID into the status, or remove pending from the status if it does not exist", ref))
 }
 
-// notFound returns the wait for a thing that somebody else is to create.
+// notFound returns the wait for a thing that somebody else has to create.
 func notFound(ref Reference, every time.Duration) error {
 	return reconcile.LowPriority(reconcile.Wait(reasonNotFound, every, "%s does not exist, and is not to be created", ref))
 }

@@ -37,7 +37,7 @@ func (p *pass[T, S]) dropper() dropper[T, S] {
 	return dropper[T, S]{p.resource, &p.outside, &p.ledger, &p.claimant, p.wanted.retains()}
 }
 
-// setWanted sets the keys and the version.
+// setWanted sets the desired keys and the version.
 func (p *pass[T, S]) setWanted(ctx context.Context) (err error) {
 	if p.ledger.keys = p.resource.keysOf(p.obj); slices.Contains(p.ledger.keys, "") && p.resource.Identity == ByKey {
 		return reconcile.Stalled(reasonInvalidKey, errors.New("the key is empty"))
@@ -49,25 +49,26 @@ func (p *pass[T, S]) setWanted(ctx context.Context) (err error) {
 	return err
 }
 
-// present returns what is desired now, as the memory keeps it.
+// present returns the present desired state in the form that the memory stores.
 func (p *pass[T, S]) present() synced {
 	return synced{uid: p.obj.GetUID(), generation: p.obj.GetGeneration(), version: p.wanted.version, policy: p.wanted.policy}
 }
 
-// isAsAfter reports whether the object is as it was after a pass that succeeded.
+// isAsAfter reports whether the object is as it was after its last successful pass.
 func (p *pass[T, S]) isAsAfter(last synced) bool {
 	isCurrent := p.ledger.areConfirmed() && !p.ledger.record.isIssuing() && !p.wanted.isOutdated(p.ledger.record)
 	last.at, last.behind = time.Time{}, false
 	return last == p.present() && (isCurrent || p.wanted.observesOnly())
 }
 
-// isChanged reports whether a person has changed what is desired, or a thing has yet to be created. All other passes are polls.
+// isChanged reports whether a person has changed the desired state, or a thing has yet to be created. All other passes are
+// polls.
 func (p *pass[T, S]) isChanged() bool {
 	return p.ledger.record.Generation != p.obj.GetGeneration() || p.wanted.mayCreate() && slices.ContainsFunc(p.ledger.keys, p.ledger.isMissing) ||
 		p.wanted.isOutdated(p.ledger.record)
 }
 
-// success returns the outcome of a pass after which all is as desired. The next one is a poll.
+// success returns the outcome of a pass after which all things are as desired. The next pass is a poll.
 func (p *pass[T, S]) success(after time.Duration) error {
 	reason, message := "", p.ledger.names(p.ledger.keys)+" is as desired"
 	switch {
@@ -87,12 +88,12 @@ func (p *pass[T, S]) success(after time.Duration) error {
 	return reconcile.LowPriority(reconcile.Success(reason, after, "%s", message))
 }
 
-// sync makes the things as desired.
+// sync makes all things as desired.
 func (p *pass[T, S]) sync(ctx context.Context) error {
 	if p.wanted.observesOnly() {
 		return p.look(ctx)
 	}
-	if err := p.claim(ctx); err != nil { // before Desired, which may send a request: many objects may wait for one
+	if err := p.claim(ctx); err != nil { // Desired may send a request, and many objects may wait for one
 		return err
 	}
 	var desired S
@@ -143,7 +144,7 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 	return p.ready(desired)
 }
 
-// look observes the things, and does nothing else.
+// look observes the things, and changes nothing.
 func (p *pass[T, S]) look(ctx context.Context) error {
 	for _, observed := range p.round.observed() { // each pass has another copy of the object
 		p.outside.tell(observed)
@@ -170,7 +171,7 @@ func (p *pass[T, S]) look(ctx context.Context) error {
 	return p.ready(none)
 }
 
-// ready asks whether the things are ready, and returns the error of the first that is not.
+// ready asks whether the things are ready. It returns the error of the first thing that is not ready.
 func (p *pass[T, S]) ready(desired S) (first error) {
 	for _, key := range p.ledger.keys {
 		f := p.round.done[key]

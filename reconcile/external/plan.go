@@ -16,8 +16,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// Preview says what Reconcile of obj would do outside of the cluster, for the plan of an upgrade (package upgrade). It names the things, and no
-// field of them. It changes nothing, and calls the API only with [Resource.ObserveInPlans].
+// Preview returns what Reconcile would do outside of the cluster for obj, for the plan of an upgrade (package upgrade). It names the things
+// without their fields. It changes nothing, and calls the API only with [Resource.ObserveInPlans].
 func (s *Step[T, S]) Preview(ctx context.Context, c client.Client, obj T) (changes []preview.Change, err error) {
 	if err := s.mistake(obj); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (s *Step[T, S]) Preview(ctx context.Context, c client.Client, obj T) (chang
 	return changes, nil
 }
 
-// planner says what a pass would do.
+// planner finds out what a pass would do.
 type planner[T client.Object, S any] struct {
 	kind     string // the name of the step
 	search   search[T, S]
@@ -60,8 +60,8 @@ func (p planner[T, S]) change(ref Reference, action string) preview.Change {
 	return preview.Change{Kind: schema.GroupKind{Kind: kind}, Name: types.NamespacedName{Name: ref.String()}, Action: action}
 }
 
-// refused returns the change for a pass that would end with an error. The plan takes errors of the network for errors of the API server, so
-// only the text of the error is kept.
+// refused returns the change for a pass that would end with an error. It keeps only the text of the error, because the plan would take a
+// network error for an error of the API server.
 func (p planner[T, S]) refused(ref Reference, err error) preview.Change {
 	c := p.change(ref, "")
 	err = calls.WithoutQueries(err)
@@ -73,7 +73,7 @@ func (p planner[T, S]) refused(ref Reference, err error) preview.Change {
 	return c
 }
 
-// present says what would be done to the thing under a desired key.
+// present returns what a pass would do to the thing under a desired key.
 func (p planner[T, S]) present(ctx context.Context, key string) preview.Change {
 	ref, recorded := p.ledger.get(key)
 	switch {
@@ -97,7 +97,7 @@ func (p planner[T, S]) present(ctx context.Context, key string) preview.Change {
 	return p.change(ref, forecast.Compare)
 }
 
-// compared observes the thing, and says what would be done to it.
+// compared observes the thing, and returns what a pass would do to it.
 func (p planner[T, S]) compared(ctx context.Context, ref Reference) preview.Change {
 	var desired S
 	if !p.wanted.observesOnly() {

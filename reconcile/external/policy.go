@@ -2,7 +2,7 @@ package external
 
 import "sigs.k8s.io/controller-runtime/pkg/client"
 
-// policy says which calls that change something an object forbids. A pass comes to rest only under the policy that it had.
+// policy says which changing calls an object forbids. If the policy changes, a new pass has to call the API.
 type policy struct{ observeOnly, createOnly, mustExist, retain bool }
 
 // policyOf returns the policy of an object.
@@ -22,5 +22,5 @@ func (p policy) mayCreate() bool { return !p.observeOnly && !p.mustExist }
 // mayUpdate reports whether the thing is updated if it differs.
 func (p policy) mayUpdate() bool { return !p.observeOnly && !p.createOnly }
 
-// retains reports whether nothing is deleted.
+// retains reports whether the things are not deleted.
 func (p policy) retains() bool { return p.observeOnly || p.retain }

@@ -25,29 +25,29 @@ import (
 type publisher[T client.Object] struct {
 	set  *ownedresources.ChildSet[T] // applies, prunes and watches the Secret that the context carries; nil if nothing is published
 	live client.Reader               // reads past the cache; nil without a manager
-	last sync.Map                    // client.ObjectKey of the object → publication
+	last sync.Map                    // the key of the object → publication
 
-	unwritten sync.Map // client.ObjectKey of the object → issue: what was issued and is in no Secret yet
+	unwritten sync.Map // the key of the object → issue; the values of the issue are not in a Secret yet
 }
 
-// issue is what Issue has returned.
+// issue is the result of one call of Issue.
 type issue struct {
 	name   string // see [Record.Issued]
 	values map[string][]byte
 }
 
-// publication is what was published last for an object. The zero value says that nothing was.
+// publication is the last published Secret of an object. The zero value means that none was published.
 type publication struct {
 	name client.ObjectKey
 	keys []string
-	sum  uint64 // the hash of the values of these keys; valid in this process only
+	sum  uint64 // the hash of the values of these keys; other processes have other hashes
 }
 
-// desiredSecret is the key of the Secret in a context.
+// desiredSecret is the key of a context whose value is the desired Secret.
 type desiredSecret struct{}
 
-// enable makes the set of children, which has the Secret alone. The input of the set reads nothing from the cluster, so the set calls it in each
-// reconcile, and remembers none of its values.
+// enable makes the set of children, whose only child is the Secret. The input of the set reads nothing from the cluster, so the set calls
+// it in each reconcile, and does not remember its values.
 func (s *publisher[T]) enable() {
 	desired := ownedresources.From(func(ctx context.Context, _ client.Reader, _ T) (*corev1.Secret, error) {
 		secret, _ := ctx.Value(desiredSecret{}).(*corev1.Secret)
@@ -93,7 +93,7 @@ type publishing[T client.Object, S any] struct {
 	wanted   *wanted
 }
 
-// isPublished reports whether the cache shows what was published last.
+// isPublished reports whether the cache shows the last publication.
 func (p publishing[T, S]) isPublished(ctx context.Context) bool {
 	last := p.secrets.lastOf(client.ObjectKeyFromObject(p.outside.obj))
 	if last.name.Name == "" {
@@ -103,7 +103,7 @@ func (p publishing[T, S]) isPublished(ctx context.Context) bool {
 	return err == nil && metav1.IsControlledBy(secret, p.outside.obj) && sumOf(secret, last.keys) == last.sum
 }
 
-// publish makes the Secret as Publish returns it for the state that was observed last.
+// publish applies the Secret that Publish returns for the last observed state.
 func (p publishing[T, S]) publish(ctx context.Context) error {
 	if p.secrets.set == nil {
 		return nil
@@ -120,12 +120,12 @@ func (p publishing[T, S]) publish(ctx context.Context) error {
 		now.keys = slices.Sorted(maps.Keys(secret.Data))
 		now.sum = sumOf(secret, now.keys)
 	}
-	p.secrets.last.Store(client.ObjectKeyFromObject(p.outside.obj), now) // before the write, whose answer may be lost
+	p.secrets.last.Store(client.ObjectKeyFromObject(p.outside.obj), now) // before the write, because its answer may be lost
 	if err := p.applySecret(ctx, secret); err != nil {
 		return err
 	}
 	p.secrets.unwritten.Delete(client.ObjectKeyFromObject(p.outside.obj))
-	if p.ledger.record.Published = m.published; m.published == "" { // nothing is left that was issued
+	if p.ledger.record.Published = m.published; m.published == "" { // no issued value is published any more
 		p.ledger.record.Issued = ""
 	}
 	return nil
@@ -135,8 +135,8 @@ func (p publishing[T, S]) applySecret(ctx context.Context, secret *corev1.Secret
 	return p.secrets.set.Reconcile(context.WithValue(ctx, desiredSecret{}, secret), p.outside.client, p.outside.obj)
 }
 
-// fill sets the values that Publish left empty: the ones that Issue returned for this thing before, or new ones. It returns the mark that
-// they have, or the zero value if there are none.
+// fill sets the values that Publish has left empty. It uses the values that Issue returned before for this thing, or issues new ones. It
+// returns the mark of the values. If Publish left no value empty, the mark is the zero value.
 func (p publishing[T, S]) fill(ctx context.Context, secret *corev1.Secret, name client.ObjectKey) (m mark, err error) {
 	var keys []string
 	for key, value := range secret.Data {
@@ -156,7 +156,7 @@ func (p publishing[T, S]) fill(ctx context.Context, secret *corev1.Secret, name 
 	switch {
 	case isKept:
 		values, m = live.Data, markOf(live)
-	case live != nil && (!metav1.IsControlledBy(live, p.outside.obj) || live.DeletionTimestamp != nil): // what is issued could not be published
+	case live != nil && (!metav1.IsControlledBy(live, p.outside.obj) || live.DeletionTimestamp != nil): // nobody could publish the issued values
 		if err := p.applySecret(ctx, withoutKeys(secret, keys)); err != nil {
 			return m, err
 		}
@@ -182,10 +182,10 @@ func (p publishing[T, S]) fill(ctx context.Context, secret *corev1.Secret, name 
 	return m, nil
 }
 
-// readIssued returns the live Secret, nil if there is none, and whether its values are the ones that Issue returned last for this thing. The
-// cache may be behind, so if it shows anything else, the Secret is read past it.
+// readIssued returns the live Secret, or nil if there is none. isKept reports whether its values are the values that Issue returned last
+// for this thing. If the cache shows other values, readIssued reads the Secret past the cache, which may be behind.
 func (p publishing[T, S]) readIssued(ctx context.Context, name client.ObjectKey, keys []string) (live *corev1.Secret, isKept bool, err error) {
-	_, isRecorded := p.ledger.get(p.ledger.keys[0]) // what was issued for another thing does not count
+	_, isRecorded := p.ledger.get(p.ledger.keys[0]) // values that were issued for another thing do not count
 	for _, reader := range []client.Reader{p.outside.client, p.secrets.live} {
 		if reader == nil {
 			continue
@@ -203,8 +203,8 @@ func (p publishing[T, S]) readIssued(ctx context.Context, name client.ObjectKey,
 	return live, false, nil
 }
 
-// issue issues new values. The record names them before, and until a Secret has them, a repetition has the same name: it writes no status.
-// What could not be written is in memory.
+// issue issues new values. The record gets the name of the issue before the call. Until a Secret has the values, a repetition has the same
+// name, so it does not write the status again. If the values could not be published, issue returns them from memory.
 func (p publishing[T, S]) issue(ctx context.Context) (values map[string][]byte, err error) {
 	r := p.ledger.record
 	if !r.isIssuing() {
@@ -225,7 +225,7 @@ func readSecret(ctx context.Context, c client.Reader, name client.ObjectKey) (*c
 	return secret, c.Get(ctx, name, secret)
 }
 
-// withoutStringData returns a copy in which all values are in data, as the API server stores them.
+// withoutStringData returns a copy of the Secret in which all values are in data, as the API server stores them.
 func withoutStringData(secret *corev1.Secret) *corev1.Secret {
 	if secret == nil {
 		return nil
@@ -251,7 +251,7 @@ func withoutKeys(secret *corev1.Secret, keys []string) *corev1.Secret {
 
 var sumSeed = maphash.MakeSeed()
 
-// sumOf returns a sum of the values of some keys.
+// sumOf returns a hash of the values of some keys.
 func sumOf(secret *corev1.Secret, keys []string) uint64 {
 	var h maphash.Hash
 	h.SetSeed(sumSeed)

@@ -71,7 +71,7 @@ type Record struct {
 	Former []Reference `json:"former,omitempty"`
 }
 
-// present returns what is recorded without the former things.
+// present returns the recorded things without the former ones.
 func (r *Record) present() []Reference {
 	if r.Reference == (Reference{}) {
 		return r.Things
@@ -79,7 +79,7 @@ func (r *Record) present() []Reference {
 	return append([]Reference{r.Reference}, r.Things...)
 }
 
-// all returns everything that is recorded, and nothing for nil.
+// all returns all recorded things. For nil it returns nothing.
 func (r *Record) all() []Reference {
 	if r == nil {
 		return nil
@@ -87,13 +87,13 @@ func (r *Record) all() []Reference {
 	return slices.Concat(r.present(), r.Former)
 }
 
-// Keys returns the keys of everything that is recorded, also of what is to be deleted. A field index of them, and of the desired keys, finds
-// the objects for [Resource.Others].
+// Keys returns the keys of all recorded things, including the things that are to be deleted. Use a field index of these keys and of the
+// desired keys to find the objects for [Resource.Others].
 func (r *Record) Keys() []string { return keysOf(r.all()) }
 
-// States yields the key and the state of each thing that is recorded, for a status that lists them. The state is "Present", "Pending" while it
-// is not known whether the creation had an effect, or "Deleting" for what the object had under another key and is to be deleted. If a key is
-// created again while its former thing is to be deleted, the key occurs twice. A thing that the API refuses to create is not recorded.
+// States yields the key and the state of each recorded thing, for a status that lists them. The state is "Present", "Pending" while it is
+// not known whether the creation had an effect, or "Deleting" for a thing under a former key that is to be deleted. If a key is desired
+// again while its former thing is to be deleted, the key occurs twice. A thing that the API refuses to create is not recorded.
 func (r *Record) States() iter.Seq2[string, string] {
 	return func(yield func(key, state string) bool) {
 		for i, ref := range r.all() {
@@ -111,10 +111,10 @@ func (r *Record) States() iter.Seq2[string, string] {
 	}
 }
 
-// forgetWritten removes what the record says of the contents of the things. Then all of it is written again.
+// forgetWritten removes what the record says about the contents of the things, so that all contents are written again.
 func (r *Record) forgetWritten() { r.Version, r.Issued, r.Published = "", "", "" }
 
-// DeepCopy returns a copy of the record, and nil for nil. The code that controller-gen generates for a pointer calls it.
+// DeepCopy returns a copy of the record. For nil it returns nil. The code that controller-gen generates for a pointer calls it.
 func (r *Record) DeepCopy() *Record {
 	if r == nil {
 		return nil

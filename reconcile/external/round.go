@@ -8,23 +8,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// round is what passes over an object have done of its things. If the turn of a pass is over, or the quota is used up, a later pass goes on with
-// the things that are not done. It lives in memory: after a start, an error or a change of what is desired, all things are looked at again.
+// round is the work on the things of an object that may take several passes. If the turn of a pass is over, or the quota is used up, a
+// later pass continues with the things that are not done. A round is only in memory: after a start, an error or a change of the desired
+// state, a new round looks at all things again.
 type round[S any] struct {
-	of      synced // what is desired
+	of      synced // the desired state
 	request string // the last request of a person
 	keys    []string
 	begun   time.Time
-	done    map[string]*candidate[S] // by key: what is as desired, for Ready
-	behind  bool                     // see pass
+	done    map[string]*candidate[S] // by key: the things that are as desired, for Ready
+	behind  bool                     // see the field of pass
 }
 
-// isOf reports whether a round is of what is desired now.
+// isOf reports whether a round has the present desired state.
 func (r *round[S]) isOf(now *round[S]) bool {
 	return r != nil && r.of == now.of && r.request == now.request && slices.Equal(r.keys, now.keys)
 }
 
-// open returns the desired keys whose things are not done yet.
+// open returns the desired keys of the things that are not done yet.
 func (r *round[S]) open() (keys []string) {
 	for _, key := range r.keys {
 		if r.done[key] == nil {
@@ -34,7 +35,7 @@ func (r *round[S]) open() (keys []string) {
 	return keys
 }
 
-// observed returns what was observed of the things that are done.
+// observed returns the observed states of the things that are done.
 func (r *round[S]) observed() (all []S) {
 	for _, key := range r.keys {
 		if f := r.done[key]; f != nil && f.observed != nil {
@@ -51,13 +52,13 @@ func (r *round[S]) mark(found ...*candidate[S]) {
 	}
 }
 
-// rounds are the rounds that go on in a later pass.
+// rounds has the rounds that continue in a later pass.
 type rounds[S any] struct {
 	mu     sync.Mutex
 	byName map[types.NamespacedName]*round[S]
 }
 
-// get returns the round of an object, or a fresh one if there is none of what is desired now.
+// get returns the round of an object. If the object has no round of the present desired state, it returns fresh.
 func (r *rounds[S]) get(name types.NamespacedName, fresh *round[S]) *round[S] {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,17 +21,17 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external/internal/claims"
 )
 
-// Step keeps a [Resource] as desired. Make it with [New], and give it a finalizer: [reconcile.NamedStep.Finalizer]. The reasons of its conditions, beside the
-// reasons of [Refused]:
+// Step keeps the things of a [Resource] as desired. Make it with [New], and give it a finalizer: [reconcile.NamedStep.Finalizer]. Its
+// conditions have these reasons, or a reason of [Refused]:
 //
-//   - RateLimited, Unreachable and Busy, while no call is made to the server;
+//   - RateLimited, Unreachable and Busy, while the server must not be called;
 //   - Claimed, if the key belongs to another object, and AlreadyExists, if it belongs to somebody else;
-//   - Creating, while the API does not show what was created, and Deleting, while it still shows what is being deleted;
-//   - CreationUnknown, if the answer to a creation was lost and nothing tells what became of it;
+//   - Creating, while the API does not show a created thing, and Deleting, while it still shows a thing that is being deleted;
+//   - CreationUnknown, if the answer to a creation was lost and nobody can find out whether the thing exists;
 //   - InvalidKey, if the key is empty, and InvalidInterval, a success, if [IntervalAnnotation] is not a duration;
-//   - NotFound, if it does not exist and is not to be created;
+//   - NotFound, if the thing does not exist and the step may not create it;
 //   - Publishing, while the Secret lacks a value;
-//   - Panicked, if a function of the resource panicked, and NotReturned, if one has not returned although its context has ended.
+//   - Panicked, if a function of the resource panicked, and NotReturned, if a function has not returned although its context has ended.
 type Step[T client.Object, S any] struct {
 	Resource[T, S]
 
@@ -40,7 +40,7 @@ type Step[T client.Object, S any] struct {
 	rounds  rounds[S]
 	claims  claims.Table
 	calls   *calls.Calls
-	plans   *calls.Calls // the calls of plans, which wait for the quota as long as it takes
+	plans   *calls.Calls // the calls of plans, which wait for the quota without a limit
 	secrets publisher[T]
 }
 
@@ -78,7 +78,7 @@ func (s *Step[T, S]) SetFormerNames(names ...string) {
 	}
 }
 
-// Watched implements [reconcile.Watcher]. The step watches Secrets, if it publishes some, and else nothing.
+// Watched implements [reconcile.Watcher]. If the step publishes Secrets, it watches Secrets. Otherwise it watches nothing.
 func (s *Step[T, S]) Watched() []client.Object { return s.secrets.watched() }
 
 // SetupWithBuilder implements [reconcile.Watcher]. It registers the metrics, and returns an error if a field of the resource is missing or
@@ -93,7 +93,8 @@ func (s *Step[T, S]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	return s.secrets.setUp(mgr, b)
 }
 
-// Reconcile creates or updates what is desired, and deletes what obj had under former keys. If nothing has changed, it does not call the API.
+// Reconcile creates or updates the desired things, and deletes the things under former keys. If nothing has changed, it does not call the
+// API.
 func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err error) {
 	defer func() { err = calls.WithoutQueries(err) }()
 	defer calls.Recover(ctx, "a function of the resource", &err)
@@ -109,7 +110,7 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 	last, now, published := s.synced.get(name, obj.GetUID()), s.Clock.Now(), p.publishing().isPublished(ctx)
 	if due := last.at.Add(p.wanted.untilNext(last.behind)); p.isAsAfter(last) && now.Before(due) && published && !reconcile.Requested(ctx) {
 		p.ledger.store()      // a former key may be desired again
-		s.calls.EndWait(name) // a poll that was put off may not be due any more
+		s.calls.EndWait(name) // a poll that was put off may not be needed any more
 		return p.success(due.Sub(now))
 	}
 	visit.SetUrgent(reconcile.Requested(ctx) || p.isChanged() || !published)
@@ -130,19 +131,19 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 		p.ledger.record.Generation = obj.GetGeneration()
 	}
 	p.ledger.store()
-	p.ledger.unclaim(before...) // the status is not yet written
+	p.ledger.unclaim(before...) // the status still has the keys of the former record
 	if err != nil {
 		s.synced.forget(name)
 		return err
 	}
-	behind, seen := p.behind && !last.behind, p.present() // it is looked at only once more
+	behind, seen := p.behind && !last.behind, p.present() // the thing is observed only once more
 	seen.at, seen.behind = p.round.begun, behind
 	s.synced.set(name, seen)
-	after := p.wanted.untilNext(behind) // from the begin of the round: its first things were observed then
+	after := p.wanted.untilNext(behind) // since the begin of the round, when its first things were observed
 	return p.success(max(after-s.Clock.Since(p.round.begun), min(after, firstLook)))
 }
 
-// Finalize deletes what belongs to obj, unless it is retained. It succeeds when the API does not show it any more.
+// Finalize deletes the things of obj, unless Retain keeps them. It succeeds when the API does not show them any more.
 func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) (err error) {
 	defer func() { err = calls.WithoutQueries(err) }()
 	defer calls.Recover(ctx, "a function of the resource", &err)
@@ -162,7 +163,7 @@ func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) (err 
 	return nil
 }
 
-// Forget drops what the step remembers of an object. The reconciler calls it when the object is gone, also if its cleanup was given up.
+// Forget drops what the step remembers of an object. The reconciler calls it when the object is gone, even if its cleanup was given up.
 func (s *Step[T, S]) Forget(name types.NamespacedName) {
 	s.synced.forget(name)
 	s.rounds.forget(name)
@@ -171,13 +172,14 @@ func (s *Step[T, S]) Forget(name types.NamespacedName) {
 	s.calls.EndWait(name)
 }
 
-// StatusNotWritten makes the next pass observe again: what [Resource.Observed] has put into the status is lost. The reconciler calls it.
+// StatusNotWritten makes the next pass observe again, because the changes of [Resource.Observed] to the status are lost. The reconciler
+// calls it.
 func (s *Step[T, S]) StatusNotWritten(name types.NamespacedName) {
 	s.synced.forget(name)
 	s.rounds.forget(name)
 }
 
-// mistake returns the mistake in the resource, or in what its Record returns for an object.
+// mistake returns the mistake in the resource, or in the result of Record for an object.
 func (s *Step[T, S]) mistake(obj T) error {
 	if s.invalid != nil || s.Record(obj) != nil {
 		return s.invalid
@@ -186,7 +188,7 @@ func (s *Step[T, S]) mistake(obj T) error {
 	return ctrlreconcile.TerminalError(fmt.Errorf("the function Record (%s) returns nil: return a pointer to a field of the status, such as &obj.Status.Account", path.Base(function)))
 }
 
-// pass returns a pass whose desired keys are the recorded ones.
+// pass returns a pass whose desired keys are the recorded keys.
 func (s *Step[T, S]) pass(c client.Client, obj T, calls *calls.Calls) *pass[T, S] {
 	r := &s.Resource
 	s.calls.SetKind(obj.GetObjectKind().GroupVersionKind().Kind)
@@ -206,8 +208,9 @@ func (s *Step[T, S]) pass(c client.Client, obj T, calls *calls.Calls) *pass[T, S
 	return p
 }
 
-// Waiting returns the objects that may go on because obj has changed or is gone: those that have a key of its groups, and the oldest one that
-// wants each group. The others that want it would only wait for that one, however many there are. If Others returns an error, it is logged. Give it to [reconcile.Watching].
+// Waiting returns the objects that may continue because obj has changed or is gone: the objects that have a key of its groups, and the
+// oldest object that wants each group. The other objects that want a group would only wait for the oldest one, however many there are. If
+// Others returns an error, Waiting logs it. Give Waiting to [reconcile.Watching].
 func (s *Step[T, S]) Waiting(ctx context.Context, c client.Reader, obj T) []ctrl.Request {
 	one := claimant[T, S]{resource: &s.Resource, reader: c, obj: obj}
 	return one.waiting(ctx)

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// things is what an object has outside of the cluster during a pass: what the record says at its beginning, and what the pass changes.
+// things are the things of an object during a pass: first the things of the record, then as the pass changes them.
 type things struct {
-	keys []string // what is desired
+	keys []string // the desired keys
 	all  []Reference
 }
 
@@ -18,7 +18,7 @@ func keysOf(all []Reference) (keys []string) {
 	return keys
 }
 
-// get returns what is recorded under a key.
+// get returns the thing that is recorded under a key.
 func (t *things) get(key string) (ref Reference, recorded bool) {
 	if i := t.index(key); i >= 0 {
 		return t.all[i], true
@@ -30,7 +30,7 @@ func (t *things) index(key string) int {
 	return slices.IndexFunc(t.all, func(ref Reference) bool { return ref.Key == key })
 }
 
-// set records a thing in place of the one under its key.
+// set records a thing. It replaces the thing that is recorded under the same key.
 func (t *things) set(ref Reference) {
 	if i := t.index(ref.Key); i >= 0 {
 		t.all[i] = ref
@@ -39,12 +39,12 @@ func (t *things) set(ref Reference) {
 	t.all = append(t.all, ref)
 }
 
-// remove removes what is recorded under a key.
+// remove removes the thing that is recorded under a key.
 func (t *things) remove(key string) {
 	t.all = slices.DeleteFunc(t.all, func(ref Reference) bool { return ref.Key == key })
 }
 
-// former returns what is recorded under keys that are not desired any more.
+// former returns the things that are recorded under keys that are not desired any more.
 func (t *things) former() (former []Reference) {
 	for _, ref := range t.all {
 		if !slices.Contains(t.keys, ref.Key) {
@@ -54,18 +54,18 @@ func (t *things) former() (former []Reference) {
 	return former
 }
 
-// areConfirmed reports whether there is a thing for each key, no former one, and none is pending.
+// areConfirmed reports whether each desired key has a confirmed thing, and no former thing is recorded.
 func (t *things) areConfirmed() bool {
 	return len(t.all) == len(t.keys) && !slices.ContainsFunc(t.keys, t.isMissing)
 }
 
-// isMissing reports whether the thing of a key is not known to be there.
+// isMissing reports whether a key has no confirmed thing.
 func (t *things) isMissing(key string) bool {
 	ref, recorded := t.get(key)
 	return !recorded || ref.Pending
 }
 
-// names returns the name of what is recorded under some keys.
+// names returns the names of the things that are recorded under some keys, as one text.
 func (t *things) names(keys []string) string {
 	switch len(keys) {
 	case 0:

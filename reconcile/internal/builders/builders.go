@@ -15,16 +15,17 @@ import (
 	"github.com/opblocks/opblocks/internal/managervalues"
 )
 
-// Reconciler is what is known of the steps of one reconciler.
+// Reconciler has the steps of one reconciler, and what decides which children they build.
 type Reconciler struct {
-	Kind    schema.GroupVersionKind  // the kind of its objects
+	Kind    schema.GroupVersionKind  // the kind of the reconciled objects
 	Selects func(client.Object) bool // reports whether it reconciles an object
-	Client  client.Client            // what the steps get
+	Client  client.Client            // the client of the steps
 	Steps   []Step                   // in the order in which they run
 	others  *reconcilers             // the reconcilers of the same manager; nil without a manager
 }
 
-// Step is one step of a reconciler. Builds reports whether it certainly builds an object of this name. It is nil if nobody knows.
+// Step is one step of a reconciler. Builds reports whether it certainly builds an object of this name. Builds is nil if that is not
+// known.
 type Step struct {
 	Name   string
 	Builds func(ctx context.Context, c client.Client, obj client.Object, kind schema.GroupKind, name types.NamespacedName) bool
@@ -38,7 +39,7 @@ type reconcilers struct {
 
 var managers managervalues.Values[*reconcilers]
 
-// Join makes the steps known to the other reconcilers of a manager. A reconciler joins once.
+// Join adds the reconciler to the reconcilers of a manager, so that the others see its steps. A reconciler joins once.
 func (r *Reconciler) Join(mgr ctrl.Manager) (err error) {
 	if r.others, err = managers.Of(mgr, func() (*reconcilers, error) { return &reconcilers{}, nil }); err != nil {
 		return err
@@ -49,7 +50,8 @@ func (r *Reconciler) Join(mgr ctrl.Manager) (err error) {
 	return nil
 }
 
-// OtherThan returns the name of a step, other than the running one, that builds a child of obj, and an empty text if there is none.
+// OtherThan returns the name of a step, other than the running one, that builds a child of obj. If there is none, it returns an empty
+// text.
 func (r *Reconciler) OtherThan(ctx context.Context, running int, obj client.Object, kind schema.GroupKind, name types.NamespacedName) string {
 	for i := range r.Steps {
 		if i != running && r.builds(ctx, i, obj, kind, name) {

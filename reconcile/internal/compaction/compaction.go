@@ -1,4 +1,4 @@
-// Package compaction makes objects smaller that a cache keeps.
+// Package compaction makes objects smaller before a cache keeps them.
 package compaction
 
 import (
@@ -8,22 +8,23 @@ import (
 	"sync"
 )
 
-// Strings returns the same string for equal strings. It forgets all of them when it holds too many: frequent ones are
-// soon known again, and names and UIDs are not kept for ever. The zero value knows none. It is safe for concurrent use.
+// Strings returns the same string for equal strings. When it holds too many strings, it forgets all of them: it soon
+// knows the frequent ones again, and does not keep names and UIDs for ever. The zero value knows no strings. Strings is
+// safe for concurrent use.
 type Strings struct {
 	mu    sync.Mutex
 	known map[string]string
-	empty map[reflect.Type]reflect.Value // a pointer to an empty struct, by its type
+	empty map[reflect.Type]reflect.Value // by type: a pointer to an empty struct
 }
 
 const maxStrings = 4096
 
-// maxLength is the length of the longest strings that are shared. Longer ones, such as the values of a ConfigMap, are seldom equal, and what is
-// shared stays in memory after its object.
+// maxLength is the length of the longest strings that are shared. Longer strings, such as the values of a ConfigMap, are seldom equal, and
+// a shared string stays in memory after its object.
 const maxLength = 1024
 
-// Compact makes an object smaller, which nobody else may use at the same time: equal strings of all objects share their
-// memory, and so do pointers to empty structs, and equal maps of strings within the object.
+// Compact makes an object smaller. Nobody else may use the object at the same time. Equal strings of all objects share
+// their memory, and so do pointers to empty structs, and equal maps of strings within the object.
 func (s *Strings) Compact(obj any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +45,7 @@ func (s *Strings) share(v string) string {
 	if s.known == nil {
 		s.known = map[string]string{}
 	}
-	v = strings.Clone(v) // it may be a part of a larger string
+	v = strings.Clone(v) // the string may be a part of a larger one
 	s.known[v] = v
 	return v
 }
@@ -108,7 +109,7 @@ func (c *compaction) value(v reflect.Value) {
 	}
 }
 
-// sharedMap returns an equal map of the same object, if there was one before.
+// sharedMap returns an equal map that the same object has already, if there is one.
 func (c *compaction) sharedMap(m map[string]string) map[string]string {
 	for _, known := range c.maps {
 		if maps.Equal(m, known) {

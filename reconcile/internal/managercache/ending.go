@@ -13,15 +13,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Ending is the cache that controller-runtime's manager sees. That manager waits for its cache even when its context
-// is cancelled, so WaitForCacheSync returns true when Context ends.
+// Ending is the cache that controller-runtime's manager uses. The manager waits for its cache even after its own
+// context is cancelled. So WaitForCacheSync returns true when Context ends.
 type Ending struct {
 	cache.Cache
 	Scheme  *runtime.Scheme
 	Context context.Context
 }
 
-// WaitForCacheSync waits until the cache has synced or the context has ended.
+// WaitForCacheSync waits until the cache has synced or a context has ended.
 func (c *Ending) WaitForCacheSync(ctx context.Context) bool {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -29,7 +29,7 @@ func (c *Ending) WaitForCacheSync(ctx context.Context) bool {
 	return c.Cache.WaitForCacheSync(ctx) || c.Context.Err() != nil
 }
 
-// IndexField needs the kind, unlike the watches of a controller, before the manager starts.
+// IndexField asks the API server for the kind before the manager starts. Watches of a controller ask only after the start.
 func (c *Ending) IndexField(ctx context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
 	err := c.Cache.IndexField(ctx, obj, field, extract)
 	if kind, unknown := apiutil.GVKForObject(obj, c.Scheme); unknown == nil && meta.IsNoMatchError(err) {
@@ -38,8 +38,8 @@ func (c *Ending) IndexField(ctx context.Context, obj client.Object, field string
 	return err
 }
 
-// ErrNotServed returns the error for a kind that the API server does not serve. What the API client returns may be about all kinds
-// of the group.
+// ErrNotServed returns the error for a kind that the API server does not serve. It replaces the error of the API client, which may
+// be about all kinds of the group.
 func ErrNotServed(kind schema.GroupVersionKind) error {
 	noMatch := &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
 	return fmt.Errorf("the cache cannot start: %w: install its CustomResourceDefinition first (make install)", noMatch)

@@ -11,11 +11,11 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// Refusals receives the first Forbidden answer of a list or watch. Make it with room for one.
+// Refusals receives the first Forbidden answer to a list or watch. Make it with a capacity of one.
 type Refusals chan error
 
-// Observe returns the lister and watcher of an informer, which reports what is refused. A watch that has worked before is retried:
-// somebody may be changing the roles.
+// Observe returns a wrapper of an informer's ListerWatcher that reports a Forbidden answer. If a watch has worked before, a
+// refusal is not reported, and the watch is retried: somebody may be changing the roles.
 func (r Refusals) Observe(lw toolscache.ListerWatcher) toolscache.ListerWatcher {
 	inner := toolscache.ToListerWatcherWithContext(lw)
 	var worked atomic.Bool
@@ -25,7 +25,7 @@ func (r Refusals) Observe(lw toolscache.ListerWatcher) toolscache.ListerWatcher 
 		}
 		select {
 		case r <- err:
-		default: // the first one is enough
+		default: // the first refusal is enough
 		}
 	}
 	return &toolscache.ListWatch{

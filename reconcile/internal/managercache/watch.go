@@ -6,8 +6,8 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 )
 
-// releasedWatch is a watch that keeps nothing of the inner one after its end. client-go keeps the first watch of an informer for as long as the informer
-// runs, and a watch has a buffer of the size of the largest object that it has decoded.
+// releasedWatch is a watch that drops its inner watch when it is stopped. client-go keeps the first watch of an informer for as long as the
+// informer runs, and a watch has a buffer of the size of the largest object that it has decoded.
 type releasedWatch struct {
 	results <-chan apiwatch.Event
 
@@ -22,7 +22,7 @@ func newReleasedWatch(inner apiwatch.Interface) apiwatch.Interface {
 // ResultChan returns the channel of the inner watch.
 func (w *releasedWatch) ResultChan() <-chan apiwatch.Event { return w.results }
 
-// Stop stops the inner watch. It may be called again.
+// Stop stops the inner watch. It may be called several times.
 func (w *releasedWatch) Stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

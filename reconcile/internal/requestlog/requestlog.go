@@ -28,7 +28,7 @@ func InContext(ctx context.Context) context.Context {
 	return logr.NewContext(ctx, WithoutBodies(l))
 }
 
-// sink is the sink of such a logger.
+// sink is the sink of a logger that logs nothing at level 8 and above.
 type sink struct{ logr.LogSink }
 
 var _ logr.CallDepthLogSink = sink{}

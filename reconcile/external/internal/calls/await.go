@@ -13,14 +13,15 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// callMargin is how long a call may still run after its context has ended. Then the pass goes on without it.
+// callMargin is how long a call may still run after its context has ended. After this time the pass continues without the call.
 const callMargin = time.Second
 
-// await calls a function in a goroutine of its own, and returns what it returns. If the function goes on for longer than the margin after
-// the end of its context, await returns without it. From then on the function cannot reach the pass, and the pass has another copy of the
-// object.
+// await calls a function in a new goroutine, and returns the results of the function. If the function still runs when the margin after
+// the end of its context has passed, await returns without it. From then on the function cannot reach the pass, and the pass has another
+// copy of the object.
 //
-// An exploration has one goroutine for each pass, and reports a function that does not return: there the function is called directly.
+// An exploration has one goroutine for each pass, and reports a function that does not return. So await calls the function directly
+// there.
 func await[A any](ctx context.Context, a *abandoned, uid types.UID, f Function, do func(ctx context.Context) (A, error)) (answer A, err error) {
 	if passcontext.IsExplored(ctx) {
 		return recovered(ctx, f, do)
@@ -68,19 +69,19 @@ func endsInTime(ctx context.Context, ended <-chan struct{}) bool {
 	}
 }
 
-// abandoned has the calls that have not returned although their context has ended, at most one for each object.
+// abandoned has the calls that have not returned although their context has ended. There is at most one call for each object.
 type abandoned struct {
 	mu    sync.Mutex
 	byUID map[types.UID]*running
 }
 
-// running is a call that was made.
+// running is a call that a goroutine makes.
 type running struct {
 	Function
 	ended bool // guarded by the lock of abandoned
 }
 
-// add notes that nobody waits for a call any more. It returns false if the call has ended.
+// add notes a call for which the pass does not wait any more. If the call has ended, it returns false.
 func (a *abandoned) add(uid types.UID, c *running) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

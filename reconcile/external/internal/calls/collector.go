@@ -10,7 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// stateCollector collects the states of all steps of a process. A step that nobody has any more is not among them.
+// stateCollector collects the states of all steps of a process. It drops a step that the program does not use any
+// more.
 type stateCollector struct {
 	waiting, spared, notReturned *prometheus.Desc
 
@@ -71,7 +72,8 @@ func (c *stateCollector) Describe(descs chan<- *prometheus.Desc) {
 	descs <- c.notReturned
 }
 
-// Collect implements [prometheus.Collector]. Steps of one kind and name, such as in two managers, are one series.
+// Collect implements [prometheus.Collector]. Steps with the same kind and name, such as in two managers, are one
+// series.
 func (c *stateCollector) Collect(series chan<- prometheus.Metric) {
 	for of, states := range c.all() {
 		spared, notReturned, waiting := 0, 0, map[string]int{}

@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// The errors by which an API says what exists.
+// The errors by which an API says whether a thing exists.
 var (
 	ErrNotFound = errors.New("it does not exist")
 	ErrExists   = errors.New("it exists already")
@@ -77,9 +77,10 @@ type inWords struct {
 func (e inWords) Error() string { return e.text }
 func (e inWords) Unwrap() error { return e.err }
 
-// withoutNames returns the error of a network with a text that is the same for all objects and connections. It leaves out the URL of the request,
-// which has the name of an object, and the address of this machine, whose port differs between connections. While a server is away, the conditions
-// of all objects that wait have the text of the last error, and a text that differs would be written into each.
+// withoutNames returns a network error with a text that is the same for all objects and connections. The text has neither the URL of the
+// request, which contains the name of an object, nor the address of this machine, whose port differs between connections. While a server
+// cannot be reached, the conditions of all waiting objects show the text of the last error. If that text changed each time, each change
+// would be written to all of them.
 func withoutNames(err error) error {
 	text := err.Error()
 	if sent, ok := errors.AsType[*url.Error](err); ok {
@@ -93,7 +94,7 @@ func withoutNames(err error) error {
 	return inWords{text, err}
 }
 
-// panicError says nothing of the API, and leaves open whether a call had an effect.
+// panicError is the error of a call that panicked. It says nothing about the API, and the call may or may not have had an effect.
 type panicError struct{ error }
 
 // Reason implements [reconcile.Reasoner].
@@ -105,10 +106,10 @@ func IsRefused(err error) bool { return IsFinal(err) || is[*throttledError](err)
 // IsFinal reports whether an error was made by [Refused].
 func IsFinal(err error) bool { return is[*refusedError](err) }
 
-// isNetwork reports whether an error is of the network: the client of net/http and the connections of package net return such.
+// isNetwork reports whether an error is a network error: the client of net/http and the connections of package net return such errors.
 func isNetwork(err error) bool { return is[net.Error](err) && !errors.Is(err, context.Canceled) }
 
-// reasonOf returns the reason that the author has given the error of a server that cannot be reached, or else Unreachable.
+// reasonOf returns the reason in the error of a server that cannot be reached, or Unreachable if the error has no reason.
 func reasonOf(err error) string {
 	if given, ok := errors.AsType[reconcile.Reasoner](err); ok {
 		return given.Reason()

@@ -9,47 +9,47 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The pause after a server could not be reached doubles from the first to the longest.
+// After each failure to reach a server, the pause before the next attempt doubles, from the first to the longest.
 const (
 	firstPause   = time.Second
 	longestPause = 15 * time.Second
 )
 
 const (
-	// longestWait is the longest delay until a token is there. If the quota gives a token less often, the pass asks again after this delay.
+	// longestWait is the longest delay until a pass asks for a token again, even if the quota gives tokens less often.
 	longestWait = time.Minute
-	// forgottenAfter is how long after the end of its pause a server is forgotten that nobody calls any more.
+	// forgottenAfter is how long after the end of its pause a server is forgotten, if nobody calls it any more.
 	forgottenAfter = 5 * time.Minute
 	// sweepEvery is the time between two searches for servers that nobody calls any more.
 	sweepEvery = time.Minute
-	// busyDelay is the delay after which a pass comes again that met too many others at its server.
+	// busyDelay is the delay of a pass after its server was busy with too many other passes.
 	busyDelay = time.Second
 )
 
-// gate decides which passes may call the API now. It holds the state of the servers that are called, cannot be reached or have asked to
-// wait, and forgets each one when it is none of these, or when nobody has called it for a while.
+// gate decides which passes may call the API now. It holds the state of the servers that are called, cannot be reached, or have asked
+// to wait. It forgets a server when none of these is true, or when nobody has called the server for a while.
 type gate struct {
 	quota       *rate.Limiter // nil: no limit
 	concurrency int           // for each server; 0: no limit
 
 	mu       sync.Mutex
 	servers  map[string]*server
-	swept    time.Time // when servers that nobody calls were last looked for
-	nextPoll time.Time // when the last poll that was put off comes again
+	swept    time.Time // the last search for servers that nobody calls
+	nextPoll time.Time // the time of the last poll that was put off
 
-	nextUrgent time.Time // when the last other pass that was put off comes again
+	nextUrgent time.Time // the time of the last urgent pass that was put off
 	slots      map[types.NamespacedName]quotaSlot
 }
 
 // server is the state of a server.
 type server struct {
-	passes  int           // that call it now
-	until   time.Time     // it has asked to wait until then
-	asks    string        // the words in which it has asked first, if it has given no other answer since
-	failure error         // why it cannot be reached; nil if it can
-	pause   time.Duration // the last one
+	passes  int           // the number of passes that call it now
+	until   time.Time     // the server has asked to wait until then
+	asks    string        // the first words in which it has asked to wait, since its last other answer
+	failure error         // why it counts as unreachable; nil if it can be reached
+	pause   time.Duration // the length of the last pause
 	opens   time.Time     // when the pause ends
-	probing bool          // a pass looks whether it can be reached again
+	probing bool          // a pass is finding out whether the server can be reached again
 }
 
 // denial says why a pass may not call the API now, and when it should come again.
@@ -59,8 +59,8 @@ type denial struct {
 	after           time.Duration
 }
 
-// enter admits a pass to a server. An admitted pass has to call leave. While the server cannot be reached, one pass after each pause is
-// admitted, and all others are denied.
+// enter admits a pass to a server. An admitted pass has to call leave. While the server cannot be reached, enter admits one pass after
+// each pause, and denies all others.
 func (g *gate) enter(now time.Time, name string) (isProbe bool, denied *denial) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -86,8 +86,8 @@ func (g *gate) enter(now time.Time, name string) (isProbe bool, denied *denial) 
 	return s.probing, nil
 }
 
-// leave ends a pass. trouble is the error that says that the server could not be reached, or nil. answered is whether it gave an answer other
-// than that it asks to wait.
+// leave ends a pass. If the server could not be reached, trouble is the error. answered reports whether the server gave an answer that does
+// not ask to wait.
 func (g *gate) leave(now time.Time, name string, isProbe, answered bool, trouble error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,7 +111,7 @@ func (g *gate) leave(now time.Time, name string, isProbe, answered bool, trouble
 	}
 }
 
-// isSpared reports whether calls of the server are held back: it could not be reached, and objects still want to call it.
+// isSpared reports whether calls of the server are held back: the server could not be reached, and objects still want to call it.
 func (s *server) isSpared(now time.Time) bool {
 	return s.failure != nil && (s.passes > 0 || now.Before(s.opens.Add(forgottenAfter)))
 }
@@ -129,7 +129,7 @@ func (g *gate) sweep(now time.Time) {
 	}
 }
 
-// spared returns the number of servers that are spared since they could not be reached.
+// spared returns the number of servers that are not called because they could not be reached.
 func (g *gate) spared(now time.Time) (count int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -141,8 +141,9 @@ func (g *gate) spared(now time.Time) (count int) {
 	return count
 }
 
-// throttle closes a server for all, since it asks to wait. The caller has entered. It returns the words in which the server has asked first.
-// The conditions of all objects that wait have these words. If a pass is told the same once more in other words, it need not write a status.
+// throttle closes a server that asks to wait, for all passes. The caller has entered. throttle returns the first words in which the server
+// has asked. The conditions of all waiting objects show these words. So no status has to be written when the server repeats its request in
+// other words.
 func (g *gate) throttle(now time.Time, name string, throttled *throttledError) (words string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -150,15 +151,14 @@ func (g *gate) throttle(now time.Time, name string, throttled *throttledError) (
 	if now.Add(throttled.after).After(s.until) {
 		s.until = now.Add(throttled.after)
 	}
-	s.failure, s.pause = nil, 0 // it can be reached
+	s.failure, s.pause = nil, 0 // the server has answered, so it can be reached
 	s.asks = cmp.Or(s.asks, throttled.Error())
 	return s.asks
 }
 
-// take takes a token of the quota, or says when the pass should come again. A poll leaves a part of the tokens, so that a pass that is urgent
-// finds one. Passes that are put off come again one after the other, as fast as the quota allows: each object has one slot, however often events
-// make it ask. None of them holds a worker while it waits. A pass in the middle of its work, which may have many more calls to make, comes again
-// when there are several tokens.
+// take takes a token of the quota, or says when the pass should run again. A poll leaves some tokens to urgent passes. Each object has one
+// slot, however often events make it ask, and the slots follow each other as fast as the quota allows. A waiting pass does not hold a
+// worker. A pass in the middle of its work may have many more calls to make, so its slot is at a time at which several tokens are there.
 func (g *gate) take(now time.Time, object types.NamespacedName, urgent, inTheMiddle bool) *denial {
 	if g.quota == nil || g.quota.Limit() == rate.Inf {
 		return nil
@@ -191,7 +191,7 @@ func (g *gate) take(now time.Time, object types.NamespacedName, urgent, inTheMid
 	return &denial{ReasonRateLimited, "the quota of calls is used up", waitsForQuota, slot.at.Sub(now)}
 }
 
-// quotaSlot is when an object comes again that was put off.
+// quotaSlot is the time at which the pass of an object that was put off runs again.
 type quotaSlot struct {
 	at     time.Time
 	urgent bool
@@ -204,14 +204,14 @@ func (g *gate) forget(object types.NamespacedName) {
 	delete(g.slots, object)
 }
 
-// charge takes a token that may not be there yet: later passes wait for it.
+// charge takes a token even if there is none yet: later passes wait for it.
 func (g *gate) charge(now time.Time) {
 	if g.quota != nil {
 		g.quota.ReserveN(now, 1)
 	}
 }
 
-// timeFor returns the time in which the quota gives a number of tokens, and a second if it gives none.
+// timeFor returns the time in which the quota gives a number of tokens. If the quota gives none, it returns a second.
 func (g *gate) timeFor(tokens float64) time.Duration {
 	limit := float64(g.quota.Limit())
 	if limit <= 0 {

@@ -9,14 +9,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics has the metrics of all steps of a process. The methods of a nil pointer do nothing.
+// metrics has the metrics of all steps of a process. The methods of a nil *metrics do nothing.
 type metrics struct {
 	calls     *prometheus.CounterVec
 	durations *prometheus.HistogramVec
 	states    *stateCollector
 }
 
-// newMetrics registers the metrics, or returns those that another step has registered.
+// newMetrics registers the metrics. If another step has registered them, it returns the registered
+// ones.
 func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	m := &metrics{}
 	var errs [3]error
@@ -33,7 +34,7 @@ func newMetrics(registry prometheus.Registerer) (*metrics, error) {
 	return m, errors.Join(errs[:]...)
 }
 
-// register registers a collector, or returns the one that is registered already.
+// register registers a collector. If it is registered already, register returns the registered one.
 func register[C prometheus.Collector](registry prometheus.Registerer, c C) (C, error) {
 	err := registry.Register(c)
 	if known, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
@@ -42,7 +43,8 @@ func register[C prometheus.Collector](registry prometheus.Registerer, c C) (C, e
 	return c, err
 }
 
-// call counts a call that began at a time. A call that ends because the operator ends is not counted.
+// call counts a call with the time of its begin. A call that ends because the operator stops is not
+// counted.
 func (m *metrics) call(ctx context.Context, c *Calls, f Function, r result, begin time.Time) {
 	if m == nil || errors.Is(ctx.Err(), context.Canceled) {
 		return

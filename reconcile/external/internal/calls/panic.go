@@ -15,8 +15,8 @@ func recovered[A any](ctx context.Context, f Function, do func(ctx context.Conte
 	return do(ctx)
 }
 
-// Recover makes a panic an error. It has to be deferred. The value of the panic is not shown, since it may hold what is sensitive,
-// unless it is an error of the Go runtime, such as an index out of range.
+// Recover turns a panic into an error. It has to be deferred. The error does not show the value of the panic, which may be
+// sensitive. If the value is an error of the Go runtime, such as an index out of range, the error shows it.
 func Recover(ctx context.Context, what string, err *error) {
 	value := recover()
 	if value == nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// result is what a call to the API has returned: a label of the metrics.
+// result is the result of a call to the API, as a label of the metrics.
 type result string
 
 const (
@@ -19,7 +19,7 @@ const (
 	resultFailed      result = "failed"
 )
 
-// resultOf returns the result of a call. late is whether its timeout has passed.
+// resultOf returns the result of a call. late reports whether the timeout of the call has passed.
 func resultOf(err error, late bool) result {
 	switch {
 	case err == nil:

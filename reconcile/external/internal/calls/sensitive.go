@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// hidden is what an error shows in place of what is sensitive in a URL.
+// hidden replaces the sensitive parts of a URL in an error.
 const hidden = "(hidden)"
 
-// WithoutQueries returns an error whose text shows neither the query, the fragment nor the user of a URL: the errors of net/http quote the
-// whole URL, and a token may be in its query. What the error means stays as it is.
+// WithoutQueries returns an error whose text shows neither the query, the fragment nor the user of a URL. Errors of net/http quote the
+// whole URL, and its query may contain a token. The new error wraps err.
 func WithoutQueries(err error) error {
 	if err == nil {
 		return nil
@@ -55,7 +55,7 @@ func urlsOf(err error) (all []string) {
 	return all
 }
 
-// hideParts returns a URL without its user, its query and its fragment. It need not be a valid one.
+// hideParts returns a URL without its user, its query and its fragment. The URL may be invalid.
 func hideParts(u string) string {
 	if i := strings.IndexAny(u, "?#"); i >= 0 {
 		u = u[:i+1] + hidden

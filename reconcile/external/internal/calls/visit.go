@@ -13,7 +13,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/internal/turns"
 )
 
-// Visit is what one pass does at a server.
+// Visit is one pass at a server.
 type Visit struct {
 	calls    *Calls
 	object   types.NamespacedName
@@ -28,21 +28,21 @@ type Visit struct {
 	count    int // the number of calls
 	answered bool
 	trouble  error
-	waitsFor string // what the pass could not be done for, as the label of the metric; empty if nothing
+	waitsFor string // the reason why the pass could not do its work, as the label of the metric; empty if it could
 }
 
-// Visit returns the visit of a pass over an object. It calls nothing.
+// Visit returns the visit of a pass over an object. It does not call the API.
 func (c *Calls) Visit(object client.Object, server string) *Visit {
 	return &Visit{calls: c, object: client.ObjectKeyFromObject(object), uid: object.GetUID(), server: server}
 }
 
-// SetUrgent says that a person waits for the pass, and that it is not a poll.
+// SetUrgent sets whether a person waits for the pass. A pass that is not urgent is a poll.
 func (v *Visit) SetUrgent(urgent bool) { v.urgent = urgent }
 
-// IsDetached reports whether a function goes on that has the object of the pass, although its context has ended.
+// IsDetached reports whether a function that has the object of the pass still runs after its context has ended.
 func (v *Visit) IsDetached() bool { return v.detached }
 
-// Do does what calls the API, if that is possible now. A panic in it becomes an error.
+// Do calls do, which calls the API, if calls are possible now. A panic of do becomes an error.
 func (v *Visit) Do(ctx context.Context, do func(ctx context.Context) error) (err error) {
 	defer func() {
 		if err == nil {
@@ -73,9 +73,9 @@ func (v *Visit) leave() {
 	v.calls.gate.leave(v.calls.now(), v.server, v.isProbe, v.answered, v.trouble)
 }
 
-// wait returns the wait of a pass that the gate has denied, and nil if it was not denied. If the pass is not urgent, such as a poll, the retry
-// has a low priority, behind what people have changed. It keeps the conditions too, since what they say still holds, unless the server cannot
-// be reached.
+// wait returns the wait of a pass that the gate has denied, or nil if denied is nil. If the pass is not urgent, its retry has a low
+// priority, so that changes of people come first. The wait also keeps the conditions, which are still true. Only if the server cannot be
+// reached do the conditions change.
 func (v *Visit) wait(d *denial) error {
 	if d == nil {
 		return nil
@@ -91,11 +91,11 @@ func (v *Visit) wait(d *denial) error {
 	return reconcile.LowPriority(reconcile.KeepConditions(err))
 }
 
-// Next asks whether the pass may begin with another thing. It takes a token for the next call. All other calls, which follow from an
-// observation, are made without asking: what was begun is done. The first thing is refused only before any call of the pass, so each pass that
-// calls gets on.
+// Next asks whether the pass may begin with another thing. It takes a token for the next call. All other calls follow from an observation,
+// and are made without asking, so that the pass finishes what it has begun. The first thing is refused only before the first call of the
+// pass, so each pass that calls the API makes progress.
 func (v *Visit) Next(ctx context.Context, isFirst bool) error {
-	if v.isPaid || isFirst && v.count > 0 { // the last call was not needed, or others were made
+	if v.isPaid || isFirst && v.count > 0 { // the last call was not needed, or the pass has already made other calls
 		return nil
 	}
 	if pass := passcontext.FromContext(ctx); pass != nil {
@@ -112,10 +112,10 @@ func (v *Visit) Next(ctx context.Context, isFirst bool) error {
 	return err
 }
 
-// PutOff returns the wait of a pass that has enough to do, and is followed by another one.
+// PutOff returns the wait of a pass that has enough to do, so that a later pass has to continue.
 func (v *Visit) PutOff() error { return v.later(turns.Over) }
 
-// later returns the wait of a pass whose turn is over. A poll comes after what a person has changed.
+// later returns the wait of a pass whose turn is over. A poll gets a low priority, so that changes of people come first.
 func (v *Visit) later(over error) error {
 	if v.putOff = true; v.urgent {
 		return over
@@ -131,7 +131,7 @@ func (e inTheMiddleError) Unwrap() error { return e.error }
 // Is reports that it is [passcontext.ErrTurnOver].
 func (inTheMiddleError) Is(target error) bool { return target == passcontext.ErrTurnOver }
 
-// pay pays for a call. Only the first one of a pass may be refused.
+// pay takes a token for a call. Only the first call of a pass may be refused.
 func (v *Visit) pay(ctx context.Context) error {
 	if v.count == 0 {
 		if err := v.Next(ctx, true); err != nil {
@@ -141,7 +141,7 @@ func (v *Visit) pay(ctx context.Context) error {
 	if !v.isPaid {
 		v.calls.gate.charge(v.calls.now())
 		if pass := passcontext.FromContext(ctx); pass != nil {
-			_ = pass.Spend(passcontext.ByBlock) // it is made in any case
+			_ = pass.Spend(passcontext.ByBlock) // the call is made in any case
 		}
 	}
 	v.isPaid = false
@@ -152,11 +152,12 @@ func (v *Visit) pay(ctx context.Context) error {
 // SetGoesOn says that an earlier pass has done a part of the work.
 func (v *Visit) SetGoesOn(goesOn bool) { v.goesOn = goesOn }
 
-// IsPutOff reports whether a later pass has to go on: the turn of this one is over, the quota is used up, or the server is busy.
+// IsPutOff reports whether a later pass has to continue: the turn of this pass is over, the quota is used up, or the gate has denied the
+// pass.
 func (v *Visit) IsPutOff() bool { return v.putOff }
 
-// note notes what the answer to a call says of the server, and returns the error of the pass. late is whether the timeout of the call
-// has passed.
+// note notes what the answer to a call says about the server, and returns the error of the pass. late reports whether the timeout of
+// the call has passed.
 func (v *Visit) note(err error, late bool) error {
 	if throttled, ok := errors.AsType[*throttledError](err); ok {
 		err = inWords{v.calls.gate.throttle(v.calls.now(), v.server, throttled), err}
@@ -164,7 +165,7 @@ func (v *Visit) note(err error, late bool) error {
 	r := resultOf(err, late)
 	v.waitsFor = map[result]string{resultThrottled: waitsForThrottling, resultUnreachable: waitsForServer}[r]
 	switch {
-	case is[*panicError](err), !late && errors.Is(err, context.Canceled): // that says nothing of the server
+	case is[*panicError](err), !late && errors.Is(err, context.Canceled): // the error says nothing about the server
 		return err
 	case r != resultUnreachable:
 		v.answered = r != resultThrottled

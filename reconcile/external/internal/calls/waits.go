@@ -7,23 +7,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// waits has what each object waits for.
+// waits says what each object waits for.
 type waits struct {
 	mu     sync.Mutex
 	byName map[types.NamespacedName]string
 	counts map[string]int // the number of objects, by what they wait for
 }
 
-// What objects wait for: a label of the metrics.
+// What objects wait for, as a label of the metrics.
 const (
 	waitsForQuota       = "quota"        // the quota of calls is used up
 	waitsForThrottling  = "throttling"   // the API has asked to wait
 	waitsForServer      = "unreachable"  // the server does not answer
-	waitsForConcurrency = "concurrency"  // the server handles as many objects as it may
+	waitsForConcurrency = "concurrency"  // the server already handles the largest number of objects
 	waitsForReturn      = "not_returned" // a call has not returned although its context has ended
 )
 
-// set notes what an object waits for. It is empty if the object does not wait.
+// set notes what an object waits for. what is empty if the object does not wait.
 func (w *waits) set(name types.NamespacedName, what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

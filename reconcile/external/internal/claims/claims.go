@@ -1,4 +1,4 @@
-// Package claims decides between passes over several objects that run at the same time in one process, and want the same things.
+// Package claims decides between objects that want the same things and whose passes run at the same time in one process.
 package claims
 
 import (
@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Table says which object holds each key. A pass sees the other objects as the cache shows them, and the cache may be behind what this process
-// has written. So an object holds each key from the beginning of the pass that acquires it until its record does not have the key any more.
-// No two hold the same key.
+// Table says which object holds each key. A pass sees the other objects as the cache shows them, and the cache may be behind the writes of
+// this process. So an object holds each key from the beginning of the pass that acquires it until its record does not have the key any
+// more. A key has at most one holder.
 type Table struct {
 	mu      sync.Mutex
 	holders map[string]map[string]Holder             // by group and key
@@ -24,7 +24,8 @@ type Holder struct {
 	UID types.UID
 }
 
-// Take makes obj hold keys of a group, all of them or none. If a rival holds a key of the group, Take returns the rival.
+// Take makes obj hold all of the keys, which belong to a group. If a rival holds a key of the group, Take changes nothing and returns the
+// rival.
 func (t *Table) Take(obj metav1.Object, group string, keys []string, isRival func(key string, h Holder) bool) *Holder {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,7 +45,7 @@ func (t *Table) Take(obj metav1.Object, group string, keys []string, isRival fun
 	return nil
 }
 
-// Keep removes the keys that the object of a name holds and that are not among these. It adds none.
+// Keep removes all keys that an object holds, except these. It does not add keys.
 func (t *Table) Keep(name types.NamespacedName, keys []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,7 +73,7 @@ func setIn[K, L comparable, V any](all map[K]map[L]V, outer K, inner L, value V)
 	all[outer][inner] = value
 }
 
-// deleteIn deletes a value, and the inner map with its last value.
+// deleteIn deletes a value. Deleting the last value of an inner map also deletes the inner map.
 func deleteIn[K, L comparable, V any](all map[K]map[L]V, outer K, inner L) {
 	if delete(all[outer], inner); len(all[outer]) == 0 {
 		delete(all, outer)
