@@ -8,21 +8,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Set stores c in the list: in place of the condition with the same type, or else at the end. It returns the condition
+// Set stores c in the list. It replaces the condition with the same type, or adds c at the end. It returns the condition
 // that is stored now, and whether the list changed. If nothing changed, nothing is allocated.
 //
-// LastTransitionTime stays as it is if a condition with the same status and a time is stored. Otherwise it becomes
-// c.LastTransitionTime. If that is zero, or equals the stored time because c was returned by [Get] and then edited, it
-// becomes the current time. Times are cut to whole seconds, which is what the API stores, so a stored condition equals the
-// one that is read back.
+// If the stored condition has the same status and a time, LastTransitionTime stays as it is. Otherwise it becomes
+// c.LastTransitionTime. If that time is zero, it becomes the current time. If that time equals the stored time, because c
+// was returned by [Get] and then edited, it becomes the current time too. Times are cut to whole seconds, which is what
+// the API stores, so a stored condition equals the one that is read back.
 //
 // A message of more than 32768 bytes is cut at a character and ends in "…". Bytes that are not UTF-8 become U+FFFD.
 //
-// A change replaces the slice. The old array is never written to, because an object in a cache may share it. The order of
+// A change replaces the slice. Set never writes to the old array, because an object in a cache may share it. The order of
 // the list and all other conditions stay as they are.
 //
-// The error wraps [ErrInvalid] (test with errors.Is) and names what the API server would refuse; see [Validate] for the
-// rules. The list is then unchanged, and stored is the condition that was there before.
+// If the API server would refuse the condition, the error wraps [ErrInvalid] (test with errors.Is) and says why; see
+// [Validate] for the rules. The list is then unchanged, and stored is the condition that the list has.
 func Set(list *[]metav1.Condition, c metav1.Condition) (stored metav1.Condition, changed bool, err error) {
 	return standard.Set(list, c)
 }
@@ -39,8 +39,8 @@ func IsTrue(list []metav1.Condition, conditionType string) bool {
 }
 
 // Remove removes all conditions of this type from the list, and reports whether there was one. As [Set] does, it replaces
-// the slice and keeps the order. After a removal the list is never nil: a list that the schema requires would otherwise
-// be sent as null, which the API server refuses.
+// the slice and keeps the order. After a removal the list is never nil. If the schema requires the list, nil would be
+// sent as null, which the API server refuses.
 func Remove(list *[]metav1.Condition, conditionType string) (changed bool) {
 	return standard.Remove(list, conditionType)
 }
@@ -121,7 +121,7 @@ func (e Editor[C]) index(list []C, conditionType string) int {
 	return -1
 }
 
-// validate checks what every list needs, and then asks the adapter.
+// validate checks the type and the status, which every list needs, and then calls the adapter.
 func (e Editor[C]) validate(c metav1.Condition) error {
 	if c.Type == "" {
 		return errors.New("type: " + typeHint)
@@ -134,7 +134,8 @@ func (e Editor[C]) validate(c metav1.Condition) error {
 	}
 }
 
-// changeTime returns the time of a change as the API returns it: in whole seconds and in the local time zone.
+// changeTime returns the time of a change in the form in which the API returns it: in whole seconds and in the local time
+// zone.
 func (e Editor[C]) changeTime(given, stored metav1.Time) metav1.Time {
 	t := given.Time
 	if given.IsZero() || given.Equal(&stored) {

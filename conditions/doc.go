@@ -9,8 +9,8 @@
 // [Set] stores a condition and reports whether the list changed. [Get] and [IsTrue] read a condition, [Remove] removes one,
 // and [Summarize] computes one condition, such as Ready, from the others, as a [Summary] says. They work on []metav1.Condition. For another
 // condition struct, write an [Adapter] and pass it to [NewEditor], which returns the same functions for the struct. [List] gives generic code access to
-// the conditions of one object, whatever their Go type is. [History] is for APIs whose list is a history, to
-// which entries are only added.
+// the conditions of one object, whatever their Go type is. [History] is for APIs whose list is a history:
+// entries are only added to it.
 //
 // Facts that hold for all functions:
 //   - lastTransitionTime changes if and only if the status changes, as the Kubernetes API conventions demand:
@@ -18,7 +18,7 @@
 //     A new reason, message or observedGeneration is a change that has to be written, but not a transition.
 //   - Setting a condition that is already stored changes nothing, so the object need not be written. For the same reason a
 //     message must contain nothing that differs in each reconcile, such as a time, a counter or the address of a pointer.
-//   - A change replaces the slice. The old array is never written to, so a shallow copy of a cached object is safe to edit.
+//   - A change replaces the slice. The old array is never written to, so you can edit a shallow copy of a cached object.
 //   - The order of the list is kept. New conditions are added at the end.
 //   - A condition that the API server would refuse is an error ([ErrInvalid]), and nothing is stored. The only exception is
 //     a message that is too long: it is cut, because it often comes from outside and must not prevent the status update.

@@ -7,21 +7,22 @@ import (
 )
 
 // Adapter converts between a condition struct C and metav1.Condition, so that this package works on lists of C.
-// Its methods get and return values. They must not change what a value points to, since it may belong to a shared cache.
+// Its methods get and return values. They must not write through a pointer in a value, because a shared cache may own the
+// target.
 type Adapter[C any] interface {
 	// Read converts c to a metav1.Condition. Fields that C does not have stay zero. A status other than True, False and
 	// Unknown counts as Unknown.
 	Read(c C) metav1.Condition
 
-	// Write returns c with the values of to, as far as C has such fields. All other fields of c keep their values. For a new
+	// Write returns c with the values of to, if C has the fields. All other fields of c keep their values. For a new
 	// condition c is the zero value of C. Write must store to.LastTransitionTime as it is: it differs from the stored time
-	// only if the status differs. at is the time of this change in whole seconds: structs with a lastUpdateTime store it
+	// only if the status differs. at is the time of this change in whole seconds. If C has a field lastUpdateTime, store at
 	// there.
 	Write(c C, to metav1.Condition, at metav1.Time) C
 
-	// Validate returns an error if the API of C would refuse c. The function [Validate] is the right check for structs with
-	// the validation patterns of metav1.Condition. An empty type and a status other than True, False and Unknown are
-	// refused before Validate is called.
+	// Validate returns an error if the API of C would refuse c. If C has the validation patterns of metav1.Condition, call
+	// the function [Validate]. An empty type, and a status other than True, False and Unknown, are refused before Validate
+	// is called.
 	Validate(c metav1.Condition) error
 }
 

@@ -9,13 +9,13 @@ import (
 
 // History returns a [List] for a list that is a history, oldest entry first. The methods change *list.
 //
-// Its Set adds the condition at the end. It adds nothing if the last entry has the same type, status, reason and message. If the
-// list then has more than limit entries, the oldest are dropped. LastTransitionTime of the new entry is the condition's in whole
-// seconds, or now if that is zero. Messages are cut as the function [Set] does. A change replaces the slice; the old array is
-// never written to. The error wraps [ErrInvalid] (test with errors.Is), and the list is then unchanged: the pointer must not be
-// nil, and limit must be 1 or more.
+// Its Set adds the condition at the end. If the last entry has the same type, status, reason and message, it adds nothing. If
+// the list then has more than limit entries, the oldest are dropped. LastTransitionTime of the new entry is the
+// LastTransitionTime of the condition in whole seconds. If it is zero, it becomes the current time. Messages are cut as in the
+// function [Set]. A change replaces the slice; the old array is never written to. The error wraps [ErrInvalid] (test with
+// errors.Is), and the list is then unchanged. A nil pointer and a limit below 1 are errors too.
 //
-// Its Get returns the newest condition of a type. Its Remove does nothing and returns false, since a history is not rewritten.
+// Its Get returns the newest condition of a type. Its Remove does nothing and returns false, because a history is not rewritten.
 func History(list *[]metav1.Condition, limit int) List { return standard.History(list, limit) }
 
 // add adds a condition to a history.
@@ -46,7 +46,7 @@ func (e Editor[C]) History(list *[]C, limit int) List {
 	return history[C]{bound[C]{editor: e, list: list}, limit}
 }
 
-// sameEntry reports whether an entry repeats the one before. Times and generations do not count.
+// sameEntry reports whether an entry repeats the previous entry. Times and generations do not count.
 func sameEntry(a, b metav1.Condition) bool {
 	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message
 }

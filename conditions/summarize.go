@@ -11,8 +11,8 @@ import (
 // Condition types. Reconciling and Stalled have the meaning that kstatus defines:
 // https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md.
 const (
-	// Ready is True if the object is as its spec demands. [Summarize] sums up other conditions; package reconcile sums up the
-	// steps of a pass, also those without a condition.
+	// Ready is True if the object is as its spec demands. [Summarize] sums up other conditions. Package reconcile sums up the
+	// steps of a pass, also steps without a condition.
 	Ready = "Ready"
 	// Reconciling is True while the controller works on the spec, and otherwise absent or False.
 	Reconciling = "Reconciling"
@@ -37,11 +37,11 @@ const (
 type Summary struct {
 	// Type is the type of the summary. The default is Ready. A condition of this type is never part of its own summary.
 	Type string
-	// Types limits the summary to these types, in this order. A type that is absent counts as Unknown, unless it is negative. Reconciling and
-	// Stalled then count only if they are named. The default is all types of the list.
+	// Types limits the summary to these types, in this order. If the list lacks one of these types, the type counts as Unknown, unless it is
+	// negative. Reconciling and Stalled then count only if they are named. The default is all types of the list.
 	Types []string
-	// Negative are types that are good if False or absent, such as Degraded. They are part of the summary even if Types does not name them, and
-	// then come after those that it names. Reconciling and Stalled are always negative.
+	// Negative are types that are good if False or absent, such as Degraded. They are part of the summary even if Types does not name them.
+	// Then they come after the types that it names. Reconciling and Stalled are always negative.
 	Negative []string
 	// A True summary has this Reason and Message. The defaults are [ReasonSucceeded] and no message.
 	Reason, Message string
@@ -49,8 +49,8 @@ type Summary struct {
 
 // Summarize sums up the conditions of a list in one condition. It stores nothing; pass the result to [Set].
 //
-// A condition with positive polarity is good if True. One with negative polarity, such as Stalled, is good if False or
-// absent. The summary is
+// A condition with positive polarity is good if True. A condition with negative polarity, such as Stalled, is good if
+// False or absent. The summary is
 //
 //	False    if a condition is bad
 //	Unknown  if none is bad, and a condition is Unknown, or one that Types names is absent and not negative
@@ -58,11 +58,13 @@ type Summary struct {
 //	True     otherwise
 //
 // Reason and message come from the condition that decides: the bad one, or else the Unknown one. If there are several,
-// the reason comes from the first, and the message is "Type: message; Type: message" in their order. A condition
-// without a message has its reason there. A message that exceeds the API's limit of 32768 bytes is cut.
+// the reason comes from the first, and the message is "Type: message; Type: message" in their order. For a condition
+// without a message, its reason takes the place of the message. A message that exceeds the API's limit of 32768 bytes
+// is cut.
 //
-// ObservedGeneration is the lowest of the summarized conditions, because the summary is only as recent as the oldest of
-// them. Conditions without an observed generation do not count. LastTransitionTime is zero; [Set] fills it in.
+// ObservedGeneration is the lowest observed generation of the summarized conditions, because the summary is only as
+// recent as the oldest condition. Conditions without an observed generation do not count. LastTransitionTime is zero;
+// [Set] fills it in.
 func Summarize(list []metav1.Condition, s Summary) metav1.Condition {
 	s.Type = cmp.Or(s.Type, Ready)
 	sum := metav1.Condition{Type: s.Type, Status: metav1.ConditionTrue, Reason: cmp.Or(s.Reason, ReasonSucceeded), Message: s.Message}
@@ -106,7 +108,7 @@ func Summarize(list []metav1.Condition, s Summary) metav1.Condition {
 // Summarize is like the function [Summarize], for a list of C.
 func (e Editor[C]) Summarize(list []C, s Summary) metav1.Condition { return Summarize(e.read(list), s) }
 
-// types returns the types to sum up, each once: Types, or else the types of the list; then those in Negative.
+// types returns the types to sum up, each once: first Types, or else the types of the list; then Negative.
 func (s Summary) types(list []metav1.Condition) []string {
 	all := slices.Clone(s.Types)
 	if len(all) == 0 {

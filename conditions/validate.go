@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// ErrInvalid is the error that [Set] and [List.Set] wrap if the API server would refuse the condition, or if their other
-// arguments are wrong. It is a mistake in the program: the same call fails again, so retrying does not help.
+// ErrInvalid is the error that [Set] and [List.Set] wrap if the API server would refuse the condition, or if another
+// argument is wrong. It is a mistake in the program: the same call fails again, so retrying does not help.
 var ErrInvalid = errors.New("invalid condition")
 
 func errNilList(conditionType string) error {
@@ -20,7 +20,8 @@ func errNilList(conditionType string) error {
 		ErrInvalid, conditionType)
 }
 
-// maxType is the MaxLength of metav1.Condition's type. A prefix of 253 and a name of 63 characters would exceed it.
+// maxType is the MaxLength of metav1.Condition's type. The longest prefix (253) and the longest name (63) together would
+// exceed it.
 const maxType = 316
 
 const (
@@ -63,7 +64,7 @@ func Validate(c metav1.Condition) error {
 const maxMessage = 32 * 1024
 
 // truncate returns a message that the API server accepts. Invalid UTF-8 is replaced here because the JSON encoder would
-// replace it anyway: the stored message would then differ from the one that is set, in every reconcile.
+// replace it anyway. The stored message would then differ from the message that was set, in every reconcile.
 func truncate(message string) string {
 	message = strings.ToValidUTF8(message, "\uFFFD")
 	if len(message) <= maxMessage {

@@ -16,16 +16,16 @@
 //	// From here on the reconciler may create what the cleanup removes.
 //
 // Facts to know:
-//   - Add the finalizer before the first effect outside of the cluster. If it is added afterwards, an object that is
-//     deleted in between disappears at once, and what was created for it is never removed.
-//   - The API server refuses new finalizers on an object that is being deleted. [Ensure] returns [ErrBeingDeleted] then,
+//   - Add the finalizer before the first effect outside of the cluster. If you add it later and the object is
+//     deleted before that, the object disappears at once, and nobody removes what was created for it.
+//   - The API server refuses new finalizers on an object that is being deleted. [Ensure] then returns [ErrBeingDeleted],
 //     without a request. Create nothing outside of the cluster for such an object.
-//   - If nothing has to change, no request is sent. Otherwise it is one merge patch, which holds the UID and the
+//   - If nothing has to change, no request is sent. Otherwise one merge patch is sent, which holds the UID and the
 //     resource version that were read. It therefore never changes a later object with the same name, and never removes
 //     another finalizer. If the object was changed since it was read, the error is a conflict (apierrors.IsConflict):
 //     read the object again and retry.
-//   - A cleanup must be idempotent, and must return nil for what is already removed. It runs again after a crash, after a
-//     conflict, and if the cache still shows the object with the finalizer.
+//   - A cleanup must be idempotent. If the thing to remove is already gone, it must return nil. It runs again after a
+//     crash, after a conflict, and if the cache still shows the object with the finalizer.
 //   - Finalizers of other controllers may be removed before or after this one. The API server keeps no order, and any
 //     client may reorder the list.
 //   - Removing a finalizer succeeds if the finalizer or the whole object is already gone.

@@ -19,45 +19,46 @@ type Finalizer struct {
 	Cleanup func(context.Context) error
 
 	// GiveUpAfter limits the time in which the cleanup is retried, so that an object and its namespace cannot hang in deletion
-	// for ever. The time starts at the object's deletion timestamp. The first attempt that fails or waits after the limit is
-	// the last: the finalizer is removed, and a log entry and a warning event with the reason CleanupGivenUp name the error.
-	// 0: the cleanup is retried without limit.
+	// for ever. The time starts at the object's deletion timestamp. After the limit, the first attempt that fails or waits is
+	// the last one: the finalizer is removed, and a log entry and a warning event with the reason CleanupGivenUp name the
+	// error. 0 means no limit.
 	//
-	// The time also passes while the operator is down. Choose a limit longer than any outage, or the first failure after a long
-	// outage is the last attempt. A failure while the context is cancelled, as when the operator shuts down, is never the last
-	// attempt.
+	// The time also passes while the operator is down. Choose a limit longer than any outage: otherwise the first failure after
+	// a long outage is the last attempt. A failure while the context is cancelled, as when the operator shuts down, is never
+	// the last attempt.
 	//
-	// A wait that is longer than the time left, or has no delay, is shortened to the time left: an error with the method
-	// Waiting() (reason string, after time.Duration) is wrapped in one that returns the shorter delay.
+	// If a wait is longer than the time left, or has no delay, it is shortened to the time left. A wait is an error with
+	// the method Waiting() (reason string, after time.Duration). It is wrapped in an error that returns the shorter
+	// delay.
 	GiveUpAfter time.Duration
-	// Recorder emits the event, and comes from mgr.GetEventRecorder; nil: no event. In a namespace that is being deleted the API
-	// server refuses new events; then only the log has the error.
+	// Recorder emits the event, and comes from mgr.GetEventRecorder. nil means that nobody emits it. In a namespace that is
+	// being deleted the API server refuses new events; then only the log has the error.
 	Recorder events.EventRecorder
-	// Now is the clock with which GiveUpAfter measures; nil: time.Now. A test sets it.
+	// Now is the clock for GiveUpAfter. nil means time.Now. A test sets it.
 	Now func() time.Time
 }
 
-// removalTimeout limits the removal of a finalizer if the context has ended already.
+// removalTimeout limits the removal of a finalizer whose context has already ended.
 const removalTimeout = 10 * time.Second
 
-// Finalize reports whether the object is being deleted. If it is, Finalize runs the cleanup of each finalizer that the object has, and
-// removes the finalizer if its cleanup succeeded. If the object is not being deleted, Finalize does nothing, so a reconciler can call it
-// first, for every object.
+// Finalize reports whether the object is being deleted. If it is, Finalize runs the cleanup of each finalizer that the object has. If a
+// cleanup succeeds, Finalize removes the finalizer. If the object is not being deleted, Finalize does nothing, so a reconciler can call
+// it first, for every object.
 //
-// List the finalizers in the order in which their resources are created. The last one is finalized first, and each of the others only
-// after the finalizer that follows it in the list is removed. The order of the finalizers on the object does not matter.
+// List the finalizers in the order in which their resources are created. Finalize runs the cleanups in reverse order, and begins a
+// cleanup only after it has removed the finalizer of the cleanup before. The order of the finalizers on the object does not matter.
 //
-// A cleanup must be idempotent, and must return nil for what is already removed. Finalize returns its error, or, with
-// [Finalizer.GiveUpAfter], an error that wraps it and waits for a shorter time: errors.Is and errors.As find what it wraps, such as
-// the wait errors of package reconcile. After that limit Finalize logs the error and goes on. A cleanup
-// that wants to give up for its own reason, such as an annotation that a person sets, returns nil.
+// A cleanup must be idempotent. If the thing to remove is already gone, it must return nil. Finalize returns the error of the
+// cleanup. With [Finalizer.GiveUpAfter], it may return an error that wraps this error and waits for a shorter time. errors.Is and
+// errors.As find the wrapped errors, such as the wait errors of package reconcile. After that limit Finalize logs the error and
+// continues. If a cleanup wants to give up for its own reason, such as an annotation that a person sets, it returns nil.
 //
 // If the context ends during a cleanup that succeeds, because its deadline passes or the operator shuts down, Finalize still
-// removes the finalizer, for up to 10 seconds.
+// removes the finalizer. The removal may take up to 10 seconds.
 //
-// Invalid arguments are errors before any request, whether or not the object is being deleted: an invalid name, or one that is listed
-// twice, a nil cleanup, and a limit below zero. All other errors are errors of [Remove]: after a conflict
-// (apierrors.IsConflict) the cleanup runs again in the next call.
+// Invalid arguments are errors before any request, whether or not the object is being deleted. Invalid are a wrong name, a name that
+// is listed twice, a nil cleanup, and a limit below zero. All other errors are errors of [Remove]. After a conflict
+// (apierrors.IsConflict) the next call runs the cleanup again.
 func Finalize(ctx context.Context, c client.Client, obj client.Object, list ...Finalizer) (deleted bool, err error) {
 	deleted = !obj.GetDeletionTimestamp().IsZero()
 	if err := validateFinalizers(list); err != nil || !deleted {
@@ -81,7 +82,7 @@ func (f *Finalizer) finalize(ctx context.Context, c client.Client, obj client.Ob
 	if failure != nil && (errors.Is(ctx.Err(), context.Canceled) || !f.isOver(obj)) {
 		return f.limitWait(obj, failure)
 	}
-	if ctx.Err() != nil { // its deadline passed, or the operator shuts down: the finalizer is removed all the same
+	if ctx.Err() != nil { // the deadline passed, or the operator shuts down: the finalizer is removed all the same
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), removalTimeout)
 		defer cancel()
@@ -95,7 +96,7 @@ func (f *Finalizer) finalize(ctx context.Context, c client.Client, obj client.Ob
 	return nil
 }
 
-// validateFinalizers finds mistakes before the first request, instead of in the middle of a deletion.
+// validateFinalizers finds mistakes before the first request, so that they do not show up in the middle of a deletion.
 func validateFinalizers(list []Finalizer) error {
 	for i := range list {
 		f := &list[i]

@@ -16,19 +16,21 @@ import (
 // deleted. Test for it with errors.Is.
 var ErrBeingDeleted = errors.New("the object is being deleted")
 
-// Ensure adds the finalizers that are missing on the object, and reports whether it added any. It sends one request for all
-// of them, or none if none is missing. New finalizers are added at the end of the list, in the order of the arguments.
+// Ensure adds the finalizers that the object lacks, and reports whether it added any. It sends one request for all of them.
+// If the object lacks none, it sends no request. New finalizers are added at the end of the list, in the order of the
+// arguments.
 //
 // Call it before the first effect outside of the cluster, and continue only if it returns no error. Pass the object as
-// it was read from the API server or a cache, with its finalizers unchanged. A cache that lags may still show a
-// finalizer that was just removed; therefore do not remove a finalizer that is still needed.
+// it was read from the API server or a cache, with its finalizers unchanged. A cache that is behind may still show a
+// finalizer that was just removed, and Ensure would not add it again. So do not remove a finalizer that is still
+// needed.
 //
 // Ensure copies the finalizers, the resource version and the managed fields from the response into the object in
 // memory. All other fields keep their values, also a status that the caller has changed. Never pass an object that
 // shares memory with a cache (client.UnsafeDisableDeepCopy).
 //
-// A name is a domain, a slash, and at most 63 letters, digits, "-", "_" and ".", such as "example.com/account". The API server also accepts
-// names without a domain on custom resources, but Kubernetes uses these itself ("orphan", "foregroundDeletion").
+// A name is a domain, a slash, and at most 63 letters, digits, "-", "_" and ".", such as "example.com/account". On custom resources, the
+// API server also accepts names without a domain, but Kubernetes uses such names itself ("orphan", "foregroundDeletion").
 //
 // Errors are an invalid name, before any request; [ErrBeingDeleted]; a conflict (apierrors.IsConflict) if the object was
 // changed, or was deleted and created again, since it was read; and apierrors.IsNotFound if it is gone.
@@ -36,10 +38,11 @@ func Ensure(ctx context.Context, c client.Client, obj client.Object, names ...st
 	return Replace(ctx, c, obj, nil, names...)
 }
 
-// Replace is [Ensure] for finalizers that had other names in an earlier release: the request that adds what is missing also
-// removes the former names. So the object has a finalizer at every moment. If no finalizer is missing, Replace removes
-// nothing: a replica of the earlier release may still add the former name, and the two would go on forever. So pass the
-// former names that are left to [Remove] after the cleanup, and run the cleanup for each of them.
+// Replace is [Ensure] for finalizers that had other names in an earlier release. The request that adds the missing
+// finalizers also removes the former names, so the object has a finalizer at every moment. If no finalizer is missing,
+// Replace removes nothing: a replica of the earlier release may add the former name again, and the two would take turns for
+// ever. So after the cleanup, pass the former names to [Remove], and run the cleanup for each former name that the object
+// has.
 func Replace(ctx context.Context, c client.Client, obj client.Object, former []string, names ...string) (added bool, err error) {
 	var missing []string
 	for _, name := range names {
@@ -67,7 +70,8 @@ func Replace(ctx context.Context, c client.Client, obj client.Object, former []s
 
 // Remove removes the finalizers from the object without running a cleanup, and reports whether it removed any. Use it if no
 // cleanup is needed any more, such as for a feature that was switched off or a name that an older version used. It does not
-// matter whether the object is being deleted. If it is, and these were its last finalizers, the API server removes it.
+// matter whether the object is being deleted. If it is being deleted and has no other finalizers, the API server removes
+// the object.
 //
 // Remove succeeds if the finalizers or the object are already gone. As [Ensure] does, it sends one request or none, and
 // updates the object in memory. Errors are an invalid name, before any request, and a conflict (apierrors.IsConflict) if

@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/internal/eventnote"
 )
 
-// timeLeft returns the time until GiveUpAfter has passed. If it is zero or less, the next failure is the last.
+// timeLeft returns the time until GiveUpAfter has passed. If it is zero or less, the next failure is the last attempt.
 func (f *Finalizer) timeLeft(obj client.Object) time.Duration {
 	now := f.Now
 	if now == nil {
@@ -23,7 +23,7 @@ func (f *Finalizer) timeLeft(obj client.Object) time.Duration {
 
 func (f *Finalizer) isOver(obj client.Object) bool { return f.GiveUpAfter > 0 && f.timeLeft(obj) <= 0 }
 
-// report says in the log and in an event what may be left.
+// report writes to the log and to an event what the cleanup may have left.
 func (f *Finalizer) report(ctx context.Context, obj client.Object, failure error) {
 	log.FromContext(ctx).Error(failure, "Gave up a cleanup; what it had to remove may still be there", "finalizer", f.Name, "after", f.GiveUpAfter)
 	if f.Recorder == nil {

@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// patch replaces the object's list of finalizers, and nothing else.
+// patch replaces the object's list of finalizers. It changes nothing else.
 //
 // It sends a merge patch with the resource version that was read, so a change by another client in between is a conflict. A
-// JSON patch of the single entry would not be safer: if the list has become shorter, it fails with status 422, which looks
-// like invalid input.
+// JSON patch of the single entry would not be safer: if the list has become shorter, the JSON patch fails with status 422,
+// which looks like invalid input.
 func patch(ctx context.Context, c client.Client, obj client.Object, finalizers []string) error {
 	if obj.GetResourceVersion() == "" {
 		return errors.New("the object has no resource version: read it from the API server first")
@@ -32,7 +32,7 @@ func patch(ctx context.Context, c client.Client, obj client.Object, finalizers [
 	if !ok {
 		return fmt.Errorf("the deep copy of a %T is not a client.Object", obj)
 	}
-	// The response is decoded into the existing fields: a list that the response does not have would stay.
+	// The response is decoded into the existing fields. If the response lacks a list, the old list would stay.
 	patched.SetFinalizers(nil)
 	patched.SetManagedFields(nil)
 	if err := c.Patch(ctx, patched, client.RawPatch(types.MergePatchType, data)); err != nil {
@@ -45,9 +45,9 @@ func patch(ctx context.Context, c client.Client, obj client.Object, finalizers [
 }
 
 type metadata struct {
-	UID             types.UID `json:"uid,omitempty"` // controller-runtime's fake client sets none
+	UID             types.UID `json:"uid,omitempty"` // empty with controller-runtime's fake client, which sets no UID
 	ResourceVersion string    `json:"resourceVersion"`
-	Finalizers      []string  `json:"finalizers"` // null, which removes the field, if there are none
+	Finalizers      []string  `json:"finalizers"` // nil is sent as null, which removes the field
 }
 
 // describe returns kind, namespace and name of an object for error messages.

@@ -16,9 +16,9 @@ import (
 //	Generic  always
 //
 // T is the object type of the watch. Updates of objects of another type pass. To compare several fields, return an array or
-// a struct: func(p *corev1.Pod) [2]string { return [2]string{p.Spec.NodeName, p.Status.PodIP} }. A pointer equals only
-// itself, and so differs in every update: return the value it points to. For values that == cannot compare, use
-// [SpecChanged].
+// a struct: func(p *corev1.Pod) [2]string { return [2]string{p.Spec.NodeName, p.Status.PodIP} }. Do not return a pointer:
+// it equals only itself, so it differs in every update. Return the value to which it points. For values that == cannot
+// compare, use [SpecChanged].
 func FieldChanged[T client.Object, F comparable](field func(T) F) predicate.Predicate {
 	return changed(func(before, after T) bool { return field(before) != field(after) })
 }
@@ -37,14 +37,15 @@ func SpecChanged[T client.Object, S any](spec func(T) S) predicate.Predicate {
 // GenerationChanged passes updates that change metadata.generation, and all events that are not updates, as
 // [FieldChanged] does. The API server decides what changes the generation:
 //
-//   - a change of the spec does; for a custom resource, so does a change of any other field except metadata and, if it is a
-//     subresource, status;
-//   - the start of a deletion does, if a finalizer holds the object;
-//   - changes of labels, annotations, finalizers and owner references do not; only annotations of a Deployment do;
-//   - for a custom resource without the status subresource, every write of the status does. A controller that writes such a
+//   - A change of the spec does. For a custom resource, a change of any other field does too, except metadata and, if it is
+//     a subresource, status.
+//   - The start of a deletion does, if a finalizer holds the object.
+//   - Changes of labels, annotations, finalizers and owner references do not. The only exception are the annotations of a
+//     Deployment.
+//   - For a custom resource without the status subresource, every write of the status does. A controller that writes such a
 //     status triggers its own next reconcile.
 //
-// Kinds without a generation, such as ConfigMap, Secret and ServiceAccount, pass with every write, because the predicate
+// If a kind has no generation, such as ConfigMap, Secret and ServiceAccount, every write passes, because the predicate
 // cannot know what changed. (controller-runtime's GenerationChangedPredicate drops all their updates.) Resyncs are dropped.
 func GenerationChanged() predicate.Predicate {
 	return changed(func(before, after client.Object) bool {
@@ -57,11 +58,11 @@ func GenerationChanged() predicate.Predicate {
 
 // ConditionChanged passes updates that add or remove the condition of this type, or change its status, reason or
 // observed generation, and all events that are not updates, as [FieldChanged] does. Messages and times are not
-// compared. The function conditions returns the conditions of an object. For another condition struct than
+// compared. The function conditions returns the conditions of an object. If the condition struct is not
 // metav1.Condition, use FieldChanged.
 //
-// Use it to watch objects that another controller reconciles. On the controller's own kind, its own status writes would
-// trigger reconciles.
+// Use it to watch objects that another controller reconciles. A controller that uses it for its own kind would trigger
+// reconciles by its own status writes.
 func ConditionChanged[T client.Object](conditionType string, conditions func(T) []metav1.Condition) predicate.Predicate {
 	return FieldChanged(func(obj T) metav1.Condition {
 		for _, c := range conditions(obj) {

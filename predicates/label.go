@@ -14,14 +14,15 @@ type Metadata struct {
 	in  func(client.Object) map[string]string
 }
 
-// Label returns the label with a key. A key or value that is not valid for a label matches no object. Check input such as a flag with
-// labels.Set.AsValidatedSelector of apimachinery, whose selector also limits what the manager's cache holds.
+// Label returns the label with a key. If the key or a value is not valid for a label, no object matches. Check input such as a flag
+// with labels.Set.AsValidatedSelector of apimachinery, whose selector can also limit which objects the manager's cache holds.
 func Label(key string) Metadata { return Metadata{key, client.Object.GetLabels} }
 
 // Annotation returns the annotation with a key.
 func Annotation(key string) Metadata { return Metadata{key, client.Object.GetAnnotations} }
 
-// Equals passes events of objects that have the key with this value, as [Matching] does: an update passes if the old or the new object has it.
+// Equals passes events of objects that have the key with this value. As with [Matching], an update passes if the old or the new object
+// matches.
 func (m Metadata) Equals(value string) predicate.Predicate {
 	return m.matching(func(v string) bool { return v == value })
 }

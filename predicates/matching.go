@@ -15,13 +15,13 @@ import (
 //	Delete   the last known state matches, or is not the final one (DeleteStateUnknown): the final one may have matched
 //	Generic  the object matches
 //
-// T is the object type of the watch. An object of another type passes: an additional reconcile is harmless, a lost event is
-// not.
+// T is the object type of the watch. An object of another type passes: an additional reconcile is harmless, and a lost
+// event does harm.
 func Matching[T client.Object](match func(T) bool) predicate.Predicate { return matching(match) }
 
 // Namespaces passes events of objects in these namespaces. Without an argument it passes all events, which suits an empty
-// flag. The namespace of a cluster-scoped object is "". Because the namespace of an object never changes, a deletion passes
-// only if the last known state matches, even if that is not the final one.
+// flag. The namespace of a cluster-scoped object is "". The namespace of an object never changes. So a deletion passes only
+// if the last known state matches, even if that state is not the final one.
 //
 // The cache still holds the objects of all namespaces, and the operator needs permission to list them. To reduce both, use
 // cache.Options.DefaultNamespaces; Namespaces is for a single watch.

@@ -30,7 +30,7 @@ func IsPaused(obj client.Object, now time.Time) (paused bool, until time.Time) {
 // [FieldChanged] does. A pause that ends because its end time comes sends no event.
 func PauseChanged() predicate.Predicate { return FieldChanged(pauseOf) }
 
-// NotPaused drops updates of paused objects, which saves reconciles:
+// NotPaused drops updates of paused objects, which saves reconciles. It passes these events:
 //
 //	Create   always: the reconciler shows that the object is paused, and requeues it for the end of the pause
 //	Update   the new object is not paused, or is being deleted, or its pause changed, or the two have different UIDs

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Typed converts a predicate to one for a typed source, such as
+// Typed converts a predicate to a predicate for a typed source, such as
 //
 //	source.Kind(cache, &corev1.Pod{}, handler, predicates.Typed[*corev1.Pod](p))
 //
@@ -30,7 +30,7 @@ func Typed[T client.Object](p predicate.Predicate) predicate.TypedPredicate[T] {
 	}
 }
 
-// isNil reports whether obj is nil or holds a nil pointer, on which every method of an object would panic.
+// isNil reports whether obj is nil or holds a nil pointer, on which methods of an object would panic.
 func isNil(obj client.Object) bool {
 	if obj == nil {
 		return true

@@ -28,7 +28,7 @@ type BlackoutWindow struct {
 	Days []string `json:"days,omitempty"`
 }
 
-// BlackoutWindows are the blackout windows of one schedule in their time zone, as [ParseBlackoutWindows] returns them.
+// BlackoutWindows are the blackout windows of one schedule in their time zone. Make them with [ParseBlackoutWindows].
 // They are immutable. The zero value has no window.
 type BlackoutWindows struct {
 	location *time.Location
@@ -41,8 +41,8 @@ type span struct{ from, to int64 }
 const week = 7 * day
 
 // ParseBlackoutWindows parses windows and the name of their time zone. An empty time zone means UTC. The windows may
-// overlap, but must not cover the whole week, since nothing would ever start. The error is an *[Error] for the field
-// timeZone or blackoutWindows, such as blackoutWindows[0].start.
+// overlap, but must not cover the whole week, because no run would ever start. The error is an *[Error] for the
+// field timeZone, or for blackoutWindows or a field in it, such as blackoutWindows[0].start.
 func ParseBlackoutWindows(timeZone string, windows ...BlackoutWindow) (BlackoutWindows, error) {
 	location, err := loadTimeZone(timeZone)
 	if err != nil {
@@ -63,8 +63,8 @@ func ParseBlackoutWindows(timeZone string, windows ...BlackoutWindow) (BlackoutW
 	return w, nil
 }
 
-// NextOpen returns the first time at or after t that is in no window: t itself, or the end of the windows that t is in.
-// While the clock repeats an hour, a window in that hour repeats too.
+// NextOpen returns the first time at or after t that is in no window. That is t itself, or the end of the windows that
+// t is in. While the clock repeats an hour, a window in that hour repeats too.
 func (w BlackoutWindows) NextOpen(t time.Time) time.Time {
 	if len(w.spans) == 0 {
 		return t
@@ -84,8 +84,8 @@ func (w BlackoutWindows) NextOpen(t time.Time) time.Time {
 	return time.Unix(at, 0).In(t.Location())
 }
 
-// lastEnd returns the end of the windows that t is in. If t is in none, lastEnd returns the end of the last windows before
-// t, or the zero time if no window has ended after the time after.
+// lastEnd returns the end of the windows that t is in. If t is not in a window, lastEnd returns the end of the last
+// windows before t. If no window has ended later than after, it returns the zero time.
 func (w BlackoutWindows) lastEnd(t, after time.Time) time.Time {
 	if len(w.spans) == 0 {
 		return time.Time{}
@@ -107,7 +107,7 @@ func (w BlackoutWindows) lastEnd(t, after time.Time) time.Time {
 	return time.Time{}
 }
 
-// nextClosed returns the first time after t that is in a window. There must be a window, and t must not be in one.
+// nextClosed returns the first time after t that is in a window. w must have a window, and t must not be in one.
 func (w BlackoutWindows) nextClosed(t time.Time) time.Time {
 	zoned := zonedCalendar{location: w.location}
 	for at := toSeconds(t); ; at = zoned.end {
@@ -123,7 +123,7 @@ func (w BlackoutWindows) nextClosed(t time.Time) time.Time {
 
 const sunday = 3 * day // 1970 began on a Thursday
 
-// endOfSpan returns the end of the span that a wall time is in, and whether it is in one.
+// endOfSpan returns the end of the span that contains a wall time, and whether there is such a span.
 func (w BlackoutWindows) endOfSpan(wall int64) (int64, bool) {
 	inWeek := floorMod(wall-sunday, week)
 	for _, s := range w.spans {
@@ -152,7 +152,7 @@ func (w BlackoutWindows) around(wall int64) (next, last int64, open bool) {
 	return wall - inWeek + next, wall - inWeek + last, true
 }
 
-// spans returns the parts of the week that the window covers. The field is the window's path for errors.
+// spans returns the parts of the week that the window covers. field is the path of the window, for errors.
 func (w BlackoutWindow) spans(field string) ([]span, error) {
 	start, err := timeOfDay(field+".start", w.Start, "23:59")
 	if err != nil {
@@ -211,7 +211,7 @@ func weekday(name string) (time.Weekday, bool) {
 	return 0, false
 }
 
-// merge sorts spans, and joins those that overlap or touch.
+// merge sorts spans, and joins spans that overlap or touch.
 func merge(spans []span) (merged []span) {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	for _, s := range spans {

@@ -12,11 +12,11 @@ const (
 	day    = 24 * 60 * minute
 )
 
-// calendar is the set of times of five cron fields, for a clock that is never set forward or back. Times are seconds since
+// calendar is the set of times of five cron fields, on a clock that is never set forward or back. Times are seconds since
 // 1970 on that clock. Each field is a set of bits: minutes of an hour, hours of a day, days of a month and so on.
 type calendar struct {
 	minutes, hours, daysOfMonth, months, daysOfWeek uint64
-	matchBoth                                       bool // a day has to match daysOfMonth and daysOfWeek, not only one of them
+	matchBoth                                       bool // a day has to match both daysOfMonth and daysOfWeek
 }
 
 func newCalendar(spec *cron.SpecSchedule) calendar {
@@ -31,8 +31,8 @@ func newCalendar(spec *cron.SpecSchedule) calendar {
 // everyHour reports whether the calendar has every hour of the day.
 func (c *calendar) everyHour() bool { return c.hours == 1<<24-1 }
 
-// maxMonths is the greatest distance of two times: February 29th comes only after eight years around a year such as 2100,
-// which is not a leap year.
+// maxMonths is the greatest distance of two times. Around a year such as 2100, which is not a leap year, February 29th
+// comes only after eight years.
 const maxMonths = 12*8 + 1
 
 // next returns the first time after w.
@@ -56,7 +56,7 @@ func (c *calendar) next(w int64) (int64, bool) {
 	return 0, false
 }
 
-// latest returns the last time that is not after w.
+// latest returns the last time that is at or before w.
 func (c *calendar) latest(w int64) (int64, bool) {
 	m, d := monthOf(floorDiv(w, day))
 	days := c.days(m)
@@ -108,7 +108,7 @@ func (c *calendar) countUntil(m month, d int, w int64) int {
 	return count
 }
 
-// minuteFrom returns the first minute of a day that is not before at, which may be the end of the day.
+// minuteFrom returns the first minute of a day at or after at, which may be the end of the day.
 func (c *calendar) minuteFrom(at int64) (int64, bool) {
 	hour := at / 60
 	if minutes := c.minutes &^ (1<<(at%60) - 1); c.hours>>hour&1 == 1 && minutes != 0 {
@@ -118,7 +118,7 @@ func (c *calendar) minuteFrom(at int64) (int64, bool) {
 	return int64(bits.TrailingZeros64(hours)*60 + bits.TrailingZeros64(c.minutes)), hours != 0 && c.minutes != 0
 }
 
-// minuteUntil returns the last minute of a day that is not after at.
+// minuteUntil returns the last minute of a day at or before at.
 func (c *calendar) minuteUntil(at int64) (int64, bool) {
 	hour := at / 60
 	if minutes := c.minutes & (2<<(at%60) - 1); c.hours>>hour&1 == 1 && minutes != 0 {
@@ -194,6 +194,6 @@ func (m month) days() int {
 	return 31
 }
 
-// floorDiv and floorMod divide as for integers of any sign: the remainder is never negative.
+// floorDiv and floorMod divide integers of any sign. With a positive b, the remainder is never negative.
 func floorDiv(a, b int64) int64 { return (a - floorMod(a, b)) / b }
 func floorMod(a, b int64) int64 { return ((a % b) + b) % b }

@@ -13,23 +13,23 @@ import (
 // status. Objects that are neither running nor due are not candidates.
 type Candidate struct {
 	Object  types.NamespacedName // the object that is running or due
-	Due     time.Time            // the NextScheduleTime of its [Status]: of the run that is due, without the offset; ignored if Running
+	Due     time.Time            // the NextScheduleTime of its [Status], which is the time of the due run without the offset; ignored if Running
 	Running bool                 // the object has started a run that has not finished
 }
 
-// MayStart reports whether the candidate may start, if at most limit objects may run at once. It may if fewer than limit
-// others are running or come before it. The candidate with the earliest Due comes first; candidates with the same Due are
-// ordered by namespace and name. A limit of zero or less means no limit. For a candidate that is running, MayStart returns
-// true.
+// MayStart reports whether the candidate may start, if at most limit objects may run at once. It may start if fewer than
+// limit other candidates are running or come before it. The candidate with the earliest Due comes first. Candidates with
+// the same Due are ordered by namespace and name. A limit of zero or less means no limit. For a candidate that is running,
+// MayStart returns true.
 //
-// The sequence all has the candidates of all objects. It may contain the candidate itself, which is not counted. MayStart reads
-// it only until it has found limit others, so that a storm of objects that are due at once costs little.
+// The sequence all has the candidates of all objects. It may contain the candidate itself, which is not counted. MayStart stops
+// reading it when it has found limit others, so it costs little even if very many objects are due at once.
 //
 // MayStart is a pure function over statuses, so the limit also holds after a restart, without a queue in memory. A cache
-// that lags does little harm: an object whose run it does not show yet is still a waiting candidate in it, and counts. The
-// limit is exceeded only if another object with an earlier Due appears before the cache shows the run.
+// that is behind does little harm: if it does not show yet that an object runs, the object is still a waiting candidate,
+// and counts. The limit is exceeded only if another object with an earlier Due appears before the cache shows the run.
 //
-// For a candidate that may not start, call MayStart again when the run of another one ends; see [NextToStart].
+// If a candidate may not start, call MayStart again when the run of another candidate ends; see [NextToStart].
 func (c Candidate) MayStart(limit int, all iter.Seq[Candidate]) bool {
 	if limit <= 0 || c.Running {
 		return true
@@ -46,7 +46,7 @@ func (c Candidate) MayStart(limit int, all iter.Seq[Candidate]) bool {
 }
 
 // NextToStart returns the waiting candidates that may start, the earliest Due first. Reconcile them when a run
-// ends. With a limit of zero or less it returns none, because no candidate then waits for another one.
+// ends. With a limit of zero or less it returns none, because no candidate waits for another one.
 func NextToStart(limit int, all iter.Seq[Candidate]) []types.NamespacedName {
 	if limit <= 0 {
 		return nil

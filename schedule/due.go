@@ -6,21 +6,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Input is what [Due] decides from: the schedule and its options, and what was recorded in the status.
+// Input is what [Due] needs: the schedule and its options, and what the status has recorded.
 type Input struct {
-	// Schedule is required: a *[Schedule], or any other fixed set of times, such as robfig's *cron.SpecSchedule and most calendars. Next returns
-	// the first time strictly after t, or the zero time if there is none. Which times the set has must not depend on t.
+	// Schedule is required: a *[Schedule], or any other fixed set of times, such as robfig's *cron.SpecSchedule and most calendars. Next
+	// returns the first time strictly after t, or the zero time if there is none. The set of times must not depend on t.
 	Schedule interface {
 		Next(t time.Time) time.Time
 	}
 
 	// Since is the time from which the schedule is in effect. Set it to the current time when the object is first seen,
-	// when schedule, time zone or blackout windows change, and when a suspension ends. No scheduled time up to Since is
-	// due, so a change never starts a run at once for a time in the past. (CronJob starts what it missed while it was
-	// suspended.) An interval (@every) counts from Since.
+	// when schedule, time zone or blackout windows change, and when a suspension ends. Scheduled times up to Since are
+	// never due, so a change never starts a run at once for a time in the past. (After a suspension, CronJob starts the
+	// missed run.) An interval (@every) counts from Since.
 	Since *metav1.Time
-	// LastScheduleTime is [Decision.ScheduledTime] of the last run, or of the last one that was too late. It is not the
-	// time at which the operator started the run. No scheduled time up to it is due again. At least one of Since and
+	// LastScheduleTime is [Decision.ScheduledTime] of the last run, or of the last run that was too late. It is not the
+	// time at which the operator started the run. Scheduled times up to it are never due again. At least one of Since and
 	// LastScheduleTime is required; the later one counts. An interval counts from LastScheduleTime only if Since is unset.
 	LastScheduleTime *metav1.Time
 
@@ -30,15 +30,15 @@ type Input struct {
 	StartingDeadlineSeconds *int64
 	// Suspend prevents any start while it is true, as spec.suspend of CronJob does.
 	Suspend bool
-	// BlackoutWindows are times in which nothing starts. A blackout window delays runs as downtime of the operator does:
-	// after it, the latest missed run starts if the deadline allows. So without a deadline a run is delayed until after the
-	// window, and with a short deadline it is skipped, as soon as it is due.
+	// BlackoutWindows are times in which no run starts. A blackout window delays runs in the same way as a downtime of the
+	// operator: after the window, the latest missed run starts if the deadline allows it. So without a deadline a run is
+	// delayed until after the window. With a short deadline it is skipped as soon as it is due.
 	//
-	// A delayed run starts one offset after the end of the window, so that many objects do not start together then. This
-	// also holds for a run that was due before the window and did not start: because the operator was down, or other runs
-	// came first. If another window begins before that time, the run is delayed by that window too, but by no more than a day
-	// in all, and not beyond the deadline. Otherwise it starts before the other window begins; the delay is then the
-	// offset modulo the time between the two windows.
+	// A delayed run starts one offset after the end of the window, so that many objects do not start together. This also
+	// holds for a run that was due before the window and did not start, because the operator was down or other runs came
+	// first. If another window begins before the run starts, that window delays the run too. Later windows delay a run by no
+	// more than a day in all, and not beyond the deadline. If this limit is reached, the run starts before the other window
+	// begins. Its delay is then the offset modulo the time between the two windows.
 	BlackoutWindows BlackoutWindows
 	// Offset is the time from the scheduled time of a run to its due time; see the function [Offset]. The deadline counts
 	// from the due time, so a long offset does not make a run too late. An offset longer than the interval of the schedule
@@ -46,7 +46,7 @@ type Input struct {
 	Offset time.Duration
 }
 
-// Verdict is what [Due] decided.
+// Verdict is the kind of a [Decision].
 type Verdict string
 
 const (
@@ -55,18 +55,18 @@ const (
 	// Start means that a run has to start now. Record [Decision.ScheduledTime] as LastScheduleTime, either before the run
 	// starts or in a way that a crash in between cannot repeat the run.
 	Start Verdict = "Start"
-	// Deferred means that a run is due, but that it is delayed by a blackout window or by the offset after one. It starts at
-	// RequeueAt, if no later run starts then. The deadline allows it.
+	// Deferred means that a run is due, and that a blackout window, or the offset after it, delays the run. The run starts
+	// at RequeueAt, unless a later run starts then. The deadline allows it.
 	Deferred Verdict = "Deferred"
-	// TooLate means that the starting deadline of the latest due run has passed, or passes before a blackout window lets it
-	// start, and that nothing starts. Record [Decision.ScheduledTime] as LastScheduleTime all the same; until then the verdict
-	// stays TooLate.
+	// TooLate means that no run starts, because the starting deadline of the latest due run has passed, or passes before a
+	// blackout window lets the run start. Record [Decision.ScheduledTime] as LastScheduleTime all the same; until then the
+	// verdict stays TooLate.
 	TooLate Verdict = "TooLate"
-	// Suspended means that nothing starts because [Input.Suspend] is set. [Status.Decide] never returns it.
+	// Suspended means that no run starts because [Input.Suspend] is set. [Status.Decide] never returns it.
 	Suspended Verdict = "Suspended"
-	// ClockBehind means that Since or LastScheduleTime is in the future: the clock is behind now, or it was ahead when that was
-	// recorded. Nothing is due until the clock has caught up, which may take years, so show [Status.ClockBehindReason] in a
-	// condition.
+	// ClockBehind means that Since or LastScheduleTime is in the future. Either the clock is behind now, or it was ahead when
+	// that time was recorded. No run is due until the clock has caught up, which may take years, so show
+	// [Status.ClockBehindReason] in a condition.
 	ClockBehind Verdict = "ClockBehind"
 )
 
@@ -74,20 +74,20 @@ const (
 type Decision struct {
 	// Verdict is what to do now.
 	Verdict Verdict
-	// ScheduledTime is the scheduled time of the run that is due: the latest after the last run, since only one is run
-	// however many were missed. It does not include the offset. Use it to identify the run. It is zero unless the verdict
-	// is Start, Deferred or TooLate.
+	// ScheduledTime is the scheduled time of the run that is due: the latest one after the last run, because only one run
+	// starts however many were missed. It does not include the offset. Use it to identify the run. It is zero unless the
+	// verdict is Start, Deferred or TooLate.
 	ScheduledTime time.Time
-	// Missed is the number of scheduled times that were due and are not run: those before ScheduledTime, and ScheduledTime
-	// itself if it is too late. It is exact for a *[Schedule], and at most 100 for others.
+	// Missed is the number of scheduled times that were due and do not run: all times before ScheduledTime, and
+	// ScheduledTime itself if it is too late. It is exact for a *[Schedule], and at most 100 for other schedules.
 	Missed int
-	// Next is the scheduled time of the next run: the first whose due time is still to come. It does not include the offset.
-	// It is zero if suspended, or if there is none.
+	// Next is the scheduled time of the next run: the first time whose due time is still to come. It does not include the
+	// offset. If the schedule is suspended, or no time follows, it is zero.
 	Next time.Time
-	// RequeueAt is when to call [Due] again: when the delayed run or a later run can start, whichever is first. That is at its
-	// due time, or after a blackout window. Until then no run starts. The time does not depend on when Due is called, so a
-	// delayed run keeps it over many calls and restarts of the operator. It is zero if no run can start until the input
-	// changes.
+	// RequeueAt is when to call [Due] again: when the delayed run or a later run can start, whichever is first. A run can
+	// start at its due time, or after a blackout window. No run starts before RequeueAt. RequeueAt does not depend on when Due
+	// is called, so it stays the same for a delayed run over many calls and restarts of the operator. It is zero if no run can
+	// start until the input changes.
 	RequeueAt time.Time
 
 	offset   time.Duration
@@ -107,10 +107,10 @@ func (d Decision) TooLateReason() string {
 // maxRequeueAfter limits RequeueAfter.
 const maxRequeueAfter = 10 * time.Minute
 
-// RequeueAfter returns the time from now until RequeueAt, for ctrl.Result.RequeueAfter. It is zero if RequeueAt is zero, and
-// otherwise more than zero and at most ten minutes. The limit is there because a timer does not notice that the machine
-// slept or that its clock was set, and because calling [Due] again costs almost nothing. With the verdict [ClockBehind], it
-// returns the time until the clock has caught up, so that a condition about the clock ends then.
+// RequeueAfter returns the time from now until RequeueAt, for ctrl.Result.RequeueAfter. If RequeueAt is zero, it returns
+// zero. Otherwise it returns more than zero and at most ten minutes. The limit exists because a timer does not notice that
+// the machine slept or that its clock was set, and because calling [Due] again costs almost nothing. With the verdict
+// [ClockBehind], it counts until the clock has caught up, so that a condition about the clock ends then.
 func (d Decision) RequeueAfter(now time.Time) time.Duration {
 	at := d.RequeueAt
 	if d.Verdict == ClockBehind {
@@ -124,18 +124,18 @@ func (d Decision) RequeueAfter(now time.Time) time.Duration {
 
 // Due decides whether a run has to start now, and when to call Due again. It is a pure function. For a *[Schedule] it takes
 // one or two microseconds however long the operator was down, and about one more for each year in which it counts missed
-// runs: it does not iterate over them, so their number is not limited. For others, it calls Next up to about 200
-// times. (CronJob gives up at more than 100:
+// runs. It does not iterate over the missed runs, so their number is not limited. For other schedules, it calls Next up to
+// about 200 times. (CronJob gives up at more than 100:
 // https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#cron-job-limitations.)
 //
 //   - A run is due if its scheduled time is after both Since and LastScheduleTime, and not after now minus the offset.
-//   - If several are due, only the latest is run. It starts at its due time, or as soon as possible after that.
-//   - Nothing starts after the deadline, in a blackout window, or while suspended. A window or a suspension does not
+//   - If several runs are due, only the latest one starts. It starts at its due time, or as soon as possible after that.
+//   - No run starts after the deadline, in a blackout window, or while suspended. A window or a suspension does not
 //     extend the deadline.
-//   - After a blackout window, a run that it delayed starts one offset after its end; see [Input.BlackoutWindows]. If the
-//     deadline passes before that, the run is too late at once.
-//   - If the clock was set back, times that come again cause no second run. If the clock was years ahead when a run was
-//     recorded, nothing is due for years, unless somebody removes LastScheduleTime and Since: see [ClockBehind].
+//   - A run that a blackout window has delayed starts one offset after the end of the window; see
+//     [Input.BlackoutWindows]. If the deadline passes before that, the run is too late at once.
+//   - If the clock was set back, repeated times cause no second run. If the clock was years ahead when a run was
+//     recorded, no run is due for years, unless somebody removes LastScheduleTime and Since: see [ClockBehind].
 //
 // The first three rules are the rules of https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/, except
 // for offset and blackout windows, which CronJob does not have.
@@ -199,7 +199,7 @@ func checkDeadline(seconds *int64) error {
 	return nil
 }
 
-// notDueUpTo returns the time up to which nothing is due.
+// notDueUpTo returns the time up to which no run is due.
 func (in *Input) notDueUpTo() time.Time {
 	switch {
 	case in.Since.IsZero():
@@ -218,7 +218,7 @@ func (in *Input) anchor() int64 {
 	return toSeconds(in.Since.Time)
 }
 
-// next returns the first scheduled time after a time, or the zero time.
+// next returns the first scheduled time after a time. If there is none, it returns the zero time.
 func (in *Input) next(after time.Time, location *time.Location) time.Time {
 	s, ok := in.Schedule.(*Schedule)
 	if !ok {
@@ -228,8 +228,8 @@ func (in *Input) next(after time.Time, location *time.Location) time.Time {
 	return toTime(at, ok, location)
 }
 
-// latest returns the last scheduled time in (after, until], or the zero time, and the number of scheduled times in that
-// range.
+// latest returns the last scheduled time in (after, until], and the number of scheduled times in that range. If there
+// is none, it returns the zero time.
 func (in *Input) latest(after, until time.Time, location *time.Location) (time.Time, int) {
 	s, ok := in.Schedule.(*Schedule)
 	if !ok {

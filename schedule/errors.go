@@ -7,18 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Error is the type of every error of this package; find it with errors.As. It means that the input is wrong, and that retrying does not
-// help until somebody changes it. The message names the field, its value and what to write instead. It is the same in every reconcile, so it
-// can be the message of a condition.
+// Error is the type of every error of this package; find it with errors.As. It means that the input is wrong, and that a retry does not
+// help until somebody changes the input. The message names the field, its value and what to write instead. The message is the same in every
+// reconcile, so it can be the message of a condition.
 type Error struct {
-	// Field is the path of the field that is wrong, as in JSON: schedule, timeZone, startingDeadlineSeconds,
-	// blackoutWindows[0].start. For an [Input] that the program filled in wrongly it is schedule, since or offset.
+	// Field is the path of the wrong field, as in JSON: schedule, timeZone, startingDeadlineSeconds,
+	// blackoutWindows[0].start. If the program has made an invalid [Input], it is schedule, since or offset.
 	Field string
 	value any // nil if the error is not about the value alone
 	err   error
 }
 
-// newError returns an [Error]. The value may be nil. The format says what is wrong with it, and what to write instead.
+// newError returns an [Error]. value may be nil. format says what is wrong with value, and what to write instead.
 func newError(path string, value any, format string, args ...any) error {
 	return &Error{path, value, fmt.Errorf(format, args...)}
 }
@@ -45,8 +45,8 @@ func (e *Error) Reason() string {
 	return "Invalid" + strings.ToUpper(field[:1]) + field[1:]
 }
 
-// At returns the error in the form in which validation returns it. The path is the path of the struct that has the field, such as
-// field.NewPath("spec"). A long value is cut.
+// At returns the error as a *field.Error. path is the path of the struct that has the field, such as field.NewPath("spec"). A
+// long value is cut.
 func (e *Error) At(path *field.Path) *field.Error {
 	value := e.value
 	switch v := value.(type) {

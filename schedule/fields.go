@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// fieldRule is what one of the five fields of a schedule accepts.
+// fieldRule says what one of the five fields of a schedule accepts.
 type fieldRule struct {
 	name, allowed string
 	first, last   int
@@ -24,8 +24,8 @@ var fieldRules = [...]fieldRule{
 }
 
 // check returns an error that names the field, the entry and what to write instead. It accepts what robfig's parser accepts,
-// except where that parser reads something else than was meant: it ignores an empty entry and the end of a range after a
-// star, reads +5 as 5, and reads a step beyond the field as a single value.
+// except where that parser reads something else than the user meant. That parser ignores an empty entry, and the end of a
+// range after a star. It reads +5 as 5, and a step that is too large as a single value.
 func (r fieldRule) check(field string) error {
 	for entry := range strings.SplitSeq(field, ",") {
 		if err := r.checkEntry(entry); err != nil {
@@ -75,8 +75,9 @@ func (r fieldRule) checkEntry(entry string) error {
 	return r.checkStep(step, count, from, isRange)
 }
 
-// checkStep refuses a step that is larger than the number of values, so that only the first is left. A step that equals the
-// number leaves only the first, too, but does what it says: */60 is every 60 minutes, while */90 is not every 90.
+// checkStep refuses a step that is larger than the number of values, which would leave only the first value. A step that
+// equals the number also leaves only the first value, but means what it says: */60 is every 60 minutes, while */90 is not
+// every 90.
 func (r fieldRule) checkStep(step string, count, from int, isRange bool) error {
 	if step == "" || strings.Trim(step, "0123456789") != "" || strings.Trim(step, "0") == "" {
 		return r.general(fmt.Sprintf("the step %s is not a number from 1", quote(step)))
@@ -97,8 +98,8 @@ func (r fieldRule) checkStep(step string, count, from int, isRange bool) error {
 		"a step of at most %d%s", quote(step), count, of, from, from, count, every)
 }
 
-// checkExtension returns an error if the entry is in the syntax of another scheduler. The value low is the entry without
-// step, and without the end of a range.
+// checkExtension returns an error if the entry is in the syntax of another scheduler. low is the entry without step, and
+// without the end of a range.
 func (r fieldRule) checkExtension(entry, low string) error {
 	upper := strings.ToUpper(low)
 	before := func(suffix string) bool {

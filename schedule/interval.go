@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// CheckInterval returns an error if two scheduled times can be closer than the least interval that an operator allows. The
-// error is an *[Error] for the field schedule. CheckInterval returns nil for a least interval of 0 or less.
+// CheckInterval returns an error if two scheduled times can be closer than least, the shortest interval that an operator
+// allows. The error is an *[Error] for the field schedule. If least is 0 or less, CheckInterval returns nil.
 //
-// Use it where users write the schedule and each run costs something: @every 1s is valid, and five fields have an interval
-// of a minute or more. The distance is that on the clock: two runs can be closer, by an hour for example, on the day on
-// which the clock is set forward. The schedule is one for [Parse], which refuses what cannot be parsed.
+// Use it where users write the schedule and each run costs something: @every 1s is valid. Five fields have an interval of
+// a minute or more. CheckInterval compares times on the clock: on the day on which the clock is set forward, two runs can
+// be closer, for example by an hour. If [Parse] cannot parse the schedule, CheckInterval returns an error too.
 func CheckInterval(schedule string, least time.Duration) error {
 	s, err := parseSchedule(schedule)
 	if err != nil {
@@ -53,7 +53,8 @@ func distance(minutes int64) int64 {
 	return minutes
 }
 
-// closest returns the shortest distance of two bits, or 0 if there is only one bit, and the first and the last bit.
+// closest returns the shortest distance of two bits, and the first and the last bit. If there is only one bit, the
+// distance is 0.
 func closest(set uint64) (shortest, first, last int64) {
 	first, last = int64(bits.TrailingZeros64(set)), int64(bits.Len64(set)-1)
 	for before := int64(-1); set != 0; set &= set - 1 {
@@ -66,7 +67,7 @@ func closest(set uint64) (shortest, first, last int64) {
 	return shortest, first, last
 }
 
-// closestDays returns the shortest distance of two days of the calendar. After 28 years their weekdays come again.
+// closestDays returns the shortest distance of two days of the calendar. The calendar's weekdays repeat after 28 years.
 func (c *calendar) closestDays() int64 {
 	const never = -1 << 40
 	shortest, last := int64(math.MaxInt32), int64(never)

@@ -39,8 +39,8 @@ type Options struct {
 	BlackoutWindows []BlackoutWindow `json:"blackoutWindows,omitempty"`
 }
 
-// Offset returns the offset of an object with this UID; see the function [Offset]. SpreadSeconds below 0 counts as 0, and
-// above 86400 as 86400.
+// Offset returns the offset of an object with this UID; see the function [Offset]. It uses 0 for a SpreadSeconds below 0,
+// and 86400 for a SpreadSeconds above 86400.
 func (o *Options) Offset(uid types.UID) time.Duration {
 	return Offset(uid, time.Duration(min(max(o.SpreadSeconds, 0), day))*time.Second)
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// maxSchedule is longer than any schedule needs: one that lists every minute, hour, day and month has 360 characters.
+// maxSchedule is longer than any useful schedule: a schedule that lists every minute, hour, day and month has 360
+// characters.
 const maxSchedule = 512
 
 // Parse parses a schedule and the name of its time zone. An empty time zone means UTC.
@@ -32,7 +33,8 @@ const maxSchedule = 512
 // than the number of values that the field or the range has (*/90, 10-20/30); a duration below a second or with a
 // fraction of a second. The error is an *[Error] for the field schedule or timeZone.
 //
-// Parse takes about 10 µs, most of it to read the time zone, each time anew: call it at most once in a reconcile.
+// Parse takes about 10 µs. In each call, it reads the time zone again, which takes most of the time: call it at most
+// once in a reconcile.
 func Parse(schedule, timeZone string) (*Schedule, error) {
 	s, err := parseSchedule(schedule)
 	if err != nil {
@@ -74,7 +76,7 @@ func parseSchedule(text string) (*Schedule, error) {
 	return newSchedule(strings.Join(fields, " "))
 }
 
-// isCutOff reports whether a field is only a part of a field that a space has cut: it begins or ends with a separator.
+// isCutOff reports whether a space has cut a field in two: the field begins or ends with a separator.
 func isCutOff(field string) bool { return strings.Trim(field, ",-/") != field }
 
 // isForeign reports whether an error message could not show the character well. It also finds Unicode spaces, at which

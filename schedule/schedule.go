@@ -2,14 +2,14 @@ package schedule
 
 import "time"
 
-// times is what Due needs of [Input.Schedule].
+// times is the part of [Input.Schedule] that Due needs.
 type times interface {
 	Next(t time.Time) time.Time
 }
 
 var _ times = &Schedule{}
 
-// Schedule is a schedule with its time zone, as [Parse] returns it. It is immutable. The zero Schedule has no times.
+// Schedule is a schedule with its time zone. [Parse] returns one. It is immutable. The zero Schedule has no times.
 type Schedule struct {
 	text     string
 	location *time.Location
@@ -75,9 +75,10 @@ func (s *Schedule) latest(after, until, anchor int64) (at int64, count int) {
 	return at, zoned.count(after, until)
 }
 
-// interval is the set of times of @every: the anchor plus any multiple of a number of seconds. The anchor itself is not in it.
+// interval is the set of times of @every: the anchor plus any multiple of a number of seconds. The anchor itself is not in the
+// set.
 //
-// robfig/cron counts an interval from the last run instead. In an operator that restarts, this means from the restart: the
+// robfig/cron counts an interval from the last run instead. In an operator that restarts, it counts from the restart: the
 // run is then late, or never comes if restarts are more frequent than the interval.
 type interval struct{ anchor, every int64 }
 
@@ -100,11 +101,11 @@ const (
 	lastSecond  = 253402300799
 )
 
-// toSeconds returns t in seconds since 1970, without its fraction. Since scheduled times are whole seconds, one is
-// after t if and only if it is after the result.
+// toSeconds returns t in seconds since 1970, without its fraction. Scheduled times are whole seconds. So a
+// scheduled time is after t if and only if it is after the result.
 func toSeconds(t time.Time) int64 { return min(max(t.Unix(), firstSecond), lastSecond) }
 
-// toTime returns the time of seconds since 1970, or the zero time if ok is false.
+// toTime returns the time of seconds since 1970. If ok is false, it returns the zero time.
 func toTime(at int64, ok bool, location *time.Location) time.Time {
 	if !ok {
 		return time.Time{}

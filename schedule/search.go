@@ -2,10 +2,11 @@ package schedule
 
 import "time"
 
-// maxCounted limits the counting of times that can only be asked for one by one.
+// maxCounted limits how many times are counted if each of them needs a call of Next.
 const maxCounted = 100
 
-// nextAfter returns the first time after t, or the zero time, also if Next returns a time that is not after t.
+// nextAfter returns the first time after t. If there is none, or Next returns a time that is not after t, it returns the
+// zero time.
 func nextAfter(times times, t time.Time) time.Time {
 	if next := times.Next(t); next.After(t) {
 		return next
@@ -13,10 +14,10 @@ func nextAfter(times times, t time.Time) time.Time {
 	return time.Time{}
 }
 
-// search returns the last of the times in (after, until], and the number of times in that range, up to a limit. It only
-// calls Next. Next(t) returns a time in the range if and only if t is before the last one. So search looks back from the
-// end, twice as far each time, until Next returns a time in the range, and then bisects. That takes at most 28 steps and,
-// for a range of up to 292 years, 63 more.
+// search returns the last time in (after, until], and the number of times in that range, up to a limit. It only calls
+// Next. Next(t) returns a time in the range if and only if t is before the last time. So search looks back from the end,
+// twice as far each time, until Next returns a time in the range, and then bisects. That takes at most 28 steps and, for
+// a range of up to 292 years, 63 more.
 func search(times times, after, until time.Time) (latest time.Time, count int) {
 	anyAfter := func(t time.Time) bool {
 		next := nextAfter(times, t)
@@ -30,7 +31,7 @@ func search(times times, after, until time.Time) (latest time.Time, count int) {
 		return time.Time{}, 0
 	}
 	first, beyond := latest, until
-	for back := time.Minute; back > 0; back *= 2 { // ends when back overflows
+	for back := time.Minute; back > 0; back *= 2 { // the loop ends when back overflows
 		t := until.Add(-back)
 		if !t.After(first) || anyAfter(t) {
 			break

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// maxCarry is the longest time after the end of a blackout window at which a run may start because later windows delay
-// it too.
+// maxCarry is the longest time between the end of a blackout window and the start of a run that later windows delay
+// too.
 const maxCarry = 24 * time.Hour
 
 // startTime returns when a due run starts that has not started until now. If there was a blackout window since its due
-// time, it starts after the last window, and else at its due time. It does not matter whether the operator was up in that
-// window.
+// time, it starts after the last window. Otherwise it starts at its due time. It does not matter whether the operator was
+// up during the window.
 func (in *Input) startTime(scheduled, now time.Time) time.Time {
 	due := scheduled.Add(in.Offset)
 	if end := in.BlackoutWindows.lastEnd(now, due); end.After(due) {
@@ -20,13 +20,13 @@ func (in *Input) startTime(scheduled, now time.Time) time.Time {
 	return due
 }
 
-// afterWindow returns when a run starts that is delayed by a blackout window with this end: one offset later. If another
-// window begins before that, the run is delayed by that one too, unless it would start more than maxCarry after the end or
-// beyond its deadline. Otherwise it starts before the other window begins, at the offset modulo the time between the two
-// windows, so that the runs are spread there as well.
+// afterWindow returns when a run starts that a blackout window with this end delays: one offset after the end. If another
+// window begins before that, that window delays the run too, unless the run would start more than maxCarry after the end
+// or beyond its deadline. In these two cases the run starts before the other window begins, at the offset modulo the time
+// between the two windows, so that the runs are spread there as well.
 //
-// A run that is delayed by a second window starts at the same time, whichever of the two ends is passed. So the decision
-// stays the same from one reconcile to the next, and no run is delayed forever.
+// If two windows delay a run, afterWindow returns the same time for both ends. So the decision stays the same from one
+// reconcile to the next, and no run is delayed for ever.
 func (in *Input) afterWindow(end, scheduled time.Time) time.Time {
 	next := in.BlackoutWindows.nextClosed(end)
 	length := next.Sub(end)
@@ -45,9 +45,8 @@ func (in *Input) afterWindow(end, scheduled time.Time) time.Time {
 	}
 }
 
-// nextStart returns when the first of the runs from this scheduled time on can start; they all become due in the future. The
-// first need not be the run of this scheduled time: one that becomes due after a blackout window may start before a run
-// that the window delays.
+// nextStart returns when the first of the future runs can start. scheduled is the scheduled time of the first of them. A
+// later run may start earlier than that run: it may become due after a blackout window that delays the first run.
 func (in *Input) nextStart(scheduled time.Time, location *time.Location) time.Time {
 	var delayed time.Time
 	for !scheduled.IsZero() {
@@ -62,12 +61,12 @@ func (in *Input) nextStart(scheduled time.Time, location *time.Location) time.Ti
 		if !end.Before(delayed) {
 			break
 		}
-		scheduled = in.next(end.Add(-in.Offset-1), location) // the first that is due at the end or later
+		scheduled = in.next(end.Add(-in.Offset-1), location) // the first run that is due at or after the end
 	}
 	return delayed
 }
 
-// earlier returns the earlier one of two times. A zero time does not count.
+// earlier returns the earlier of two times. A zero time does not count.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -40,8 +40,8 @@ type Status struct {
 	MissedRuns int64 `json:"missedRuns,omitempty"`
 }
 
-// Decide calls [Due] with the schedule and the options of an object's spec, the offset of its UID, and this status. Call
-// [Status.Record] if the verdict is [Start] or [TooLate].
+// Decide calls [Due] with the schedule and the options of an object's spec, the offset of its UID, and this status. If
+// the verdict is [Start] or [TooLate], call [Status.Record].
 //
 // Decide sets ScheduleSince and ScheduleHash when schedule, time zone or blackout windows are new or have changed, and
 // keeps NextScheduleTime up to date. If the schedule or the options are invalid, it calls [Status.Stop] and returns an
@@ -84,19 +84,19 @@ func (s *Status) decide(now time.Time, uid types.UID, schedule string, options O
 const maxMissedRuns = 1 << 53
 
 // Record records a decision whose verdict is [Start] or [TooLate], so that its scheduled time is not due again. Call it
-// when the run was started, or when it is certain that it will not be. It sets LastScheduleTime and NextScheduleTime,
-// and adds the number of missed scheduled times to MissedRuns, up to 2^53.
+// when the run was started, or when it is certain that the run will not start. It sets LastScheduleTime and
+// NextScheduleTime, and adds the number of missed scheduled times to MissedRuns, up to 2^53.
 func (s *Status) Record(d Decision) {
 	s.LastScheduleTime, s.NextScheduleTime = wholeSecond(d.ScheduledTime), d.nextScheduleTime()
 	s.MissedRuns = min(s.MissedRuns, maxMissedRuns-int64(d.Missed)) + int64(d.Missed)
 }
 
-// ClockBehindReason returns why nothing starts after a decision with the verdict [ClockBehind], in words for a condition. It
-// names the recorded time that the clock has not reached, until when nothing starts, and what to do if the clock is right. It
-// does not change while nothing else does.
+// ClockBehindReason returns why no run starts after a decision with the verdict [ClockBehind], in words for a condition. It
+// names the recorded time that the clock has not reached, the time until which no run starts, and what to do if the clock is
+// right. The text does not change while nothing else changes.
 //
-// Whoever follows the advice removes LastScheduleTime and ScheduleSince. The schedule then takes effect anew: no scheduled
-// time of the past is due, so no run is repeated. If only LastScheduleTime is removed, the last run may be repeated.
+// Whoever follows the advice removes LastScheduleTime and ScheduleSince. The schedule then takes effect anew: scheduled
+// times of the past are not due, so no run is repeated. If only LastScheduleTime is removed, the last run may be repeated.
 func (s *Status) ClockBehindReason(d Decision) string {
 	field, recorded := "lastScheduleTime", s.LastScheduleTime
 	if recorded == nil || recorded.Before(s.ScheduleSince) {
@@ -111,13 +111,13 @@ func (s *Status) ClockBehindReason(d Decision) string {
 }
 
 // Stop clears ScheduleSince, ScheduleHash and NextScheduleTime. Call it while the schedule is suspended. With the next
-// call of [Status.Decide] the schedule takes effect anew, so nothing that was missed during the suspension is run.
+// call of [Status.Decide] the schedule takes effect anew, so runs that were missed during the suspension do not start.
 func (s *Status) Stop() { s.ScheduleSince, s.ScheduleHash, s.NextScheduleTime = nil, "", nil }
 
-// Candidate returns the candidate for [Candidate.MayStart] and [NextToStart], and whether the object is one: it is running, which the
-// caller knows, or NextScheduleTime plus the offset has come. Pass the result of [Options.Offset] as offset. Leave out
-// objects that cannot start, because they are paused, are being deleted or have failed: they would keep others from
-// starting.
+// Candidate returns the candidate for [Candidate.MayStart] and [NextToStart], and whether the object is one. An object is a candidate
+// if it is running, which the caller knows, or if NextScheduleTime plus the offset has come. Pass the result of [Options.Offset] as
+// offset. Leave out objects that cannot start, because they are paused, are being deleted or have failed: they would keep other
+// objects from starting.
 func (s *Status) Candidate(now time.Time, object types.NamespacedName, running bool, offset time.Duration) (candidate Candidate, ok bool) {
 	candidate = Candidate{Object: object, Running: running}
 	if s.NextScheduleTime != nil {
@@ -126,8 +126,9 @@ func (s *Status) Candidate(now time.Time, object types.NamespacedName, running b
 	return candidate, running || s.NextScheduleTime != nil && !now.Before(candidate.Due.Add(offset))
 }
 
-// nextScheduleTime returns the time for [Status.NextScheduleTime], which is the next start less the offset: Next, or the end of
-// the blackout window that delays the run. It is earlier than that end if the offset wraps around; see [Input.BlackoutWindows].
+// nextScheduleTime returns the time for [Status.NextScheduleTime], which is the next start minus the offset: Next, or the end
+// of the blackout window that delays the run. If the offset wraps around, it is earlier than that end; see
+// [Input.BlackoutWindows].
 func (d Decision) nextScheduleTime() *metav1.Time {
 	if d.RequeueAt.IsZero() {
 		return nil

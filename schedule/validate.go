@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Validate returns all that is wrong with a schedule and its options, for the validator of a webhook. The path is the path of the struct that
-// has the fields, such as field.NewPath("spec"). Two scheduled times must not be closer than the least interval that an operator
-// allows: see [CheckInterval]. Pass 0 for no limit.
+// Validate returns all errors of a schedule and its options, for the validator of a webhook. path is the path of the struct that has the
+// fields, such as field.NewPath("spec"). Two scheduled times must not be closer than least, the shortest interval that an operator allows:
+// see [CheckInterval]. Pass 0 for no limit.
 //
-// It refuses what [Status.Decide] and CheckInterval refuse, which find one error at a time.
+// It refuses the same input as [Status.Decide] and CheckInterval, which return only the first error.
 func Validate(schedule string, options Options, least time.Duration, path *field.Path) (errs field.ErrorList) {
 	add := func(err error) {
 		if invalid, ok := errors.AsType[*Error](err); ok {
@@ -29,7 +29,7 @@ func Validate(schedule string, options Options, least time.Duration, path *field
 	return errs
 }
 
-// checkWindows returns the first error of each window. If there is none, it returns the error of all windows together.
+// checkWindows returns the first error of each window. If no window has an error, it returns the error of all windows together.
 func checkWindows(windows []BlackoutWindow) (errs []error) {
 	for i, w := range windows {
 		if _, err := w.spans(fmt.Sprintf("blackoutWindows[%d]", i)); err != nil {
@@ -43,11 +43,11 @@ func checkWindows(windows []BlackoutWindow) (errs []error) {
 	return errs
 }
 
-// shortDeadline is the starting deadline, in seconds, below which runs are lost while an operator is merely busy.
+// shortDeadline is the shortest starting deadline, in seconds, without a warning. With a shorter one, a busy operator loses runs.
 const shortDeadline = 10
 
-// Warnings returns what is valid and probably not meant, for the warnings of a webhook: a starting deadline below ten seconds. The path is
-// the path of the struct that has the fields.
+// Warnings returns warnings for a webhook, about input that is valid and probably not meant: a starting deadline below ten seconds. path
+// is the path of the struct that has the fields.
 func Warnings(options Options, path *field.Path) (warnings []string) {
 	if deadline := options.StartingDeadlineSeconds; deadline != nil && *deadline >= 0 && *deadline < shortDeadline {
 		warnings = append(warnings, fmt.Sprintf("%s: runs are lost while the operator is busy for %d s; write %d or more",

@@ -10,12 +10,13 @@ import (
 // maxTimeZone is longer than any name in the database; the longest has 30 characters.
 const maxTimeZone = 64
 
-// loadTimeZone applies CronJob's validation of spec.timeZone. It refuses Local, which is the operator's time zone and
-// not the user's.
+// loadTimeZone applies CronJob's validation of spec.timeZone. It refuses Local, which is the time zone of the
+// operator and not of the user.
 func loadTimeZone(name string) (*time.Location, error) {
 	const remedy = `write a name of the IANA database, such as "Europe/Berlin" or "UTC"`
 	valid := len(name) <= maxTimeZone && !strings.EqualFold(name, "Local") && name != "posixrules" &&
-		// The database of the system may have these beside the names, the embedded one has not; right/ counts leap seconds.
+		// The database of the system may have these files beside the names; the embedded database does not. right/ counts
+		// leap seconds.
 		!strings.HasPrefix(name, "posix/") && !strings.HasPrefix(name, "right/") &&
 		strings.Trim(name, "/_+-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") == ""
 	if valid {
@@ -29,10 +30,10 @@ func loadTimeZone(name string) (*time.Location, error) {
 // zonedCalendar is a calendar in a time zone, whose clocks are set forward and back. Times are seconds since 1970. A
 // wall time is what the clock of the zone shows, in seconds since it showed the beginning of 1970.
 //
-// If the calendar has times of day, that is, not every hour, each comes when the clock first shows it or a later time.
-// So a time that the clock skips comes right after the jump, several of them as one, and a time that the clock shows
-// twice comes the first time. If the calendar has every hour, each time comes whenever the clock shows it, so its
-// intervals are in elapsed time.
+// If the calendar lacks an hour of the day, its times are times of day. Each comes when the clock first shows it or a
+// later time. So a time that the clock skips comes right after the jump, and several skipped times come as one. A time
+// that the clock shows twice comes the first time. If the calendar has every hour, each time comes whenever the clock
+// shows it, so its intervals are in elapsed time.
 //
 // This is the rule of cron(8) since Vixie's version: jobs at specific times, or more than an hour apart, run right after an
 // hour that is skipped, and do not run again in an hour that is repeated; more frequent jobs follow the new time at once.
@@ -42,10 +43,10 @@ type zonedCalendar struct {
 	offset, start, end int64 // the period, with one offset from UTC, that was found last
 }
 
-// No zone has ever been further from UTC than 16 hours.
+// maxUTCOffset is at least the offset from UTC of every zone at any time.
 const maxUTCOffset = 16 * 60 * minute
 
-// findPeriod sets offset, start and end for the period that t is in.
+// findPeriod sets offset, start and end to the period that contains t.
 func (z *zonedCalendar) findPeriod(t int64) {
 	if z.start <= t && t < z.end {
 		return
@@ -57,12 +58,12 @@ func (z *zonedCalendar) findPeriod(t int64) {
 	if !end.IsZero() {
 		z.end = end.Unix()
 	}
-	// Where the database has a rule instead of dates, which for many zones is since 2007, Go ends periods with the year. A
-	// leap year then ends a day early, before t: https://go.dev/issue/81583.
+	// The database may have a rule instead of dates: for many zones since 2007. Go then ends periods with the year. In a
+	// leap year such a period ends a day early, before t: https://go.dev/issue/81583.
 	if z.end <= t {
 		z.end = (floorDiv(t, day) + 1) * day
 	}
-	// A period may begin with the year, too, though the last date in the database is later.
+	// A period may also begin with the year, although the last date in the database is later.
 	for !start.IsZero() {
 		z.start = start.Unix()
 		if _, end = start.ZoneBounds(); !end.After(start) || end.After(at) {
@@ -78,8 +79,8 @@ func (z *zonedCalendar) wallTime(t int64) int64 {
 	return t + z.offset
 }
 
-// maxWallTime returns the latest wall time that the clock has shown until t. While the clock repeats times, this is later
-// than what it shows at t.
+// maxWallTime returns the latest wall time that the clock has shown until t. While the clock repeats times, it is later
+// than the wall time at t.
 func (z *zonedCalendar) maxWallTime(t int64) int64 {
 	latest := z.wallTime(t)
 	for z.start > t-2*maxUTCOffset { // after an earlier jump back, the clock has passed all repeated times
@@ -114,7 +115,7 @@ func (z *zonedCalendar) next(t int64) (int64, bool) {
 	}
 }
 
-// latest returns the last time that is not after t.
+// latest returns the last time at or before t.
 func (z *zonedCalendar) latest(t int64) (int64, bool) {
 	if !z.calendar.everyHour() {
 		wall, ok := z.calendar.latest(z.maxWallTime(t))

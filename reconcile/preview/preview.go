@@ -9,40 +9,46 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Change is what would be done to one child.
+// Change is what a reconcile would do to one child.
 type Change struct {
 	// Kind is the kind of the child.
 	Kind schema.GroupKind
 	// Name is the name of the child. It is empty if no object could be built.
 	Name types.NamespacedName
-	// Action is what would be done: "none" if the child is as desired, "create" if it is absent, "apply" if it differs, "recreate" if a
-	// field differs that cannot change, "replace" for a StatefulSet that is created with larger volumes, "delete" and "retain" if it is
-	// not desired any more, and "compare" for something outside of the cluster, which only the operator compares. It is empty if Err or
-	// Waits says why nothing is done.
+	// Action is what the reconcile would do:
+	//
+	//   - "none", if the child is as desired;
+	//   - "create", if it does not exist, and "apply", if it differs;
+	//   - "recreate", if a field differs that cannot change;
+	//   - "replace", for a StatefulSet that is created with larger volumes;
+	//   - "delete" or "retain", if it is not desired any more;
+	//   - "compare", for a thing outside of the cluster, which only the operator compares.
+	//
+	// It is empty if Err or Waits says why nothing is done.
 	Action string
 	// Differences are the fields that would change, in the order of their paths. The list is empty for an object that is created
 	// or deleted.
 	Differences []Difference
-	// Effects are what follows from the change, such as "its pods are replaced".
+	// Effects are the consequences of the change, such as "its pods are replaced".
 	Effects []string
-	// LosesData is whether data is lost: a claim is deleted, or a namespace with all that is in it.
+	// LosesData reports whether data is lost: a claim is deleted, or a namespace with everything in it.
 	LosesData bool
-	// After says what the change waits for, such as "Job default/migrate is ready". It is empty if it is made at once.
+	// After says what the change waits for, such as "Job default/migrate is ready". It is empty if the change is made at once.
 	After string
-	// Note says why the change is not exact, such as that the API server was not asked. It is empty if it is exact.
+	// Note says why the change is not exact, such as that the API server was not asked. It is empty if the change is exact.
 	Note string
-	// Waits is what the child waits for. Nothing is done before.
+	// Waits is what the child waits for. Until then nothing is done.
 	Waits string
-	// Err is why nothing would be done: the reconcile would fail, or what it would do cannot be known.
+	// Err is why nothing would be done: the reconcile would fail, or nobody can know what it would do.
 	Err error
 }
 
 // Difference is one field that would change.
 type Difference struct {
-	// Path of the field, such as spec.template.spec.containers[0].image.
+	// Path is the path of the field, such as spec.template.spec.containers[0].image.
 	Path string
-	// Have is the live value and Want the value that it gets, as JSON. Each is empty if the value is absent. Values
-	// of Secrets and of environment variables are replaced by "(hidden)".
+	// Have is the live value and Want is the new value, as JSON. A value that does not exist is empty. Values of
+	// Secrets and of environment variables are replaced by "(hidden)".
 	Have, Want string
 }
 

@@ -20,10 +20,11 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// Jobs is a step of package reconcile that creates one Job for each due time of a schedule of a T. Use [New] to make one,
-// once and not in every pass. It is safe for concurrent use, once the methods that return it have been called.
+// Jobs is a step of package reconcile that creates one Job for each due time of a schedule of a T. Make it with [New],
+// once and not in every pass. After its methods that return a *Jobs have been called, it is safe for concurrent use.
 //
-// It needs the verbs list, watch, create, patch and delete on Jobs, and get unless each ConcurrencyPolicy is Allow.
+// It needs the verbs list, watch, create, patch and delete on Jobs. It also needs get, unless each ConcurrencyPolicy is
+// Allow.
 type Jobs[T client.Object] struct {
 	fields func(T) (Spec, *Status)
 	job    func(T, time.Time) (*batchv1.Job, error)
@@ -32,7 +33,7 @@ type Jobs[T client.Object] struct {
 
 	minInterval time.Duration // 0 for none
 
-	// What SetupWithBuilder sets.
+	// SetupWithBuilder sets these.
 	index string        // the name of the index of Jobs by owner; "" without a manager
 	live  client.Reader // reads from the API server; nil without a manager
 
@@ -46,49 +47,50 @@ var (
 
 // New returns a step that creates the Jobs of a schedule.
 //
-// fields returns the schedule of a T, and where its status is stored. The pass writes that status. For a T without a schedule
-// it returns a Spec with Suspend and no Schedule: then Ready shows nothing of the step.
+// fields returns the schedule of a T, and the place of its status in the T. The pass writes that status. For a T without a
+// schedule, fields returns a Spec with Suspend and without Schedule. Ready then shows nothing of the step.
 //
-// job returns the Job of a scheduled time, which is passed in the time zone of the schedule. It is called when the Job
-// is created; a Job that exists is never changed. The step sets the name of the Job, creates the Job in the namespace
-// of the owner, and makes the owner its controller. job must have no side effects. If it returns an error, the run is
+// job returns the Job of a scheduled time. The time is in the time zone of the schedule. The step calls job to create
+// the Job, and never changes a Job that exists. The step sets the name of the Job, creates the Job in the namespace of
+// the owner, and makes the owner its controller. job must have no side effects. If it returns an error, the run is
 // retried.
 func New[T client.Object](fields func(T) (Spec, *Status), job func(owner T, scheduled time.Time) (*batchv1.Job, error)) *Jobs[T] {
 	return (&Jobs[T]{fields: fields, job: job}).WithClock(clock.RealClock{})
 }
 
-// WithNameSuffix adds a text to the names of the Jobs, between the name of the owner and the time, and returns the step. An owner with several
-// schedules needs a different one for each, and owners of different kinds in one namespace too if they may have the same
-// name. Do not change it later: the Jobs of the former one would not be deleted before their owner.
+// WithNameSuffix adds a text to the names of the Jobs, between the name of the owner and the time, and returns the step. If an owner has
+// several schedules, each needs another suffix. If owners of different kinds in one namespace may have the same name, their steps need
+// different suffixes too. Do not change the suffix later: the Jobs with the former suffix would stay until their owner is deleted.
 func (s *Jobs[T]) WithNameSuffix(suffix string) *Jobs[T] {
 	s.suffix = suffix
 	return s
 }
 
-// WithClock sets the clock, and returns the step. The default is clock.RealClock{}. A test may use one that it sets.
+// WithClock sets the clock, and returns the step. The default is clock.RealClock{}. A test may pass a clock that the test sets.
 func (s *Jobs[T]) WithClock(c clock.PassiveClock) *Jobs[T] {
 	s.clock, s.writes = c, ownwrites.New(c)
 	return s
 }
 
-// WithMinInterval sets the shortest interval that a schedule may have, since each run costs something, and returns the step. With a shorter one
-// the step is stalled, and no run starts: see [schedule.CheckInterval]. The default is 0, which allows every interval.
+// WithMinInterval sets the shortest interval that a schedule may have, and returns the step. It is for runs that cost something. If a
+// schedule has a shorter interval, the step is stalled, and no run starts: see [schedule.CheckInterval]. The default is 0, which allows
+// every interval.
 func (s *Jobs[T]) WithMinInterval(d time.Duration) *Jobs[T] {
 	s.minInterval = d
 	return s
 }
 
-// Reconcile starts the run that is due, and deletes the Jobs beyond the history limits. It sends no request if there is
-// nothing to do.
+// Reconcile starts the run that is due, and deletes the Jobs beyond the history limits. If there is nothing to do, it
+// sends no request.
 //
-// It returns a success, and the next pass comes when the next run is due. Ready shows nothing of it, except with the
-// reason Suspended, or WaitingForJob while a run that is due waits for the end of another Job. A condition that the
-// step reports ([reconcile.NamedStep.Reporting]) also shows the schedule, as in "0 2 * * *" in UTC. A Job that fails is not an
-// error of the step. If the spec is invalid, the step is stalled. An object that has the name of a Job and is not one
-// of ours is left alone, with an *ownedresources.OwnershipError.
+// It returns a success, and the next pass comes when the next run is due. Ready shows nothing of it, except with the reason
+// Suspended, or with WaitingForJob while a run that is due waits for the end of another Job. A condition that the step reports
+// ([reconcile.NamedStep.Reporting]) also shows the schedule, as in "0 2 * * *" in UTC. A Job that fails is not an error of the
+// step. If the spec is invalid, the step is stalled. If another object has the name of a Job, the step does not change it, and
+// returns an *ownedresources.OwnershipError.
 //
-// While a recorded time is in the future, nothing starts, and the step waits with the reason ClockBehind. The message names
-// the time, until when nothing starts, and what to remove if the clock was ahead when the time was recorded.
+// While a recorded time is in the future, no run starts, and the step waits with the reason ClockBehind. The message names
+// the time until which no run starts. It says what to remove if the clock was ahead when the time was recorded.
 func (s *Jobs[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 	spec, status := s.fields(obj)
 	o, err := newOwner(s, c, obj)
@@ -102,13 +104,13 @@ func (s *Jobs[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 	observe(status, runs)
 	due, result := s.runSchedule(ctx, o, &spec, status, runs)
 	if apierrors.IsConflict(result) {
-		return result // the next pass knows more
+		return result // another result says when the next pass comes
 	}
 	successful, failed := spec.limits()
 	return errors.Join(result, s.delete(ctx, o, append(abandoned(due, runs), expired(runs, successful, failed)...)))
 }
 
-// runSchedule starts the run that is due, if any. It returns the decision and the result of the step.
+// runSchedule starts the run that is due, if there is one. It returns the decision and the result of the step.
 func (s *Jobs[T]) runSchedule(ctx context.Context, o *owner, spec *Spec, status *Status, runs []run) (schedule.Decision, error) {
 	if err := spec.validate(); err != nil {
 		status.Stop()
@@ -154,9 +156,9 @@ func (s *Jobs[T]) runSchedule(ctx context.Context, o *owner, spec *Spec, status 
 
 // start starts the run that is due. It returns the Job that has to end first, if there is one.
 //
-// The order of the requests is what makes each run happen once. The Job is created, but held. Then the status records
-// the run, with the resource version. Then the Job is started. After a crash in between, the run has either not started
-// or is recorded. It is recorded even if the Job has finished and its TTL has removed it.
+// The order of the requests makes each run happen once. First the Job is created, but held. Then the status records the
+// run, with the resource version. Then the Job is started. After a crash in between, the run has either not started or
+// is recorded. It is recorded even if the Job has finished and its TTL has removed it.
 func (s *Jobs[T]) start(ctx context.Context, o *owner, spec *Spec, status *Status, runs []run, due schedule.Decision) (waitsFor *run, err error) {
 	policy := cmp.Or(spec.ConcurrencyPolicy, defaultConcurrencyPolicy)
 	if policy != batchv1.AllowConcurrent {
@@ -166,7 +168,7 @@ func (s *Jobs[T]) start(ctx context.Context, o *owner, spec *Spec, status *Statu
 	}
 	plan := planStart(due.ScheduledTime, policy, runs)
 	if plan.waitsFor != nil {
-		if plan.waitsFor.state == held && status.forget(plan.waitsFor) { // somebody deleted it before it was started
+		if plan.waitsFor.state == held && status.forget(plan.waitsFor) { // somebody deleted the Job before it was started
 			err = reconcile.Checkpoint(ctx)
 		}
 		return plan.waitsFor, err
@@ -194,7 +196,7 @@ func (s *Jobs[T]) start(ctx context.Context, o *owner, spec *Spec, status *Statu
 	return nil, nil
 }
 
-// replace deletes a Job that runs, in favour of a later one.
+// replace deletes a running Job in favour of a later run.
 func (s *Jobs[T]) replace(ctx context.Context, o *owner, r *run) error {
 	uid := r.job.UID
 	err := o.client.Delete(ctx, r.job, client.Preconditions{UID: &uid}, background)
@@ -207,10 +209,10 @@ func (s *Jobs[T]) replace(ctx context.Context, o *owner, r *run) error {
 	return nil
 }
 
-// delayedError is an error of a step whose next run is due at a certain time.
+// delayedError is an error of a step that also asks for a pass when the next run is due.
 type delayedError struct{ err, scheduled error }
 
-// withDelay returns an error that means what err means, and also asks for the delay of scheduled.
+// withDelay returns an error that means the same as err, and also asks for the delay of scheduled.
 func withDelay(err, scheduled error) error { return &delayedError{err, scheduled} }
 
 func (e *delayedError) Error() string   { return e.err.Error() }
@@ -228,5 +230,5 @@ func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // emptyOf returns a new T.
 func emptyOf[T client.Object]() T { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) }
 
-// isIndexConflict reports whether there is an index of that name already. client-go has no type for the error.
+// isIndexConflict reports whether an index with this name exists already. client-go has no type for the error.
 func isIndexConflict(err error) bool { return strings.Contains(err.Error(), "indexer conflict") }

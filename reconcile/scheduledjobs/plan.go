@@ -12,10 +12,10 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// This file decides, and writes nothing: which run is due, whether it starts, and which Jobs are deleted.
+// This file decides which run is due, whether it starts, and which Jobs are deleted. It sends no requests.
 
-// observe writes into the status what the Jobs show: when a run last succeeded, and which run was started last. The status
-// already has the latter, unless somebody removed it.
+// observe copies from the Jobs to the status when a run last succeeded, and which run was started last. The status already
+// has the last started run, unless somebody removed it.
 func observe(status *Status, runs []run) {
 	for i := range runs {
 		r := &runs[i]
@@ -30,8 +30,8 @@ func observe(status *Status, runs []run) {
 	}
 }
 
-// decide returns which run is due. A run that is recorded but whose Job is still held was not started, because of a crash: it
-// is decided anew. It may have become too late, or a later run may be due now.
+// decide returns which run is due. If a run is recorded and its Job is still held, the process crashed before it started the
+// Job. decide then decides about this run again: it may be too late, or a later run may be due now.
 func decide(now time.Time, owner types.UID, spec *Spec, status *Status, runs []run) (schedule.Decision, error) {
 	recorded := status.LastScheduleTime
 	for i := range runs {
@@ -44,8 +44,8 @@ func decide(now time.Time, owner types.UID, spec *Spec, status *Status, runs []r
 	return due, err
 }
 
-// runsAfter returns the names of the Jobs that show a run in the future, the earliest first. [observe] writes their time into
-// the status, so removing it there is not enough. A held Job shows no run.
+// runsAfter returns the names of the Jobs that show a run in the future, the earliest first. [observe] copies their times to
+// the status, so it is not enough to remove the time from the status. A held Job does not count.
 func runsAfter(now time.Time, runs []run) (names []string) {
 	sorted := slices.Clone(runs)
 	slices.SortFunc(sorted, func(a, b run) int { return a.scheduled.Compare(b.scheduled) })
@@ -57,8 +57,8 @@ func runsAfter(now time.Time, runs []run) (names []string) {
 	return names
 }
 
-// alsoDelete returns the end of the message of [schedule.ClockBehind]: which Jobs to delete before their time is removed from
-// the status.
+// alsoDelete returns the end of the message of [schedule.ClockBehind]. It says which Jobs to delete before their time is
+// removed from the status.
 func alsoDelete(jobs []string) string {
 	switch len(jobs) {
 	case 0:
@@ -69,13 +69,13 @@ func alsoDelete(jobs []string) string {
 	return "; first delete the Jobs " + strings.Join(jobs, ", ") + ", which show such times too"
 }
 
-// startPlan is how the run that is due starts.
+// startPlan says how the run that is due starts.
 type startPlan struct {
-	// waitsFor is a Job that has to end first, nil if the run can start.
+	// waitsFor is a Job that has to end first. It is nil if the run can start.
 	waitsFor *run
-	// held is the Job of the run if it exists already, nil if it has to be created.
+	// held is the Job of the run, if it exists already. It is nil if the Job has to be created.
 	held *run
-	// replaced are the Jobs that are deleted for it.
+	// replaced are the Jobs that are deleted so that the run can start.
 	replaced []run
 }
 
@@ -85,7 +85,7 @@ func planStart(scheduled time.Time, policy batchv1.ConcurrencyPolicy, runs []run
 		r := &runs[i]
 		switch {
 		case r.state == held && r.scheduled.Equal(scheduled) && r.isDeleting():
-			p.waitsFor = r // its name is taken until it is gone
+			p.waitsFor = r // its name is taken until the Job is gone
 		case r.state == held && r.scheduled.Equal(scheduled):
 			p.held = r
 		case r.state != active:
@@ -100,7 +100,7 @@ func planStart(scheduled time.Time, policy batchv1.ConcurrencyPolicy, runs []run
 
 // abandoned returns the held Jobs that will not be started: all except the Job of the run that is due.
 func abandoned(due schedule.Decision, runs []run) (jobs []run) {
-	if due.Verdict == schedule.ClockBehind { // nothing is due until the clock has caught up, and then a held Job may be due
+	if due.Verdict == schedule.ClockBehind { // when the clock has caught up, the run of a held Job may be due
 		return nil
 	}
 	for i := range runs {
@@ -113,7 +113,8 @@ func abandoned(due schedule.Decision, runs []run) (jobs []run) {
 	return jobs
 }
 
-// expired returns the finished Jobs beyond the history limits, the oldest first. A limit below 0, which is invalid, keeps all.
+// expired returns the finished Jobs beyond the history limits, the oldest first. If a limit is below 0, which is invalid, all
+// Jobs stay.
 func expired(runs []run, successfulLimit, failedLimit int) (jobs []run) {
 	sorted := slices.Clone(runs)
 	slices.SortFunc(sorted, func(a, b run) int { return b.scheduled.Compare(a.scheduled) })

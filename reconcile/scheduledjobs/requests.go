@@ -22,10 +22,11 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// background deletes the pods of a Job after it. The API server's default for Jobs leaves them.
+// background makes the garbage collector delete the pods of a Job after the Job. By default, the API server leaves the pods
+// of a deleted Job.
 var background = client.PropagationPolicy(metav1.DeletePropagationBackground)
 
-// owner is the object that the Jobs belong to, in one pass.
+// owner is the object of a pass, which owns the Jobs.
 type owner struct {
 	client     client.Client
 	object     client.Object
@@ -55,8 +56,8 @@ func (o *owner) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: o.object.GetNamespace(), Name: name}
 }
 
-// list returns the runs of the owner, from the cache and from our own writes that the cache does not show yet. A Job of ours
-// that the cache does not have at all can only be the last one.
+// list returns the runs of the owner, from the cache and from our own writes that the cache does not show yet. Only the last
+// Job can be missing from the cache.
 func (s *Jobs[T]) list(ctx context.Context, o *owner, last string) ([]run, error) {
 	options := []client.ListOption{client.InNamespace(o.object.GetNamespace())}
 	if s.index != "" {
@@ -88,8 +89,8 @@ func (s *Jobs[T]) appendRun(runs []run, o *owner, obj client.Object) []run {
 	return runs
 }
 
-// withLast returns the runs, and among them the run that was started last. It reads that run from the API server if the
-// cache does not have it, so that a process that has just started does not take the run for finished.
+// withLast returns the runs, including the run that was started last. If the cache does not have that run, withLast
+// reads it from the API server. Otherwise a process that has just started would assume that the run has finished.
 func (s *Jobs[T]) withLast(ctx context.Context, o *owner, status *Status, runs []run) ([]run, error) {
 	known := slices.ContainsFunc(runs, func(r run) bool { return r.job.UID == status.LastJobUID })
 	if known || status.LastJobName == "" || s.live == nil {
@@ -105,7 +106,7 @@ func (s *Jobs[T]) withLast(ctx context.Context, o *owner, status *Status, runs [
 	return s.appendRun(runs, o, job), nil
 }
 
-// create creates the Job of a run, and holds it.
+// create creates the Job of a run. The Job is held.
 func (s *Jobs[T]) create(ctx context.Context, o *owner, spec *Spec, scheduled time.Time) (*batchv1.Job, error) {
 	parsed, err := schedule.Parse(spec.Schedule, spec.TimeZone)
 	if err != nil {
@@ -115,7 +116,7 @@ func (s *Jobs[T]) create(ctx context.Context, o *owner, spec *Spec, scheduled ti
 	if err != nil {
 		return nil, err
 	}
-	job := built.DeepCopy() // it may be a part of the owner, which is in the cache
+	job := built.DeepCopy() // the Job may be a part of the owner, which is in the cache
 	if job.Namespace != "" && job.Namespace != o.object.GetNamespace() {
 		return nil, reconcile.Stalled("OtherNamespace", fmt.Errorf("the Job is for namespace %s: it has to be in that of its owner", job.Namespace))
 	}
@@ -126,7 +127,7 @@ func (s *Jobs[T]) create(ctx context.Context, o *owner, spec *Spec, scheduled ti
 		return nil, err
 	}
 	if written := s.appendRun(nil, o, s.writes.Unseen(job, o.key(job.Name))); len(written) == 1 && written[0].state == held {
-		return written[0].job, nil // in an earlier pass, whose status was not written
+		return written[0].job, nil // an earlier pass created it and could not write the status
 	}
 	existing := &batchv1.Job{}
 	switch err := o.client.Get(ctx, o.key(job.Name), existing, client.UnsafeDisableDeepCopy); {
@@ -142,7 +143,7 @@ func (s *Jobs[T]) create(ctx context.Context, o *owner, spec *Spec, scheduled ti
 	return job, nil
 }
 
-// release starts a held Job. The error is a conflict if it is no longer held, or was deleted.
+// release starts a held Job. If the Job is no longer held, or was deleted, the error is a conflict.
 func (s *Jobs[T]) release(ctx context.Context, o *owner, job *batchv1.Job) error {
 	answer := &batchv1.Job{}
 	if err := heldjob.Start(ctx, o.client, job, answer, o.fieldOwner); err != nil {
@@ -157,15 +158,15 @@ func (s *Jobs[T]) delete(ctx context.Context, o *owner, runs []run) error {
 	if len(runs) == 0 {
 		return nil
 	}
-	// The status has to show what these Jobs did. The limits must be the current ones, and an outdated object may have
-	// others.
+	// The status has to show what these Jobs did before they are deleted. An outdated object may have other limits, so
+	// the object has to be current.
 	if err := reconcile.Checkpoint(ctx); err != nil {
 		return err
 	}
 	var errs []error
 	for i := range runs {
 		job := runs[i].job
-		uid, version := job.UID, job.ResourceVersion // a held Job that was started after it was read must stay
+		uid, version := job.UID, job.ResourceVersion // if a held Job was started after it was read, it must stay
 		err := o.client.Delete(ctx, job, client.Preconditions{UID: &uid, ResourceVersion: &version}, background)
 		if client.IgnoreNotFound(err) != nil {
 			errs = append(errs, fmt.Errorf("delete Job %s: %w", job.Name, err))

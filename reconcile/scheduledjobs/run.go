@@ -33,7 +33,7 @@ const (
 )
 
 // runOf returns the run of a Job. ok is false if the Job is not a run: it has no controller or no scheduled time, or its
-// name is not the name for its owner and that time. So a copy under another name is not a run.
+// name does not match its owner and the scheduled time. So a copy under another name is not a run.
 func runOf(job *batchv1.Job, suffix string) (r run, ok bool) {
 	owner := metav1.GetControllerOfNoCopy(job)
 	scheduled, err := time.Parse(time.RFC3339, job.Annotations[record.Scheduled])
@@ -56,20 +56,20 @@ func stateOf(job *batchv1.Job) runState {
 	return active
 }
 
-// isDeleting reports whether somebody has deleted the Job, and it still exists.
+// isDeleting reports whether the Job has a deletion timestamp.
 func (r *run) isDeleting() bool { return r.job.DeletionTimestamp != nil }
 
-// isRecorded reports whether the status records that the run was started, or is about to be.
+// isRecorded reports whether the status records that the run was started, or is about to be started.
 func (r *run) isRecorded(status *Status) bool {
 	return r.job.UID == status.LastJobUID && status.LastScheduleTime != nil && status.LastScheduleTime.Time.Equal(r.scheduled)
 }
 
-// maxNameLength is the longest name of a Job: the API server sets it as a label of the pods.
+// maxNameLength is the length of the longest name of a Job. The API server sets the name as a label of the pods.
 const maxNameLength = validation.DNS1123LabelMaxLength
 
-// jobName returns the name of the Job of a scheduled time: the owner's name, the suffix if there is one, and the minutes
-// since 1970, as CronJob has them. The seconds follow if there are any. A name that is too long is cut and ends in a hash of
-// the whole, before the time.
+// jobName returns the name of the Job of a scheduled time. The name has the owner's name, the suffix if there is one, and
+// the minutes since 1970, as CronJob does it. If the time has seconds, they follow. If the name is too long, the part before
+// the time is cut, and ends in a hash of the uncut part.
 func jobName(owner, suffix string, scheduled time.Time) string {
 	prefix := owner
 	if suffix != "" {
@@ -88,7 +88,7 @@ func jobName(owner, suffix string, scheduled time.Time) string {
 	return prefix + at
 }
 
-// isControlledBy reports whether the Job belongs to the owner of this UID.
+// isControlledBy reports whether the owner with this UID controls the Job.
 func isControlledBy(job *batchv1.Job, owner types.UID) bool {
 	ref := metav1.GetControllerOfNoCopy(job)
 	return ref != nil && ref.UID == owner

@@ -18,8 +18,8 @@ import (
 // Watched returns an empty Job. Package reconcile allows steps to read this kind.
 func (s *Jobs[T]) Watched() []client.Object { return []client.Object{&batchv1.Job{}} }
 
-// SetupWithBuilder watches Jobs, so that their start, their end and their deletion enqueue their owner. It returns an error
-// if another step of the same kind has the same suffix ([Jobs.WithNameSuffix]). Package reconcile calls it.
+// SetupWithBuilder watches Jobs: the start, the end and the deletion of a Job enqueue its owner. If another step of the
+// same kind has the same suffix ([Jobs.WithNameSuffix]), SetupWithBuilder returns an error. Package reconcile calls it.
 func (s *Jobs[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	kind, err := apiutil.GVKForObject(emptyOf[T](), mgr.GetScheme())
 	if err != nil {
@@ -48,7 +48,7 @@ func (s *Jobs[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	return nil
 }
 
-// jobState is what a pass reads of a Job.
+// jobState is the part of a Job that a pass reads.
 type jobState struct {
 	state    runState
 	deleting bool
@@ -67,8 +67,8 @@ func jobStateOf(obj client.Object) jobState {
 	return s
 }
 
-// observe passes creations, deletions, and the updates that change what a pass reads. It drops the updates that each
-// pod of a Job causes. It also keeps what is remembered of our own writes up to date.
+// observe passes creations, deletions, and updates that change a jobState. It drops the updates that each pod of a
+// Job causes. It also updates what the step remembers of our own writes.
 func (s *Jobs[T]) observe() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { s.writes.Observe(e.Object); return true },

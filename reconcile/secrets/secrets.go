@@ -5,8 +5,8 @@
 //		return err // a wait if the Secret is missing, with a reason for the condition
 //	}
 //
-// [Read] returns a value. [Version] shows whether the Secret has changed, without a request. [CheckTLS] reads a certificate, and checks it as a
-// server would. A value is [Sensitive]: it prints as (hidden). The error for what is missing is an [Error].
+// [Read] returns a value. [Version] shows whether the Secret has changed, without a request. [CheckTLS] reads a certificate, and checks it
+// as a server would. A value is [Sensitive]: it prints as (hidden). The error for a missing Secret, key or value is an [Error].
 package secrets
 
 import (
@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Sensitive is a value that logs, errors and JSON show as "(hidden)". Convert it to []byte or string where it is used. Do not
-// keep it in an unexported field of a struct that is printed: package fmt does not call its methods there.
+// Sensitive is a value that logs, errors and JSON show as "(hidden)". Convert it to []byte or string only where you use it.
+// Do not keep it in an unexported field of a struct that is printed: package fmt does not call its methods there.
 type Sensitive []byte
 
 const hidden = "(hidden)"
@@ -39,15 +39,15 @@ func (Sensitive) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
 // Error is the error for a Secret, a key or a value that is missing, or for a certificate that a server cannot use. Find it with errors.As.
 //
-// It is a wait of package reconcile, in general without a delay: if the step declares the Secret by Reads, an event of the Secret triggers the
-// next pass. If the cache does not show a Secret that exists, the delay is a minute. If a certificate is not valid yet, the delay ends when it
-// is.
+// It is a wait of package reconcile. In general it has no delay: if the step declares the Secret by Reads, an event of the Secret triggers
+// the next pass. If the Secret exists and the cache does not show it, the delay is a minute. If a certificate is not valid yet, the delay
+// ends when the certificate becomes valid.
 //
 // Its reason is one of these:
 //
 //   - SecretNotFound, if the Secret does not exist, or the selector lacks its name or its key;
-//   - SecretNotInCache, if the Secret exists for more than a minute, and the cache's selector or namespaces leave it out: no change of it would
-//     trigger a pass;
+//   - SecretNotInCache, if the Secret exists for more than a minute, and the cache's selector or namespaces leave it out. A change of it
+//     would not trigger a pass;
 //   - SecretKeyNotFound, if the Secret does not have the key;
 //   - SecretValueEmpty, if the value of the key is empty;
 //   - from [CheckTLS] also CertificateInvalid, CertificateNotYetValid, CertificateExpired, and CertificateOtherHost.
@@ -69,8 +69,8 @@ const (
 	secretValueEmpty  = "SecretValueEmpty"
 )
 
-// maxCacheDelay is the longest time that a cache may be behind. If it does not show an object for longer, its options
-// leave the object out.
+// maxCacheDelay is the longest time that a cache may be behind. If the cache does not show an object for longer, its
+// options leave the object out.
 const maxCacheDelay = time.Minute
 
 // stepClient is the client of a step. Unlike other readers, it can look for an object that its cache does not show.
@@ -78,7 +78,7 @@ type stepClient interface {
 	PastCache(ctx context.Context, obj client.Object, gvk schema.GroupVersionKind, name client.ObjectKey) (found *metav1.PartialObjectMetadata, isCached bool)
 }
 
-// missingSecret returns the error for a Secret that was not found. If it was not found in the cache, the Secret may exist.
+// missingSecret returns the error for a Secret that was not found. If the read was from the cache, the Secret may exist.
 func missingSecret(ctx context.Context, c client.Reader, name client.ObjectKey, read client.Object) error {
 	missing := &Error{reason: secretNotFound, message: fmt.Sprintf("Secret %s does not exist", name)}
 	s, ok := c.(stepClient)
@@ -94,14 +94,14 @@ func missingSecret(ctx context.Context, c client.Reader, name client.ObjectKey, 
 		missing.message = fmt.Sprintf("Secret %s is not in the cache, although it exists: the cache's selector or namespaces leave it out; "+
 			"give it the labels that the selector asks for, or widen the cache", name)
 	default:
-		missing.after = maxCacheDelay // no event comes if the cache leaves it out
+		missing.after = maxCacheDelay // if the cache leaves the Secret out, no event comes
 	}
 	return missing
 }
 
-// Version returns the version of the Secret that a selector names: its UID and resource version, which change when the Secret does. It
-// reads the metadata from the cache, without a request. If the Secret does not exist, or the selector lacks its name or its
-// key, the error is a *[Error]. Other errors of the reader are wrapped.
+// Version returns the version of the Secret that a selector names: its UID and resource version. The version changes when the Secret
+// changes. Version reads the metadata from the cache, without a request. If the Secret does not exist, or the selector lacks its name
+// or its key, the error is a *[Error]. Other errors of the reader are wrapped.
 func Version(ctx context.Context, c client.Reader, namespace string, selector corev1.SecretKeySelector) (string, error) {
 	if err := incomplete(selector); err != nil {
 		return "", err
@@ -118,9 +118,9 @@ func Version(ctx context.Context, c client.Reader, namespace string, selector co
 	return versionOf(metadata), nil
 }
 
-// Read returns the value that a selector names in a namespace, and the version of the Secret, as [Version] returns it. The field
-// Optional of the selector is ignored. If the Secret, its key or the value is missing, or the selector lacks its name or its key, the error
-// is a *[Error]. Other errors of the reader are wrapped.
+// Read returns the value that a selector names in a namespace, and the version of the Secret as in [Version]. It ignores the field Optional
+// of the selector. If the Secret, its key or the value is missing, or the selector lacks its name or its key, the error is a *[Error].
+// Other errors of the reader are wrapped.
 func Read(ctx context.Context, c client.Reader, namespace string, selector corev1.SecretKeySelector) (value Sensitive, version string, err error) {
 	if err := incomplete(selector); err != nil {
 		return nil, "", err
@@ -135,7 +135,7 @@ func Read(ctx context.Context, c client.Reader, namespace string, selector corev
 	return value, versionOf(secret), nil
 }
 
-// get returns a Secret. The error is a *[Error] if it does not exist.
+// get returns a Secret. If the Secret does not exist, the error is a *[Error].
 func get(ctx context.Context, c client.Reader, name client.ObjectKey) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	switch err := c.Get(ctx, name, secret); {
@@ -147,7 +147,7 @@ func get(ctx context.Context, c client.Reader, name client.ObjectKey) (*corev1.S
 	return secret, nil
 }
 
-// secretValue returns the value of a key. The error is a *[Error] if there is none, or if it is empty.
+// secretValue returns the value of a key. If the key does not exist, or its value is empty, the error is a *[Error].
 func secretValue(secret *corev1.Secret, key string) (Sensitive, error) {
 	name := client.ObjectKeyFromObject(secret)
 	value, ok := secret.Data[key]
@@ -160,7 +160,7 @@ func secretValue(secret *corev1.Secret, key string) (Sensitive, error) {
 	return value, nil
 }
 
-// versionOf returns what reconcile.VersionOf does: a text that changes whenever the Secret is changed, or deleted and created again.
+// versionOf returns the same text as reconcile.VersionOf. The text changes whenever the Secret is changed, or deleted and created again.
 func versionOf(obj metav1.Object) string {
 	return string(obj.GetUID()) + "/" + obj.GetResourceVersion()
 }

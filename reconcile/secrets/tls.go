@@ -20,9 +20,9 @@ const (
 	certificateOtherHost   = "CertificateOtherHost"
 )
 
-// CheckTLS reads a Secret of type kubernetes.io/tls that a user gives to servers, and checks it as a server would: tls.crt and tls.key are a
-// pair, and the certificate is valid at the time now, and for each of the hosts. It does not check who has signed it. It returns the version
-// of the Secret, as [Version] does, and when the certificate ends, so that a step can have its next pass then:
+// CheckTLS reads a Secret of type kubernetes.io/tls, and checks it as a server would: tls.crt and tls.key are a pair, and the certificate
+// is valid at the time now, and for each of the hosts. It does not check who has signed the certificate. It returns the version of the
+// Secret as in [Version], and the end of the certificate, so that a step can have its next pass at that time:
 //
 //	now := time.Now()
 //	_, ends, err := secrets.CheckTLS(ctx, c, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.TLS}, now, "web.shop.svc")
@@ -31,10 +31,11 @@ const (
 //	}
 //	return reconcile.SuccessUntil("", ends.Sub(now), "the certificate is valid until %s", ends.UTC().Format(time.RFC3339))
 //
-// If the step returns reconcile.Halt(err), later steps do not run, so the servers that they keep stay as they are. Servers that follow the
-// version take it from a check of their own, in an input of package ownedresources: the Secret may change after the step has checked it.
+// If the step returns reconcile.Halt(err), later steps do not run, so the servers that they keep stay as they are. If servers should
+// restart with each version, call CheckTLS again in an input of package ownedresources, and take the version from there: the Secret may
+// change after the step has checked it.
 //
-// The error is a *[Error] if the Secret is missing or a server cannot use it. It contains no part of the key. Other
+// If the Secret is missing or a server cannot use it, the error is a *[Error]. It contains no part of the key. Other
 // errors of the reader are wrapped.
 func CheckTLS(ctx context.Context, c client.Reader, name types.NamespacedName, now time.Time, hosts ...string) (version string, ends time.Time, err error) {
 	if name.Name == "" {
@@ -73,7 +74,7 @@ func checkTLS(secret *corev1.Secret, now time.Time, hosts []string) (ends time.T
 			reason: certificateNotYetValid, after: certificate.NotBefore.Sub(now),
 			message: fmt.Sprintf("the certificate in Secret %s is valid only from %s on", name, at(certificate.NotBefore)),
 		}
-	case !now.Before(certificate.NotAfter): // so that it ends after now
+	case !now.Before(certificate.NotAfter): // ends must be after now
 		return fail(certificateExpired, "has expired, at %s", at(certificate.NotAfter))
 	}
 	for _, host := range hosts {

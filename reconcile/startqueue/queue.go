@@ -1,6 +1,6 @@
-// Package startqueue limits how many objects of a kind run at once, across all of them. Package schedule decides by the
-// statuses of the objects which ones may start; a [Queue] lists the objects, asks package schedule, and enqueues the
-// next ones when a run ends. Nothing is queued in memory, so the limit also holds after a restart of the operator.
+// Package startqueue limits how many objects of a kind run at once. Package schedule decides from the statuses of the
+// objects which ones may start. A [Queue] lists the objects, asks package schedule, and enqueues the next objects when
+// a run ends. The queue is not in memory, so the limit also holds after a restart of the operator.
 //
 //	queue := startqueue.Queue[*Backup]{
 //		Limit: 5, Clock: clock.RealClock{}, List: &BackupList{},
@@ -10,8 +10,8 @@
 //	}
 //	reconcile.Named("backup", step{queue}, queue.Watching())
 //
-// The step calls [Queue.MayStart] before it starts a run that is due. If the object may not start, the step waits, and
-// [Queue.Watching] triggers its next reconcile when it may.
+// The step calls [Queue.MayStart] before it starts a run that is due. If the object may not start, the step waits.
+// When the object may start, [Queue.Watching] triggers its next reconcile.
 package startqueue
 
 import (
@@ -32,7 +32,7 @@ import (
 )
 
 // Queue limits how many objects of type T run at once. All fields are required, except Limit. It is safe for concurrent use
-// while its fields do not change.
+// if nobody changes its fields.
 type Queue[T client.Object] struct {
 	// Limit is the maximum number of objects that run at once. 0 or less means no limit.
 	Limit int
@@ -40,18 +40,18 @@ type Queue[T client.Object] struct {
 	Clock clock.PassiveClock
 	// List is an empty list of the kind of T. It is never changed.
 	List client.ObjectList
-	// Candidate returns the candidate of an object, and whether it is one: see [schedule.Status.Candidate]. An object
-	// that cannot start, because it is invalid or disabled, is not a candidate. The function must only read the object,
-	// which may be the cache's own.
+	// Candidate returns the candidate of an object, and whether the object is one: see [schedule.Status.Candidate]. An
+	// object that cannot start, because it is invalid or disabled, is not a candidate. The function must only read the
+	// object, which may be an object of the cache.
 	//
-	// It is not called for objects that are being deleted or paused (reconcile.PausedAnnotation): they are not
-	// candidates.
+	// Objects that are being deleted or paused (reconcile.PausedAnnotation) are not candidates, and Candidate
+	// is not called for them.
 	Candidate func(obj T, now time.Time) (candidate schedule.Candidate, ok bool)
 }
 
-// MayStart reports whether obj may start a run now: whether fewer than Limit other objects run or come before it, as
-// [schedule.Candidate.MayStart] does. It lists the objects by r, which is usually the client of a step and reads from the cache. The
-// error of the list is returned. Without a limit it lists nothing.
+// MayStart reports whether obj may start a run now: whether fewer than Limit other objects run or come before it, as in
+// [schedule.Candidate.MayStart]. It lists the objects by r, which is usually the client of a step and reads from the cache. It
+// returns the error of the list. Without a limit it lists nothing.
 func (q Queue[T]) MayStart(ctx context.Context, r client.Reader, obj T) (bool, error) {
 	if q.Limit <= 0 {
 		return true, nil
@@ -66,9 +66,9 @@ func (q Queue[T]) MayStart(ctx context.Context, r client.Reader, obj T) (bool, e
 	return own.MayStart(q.Limit, all), nil
 }
 
-// Watching watches the objects of the kind. When one of them leaves its place in the queue, because its run ended or was
-// skipped, or because it was deleted, paused or became invalid, the objects that may start now are enqueued. Creations
-// enqueue nothing. Without a limit no event enqueues anything.
+// Watching watches the objects of the kind. When an object leaves its place in the queue, Watching enqueues the objects
+// that may start now. An object leaves its place when its run has ended or was skipped, and when it was deleted, was
+// paused or became invalid. A creation enqueues nothing. Without a limit no event enqueues anything.
 func (q Queue[T]) Watching() reconcile.Watch {
 	empty := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
 	return reconcile.Watching(empty, q.enqueueNext, q.placeLeft())
@@ -112,9 +112,9 @@ type place struct {
 	due         time.Time // when the run of a waiting object is due
 }
 
-// isLeftFor reports whether other objects move up when an object moves from place p to another one. They move up if its
-// run has ended, if it waits for a later time, or if it is not a candidate any more. They do not if its run starts: it
-// came before them while it waited.
+// isLeftFor reports whether other objects move up when an object moves from place p to another place. They move up if
+// its run has ended, if it waits for a later time, or if it is not a candidate any more. They do not move up if its run
+// starts: it came before them while it waited.
 func (p place) isLeftFor(other place) bool {
 	switch {
 	case !p.isCandidate:

@@ -9,24 +9,24 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// verdict says what a walk makes of an error for one object.
+// verdict is the class of an error for one object. It decides whether a walk continues.
 type verdict string
 
 const (
-	// refused means that the schema or an admission check does not accept the object. The walk goes on.
+	// refused means that the schema or an admission check does not accept the object. The walk continues.
 	refused verdict = "refused"
 
-	// failing means that the API server cannot write the object, for instance because it cannot convert it. The walk goes on.
+	// failing means that the API server cannot write the object, for instance because it cannot convert it. The walk continues.
 	failing verdict = "failing"
 
-	// denied means that a right is missing, which every object needs. The walk ends.
+	// denied means that the operator lacks a right, which it needs for every object. The walk ends.
 	denied verdict = "denied"
 
-	// unanswered means that the API server was not reached, or has no time. The request is sent again, and then the walk ends.
+	// unanswered means that the API server cannot be reached, or is too busy. The request is repeated, and then the walk ends.
 	unanswered verdict = "unanswered"
 )
 
-// judge returns what an error says. Only a refused object has to be changed by somebody.
+// judge returns the verdict of an error.
 func judge(err error) verdict {
 	switch {
 	case isDenial(err):
@@ -43,7 +43,8 @@ func judge(err error) verdict {
 	return failing
 }
 
-// isTransient reports whether the same request may succeed a moment later. A conversion webhook that is not reached is an internal error.
+// isTransient reports whether the same request may succeed a moment later. If a conversion webhook cannot be reached, the API server
+// answers with an internal error.
 func isTransient(err error) bool {
 	v := judge(err)
 	return v == unanswered || v == failing && apierrors.IsInternalError(err)
@@ -55,21 +56,22 @@ func isAnswer(err error) bool {
 	return errors.As(err, &status)
 }
 
-// isBusy reports whether the API server, or a proxy before it, has answered that it cannot answer now, or does not accept the token, which client-go renews.
+// isBusy reports whether the API server, or a proxy before it, has answered that it cannot handle the request now. An answer that refuses
+// the token counts too: client-go renews the token.
 func isBusy(err error) bool {
 	var status apierrors.APIStatus
 	codes := []int32{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 	return apierrors.IsServerTimeout(err) || errors.As(err, &status) && slices.Contains(codes, status.Status().Code)
 }
 
-// isDenial reports whether a webhook or a policy has refused an object. Both choose the code of the answer, which may be any one, so the text is
-// compared (apiserver, pkg/admission/plugin/webhook/errors and pkg/admission/plugin/policy/validating).
+// isDenial reports whether a webhook or a policy has refused an object. Both may answer with any code, so isDenial compares the text
+// (apiserver, pkg/admission/plugin/webhook/errors and pkg/admission/plugin/policy/validating).
 func isDenial(err error) bool {
 	return isAnswer(err) && (strings.Contains(err.Error(), "denied the request") || strings.Contains(err.Error(), "denied request"))
 }
 
-// lacksRight reports whether the authorizer has refused a request, and not an admission check, which answers 403 too. Their texts differ (apiserver,
-// pkg/endpoints/handlers/responsewriters).
+// lacksRight reports whether the authorizer has refused a request. An admission check may answer 403 too, so lacksRight compares the text
+// (apiserver, pkg/endpoints/handlers/responsewriters).
 func lacksRight(err error) bool {
 	if !apierrors.IsForbidden(err) || isDenial(err) {
 		return false

@@ -14,25 +14,27 @@ import (
 )
 
 var (
-	// errNoConversion means that a write would lose data.
+	// errNoConversion means that a write would lose data, because only the operator can convert the versions.
 	errNoConversion = errors.New("the versions of the kind convert in the operator, and the CustomResourceDefinition has no conversion webhook: " +
 		"a write would drop the fields that the storage version does not have. Set spec.conversion.strategy to Webhook")
 
-	// errDropsField means that a write would lose data, although no conversion was found in the operator.
+	// errDropsField means that a write would lose data, although the operator has no conversion between the versions.
 	errDropsField = errors.New("a write would drop a field that the storage version does not have, and the CustomResourceDefinition has no conversion webhook: " +
 		"set spec.conversion.strategy to Webhook, or take the field out of the older version")
 )
 
-// conversions are what the operator knows about the versions of a kind.
+// conversions says what the operator knows about the versions of a kind.
 type conversions struct {
-	// converts reports whether the operator converts between the versions. A converter may be registered until the manager starts.
+	// converts reports whether the operator converts between the versions. It is a function because converters may be registered until the
+	// manager starts.
 	converts func() bool
 
-	// several is whether the manager's scheme has types for several versions.
+	// several reports whether the manager's scheme has types for several versions.
 	several bool
 }
 
-// conversionsOf returns what a manager knows about the versions of an object's kind. It returns an error if only some of the types have a conversion.
+// conversionsOf returns what a manager knows about the versions of an object's kind. If only some of the types have a conversion, it
+// returns an error.
 func conversionsOf(mgr manager.Manager, object client.Object, kind schema.GroupKind) (conversions, error) {
 	convertible, err := conversion.IsConvertible(mgr.GetScheme(), object)
 	if err != nil {
@@ -45,7 +47,8 @@ func conversionsOf(mgr manager.Manager, object client.Object, kind schema.GroupK
 	return conversions{converts, len(mgr.GetScheme().VersionsForGroupKind(kind)) > 1}, nil
 }
 
-// check returns an error if the API server would drop fields when it writes an object in another version, as it does without a webhook.
+// check returns an error if the API server would drop fields when it writes an object in the storage version. That happens only without a
+// conversion webhook.
 func (c conversions) check(crd *apiextensionsv1.CustomResourceDefinition) error {
 	switch {
 	case hasWebhook(crd) || len(crd.Spec.Versions) < 2:
@@ -71,7 +74,7 @@ func schemaOf(version apiextensionsv1.CustomResourceDefinitionVersion) *apiexten
 	return version.Schema.OpenAPIV3Schema
 }
 
-// droppedRoot is dropped for whole objects: the API server keeps apiVersion, kind and metadata of each.
+// droppedRoot is dropped for the schemas of whole objects. It leaves out apiVersion, kind and metadata, which the API server always keeps.
 func droppedRoot(from, to *apiextensionsv1.JSONSchemaProps) string {
 	if from == nil || to == nil {
 		return ""
@@ -84,7 +87,7 @@ func droppedRoot(from, to *apiextensionsv1.JSONSchemaProps) string {
 	return dropped(&root, to)
 }
 
-// dropped returns the path of the first field of one schema, in the order of names, that pruning by the other one removes, or "".
+// dropped returns the path of the first field of from that pruning by the schema to removes, or "". Fields are in the order of their names.
 func dropped(from, to *apiextensionsv1.JSONSchemaProps) string {
 	if from == nil || to == nil || to.XPreserveUnknownFields != nil && *to.XPreserveUnknownFields || to.XEmbeddedResource {
 		return ""

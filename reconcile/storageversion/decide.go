@@ -8,14 +8,15 @@ import (
 )
 
 const (
-	// startPatience is how long the cluster may take to begin a migration. Its controller may be switched off while the API is served.
+	// startPatience is how long the cluster may take to begin a migration. A cluster may serve the API and have its controller switched off.
 	startPatience = time.Minute
 
-	// patience is how long the cluster may take for a migration. Two that run at once do no harm: the second write of an object stores nothing.
+	// patience is how long the cluster may take for a migration. If a second migration runs at the same time, it does no harm: its write of
+	// an object stores nothing.
 	patience = 10 * time.Minute
 )
 
-// action is what is done next for a kind.
+// action is the next action for a kind.
 type action string
 
 const (
@@ -27,20 +28,21 @@ const (
 	remove  action = "delete our StorageVersionMigration"
 )
 
-// writes reports whether an action writes objects, or has the cluster write them.
+// writes reports whether an action writes objects, or makes the cluster write them.
 func (a action) writes() bool { return a == request || a == write || a == repair }
 
-// clusterMigration is what the cluster's own migration of a kind does.
+// clusterMigration is the state of the cluster's own migration of a kind.
 type clusterMigration struct {
-	served  bool // whether the cluster serves the API
-	found   bool // whether there is a StorageVersionMigration
-	ours    bool // whether this package has created it
+	served  bool // the cluster serves the API
+	found   bool // there is a StorageVersionMigration
+	ours    bool // this package has created it
 	running bool
 	ended   bool
 	created time.Time
 }
 
-// decide returns what is done next. walked is the generation of the CustomResourceDefinition for which all objects were looked at by this process.
+// decide returns the next action. walked is the generation of the CustomResourceDefinition at which this process has last gone through all
+// objects.
 func decide(crd *apiextensionsv1.CustomResourceDefinition, m clusterMigration, walked int64, now time.Time) action {
 	age := now.Sub(m.created)
 	switch {
@@ -55,23 +57,23 @@ func decide(crd *apiextensionsv1.CustomResourceDefinition, m clusterMigration, w
 	case !m.found:
 		return request
 	case m.ended || age > patience || !m.running && age > startPatience:
-		return write // storedVersions still names an older version: the migration failed, or the storage version has changed since
+		return write // storedVersions still names an older version: the cluster's migration failed, or the storage version has changed since
 	default:
 		return await
 	}
 }
 
-// isMigrated reports whether status.storedVersions names the storage version alone.
+// isMigrated reports whether status.storedVersions names only the storage version.
 func isMigrated(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return slices.Equal(crd.Status.StoredVersions, []string{storageVersion(crd).Name})
 }
 
-// hasWebhook reports whether a webhook converts between the versions. Otherwise the API server changes apiVersion alone.
+// hasWebhook reports whether a webhook converts between the versions. Without a webhook, the API server changes only apiVersion.
 func hasWebhook(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
 }
 
-// storageVersion returns the version in which the API server stores objects. The API server admits exactly one.
+// storageVersion returns the version in which the API server stores objects. A CustomResourceDefinition has exactly one.
 func storageVersion(crd *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.CustomResourceDefinitionVersion {
 	for _, version := range crd.Spec.Versions {
 		if version.Storage {
@@ -81,7 +83,8 @@ func storageVersion(crd *apiextensionsv1.CustomResourceDefinition) apiextensions
 	return apiextensionsv1.CustomResourceDefinitionVersion{}
 }
 
-// servedVersions returns the versions in which objects can be read: first the storage version, which needs the fewest conversions.
+// servedVersions returns the versions in which objects can be read. The storage version comes first, because it needs the fewest
+// conversions.
 func servedVersions(crd *apiextensionsv1.CustomResourceDefinition) []apiextensionsv1.CustomResourceDefinitionVersion {
 	served := slices.DeleteFunc(slices.Clone(crd.Spec.Versions), func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return !v.Served })
 	slices.SortStableFunc(served, func(a, b apiextensionsv1.CustomResourceDefinitionVersion) int {

@@ -16,14 +16,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The reasons of the condition StorageMigrating, which are those that the cluster's own migration writes.
+// The reasons of the condition StorageMigrating. The cluster's own migration writes the same reasons.
 const (
 	reasonRunning   = "MigrationRunning"
 	reasonSucceeded = "MigrationSucceeded"
 	reasonFailed    = "MigrationFailed"
 )
 
-// errChanged means that the CustomResourceDefinition has changed while its objects were written. They may be in an older storage version.
+// errChanged means that the CustomResourceDefinition has changed while its objects were written. Some objects may be in an older storage
+// version.
 var errChanged = errors.New("the CustomResourceDefinition has changed: its objects are written again")
 
 // readDefinition returns the CustomResourceDefinition of the kind.
@@ -50,7 +51,7 @@ func (m *migrator) readDefinitionNamed(ctx context.Context, name string) (*apiex
 	return &crd, nil
 }
 
-// newDefinition returns an untyped CustomResourceDefinition: the manager's scheme need not know the type.
+// newDefinition returns an untyped CustomResourceDefinition, so that the manager's scheme does not have to know the type.
 func newDefinition(name string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
@@ -58,11 +59,12 @@ func newDefinition(name string) *unstructured.Unstructured {
 	return object
 }
 
-// withCondition returns the conditions of a CustomResourceDefinition with another state of StorageMigrating. It returns false if they have
-// it already.
+// withCondition returns the conditions of a CustomResourceDefinition with another state of StorageMigrating. If they have this state
+// already, it returns false.
 //
-// The cluster's controller reads observedGeneration as the generation at which its own migration began, and takes versions out of storedVersions only if
-// the generation is the same at the end. So only a success changes it, which is true for any walk. It stays empty where the API server does not keep it.
+// The cluster's controller takes observedGeneration for the generation at which its own migration began. It removes versions from
+// storedVersions only if the generation is the same at the end. So only a success sets observedGeneration: after a success it is true for
+// any walk. If the API server does not keep the field, it stays empty.
 func withCondition(crd *apiextensionsv1.CustomResourceDefinition, status apiextensionsv1.ConditionStatus, reason, message string, now metav1.Time) ([]apiextensionsv1.CustomResourceDefinitionCondition, bool) {
 	condition := apiextensionsv1.CustomResourceDefinitionCondition{
 		Type: apiextensionsv1.StorageMigrating, Status: status, Reason: reason, Message: message, LastTransitionTime: now,
@@ -94,7 +96,7 @@ func withCondition(crd *apiextensionsv1.CustomResourceDefinition, status apiexte
 	return all, true
 }
 
-// condition returns the condition StorageMigrating, or an empty one.
+// condition returns the condition StorageMigrating. If it does not exist, condition returns an empty one.
 func condition(crd *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.CustomResourceDefinitionCondition {
 	for _, c := range crd.Status.Conditions {
 		if c.Type == apiextensionsv1.StorageMigrating {
@@ -104,8 +106,8 @@ func condition(crd *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.Cu
 	return apiextensionsv1.CustomResourceDefinitionCondition{}
 }
 
-// patchStatus writes the condition StorageMigrating, and storedVersions if any are given. It returns errChanged if the CustomResourceDefinition is not as it
-// was when crd was read, except for its status. Without a difference it sends nothing.
+// patchStatus writes the condition StorageMigrating, and storedVersions if any are given. If the CustomResourceDefinition, except its
+// status, has changed since crd was read, patchStatus returns errChanged. If nothing differs, it sends nothing.
 func (m *migrator) patchStatus(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, status apiextensionsv1.ConditionStatus, reason, message string, stored ...string) error {
 	const attempts = 5 // other controllers write the status too
 	var err error

@@ -11,14 +11,14 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// defaultRate is how many objects are written in a second at most.
+// defaultRate is the largest number of objects that are written in a second.
 const defaultRate = 50
 
-// Option changes how a kind is migrated.
+// Option is an option of [Migrate].
 type Option func(*migrator)
 
-// Rate sets how many objects are written in a second at most. The default is 50. 0 or less means no limit. The limit of the manager's client
-// applies too.
+// Rate sets the largest number of objects that are written in a second. The default is 50. 0 or less means no limit. The limit of the
+// manager's client applies too.
 func Rate(objects float64) Option {
 	return func(m *migrator) {
 		m.limiter = rate.NewLimiter(rate.Limit(objects), 1)
@@ -31,8 +31,8 @@ func Rate(objects float64) Option {
 // Migrate adds the storage migration of a kind to a manager. It runs on the leader, beside the controllers, as long as the manager runs. The
 // object is an empty object of any version of the kind that the manager's scheme knows, such as &cachev1.Memcached{}.
 //
-// It returns an error if the scheme does not know the type of the object, or if only some of its versions have a conversion. It sends no request: a CustomResourceDefinition that is missing, or a
-// right, is said in the log, and tried again.
+// It returns an error if the scheme does not know the type of the object, or if only some of its versions have a conversion. It sends no
+// request. If a CustomResourceDefinition or a right is missing, the migration logs that after the start, and tries again.
 func Migrate(mgr manager.Manager, object client.Object, options ...Option) error {
 	kind, err := apiutil.GVKForObject(object, mgr.GetScheme())
 	if err != nil {

@@ -18,21 +18,21 @@ import (
 )
 
 const (
-	// settleTime is how long a CustomResourceDefinition has to be unchanged before its objects are written: each replica of the API server sees a
-	// change by a watch, and stores objects in the former version until then. The API server itself waits 5 seconds before it serves a new
+	// settleTime is how long a CustomResourceDefinition has to be unchanged before its objects are written. Each replica of the API server sees
+	// a change by a watch, and stores objects in the former version until then. The API server itself waits 5 seconds before it serves a new
 	// CustomResourceDefinition, for the same reason (apiextensions-apiserver, pkg/controller/establish).
 	settleTime = 5 * time.Second
 
-	// idle is the time between two looks at a CustomResourceDefinition for which nothing is to be done.
+	// idle is the time between two reads of a CustomResourceDefinition that does not need a migration.
 	idle = 10 * time.Minute
 
-	// clusterInterval is the time between two looks at the cluster's own migration.
+	// clusterInterval is the time between two reads of the cluster's own migration.
 	clusterInterval = 5 * time.Second
 
-	// soon is the time between two steps that follow each other.
+	// soon is the delay between two steps that follow each other.
 	soon = time.Second
 
-	// pauseTime is the time before a request of a walk is sent again.
+	// pauseTime is the delay before a walk repeats a request.
 	pauseTime = time.Second
 )
 
@@ -40,7 +40,7 @@ const (
 type migrator struct {
 	kind    schema.GroupKind
 	mapper  meta.RESTMapper
-	reader  client.Reader // reads from the API server and not from the cache
+	reader  client.Reader // reads from the API server, not from the cache
 	writer  client.Client
 	log     logr.Logger
 	clock   clock.Clock
@@ -55,10 +55,10 @@ type migrator struct {
 	seen   seen
 	walked seen
 	left   leftover
-	alone  bool // whether the cluster's own migration is not used, although it is served
+	alone  bool // the cluster's own migration is not used, although the cluster serves it
 }
 
-// seen is a state of a CustomResourceDefinition, without its status.
+// seen identifies a state of a CustomResourceDefinition, without its status.
 type seen struct {
 	uid        types.UID
 	generation int64
@@ -69,7 +69,7 @@ func seenOf(crd *apiextensionsv1.CustomResourceDefinition) seen { return seen{cr
 // NeedLeaderElection returns true: one replica is enough.
 func (m *migrator) NeedLeaderElection() bool { return true }
 
-// Start migrates until the context ends. An error is logged and the migration tried again, after 5 seconds to 10 minutes.
+// Start migrates until the context ends. It logs an error, and tries the migration again after 5 seconds to 10 minutes.
 func (m *migrator) Start(ctx context.Context) error {
 	first := wait.Backoff{Duration: 5 * time.Second, Factor: 2, Steps: 20, Cap: idle}
 	backoff := first
@@ -96,7 +96,7 @@ func (m *migrator) Start(ctx context.Context) error {
 	}
 }
 
-// explain adds what to do about a right that is missing.
+// explain adds to an error about a missing right what to do about it.
 func explain(err error) error {
 	if lacksRight(err) {
 		return fmt.Errorf("%w: compare the role with the rules in the documentation of package storageversion", err)
@@ -104,7 +104,7 @@ func explain(err error) error {
 	return err
 }
 
-// step does the next thing, and returns after which time to look again.
+// step performs the next action, and returns the delay until the next step.
 func (m *migrator) step(ctx context.Context) (time.Duration, error) {
 	crd, err := m.readDefinition(ctx)
 	if err != nil {
@@ -146,7 +146,7 @@ func (m *migrator) step(ctx context.Context) (time.Duration, error) {
 	return idle, nil
 }
 
-// migrate writes all objects in the storage version, and then takes the other versions out of status.storedVersions.
+// migrate writes all objects in the storage version, and then removes the other versions from status.storedVersions.
 func (m *migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	version := storageVersion(crd).Name
 	if condition(crd).Reason != reasonFailed { // a migration that has failed stays failed until it succeeds
@@ -166,7 +166,7 @@ func (m *migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResou
 	return nil
 }
 
-// repair renames the managers of versions that are not served.
+// repair renames the managers whose versions are not served.
 func (m *migrator) repair(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	// If a version was removed too early, an object may be stored in it although storedVersions does not say so.
 	failed := condition(crd).Reason == reasonFailed
@@ -183,8 +183,8 @@ func (m *migrator) repair(ctx context.Context, crd *apiextensionsv1.CustomResour
 	return nil
 }
 
-// walk goes through all objects, or through those that the last complete walk has left. What the API server does not write is said in the condition,
-// and returned as an error.
+// walk goes through all objects. If the last complete walk has left objects unwritten, it goes only through those. It reports objects that
+// the API server does not write in the condition, and as an error.
 func (m *migrator) walk(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, rewrite bool) error {
 	w := &walk{
 		crd: crd, rewrite: rewrite, reader: m.reader, writer: m.writer, limiter: m.limiter, clock: m.clock, pause: m.pause, pageSize: m.pageSize, metrics: m.metrics,
@@ -204,12 +204,12 @@ func (m *migrator) walk(ctx context.Context, crd *apiextensionsv1.CustomResource
 		}
 		err = errors.New(w.unwritten.message(storageVersion(crd).Name))
 	case judge(err) == unanswered && !errors.Is(err, errNotServed):
-		return err // the objects are not its reason, and the condition could probably not be written either
+		return err // the objects are not the reason, and the condition could probably not be written either
 	}
 	return m.fail(ctx, crd, err)
 }
 
-// fail says an error in the condition, and returns it.
+// fail writes an error into the condition, and returns it.
 func (m *migrator) fail(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, err error) error {
 	return errors.Join(err, m.patchStatus(ctx, crd, apiextensionsv1.ConditionFalse, reasonFailed, explain(err).Error()))
 }

@@ -8,13 +8,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// mostNamed is how many objects of one verdict a message names.
+// mostNamed is the largest number of objects with one verdict that a message names.
 const mostNamed = 5
 
 // unwritten are the objects that a walk could not write.
 type unwritten struct {
 	keys    []client.ObjectKey
-	reasons map[verdict][]string // at most mostNamed each, and one without a name for all others
+	reasons map[verdict][]string // at most mostNamed for each verdict, and one without a name for all others
 }
 
 func (u *unwritten) add(key client.ObjectKey, v verdict, err error) {
@@ -30,7 +30,7 @@ func (u *unwritten) add(key client.ObjectKey, v verdict, err error) {
 	}
 }
 
-// message names the objects, in the order of their names, and says what to do. It has no count, so that it is the same in each walk.
+// message names the objects, in the order of their names, and says what to do. It contains no count, so that it is the same in each walk.
 func (u *unwritten) message(version string) string {
 	var parts []string
 	for _, part := range []struct {
@@ -47,16 +47,16 @@ func (u *unwritten) message(version string) string {
 	return strings.Join(parts, ". ")
 }
 
-// leftover is what a complete walk has left. While the CustomResourceDefinition does not change, nothing else has to be looked at: objects that
-// were created since are in the storage version.
+// leftover has the objects that a complete walk could not write. Until the CustomResourceDefinition changes, later walks need to look only
+// at these objects: objects that were created since are in the storage version.
 type leftover struct {
 	seen    seen
 	rewrite bool
 	keys    []client.ObjectKey
-	done    int // how many objects need nothing any more
+	done    int // the number of objects that need nothing any more
 }
 
-// isOf reports whether a walk of a CustomResourceDefinition has left objects.
+// isOf reports whether a walk of this CustomResourceDefinition has left objects.
 func (l *leftover) isOf(crd *apiextensionsv1.CustomResourceDefinition, rewrite bool) bool {
 	return len(l.keys) > 0 && l.seen == seenOf(crd) && l.rewrite == rewrite
 }

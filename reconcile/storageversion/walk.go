@@ -19,43 +19,44 @@ import (
 )
 
 const (
-	// fieldManager owns what an admission plug-in changes in an object while it is written. The write itself changes no field.
+	// fieldManager is the manager of fields that an admission plug-in changes during a write. The write itself changes no field.
 	fieldManager = "opblocks-storage-migration"
 
 	defaultPageSize = 500
 
-	// mostAttempts is how often a request is sent, beside the attempts of client-go.
+	// mostAttempts is how often a walk sends a request. client-go may send each of them several times.
 	mostAttempts = 3
 
-	// mostInARow is how many objects in a row the API server may fail to write. Then a conversion webhook does not run, rather than fail for each of them.
+	// mostInARow is how many objects in a row the API server may fail to write. After that, the walk assumes that a conversion webhook does
+	// not run.
 	mostInARow = 10
 )
 
-// errNotServed means that nobody can read the objects of the kind.
+// errNotServed means that no version is served, so that nobody can read the objects of the kind.
 var errNotServed = errors.New("no version is served: serve one of spec.versions")
 
-// errUnreadable means that managedFields of an object have an entry that is not valid.
+// errUnreadable means that the managedFields of an object have an invalid entry.
 var errUnreadable = errors.New("repair the managedFields of the object")
 
-// walk goes through objects of a kind once.
+// walk goes once through objects of a kind.
 type walk struct {
 	crd      *apiextensionsv1.CustomResourceDefinition
-	rewrite  bool          // whether each object is written, and not only those with stale managers
-	reader   client.Reader // reads from the API server and not from the cache
+	rewrite  bool          // true: write each object; false: write only objects with stale managers
+	reader   client.Reader // reads from the API server, not from the cache
 	writer   client.Client
 	limiter  *rate.Limiter
 	clock    clock.Clock
-	pause    time.Duration // the time before a request is sent again
+	pause    time.Duration // the delay before a request is repeated
 	pageSize int64
 	metrics  *metrics
 
 	done      int
 	unwritten unwritten
-	inARow    int // the number of objects, up to the last one, that the API server has failed to write
+	inARow    int // how many objects in a row, up to the last one, the API server has failed to write
 }
 
-// run lists the objects in pages and writes them. It returns an error if it has not seen all of them. Objects that cannot be written are not an
-// error: the walk goes on.
+// run lists the objects in pages and writes them. If it has not seen all objects, it returns an error. An object that cannot be written is
+// not an error of the walk, which continues.
 func (w *walk) run(ctx context.Context) error {
 	token := ""
 	for {
@@ -82,7 +83,7 @@ func (w *walk) run(ctx context.Context) error {
 	}
 }
 
-// retry reads and writes the objects that an earlier walk has left, and no others.
+// retry reads and writes only the objects that an earlier walk has left.
 func (w *walk) retry(ctx context.Context, keys []client.ObjectKey) error {
 	for i, key := range keys {
 		var object *metav1.PartialObjectMetadata
@@ -98,7 +99,7 @@ func (w *walk) retry(ctx context.Context, keys []client.ObjectKey) error {
 	return nil
 }
 
-// try sends a request, and sends it again up to two times if the API server is not reached, is busy, or has failed.
+// try sends a request. If the API server cannot be reached, is busy, or has failed, try sends the request up to two more times.
 func (w *walk) try(ctx context.Context, send func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := send()
@@ -115,8 +116,9 @@ func (w *walk) try(ctx context.Context, send func() error) error {
 	}
 }
 
-// nextAfterExpiry returns where to go on if etcd has compacted the state that a token continues (410). The API server offers a token for the
-// rest of the keys in their present state. That is enough: what was created since is in the storage version. Without the token the walk begins again.
+// nextAfterExpiry handles the error that etcd has compacted the state to which a token belongs (410). It returns the token that the API
+// server offers for the rest of the keys in their present state. That state is enough, because objects that were created since are in the
+// storage version. Without such a token, the walk begins again.
 func nextAfterExpiry(err error) (token string, expired bool) {
 	if !isExpired(err) {
 		return "", false
@@ -128,7 +130,7 @@ func nextAfterExpiry(err error) (token string, expired bool) {
 
 func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
-// remainingAfter returns the number of objects behind a page, as far as the API server says it.
+// remainingAfter returns the number of objects after a page. If the API server does not say it, remainingAfter returns 0.
 func remainingAfter(page *metav1.PartialObjectMetadataList) int64 {
 	if page.RemainingItemCount == nil {
 		return 0
@@ -140,7 +142,7 @@ func remainingAfter(page *metav1.PartialObjectMetadataList) int64 {
 func (w *walk) list(ctx context.Context, token string) (*metav1.PartialObjectMetadataList, error) {
 	page := &metav1.PartialObjectMetadataList{}
 	return page, w.read(func(version string) error {
-		// controller-runtime takes the suffix List off to find the resource. Names.ListKind may have another one.
+		// controller-runtime removes the suffix List to find the resource. Names.ListKind may have another suffix.
 		page.SetGroupVersionKind(w.version(version, w.crd.Spec.Names.Kind+"List"))
 		if err := w.reader.List(ctx, page, client.Limit(w.pageSize), client.Continue(token)); err != nil {
 			return fmt.Errorf("list %s in version %s: %w", w.crd.Name, version, err)
@@ -158,8 +160,8 @@ func (w *walk) get(ctx context.Context, key client.ObjectKey) (*metav1.PartialOb
 	})
 }
 
-// read calls a function for the served versions until it succeeds. If the API server cannot convert an object to one version, another version may work:
-// an object that is stored in that version needs no conversion.
+// read calls in for the served versions until it succeeds. If the API server cannot convert an object to one version, another version may
+// succeed: an object that is stored in that version needs no conversion.
 func (w *walk) read(in func(version string) error) error {
 	var failed []error
 	for _, version := range servedVersions(w.crd) {
@@ -179,7 +181,7 @@ func (w *walk) version(version, kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: w.crd.Spec.Group, Version: version, Kind: kind}
 }
 
-// write writes an object if it needs it.
+// write sends the patch that an object needs, if any.
 func (w *walk) write(ctx context.Context, object *metav1.PartialObjectMetadata) error {
 	return w.try(ctx, func() error {
 		patch, err := w.patchFor(object)
@@ -193,7 +195,7 @@ func (w *walk) write(ctx context.Context, object *metav1.PartialObjectMetadata) 
 	})
 }
 
-// record counts an object whose write has ended with an error, or with nil. It returns an error only if the walk cannot go on.
+// record counts an object after its write. err is the error of the write, or nil. record returns an error only if the walk cannot continue.
 func (w *walk) record(ctx context.Context, key client.ObjectKey, err error) error {
 	if err == nil || apierrors.IsNotFound(err) && !isDenial(err) {
 		w.done++
@@ -221,8 +223,9 @@ func (w *walk) record(ctx context.Context, key client.ObjectKey, err error) erro
 // emptyPatch changes nothing.
 var emptyPatch = []byte("{}")
 
-// patchFor returns the patch of an object, or nil if it needs none. The patch changes nothing but the versions of managers. The API server
-// stores an object again after an empty patch if the bytes differ, as they do if it is stored in another version, and stores nothing otherwise.
+// patchFor returns the patch of an object, or nil if the object needs none. The patch changes nothing except the versions of managers.
+// After an empty patch, the API server stores an object again only if the bytes differ, as they do if the object is stored in another
+// version.
 func (w *walk) patchFor(object *metav1.PartialObjectMetadata) ([]byte, error) {
 	served := map[string]bool{}
 	for _, version := range servedVersions(w.crd) {
@@ -242,9 +245,9 @@ func (w *walk) patchFor(object *metav1.PartialObjectMetadata) ([]byte, error) {
 	return nil, nil
 }
 
-// patch sends a patch, to the status if the kind has that subresource: an operator has that right anyway, and webhooks for changes of
-// the spec are not called. The API server ignores managedFields there, so managers are renamed by a patch of the object itself. If such an
-// object has changed since it was listed, it is tried again with the live one.
+// patch sends a patch. If the kind has a status subresource, an empty patch goes there: an operator has the right for it anyway, and
+// webhooks for changes of the spec are not called. The API server ignores managedFields there, so a patch that renames managers goes to
+// the object itself. If the object has changed since it was listed, patch reads the live object and tries again.
 func (w *walk) patch(ctx context.Context, object *metav1.PartialObjectMetadata, patch []byte) error {
 	version := servedVersions(w.crd)[0]
 	object.SetGroupVersionKind(w.version(version.Name, w.crd.Spec.Names.Kind))

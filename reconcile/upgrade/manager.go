@@ -27,13 +27,13 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// manager is the manager of a plan. It starts the watches of the controllers, so that caches and indexes are filled as in the operator,
-// and no reconciler.
+// manager is the manager of a plan. It starts the watches of the controllers, so that caches and indexes are filled as in the operator.
+// It does not start reconcilers.
 type manager struct {
 	ctrl.Manager
 	planned []step.Planned
 	leftOut []string
-	warming sync.WaitGroup // until the watches of all controllers have synced
+	warming sync.WaitGroup // done when the watches of all controllers have synced
 }
 
 var _ step.Planner = &manager{}
@@ -84,10 +84,10 @@ func (m *manager) CacheSelection(gvk schema.GroupVersionKind) cacheselection.Sel
 	return known.CacheSelection(gvk)
 }
 
-// AddPlanned adds what a reconciler would do.
+// AddPlanned adds a reconciler to the plan.
 func (m *manager) AddPlanned(p step.Planned) { m.planned = append(m.planned, p) }
 
-// controller has the methods of controller-runtime's controllers by which they are told from other runnables.
+// controller has the methods by which the manager recognises a controller of controller-runtime.
 type controller interface {
 	ctrlmanager.LeaderElectionRunnable
 	Warmup(ctx context.Context) error
@@ -112,7 +112,7 @@ func (m *manager) Add(runnable ctrlmanager.Runnable) error {
 	return nil
 }
 
-// everywhere is a runnable that needs no leadership.
+// everywhere is a runnable that does not need leadership.
 type everywhere ctrlmanager.RunnableFunc
 
 func (f everywhere) Start(ctx context.Context) error { return f(ctx) }
@@ -133,7 +133,8 @@ type silentManager[R any] struct {
 
 func (m silentManager[R]) GetEventRecorder(string) R { return m.recorder }
 
-// silent infers R from a method expression: it is events.EventRecorder in controller-runtime v0.24, and recorder.EventRecorder since.
+// silent infers R from a method expression: R is events.EventRecorder in controller-runtime v0.24, and recorder.EventRecorder in later
+// versions.
 func silent[R any](m *manager, _ func(ctrl.Manager, string) R) ctrl.Manager {
 	return any(silentManager[R]{m, any(&events.FakeRecorder{}).(R)}).(ctrl.Manager)
 }
@@ -158,7 +159,7 @@ func (m *manager) plan(ctx context.Context, o Options) (*forecast.Report, error)
 			return nil
 		}
 		looked = true
-		walking, end := context.WithCancel(running) // ends at once with the caller's context, and with the manager
+		walking, end := context.WithCancel(running) // this context ends at once with the caller's context, and with the manager
 		defer end()
 		defer context.AfterFunc(ctx, end)()
 		return w.all(walking)
@@ -174,7 +175,7 @@ func (m *manager) plan(ctx context.Context, o Options) (*forecast.Report, error)
 	return w.report, nil
 }
 
-// waitFor waits until the group is done. It returns false if the context ends before.
+// waitFor waits until the group is done. If the context ends first, waitFor returns false.
 func waitFor(ctx context.Context, group *sync.WaitGroup) bool {
 	done := make(chan struct{})
 	go func() {

@@ -17,18 +17,20 @@ import (
 // ErrChanges is the error of a plan that has changes.
 var ErrChanges = errors.New("the plan has changes")
 
-// ErrIncomplete is the error of a plan that does not know what would become of all objects. What it knows is written.
+// ErrIncomplete is the error of a plan that does not know the changes of all objects. Plan still writes what it knows.
 var ErrIncomplete = errors.New("the plan is not complete: it says for which objects, and why")
 
-// Options say how a plan is written, and of what.
+// Options say how a plan is written, and which objects it has.
 type Options struct {
 	// Format is text, which is the default, json, or markdown for a pull request.
 	Format string
-	// Namespace limits the plan to the objects of a namespace. By default it has the objects of all namespaces that the manager's cache has.
+	// Namespace limits the plan to the objects of a namespace. By default the plan has the objects of all namespaces that the manager's
+	// cache has.
 	Namespace string
-	// Selector limits the plan to objects whose labels match. By default it has all.
+	// Selector limits the plan to objects whose labels match. By default the plan has all objects.
 	Selector labels.Selector
-	// Progress is where the plan says how far it is, every two seconds. The default is the standard error. io.Discard is silent.
+	// Progress receives a line every two seconds that says how far the plan has come. The default is the standard error. io.Discard
+	// discards the lines.
 	Progress io.Writer
 }
 
@@ -44,14 +46,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Plan writes to w what the operator that setup adds to a manager would change in the cluster that access is for. manager has the
-// options of the operator's manager; leadership, endpoints and webhooks are left out. Requests are limited by the QPS and Burst
-// of access.
+// Plan writes to w what an operator would change in a cluster. setup adds the operator to a manager, and access is for the cluster.
+// manager has the options of the operator's manager; Plan ignores leadership, endpoints and webhooks. The QPS and Burst of access
+// limit the requests.
 //
-// The error is nil if nothing would change, and [ErrChanges] if something would. It is [ErrIncomplete] if a pass would fail for an
-// object, or if it is not known what it would do, also if there are changes. If ctx ends, Plan writes what it knows, and returns
-// ErrIncomplete. Other errors are mistakes of the set-up, or the operator could not run at all, such as without a permission to list:
-// then nothing is written.
+// If nothing would change, the error is nil. If something would change, it is [ErrChanges]. If a pass would fail for an object, or
+// nobody can know what it would do, the error is [ErrIncomplete], also if there are changes. If ctx ends, Plan writes what it knows,
+// and returns ErrIncomplete. Other errors are mistakes of the set-up, or the operator could not run at all, such as without a
+// permission to list. In these cases Plan writes nothing.
 func Plan(ctx context.Context, access *rest.Config, manager ctrl.Options, setup func(ctrl.Manager) error, w io.Writer, options Options) error {
 	options = options.withDefaults()
 	format := forecast.Format(options.Format)

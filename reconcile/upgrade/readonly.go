@@ -15,10 +15,11 @@ import (
 // errNotSent is the error of a request that is neither a read nor a dry run.
 var errNotSent = errors.New("it was not sent: a plan sends only reads and dry runs")
 
-// readOnly sends reads and dry runs, and refuses all other requests. A deletion has its dry run in the body, so it is refused too.
+// readOnly sends reads and dry runs, and refuses all other requests. A deletion says in its body that it is a dry run, so it is
+// refused too.
 type readOnly struct {
 	http.RoundTripper
-	prefix string // what comes before /api and /apis in paths, for an API server behind a proxy
+	prefix string // the part of a path before /api and /apis, for an API server behind a proxy
 }
 
 func (r readOnly) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -26,22 +27,22 @@ func (r readOnly) RoundTrip(request *http.Request) (*http.Response, error) {
 		return r.RoundTripper.RoundTrip(request)
 	}
 	if request.Body != nil {
-		_ = request.Body.Close() // a RoundTripper has to
+		_ = request.Body.Close() // a RoundTripper has to close the body
 	}
 	return nil, fmt.Errorf("%s %s: %w", request.Method, request.URL.Path, errNotSent)
 }
 
-// connection are the paths by which a request reaches a pod, a service or a node, whatever its method is. They have no
-// dry run.
+// connection matches the paths by which a request reaches a pod, a service or a node, whatever its method is. Such a
+// request has no dry run.
 var connection = regexp.MustCompile(`/(pods|services|nodes)/[^/]+/(attach|exec|portforward|proxy)(/|$)`)
 
-// object are the paths of objects, and of the subresources whose dry run stores nothing for certain. Others have no object, or do more
-// than to store it: the dry run of a token of a service account returns a token that is valid.
+// object matches the paths of objects, and of the subresources whose dry run certainly stores nothing. Other subresources have no
+// object, or do more than store it: the dry run of a token of a service account returns a valid token.
 var object = regexp.MustCompile(`^/(api/[^/]+|apis/[^/]+/[^/]+)/(namespaces/[^/]+/)?[^/]+(/[^/]+(/(status|scale))?)?$`)
 
 // isHarmless reports whether a request is a read or a dry run.
 func (r readOnly) isHarmless(request *http.Request) bool {
-	clean := path.Clean(request.URL.Path) // as a proxy before the API server may do
+	clean := path.Clean(request.URL.Path) // a proxy before the API server may clean the path too
 	if request.Header.Get("Upgrade") != "" || connection.MatchString(clean) {
 		return false
 	}

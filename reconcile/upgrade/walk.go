@@ -27,9 +27,9 @@ import (
 const (
 	// objectTimeout limits the requests for one object.
 	objectTimeout = 30 * time.Second
-	// mostUnanswered is a number of objects. If the API server gives no answer for so many in a row, the plan ends.
+	// mostUnanswered is the number of objects in a row without an answer of the API server after which the plan ends.
 	mostUnanswered = 5
-	// progressEvery is the time between two lines that say how far the plan is.
+	// progressEvery is the time between two lines that say how far the plan has come.
 	progressEvery = 2 * time.Second
 )
 
@@ -38,7 +38,7 @@ type walk struct {
 	*manager
 	options    Options
 	report     *forecast.Report
-	unanswered int // objects in a row
+	unanswered int // the number of objects in a row without an answer
 }
 
 func (w *walk) all(ctx context.Context) error {
@@ -72,7 +72,7 @@ func (w *walk) all(ctx context.Context) error {
 	return nil
 }
 
-// byKind returns the controllers of each kind. An object is looked at once, for all controllers of its kind.
+// byKind groups the controllers by kind. The walk visits each object once, for all controllers of its kind.
 func byKind(planned []step.Planned) (kinds [][]step.Planned) {
 	for _, p := range planned {
 		i := slices.IndexFunc(kinds, func(others []step.Planned) bool { return others[0].Kind == p.Kind })
@@ -84,7 +84,7 @@ func byKind(planned []step.Planned) (kinds [][]step.Planned) {
 	return kinds
 }
 
-// noteLeftOut notes the steps of a controller that cannot say what they would do.
+// noteLeftOut notes the steps of a controller that cannot be planned.
 func (w *walk) noteLeftOut(p step.Planned) {
 	var without []string
 	for _, s := range p.Steps {
@@ -97,7 +97,7 @@ func (w *walk) noteLeftOut(p step.Planned) {
 	}
 }
 
-// ends notes why the plan ends before its end.
+// ends reports whether the plan ends early, and notes the reason.
 func (w *walk) ends(ctx context.Context) bool {
 	switch {
 	case ctx.Err() != nil:
@@ -108,7 +108,7 @@ func (w *walk) ends(ctx context.Context) bool {
 	return w.report.Ended != ""
 }
 
-// list returns the objects of a kind in the cache, by namespace and name. They are the cache's own.
+// list returns the objects of a kind in the cache, sorted by namespace and name. The caller must not change them.
 func (w *walk) list(ctx context.Context, kind schema.GroupVersionKind) (all []client.Object, err error) {
 	obj, err := w.GetScheme().New(kind.GroupVersion().WithKind(kind.Kind + "List"))
 	if err != nil {
@@ -133,7 +133,7 @@ func (w *walk) list(ctx context.Context, kind schema.GroupVersionKind) (all []cl
 	return all, err
 }
 
-// object adds to the report what the controllers of its kind would do for one object.
+// object adds to the report what the controllers of a kind would do for one object.
 func (w *walk) object(ctx context.Context, controllers []step.Planned, obj client.Object) {
 	found := forecast.Object{Kind: controllers[0].Kind, Name: client.ObjectKeyFromObject(obj)}
 	reasons := make([]string, len(controllers))
@@ -153,7 +153,7 @@ func (w *walk) object(ctx context.Context, controllers []step.Planned, obj clien
 		found.Changes = append(found.Changes, forecast.WithoutMoved(changes)...)
 		found.Err = errors.Join(found.Err, err)
 	}
-	if ctx.Err() != nil { // interrupted: nothing is known of this object
+	if ctx.Err() != nil { // the plan was interrupted: the changes of this object are not known
 		return
 	}
 	forecast.NoteMoved(found.Changes)
@@ -161,13 +161,13 @@ func (w *walk) object(ctx context.Context, controllers []step.Planned, obj clien
 	w.report.Add(found)
 }
 
-// callSteps returns what the steps of a controller would do for an object.
+// callSteps returns the changes that the steps of a controller would make for an object.
 func callSteps(ctx context.Context, p step.Planned, obj client.Object) (all []preview.Change, failure error) {
 	obj = obj.DeepCopyObject().(client.Object)
 	obj.SetManagedFields(nil)
 	obj.GetObjectKind().SetGroupVersionKind(p.Kind)
 	for _, name := range p.Finalizers {
-		controllerutil.AddFinalizer(obj, name) // the pass does before its steps
+		controllerutil.AddFinalizer(obj, name) // a pass adds the finalizers before its steps run
 	}
 	for _, s := range p.Steps {
 		if s.Preview == nil {
@@ -182,7 +182,7 @@ func callSteps(ctx context.Context, p step.Planned, obj client.Object) (all []pr
 	return all, failure
 }
 
-// skipped returns why a pass would do nothing for an object, or "".
+// skipped returns why a pass would do nothing for an object. If the pass would run, it returns "".
 func skipped(p step.Planned, obj client.Object) string {
 	switch {
 	case p.Selects != nil && !p.Selects(obj):
@@ -212,7 +212,7 @@ func call(ctx context.Context, p step.Planned, s step.PlannedStep, obj client.Ob
 	return changes, err
 }
 
-// countAnswers counts the objects in a row for which the API server gave no answer. What would be done for such an object is not known.
+// countAnswers counts the objects in a row without an answer of the API server. The changes of such an object are not known.
 func (w *walk) countAnswers(o *forecast.Object) {
 	failures := []error{o.Err}
 	for i := range o.Changes {

@@ -1,5 +1,5 @@
-// Package status reads and changes the status of a kind that a pass knows only as a Go type: its conditions, the observed
-// generation and the request that was handled. It sends nothing.
+// Package status reads and changes the status of a kind without knowing its Go type at compile time: its conditions, the
+// observed generation and the request that was handled. It sends no requests.
 package status
 
 import (
@@ -16,12 +16,12 @@ import (
 	"github.com/opblocks/opblocks/internal/compare"
 )
 
-// Type is what a pass does with the status of a kind.
+// Type reads and changes the status of one kind for the passes.
 type Type interface {
-	// Conditions returns the conditions of the object, or nil if the status has no such field.
+	// Conditions returns the conditions of the object. If the status has no such field, it returns nil.
 	Conditions(obj client.Object) (conditions.List, error)
-	// Complete sets what every pass sets before it writes. The observed generation stays as it was before if observed is
-	// false: then the conditions are still about an earlier generation.
+	// Complete sets the fields that every pass sets before it writes the status. If observed is false, the observed
+	// generation stays as it is in before, because the conditions are still about an earlier generation.
 	Complete(before, obj client.Object, observed bool)
 	// ObservedGeneration returns the observed generation, and false if the status has no such field.
 	ObservedGeneration(obj client.Object) (generation int64, has bool)
@@ -29,19 +29,19 @@ type Type interface {
 	Handled(obj client.Object) string
 	// SetHandled acknowledges a request for a pass.
 	SetHandled(obj client.Object, request string)
-	// FillRequired sets empty lists and maps for nil ones that the schema requires: nil would be sent as null, which the API
-	// server refuses.
+	// FillRequired replaces nil by an empty list or map in fields that the schema requires. nil would be sent as null, which
+	// the API server refuses.
 	FillRequired(obj client.Object)
 	// Equal reports whether two objects have the same status.
 	Equal(a, b client.Object) bool
-	// Patch returns the merge patch from the status of before to the status of after. It has a lock on the resource
-	// version of before if locked is true or the patch needs one.
+	// Patch returns the merge patch from the status of before to the status of after. If locked is true or the
+	// patch needs a lock, the patch carries the resource version of before.
 	Patch(before, after client.Object, locked bool) ([]byte, error)
-	// Recordable returns an error if nothing can be recorded in the status.
+	// Recordable returns an error if the status cannot record anything.
 	Recordable() error
 }
 
-// None is for a kind whose status is not written.
+// None is for a kind whose status the pass does not write.
 var None Type = none{}
 
 type none struct{}
@@ -100,7 +100,7 @@ func New(object reflect.Type, binder conditions.Binder, history func(client.Obje
 	return s, nil
 }
 
-// of returns the status of an object, which can be set.
+// of returns the status of an object. It can be changed.
 func (s *structStatus) of(obj client.Object) reflect.Value {
 	return reflect.ValueOf(obj).Elem().Field(s.field)
 }
@@ -149,7 +149,7 @@ func (s *structStatus) SetHandled(obj client.Object, request string) {
 	}
 }
 
-// FillRequired does not look into structs of the status.
+// FillRequired sets only fields of the status itself, not of structs in it.
 func (s *structStatus) FillRequired(obj client.Object) {
 	status := s.of(obj)
 	for _, i := range s.required {
@@ -163,7 +163,7 @@ func (s *structStatus) FillRequired(obj client.Object) {
 	}
 }
 
-// keepTransitions restores lastTransitionTime of a condition that was changed and changed back in the same pass.
+// keepTransitions restores lastTransitionTime of a condition that was changed in this pass and then changed back.
 func (s *structStatus) keepTransitions(before, after client.Object) {
 	if s.conditions == nil {
 		return
@@ -174,7 +174,7 @@ func (s *structStatus) keepTransitions(before, after client.Object) {
 		if is, ok := reflect.TypeAssert[[]metav1.Condition](list); ok {
 			return is
 		}
-		if !list.CanConvert(standard) { // structs of the kind's own: their adapter sets the times
+		if !list.CanConvert(standard) { // the adapter of a kind's own condition type sets the times
 			return nil
 		}
 		return list.Convert(standard).Interface().([]metav1.Condition)
@@ -193,9 +193,9 @@ func (s *structStatus) Equal(a, b client.Object) bool {
 
 func (s *structStatus) Recordable() error { return nil }
 
-// Patch carries the UID, so that another object of the same name is never written. It carries the resource version too if
-// it is locked, if a list changes, or if a value is removed: a merge patch replaces a list as a whole, which would undo what
-// another writer did to it in the meantime.
+// Patch carries the UID, so that it never writes another object of the same name. It also carries the resource version if
+// locked is true, if a list changes, or if a value is removed. A merge patch replaces a whole list, which would undo changes
+// of another writer.
 func (s *structStatus) Patch(before, after client.Object, locked bool) ([]byte, error) {
 	changed := reflect.New(reflect.TypeOf(before).Elem())
 	changed.Elem().Set(reflect.ValueOf(before).Elem())
@@ -209,7 +209,7 @@ func (s *structStatus) Patch(before, after client.Object, locked bool) ([]byte, 
 		return nil, fmt.Errorf("status: %w", err)
 	}
 	first := s.of(before).IsZero()
-	if first { // it is sent as a whole: the schema may require fields that are still zero
+	if first { // send the whole status: the schema may require fields that are still zero
 		patch["status"] = s.of(after).Interface()
 	}
 	metadata := map[string]any{}

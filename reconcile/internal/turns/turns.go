@@ -11,10 +11,11 @@ import (
 )
 
 const (
-	// After is the delay after which an object goes on whose turn is over. It is behind everything that is in the queue by then.
+	// After is the delay after which an object whose turn is over continues. It then comes behind all objects that are in the queue at that
+	// time.
 	After = time.Millisecond
 
-	// shortest is the shortest time that can be set. A shorter one is a number without its unit.
+	// shortest is the shortest time that can be set. Whoever sets a shorter one has probably forgotten the unit.
 	shortest = time.Millisecond
 )
 
@@ -24,7 +25,7 @@ type Bounds struct {
 	Time  time.Duration
 }
 
-// Default are the bounds if none are set.
+// Default are the bounds of a reconciler without WithTurns.
 var Default = Bounds{100, time.Second}
 
 // Validate returns an error if a pass could do nothing.
@@ -38,22 +39,22 @@ func (b Bounds) Validate() error {
 	return nil
 }
 
-// Turn is what a pass has spent. The zero value is a pass that has made no call.
+// Turn counts the calls of a pass. The zero value is a pass that has made no call.
 type Turn struct {
 	mu    sync.Mutex // a step may make calls in several goroutines
-	began time.Time  // the first call
+	began time.Time  // the time of the first call
 	calls int
-	known map[spender]bool // who has made a call
+	known map[spender]bool // the spenders that have made a call
 }
 
-// spender is a step, in one of its ways to make calls.
+// spender is a step, together with one of its ways to make calls.
 type spender struct {
 	step int
 	by   passcontext.Spender
 }
 
-// Spend notes a call that a step is about to make, or returns an error if the pass has done enough. The first call by each spender of a step is
-// never refused, nor is the first call of a function of the user after a call of a block.
+// Spend notes a call that a step is about to make. If the pass has made enough calls, it returns an error. It never refuses the first call
+// of a spender. After a call of a block, it never refuses the first call of a function of the user.
 func (t *Turn) Spend(now time.Time, most Bounds, step int, by passcontext.Spender) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,7 +70,7 @@ func (t *Turn) Spend(now time.Time, most Bounds, step int, by passcontext.Spende
 		t.known = map[spender]bool{}
 	}
 	t.known[who] = true
-	if by == passcontext.ByBlock { // which may call another function
+	if by == passcontext.ByBlock { // the block may call another function
 		delete(t.known, spender{step, passcontext.ByFunction})
 	}
 	t.calls++
@@ -79,7 +80,8 @@ func (t *Turn) Spend(now time.Time, most Bounds, step int, by passcontext.Spende
 // Yielded is the reason of a step whose turn is over.
 const Yielded = "Yielded"
 
-// Over is the wait of a step whose turn is over. Its message has no numbers, since each change of it would be written to the status.
+// Over is the wait of a step whose turn is over. Its message has no numbers, because each change of the message would be written to the
+// status.
 var Over error = overError{}
 
 type overError struct{}
@@ -94,9 +96,9 @@ func (overError) Waiting() (reason string, after time.Duration) { return Yielded
 // Is reports that it is [passcontext.ErrTurnOver].
 func (overError) Is(target error) bool { return target == passcontext.ErrTurnOver }
 
-// IsShown reports whether the conditions say something of a generation of the object. If so, they stay as they are while a step goes on in later
-// passes: two outcomes in turns would write the status for ever, since each write of it is an event. A type of its own for conditions may lack the
-// observed generation: then the one of the status counts.
+// IsShown reports whether the conditions are about a generation of the object. If so, they stay as they are while a step continues in later
+// passes. Otherwise the step would alternate between two outcomes, and would write the status for ever, because each write is an event. If
+// the condition type of a kind lacks the observed generation, isObserved counts, which is about the observed generation of the status.
 func IsShown(list conditions.List, generation int64, isObserved bool) bool {
 	if list == nil {
 		return false
