@@ -23,7 +23,7 @@ func ready(status metav1.ConditionStatus, reason, message string, generation int
 	}
 }
 
-// other returns a condition that a test does not look at.
+// other returns a condition that does not matter to a test.
 func other(conditionType string) metav1.Condition {
 	return metav1.Condition{Type: conditionType, Status: "True", Reason: "Fine", LastTransitionTime: noon}
 }
@@ -70,7 +70,7 @@ func (lights) Validate(c metav1.Condition) error {
 	return nil
 }
 
-// event is a condition struct without a type, as an API that keeps a history may have it.
+// event is a condition struct without a type. An API that keeps a history may have such a struct.
 type event struct {
 	Ready  bool
 	Reason string

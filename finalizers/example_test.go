@@ -15,7 +15,7 @@ import (
 	"github.com/opblocks/opblocks/finalizers"
 )
 
-// reconciler keeps an account outside of the cluster for every ConfigMap, which stands for a custom resource here.
+// reconciler keeps an account outside of the cluster for every ConfigMap. A ConfigMap stands for a custom resource here.
 type reconciler struct{ client.Client }
 
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -58,8 +58,7 @@ func Example() {
 	// configmaps "ann" not found
 }
 
-// newUser returns a client, and an object as it was read that has these finalizers. If it has any, it has been in deletion
-// for an hour.
+// newUser returns a client and an object with these finalizers. If it has any, it has been in deletion for an hour.
 func newUser(names ...string) (client.Client, *corev1.ConfigMap) {
 	user := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "ann", Finalizers: names}}
 	if len(names) > 0 {
@@ -172,7 +171,7 @@ func ExampleFinalize_ordered() {
 	// true <nil> [others.example.com/backup]
 }
 
-// A test sets the clock by which the limit is measured.
+// A test sets the clock that measures the limit.
 func ExampleFinalizer_clock() {
 	ctx := context.Background()
 	deleted := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))

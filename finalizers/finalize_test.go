@@ -82,7 +82,7 @@ func TestFinalizeLastFinalizer(t *testing.T) {
 	require.True(t, apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)), "the object is gone")
 }
 
-// A cache may still show an object that is gone. The cleanup then runs again, and that is not an error.
+// A cache may still show an object that is gone. The cleanup then runs again, and returns no error.
 func TestFinalizeStaleCache(t *testing.T) {
 	c := newFake(deletedUser(account))
 	obj, again := read(t, c), read(t, c)

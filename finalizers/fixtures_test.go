@@ -37,7 +37,7 @@ func newFake(objects ...client.Object) *counted {
 	c := &counted{}
 	c.WithWatch = fake.NewClientBuilder().WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
 		Patch: func(ctx context.Context, next client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
-			if err := ctx.Err(); err != nil { // a real client sends nothing then
+			if err := ctx.Err(); err != nil { // a real client sends nothing in this case
 				return err
 			}
 			c.requests++
@@ -80,7 +80,7 @@ type waitError struct{ after time.Duration }
 func (*waitError) Error() string                                   { return "connections are being drained" }
 func (e *waitError) Waiting() (reason string, after time.Duration) { return "Draining", e.after }
 
-// newOrdered returns two finalizers. Their cleanups append their names to ran and return the failure of that name.
+// newOrdered returns two finalizers. Each cleanup appends its name to ran and returns its failure.
 func newOrdered(ran *[]string, failures map[string]error) []finalizers.Finalizer {
 	cleanup := func(name string) func(context.Context) error {
 		return func(context.Context) error {
@@ -101,10 +101,10 @@ func nextEvent(recorder *events.FakeRecorder) string {
 	}
 }
 
-// controlPlane runs an API server. No controllers run beside it.
+// controlPlane runs an API server without controllers.
 var controlPlane = controlplane.Shared(controlplane.Options{})
 
-// server is a client of a real API server that counts its requests, and a namespace there.
+// server is a client of a real API server, and a namespace there. It counts its requests.
 type server struct {
 	client.Client
 	count     requests.Count
@@ -127,7 +127,7 @@ func (s *server) create(t *testing.T, obj client.Object, names ...string) {
 	obj.SetName("ann")
 	obj.SetFinalizers(names)
 	require.NoError(t, s.Create(t.Context(), obj))
-	t.Cleanup(func() { // a finalizer that is left would block the deletion of the namespace
+	t.Cleanup(func() { // a finalizer on an object would block the deletion of the namespace
 		_ = s.Patch(context.Background(), obj, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 	})
 }

@@ -22,7 +22,7 @@ func TestGiveUpAfter(t *testing.T) {
 		reason  string
 		now     time.Time
 		cleanup error
-		fails   bool // once more
+		fails   bool // the cleanup fails once more
 		event   string
 	}{
 		"InTime": {
@@ -124,7 +124,7 @@ func TestGiveUpAfterLongError(t *testing.T) {
 	require.True(t, strings.HasSuffix(note, "ß…"))
 }
 
-// A wait without a delay, or with a long one, would end after the time to give up.
+// A wait without a delay, or with a long one, would end after the limit.
 func TestGiveUpAfterShortensWaits(t *testing.T) {
 	cases := map[string]struct {
 		reason      string

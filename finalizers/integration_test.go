@@ -84,7 +84,7 @@ func TestRealLifeOfAnObject(t *testing.T) {
 	}
 }
 
-// The responses of the API server that Ensure and Remove rely on.
+// The test shows the responses of the API server on which Ensure and Remove rely.
 func TestRealRefusals(t *testing.T) {
 	t.Run("NewFinalizerDuringDeletion", func(t *testing.T) {
 		s := newServer(t)
@@ -133,7 +133,7 @@ func TestRealRefusals(t *testing.T) {
 	})
 }
 
-// The only permission needed is patch on the kind: no update, and nothing on the subresource finalizers.
+// The client needs only the permission to patch the kind. It needs neither update nor the subresource finalizers.
 func TestRealPermissions(t *testing.T) {
 	s := newServer(t)
 	obj := &corev1.ConfigMap{}
@@ -193,7 +193,7 @@ func TestRealRace(t *testing.T) {
 	}
 }
 
-// race runs act for all names at once, each on a copy that was read before, and repeats it after each conflict.
+// race runs act for all names at once, each on a copy that was read before. After a conflict, it runs act again.
 func race(t *testing.T, s *server, obj *corev1.ConfigMap, names []string, act func(context.Context, *corev1.ConfigMap, string) error) (conflicts int) {
 	t.Helper()
 	s.read(t, obj)
@@ -230,7 +230,7 @@ func race(t *testing.T, s *server, obj *corev1.ConfigMap, names []string, act fu
 	return conflicts
 }
 
-// The event is recorded although the object is gone and the error is long.
+// The event is recorded even though the object is gone and the error is long.
 func TestRealGiveUpEvent(t *testing.T) {
 	s := newServer(t)
 	mgr, err := ctrl.NewManager(controlPlane(t).Config(), ctrl.Options{
@@ -268,7 +268,7 @@ func TestRealGiveUpEvent(t *testing.T) {
 	require.Contains(t, got.Note, "gave up example.com/account after 1ns, what it had to remove may still be there: the database does not answer;")
 }
 
-// How the API server treats events, on which the documentation of Finalizer relies.
+// The test shows how the API server treats events. The documentation of Finalizer relies on it.
 func TestRealEvents(t *testing.T) {
 	s := newServer(t)
 	long := &eventsv1.Event{

@@ -53,7 +53,7 @@ func (cs cases) run(t *testing.T) {
 	}
 }
 
-// passes reports whether the predicate passes the event, of whichever kind it is.
+// passes reports whether the predicate passes the event. e may be an event of any kind.
 func passes(p predicate.Predicate, e any) bool {
 	switch e := e.(type) {
 	case event.CreateEvent:
@@ -77,7 +77,7 @@ func deleted(obj client.Object) any { return event.DeleteEvent{Object: obj} }
 func missed(obj client.Object) any  { return event.DeleteEvent{Object: obj, DeleteStateUnknown: true} }
 func generic(obj client.Object) any { return event.GenericEvent{Object: obj} }
 
-// pod returns a Pod with what a case is about.
+// pod returns a Pod with the given changes.
 func pod(of ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "6d1f", Generation: 1, ResourceVersion: "100"}}
 	for _, f := range of {
@@ -112,7 +112,7 @@ func condition(status metav1.ConditionStatus, reason, message string) func(*core
 	}
 }
 
-// controlPlane runs an API server. No controllers run beside it, so only the test writes.
+// controlPlane runs an API server without controllers, so only the test writes.
 var controlPlane = controlplane.Shared(controlplane.Options{})
 
 const eventually = controlplane.Patience
@@ -203,7 +203,8 @@ func gauge(t *testing.T, namespace string) *unstructured.Unstructured {
 
 func spec(u *unstructured.Unstructured) any { return u.Object["spec"] }
 
-// interrupter is a transport that can interrupt watches for longer than the API server keeps the events that they miss.
+// interrupter is a transport that can interrupt watches. The interruption can be so long that the API server no longer
+// has the missed events.
 type interrupter struct {
 	next http.RoundTripper
 
@@ -212,7 +213,7 @@ type interrupter struct {
 	released chan struct{} // not nil while watches are interrupted
 }
 
-// interrupt ends all watches. New ones wait for release.
+// interrupt ends all watches. New watches wait for release.
 func (i *interrupter) interrupt() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

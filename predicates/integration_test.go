@@ -75,7 +75,7 @@ func TestRealLifeOfACustomResource(t *testing.T) {
 	require.True(t, predicates.DeletionStarted().Delete(d))
 }
 
-// An object without finalizers is deleted without an update before.
+// An object without finalizers is deleted without an update event.
 func TestRealDeletionWithoutFinalizers(t *testing.T) {
 	w := newWatch(t, &corev1.ConfigMap{}, cache.Options{})
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "web"}}
@@ -246,8 +246,8 @@ func TestRealInterruptedWatch(t *testing.T) {
 	}
 }
 
-// TestRealBuilder runs a controller of one of several operators that share a kind by a label. It gets the reconciles
-// that it needs, and no others.
+// TestRealBuilder runs the controller of one operator. Several operators share its kind, and each has its own label.
+// The test proves that the controller gets the reconciles that it needs, and no others.
 func TestRealBuilder(t *testing.T) {
 	kind := gauge(t, "")
 	cp := controlPlane(t)

@@ -87,7 +87,7 @@ func newBudget(namespace, name string) *policyv1.PodDisruptionBudget {
 	}
 }
 
-// createUntil creates objects until some more of them belong to a shard. The API server chooses the UIDs.
+// createUntil creates objects until a number of them belong to a shard. The API server chooses the UIDs.
 func (s *shardedOperator) createUntil(t *testing.T, shard, count, more int) (created []string) {
 	t.Helper()
 	for len(created) < more {
@@ -112,8 +112,8 @@ func (s *shardedOperator) changeAll(t *testing.T) {
 	}
 }
 
-// disturb changes objects and children of a shard that is down. It returns the names of objects that it has created for this
-// shard. It also creates and deletes objects of other shards.
+// disturb changes objects and children of a shard that is down. It also creates objects for this shard, and returns their
+// names. It also creates and deletes objects of other shards.
 func (s *shardedOperator) disturb(t *testing.T, dead int) (created []string) {
 	t.Helper()
 	mine := slices.DeleteFunc(slices.Sorted(maps.Keys(s.wanted)), func(name string) bool {
@@ -139,7 +139,8 @@ func (s *shardedOperator) budget(t *testing.T, name string) *policyv1.PodDisrupt
 	return b
 }
 
-// settle waits until every object is as its shard has to leave it, except those for which down returns true.
+// settle waits until every object is in the state that its shard has to bring about, except the objects for which down
+// returns true.
 func (s *shardedOperator) settle(t *testing.T, what string, down func(*policyv1.PodDisruptionBudget) bool) {
 	t.Helper()
 	var wrong []string
@@ -152,7 +153,7 @@ func (s *shardedOperator) settle(t *testing.T, what string, down func(*policyv1.
 	}
 }
 
-// differences returns what is not as it should be.
+// differences returns the objects that are not in the wanted state, each with the difference.
 func (s *shardedOperator) differences(t *testing.T, down func(*policyv1.PodDisruptionBudget) bool) (wrong []string) {
 	var budgets policyv1.PodDisruptionBudgetList
 	var children corev1.ConfigMapList

@@ -1,6 +1,6 @@
 //go:build !race
 
-// The replicas are processes of their own, which share no memory: the race detector would only make them slow.
+// The replicas are separate processes, which share no memory: the race detector would only make them slow.
 
 package predicates_test
 
@@ -14,9 +14,9 @@ import (
 	"github.com/opblocks/opblocks/predicates"
 )
 
-// TestShardsUnderKills runs three shards of an operator, each in a process of its own, which are killed while objects are
-// created, changed and deleted. Then there are four shards, and then two. The audit log of the API server shows which process
-// has served which object.
+// TestShardsUnderKills runs three shards of an operator, each in its own process. The processes are killed while objects are
+// created, changed and deleted. Then the test uses four shards, and then two. The audit log of the API server shows which
+// process has served which object.
 func TestShardsUnderKills(t *testing.T) {
 	t.Parallel()
 	s := newShardedOperator(t)
@@ -40,7 +40,7 @@ func TestShardsUnderKills(t *testing.T) {
 		s.settle(t, fmt.Sprintf("shard %d is back", dead), nobodyDown)
 	}
 
-	for shard := range replicas { // without waiting for the one before
+	for shard := range replicas { // without waiting for the previous replica
 		s.changeAll(t)
 		replicas[shard].kill(t)
 		s.createUntil(t, shard, 3, 1)

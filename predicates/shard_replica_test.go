@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 
 const servedFinalizer = "example.com/served"
 
-// runReplica runs the operator of one shard, until it is killed.
+// runReplica runs the operator of one shard until the process is killed.
 func runReplica(kubeconfig, namespace, indexFlag, countFlag string) error {
 	ctrl.SetLogger(funcr.New(func(prefix, args string) { fmt.Fprintln(os.Stderr, prefix, args) }, funcr.Options{}))
 	index, err := strconv.Atoi(indexFlag)
@@ -110,18 +110,18 @@ func (s *served) Finalize(ctx context.Context, c client.Client, b *policyv1.PodD
 	return client.IgnoreNotFound(c.Delete(ctx, settingsOf(b)))
 }
 
-// shardedOperator is an operator of several shards on a control plane of its own, which keeps an audit log.
+// shardedOperator is an operator with several shards. Its control plane keeps an audit log.
 type shardedOperator struct {
 	cp        *controlplane.ControlPlane
 	client    client.Client // the user's client
 	namespace string
 	audit     string // the path of the audit log
 	uids      map[string]types.UID
-	wanted    map[string]int // by name: spec.minAvailable of the objects that are not deleted
+	wanted    map[string]int // by name: spec.minAvailable of the objects that exist
 	replicas  []*shardReplica
 }
 
-// shardReplica is a process of the operator. It has a user name of its own.
+// shardReplica is a process of the operator. Each process has its own user name.
 type shardReplica struct {
 	name         string
 	index, count int
@@ -174,7 +174,7 @@ func (s *shardedOperator) start(t *testing.T, index, count int) *shardReplica {
 	return r
 }
 
-// kill kills the process, which must not have ended before.
+// kill kills the process. It fails the test if the process has already ended.
 func (r *shardReplica) kill(t *testing.T) {
 	t.Helper()
 	require.NoError(t, r.process.Err())
@@ -203,19 +203,19 @@ type auditEvent struct {
 	ObjectRef        struct{ Resource, Subresource, Name string }
 }
 
-// checkAudit reads from the audit log which replicas have served an object: each pass reads or writes it. All replicas must
-// have ended.
+// checkAudit reads from the audit log which replicas have served an object: each pass reads or writes the object. All
+// replicas must have ended.
 func (s *shardedOperator) checkAudit(t *testing.T) {
 	t.Helper()
 	log, err := os.ReadFile(s.audit)
 	require.NoError(t, err)
-	servedBy := map[string][]*shardReplica{} // by the name of the object, which its child has too
+	servedBy := map[string][]*shardReplica{} // by the name of the object; its child has the same name
 	requests := map[string]int{}             // by resource and verb
 	for line := range bytes.Lines(log) {
 		var e auditEvent
 		require.NoError(t, json.Unmarshal(line, &e))
 		i := slices.IndexFunc(s.replicas, func(r *shardReplica) bool { return r.name == e.ImpersonatedUser.Username })
-		if i < 0 { // the user
+		if i < 0 { // it is the user
 			continue
 		}
 		requests[e.ObjectRef.Resource+" "+e.Verb]++

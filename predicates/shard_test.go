@@ -16,8 +16,8 @@ func numbered(i int) *corev1.Pod {
 	return pod(uid(fmt.Sprintf("%08x-5c1d-4f5e-9d7a-3b2a%08x", uint32(i)*2654435761, i)))
 }
 
-// TestShardOfIsStable proves that the shards never change. Two versions of an operator that disagree would both skip an
-// object, or both reconcile it.
+// TestShardOfIsStable proves that shards never change. If two versions of an operator disagreed, both would skip an
+// object, or both would reconcile it.
 func TestShardOfIsStable(t *testing.T) {
 	var got []int
 	for i := range 20 {
@@ -54,8 +54,8 @@ func TestShardOfMovesFewObjects(t *testing.T) {
 	require.InDelta(t, objects/5, moved, objects/5/10)
 }
 
-// TestShardOfGrows proves that operators with different counts do not overlap while the count grows in the documented order: a
-// shard that exists only loses objects, whichever the counts are.
+// TestShardOfGrows proves that two operators with different counts never reconcile one object while the count grows in the
+// documented order. When the count grows, an existing shard only loses objects.
 func TestShardOfGrows(t *testing.T) {
 	for i := range 2000 {
 		obj := numbered(i)

@@ -56,8 +56,8 @@ func TestController(t *testing.T) {
 	require.Equal(t, []string{"GET configmaps", "PATCH configmaps", "PATCH configmaps"}, w.count.Sent(), "the first apply takes over the fields of the POST")
 }
 
-// The name of a child is taken by an object of somebody else, without a reference to the owner. Its deletion still triggers a
-// reconcile.
+// An object of somebody else has the name of a child, without a reference to the owner. The deletion of that object still
+// triggers a reconcile.
 func TestBlockedChildIsCreatedLater(t *testing.T) {
 	w := newEnv(t)
 	r := reconcile.New(w.mgr.GetClient(), reconcile.Named("settings", ownedresources.Ensure(ownedresources.Build(settings))))
@@ -73,7 +73,7 @@ func TestBlockedChildIsCreatedLater(t *testing.T) {
 		ready, ok := conditions.Get(b.Status.Conditions, "Ready")
 		return ok && ready.Reason == "OwnedByAnother"
 	})
-	for range 10 { // the backoff is at a minute now: it is not what heals this
+	for range 10 { // the backoff grows to a minute, so it is not the backoff that heals this
 		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 		require.NoError(t, err)
 	}
@@ -145,8 +145,8 @@ func TestWithPredicates(t *testing.T) {
 	require.Empty(t, other.Status.Conditions, "its event came first")
 }
 
-// Many objects, workers, Secrets and pauses at once, under the race detector. The value of the Secret is in no event, condition
-// or metric.
+// Many objects, workers, Secrets and pauses at once, under the race detector. The value of the Secret must not appear in an
+// event, a condition or a metric.
 func TestConcurrentReconciles(t *testing.T) {
 	const canary = "canary-5b1f"
 	w := newEnv(t)

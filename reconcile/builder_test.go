@@ -61,7 +61,8 @@ func TestWithFilterEvents(t *testing.T) {
 }
 
 func TestEventPredicates(t *testing.T) {
-	// served lets an object pass by its label, and its updates only if the generation changes.
+	// served passes events of objects with a label. It passes their updates only if the generation
+	// changes.
 	served := predicate.And(predicate.NewPredicateFuncs(func(obj client.Object) bool { return obj.GetLabels()["served"] == "yes" }), predicate.GenerationChangedPredicate{})
 	of := func(generation int64, labels map[string]string, requested string) *budget {
 		b := newBudget()

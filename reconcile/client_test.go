@@ -108,7 +108,7 @@ func TestStepClient(t *testing.T) {
 	}
 }
 
-// optionalKind counts the reads that are permitted at a time.
+// optionalKind counts how many reads are permitted at the same time.
 type optionalKind struct {
 	served  bool
 	readers int
@@ -123,7 +123,8 @@ func (k *optionalKind) Acquire() bool {
 
 func (k *optionalKind) Release() { k.readers-- }
 
-// A read of the cache would start a watch of a kind that is not served, and wait for it for ever.
+// If a kind is not served, a read through the cache would start a watch of the kind, and wait for
+// it for ever.
 func TestStepClientOfServedKinds(t *testing.T) {
 	podKind := corev1.SchemeGroupVersion.WithKind("Pod")
 	kind := &optionalKind{}

@@ -26,7 +26,7 @@ func TestConditions(t *testing.T) {
 		reason string
 		steps  []NamedStep[*budget]
 		want   []condition
-		after  time.Duration // at least, and at most a tenth more
+		after  time.Duration // the shortest delay; up to a tenth may be added
 		unseen bool          // the generation is not observed yet
 	}{
 		"Success": {
@@ -122,7 +122,7 @@ func TestConditions(t *testing.T) {
 			},
 			after:  firstBackoff,
 			want:   []condition{{"Two", "True", "Succeeded", ""}},
-			unseen: true, // Ready is about an earlier generation, and must not seem to be about this one
+			unseen: true, // Ready is about an earlier generation, and must not seem to be about the present one
 		},
 		"Halt": {
 			reason: "the later steps are skipped, and the conditions that they report are Unknown",
@@ -303,7 +303,7 @@ func typesOf(h *harness) (types []string) {
 	return types
 }
 
-// Two series with the same labels are an error of the whole metrics page.
+// Two series with the same labels would make the whole page of metrics an error.
 func TestWithHistoryMetrics(t *testing.T) {
 	h := newHistoryHarness(t, returning(nil))
 	b := newBudget()
@@ -322,7 +322,8 @@ func TestMetricsOfATypeThatOccursTwice(t *testing.T) {
 	require.Len(t, b.Status.Conditions, 3, "the status is left as it is")
 }
 
-// A step may set a condition that does not count. A step that lost a race sets none.
+// A step may set a condition that does not count. After a step lost a race, its condition is not
+// set.
 func TestSetCondition(t *testing.T) {
 	var lost error
 	h := newHarness(t, interceptor.Funcs{}, Named("one", conditionStep{"X"}), Named("two", Func(func(ctx context.Context, c client.Client, b *budget) error {

@@ -18,17 +18,17 @@ import (
 
 var errCrashed = errors.New("the operator is gone")
 
-// outside is a service with an account, and a cluster. Both outlive an operator that crashes at one of its actions: before
-// the action, or before its answer.
+// outside is a service with an account, and a cluster. Both outlive the operator, which crashes at one of its actions:
+// either before the action, or after the action and before its answer.
 type outside struct {
 	t        *testing.T
 	cluster  client.Client
 	account  bool
 	actions  int
 	crashAt  int
-	answered bool // the action is done, and its answer lost
+	answered bool // the crash comes after the action, so the answer is lost
 	dead     bool
-	stale    *budget // what the cache shows; nil for what is
+	stale    *budget // the object that the cache shows; nil for the live object
 	wrong    []string
 }
 
@@ -50,7 +50,7 @@ func (o *outside) act(do func() error) error {
 	return err
 }
 
-// check records what is wrong now.
+// check records what is wrong at this moment.
 func (o *outside) check() {
 	if !o.account {
 		return
@@ -87,14 +87,14 @@ func newOutside(t *testing.T) *outside {
 	return o
 }
 
-// operator is a fresh process, which remembers nothing.
+// operator returns the operator in a new process, which remembers nothing.
 func (o *outside) operator() *Reconciler[*budget] {
 	o.dead = false
 	ensure := func(ctx context.Context, _ client.Client, b *budget) error {
 		if o.account && b.Status.ExpectedPods == 0 {
-			return Stalled("AccountExists", errors.New("somebody else's account")) // a leak, were it ours
+			return Stalled("AccountExists", errors.New("somebody else's account")) // if it were our account, it would be leaked
 		}
-		b.Status.ExpectedPods = 1 // "the account is ours"
+		b.Status.ExpectedPods = 1 // the record that the account is ours
 		if err := Checkpoint(ctx); err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (o *outside) operator() *Reconciler[*budget] {
 		WithClock(clocktesting.NewFakePassiveClock(noon))
 }
 
-// settle runs passes, in new processes after a crash, until nothing is left to do.
+// settle runs passes until nothing is left to do. After a crash it starts a new process.
 func (o *outside) settle() {
 	r := o.operator()
 	for range 20 {
@@ -132,8 +132,8 @@ func (o *outside) settle() {
 }
 
 // The operator crashes at each of its actions in turn: finalizer, checkpoint, account, status, cleanup, removal. The account
-// never exists without its finalizer and its record, and nothing is left of a deleted object. The same holds with a cache
-// that shows the first state again after each crash.
+// never exists without its finalizer and its record, and nothing of a deleted object is left. The same holds if the cache
+// shows the first state again after each crash.
 func TestCrashAtEveryAction(t *testing.T) {
 	for _, stale := range []bool{false, true} {
 		for _, answered := range []bool{false, true} {
@@ -154,7 +154,7 @@ func TestCrashAtEveryAction(t *testing.T) {
 				}
 				require.NoError(t, o.cluster.Delete(t.Context(), newBudget()))
 				o.settle()
-				o.settle() // the cache has heard of the deletion now
+				o.settle() // the cache shows the deletion now
 				require.False(t, o.account, name)
 				err := o.cluster.Get(t.Context(), request.NamespacedName, &budget{})
 				require.True(t, apierrors.IsNotFound(err), "%s: %v", name, err)

@@ -28,10 +28,10 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// controlPlane runs no controllers: only the test reconciles a PodDisruptionBudget.
+// controlPlane runs an API server without controllers: only the test reconciles a PodDisruptionBudget.
 var controlPlane = controlplane.Shared(controlplane.Options{})
 
-// The types that the tests inside the package use too.
+// These types are also used by the tests inside the package.
 type (
 	budget   = reconcile.Budget
 	cleaning = reconcile.Cleaning
@@ -42,9 +42,9 @@ const (
 	often      = 10 * time.Millisecond
 )
 
-// env is a real API server and a manager on it, whose requests are counted.
+// env is a real API server with a manager. It counts the requests of the manager.
 type env struct {
-	client    client.Client // somebody else's
+	client    client.Client // a client of somebody else
 	mgr       ctrl.Manager
 	count     requests.Count
 	namespace string
@@ -55,7 +55,7 @@ func newEnv(t *testing.T) *env {
 	return newEnvWith(t, rest.CopyConfig)
 }
 
-// newEnvWith lets the manager have another configuration.
+// newEnvWith returns an env whose manager has another configuration.
 func newEnvWith(t *testing.T, change func(*rest.Config) *rest.Config) *env {
 	t.Helper()
 	cp := controlPlane(t)
@@ -169,7 +169,7 @@ func account(t *testing.T, namespace string, may ...string) *rest.Config {
 	user, err := cp.ServiceAccountConfig(t.Context(), namespace, "operator")
 	require.NoError(t, err)
 	user.QPS = -1
-	// The authorizer reads roles from a cache of its own, which lags.
+	// The authorizer reads roles from its own cache, which is behind.
 	as, err := client.New(user, client.Options{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {

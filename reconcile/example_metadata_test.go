@@ -28,7 +28,8 @@ func ExamplePatchLabels() {
 	// map[role:primary team:blue]
 }
 
-// The garbage collector deletes the Secret with the ConfigMap, which does not control it.
+// The ConfigMap does not control the Secret. The garbage collector still deletes the Secret
+// together with the ConfigMap.
 func ExamplePatchOwnerReference() {
 	ctx := context.Background()
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "6d1f"}}
@@ -49,7 +50,7 @@ func ExamplePatchOwnerReference() {
 	// true
 }
 
-// An object that the operator creates itself, once, gets its owner with the creation.
+// If the operator creates an object once, it can set the owner in the creation.
 func ExampleOwnerReference() {
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "6d1f"}}
 	reference, err := reconcile.OwnerReference(fake.NewFakeClient(), owner)
@@ -57,14 +58,15 @@ func ExampleOwnerReference() {
 	// Output: v1 ConfigMap web 6d1f false <nil>
 }
 
-// Compare versions instead of contents: equal versions are the same object, unchanged.
+// Compare versions instead of contents. If the versions are equal, the object is the same and
+// unchanged.
 func ExampleVersionOf() {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "password", UID: "77aa", ResourceVersion: "12"}}
 	fmt.Println(reconcile.VersionOf(secret))
 	// Output: 77aa/12
 }
 
-// An event reports what was done, and not the current state.
+// An event reports an action, and not the current state.
 func ExampleEventf() {
 	c, request := store(nil)
 	recorder := events.NewFakeRecorder(10)

@@ -27,7 +27,8 @@ func ExampleReconciler_SetupWithBuilder() {
 	// Output: func(manager.Manager) error
 }
 
-// Several operators share a kind. The label says whose object it is, whatever triggers the pass.
+// Several operators share a kind. The label says which operator an object belongs to, whatever
+// triggers the pass.
 func ExampleReconciler_WithFilter() {
 	ctx := context.Background()
 	c, request := store(nil)
@@ -54,7 +55,8 @@ func ExampleReconciler_WithFilter() {
 	// <nil>
 }
 
-// The status of a Deployment, or of another kind that is not yours, is written by its own controller.
+// A Deployment, or an object of another kind that is not yours, has its own controller. That
+// controller writes the status.
 func ExampleReconciler_WithoutStatus() {
 	ctx := context.Background()
 	c, request := store(nil)
@@ -67,7 +69,7 @@ func ExampleReconciler_WithoutStatus() {
 	// 0 conditions
 }
 
-// The conditions are a history. The pass appends failures, and the steps everything else.
+// The conditions are a history. The pass appends failures, and the steps append everything else.
 func ExampleReconciler_WithHistory() {
 	ctx := context.Background()
 	c, request := store(nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// A step that looks at something outside of the cluster comes back after a while. Up to a tenth is added to the delay.
+// A step looks at something outside of the cluster, and looks again after a while. Up to a tenth is added to the delay.
 func ExampleSuccess() {
 	run(reconcile.Named("account", step(reconcile.Success("Provisioned", 10*time.Minute, "the account exists"))))
 	// Output:
@@ -21,7 +21,7 @@ func ExampleSuccess() {
 	// Ready True Provisioned "the account exists"
 }
 
-// Something is due at a certain time: nothing is added to the delay.
+// A step has something to do at a certain time, so nothing is added to the delay.
 func ExampleSuccessUntil() {
 	run(reconcile.Named("report", step(reconcile.SuccessUntil("Scheduled", 90*time.Minute, "waits for its time"))))
 	// Output:
@@ -37,7 +37,7 @@ func ExampleLowPriority() {
 	// Ready True Provisioned "the account exists"
 }
 
-// A step with a call for each of many grants lets other objects have their turn.
+// A step makes a call for each of many grants, and lets other objects have their turn.
 func ExampleYield() {
 	run(reconcile.Named("grants", reconcile.Func(func(ctx context.Context, _ client.Client, _ *budget) error {
 		for range 1000 {
@@ -53,7 +53,7 @@ func ExampleYield() {
 	// Reconciling True Yielded "there is more to do, and it goes on in turns with other objects"
 }
 
-// The error keeps its meaning. Here that is a failure, which is retried with backoff.
+// The error keeps its meaning. Here it is a failure, which is retried with backoff.
 func ExampleWithReason() {
 	run(reconcile.Named("account", step(reconcile.WithReason("NoAnswer", errors.New("the directory does not answer")))))
 	// Output:
@@ -90,7 +90,7 @@ type quotaError struct{ limit int }
 func (e *quotaError) Error() string  { return fmt.Sprintf("no more than %d accounts", e.limit) }
 func (e *quotaError) Reason() string { return "QuotaExceeded" }
 
-// The reason that an error has of its own becomes the reason of the condition.
+// An error can have its own reason. That reason becomes the reason of the condition.
 func ExampleStep_reason() {
 	run(reconcile.Named("account", step(reconcile.Stalled("", &quotaError{10}))))
 	// Output:
@@ -99,7 +99,8 @@ func ExampleStep_reason() {
 	// Stalled True QuotaExceeded "no more than 10 accounts"
 }
 
-// Errors of the API server need no wrapping. A conflict is a lost race: nothing is shown, and the pass is repeated soon.
+// Errors of the API server need no wrapping. After a conflict, which is a lost race, no condition changes, and the pass
+// is repeated soon.
 func ExampleStep() {
 	pods := schema.GroupResource{Resource: "pods"}
 	run(reconcile.Named("pods", step(apierrors.NewConflict(pods, "web", errors.New("it was changed")))))

@@ -26,7 +26,8 @@ func ExampleFunc() {
 	// Ready True Succeeded ""
 }
 
-// If several steps have not succeeded, Ready names each by its step or by the condition that it reports.
+// If several steps have not succeeded, Ready names each of them by the condition that it reports, or else
+// by its name.
 func ExampleNamed() {
 	run(
 		reconcile.Named("database", step(reconcile.Wait("Starting", 0, "the database is starting"))),
@@ -39,7 +40,7 @@ func ExampleNamed() {
 	// Reconciling True Starting "database: the database is starting; Available: 1 of 2 pods is ready"
 }
 
-// The outcome of the step is a condition, which kubectl wait understands.
+// The outcome of the step becomes a condition, which kubectl wait understands.
 func ExampleNamedStep_Reporting() {
 	run(reconcile.Named("workload", step(nil)).Reporting("Available"))
 	// Output:
@@ -48,7 +49,7 @@ func ExampleNamedStep_Reporting() {
 	// Ready True Succeeded ""
 }
 
-// The step looks at the account when a person asks it to.
+// The step looks at the account when a person requests a pass.
 func ExampleRequested() {
 	ctx := context.Background()
 	c, request := store(map[string]string{reconcile.RequestedAnnotation: "now"})
@@ -71,7 +72,8 @@ func ExampleRequested() {
 	// <nil>
 }
 
-// A release renames the step "data" to "storage". The finalizer of an object from before is replaced.
+// A release renames the step "data" to "storage". The pass replaces the former finalizer of an older
+// object.
 func ExampleNamedStep_FormerNames() {
 	ctx := context.Background()
 	children := ownedresources.Ensure(ownedresources.Build(func(b *budget) *corev1.ConfigMap {
@@ -92,7 +94,7 @@ func ExampleNamedStep_FormerNames() {
 	// <nil> <nil> [children.opblocks.dev/storage]
 }
 
-// After an hour of failures the finalizer is removed, and a warning event names what may be left.
+// After an hour of failures the finalizer is removed, and a warning event says what may be left.
 func ExampleNamedStep_GiveUpCleanupAfter() {
 	ctx := context.Background()
 	c, request := store(nil)
@@ -111,7 +113,7 @@ func ExampleNamedStep_GiveUpCleanupAfter() {
 	// poddisruptionbudgets.policy "web" not found
 }
 
-// unreachable is a service outside of the cluster that does not answer when the account is to be deleted.
+// unreachable is a service outside of the cluster that does not answer when a step deletes the account.
 type unreachable struct{}
 
 func (unreachable) Reconcile(context.Context, client.Client, *budget) error { return nil }
@@ -133,7 +135,8 @@ func ExampleCacheOptions() {
 	// Output: 2 true
 }
 
-// What no block reads from a cache is removed before it is stored.
+// The managed fields are removed before the object is stored in the cache. No package of this module
+// reads them from there.
 func ExampleTransformCompact() {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}}}
 	_, err := reconcile.TransformCompact()(pod)

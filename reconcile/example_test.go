@@ -19,8 +19,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/secrets"
 )
 
-// run makes one pass over a PodDisruptionBudget, which stands for a custom
-// resource here, and prints its conditions.
+// run makes one pass over a PodDisruptionBudget, which stands for a custom resource here, and
+// prints its conditions.
 func run(steps ...reconcile.NamedStep[*budget]) {
 	ctx := context.Background()
 	b := &budget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "6d1f", Generation: 1}}
@@ -47,7 +47,7 @@ func ExampleNew() {
 	// Ready True Succeeded ""
 }
 
-// A main calls this once for every kind.
+// A main calls this function once for every kind.
 func ExampleFor() {
 	deployment := func(b *budget) *appsv1.Deployment {
 		return ownedresources.NewDeployment(b, nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
@@ -108,10 +108,10 @@ func ExampleNamedStep_Optional() {
 // accounts is a service outside of the cluster.
 type accounts map[string]bool
 
-// Reconcile creates the account. The status records that it is ours before it exists: after a crash in between, the account is
-// neither left behind nor taken for somebody else's.
+// Reconcile creates the account. Before that, the status records that the account is ours. So after a crash in between, the
+// account is neither left behind nor mistaken for somebody else's.
 func (a accounts) Reconcile(ctx context.Context, _ client.Client, b *budget) error {
-	b.Status.ExpectedPods = 1 // in a type of your own: status.account
+	b.Status.ExpectedPods = 1 // in a type of your own, this is status.account
 	if err := reconcile.Checkpoint(ctx); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (a accounts) Reconcile(ctx context.Context, _ client.Client, b *budget) err
 	return nil
 }
 
-// Finalize deletes the account. If it is gone already, the cleanup succeeds.
+// Finalize deletes the account. If the account is already gone, the cleanup succeeds.
 func (a accounts) Finalize(_ context.Context, _ client.Client, b *budget) error {
 	delete(a, b.Name)
 	fmt.Println("dropped the account", b.Name)
@@ -178,7 +178,7 @@ func ExampleNamedStep_Reads() {
 	login := func(ctx context.Context, c client.Client, b *budget) error {
 		value, version, err := secrets.Read(ctx, c, b.Namespace, password)
 		if err != nil {
-			return err // a wait, if it is missing: the event of the Secret triggers the next pass
+			return err // if the Secret is missing, err is a wait: the event of the Secret triggers the next pass
 		}
 		fmt.Println("log in with", value, "of", len(string(value)), "bytes, version", version)
 		return nil

@@ -30,7 +30,8 @@ func TestRequestsFromCreationToDeletion(t *testing.T) {
 	require.NoError(t, w.client.Delete(t.Context(), b))
 	w.isGone(t, b)
 
-	// What the deletion's events bring is over when another object, which comes after them, is ready.
+	// When another object is ready, which was created after the deletion, all passes that the deletion
+	// has triggered are over.
 	other := w.create(t, "b")
 	w.waitFor(t, other, "ready", isReady)
 	require.Equal(t, []string{
@@ -39,7 +40,7 @@ func TestRequestsFromCreationToDeletion(t *testing.T) {
 	}, w.count.Sent(), "one for the deletion; the rest is the other object's")
 }
 
-// The second of three cleanups waits for an object that somebody else has to delete.
+// The second of three cleanups waits for an object that somebody else must delete.
 func TestFinalizeWaitsInReverseOrder(t *testing.T) {
 	w := newEnv(t)
 	var cleaned []string

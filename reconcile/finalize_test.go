@@ -60,7 +60,7 @@ func TestFinalize(t *testing.T) {
 		reason string
 		err    error
 		panics bool
-		ready  string // its reason; empty when the object goes
+		ready  string // the reason of Ready; empty when the object is gone
 		after  time.Duration
 	}{
 		"Nothing":       {reason: "a cleanup without an error has succeeded"},
@@ -105,7 +105,7 @@ func TestFormerFinalizers(t *testing.T) {
 	tests := map[string]struct {
 		reason   string
 		have     []string
-		after    []string // the finalizers after a pass; nil if the object is deleted before
+		after    []string // the finalizers after a pass; nil if the pass removes the object
 		requests int
 		cleanups []string
 		left     string
@@ -143,7 +143,7 @@ func TestFormerFinalizers(t *testing.T) {
 	}
 }
 
-// A release that renames a step without its FormerNames leaves a finalizer that nobody removes.
+// A release renames a step and forgets its FormerNames. Nobody removes the former finalizer.
 func TestUnknownFinalizer(t *testing.T) {
 	const data, theirs = "children.opblocks.dev/data", "example.com/theirs"
 	for name, started := range map[string]bool{"CleanedUpByThisProcess": true, "AfterARestart": false} {
@@ -298,7 +298,7 @@ func TestFinalizerRemovedByOthers(t *testing.T) {
 	})
 }
 
-// The cache still shows the object with its finalizer when the cleanup is done.
+// The cleanup has finished, and the cache still shows the object with its finalizer.
 func TestFinalizeWithStaleCache(t *testing.T) {
 	for name, theirs := range map[string][]string{"Gone": nil, "HeldByOthers": {"example.com/theirs"}} {
 		t.Run(name, func(t *testing.T) {
@@ -324,7 +324,7 @@ func TestFinalizeWithStaleCache(t *testing.T) {
 			require.Zero(t, h.pass(t))
 			require.Equal(t, []int{1, 1}, []int{cleaned, requests})
 
-			if theirs == nil { // another object of the same name has its own cleanup
+			if theirs == nil { // another object of the same name needs its own cleanup
 				stale = nil
 				h.pass(t)
 				require.NoError(t, h.client.Create(t.Context(), &budget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "v"}}))
@@ -337,8 +337,8 @@ func TestFinalizeWithStaleCache(t *testing.T) {
 	}
 }
 
-// A cache that is far behind shows the object as it was before its deletion. A step that created its account again would
-// leave it for ever: nobody cleans up any more.
+// A cache that is far behind shows the object without its deletion. If a step created its account again, nobody would
+// clean it up any more.
 func TestReconcileWithStaleCacheAfterFinalize(t *testing.T) {
 	var stale *budget
 	made := 0
@@ -373,7 +373,7 @@ func TestReconcileWithStaleCacheAfterFinalize(t *testing.T) {
 	require.Equal(t, 2, made, "an object of the same name with another UID is another object")
 }
 
-// What a cleanup registers by AfterSteps, such as deletions, runs before its finalizer is removed.
+// A cleanup registers functions by AfterSteps, such as deletions. They run before the finalizer is removed.
 func TestAfterStepsInFinalize(t *testing.T) {
 	fail := errors.New("boom")
 	done := 0
@@ -391,7 +391,7 @@ func TestAfterStepsInFinalize(t *testing.T) {
 	require.Equal(t, []string{"the object is gone"}, h.finalizers(t))
 }
 
-// The cleanup of an optional step is not optional: without it the object is not removed.
+// The cleanup of an optional step is not optional: if it fails, the object is not removed.
 func TestOptionalFinalize(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{},
 		Named("one", cleaning{returning(nil), returning(errors.New("boom"))}).Finalizer("example.com/one").Optional())

@@ -1,6 +1,6 @@
 //go:build !race
 
-// Every order of what a step may do runs in one goroutine, so the race detector finds nothing, and would take ten times as long.
+// All actions of a step run in one goroutine, so the race detector would find nothing, and would take ten times as long.
 
 package reconcile
 
@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// A step does everything that finds out how fresh the object is, in every order, and ignores the errors. The status write at
-// the end of the pass depends on the errors alone: none after a conflict, with a lock after another error, and else without
-// one. So what a failed checkpoint was to write is never written later without a lock.
+// A step does every action that changes the freshness of the object, in every order, and ignores the errors. The status
+// write at the end of the pass depends only on the errors. After a conflict there is none. After another error it has a
+// lock. Otherwise it has no lock. So the content of a failed checkpoint is never written later without a lock.
 func TestStatusWriteByFreshness(t *testing.T) {
 	timeout := errors.New("timeout")
 	actions := map[string]freshnessAction{
@@ -53,8 +53,8 @@ func TestStatusWriteByFreshness(t *testing.T) {
 	}
 }
 
-// freshnessAction is something that a step does and that may change how fresh the object is known to be. It is a checkpoint
-// unless metadata or confirm is set.
+// freshnessAction is an action of a step that may change the freshness of the object. It is a checkpoint unless metadata or
+// confirm is set.
 type freshnessAction struct {
 	reason   string
 	metadata bool
@@ -63,16 +63,16 @@ type freshnessAction struct {
 	stored   bool  // the server carries out the request, although its answer is err
 }
 
-// freshnessRun is one pass of a process that has just started, whose step does some actions.
+// freshnessRun is one pass of a process that has just started. The step of the pass does some actions.
 type freshnessRun struct {
 	actions []freshnessAction
 	started bool            // the step does the actions
-	now     freshnessAction // the zero value before the first and after the last one
+	now     freshnessAction // the zero value before the first action and after the last one
 	ended   bool            // the step has done all actions
 
 	conflicted, failed bool // an action has returned a conflict, or another error
-	written            bool // the metadata was written, and nothing has failed since
-	confirmed          bool // a checkpoint or a confirmation has succeeded, which holds for the whole process
+	written            bool // the metadata was written, and no action has failed since
+	confirmed          bool // a checkpoint or a confirmation has succeeded, which counts for the whole process
 	reads              int
 	final              []string // the status patches after the step
 }
@@ -103,7 +103,7 @@ func (r *freshnessRun) test(t *testing.T) {
 			return cmp.Or(r.now.err, err)
 		},
 	}, Named("one", Func(r.step(t))))
-	h.pass(t) // the first status has conditions, which are a list, and so always has a lock
+	h.pass(t) // the first status has conditions, which are a list, so this write always has a lock
 	r.started = true
 
 	again := New(h.client, h.steps...).WithClock(h.clock)
@@ -119,7 +119,7 @@ func (r *freshnessRun) test(t *testing.T) {
 	require.Equal(t, r.failed, strings.Contains(r.final[0], `"resourceVersion"`), "a lock exactly if something failed: %s", r.final[0])
 }
 
-// step does the actions, and changes a field of the status that is not a list, so that its write alone needs no lock.
+// step does the actions. It also changes a field of the status that is not a list, so the status write needs no lock for it.
 func (r *freshnessRun) step(t *testing.T) stepFunc[*budget] {
 	return func(ctx context.Context, c client.Client, b *budget) error {
 		if !r.started {
@@ -133,7 +133,7 @@ func (r *freshnessRun) step(t *testing.T) stepFunc[*budget] {
 			case action.metadata:
 				_, err = PatchAnnotations(ctx, c, b, map[string]string{"example.com/action": fmt.Sprint(i)})
 				r.written = r.written || err == nil && !r.failed && !r.conflicted
-				continue // the outcome of the step shows its error: the status may be written
+				continue // the outcome of the step shows the error: the status may be written
 			case action.confirm:
 				_, err = handleFrom(ctx).ConfirmCurrent(ctx, b)
 				known := r.confirmed || r.written

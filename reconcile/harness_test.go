@@ -32,8 +32,8 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// Budget is the kind that the tests of this package and of reconcile_test reconcile. It has all that a reconciled kind has: a
-// spec, conditions and an observed generation. In these tests nothing else reconciles it.
+// Budget is the kind that the tests of this package and of reconcile_test reconcile. It has everything that a reconciled kind
+// needs: a spec, conditions and an observed generation. In these tests no other controller reconciles it.
 type Budget = policyv1.PodDisruptionBudget
 
 type budget = Budget
@@ -46,7 +46,7 @@ func newBudget() *budget {
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// harness is a reconciler on the fake client, which counts status writes.
+// harness is a reconciler with the fake client. It counts status writes.
 type harness struct {
 	*Reconciler[*budget]
 	client client.Client
@@ -54,8 +54,8 @@ type harness struct {
 	writes int
 }
 
-// harnessScheme has only the groups whose kinds the tests use: each fake client computes a RESTMapper of all kinds of
-// its scheme.
+// harnessScheme has only the groups that the tests use, because each fake client computes a RESTMapper of all kinds
+// in its scheme.
 var harnessScheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(policyv1.AddToScheme(s))
@@ -64,7 +64,7 @@ var harnessScheme = func() *runtime.Scheme {
 	return s
 }()
 
-// typeConverters returns the type converters that each fake client would otherwise make for itself.
+// typeConverters returns the type converters for all fake clients. Without it, each fake client would make its own.
 var typeConverters = sync.OnceValue(func() []managedfields.TypeConverter {
 	return []managedfields.TypeConverter{applyconfigurations.NewTypeConverter(clientgoscheme.Scheme), managedfields.NewDeducedTypeConverter()}
 })
@@ -191,7 +191,7 @@ func patches(n *int, err func() error) interceptor.Funcs {
 	}}
 }
 
-// afterSteps registers a function as ownedresources does, which reaches the pass through the context alone.
+// afterSteps registers a function as ownedresources does. It reaches the pass only through the context.
 func afterSteps(ctx context.Context, do func(ctx context.Context) error) error {
 	passcontext.FromContext(ctx).AfterSteps(do)
 	return nil
@@ -219,7 +219,7 @@ func (l *logs) into(ctx context.Context) context.Context {
 
 type registry struct{ *prometheus.Registry }
 
-// withMetrics registers metrics of the harness in a registry of its own.
+// withMetrics registers the metrics of the harness in a new registry.
 func (h *harness) withMetrics(t *testing.T) registry {
 	t.Helper()
 	r := registry{prometheus.NewRegistry()}

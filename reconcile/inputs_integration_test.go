@@ -37,8 +37,8 @@ func copyOf(secret string) *ownedresources.ChildSet[*budget] {
 	}))
 }
 
-// A change of what an input reads triggers a reconcile. The cache holds its metadata only, and a pass in which nothing has
-// changed sends no request.
+// A change of an object that an input reads triggers a reconcile. The cache holds only the metadata of the object, and a
+// pass in which nothing has changed sends no request.
 func TestInputsAreWatched(t *testing.T) {
 	setups := map[string]func(t *testing.T, mgr ctrl.Manager) ctrlreconcile.Reconciler{
 		"Step": func(t *testing.T, mgr ctrl.Manager) ctrlreconcile.Reconciler {
@@ -89,7 +89,7 @@ func TestInputsAreWatched(t *testing.T) {
 			require.NoError(t, w.client.Create(t.Context(), source))
 			requireCopied("three")
 
-			require.EventuallyWithT(t, func(c *assert.CollectT) { // while the controller handles the last events, both may write
+			require.EventuallyWithT(t, func(c *assert.CollectT) { // while the controller handles the last events, both sides may write
 				w.count.Sent()
 				_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 				assert.NoError(c, err)
@@ -104,7 +104,7 @@ func isWaiting(err error) bool {
 	return ok
 }
 
-// gate holds back what it is asked to while it is closed.
+// gate holds back answers while it is closed.
 type gate struct {
 	mu   sync.Mutex
 	open chan struct{} // closed while the gate is open
@@ -151,8 +151,8 @@ func (h held) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// The manager's cache has an informer of the Secrets and one of their metadata, and one of them is held back. What an input reads is
-// not older than the event that triggers the pass, so every change arrives.
+// The manager's cache has an informer of the Secrets and another one of their metadata. The test holds one of them back. The object
+// that an input reads is never older than the event that triggers the pass, so every change arrives.
 func TestInputsWithTwoInformers(t *testing.T) {
 	source := func(*budget) []types.NamespacedName { return []types.NamespacedName{{Name: "source"}} }
 	secretOf := func(input *ownedresources.Input[*budget, string]) *ownedresources.ChildSet[*budget] {
@@ -164,7 +164,7 @@ func TestInputsWithTwoInformers(t *testing.T) {
 		reason   string
 		set      *ownedresources.ChildSet[*budget]
 		want     func(source *corev1.Secret) string
-		metadata bool // the informer of metadata is held back, not the other
+		metadata bool // true: the informer of metadata is held back; false: the informer of Secrets
 	}{
 		"WholeObjectsBehind": {
 			reason: "The set builds Secrets, so the cache holds whole ones.",
@@ -235,7 +235,7 @@ func TestInputsWithTwoInformers(t *testing.T) {
 				g.shut()
 				require.NoError(t, send())
 				<-shown
-				_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(owner)}) // as if by that event
+				_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(owner)}) // as if the event in the other informer had triggered it
 				require.NoError(t, err)
 				g.reopen()
 			}

@@ -49,7 +49,8 @@ func TestManagerWithoutKind(t *testing.T) {
 	require.EqualError(t, newOne().GetFieldIndexer().IndexField(t.Context(), &relay{}, "any", func(client.Object) []string { return nil }), says)
 }
 
-// An index makes an informer before the start, for which the manager then waits.
+// managerWithIndex returns a manager with an index. The index makes an informer before the start, and the
+// manager waits for that informer.
 func managerWithIndex(t *testing.T) ctrl.Manager {
 	t.Helper()
 	cp := controlPlane(t)
@@ -103,7 +104,7 @@ func TestManagerStoppedBeforeStart(t *testing.T) {
 	require.NoError(t, ended(t, ctx, mgr))
 }
 
-// The API server cannot be reached, and somebody ends the process.
+// The API server cannot be reached, and somebody stops the process.
 func TestManagerStoppedBeforeCacheStarts(t *testing.T) {
 	user := controlPlane(t).Config()
 	var reached atomic.Bool
@@ -144,7 +145,7 @@ func TestManagerWithoutReadPermission(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		may     []string
-		everyNS bool // a cache of all namespaces
+		everyNS bool // the cache holds all namespaces
 		says    string
 		starts  bool
 	}{
@@ -201,7 +202,8 @@ func goroutines() string {
 	return string(buffer[:runtime.Stack(buffer, true)])
 }
 
-// A condition names the permission that is missing for a write. Adding it heals the object without a restart.
+// A condition names the permission that a write lacks. When the permission is added, the object recovers
+// without a restart.
 func TestMissingWritePermission(t *testing.T) {
 	const reads = "get,list,watch"
 	tests := map[string]struct {

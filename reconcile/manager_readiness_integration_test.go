@@ -20,13 +20,14 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// TestReadiness holds the list of a controller's kind, and asks the readiness endpoint.
+// TestReadiness holds back the list of a controller's kind, and sends a request to the readiness
+// endpoint.
 func TestReadiness(t *testing.T) {
 	tests := map[string]struct {
 		reason      string
 		warmup      bool
 		other       bool // another replica leads
-		replaced    bool // the check is replaced by one that is always ready
+		replaced    bool // the check is replaced by a check that is always ready
 		readyBefore bool
 	}{
 		"Alone":             {reason: "the controller starts its watches at once"},
@@ -75,7 +76,7 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// heldRequest holds the requests to a path until it is released.
+// heldRequest holds back the requests to a path until it is released.
 type heldRequest struct {
 	path     string
 	once     sync.Once

@@ -12,7 +12,7 @@ func TestMemory(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		do     func(m *memory)
-		want   int // the number of objects that are remembered
+		want   int // the number of remembered objects
 	}{
 		"Nothing":  {reason: "a pass that succeeds leaves nothing", do: func(m *memory) { m.resetFailures(name); m.clearWarning(name, "one") }},
 		"Failure":  {reason: "the backoff needs the number of failures", do: func(m *memory) { m.addFailure(name) }, want: 1},

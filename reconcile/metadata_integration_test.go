@@ -14,12 +14,12 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// Deployments and their status belong to others: a step only annotates them.
+// Deployments and their status belong to other controllers: a step only annotates them.
 func TestPatchAnnotationsOfForeignDeployments(t *testing.T) {
 	w := newEnv(t)
 	require.NoError(t, reconcile.For[*appsv1.Deployment](w.mgr, reconcile.Named("note", reconcile.Func(
 		func(ctx context.Context, c client.Client, d *appsv1.Deployment) error {
-			d.Status.Replicas = 9 // in memory
+			d.Status.Replicas = 9 // a change in memory
 			_, err := reconcile.PatchAnnotations(ctx, c, d, map[string]string{"example.com/seen": d.Labels["app.kubernetes.io/name"]})
 			return err
 		}))).WithoutStatus().Complete())
@@ -31,13 +31,13 @@ func TestPatchAnnotationsOfForeignDeployments(t *testing.T) {
 		}
 	}
 	require.Eventually(t, annotated(one), eventually, often)
-	two := w.deployment(t, "two") // when this is done, the passes that the first annotation has triggered are over
+	two := w.deployment(t, "two") // when this Deployment is annotated, the passes that the first annotation has triggered are over
 	require.Eventually(t, annotated(two), eventually, often)
 	require.Equal(t, []string{"PATCH deployments", "PATCH deployments"}, w.count.Sent(), "one each, and none for the status")
 	require.Zero(t, one.Status.Replicas)
 }
 
-// One pass annotates its own object, makes a checkpoint and writes the status, without a conflict with its own writes.
+// One pass annotates its own object, makes a checkpoint and writes the status. Its own writes cause no conflict.
 func TestWritesOfOnePass(t *testing.T) {
 	w := newEnv(t)
 	require.NoError(t, reconcile.For[*budget](w.mgr,
@@ -66,7 +66,7 @@ func TestWritesOfOnePass(t *testing.T) {
 	require.Equal(t, "made", b.Annotations["example.com/account"])
 }
 
-// An object with the same name and another UID is not the one that was read: it is not patched.
+// An object with the same name and another UID is another object, so it is not patched.
 func TestPatchAnnotationsOfRecreatedObject(t *testing.T) {
 	w := newEnv(t)
 	d := w.deployment(t, "web")

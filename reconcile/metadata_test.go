@@ -24,7 +24,7 @@ func TestPatchAnnotations(t *testing.T) {
 		set    map[string]string
 		remove []string
 		want   map[string]string
-		sent   string // empty for no request
+		sent   string // the request; empty for none
 	}{
 		"Add": {
 			reason: "the patch has only our keys, and the UID, so that it never changes another object of the same name",
@@ -51,7 +51,7 @@ func TestPatchAnnotations(t *testing.T) {
 				return c.Patch(ctx, obj, p, opts...)
 			}}).Build()
 			require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(d), d))
-			d.Spec.Paused = true // a change in memory, which is not ours to send or to lose
+			d.Spec.Paused = true // a change in memory, which must be neither sent nor lost
 			version := d.ResourceVersion
 			changed, err := PatchAnnotations(t.Context(), c, d, tc.set, tc.remove...)
 			require.NoError(t, err)
@@ -98,8 +98,8 @@ func TestPatchAnnotationsOfThePassObject(t *testing.T) {
 	require.Equal(t, 2, h.writes)
 }
 
-// Another writer changes the object while the pass runs. Then PatchAnnotations returns a conflict, because the pass would
-// continue from the answer as if it had read it.
+// Another writer changes the object while the pass runs. PatchAnnotations must return a conflict: otherwise the pass
+// would continue from the answer as if it had read that change.
 func TestPatchAnnotationsConflict(t *testing.T) {
 	passes := 0
 	var h *harness
@@ -151,7 +151,7 @@ func TestPatchAnnotationsKeepsMemoryApart(t *testing.T) {
 		return err
 	})))
 	h.pass(t)
-	want, stale = "2", h.stored(t) // the cache lags from now on
+	want, stale = "2", h.stored(t) // from now on the cache is behind
 	h.pass(t)
 	h.pass(t)
 	require.Equal(t, []string{"", "", ""}, seen)

@@ -51,7 +51,7 @@ func TestConditionMetric(t *testing.T) {
 	want("an object that is gone has no series")
 }
 
-// Two reconcilers may have objects of one kind and name: in two API groups, or one after the other.
+// Two reconcilers may have objects with the same kind and name, either in two API groups or one after the other.
 func TestConditionMetricOfAnotherReconciler(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", returning(nil)))
 	r := h.withMetrics(t)
@@ -83,7 +83,7 @@ func TestStepMetrics(t *testing.T) {
 	require.Equal(t, []string{"kind=PodDisruptionBudget step=one 5"}, r.series(t, "opblocks_step_duration_seconds"))
 }
 
-// The failures of passes are counted as controller-runtime counts errors, in its own counters. A wait and a lost race do not count.
+// Failures of passes are counted in controller-runtime's own counters of errors. A wait and a lost race do not count.
 func TestErrorMetrics(t *testing.T) {
 	tests := map[string]struct {
 		reason    string
@@ -126,7 +126,7 @@ func TestErrorMetrics(t *testing.T) {
 	}
 }
 
-// The counters are the ones of controller-runtime, in whatever version, and not of the same name.
+// The counters must be the counters of controller-runtime themselves, in every version of it, not other ones with the same names.
 func TestErrorMetricsAreShared(t *testing.T) {
 	m, err := newMetrics(ctrlmetrics.Registry, "Shared")
 	require.NoError(t, err)
@@ -152,7 +152,7 @@ func TestErrorMetricsAreShared(t *testing.T) {
 	require.Equal(t, want, values())
 }
 
-// What a step has registered by AfterSteps counts as another run of this step.
+// A function that a step has registered by AfterSteps counts as another run of the step.
 func TestStepMetricsOfAfterSteps(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{},
 		Named("one", Func(func(ctx context.Context, _ client.Client, _ *budget) error {
@@ -165,7 +165,7 @@ func TestStepMetricsOfAfterSteps(t *testing.T) {
 	require.Equal(t, []string{of + "one 2", of + "two 1"}, r.series(t, "opblocks_step_results_total"))
 }
 
-// Objects that are created and deleted leave no series behind, and messages, reasons and versions are not labels.
+// Objects that are created and deleted leave no series behind. Messages, reasons and versions are not labels.
 func TestMetricsAreBounded(t *testing.T) {
 	n := 0
 	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{Func(func(context.Context, client.Client, *budget) error {

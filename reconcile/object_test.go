@@ -13,8 +13,8 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// TestDetach has a step with a function that nobody waits for any more. Before, it may do all that a step may do; afterwards it
-// reaches nothing of the pass.
+// TestDetach: a step calls a function, and stops waiting for it. Before that, the function may do everything that a step may
+// do. Afterwards it cannot reach the pass.
 func TestDetach(t *testing.T) {
 	var first, second *budget
 	var ofFunction context.Context
@@ -29,7 +29,7 @@ func TestDetach(t *testing.T) {
 			ofFunction, end = passcontext.FromContext(ctx).Detach(ctx)
 			require.NoError(t, Checkpoint(ofFunction))
 			note("Before")
-			b.Status.DesiredHealthy = 2 // which no checkpoint has
+			b.Status.DesiredHealthy = 2 // no checkpoint has this change
 			end()
 			require.ErrorIs(t, Checkpoint(ofFunction), errDetached)
 			known, err := passcontext.FromContext(ofFunction).ConfirmCurrent(ofFunction, b)

@@ -17,7 +17,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// A pass is triggered by the object itself, a child, or a reference.
+// The object itself, a child and a reference each trigger a pass.
 func TestPauseWithEveryTrigger(t *testing.T) {
 	w := newEnv(t)
 	require.NoError(t, reconcile.For[*budget](w.mgr,
@@ -33,7 +33,8 @@ func TestPauseWithEveryTrigger(t *testing.T) {
 	w.waitFor(t, paused, "paused", isPaused)
 	w.count.Sent()
 
-	// The living object's child is repaired after the paused one's event: one worker, one watch.
+	// The child of the living object is repaired after the event of the paused object's child: there is
+	// one worker and one watch.
 	drift := func(b *budget) {
 		child := settings(b)
 		require.NoError(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(child), child))
@@ -86,7 +87,7 @@ func TestCreationAndDeletionWhilePaused(t *testing.T) {
 	w.isGone(t, b)
 }
 
-// A request is a change of an annotation, which most predicates drop.
+// A request is a change of an annotation. Most predicates drop such changes.
 func TestRequestThroughPredicates(t *testing.T) {
 	w := newEnv(t)
 	var asked atomic.Int32

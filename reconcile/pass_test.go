@@ -75,7 +75,7 @@ func TestStaleCacheAfterStatusWrite(t *testing.T) {
 	require.Equal(t, 1, h.writes)
 }
 
-// The operator ends while a step runs, which fails because of that.
+// The operator stops while a step runs, and the step fails because of that.
 func TestContextCancelled(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	ctx, stop := context.WithCancel(t.Context())
@@ -90,7 +90,7 @@ func TestContextCancelled(t *testing.T) {
 	require.Zero(t, h.writes)
 }
 
-// A pass whose time is over still writes its conditions.
+// A pass that has exceeded its deadline still writes its conditions.
 func TestContextDeadlineExceeded(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 		if err := ctx.Err(); err != nil {
@@ -153,8 +153,8 @@ func TestAfterSteps(t *testing.T) {
 	}
 }
 
-// The functions that one step registers have one outcome: the worst of them counts. A function may register another
-// one.
+// One step registers several functions. They have one outcome: the worst of them counts. A function may register
+// another one.
 func TestAfterStepsOfOneStep(t *testing.T) {
 	var got []string
 	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, _ client.Client, _ *budget) error {
@@ -244,7 +244,7 @@ func TestPauseBeginsAndEnds(t *testing.T) {
 	}
 }
 
-// Whatever the outcome of the first pass after a pause, the condition is removed.
+// The first pass after a pause removes the condition, whatever its outcome is.
 func TestPausedConditionIsRemoved(t *testing.T) {
 	for name, err := range map[string]error{
 		"Success": nil, "Wait": Wait("X", 0, "x"), "Failure": errors.New("boom"), "Stalled": Stalled("X", errors.New("x")),

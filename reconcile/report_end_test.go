@@ -14,14 +14,15 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// An exploration is told how each pass over an object ends. The step of these passes always fails.
+// An exploration gets a report on how each pass over an object ends. The step of these passes
+// always fails.
 func TestReportEnd(t *testing.T) {
 	kind := policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget")
 	boom := errors.New("boom")
 	failed := []passcontext.StepEnd{{Step: "one", State: "failed", Reason: "Failed", Message: "boom"}}
 	tests := map[string]struct {
 		reason string
-		change func(t *testing.T, h *harness) // after the first pass
+		change func(t *testing.T, h *harness) // what happens after the first pass
 		want   []passcontext.PassEnd          // how the second pass ends
 	}{
 		"Failed": {"the pass returns a delay and no error", func(*testing.T, *harness) {}, []passcontext.PassEnd{{Kind: kind, UID: "u", Steps: failed}}},

@@ -57,7 +57,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// The log of an operator is for whoever runs it. What a user has to correct in an object is not an error there.
+// The log of an operator is for whoever runs the operator. A mistake that a user has to correct in an object is
+// not logged as an error.
 func TestLogs(t *testing.T) {
 	forbidden := apierrors.NewForbidden(resource, "x", errors.New("no rule allows it"))
 	tests := map[string]struct {

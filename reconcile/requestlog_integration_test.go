@@ -22,14 +22,15 @@ import (
 // password must not appear in a log.
 const password = "correct-horse-battery"
 
-// applyPassword sends a Secret, and reads it.
+// applyPassword sends a Secret with the password, and reads it.
 func applyPassword(ctx context.Context, c client.Client, namespace string) error {
 	body := `{"apiVersion":"v1","kind":"Secret","metadata":{"namespace":"` + namespace + `","name":"web"},"stringData":{"password":"` + password + `"}}`
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
 	return c.Patch(ctx, secret, client.RawPatch(types.ApplyPatchType, []byte(body)), client.FieldOwner("shop"), client.ForceOwnership)
 }
 
-// client-go logs the bodies of requests at level 8, by the logger of the context. A manager's loggers and the passes have no such level.
+// At level 8, client-go logs the bodies of requests with the logger of the context. The loggers of a manager and of passes have no such
+// level.
 func TestNoBodyOfARequestIsLogged(t *testing.T) {
 	var mu sync.Mutex
 	var log strings.Builder

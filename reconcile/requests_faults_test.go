@@ -1,6 +1,6 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// An exploration runs one pass at a time, so the race detector would find nothing in it, and would take ten times as long.
 
 package reconcile_test
 
@@ -19,14 +19,15 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// outsideWorld is what a relay describes outside of the cluster. Nothing reports when somebody changes it.
+// outsideWorld is something outside of the cluster that a relay describes. No event reports that somebody has changed it.
 type outsideWorld struct{ changed atomic.Bool }
 
-// State returns nothing to compare: a process that has just started repairs what was changed, and another one does so when it is asked.
+// State returns nothing to compare, because the time of the repair differs: a new process repairs at once, and another one only on
+// request.
 func (*outsideWorld) State() any { return nil }
 
-// TestRequestSurvivesEveryFault changes something outside of the cluster, and requests a pass, once for every fault at every
-// point. In the end it is repaired, and the request is acknowledged.
+// TestRequestSurvivesEveryFault changes something outside of the cluster and requests a pass. It does this once for every
+// fault at every point. In the end the change is repaired, and the request is acknowledged.
 func TestRequestSurvivesEveryFault(t *testing.T) {
 	obj := &relay{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}
 	annotate := func(key, value string) reconciletest.Action {

@@ -73,7 +73,7 @@ type relays struct {
 	*Reconciler[*relay]
 	client client.Client
 	errs   [2]error // the errors of the steps
-	asked  []string // the steps and cleanups to which Requested was true, since it was last taken
+	asked  []string // the steps and cleanups to which Requested was true, since the last pass
 	writes int
 }
 
@@ -116,7 +116,7 @@ func (f finalizer[T]) Finalize(ctx context.Context, c client.Client, obj T) erro
 	return f.clean(ctx, c, obj)
 }
 
-// pass runs a pass, and returns the steps to which Requested was true, and how often the status was written.
+// pass runs a pass. It returns the steps to which Requested was true, and the number of status writes.
 func (r *relays) pass(t *testing.T) (asked []string, writes int) {
 	t.Helper()
 	r.asked, r.writes = nil, 0
@@ -145,7 +145,7 @@ func (r *relays) handled(t *testing.T) string { return r.stored(t).Status.LastHa
 func TestRequested(t *testing.T) {
 	both := []string{"first", "second"}
 	conflict := apierrors.NewConflict(resource, "x", errors.New("x"))
-	// require runs a pass.
+	// requirePass runs a pass and checks it.
 	requirePass := func(t *testing.T, r *relays, reason string, want []string, handled string) {
 		t.Helper()
 		asked, writes := r.pass(t)
@@ -219,7 +219,7 @@ func TestRequested(t *testing.T) {
 		},
 		"CrashBeforeTheStatusWrite": func(t *testing.T, r *relays) {
 			r.annotate(t, RequestedAnnotation, "one")
-			r.errs[0] = conflict // nothing is written
+			r.errs[0] = conflict // the status is not written
 			requirePass(t, r, "", both, "")
 			r.errs[0] = nil
 			r.restart()
@@ -261,7 +261,7 @@ func TestRequested(t *testing.T) {
 	require.False(t, Requested(t.Context()), "outside of a pass")
 }
 
-// A status without the field acknowledges nothing, so only the process knows what was handled.
+// If the status has no field for acknowledgements, only the process knows which request was handled.
 func TestRequestedWithoutField(t *testing.T) {
 	asked := 0
 	step := Func(func(ctx context.Context, _ client.Client, _ *budget) error {

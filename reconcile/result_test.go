@@ -18,7 +18,7 @@ import (
 
 var errDatabaseDown = errors.New("the database is down")
 
-// TestSuccessUntil proves that a step which acts at a certain time is not late.
+// TestSuccessUntil proves that a step that acts at a certain time is not late.
 func TestSuccessUntil(t *testing.T) {
 	scheduled := SuccessUntil("Scheduled", 10*time.Minute, "every night")
 	tests := map[string]struct {
@@ -46,7 +46,7 @@ func TestSuccessUntil(t *testing.T) {
 	}
 }
 
-// TestLowPriority proves which passes come after those that events have triggered.
+// TestLowPriority proves which passes have a low priority, so that passes that events have triggered come first.
 func TestLowPriority(t *testing.T) {
 	poll, boom := LowPriority(Success("", 10*time.Minute, "")), errors.New("boom")
 	tests := map[string]struct {
@@ -85,8 +85,8 @@ func TestLowPriority(t *testing.T) {
 	}
 }
 
-// TestLowPriorityInTheQueue has an object that a person changes while a thousand polls are due. controller-runtime adds an object again
-// with the priority of the result.
+// TestLowPriorityInTheQueue: a person changes an object while a thousand polls are due. controller-runtime adds an object again with
+// the priority in the result.
 func TestLowPriorityInTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := priorityqueue.New[int]("test")
@@ -95,7 +95,7 @@ func TestLowPriorityInTheQueue(t *testing.T) {
 			queue.AddWithOpts(priorityqueue.AddOpts{After: poll.RequeueAfter, Priority: poll.Priority}, object)
 		}
 		time.Sleep(time.Hour)
-		queue.AddWithOpts(priorityqueue.AddOpts{}, 700) // as the handler of an event
+		queue.AddWithOpts(priorityqueue.AddOpts{}, 700) // the event handler adds an object like this
 		synctest.Wait()
 		object, _, _ := queue.GetWithPriority()
 		require.Equal(t, 700, object)

@@ -18,7 +18,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/secrets"
 )
 
-// TestSecretThatTheCacheLeavesOut reads a Secret that the API server has, and the cache does not show.
+// TestSecretThatTheCacheLeavesOut reads a Secret that the API server has and the cache does not show.
 func TestSecretThatTheCacheLeavesOut(t *testing.T) {
 	const leftOut = "Secret ns/db is not in the cache, although it exists: the cache's selector or namespaces leave it out; " +
 		"give it the labels that the selector asks for, or widen the cache"
@@ -66,7 +66,7 @@ func databaseSecret() *corev1.Secret {
 	}
 }
 
-// requireHidden looks for the value in the forms in which it may be printed.
+// requireHidden looks in a text for the value, in all forms in which it may be printed.
 func requireHidden(t *testing.T, text string) {
 	t.Helper()
 	for _, form := range []string{"s3cr3t", "733363723374", "czNjcjN0", "115 51 99", "0x73, 0x33", "163 63", "U+0073"} {
@@ -90,7 +90,7 @@ func TestReadSecretInAPass(t *testing.T) {
 	require.Equal(t, condition{"Ready", "False", "Read", "version s/1"}, conditionsOf(h.status(t))[0])
 }
 
-// The values of Secrets in a pass that goes wrong in every way: they are in no condition, log, event or metric.
+// A pass with values of Secrets goes wrong in every way. No condition, log, event or metric shows the values.
 func TestSecretValueStaysHidden(t *testing.T) {
 	recorder, log := &recorder{}, &logs{}
 	var b strings.Builder

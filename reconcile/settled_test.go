@@ -16,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/internal/step"
 )
 
-// settling is a step that can be left out.
+// settling is a step that a pass can leave out.
 type settling struct {
 	settled     bool
 	asked, runs int
@@ -90,7 +90,7 @@ func TestSettledStepsAreLeftOut(t *testing.T) {
 			first, second := &settling{settled: true}, &settling{settled: true}
 			steps := tc.steps(first, second)
 			h := newHarness(t, interceptor.Funcs{}, steps...)
-			h.pass(t) // which writes the status
+			h.pass(t) // this pass writes the status
 			h.pass(t)
 			first.runs, second.runs, h.writes = 0, 0, 0
 			require.Zero(t, h.pass(t))
@@ -100,7 +100,7 @@ func TestSettledStepsAreLeftOut(t *testing.T) {
 	}
 }
 
-// A pass over an object whose status somebody has changed writes it again, although all steps are settled.
+// Somebody has changed the status. The next pass writes it again, although all steps are settled.
 func TestSettledStepsKeepTheirConditions(t *testing.T) {
 	step := &settling{settled: true}
 	h := newHarness(t, interceptor.Funcs{}, Named("first", step).Reporting("Works"))
@@ -119,7 +119,7 @@ func TestSettledStepsKeepTheirConditions(t *testing.T) {
 	require.Zero(t, step.runs)
 }
 
-// A pass that asked for another one at a time is not quiet: the time has to be asked for again.
+// A pass that asked for another pass at a certain time is not quiet: it has to ask for that time again.
 func TestSettledStepsKeepTheDelay(t *testing.T) {
 	step := &settling{settled: true}
 	h := newHarness(t, interceptor.Funcs{}, Named("first", step), Named("later", returning(Success("Asleep", time.Minute, "until later"))))

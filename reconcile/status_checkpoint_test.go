@@ -38,7 +38,7 @@ func TestCheckpoint(t *testing.T) {
 	require.Equal(t, 2, h.writes, "what is recorded is not recorded again")
 }
 
-// Another writer is faster than the checkpoint: then the pass does not write its status.
+// Another writer is faster than the checkpoint. The pass must not write its status.
 func TestCheckpointConflict(t *testing.T) {
 	effects, begins, interfere := 0, false, true
 	var h *harness
@@ -67,7 +67,7 @@ func TestCheckpointConflict(t *testing.T) {
 		effects++
 		return nil
 	})))
-	h.pass(t) // a first status is always written with a lock
+	h.pass(t) // the first status write always has a lock
 	begins = true
 	require.NotZero(t, h.pass(t).RequeueAfter, "a conflict is retried quietly")
 	require.Zero(t, effects)
@@ -79,7 +79,7 @@ func TestCheckpointConflict(t *testing.T) {
 	require.Equal(t, "Theirs", conditionsOf(h.status(t))[0].Reason)
 }
 
-// The pass continues from the answer of the checkpoint: it writes only what has changed since, and keeps the fields that
+// The pass continues from the answer of the checkpoint. It writes only what has changed since, and keeps the fields that
 // another writer has set in between.
 func TestWriteOfOthersAfterCheckpoint(t *testing.T) {
 	var h *harness
@@ -107,13 +107,13 @@ func TestWriteOfOthersAfterCheckpoint(t *testing.T) {
 	require.EqualValues(t, 7, h.status(t).ExpectedPods, "the next pass has read the other writer's value, and replaces it")
 }
 
-// Right after its start a process may read an object from the cache that has changed long ago. If the status needs no write,
-// only a read from the API server shows that.
+// Right after its start, a process may read an old version of an object from the cache. If the status needs no write, only a
+// read from the API server reveals that.
 func TestCheckpointWithStaleCache(t *testing.T) {
 	unreachable := errors.New("connection refused")
 	for name, tc := range map[string]struct {
 		change func(t *testing.T, h *harness)
-		live   error  // the error of the read past the cache
+		live   error  // the error of the read from the API server
 		reason string // why the step must not act
 	}{
 		"Changed": {func(t *testing.T, h *harness) {
@@ -126,7 +126,7 @@ func TestCheckpointWithStaleCache(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			effects, reads := 0, 0
-			var old *budget // what the cache shows
+			var old *budget // the object that the cache shows
 			var live error
 			h := newHarness(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 				if b, cached := obj.(*budget); cached && old != nil {
@@ -247,7 +247,7 @@ func TestCheckpointErrors(t *testing.T) {
 	}
 }
 
-// The panic of a step does not undo what was recorded.
+// The panic of a step does not undo the record.
 func TestCheckpointBeforePanic(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, _ client.Client, b *budget) error {
 		b.Status.ExpectedPods = 7
@@ -260,8 +260,8 @@ func TestCheckpointBeforePanic(t *testing.T) {
 	require.EqualValues(t, 7, h.status(t).ExpectedPods)
 }
 
-// Another process has finished the deletion, which the cache does not show yet. The removal of the last finalizer finds
-// nothing to remove, so it does not confirm that the object is current.
+// Another process has finished the deletion, and the cache does not show that yet. The removal of the last finalizer
+// finds nothing to remove, so it does not confirm that the object is current.
 func TestCheckpointInFinalizeOfDeletedObject(t *testing.T) {
 	effects := 0
 	var old *budget

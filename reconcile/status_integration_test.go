@@ -40,7 +40,7 @@ func TestConditionOfAnotherWriter(t *testing.T) {
 		"one that lost, and one that did not")
 }
 
-// The object is deleted in the middle of a pass, and another one of its name is there when the status is written.
+// The object is deleted in the middle of a pass. When the status is written, another object has its name.
 func TestStatusOfRecreatedObject(t *testing.T) {
 	w := newEnv(t)
 	b := w.create(t, "a")

@@ -124,7 +124,7 @@ func TestTransitionTimeIsKept(t *testing.T) {
 	require.Equal(t, 1, h.writes, "a status that ends as it began is not written")
 }
 
-// lamp is a kind with conditions of its own.
+// lamp is a kind with its own condition struct.
 type lamp struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -209,7 +209,7 @@ func TestKindWithoutStatus(t *testing.T) {
 	require.Equal(t, time.Second, result.RequeueAfter)
 }
 
-// Deployments have conditions of their own kind, which belong to the Deployment controller.
+// Deployments have their own condition struct. The conditions belong to the Deployment controller.
 func TestWithoutStatus(t *testing.T) {
 	boom := errors.New("boom")
 	tests := map[string]struct {
@@ -275,7 +275,7 @@ func TestWithoutStatusErrors(t *testing.T) {
 	require.ErrorContains(t, err, `step "one" sets the condition "Monitoring", but WithoutStatus says that the status is not ours`)
 }
 
-// repeating is a step that is told when a status was not written.
+// repeating is a step that receives StatusNotWritten.
 type repeating struct {
 	stepFunc[*budget]
 	lost []string

@@ -17,7 +17,7 @@ import (
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
-// Another version of the operator writes its own status over ours.
+// Another version of the operator overwrites our status with its own.
 func TestStatusOfTwoVersions(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", returning(nil)))
 	recorder := events.NewFakeRecorder(10)
@@ -42,7 +42,7 @@ func TestStatusOfTwoVersions(t *testing.T) {
 			Type: "Ready", Status: metav1.ConditionFalse, Reason: "OtherVersion", ObservedGeneration: b.Generation,
 		})
 		require.NoError(t, h.client.Status().Update(t.Context(), &b))
-		h.clock.SetTime(h.clock.Now().Add(time.Second)) // so that the transition has another time
+		h.clock.SetTime(h.clock.Now().Add(time.Second)) // so that the time of the transition differs
 	}
 	h.pass(t)
 	h.recorder = recorder

@@ -20,7 +20,7 @@ import (
 
 type unknown struct{ corev1.Pod }
 
-// conditionStep is a step that sets a condition of its own, on which Ready does not depend.
+// conditionStep is a step that sets its own condition. Ready does not depend on that condition.
 type conditionStep struct{ condition string }
 
 func (n conditionStep) Hooks() step.Hooks {
@@ -39,7 +39,7 @@ type renamed struct {
 	stepFunc[*budget]
 	name     string
 	former   []string
-	cleanups []string // the finalizers of the object at each
+	cleanups []string // the finalizers of the object at each cleanup
 }
 
 func (r *renamed) SetName(name string)            { r.name = name }
@@ -62,7 +62,7 @@ func TestValidateSteps(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		steps  []NamedStep[*budget]
-		want   string // in the error
+		want   string // a part of the error
 	}{
 		"NoSteps": {
 			reason: "a reconciler without steps would do nothing",

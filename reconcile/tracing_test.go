@@ -56,7 +56,7 @@ func (s *recordedSpan) SetStatus(code codes.Code, description string) {
 
 func (s *recordedSpan) End(...trace.SpanEndOption) { s.ended = true }
 
-// String returns the span below its parent, as "name: result reason, requeue after … (error: …)".
+// String returns the span as text, below its parent: "name: result reason, requeue after … (error: …)".
 func (s *recordedSpan) String() string {
 	text := s.name + ": " + strings.TrimSpace(s.attributes["opblocks.result"]+" "+s.attributes["opblocks.reason"])
 	if after := s.attributes["opblocks.requeue_after"]; after != "" {
@@ -237,7 +237,7 @@ func TestSpansHaveNoMessages(t *testing.T) {
 	}
 }
 
-// A step starts spans of its own, and sends requests, with the context that it is called with.
+// A step starts its own spans, and sends requests, with the context of its call.
 func TestStepContextHasSpan(t *testing.T) {
 	var span trace.Span
 	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, _ client.Client, _ *budget) error {
@@ -250,7 +250,8 @@ func TestStepContextHasSpan(t *testing.T) {
 	require.Same(t, spans.spans[1], span)
 }
 
-// TestTracingOffAllocatesNothing checks what a pass calls for tracing. bench/budget_test.go checks the whole pass.
+// TestTracingOffAllocatesNothing checks the functions that a pass calls for tracing. bench/budget_test.go checks
+// the whole pass.
 func TestTracingOffAllocatesNothing(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", returning(nil)))
 	p := &pass{engine: &h.engine, object: passObject{engine: &h.engine}}

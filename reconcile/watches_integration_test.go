@@ -46,7 +46,7 @@ func TestWatching(t *testing.T) {
 	w.waitFor(t, b, "one", func(b *budget) bool { return b.Status.CurrentHealthy == 1 })
 }
 
-// secretReads records the requests for Secrets: those by name, and those for many Secrets with the media type that they accept.
+// secretReads records the requests for Secrets: reads by name, and lists and watches with the media type that they accept.
 type secretReads struct {
 	mu     sync.Mutex
 	byName []string
@@ -176,7 +176,8 @@ func TestReads(t *testing.T) {
 	}
 }
 
-// Two reconcilers of one kind reference different Secrets. A change of a Secret triggers only the one that references it.
+// Two reconcilers of one kind reference different Secrets. A change of a Secret triggers only the reconciler that references
+// it.
 func TestReferencingOfTwoReconcilers(t *testing.T) {
 	w := newEnvWith(t, func(config *rest.Config) *rest.Config { return config })
 	passes := make(chan string, 100)

@@ -21,7 +21,7 @@ import (
 	"github.com/opblocks/opblocks/predicates"
 )
 
-// queue records the requests that are added.
+// queue records the requests that are added to it.
 type queue struct {
 	workqueue.TypedRateLimitingInterface[ctrl.Request]
 	added []ctrl.Request

@@ -46,7 +46,8 @@ func BenchmarkNext(b *testing.B) {
 	}
 }
 
-// BenchmarkParse measures Parse of five fields in a time zone, which each call reads from the system's database.
+// BenchmarkParse measures Parse of five fields in a time zone. Each call reads the time zone from the system's
+// database.
 func BenchmarkParse(b *testing.B) {
 	for b.Loop() {
 		if _, err := schedule.Parse("30 2 * * MON-FRI", "Europe/Berlin"); err != nil {

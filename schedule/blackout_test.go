@@ -55,7 +55,7 @@ func TestNextOpenRepeatedHour(t *testing.T) {
 	quarterPastTwo := utc(t, "2026-10-25 00:15").In(on(t, "2026-10-25 00:15", "Europe/Berlin").Location())
 	require.Equal(t, "Sun 2026-10-25 02:15 CEST", quarterPastTwo.Format(clock))
 	for end, want := range map[string]string{
-		"02:30": "Sun 2026-10-25 02:30 CEST", // and in a window again at 02:00 CET
+		"02:30": "Sun 2026-10-25 02:30 CEST", // the same time is in a window again at 02:00 CET
 		"03:00": "Sun 2026-10-25 03:00 CET",  // the clock is set back into the window
 	} {
 		w := windows(t, "Europe/Berlin", schedule.BlackoutWindow{Start: "02:00", End: end})
@@ -68,7 +68,8 @@ func TestNextOpenLocation(t *testing.T) {
 	require.Equal(t, "Wed 2026-03-04 02:00 CET", w.NextOpen(on(t, "2026-03-04 01:30", "Europe/Berlin")).Format(clock))
 }
 
-// TestNextOpenEachMinute compares NextOpen with each minute of two weeks in which clocks are set.
+// TestNextOpenEachMinute compares NextOpen with each minute of two weeks in which clocks are set forward or
+// back.
 func TestNextOpenEachMinute(t *testing.T) {
 	for _, date := range []string{"2026-03-22 00:00", "2026-10-18 00:00"} {
 		w := windows(t, "Europe/Berlin",
@@ -136,7 +137,7 @@ func TestParseBlackoutWindowsInvalid(t *testing.T) {
 	require.NoError(t, err, "a minute a day may stay open")
 }
 
-// FuzzParseBlackoutWindows proves that windows are either refused or leave a time open within about a week.
+// FuzzParseBlackoutWindows proves that windows are refused, or leave a time open within about a week.
 func FuzzParseBlackoutWindows(f *testing.F) {
 	f.Fuzz(func(t *testing.T, start, end, day, otherStart, otherEnd, zone string, from int64) {
 		w, err := schedule.ParseBlackoutWindows(zone,

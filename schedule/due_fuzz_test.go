@@ -13,8 +13,8 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// zones have offsets of whole minutes since 1975. Their clocks are set by an hour, by less, twice a year, at midnight,
-// or by a day.
+// zones have had offsets of whole minutes since 1975. Among their clock changes are changes by an hour, by less, twice
+// a year, at midnight, and by a day.
 var zones = []string{
 	"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "Asia/Beirut", "Africa/Casablanca",
 	"Antarctica/Troll", "Pacific/Apia", "Pacific/Kwajalein", "Asia/Kathmandu", "Asia/Pyongyang", "America/Scoresbysund", "Africa/Cairo",
@@ -69,8 +69,8 @@ func FuzzDue(f *testing.F) {
 	})
 }
 
-// requireKept proves that nothing starts before RequeueAt, and that a deferred run is neither deferred again nor too late
-// then, unless another run is due in its place.
+// requireKept proves that no run starts before RequeueAt. At RequeueAt, a deferred run must start, unless another run is
+// due in its place.
 func requireKept(t *testing.T, now time.Time, in schedule.Input, d schedule.Decision) {
 	if d.Verdict != schedule.Waiting && d.Verdict != schedule.Deferred || d.RequeueAt.IsZero() {
 		return
@@ -89,7 +89,7 @@ func requireKept(t *testing.T, now time.Time, in schedule.Input, d schedule.Deci
 	}
 }
 
-// others is a set of times that is not a *Schedule.
+// others is a set of times of another type than *Schedule.
 type others struct{ once }
 
 // oracle implements the documented rules, slowly.
@@ -99,7 +99,7 @@ type oracle struct {
 	every    time.Duration
 	location *time.Location
 	closed   twoWindows
-	times    []time.Time // since two days before Since
+	times    []time.Time // the times from two days before Since on
 }
 
 func (o *oracle) text() string {
@@ -109,14 +109,14 @@ func (o *oracle) text() string {
 	return o.fields.String()
 }
 
-// due steps until it has found the times that Due returned as Next and RequeueAt.
+// due steps through the minutes until it has found the times that Due returned as Next and RequeueAt.
 func (o *oracle) due(now time.Time, in schedule.Input, got schedule.Decision) schedule.Decision {
 	until := got.Next
 	after := in.Since.Time
 	if !in.LastScheduleTime.IsZero() && in.LastScheduleTime.After(after) {
 		after = in.LastScheduleTime.Time
 	}
-	most := now.Add(30 * 24 * time.Hour) // later times are not stepped to
+	most := now.Add(30 * 24 * time.Hour) // due does not step to later times
 	if until.Before(most) && got.RequeueAt.Add(-in.Offset).After(until) {
 		o.walk(in.Since.Time, got.RequeueAt.Add(-in.Offset))
 	} else {
@@ -167,7 +167,7 @@ func (o *oracle) due(now time.Time, in schedule.Input, got schedule.Decision) sc
 	return d
 }
 
-// late reports whether a time is beyond the deadline of a run.
+// late reports whether a time is after the deadline of a run.
 func (o *oracle) late(scheduled, at time.Time, in schedule.Input) bool {
 	return in.StartingDeadlineSeconds != nil && at.Sub(scheduled.Add(in.Offset)).Seconds() > float64(*in.StartingDeadlineSeconds)
 }
@@ -206,7 +206,7 @@ func (o *oracle) open(at time.Time) time.Time {
 	return at
 }
 
-// start returns when a run starts that is due at place, if it has not started until now.
+// start returns when a run starts whose due time is place, if it has not started until now.
 func (o *oracle) start(place, now time.Time, in schedule.Input) time.Time {
 	var last time.Time
 	for at := place; !at.After(now); at = at.Truncate(time.Minute).Add(time.Minute) {
@@ -246,7 +246,7 @@ func (o *oracle) nextClosed(at time.Time) time.Time {
 	return at
 }
 
-// nextStart returns the first start of all runs whose place is still to come.
+// nextStart returns the first start of all runs whose due time is still to come.
 func (o *oracle) nextStart(now, after time.Time, in schedule.Input) (first time.Time) {
 	var end time.Time
 	for _, scheduled := range o.times {
@@ -273,7 +273,7 @@ func min64(a, b time.Time) time.Time {
 	return b
 }
 
-// fields are the five fields of a schedule, with a bit for each value. All bits are a star.
+// fields are the five fields of a schedule, with a bit for each value. A field with all bits is a star.
 type fields struct{ minutes, hours, days, months, weekdays uint64 }
 
 func (f fields) within() fields {
@@ -311,7 +311,8 @@ func (f fields) String() string {
 	}, " ")
 }
 
-// hours is one blackout window that begins at a quarter of an hour, with six bits for its length, on one weekday or on all.
+// hours is one blackout window that begins at a quarter of an hour. Six bits are its length. It is on one weekday or on
+// all.
 type hours struct{ from, length, weekday int }
 
 func newHours(value uint64) hours {

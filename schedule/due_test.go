@@ -336,7 +336,7 @@ func TestDueInvalid(t *testing.T) {
 func TestDecisionRequeueAfter(t *testing.T) {
 	now := utc(t, "2026-03-01 12:00")
 	for want, at := range map[time.Duration]time.Time{
-		0:                {}, // no RequeueAfter: no run can start until the input changes
+		0:                {}, // RequeueAfter is zero: no run can start until the input changes
 		1:                now.Add(-time.Hour),
 		time.Second:      now.Add(time.Second),
 		10 * time.Minute: now.AddDate(1, 0, 0),
@@ -346,8 +346,8 @@ func TestDecisionRequeueAfter(t *testing.T) {
 	require.Equal(t, time.Duration(1), schedule.Decision{RequeueAt: now}.RequeueAfter(now), "zero would mean no RequeueAfter")
 }
 
-// The test steps the clock from RequeueAt to RequeueAt, with some downtime. Each scheduled time is either run or
-// missed, once.
+// The test steps the clock from RequeueAt to RequeueAt, with some downtime. Each scheduled time is run or missed
+// exactly once.
 func TestDueRunsOrMissesEachTimeOnce(t *testing.T) {
 	for _, text := range []string{"*/7 * * * *", "30 2 * * *", "15,45 1-3 * * SUN", "@every 25m"} {
 		s := parsed(t, text, "Europe/Berlin")

@@ -17,12 +17,12 @@ func date(month time.Month, day, hour, minute int) time.Time {
 	return time.Date(2026, month, day, hour, minute, 0, 0, time.UTC)
 }
 
-// The reconciler of this example remembers everything in the status.
+// The reconciler of this example stores everything that it remembers in the status.
 func Example() {
 	var status struct{ ScheduleSince, LastScheduleTime *metav1.Time }
 	reconcile := func(now time.Time) (requeueAfter time.Duration) {
 		if status.ScheduleSince.IsZero() {
-			status.ScheduleSince = new(metav1.NewTime(now)) // also when schedule, time zone or blackout windows change
+			status.ScheduleSince = new(metav1.NewTime(now)) // do this also when schedule, time zone or blackout windows change
 		}
 		s, err := schedule.Parse("30 2 * * *", "Europe/Berlin")
 		if err != nil {
@@ -190,7 +190,7 @@ func ExampleCandidate_MayStart() {
 	// mail true
 }
 
-// A reconcile of an object whose spec embeds Options and whose status embeds Status.
+// The spec of the object embeds Options, and its status embeds Status. The loop stands for reconciles.
 func ExampleStatus() {
 	options := schedule.Options{TimeZone: "Europe/Berlin"}
 	var status schedule.Status
@@ -210,7 +210,7 @@ func ExampleStatus() {
 	// Waiting 2026-03-03 03:00:00 +0000 UTC
 }
 
-// The clock was a year ahead when a run was recorded, and is right now.
+// The clock was a year ahead when a run was recorded. It is right now.
 func ExampleStatus_ClockBehindReason() {
 	status := schedule.Status{LastScheduleTime: new(metav1.NewTime(date(time.March, 1, 12, 0).AddDate(1, 0, 0)))}
 	d, err := status.Decide(date(time.March, 1, 12, 30), "uid", "0 * * * *", schedule.Options{})
@@ -254,7 +254,7 @@ func ExampleCheckInterval() {
 	// <nil>
 }
 
-// A validator of a webhook returns all errors, and a reconcile the first one.
+// A validator of a webhook returns all errors. A reconcile returns only the first one.
 func ExampleValidate() {
 	options := schedule.Options{TimeZone: "Mars", BlackoutWindows: []schedule.BlackoutWindow{{Start: "08:00", End: "8 pm"}}}
 	for _, err := range schedule.Validate("30 4 * * *", options, time.Hour, field.NewPath("spec")) {
@@ -274,7 +274,7 @@ func ExampleWarnings() {
 	// spec.startingDeadlineSeconds: runs are lost while the operator is busy for 5 s; write 10 or more
 }
 
-// A step that has found an error can say its place in the object.
+// A step that has found an error can say at which path of the object it is.
 func ExampleError_At() {
 	_, err := schedule.Parse("30 4 * *", "")
 	if invalid, ok := errors.AsType[*schedule.Error](err); ok {

@@ -98,7 +98,8 @@ func TestParseFieldInvalid(t *testing.T) {
 	}
 }
 
-// requireOwnWords proves that an error has no words of the packages that the parser uses, unless they are in the schedule.
+// requireOwnWords proves that an error contains no words of the packages that the parser uses, unless they are in the
+// schedule.
 func requireOwnWords(t *testing.T, text string, err error) {
 	t.Helper()
 	for _, word := range []string{"strconv", "parse", "syntax", "descriptor", "maximum", "minimum", "beyond", "robfig", "cron.", "time:", "cannot be read"} {

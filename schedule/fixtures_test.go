@@ -15,7 +15,8 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// dated is the layout in which tests write local times, and clock the one in which they compare results.
+// dated is the layout in which tests write local times. clock is the layout in which they compare
+// results.
 const (
 	dated = "2006-01-02 15:04"
 	clock = "Mon 2006-01-02 15:04 MST"
@@ -44,7 +45,7 @@ func on(t testing.TB, date, zone string) time.Time {
 
 func utc(t testing.TB, date string) time.Time { t.Helper(); return on(t, date, "UTC") }
 
-// next returns the next times after a date, as many as count.
+// next returns the next count times after a date.
 func next(t testing.TB, times times, from time.Time, count int) (got []string) {
 	t.Helper()
 	for range count {
@@ -125,7 +126,7 @@ func admitted(limit int, all []schedule.Candidate) (names []string) {
 	return names
 }
 
-// uid returns a UID as the API server sets them.
+// uid returns a UID in the format of the API server.
 func uid(i int) types.UID {
 	return types.UID(fmt.Sprintf("%08x-5c1d-4f5e-9d7a-3b2a%08x", uint32(i)*2654435761, i))
 }
@@ -135,7 +136,7 @@ type times interface {
 	Next(t time.Time) time.Time
 }
 
-// counting is a set of times that counts its calls.
+// counting is a set of times that counts the calls of Next.
 type counting struct {
 	times
 	calls *int
@@ -154,7 +155,7 @@ type stuck struct{}
 
 func (stuck) Next(t time.Time) time.Time { return t }
 
-// once is a set of a few times, which need not be whole seconds.
+// once is a set of a few times. They need not be whole seconds.
 type once []time.Time
 
 func (o once) Next(t time.Time) time.Time {

@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// everything returns the longest schedule that is useful.
+// everything returns the longest useful schedule, as its fields.
 func everything() []string {
 	list := func(from, to string, all string) string {
 		values := strings.Split(all, ",")

@@ -10,7 +10,7 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// TestOffsetIsStable proves that offsets never change. Two versions of an operator that disagree would run an object twice,
+// TestOffsetIsStable proves that offsets never change. If two versions of an operator disagreed, an object would run twice
 // or too late.
 func TestOffsetIsStable(t *testing.T) {
 	var got []time.Duration

@@ -32,7 +32,7 @@ func TestStatusDecide(t *testing.T) {
 
 	d := decide("2026-03-02 04:00")
 	require.Equal(t, schedule.Start, d.Verdict)
-	next("2026-03-02 04:00") // until it is recorded: for others it is a waiting candidate
+	next("2026-03-02 04:00") // until the run is recorded, the object is a waiting candidate for others
 	require.Equal(t, d, decide("2026-03-02 04:00"), "after a crash before it was recorded, the decision is the same")
 	s.Record(d)
 	next("2026-03-03 04:00")
@@ -85,7 +85,7 @@ func TestStatusDecideBlackoutWindow(t *testing.T) {
 	}
 }
 
-// A run that may start is a candidate, also if NextScheduleTime promised a later one, as after a change of the deadline.
+// A run that may start is a candidate, even if NextScheduleTime promised a later time. That happens after a change of the deadline.
 func TestStatusDecideBeforeNextScheduleTime(t *testing.T) {
 	var s schedule.Status
 	_, err := s.Decide(utc(t, "2026-03-01 12:00"), "a", "0 4 * * *", schedule.Options{})
@@ -100,7 +100,7 @@ func TestStatusDecideBeforeNextScheduleTime(t *testing.T) {
 	require.True(t, ok)
 }
 
-// TestStatusClockBehindReason names the time that was recorded ahead, and the first start after it.
+// TestStatusClockBehindReason proves that the reason names the time that was recorded ahead, and the first start after it.
 func TestStatusClockBehindReason(t *testing.T) {
 	const advice = ". If the clock is right, it was ahead when that was recorded: remove lastScheduleTime and scheduleSince from the status"
 	tests := map[string]struct {
@@ -108,7 +108,7 @@ func TestStatusClockBehindReason(t *testing.T) {
 		since, last string
 		options     schedule.Options
 		want        string
-		caughtUp    time.Duration // ten minutes at most
+		caughtUp    time.Duration // at most ten minutes
 	}{
 		"LastScheduleTime": {
 			reason: "a run was recorded when the clock was a year ahead",
@@ -142,7 +142,7 @@ func TestStatusClockBehindReason(t *testing.T) {
 				require.NoError(t, err)
 				return d
 			}
-			decide() // which sets the hash
+			decide() // this call sets the hash
 			s.ScheduleSince, s.LastScheduleTime = at(t, tc.since), at(t, tc.last)
 
 			d := decide()
@@ -150,13 +150,13 @@ func TestStatusClockBehindReason(t *testing.T) {
 			require.Equal(t, tc.want+advice, s.ClockBehindReason(d), tc.reason)
 			require.Equal(t, tc.caughtUp, d.RequeueAfter(now), "a pass comes when the clock has caught up")
 
-			s.ScheduleSince, s.LastScheduleTime = nil, nil // what the message advises
+			s.ScheduleSince, s.LastScheduleTime = nil, nil // the message advises to do this
 			require.Equal(t, schedule.Waiting, decide().Verdict, "no run of the past is repeated")
 		})
 	}
 }
 
-// TestDueClockBehindForGood has a calendar without a time after the recorded one: still, a pass comes when the clock has caught up.
+// TestDueClockBehindForGood: the calendar has no time after the recorded time. A pass still comes when the clock has caught up.
 func TestDueClockBehindForGood(t *testing.T) {
 	now := utc(t, "2026-03-02 12:00")
 	in := schedule.Input{Schedule: once{utc(t, "2026-03-02 12:02")}, LastScheduleTime: at(t, "2026-03-02 12:02")}

@@ -80,7 +80,7 @@ func newAccount(edit ...func(*AccountSpec)) *Account {
 	return a
 }
 
-// api is what the tests call outside of the cluster.
+// api is the API outside of the cluster that the tests call.
 type api interface {
 	get(ctx context.Context, ref external.Reference) (entry, error)
 	create(ctx context.Context, owner string, ref external.Reference, quota int) (id string, err error)
@@ -94,7 +94,7 @@ type entry struct {
 	Quota                   int
 }
 
-// resource is what an author writes for the API.
+// resource returns a resource as an author would write it for the API.
 func resource(api api, identity external.Identity) external.Resource[*Account, entry] {
 	return external.Resource[*Account, entry]{
 		Identity: identity,

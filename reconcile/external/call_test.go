@@ -30,7 +30,7 @@ func (e *env) ready() metav1.Condition {
 	return ready
 }
 
-// passLogging is pass with a log.
+// passLogging runs a pass and returns its log.
 func (e *env) passLogging() (logged string) {
 	e.t.Helper()
 	var lines strings.Builder
@@ -117,7 +117,8 @@ func TestPanicIsAnErrorOfTheObject(t *testing.T) {
 	}
 }
 
-// TestPanicOfTheRuntime names what is wrong: an error of the Go runtime has no text of the program.
+// TestPanicOfTheRuntime proves that the condition shows an error of the Go runtime: such an error has no text of
+// the program.
 func TestPanicOfTheRuntime(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Adopt = func(_ *Account, observed entry) error { return []error{}[observed.Quota] }
@@ -126,7 +127,8 @@ func TestPanicOfTheRuntime(t *testing.T) {
 	require.Contains(t, e.passLogging(), "index out of range [7]")
 }
 
-// TestPanicOfAProbe panics in the pass that looks whether a server can be reached again. The next pass looks again.
+// TestPanicOfAProbe: the pass panics that finds out whether a server can be reached again. The next pass tries
+// again.
 func TestPanicOfAProbe(t *testing.T) {
 	answer := func() error { return external.Unreachable(errors.New("503")) }
 	e := newEnv(t, external.ByKey, nil)
@@ -141,7 +143,7 @@ func TestPanicOfAProbe(t *testing.T) {
 	require.Equal(t, "Succeeded", reason)
 }
 
-// hanging is a function that does not obey its context. It ends when the test says so.
+// hanging is a function that ignores its context. It ends when the test says so.
 type hanging struct {
 	mu     sync.Mutex
 	calls  int
@@ -171,7 +173,8 @@ func (h *hanging) count() int {
 
 func newHanging() *hanging { return &hanging{resume: make(chan struct{}), ended: make(chan struct{})} }
 
-// TestCallThatDoesNotReturn has a call that goes on after its pass. It then does what it may do in a pass.
+// TestCallThatDoesNotReturn: a call goes on after its pass. The function then does what a function may do in a
+// pass.
 func TestCallThatDoesNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHanging()
@@ -207,7 +210,7 @@ func TestCallThatDoesNotReturn(t *testing.T) {
 	})
 }
 
-// TestCallThatReturnsLate ends within the margin. It is waited for.
+// TestCallThatReturnsLate: the call ends within the margin, and the pass waits for it.
 func TestCallThatReturnsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
@@ -225,7 +228,7 @@ func TestCallThatReturnsLate(t *testing.T) {
 	})
 }
 
-// TestCallOfAPassThatEnds has a pass whose own context ends, as when the operator stops.
+// TestCallOfAPassThatEnds: the context of the pass ends during the call, as when the operator stops.
 func TestCallOfAPassThatEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHanging()
@@ -243,7 +246,7 @@ func TestCallOfAPassThatEnds(t *testing.T) {
 	})
 }
 
-// TestFunctionsMayUseThePass has functions that change the status and make a checkpoint.
+// TestFunctionsMayUseThePass: functions change the status and make a checkpoint.
 func TestFunctionsMayUseThePass(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		inner := r.Create
@@ -260,7 +263,8 @@ func TestFunctionsMayUseThePass(t *testing.T) {
 	require.Equal(t, "mine", e.object.Status.Login)
 }
 
-// TestFunctionThatEndsItsGoroutine ends the goroutine of the pass too, as a failed check in a test does.
+// TestFunctionThatEndsItsGoroutine: the end of the function also ends the goroutine of the pass, as with a failed
+// check in a test.
 func TestFunctionThatEndsItsGoroutine(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Observe = func(context.Context, client.Client, *Account, external.Reference) (entry, error) {

@@ -19,7 +19,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// community is some objects that want the same things, in the order of their age, which is not the order of their names.
+// community is a group of objects that want the same things. They are in the order of their age, which is not the order of their names.
 type community struct {
 	client.Client
 	t          *testing.T
@@ -109,7 +109,7 @@ func TestBetterClaim(t *testing.T) {
 	}
 }
 
-// TestConfirmedPrecedesOlder has an older object that asks for the name which a younger one has.
+// TestConfirmedPrecedesOlder: an older object asks for the name that a younger one has.
 func TestConfirmedPrecedesOlder(t *testing.T) {
 	c := newCommunity(t, nil)
 	c.create("z", "zoe")
@@ -125,8 +125,8 @@ func TestConfirmedPrecedesOlder(t *testing.T) {
 	require.Equal(t, succeeded, c.pass("z"))
 }
 
-// TestClaimDuringAPass has two objects for one name. While a pass over one of them works, the cache does not show its record yet. The other
-// one waits all the same, though it is older.
+// TestClaimDuringAPass: two objects want one name. During a pass over the younger object, the cache does not show its record yet. The older
+// object waits all the same.
 func TestClaimDuringAPass(t *testing.T) {
 	var c *community
 	var during string
@@ -141,7 +141,7 @@ func TestClaimDuringAPass(t *testing.T) {
 		others := r.Others
 		r.Others = func(ctx context.Context, cl client.Reader, a *Account, group string) ([]*Account, error) {
 			all, err := others(ctx, cl, a, group)
-			if a.Name == "younger" { // the cache does not show the older one yet
+			if a.Name == "younger" { // the cache does not show the older object yet
 				all = slices.DeleteFunc(all, func(other *Account) bool { return other.Name == "older" })
 			}
 			return all, err
@@ -213,7 +213,7 @@ func TestSwaps(t *testing.T) {
 	}
 }
 
-// An object that waits for a key does not ask what is desired, which may send a request: many may wait.
+// An object that waits for a key does not call Desired, which may send a request: many objects may wait.
 func TestWaitingForAKeyAsksNothing(t *testing.T) {
 	asked := map[string]int{}
 	c := newCommunity(t, func(r *external.Resource[*Account, entry]) {
@@ -231,7 +231,7 @@ func TestWaitingForAKeyAsksNothing(t *testing.T) {
 	require.Equal(t, map[string]int{"first": 1}, asked)
 }
 
-// In a circle of objects that wait for each other, an object deletes its former thing only if it can have the new thing.
+// In a circle, an object deletes its former thing only if it can have the new thing.
 func TestSwapThatWaits(t *testing.T) {
 	missing := true
 	c := newCommunity(t, func(r *external.Resource[*Account, entry]) {
@@ -264,7 +264,7 @@ func TestSwapThatWaits(t *testing.T) {
 	require.Equal(t, "default/a", c.api.entries["bob"].Owner)
 }
 
-// TestCircleIsTooLong has more objects that wait for each other than are looked at.
+// TestCircleIsTooLong: more objects wait for each other than one pass looks at.
 func TestCircleIsTooLong(t *testing.T) {
 	const n = external.MaxCircle + 2
 	c := newCommunity(t, nil)
@@ -279,7 +279,7 @@ func TestCircleIsTooLong(t *testing.T) {
 	require.Len(t, c.api.entries, n)
 }
 
-// TestSharedKey has two objects with one thing, as an earlier version of an operator may have left them.
+// TestSharedKey: two objects have one thing, as an earlier version of an operator may have left them.
 func TestSharedKey(t *testing.T) {
 	c := newCommunity(t, nil)
 	c.create("z", "alice")
@@ -297,7 +297,7 @@ func TestSharedKey(t *testing.T) {
 	require.Contains(t, c.api.entries, "alice", "it is not deleted with the other one")
 }
 
-// TestObserverHasNoClaim has an older object that only observes. It never creates what it observes, so nobody waits for it.
+// TestObserverHasNoClaim: an older object only observes. It never creates the thing, so nobody waits for it.
 func TestObserverHasNoClaim(t *testing.T) {
 	c := newCommunity(t, func(r *external.Resource[*Account, entry]) {
 		r.ObserveOnly = func(a *Account) bool { return a.Name == "observer" }

@@ -20,8 +20,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// TestManyAtOnce has passes over many objects at once, whose functions use the pass and answer in all ways, while the metrics are read.
-// It is for the race detector.
+// TestManyAtOnce is for the race detector. It runs passes over many objects at once, whose functions use the pass and answer in all
+// ways. At the same time the metrics are read.
 func TestManyAtOnce(t *testing.T) {
 	const objects, rounds = 16, 6
 	synctest.Test(t, func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestManyAtOnce(t *testing.T) {
 			n++
 			turn := n % 7
 			mu.Unlock()
-			a.Status.Account.Version += "." // as an author may who keeps something in the status
+			a.Status.Account.Version += "." // an author may keep something in the status
 			switch turn {
 			case 0:
 				return external.Throttled(time.Millisecond, errors.New("429"))
@@ -41,7 +41,7 @@ func TestManyAtOnce(t *testing.T) {
 			case 2:
 				<-ctx.Done()
 				return ctx.Err()
-			case 3: // it does not obey its context
+			case 3: // the function ignores its context
 				time.Sleep(30 * time.Second)
 				a.Status.Account.Version = "late"
 				return reconcile.Checkpoint(ctx)

@@ -11,7 +11,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// An account whose key the API shows only when it makes one. Observe, Create and the others are left out.
+// An API shows the key of an account only when it makes the key. Observe, Create and the other functions
+// are left out.
 func ExampleResource_publish() {
 	r := external.Resource[*Account, entry]{
 		Publish: func(a *Account, state entry) *corev1.Secret {
@@ -21,14 +22,14 @@ func ExampleResource_publish() {
 			}
 		},
 		Issue: func(_ context.Context, _ client.Client, _ *Account, ref external.Reference, _ entry) (map[string][]byte, error) {
-			return map[string][]byte{"key": []byte("the new key of " + ref.Key)}, nil // the former one is not valid any more
+			return map[string][]byte{"key": []byte("the new key of " + ref.Key)}, nil // the former key becomes invalid
 		},
 	}
 	fmt.Println(r.Publish(newAccount(), entry{Login: "alice"}).Name)
 	// Output: alice-account
 }
 
-// A field that an object may leave to the API.
+// An object may leave a field to the API.
 func ExampleResource_unsetFields() {
 	r := external.Resource[*Account, entry]{
 		Differs: func(_ external.Reference, observed, desired entry) bool {

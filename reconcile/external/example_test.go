@@ -15,7 +15,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// An account in an API whose names the operator chooses.
+// The account is in an API in which the operator chooses the names.
 func ExampleNew() {
 	accounts := map[string]int{} // in place of the client of an API
 	step := external.New(external.Resource[*Account, int]{
@@ -51,7 +51,7 @@ func ExampleNew() {
 	// Output: 10m0s
 }
 
-// The answers of an HTTP API.
+// The function translates answers of an HTTP API.
 func ExampleRefused() {
 	explain := func(status int) error { return fmt.Errorf("the API answers %d", status) }
 	err := external.Refused("InvalidLogin", explain(http.StatusBadRequest))
@@ -59,7 +59,7 @@ func ExampleRefused() {
 	// Output: the API answers 400
 }
 
-// An API that says how many seconds to wait.
+// The API says how many seconds to wait.
 func ExampleThrottled() {
 	header := http.Header{"Retry-After": {"30"}}
 	seconds, _ := strconv.Atoi(header.Get("Retry-After"))

@@ -1,6 +1,6 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// An exploration runs one pass at a time, so the race detector would find nothing in it, and would take ten times as long.
 
 package external_test
 
@@ -19,16 +19,16 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/fakeapi"
 )
 
-// directory is the API of the explorations. What it keeps is the quota.
+// directory is the API of the explorations. It keeps the quota of each account.
 type directory = fakeapi.API[int]
 
-// directoryClient is the client of a directory in one process: faults happen at its calls.
+// directoryClient is the client of a directory in one process. Faults happen at its calls.
 type directoryClient struct {
 	*fakeapi.Client[int]
 	identity external.Identity
 }
 
-// explain returns what an answer of the API means for the step.
+// explain returns the error by which the step understands an answer of the API.
 func explain(err error) error {
 	switch fakeapi.StatusOf(err) {
 	case http.StatusNotFound:
@@ -43,7 +43,7 @@ func explain(err error) error {
 	return err
 }
 
-// id returns the ID of what a reference names, and an empty one if the API cannot find it.
+// id returns the ID of the thing that a reference names. If the API cannot find the thing, it returns an empty one.
 func (c directoryClient) id(ctx context.Context, ref external.Reference) (string, error) {
 	if c.identity == external.ByKey || ref.ID != "" {
 		return ref.String(), nil
@@ -101,7 +101,7 @@ func scenario(identity external.Identity, existing, others []fakeapi.Thing[int],
 		},
 		Start: func(p *reconciletest.Process) error {
 			r := resource(directoryClient{p.External().(*directory).Client(p), identity}, identity)
-			r.Grace = 15 * time.Second // the API is behind for 10
+			r.Grace = 15 * time.Second // the API is behind for 10 s
 			if identity == external.ByToken {
 				r.ID = func(e entry) string { return e.ID }
 			}
@@ -116,7 +116,7 @@ func scenario(identity external.Identity, existing, others []fakeapi.Thing[int],
 	}
 }
 
-// has returns a check of what is there outside of the cluster: login, owner and quota of each account.
+// has returns a check of the things outside of the cluster: the login, owner and quota of each account.
 func has(want ...string) func(*reconciletest.Env) error {
 	return func(env *reconciletest.Env) error {
 		var got []string
@@ -130,7 +130,8 @@ func has(want ...string) func(*reconciletest.Env) error {
 	}
 }
 
-// TestSurvivesEveryFault runs scenarios that cover everything that the step reacts to, once for every fault at every point.
+// TestSurvivesEveryFault runs scenarios that cover everything to which the step reacts. It runs each scenario once for
+// every fault at every point.
 func TestSurvivesEveryFault(t *testing.T) {
 	alice, bob := newAccount(), newAccount(func(s *AccountSpec) { s.Login = "bob" })
 	bob.Name = "bob"
@@ -175,9 +176,9 @@ func TestSurvivesEveryFault(t *testing.T) {
 		"replaced": {
 			"somebody has deleted ours, and somebody else has created another one of the name", external.ByKey, nil, nil,
 			[]reconciletest.Action{
-				reconciletest.Create(alice), reconciletest.Wait(2 * time.Minute), // what is new is deleted also if it is not shown
+				reconciletest.Create(alice), reconciletest.Wait(2 * time.Minute), // a new thing is deleted even if the API does not show it
 				reconciletest.DoExternal("replace it", func(d *directory) error {
-					_ = d.Delete(context.Background(), "alice") // a fault may have prevented its creation
+					_ = d.Delete(context.Background(), "alice") // if a fault has prevented the creation, Delete returns an error
 					_, err := d.CreateForOthers(context.Background(), fakeapi.Thing[int]{Name: "alice", Owner: "somebody else", Fields: 7})
 					return err
 				}), quota, reconciletest.Delete(alice).Then(has("alice somebody else 7")),
@@ -219,10 +220,10 @@ func TestSurvivesEveryFault(t *testing.T) {
 			switch name {
 			case "retained":
 				s.Options.SkipFindings = []reconciletest.FindingKind{reconciletest.Findings.LeavesOutside}
-			case "replaced": // whether ours was there before theirs is in the record
+			case "replaced": // a fault decides whether the record is written before somebody else creates the thing
 				s.Options.SkipFindings = []reconciletest.FindingKind{reconciletest.Findings.DoesNotSurvive}
 			}
-			if name == "swapped" { // an old leader deletes what the other object has created under the key, and a poll repairs that
+			if name == "swapped" { // an old leader deletes the other object's thing under the key, and a poll creates it again
 				s.Horizon = 0
 			}
 			if name == "theirs" || name == "replaced" {

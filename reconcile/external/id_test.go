@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// TestRecordsTheID has things whose ID no creation has returned.
+// TestRecordsTheID: no creation has returned the IDs of the things.
 func TestRecordsTheID(t *testing.T) {
 	id := func(e entry) string { return e.ID }
 	adopt := func(*Account, entry) error { return nil }

@@ -13,7 +13,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// annotate sets the interval of the object. The API server does not change the generation.
+// annotate sets the interval annotation of the object. This does not change the generation.
 func (e *env) annotate(interval string) {
 	e.t.Helper()
 	e.edit(func(a *Account) {
@@ -28,7 +28,7 @@ func TestIntervalOfAnObject(t *testing.T) {
 		value  string
 		floor  time.Duration
 		want   time.Duration
-		shows  string // reason of Ready
+		shows  string // the reason of Ready
 	}{
 		"longer":     {"a person knows that it is rarely changed", "2h", 0, 2 * time.Hour, "Succeeded"},
 		"shorter":    {"down to a minute", "3m", 0, 3 * time.Minute, "Succeeded"},
@@ -100,7 +100,7 @@ func TestPollsComeLast(t *testing.T) {
 	require.Equal(t, new(handler.LowPriority), priority())
 }
 
-// An interval that is shorter than the usual delay before a second look is kept.
+// An interval that is shorter than the usual delay before a second observation stays as it is.
 func TestShortInterval(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) { r.Every = time.Second })
 	_, _, after := e.pass()

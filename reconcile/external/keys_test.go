@@ -16,7 +16,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// several makes a resource keep an account for each login in a list that is separated by commas. What is before the @ belongs to one object.
+// several makes a resource keep an account for each login in a list that is separated by commas. The part before the @ belongs to one
+// object.
 func several(r *external.Resource[*Account, entry]) {
 	r.Key, r.Keys = nil, func(a *Account) []string { return strings.Split(a.Spec.Login, ",") }
 	r.Group = func(key string) string {
@@ -25,7 +26,7 @@ func several(r *external.Resource[*Account, entry]) {
 	}
 }
 
-// keysIn returns the keys of references, with a question mark if they are pending.
+// keysIn returns the keys of references. A pending key ends in a question mark.
 func keysIn(references []external.Reference) (keys []string) {
 	for _, ref := range references {
 		if ref.Pending {
@@ -75,7 +76,7 @@ func TestKeys(t *testing.T) {
 	require.Empty(t, e.api.entries)
 }
 
-// TestOneOfSeveralIsTheirs checks that nothing is changed if one of the things cannot become ours.
+// TestOneOfSeveralIsTheirs proves that a pass changes nothing if one of the things cannot become ours.
 func TestOneOfSeveralIsTheirs(t *testing.T) {
 	e := newEnv(t, external.ByKey, several)
 	e.pass()
@@ -156,7 +157,7 @@ func TestReady(t *testing.T) {
 	require.Empty(t, calls)
 }
 
-// TestSave keeps the record in a field of the status that is not a record.
+// TestSave keeps the record in another form in the status, by Save.
 func TestSave(t *testing.T) {
 	saved := 0
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
@@ -191,13 +192,13 @@ func TestSave(t *testing.T) {
 	require.Zero(t, saved, "nothing has changed")
 }
 
-// TestDeletion has an API that shows something under the key after the deletion.
+// TestDeletion: the API shows a thing under the key after the deletion.
 func TestDeletion(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		shows  entry
 		edit   func(*external.Resource[*Account, entry])
-		before bool     // the API shows it already before the deletion
+		before bool     // the API shows the thing already before the deletion
 		calls  []string // the calls of two passes
 		want   string
 	}{
@@ -254,7 +255,8 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
-// TestUnknownVersion has something that can only be written, and that this pass does not know to be as desired. It is written again.
+// TestUnknownVersion: a part of the thing can only be written. If the pass does not know whether that part is as desired, it writes it
+// again.
 func TestUnknownVersion(t *testing.T) {
 	ours := entry{Login: "alice", Owner: "default/alice", Quota: 1}
 	for name, tc := range map[string]struct {
@@ -287,7 +289,7 @@ func TestUnknownVersion(t *testing.T) {
 	}
 }
 
-// TestAdmitForgetsWhatIsTheirs has a record of a creation that had no effect, before somebody else created the same.
+// TestAdmitForgetsWhatIsTheirs: a recorded creation had no effect. Then somebody else created a thing with the same key.
 func TestAdmitForgetsWhatIsTheirs(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Adopt = func(*Account, entry) error { return nil }
@@ -303,13 +305,13 @@ func TestAdmitForgetsWhatIsTheirs(t *testing.T) {
 	require.Empty(t, e.object.Status.Account.Key, "no deletion deletes it")
 }
 
-// TestUnknownVersionOfOne has two things, and does not know what was written to one of them. The record has one version for both, so both are
-// written again.
+// TestUnknownVersionOfOne: an object has two things, and the step does not know what was written to one of them. The record has one version
+// for both, so the step writes both again.
 func TestUnknownVersionOfOne(t *testing.T) {
 	both := []string{"get alice@a", "get alice@b", "update alice@a", "update alice@b"}
 	for name, tc := range map[string]struct {
 		reason string
-		theirs bool     // somebody else has created the second one
+		theirs bool     // somebody else has created the second thing
 		calls  []string // the calls of the pass that succeeds
 	}{
 		"taken over":      {"it has what somebody else has written", true, both},
@@ -346,8 +348,8 @@ func TestUnknownVersionOfOne(t *testing.T) {
 	}
 }
 
-// TestFormerVersionSurvivesAFailure has a former thing that is desired again, and a first pass that fails. What can only be written may be
-// of an earlier version, so it is written again by the pass that succeeds.
+// TestFormerVersionSurvivesAFailure: a former thing is desired again, and the first pass fails. A part that can only be written may have
+// an earlier version, so the pass that succeeds writes it again.
 func TestFormerVersionSurvivesAFailure(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Version = func(context.Context, client.Client, *Account) (string, error) { return "two", nil }
@@ -362,7 +364,7 @@ func TestFormerVersionSurvivesAFailure(t *testing.T) {
 	require.Equal(t, []string{"get alice", "update alice"}, calls)
 }
 
-// TestKeysInAnyOrder has keys as they come from a map, one of them twice.
+// TestKeysInAnyOrder: the keys are not sorted, and one of them occurs twice.
 func TestKeysInAnyOrder(t *testing.T) {
 	e := newEnv(t, external.ByKey, several)
 	e.edit(func(a *Account) { a.Spec.Login = "alice@b,alice@a,alice@b" })
@@ -384,7 +386,7 @@ func TestNoKeys(t *testing.T) {
 		}
 	})
 	e.pass()
-	keys, missing = nil, errors.New("the Secret is gone") // it is not needed
+	keys, missing = nil, errors.New("the Secret is gone") // without keys, the Secret is not needed
 	e.edit(func(*Account) {})
 	calls, reason, _ := e.pass()
 	require.Equal(t, []string{"get alice", "remove alice", "get alice"}, calls, "nothing is desired any more")

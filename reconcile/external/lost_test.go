@@ -17,7 +17,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// try runs a pass, and returns the reason and the message of Ready and the error of the pass.
+// try runs a pass, and returns one text with the reason and the message of Ready and the error of the pass.
 func (e *env) try() (reason string) {
 	e.api.calls = nil
 	_, err := e.reconciler.Reconcile(e.t.Context(), ctrl.Request{NamespacedName: e.name()})
@@ -28,7 +28,7 @@ func (e *env) try() (reason string) {
 	return fmt.Sprintf("%s: %s %v", ready.Reason, ready.Message, err)
 }
 
-// giveUp renames the key, or deletes the object.
+// giveUp changes the key, or deletes the object.
 func (e *env) giveUp(rename bool) {
 	e.t.Helper()
 	if rename {
@@ -40,13 +40,13 @@ func (e *env) giveUp(rename bool) {
 
 func (e *env) later(d time.Duration) { e.clock.SetTime(e.clock.Now().Add(d)) }
 
-// tagged is a fake of an API. The API gives IDs, finds a thing by a tag with the token, and deletes a thing by its ID only.
+// tagged is a fake of an API that gives IDs. It finds a thing by a tag with the token, and deletes a thing only by its ID.
 type tagged struct {
 	byID    map[string]entry
 	n       int
 	lose    bool
 	hidden  bool
-	noFind  bool // it finds only by ID, and takes the token as an idempotency key
+	noFind  bool // the API finds things only by ID, and takes the token as an idempotency key
 	deleted []string
 }
 
@@ -90,7 +90,7 @@ func (d *tagged) edit(r *external.Resource[*Account, entry]) {
 	}
 }
 
-// TestAdmitKeepsWhatMayExist has a creation whose answer was lost, and an Admit that refuses while the API does not show it. It is not forgotten.
+// TestAdmitKeepsWhatMayExist: the answer to a creation was lost, and Admit refuses while the API does not show the thing. The record stays.
 func TestAdmitKeepsWhatMayExist(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
@@ -122,7 +122,7 @@ func TestAdmitKeepsWhatMayExist(t *testing.T) {
 			}
 			e.try()
 			require.True(t, e.object.Status.Account.Pending)
-			d.hidden, e.api.hidden, d.lose = true, true, false // behind
+			d.hidden, e.api.hidden, d.lose = true, true, false // the API is behind
 			admit = reconcile.Wait("Budget", time.Second, "no budget")
 			reason := e.try()
 			require.Contains(t, reason, "no budget")
@@ -136,7 +136,7 @@ func TestAdmitKeepsWhatMayExist(t *testing.T) {
 	}
 }
 
-// TestDeletionHasTheID deletes what was found by its token since the answer to its creation was lost.
+// TestDeletionHasTheID: the answer to a creation was lost, and the thing was found by its token. The deletion has the ID of the thing.
 func TestDeletionHasTheID(t *testing.T) {
 	for reason, rename := range map[string]bool{"the object goes": false, "the key changes": true} {
 		t.Run(reason, func(t *testing.T) {
@@ -152,7 +152,8 @@ func TestDeletionHasTheID(t *testing.T) {
 	}
 }
 
-// TestTokenIsOnlyForCreations has an API that finds nothing by a token. What became of a creation whose answer was lost is not known.
+// TestTokenIsOnlyForCreations: the API does not find things by a token, and the answer to a creation was lost. Nobody knows whether the
+// thing exists.
 func TestTokenIsOnlyForCreations(t *testing.T) {
 	for reason, rename := range map[string]bool{"the object goes": false, "the key changes": true} {
 		t.Run(reason, func(t *testing.T) {
@@ -172,7 +173,7 @@ func TestTokenIsOnlyForCreations(t *testing.T) {
 	}
 }
 
-// TestExistsWithID checks creations that are refused with ErrExists. The API gives IDs.
+// TestExistsWithID: the API gives IDs, and refuses creations with ErrExists.
 func TestExistsWithID(t *testing.T) {
 	for name, identity := range map[string]external.Identity{"ByToken": external.ByToken, "ByID": external.ByID} {
 		t.Run(name, func(t *testing.T) {
@@ -203,7 +204,7 @@ func TestExistsWithID(t *testing.T) {
 	}
 }
 
-// TestPanicKeepsTheID has a function that panics after the creation.
+// TestPanicKeepsTheID: a function panics after the creation.
 func TestPanicKeepsTheID(t *testing.T) {
 	d := &tagged{byID: map[string]entry{}}
 	broken := true
@@ -230,7 +231,7 @@ func TestPersonSaysThatNothingExists(t *testing.T) {
 	reason := e.try()
 	require.Contains(t, reason, "CreationUnknown")
 	d.byID = map[string]entry{}
-	e.object.Status.Account.Pending = false // as the message says
+	e.object.Status.Account.Pending = false // the message of the condition says to do this
 	require.NoError(t, e.Status().Update(t.Context(), e.object))
 	require.NoError(t, e.Delete(t.Context(), e.object))
 	reason = e.try()
@@ -238,7 +239,7 @@ func TestPersonSaysThatNothingExists(t *testing.T) {
 	require.Empty(t, d.deleted)
 }
 
-// TestAdoptionReplacesTheID takes over a successor, which has another ID.
+// TestAdoptionReplacesTheID: an object takes over a thing that has replaced its own, with another ID.
 func TestAdoptionReplacesTheID(t *testing.T) {
 	n := 0
 	byName := map[string]entry{}

@@ -11,7 +11,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// TestForgetsWhatIsGone ends objects without a cleanup that succeeds.
+// TestForgetsWhatIsGone: objects end without a successful cleanup.
 func TestForgetsWhatIsGone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -19,7 +19,7 @@ func TestForgetsWhatIsGone(t *testing.T) {
 	}{
 		"given up": {"the cleanup fails after the limit", func(t *testing.T, e *env) {
 			t.Helper()
-			require.NoError(t, e.Delete(t.Context(), e.object)) // the fake client sets the real time, which is long before the test's
+			require.NoError(t, e.Delete(t.Context(), e.object)) // the fake client sets the real time, which is long before the time of the test
 			e.api.fail = func(string) (before, after error) { return errors.New("no"), nil }
 			e.pass()
 			require.Len(t, e.api.entries, 1, "it is left outside")
@@ -44,7 +44,8 @@ func TestForgetsWhatIsGone(t *testing.T) {
 	}
 }
 
-// TestAnotherObjectOfTheName replaces an object between two passes. What is remembered of the former one must not count.
+// TestAnotherObjectOfTheName: another object takes the name between two passes. What the step remembers of the former
+// object must not count.
 func TestAnotherObjectOfTheName(t *testing.T) {
 	e := newEnv(t, external.ByKey, nil)
 	e.pass()

@@ -18,7 +18,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// series returns the series of a registry whose names have the prefix, without what all of them begin with.
+// series returns the series of a registry whose names have the prefix, without the prefix that all of them
+// share.
 func series(t *testing.T, r *prometheus.Registry, prefix string) (all []string) {
 	t.Helper()
 	families, err := r.Gather()
@@ -79,11 +80,11 @@ func TestCallMetrics(t *testing.T) {
 	const of = "calls_total kind=Account result="
 	requireSeries(t, r, "by verb and result", "calls_total",
 		of+"failed step=account verb=create 1",
-		of+"not_found step=account verb=observe 9", // one before each creation, one after ErrExists, and one after the deletion
+		of+"not_found step=account verb=observe 9", // once before each creation, once after ErrExists, and once after the deletion
 		of+"refused step=account verb=create 2",
 		of+"succeeded step=account verb=create 1",
 		of+"succeeded step=account verb=delete 1",
-		of+"succeeded step=account verb=observe 2", // the update, and whose it is before the deletion
+		of+"succeeded step=account verb=observe 2", // once for the update, and once to find out whose the thing is before the deletion
 		of+"succeeded step=account verb=update 1",
 		of+"throttled step=account verb=create 1",
 		of+"unreachable step=account verb=create 1",
@@ -107,7 +108,7 @@ func TestWaitingMetric(t *testing.T) {
 			e, r := newMeasuredEnv(t, tc.edit)
 			e.api.fail = func(string) (before, after error) { return tc.answer, nil }
 			want := "waiting_objects kind=Account reason=" + tc.want + " step=account 1"
-			for range 3 { // the object itself has the answer in the first pass, and is denied in the others
+			for range 3 { // the object itself gets the answer in the first pass, and is denied in the others
 				e.pass()
 				requireSeries(t, r, tc.reason, "waiting_objects", want)
 			}
@@ -155,7 +156,7 @@ func TestNotReturnedMetric(t *testing.T) {
 	})
 }
 
-// Two steps of one kind and name, such as in two managers, share the series.
+// Two steps with the same kind and name, such as in two managers, share the series.
 func TestMetricsAreRegisteredOnce(t *testing.T) {
 	one, r := newMeasuredEnv(t, nil)
 	two := newEnv(t, external.ByKey, nil)

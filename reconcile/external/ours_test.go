@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// TestSuccessorIsLeftAlone has a thing that somebody has deleted, and another one under its key.
+// TestSuccessorIsLeftAlone: somebody has deleted our thing, and another thing is under its key.
 func TestSuccessorIsLeftAlone(t *testing.T) {
 	theirs := entry{Login: "alice", Owner: "somebody else", Quota: 7}
 	adopt := func(*Account, entry) error { return nil }
@@ -23,7 +23,7 @@ func TestSuccessorIsLeftAlone(t *testing.T) {
 		edit   func(*external.Resource[*Account, entry])
 		calls  []string
 		want   string // the reason
-		shown  []int  // what Observed was told
+		shown  []int  // the states that Observed got
 	}{
 		"marked":       {"it has not our mark", func(*external.Resource[*Account, entry]) {}, []string{"get alice"}, "AlreadyExists", []int{1}},
 		"taken over":   {"Adopt accepts it", func(r *external.Resource[*Account, entry]) { r.Adopt = adopt }, []string{"get alice", "update alice", "get alice"}, "Succeeded", []int{1, 7, 1}},
@@ -46,7 +46,7 @@ func TestSuccessorIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestMarkIsPutOnAgain has a thing whose mark somebody has taken off. It is not ours while the mark is missing.
+// TestMarkIsPutOnAgain: somebody has removed the mark from our thing. While the mark is missing, the thing does not count as ours.
 func TestMarkIsPutOnAgain(t *testing.T) {
 	e := newEnv(t, external.ByKey, nil)
 	e.pass()
@@ -61,7 +61,7 @@ func TestMarkIsPutOnAgain(t *testing.T) {
 	require.Equal(t, "Succeeded", reason, "the record still says that it was created here")
 }
 
-// TestAdoptedIsNotAsked has a thing that was taken over, and that got no mark of ours.
+// TestAdoptedIsNotAsked: a thing was taken over, and did not get our mark. IsOurs is not asked about it.
 func TestAdoptedIsNotAsked(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Adopt = func(a *Account, _ entry) error {
@@ -84,7 +84,7 @@ func TestAdoptedIsNotAsked(t *testing.T) {
 	require.Empty(t, e.api.entries)
 }
 
-// TestOthersAreNotShown has a key that somebody else has: what it holds is not for whoever may read the object.
+// TestOthersAreNotShown: somebody else has the key. Whoever may read the object must not see what that thing contains.
 func TestOthersAreNotShown(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Observed = func(*Account, entry) { t.Error("Observed is told of what is somebody else's") }
@@ -94,12 +94,12 @@ func TestOthersAreNotShown(t *testing.T) {
 	require.Equal(t, "AlreadyExists", reason)
 }
 
-// TestFormerIsSettled changes the key after a creation whose answer was lost, to a key that somebody else has. What became of the creation is
-// recorded, although its thing is not deleted before the new one exists.
+// TestFormerIsSettled: the answer to a creation was lost, and then the key changes to a key that somebody else has. The step records
+// whether the creation had an effect, although it does not delete the former thing before the new one exists.
 func TestFormerIsSettled(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason      string
-		left        *entry // what is there under the former key
+		left        *entry // the thing under the former key; nil if there is none
 		wantPending bool
 		want        int // the number of former things
 	}{
@@ -127,7 +127,7 @@ func TestFormerIsSettled(t *testing.T) {
 	}
 }
 
-// TestStatusIsWrittenInTheEnd refuses the status write after a pass that has found a change: what Observed has put into the status is not lost.
+// TestStatusIsWrittenInTheEnd: the status write fails after a pass that has observed a change. The changes of Observed must not be lost.
 func TestStatusIsWrittenInTheEnd(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Differs = func(external.Reference, entry, entry) bool { return false }
@@ -160,7 +160,7 @@ func TestStatusIsWrittenInTheEnd(t *testing.T) {
 	require.Empty(t, calls)
 }
 
-// TestStaleAfterAnUpdate has an API that does not show an update at once. It is looked at once more, and not again and again.
+// TestStaleAfterAnUpdate: the API does not show an update at once. The step looks once more, and not again and again.
 func TestStaleAfterAnUpdate(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Observed = func(a *Account, state entry) { a.Status.Login = strconv.Itoa(state.Quota) }
@@ -193,7 +193,7 @@ func TestStaleAfterAnUpdate(t *testing.T) {
 	require.Equal(t, "2", e.object.Status.Login)
 }
 
-// TestNewIsDeletedAlthoughNotShown deletes something that the API does not show yet, and something that was there for long.
+// TestNewIsDeletedAlthoughNotShown deletes objects while the API does not show their things. One thing is new, and the other is old.
 func TestNewIsDeletedAlthoughNotShown(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -216,7 +216,8 @@ func TestNewIsDeletedAlthoughNotShown(t *testing.T) {
 	}
 }
 
-// TestMarkOfAnID has a thing whose ID the API has given, so that no other one can take its place, and whose mark somebody has taken off.
+// TestMarkOfAnID: the API gives IDs, so another thing cannot take the place of ours. Somebody has removed the mark, and the thing is still
+// ours.
 func TestMarkOfAnID(t *testing.T) {
 	e := newEnv(t, external.ByID, nil)
 	e.pass()
@@ -228,7 +229,7 @@ func TestMarkOfAnID(t *testing.T) {
 	require.Equal(t, "Succeeded", reason)
 }
 
-// TestRefusedIsRecorded has a spec that the API refuses for good. Later passes are polls: no person waits for them.
+// TestRefusedIsRecorded: the API refuses a spec for good. Later passes are polls, because no person waits for them.
 func TestRefusedIsRecorded(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Update = func(context.Context, client.Client, *Account, external.Reference, entry, entry) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// TestVersionGoesBack changes a version, loses the answer, and changes it back.
+// TestVersionGoesBack changes the version, loses the answer, and changes the version back.
 func TestVersionGoesBack(t *testing.T) {
 	version, stored, lose := "v1", "", false
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
@@ -81,7 +81,7 @@ func TestVersionChangesWithinGrace(t *testing.T) {
 	}
 }
 
-// TestCreateOnlyIsLifted has a creation of an earlier version that was not updated, since the object forbade it.
+// TestCreateOnlyIsLifted: a creation has an earlier version. The object forbids updates at first, and then allows them.
 func TestCreateOnlyIsLifted(t *testing.T) {
 	version, stored, lose := "v1", "", true
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
@@ -120,7 +120,7 @@ func TestCreateOnlyIsLifted(t *testing.T) {
 	require.Equal(t, "v2", stored)
 }
 
-// TestRequestedAndNotReady requests a pass that ends with a wait. The next one looks again.
+// TestRequestedAndNotReady requests a pass that ends with a wait. The next pass looks again.
 func TestRequestedAndNotReady(t *testing.T) {
 	isReady := true
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
@@ -146,7 +146,7 @@ func TestRequestedAndNotReady(t *testing.T) {
 	require.Contains(t, reason, "Preparing")
 }
 
-// TestBackWhileDeleting changes the key back while the API still shows what is being deleted.
+// TestBackWhileDeleting changes the key back while the API still shows the thing that is being deleted.
 func TestBackWhileDeleting(t *testing.T) {
 	e := newEnv(t, external.ByKey, nil)
 	e.try()
@@ -172,7 +172,7 @@ func TestBackWhileDeleting(t *testing.T) {
 	require.Contains(t, e.api.entries, "alice", "what was on its way out is looked at once more")
 }
 
-// TestMustExistAndRecreate deletes nothing before somebody has created the new thing.
+// TestMustExistAndRecreate proves that the step deletes nothing before somebody has created the new thing.
 func TestMustExistAndRecreate(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Recreate = true
@@ -192,7 +192,7 @@ func TestMustExistAndRecreate(t *testing.T) {
 	require.True(t, e.object.Status.Account.Adopted)
 }
 
-// TestQueriesOfAllFunctions has errors with URLs in functions that do not call the API.
+// TestQueriesOfAllFunctions: functions that do not call the API return errors with URLs. The conditions hide the queries.
 func TestQueriesOfAllFunctions(t *testing.T) {
 	leak := fmt.Errorf("ask: %w", &url.Error{Op: "Get", URL: "https://api.example.com/x?token=s3cret", Err: errors.New("refused")})
 	for name, edit := range map[string]func(*external.Resource[*Account, entry]){
@@ -218,7 +218,8 @@ func TestQueriesOfAllFunctions(t *testing.T) {
 	}
 }
 
-// TestRefusedForAnErrorOfTheNetwork refuses an object since its host does not exist. The server is not spared for the others.
+// TestRefusedForAnErrorOfTheNetwork refuses an object because its host does not exist. The step still calls the server for
+// other objects.
 func TestRefusedForAnErrorOfTheNetwork(t *testing.T) {
 	c := newCommunity(t, func(r *external.Resource[*Account, entry]) {
 		r.Admit = func(_ context.Context, _ client.Client, a *Account, _ external.Reference, _ *entry) error {

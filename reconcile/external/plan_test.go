@@ -24,8 +24,8 @@ func TestPreview(t *testing.T) {
 		record   external.Record
 		edit     func(r *external.Resource[*Account, entry])
 		exists   map[string]entry
-		blind    []string // what a plan says without calls
-		observed []string // what it says with ObserveInPlans
+		blind    []string // what a plan says without ObserveInPlans
+		observed []string // what a plan says with ObserveInPlans
 	}{
 		"new": {
 			"nothing is recorded", external.Record{}, nil, nil,
@@ -151,12 +151,13 @@ func TestPreview(t *testing.T) {
 	}
 }
 
-// TestPreviewSparesTheAPI plans objects of a server that gives no answer, and waits for a quota.
+// TestPreviewSparesTheAPI plans objects of a server that gives no answer, with a quota for which a
+// plan waits.
 func TestPreviewSparesTheAPI(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.ObserveInPlans, r.Quota = true, rate.NewLimiter(rate.Every(time.Hour), 1)
 	})
-	e.clock.SetTime(time.Now()) // the limiter waits by the real clock
+	e.clock.SetTime(time.Now()) // the limiter uses the real clock
 	e.api.fail = func(string) (before, after error) { return external.Unreachable(errors.New("no route")), nil }
 	plan := func(ctx context.Context) string {
 		changes, err := e.step.Preview(ctx, e.Client, e.object)

@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// policies are what an object forbids in a test.
+// policies says what an object forbids in a test.
 type policies struct{ observeOnly, createOnly, mustExist, retain bool }
 
 func (p *policies) String() string {
@@ -35,7 +35,8 @@ func allPolicies() (all []*policies) {
 	return all
 }
 
-// newPolicyEnv returns an env whose policies the test changes without a change of the object, as a label would.
+// newPolicyEnv returns an env and its policies. The test can change the policies without a change of the object, as a label
+// would.
 func newPolicyEnv(t *testing.T) (*env, *policies) {
 	t.Helper()
 	now := &policies{}
@@ -58,13 +59,13 @@ func changes(calls []string) (all []string) {
 	return all
 }
 
-// TestPolicies tries all combinations of policies in all situations, and then releases them.
+// TestPolicies tries all combinations of policies in all situations, and then removes the policies.
 func TestPolicies(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
 		begin    func(e *env)
 		wants    []string // the calls without policies
-		released bool     // they are made as soon as the policies are released
+		released bool     // the calls are made as soon as the policies are removed
 	}{
 		"absent": {"MustExist and ObserveOnly forbid a creation", func(*env) {}, []string{"create alice"}, true},
 		"drifted": {"CreateOnly and ObserveOnly forbid an update", func(e *env) {
@@ -99,7 +100,7 @@ func TestPolicies(t *testing.T) {
 				for _, call := range tc.wants {
 					verb, _, _ := strings.Cut(call, " ")
 					if verb == "create" && !mayCreate {
-						break // and nothing is deleted while the new one does not exist
+						break // nothing is deleted while the new thing does not exist
 					}
 					if verb == "create" || verb == "update" && mayUpdate || verb == "remove" && !now.observeOnly && !now.retain {
 						want = append(want, call)
@@ -140,7 +141,8 @@ func TestRetainedStaysUnderFormerKeys(t *testing.T) {
 	}
 }
 
-// TestReleasedObserveOnlyDropsFormerKey observes another key for a while. What was created before is then a former one, and goes.
+// TestReleasedObserveOnlyDropsFormerKey observes another key for a while. When ObserveOnly ends, the thing under the former key
+// is deleted.
 func TestReleasedObserveOnlyDropsFormerKey(t *testing.T) {
 	e, now := newPolicyEnv(t)
 	e.pass()

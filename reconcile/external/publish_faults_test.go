@@ -1,6 +1,6 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// An exploration runs one pass at a time, so the race detector would find nothing in it, and would take ten times as long.
 
 package external_test
 
@@ -24,9 +24,9 @@ import (
 // issuer is a table that shows a password only when it is issued.
 type issuer struct {
 	*table
-	passwords map[string]string // that are valid, by login
+	passwords map[string]string // by login: the valid password
 	issued    []string          // the names of all issues
-	remembers bool              // a second issue of one name issues nothing, and returns the same
+	remembers bool              // a second issue with the same name issues nothing, and returns the same password
 }
 
 // publishing returns a resource whose accounts have a password in a Secret.
@@ -56,7 +56,7 @@ func publishing(d *issuer, p *reconciletest.Process) external.Resource[*Account,
 	return r
 }
 
-// hasPassword returns a check whether a Secret has the password that is valid, and is the only one of the account.
+// hasPassword returns a check that the cluster has only one Secret, and that this Secret has the valid password of the account.
 func hasPassword(name, login string) func(*reconciletest.Env) error {
 	return func(env *reconciletest.Env) error {
 		var all corev1.SecretList
@@ -82,7 +82,8 @@ func hasNoSecret(env *reconciletest.Env) error {
 	return nil
 }
 
-// TestSecretSurvivesEveryFault runs what happens to a Secret with a password that is shown once, with every fault at every point.
+// TestSecretSurvivesEveryFault publishes a password that the API shows once. It runs each scenario with every fault at every
+// point.
 func TestSecretSurvivesEveryFault(t *testing.T) {
 	alice := newAccount(func(s *AccountSpec) { s.Secret = "first" })
 	edit := func(change func(*AccountSpec)) reconciletest.Action {

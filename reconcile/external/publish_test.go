@@ -25,11 +25,11 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// publishEnv is an env whose API shows a password only once, when it is issued.
+// publishEnv is an env whose API shows a password only when it issues the password.
 type publishEnv struct {
 	*env
 	suffix    string // the end of the name of the Secret
-	passwords int    // how many were issued
+	passwords int    // the number of issued passwords
 	before    error  // a write of a Secret returns it, and has no effect
 	after     error  // a write of a Secret returns it after its effect
 	writes    int    // the number of writes of Secrets
@@ -51,7 +51,7 @@ func newPublishEnv(t *testing.T) *publishEnv {
 	return p
 }
 
-// write does a write of a Secret, which fails when the test says so.
+// write writes a Secret by do. It fails when the test says so.
 func (p *publishEnv) write(obj client.Object, do func() error) error {
 	if obj.GetObjectKind().GroupVersionKind().Kind != "Secret" {
 		if _, ok := obj.(*corev1.Secret); !ok {
@@ -97,7 +97,8 @@ func (p *publishEnv) secret() *corev1.Secret {
 	return s
 }
 
-// confirm lets a pass see the Secret as it was written. Without a manager no event tells the step of a deletion after it.
+// confirm runs a pass that sees the Secret as it was written. Without a manager, no event tells the step about a later
+// deletion.
 func (p *publishEnv) confirm() {
 	p.t.Helper()
 	p.clock.SetTime(p.clock.Now().Add(time.Hour))
@@ -123,7 +124,7 @@ func TestPublish(t *testing.T) {
 		reason   string
 		do       func(p *publishEnv)
 		calls    []string // the calls of the next pass
-		password string   // afterwards
+		password string   // the password after that pass
 		writes   bool     // the Secret is written
 	}{
 		"nothing": {"a quiet pass calls nothing", func(*publishEnv) {}, nil, "pass-1", false},
@@ -235,7 +236,7 @@ func TestSecretOfSomebodyElse(t *testing.T) {
 	require.Equal(t, "Succeeded", reason)
 }
 
-// TestSecretThatIsBeingDeleted issues nothing while a finalizer of somebody else holds the Secret.
+// TestSecretThatIsBeingDeleted proves that nothing is issued while a finalizer of somebody else holds the Secret.
 func TestSecretThatIsBeingDeleted(t *testing.T) {
 	p := newPublishEnv(t)
 	p.pass()
@@ -256,7 +257,8 @@ func TestSecretThatIsBeingDeleted(t *testing.T) {
 	require.Equal(t, "pass-2", string(p.secret().Data["password"]))
 }
 
-// TestRepairIsUrgent changes a Secret when polls have to leave the rest of the quota to what is urgent.
+// TestRepairIsUrgent: the rest of the quota is only for urgent passes. Somebody changes the Secret, and the repair may
+// use that rest.
 func TestRepairIsUrgent(t *testing.T) {
 	p := newPublishEnv(t)
 	p.step.Quota = rate.NewLimiter(rate.Every(time.Hour), 5) // the first pass takes 4
@@ -294,7 +296,7 @@ func TestNothingSecretIsShown(t *testing.T) {
 	require.NotContains(t, string(metadata), "pass-")
 }
 
-// TestIssueReturnsTooLittle is about a mistake of an author.
+// TestIssueReturnsTooLittle: the author's Issue lacks a value.
 func TestIssueReturnsTooLittle(t *testing.T) {
 	p := newPublishEnv(t)
 	p.step.Issue = func(context.Context, client.Client, *Account, external.Reference, entry) (map[string][]byte, error) {
@@ -305,7 +307,7 @@ func TestIssueReturnsTooLittle(t *testing.T) {
 	require.Zero(t, p.writes)
 }
 
-// TestNothingIsIssuedByAnObserver takes the password away from an object that only observes.
+// TestNothingIsIssuedByAnObserver removes the password of an object that only observes.
 func TestNothingIsIssuedByAnObserver(t *testing.T) {
 	p := newPublishEnv(t)
 	p.pass()
@@ -319,7 +321,7 @@ func TestNothingIsIssuedByAnObserver(t *testing.T) {
 	require.Equal(t, "Publishing", reason)
 }
 
-// TestIssuingEnds returns a Secret in which nothing is left to be issued.
+// TestIssuingEnds: Publish returns a Secret in which no value has to be issued any more.
 func TestIssuingEnds(t *testing.T) {
 	p := newPublishEnv(t)
 	p.pass()
@@ -337,7 +339,7 @@ func TestIssuingEnds(t *testing.T) {
 	require.Empty(t, calls, "it comes to rest")
 }
 
-// TestPublishingEnds returns no Secret any more.
+// TestPublishingEnds: Publish returns no Secret any more.
 func TestPublishingEnds(t *testing.T) {
 	p := newPublishEnv(t)
 	p.pass()

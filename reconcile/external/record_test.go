@@ -6,7 +6,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// A status lists what the object has outside of the cluster.
+// A status lists the things of the object.
 func ExampleRecord_States() {
 	record := external.Record{
 		Things: []external.Reference{{Key: "carts"}, {Key: "orders", Pending: true}},

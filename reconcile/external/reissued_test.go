@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// withSecret publishes a Secret with a password, and counts how often one is issued.
+// withSecret publishes a Secret with a password. issued counts the calls of Issue.
 func withSecret(issued *int) func(r *external.Resource[*Account, entry]) {
 	return func(r *external.Resource[*Account, entry]) {
 		r.ObserveOnly = func(a *Account) bool { return a.Spec.Retain }
@@ -29,7 +29,8 @@ func withSecret(issued *int) func(r *external.Resource[*Account, entry]) {
 	}
 }
 
-// TestCredentialOfAnotherThing observes another thing than the one that the credential is of.
+// TestCredentialOfAnotherThing: the credential belongs to one thing, and the object then observes
+// another thing.
 func TestCredentialOfAnotherThing(t *testing.T) {
 	n := 0
 	e := newEnv(t, external.ByKey, withSecret(&n))
@@ -49,7 +50,7 @@ func TestCredentialOfAnotherThing(t *testing.T) {
 	require.Equal(t, 1, n)
 }
 
-// TestNameIsTakenAndBack tries a name that is taken, and goes back.
+// TestNameIsTakenAndBack changes the key to a name that is taken, and changes it back.
 func TestNameIsTakenAndBack(t *testing.T) {
 	n := 0
 	e := newEnv(t, external.ByKey, withSecret(&n))

@@ -15,7 +15,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// TestRepeatedCreation has a creation whose answer was lost. Its repetition by the token creates nothing, and what is desired has changed since.
+// TestRepeatedCreation: the answer to a creation was lost, and then the desired state changes. The repetition with the token creates
+// nothing.
 func TestRepeatedCreation(t *testing.T) {
 	version := func(_ context.Context, _ client.Client, a *Account) (string, error) {
 		return strconv.Itoa(a.Spec.Quota), nil
@@ -57,7 +58,7 @@ func TestRepeatedCreation(t *testing.T) {
 	}
 }
 
-// TestUnsentCreations has several keys. The creation of the first one fails, and the others were recorded before and are not sent.
+// TestUnsentCreations: an object has several keys, and all creations are recorded. The first one fails, so the others are not sent.
 func TestUnsentCreations(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

@@ -83,7 +83,7 @@ func (r *recorder) remove(_ context.Context, ref external.Reference) error {
 	return r.call("remove "+ref.String(), func() error { delete(r.entries, ref.String()); return nil })
 }
 
-// env is an object with a reconciler whose clock the test sets.
+// env is an object with a reconciler. The test sets the clock of the reconciler.
 type env struct {
 	client.Client
 	t          *testing.T
@@ -91,7 +91,7 @@ type env struct {
 	clock      *clocktesting.FakePassiveClock
 	reconciler *reconcile.Reconciler[*Account]
 	step       *external.Step[*Account, entry]
-	limit      time.Duration // how long a cleanup is tried; 0: without an end
+	limit      time.Duration // how long a cleanup is retried; 0: without a limit
 	object     *Account
 	turns      int // the calls of one pass; 0 for the default
 }
@@ -117,7 +117,7 @@ func (e *env) named() reconcile.NamedStep[*Account] {
 	return reconcile.Named("account", e.step).Finalizer("test.opblocks.dev/account").GiveUpCleanupAfter(e.limit)
 }
 
-// restart begins a process that remembers nothing.
+// restart begins a new process, which remembers nothing.
 func (e *env) restart() {
 	e.step = external.New(e.step.Resource)
 	e.reconciler = reconcile.New(e.Client, e.named()).WithClock(e.clock)
@@ -285,7 +285,7 @@ func TestGrace(t *testing.T) {
 	require.False(t, e.object.Status.Account.Pending)
 }
 
-// TestGraceOfFormerKey changes the key while the API does not show yet what was created under the former one.
+// TestGraceOfFormerKey changes the key while the API does not show the thing under the former key yet.
 func TestGraceOfFormerKey(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) { r.Grace, r.Others = time.Minute, nil })
 	e.api.hidden = true
@@ -294,7 +294,7 @@ func TestGraceOfFormerKey(t *testing.T) {
 	e.pass()
 	e.clock.SetTime(e.clock.Now().Add(30 * time.Second))
 	e.api.fail = func(call string) (before, after error) {
-		if call == "get alice" { // the API shows the new one before the former one
+		if call == "get alice" { // the API shows the new thing before the former one
 			return external.ErrNotFound, nil
 		}
 		return nil, nil
@@ -350,7 +350,8 @@ func TestDeletionWaitsForTheAPI(t *testing.T) {
 	require.Error(t, e.Get(t.Context(), e.name(), e.object), "the object is gone")
 }
 
-// TestObservedIsNotToldOfAFormerKey deletes what was created under a former key while the API still shows it.
+// TestObservedIsNotToldOfAFormerKey deletes the thing under a former key while the API still shows it. Observed is not
+// called with that thing.
 func TestObservedIsNotToldOfAFormerKey(t *testing.T) {
 	var seen []string
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
@@ -424,7 +425,7 @@ func TestCallEndsAfterTimeout(t *testing.T) {
 	require.Contains(t, ready.Message, "no answer within 1ms")
 }
 
-// TestSomebodyElseWasFaster is about a creation that was recorded and had no effect, before somebody else created the same.
+// TestSomebodyElseWasFaster: a recorded creation had no effect. Then somebody else created a thing with the same key.
 func TestSomebodyElseWasFaster(t *testing.T) {
 	theirs := entry{Login: "alice", Owner: "somebody else", Quota: 7}
 	begin := func(t *testing.T) *env {

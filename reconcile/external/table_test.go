@@ -15,11 +15,12 @@ import (
 // table is a fake of an API for explorations. It survives the operator's process.
 type table struct {
 	identity external.Identity
-	entries  map[string]entry // by login with ByKey, else by ID
+	entries  map[string]entry // by login with ByKey, otherwise by ID
 	created  int
 }
 
-// State is compared with the run without faults. An entry that is left behind or created twice is found.
+// State is compared with the run without faults. So the exploration finds an entry that is left behind
+// or created twice.
 func (d *table) State() any {
 	if d.identity == external.ByKey {
 		return d.entries
@@ -32,13 +33,14 @@ func (d *table) State() any {
 	return all
 }
 
-// tableClient is the client of a table in one process: faults happen at its calls.
+// tableClient is the client of a table in one process. Faults happen at its calls.
 type tableClient struct {
 	*table
 	process *reconciletest.Process
 }
 
-// key returns the key of what a reference names, and an empty one if the API cannot find it.
+// key returns the key of the entry that a reference names. If the API cannot find the entry, it returns
+// an empty one.
 func (d *table) key(ref external.Reference) string {
 	if d.identity == external.ByKey || ref.ID != "" {
 		return ref.String()

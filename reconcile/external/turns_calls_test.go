@@ -15,7 +15,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// A function that yields in the middle of its work is called again, with what it has done until then.
+// A function that yields in the middle of its work is called again, and sees what it has done before.
 func TestFunctionThatYields(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		update := r.Update
@@ -42,7 +42,7 @@ func TestFunctionThatYields(t *testing.T) {
 	require.LessOrEqual(t, largest, 10)
 }
 
-// A quota holds no worker: a pass that has to wait ends.
+// A pass that has to wait for the quota ends, so it does not hold a worker.
 func TestQuotaHoldsNoWorker(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason      string
@@ -71,7 +71,7 @@ func TestQuotaHoldsNoWorker(t *testing.T) {
 	}
 }
 
-// An error ends the round: all is looked at again.
+// After an error a new round begins, which looks at all things again.
 func TestErrorEndsARound(t *testing.T) {
 	e := newEnv(t, external.ByKey, several)
 	e.turns = 3
@@ -94,7 +94,7 @@ func TestErrorEndsARound(t *testing.T) {
 	require.Equal(t, "Succeeded", reason)
 }
 
-// A pass that meets too many others at its server forgets nothing.
+// If too many other passes are at its server, a pass ends, and the round continues later.
 func TestBusyKeepsTheRound(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) { several(r); r.Concurrency = 1 })
 	e.turns = 3
@@ -113,7 +113,8 @@ func TestBusyKeepsTheRound(t *testing.T) {
 	require.Len(t, e.api.entries, 6)
 }
 
-// A function that observes or creates has no turns of its own: nothing could go on in the middle of it.
+// Functions that observe or create must not yield: a later pass could not continue in the middle of
+// them.
 func TestObserveDoesNotYield(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		observe, create := r.Observe, r.Create
@@ -145,7 +146,7 @@ func TestObserveDoesNotYield(t *testing.T) {
 	require.Equal(t, "Succeeded", reason)
 }
 
-// Many objects that are edited at once use the whole quota, and nothing but it.
+// If a person edits many objects at once, they use the whole quota and do not exceed it.
 func TestQuotaIsUsed(t *testing.T) {
 	const slow = 1200 * time.Millisecond
 	var e *env
@@ -163,7 +164,7 @@ func TestQuotaIsUsed(t *testing.T) {
 	require.Equal(t, 2, e.api.entries["alice"].Quota, "the observation does not use up what the update needs")
 }
 
-// A failure of another step is shown while this one goes on.
+// The condition shows the failure of another step while this step continues in later passes.
 func TestOtherStepFailsDuringARound(t *testing.T) {
 	e := newEnv(t, external.ByKey, several)
 	e.edit(func(a *Account) { a.Spec.Login = logins(10) })

@@ -10,7 +10,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// Between any two calls a pass may end and a later one go on, in the same process or in another one.
+// A pass may end between any two calls. A later pass then continues, in the same process or in
+// another one.
 func TestTurnsSurviveEveryFault(t *testing.T) {
 	alice := newAccount(func(s *AccountSpec) { s.Login = "alice@a,alice@b" })
 	edit := func(change func(*AccountSpec)) reconciletest.Action {
@@ -23,7 +24,7 @@ func TestTurnsSurviveEveryFault(t *testing.T) {
 	})
 	s.Start = func(p *reconciletest.Process) error {
 		r := resource(directoryClient{p.External().(*directory).Client(p), external.ByKey}, external.ByKey)
-		r.Grace = 15 * time.Second // the API is behind for 10
+		r.Grace = 15 * time.Second // the API is behind for 10 s
 		several(&r)
 		return newReconciler(p.Manager(), r).WithTurns(1, time.Hour).Complete()
 	}

@@ -21,7 +21,7 @@ func logins(n int) string {
 	return strings.Join(all, ",")
 }
 
-// until makes passes until one is not put off. It returns the calls of each.
+// until runs passes until a pass is not put off. It returns the calls of each pass.
 func (e *env) until(most int) (passes [][]string, reason string) {
 	e.t.Helper()
 	for range most {
@@ -38,7 +38,7 @@ func (e *env) until(most int) (passes [][]string, reason string) {
 	return nil, ""
 }
 
-// times returns how often each call was made, and the largest number of calls of a pass.
+// times returns how often each call was made, and the largest number of calls in one pass.
 func times(passes [][]string) (calls map[string]int, largest int) {
 	calls = map[string]int{}
 	for _, pass := range passes {
@@ -51,7 +51,7 @@ func times(passes [][]string) (calls map[string]int, largest int) {
 	return calls, largest
 }
 
-// The work of one pass is bounded, and a later one goes on: nothing is called twice.
+// The work of one pass is bounded, and a later pass continues it: no call is made twice.
 func TestTurns(t *testing.T) {
 	const n = 25
 	looks := func(r *external.Resource[*Account, entry]) {
@@ -126,7 +126,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// What a later pass goes on with is forgotten as soon as it may not hold any more.
+// A round is forgotten when its results may not be true any more.
 func TestRoundBeginsAnew(t *testing.T) {
 	anew := []string{"get alice@00", "get alice@01", "get alice@02"}
 	tests := map[string]struct {
@@ -189,7 +189,8 @@ func TestLongRound(t *testing.T) {
 	require.Contains(t, e.api.entries, "alice@00")
 }
 
-// Nothing is recorded that a later pass is to create: somebody else may create it first.
+// A pass does not record the things that only a later pass creates: somebody else may create them
+// first.
 func TestTakenDuringARound(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		several(r)

@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// TestUnsetFieldsComeToRest leaves the quota to the API, which chooses one.
+// TestUnsetFieldsComeToRest leaves the quota unset, so the API chooses a value.
 func TestUnsetFieldsComeToRest(t *testing.T) {
 	const chosen = 5
 	shown := 0

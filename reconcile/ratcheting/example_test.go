@@ -13,12 +13,13 @@ import (
 	"github.com/opblocks/opblocks/reconcile/ratcheting"
 )
 
-// services has the checks of Services. SetupWithManager of an operator passes it to WithValidator of controller-runtime's builder.
+// services has the checks of Services. An operator passes it to WithValidator of controller-runtime's builder, in
+// SetupWithManager.
 var services = ratcheting.Validator[*corev1.Service]{Validate: func(s *corev1.Service) field.ErrorList {
 	return ownedresources.ValidateServicePorts(s.Spec.Ports, field.NewPath("spec", "ports"))
 }}
 
-// An update is refused only for what it adds.
+// An update is refused only for errors that it adds.
 func ExampleValidator() {
 	service := func(protocol corev1.Protocol, ports ...int32) *corev1.Service {
 		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web"}}

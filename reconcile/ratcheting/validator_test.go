@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/ratcheting"
 )
 
-// validator refuses the values "bad" and "worse", and warns of the value "odd".
+// validator refuses the values "bad" and "worse", and warns about the value "odd".
 var validator = ratcheting.Validator[*corev1.ConfigMap]{
 	Validate: func(m *corev1.ConfigMap) (errs field.ErrorList) {
 		for _, key := range []string{"a", "b"} {
@@ -100,7 +100,7 @@ func TestDelete(t *testing.T) {
 	check(t, "what is invalid can be deleted", warnings, err, nil, nil)
 }
 
-// check compares an answer with the warnings and the errors that it must have.
+// check compares an answer with the expected warnings and errors.
 func check(t *testing.T, reason string, warnings admission.Warnings, err error, want admission.Warnings, refused []string) {
 	t.Helper()
 	if diff := cmp.Diff(want, warnings); diff != "" {
@@ -121,7 +121,7 @@ func check(t *testing.T, reason string, warnings admission.Warnings, err error, 
 	}
 }
 
-// TestName checks that the error names the object as the request does: its objects have no kind when they are decoded.
+// TestName proves that the error has the kind of the request: a decoded object has no kind.
 func TestName(t *testing.T) {
 	ctx := admission.NewContextWithRequest(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 		Kind: metav1.GroupVersionKind{Group: "shop.example.com", Version: "v1", Kind: "Shop"},

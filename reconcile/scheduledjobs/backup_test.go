@@ -72,7 +72,7 @@ func newScheme() *runtime.Scheme {
 	return s
 }
 
-// newBackup returns the one that most tests have: every hour.
+// newBackup returns a Backup with a run every hour. edit can change its spec.
 func newBackup(edit ...func(*BackupSpec)) *Backup {
 	b := &Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},

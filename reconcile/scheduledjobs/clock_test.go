@@ -15,12 +15,12 @@ import (
 
 const (
 	clockAdvice        = ". If the clock is right, it was ahead when that was recorded: remove lastScheduleTime and scheduleSince from the status"
-	jobNextYear        = "web-30064440" // at two, a year later
+	jobNextYear        = "web-30064440" // at two o'clock, a year later
 	behindNextYear     = "the clock is behind lastScheduleTime, 2027-03-01T02:00:00Z: nothing starts until 2027-03-01T03:00:00Z" + clockAdvice
 	behindNextYearsJob = behindNextYear + "; first delete Job " + jobNextYear + ", which shows such a time too"
 )
 
-// TestClockBehind has passes at several times. At the last one the clock is behind.
+// TestClockBehind runs passes at several times. At the last time the clock is behind.
 func TestClockBehind(t *testing.T) {
 	nextYear := two.AddDate(1, 0, 0)
 	tests := map[string]struct {
@@ -96,12 +96,12 @@ func TestClockBehind(t *testing.T) {
 	}
 }
 
-// TestClockBehindEnds shows that the condition ends by itself, and that no run is repeated or lost after it.
+// TestClockBehindEnds proves that the condition ends by itself. Afterwards no run is repeated or lost.
 func TestClockBehindEnds(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		end    func(t *testing.T, h *harness)
-		jobs   []string // once the next run has started
+		jobs   []string // the Jobs after the next run has started
 	}{
 		"CaughtUp": {
 			reason: "the clock was set back by half an hour, and shows the recorded time again",
@@ -149,8 +149,8 @@ func TestClockBehindEnds(t *testing.T) {
 	}
 }
 
-// TestClockBehindHeldJob: the clock was ahead when a run was recorded, and the operator went before the Job was started. The held Job
-// waits with its run, and shows no run in the future.
+// TestClockBehindHeldJob: the clock was ahead when a run was recorded, and the operator ended before it started the Job. The held Job
+// waits for its run, and does not count as a run in the future.
 func TestClockBehindHeldJob(t *testing.T) {
 	h := newHarness(t, newBackup())
 	h.fail = func(obj client.Object) error {

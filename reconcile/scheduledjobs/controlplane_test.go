@@ -30,7 +30,7 @@ import (
 // controlPlane runs the real Job controller, TTL controller and garbage collector.
 var controlPlane = controlplane.Shared(controlplane.Options{Controllers: true, CRDs: []string{"testdata/backups.yaml"}})
 
-// cluster is a namespace of a real control plane with an operator, whose clock the test sets.
+// cluster is a namespace of a real control plane with an operator. The test sets the clock of the operator.
 type cluster struct {
 	client.Client
 	clock     *clocktesting.FakePassiveClock
@@ -70,7 +70,7 @@ func (c *cluster) start(t *testing.T) {
 	require.True(t, mgr.GetCache().WaitForCacheSync(ctx))
 }
 
-// heldBack returns the Job of a Backup, whose pods do not run before the test ends them.
+// heldBack returns the Job of a Backup. Its pods run until the test ends them.
 func heldBack(b *Backup, scheduled time.Time) (*batchv1.Job, error) {
 	job, err := backupJob(b, scheduled)
 	job.Spec.Template.Annotations = map[string]string{"controlplane.opblocks.dev/hold": "true"}
@@ -92,7 +92,7 @@ func (c *cluster) backup(t require.TestingT) *Backup {
 	return b
 }
 
-// set sets the clock, and triggers a pass as a timer would.
+// set sets the clock, and triggers a pass like a timer.
 func (c *cluster) set(t *testing.T, now time.Time) {
 	t.Helper()
 	c.clock.SetTime(now)
@@ -127,13 +127,13 @@ func (c *cluster) jobs(t require.TestingT) (all []string) {
 	return all
 }
 
-// become waits until there are these Jobs.
+// become waits until exactly these Jobs exist.
 func (c *cluster) become(t *testing.T, want ...string) {
 	t.Helper()
 	c.eventually(t, "the Jobs", func(a *assert.CollectT) { assert.Equal(a, want, c.jobs(a)) })
 }
 
-// end ends the pod of a Job.
+// end makes the pod of a Job end in a phase.
 func (c *cluster) end(t *testing.T, job string, phase corev1.PodPhase) {
 	t.Helper()
 	c.eventually(t, "the pod of "+job+" ends", func(a *assert.CollectT) {
@@ -151,9 +151,9 @@ func (c *cluster) pods(t require.TestingT, job string) []corev1.Pod {
 	return pods.Items
 }
 
-// sent returns the operator's writes and reads of single objects since the last call, without the requests for events.
-// Writes of the status in a row count as one: how many states of a Job the operator sees on the way is a matter of
-// time.
+// sent returns the operator's writes and its reads of single objects since the last call, without the requests for
+// events. Several writes of the status in a row count as one, because it depends on timing how many states of a Job
+// the operator sees.
 func (c *cluster) sent() (all []string) {
 	for _, request := range c.count.Sent() {
 		if !strings.Contains(request, "events") && !strings.HasPrefix(request, "LIST") && !strings.HasPrefix(request, "WATCH") {

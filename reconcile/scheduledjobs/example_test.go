@@ -36,7 +36,7 @@ func Example() {
 	// Output: func(manager.Manager) error
 }
 
-// A unit test runs the step on a fake client, with a clock that it sets.
+// A unit test runs the step with a fake client, and sets its clock.
 func ExampleNew() {
 	ctx := context.Background()
 	b := &Backup{

@@ -1,6 +1,6 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// An exploration runs one pass at a time, so the race detector would find nothing in it, and would take ten times as long.
 
 package scheduledjobs_test
 
@@ -13,7 +13,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// TestSurvivesEveryFault runs scenarios that cover everything that the step reacts to, once for every fault at every point.
+// TestSurvivesEveryFault runs scenarios that cover everything to which the step reacts. It runs each scenario once for
+// every fault at every point.
 func TestSurvivesEveryFault(t *testing.T) {
 	newBackup := func(edit ...func(*BackupSpec)) *Backup { // every ten minutes
 		return newBackup(append(edit, func(s *BackupSpec) { s.Schedule = "*/10 * * * *" })...)

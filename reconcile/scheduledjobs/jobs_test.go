@@ -32,7 +32,7 @@ var two = time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
 
 const jobAtTwo, jobAtThree = "web-29538840", "web-29538900"
 
-// harness is the step with controller-runtime's fake client, and a clock that the test sets.
+// harness is the step with controller-runtime's fake client. The test sets its clock.
 type harness struct {
 	client.Client
 	clock      *clocktesting.FakePassiveClock
@@ -79,7 +79,7 @@ func (h *harness) restart() {
 	h.reconciler = reconcile.New(c, reconcile.Named("backup", newStep().WithClock(h.clock)).Reporting("Backups")).WithClock(h.clock).WithRecorder(h.events)
 }
 
-// pass runs a pass and returns the Backup after it, and the delay until the next pass.
+// pass runs a pass. It returns the Backup after the pass, and the delay until the next pass.
 func (h *harness) pass(t *testing.T) (*Backup, time.Duration) {
 	t.Helper()
 	h.writes = nil
@@ -253,7 +253,7 @@ func TestReconcile(t *testing.T) {
 		require.NoError(t, c.Update(t.Context(), b))
 		r := reconcile.New(c, reconcile.Named("backup", scheduledjobs.New(schedule, func(b *Backup, at time.Time) (*batchv1.Job, error) {
 			job, err := backup(b, at)
-			job.Spec.Suspend = new(true) // a queue starts it
+			job.Spec.Suspend = new(true) // a job queue starts it
 			return job, err
 		}).WithClock(clock))).WithClock(clock)
 		for range 2 {
@@ -318,7 +318,8 @@ func TestConcurrencyPolicy(t *testing.T) {
 	})
 }
 
-// TestInterrupted fails each write of a run in turn. The next process, or the next pass, finishes the run.
+// TestInterrupted makes each write of a run fail in turn. The next process, or the next pass, finishes the
+// run.
 func TestInterrupted(t *testing.T) {
 	for failing := range 3 {
 		for _, restart := range []bool{false, true} {
@@ -461,7 +462,7 @@ func TestInvalid(t *testing.T) {
 	})
 }
 
-// TestMinInterval restarts the operator with a shortest interval.
+// TestMinInterval restarts the operator with a shortest interval for schedules.
 func TestMinInterval(t *testing.T) {
 	tests := map[string]struct {
 		reason, schedule string
@@ -484,7 +485,7 @@ func TestMinInterval(t *testing.T) {
 	}
 }
 
-// TestTwoSchedules sets up two steps that would create Jobs of the same names.
+// TestTwoSchedules sets up two steps that would create Jobs with the same names.
 func TestTwoSchedules(t *testing.T) {
 	for want, second := range map[string]*scheduledjobs.Jobs[*Backup]{
 		`watches of step "two": two steps would create Jobs of the same names for a Backup: give one of them WithNameSuffix`: newStep(),

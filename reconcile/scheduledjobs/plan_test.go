@@ -15,14 +15,14 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// day is the day of all tests here.
+// day is the day of all tests in this file.
 var day = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
 func at(hour int) time.Time { return day.Add(time.Duration(hour) * time.Hour) }
 
 func metaAt(hour int) *metav1.Time { return new(metav1.NewTime(at(hour))) }
 
-// newRun returns the run of an hour. The UID of its Job is the hour.
+// newRun returns the run of an hour. The hour is the UID of its Job.
 func newRun(hour int, state runState, edit ...func(*batchv1.Job)) run {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: jobName("web", "", at(hour)), UID: uidAt(hour)}}
 	switch state {
@@ -162,7 +162,7 @@ func TestDecide(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			last := tc.status.LastScheduleTime
-			first := tc.status // the first pass, long ago, in which the schedule took effect
+			first := tc.status // the first pass, long ago, at which the schedule took effect
 			_, err := first.Decide(at(0), "uid", tc.spec.Schedule, tc.spec.Options)
 			require.NoError(t, err)
 			due, err := decide(tc.now, "uid", &tc.spec, &first, tc.runs)

@@ -18,8 +18,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// ledger counts how often each Job has run, by name. It is part of what is compared with the run without faults: no run is
-// lost, and none happens twice.
+// ledger counts by name how often each Job has run. The exploration compares it with the run without faults: no run may be
+// lost, and none may happen twice.
 func ledger() *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "ledger"}}
 }
@@ -27,7 +27,7 @@ func ledger() *corev1.ConfigMap {
 // counted is an annotation of the ledger with the UIDs of the Jobs that have been counted.
 const counted = "counted"
 
-// count counts the Jobs that have started. It is a simulated controller, and runs beside the simulated controller of Jobs.
+// count counts the Jobs that have started. It is a simulated controller, beside the simulated controller of Jobs.
 func count(ctx context.Context, c client.Client) error {
 	var all batchv1.JobList
 	runs := ledger()
@@ -62,7 +62,7 @@ var jobs = reconciletest.Jobs(func(job *batchv1.Job) batchv1.JobConditionType {
 	return batchv1.JobComplete
 })
 
-// once returns an error if a Job has run twice.
+// once returns an error if a Job has run more than once.
 func once(env *reconciletest.Env) error {
 	runs := ledger()
 	if err := env.Get(context.Background(), client.ObjectKeyFromObject(runs), runs); err != nil {
@@ -76,7 +76,8 @@ func once(env *reconciletest.Env) error {
 	return nil
 }
 
-// nextRun lets the next run become due. The minute after it lets what a fault has interrupted be done before the next action.
+// nextRun makes the next run due. In the minute after that, work that a fault has interrupted is finished before the next
+// action.
 var nextRun = []reconciletest.Action{reconciletest.Wait(10 * time.Minute), reconciletest.Wait(time.Minute)}
 
 func scenario(actions ...reconciletest.Action) reconciletest.Scenario {
@@ -91,8 +92,8 @@ func scenario(actions ...reconciletest.Action) reconciletest.Scenario {
 	}
 }
 
-// ignore ignores what is compared by the ledger: the UID of a Job that is gone, and a success that nobody saw before the TTL
-// removed the Job.
+// ignore removes the fields that the ledger already checks: the UID of a Job that is gone, and a success that nobody saw
+// before the TTL removed the Job.
 func ignore(obj *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(obj.Object, "status", "lastJobUID")
 	if _, found, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "ttl"); found {

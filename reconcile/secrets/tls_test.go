@@ -18,7 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// certificateFor returns a certificate for DNS names, which is valid for a year from noon on, and its key.
+// certificateFor returns a certificate for DNS names and its key. The certificate is valid for a year from
+// noon on.
 func certificateFor(t *testing.T, names ...string) (certificate, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/startqueue"
 )
 
-// ConfigMaps stand for a custom resource here. At most one runs at a time, and both are due.
+// ConfigMaps stand for a custom resource here. At most one runs at a time, and two are due.
 func ExampleQueue() {
 	queue := startqueue.Queue[*corev1.ConfigMap]{
 		Limit: 1, Clock: clocktesting.NewFakePassiveClock(two.Add(time.Hour)), List: &corev1.ConfigMapList{}, Candidate: candidate,

@@ -25,8 +25,8 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// Labels of a ConfigMap, which stands for a custom resource: when a run is due, in the format of RFC 3339 with dots for
-// colons, and whether it runs.
+// Labels of a ConfigMap, which stands for a custom resource. One says when a run is due, in the format of RFC 3339 with
+// dots for colons. The other says whether it runs.
 const due, running, order = "due", "running", "2006-01-02T15.04.05Z"
 
 var two = time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
@@ -43,7 +43,7 @@ func newQueue(limit int, c clock.PassiveClock) startqueue.Queue[*corev1.ConfigMa
 	return startqueue.Queue[*corev1.ConfigMap]{Limit: limit, Clock: c, List: &corev1.ConfigMapList{}, Candidate: candidate}
 }
 
-// waits returns an object whose run is due this many minutes after two.
+// waits returns an object whose run is due this number of minutes after two o'clock.
 func waits(name string, minutes int, edit ...func(*corev1.ConfigMap)) *corev1.ConfigMap {
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "default", Name: name, Labels: map[string]string{due: two.Add(time.Duration(minutes) * time.Minute).Format(order)},
@@ -54,7 +54,7 @@ func waits(name string, minutes int, edit ...func(*corev1.ConfigMap)) *corev1.Co
 	return m
 }
 
-// dueAt sets when a run is due, in minutes after two.
+// dueAt sets when a run is due, in minutes after two o'clock.
 func dueAt(minutes int) func(*corev1.ConfigMap) {
 	return func(m *corev1.ConfigMap) { m.Labels[due] = waits("", minutes).Labels[due] }
 }
@@ -109,8 +109,8 @@ func TestMayStart(t *testing.T) {
 	})
 }
 
-// TestWatching lets events happen under a queue with a limit of one, and compares which objects are enqueued by them: beside
-// the object of the event, which its own controller enqueues.
+// TestWatching makes events happen in a queue with a limit of one. It compares which objects the events enqueue, beside the
+// object of the event, which its own controller enqueues.
 func TestWatching(t *testing.T) {
 	change := func(name string, edit func(*corev1.ConfigMap)) reconciletest.Action {
 		return reconciletest.Change(waits(name, 0), edit)
@@ -139,7 +139,7 @@ func TestWatching(t *testing.T) {
 			var passes []string
 			queue := newQueue(tc.limit, clocktesting.NewFakePassiveClock(two.Add(5*time.Minute)))
 			start := func(p *reconciletest.Process) error {
-				// The controller of another kind, which only this watch triggers: it counts the requests of the queue.
+				// This is the controller of another kind. Only this watch triggers it, so it counts the requests of the queue.
 				count := reconcile.Func(func(context.Context, client.Client, *appsv1.Deployment) error { return nil })
 				return reconcile.For(p.Manager(), reconcile.Named("count", count, queue.Watching())).WithoutStatus().
 					WithFilter(func(d *appsv1.Deployment) bool { passes = append(passes, d.Name); return true }).Complete()
@@ -162,7 +162,7 @@ func TestWatching(t *testing.T) {
 							n++
 						}
 					}
-					if n > 1 { // the check that the operator rests makes one pass over each object
+					if n > 1 { // the check at the end, whether the operator rests, makes one pass over each object
 						got = append(got, name)
 					}
 				}

@@ -14,12 +14,12 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// converter is registered as builder.WithConverter does it.
+// converter is registered in the way of builder.WithConverter.
 type converter struct{}
 
 func (converter) ConvertObject(context.Context, runtime.Object, runtime.Object) error { return nil }
 
-// TestConversionsOf proves that a converter counts that is registered later, as the set-up of the webhook may stand after Migrate in main.
+// TestConversionsOf proves that a converter counts that is registered later: in main, the set-up of the webhook may follow Migrate.
 func TestConversionsOf(t *testing.T) {
 	scheme, kind := runtime.NewScheme(), schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 	scheme.AddKnownTypeWithName(kind, &unstructured.Unstructured{})

@@ -148,8 +148,8 @@ func TestWithCondition(t *testing.T) {
 	}
 }
 
-// TestObservedGeneration proves that the condition keeps the generation at which the cluster's own migration has begun until all objects are migrated: the
-// cluster's controller compares it at the end, before it changes storedVersions.
+// TestObservedGeneration proves that the condition keeps the generation at which the cluster's own migration began, until all objects are
+// migrated. The cluster's controller compares that generation before it changes storedVersions.
 func TestObservedGeneration(t *testing.T) {
 	const message, generation = "message", 3
 	for name, tc := range map[string]struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/storageversion"
 )
 
-// In main, beside the set-up of controllers. The kind has several versions.
+// In main, beside the set-up of the controllers. The kind has several versions.
 func ExampleMigrate() {
 	setUp := func(mgr ctrl.Manager, memcached client.Object) error {
 		return storageversion.Migrate(mgr, memcached)
@@ -15,7 +15,7 @@ func ExampleMigrate() {
 	_ = setUp
 }
 
-// An API server that has little to spare gets ten writes a second.
+// For an API server under high load, ten writes a second.
 func ExampleRate() {
 	setUp := func(mgr ctrl.Manager, memcached client.Object) error {
 		return storageversion.Migrate(mgr, memcached, storageversion.Rate(10))

@@ -25,14 +25,14 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// withoutCluster is a control plane that does not migrate by itself.
+// withoutCluster is a control plane that has no storage migration of its own.
 var withoutCluster = controlplane.Shared(controlplane.Options{APIServerArgs: []string{"--runtime-config=storagemigration.k8s.io/v1=false"}})
 
-// fixture is a kind Widget in a group of one test, with objects in its namespace.
+// fixture is a kind Widget in a group for one test, with objects in the namespace of the test.
 type fixture struct {
 	t         *testing.T
 	cp        *controlplane.ControlPlane
-	c         client.WithWatch // as an interceptor needs it
+	c         client.WithWatch // an interceptor needs this type
 	namespace string
 	group     string
 	registry  *prometheus.Registry // the registry of the last migrator
@@ -65,7 +65,7 @@ func (f *fixture) definition() *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets." + f.group}}
 }
 
-// define creates or changes the CustomResourceDefinition, and returns when exactly the served versions can be read.
+// define creates or changes the CustomResourceDefinition. It returns when exactly the served versions can be read.
 func (f *fixture) define(versions ...version) {
 	f.t.Helper()
 	ctx := f.t.Context()
@@ -95,7 +95,7 @@ func (f *fixture) define(versions ...version) {
 	}
 	for name, isServed := range served {
 		f.eventually("version "+name+" is served as defined", func(ctx context.Context) (bool, error) {
-			fresh, err := client.New(f.cp.Config(), client.Options{}) // its RESTMapper knows nothing yet
+			fresh, err := client.New(f.cp.Config(), client.Options{}) // a new client, whose RESTMapper is empty
 			if err != nil {
 				return false, err
 			}
@@ -139,12 +139,13 @@ func (f *fixture) readDefinition() *apiextensionsv1.CustomResourceDefinition {
 	return live
 }
 
-// apply applies an object for a manager.
+// apply applies an object with a field manager.
 func (f *fixture) apply(object *unstructured.Unstructured, manager string) error {
 	return f.c.Apply(f.t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(manager), client.ForceOwnership)
 }
 
-// migrator returns a migrator of the kind that sends its requests through a client, without a limit, in pages of two.
+// migrator returns a migrator of the kind that sends its requests through c, without a rate limit, in pages of two
+// objects.
 func (f *fixture) migrator(c client.Client) *migrator {
 	f.t.Helper()
 	registry := prometheus.NewRegistry()
@@ -158,13 +159,13 @@ func (f *fixture) migrator(c client.Client) *migrator {
 	}
 }
 
-// counts returns the metric of the last migrator: the number of objects that are done, refused and remaining.
+// counts returns the metric of the last migrator: how many objects are done, refused and remaining.
 func (f *fixture) counts() []float64 {
 	f.t.Helper()
 	families, err := f.registry.Gather()
 	require.NoError(f.t, err)
 	var counts []float64
-	for _, metric := range families[0].GetMetric() { // sorted by the label
+	for _, metric := range families[0].GetMetric() { // the metrics are sorted by the label
 		counts = append(counts, metric.GetGauge().GetValue())
 	}
 	return counts

@@ -29,8 +29,8 @@ func TestMigrateUnknownType(t *testing.T) {
 
 func TestNeedLeaderElection(t *testing.T) { assert.True(t, (&migrator{}).NeedLeaderElection()) }
 
-// TestStartWithoutDefinition proves that a missing CustomResourceDefinition is said in the log, is looked for again in growing
-// intervals, and ends no manager.
+// TestStartWithoutDefinition proves that the log reports a missing CustomResourceDefinition, that Start looks for it again in
+// growing intervals, and that the manager goes on.
 func TestStartWithoutDefinition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged []string
@@ -55,7 +55,7 @@ func TestExplain(t *testing.T) {
 	assert.Equal(t, policy, explain(policy), "no role helps")
 }
 
-// TestMetricOfTwoGroups proves that kinds of one name have a metric each.
+// TestMetricOfTwoGroups proves that two kinds with the same name have different metrics.
 func TestMetricOfTwoGroups(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for i, group := range []string{"a.example.com", "b.example.com"} {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// TestMigrateObjects proves by etcd's data that each object is stored in the new version after it, and that nothing else of it has changed.
+// TestMigrateObjects proves by etcd's data that a migration stores each object in the new version, and changes nothing else in it.
 func TestMigrateObjects(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 5)
 	require.NoError(t, f.c.Create(t.Context(), f.object("v1", "new", 1)), "stored in v1 by its creation")
@@ -42,7 +42,7 @@ func TestMigrateObjects(t *testing.T) {
 	assert.Equal(t, reasonSucceeded, condition(crd).Reason)
 	assert.Equal(t, "All objects are stored in version v1", condition(crd).Message)
 
-	// Once more, as by another replica that has not seen the end.
+	// A second walk, as by another replica that has not seen the end of the first one.
 	again := f.migrator(f.c)
 	require.NoError(t, again.walk(t.Context(), crd, true))
 	require.NoError(t, f.finish(m))
@@ -53,7 +53,7 @@ func TestMigrateObjects(t *testing.T) {
 	assert.Equal(t, 8, requests, "one write for each object, and two of the CustomResourceDefinition")
 }
 
-// TestKilled proves that a process that ends before any of its writes, or after it, leaves what the next one finishes.
+// TestKilled ends a process before or after any of its writes. It proves that the next process finishes the migration.
 func TestKilled(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 3)
 	killed := errors.New("killed")
@@ -85,7 +85,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestRolledBack proves that a change of the storage version while objects are written holds storedVersions back.
+// TestRolledBack proves that storedVersions does not change if the storage version changes while objects are written.
 func TestRolledBack(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 3)
 	rolledBack := false
@@ -105,7 +105,7 @@ func TestRolledBack(t *testing.T) {
 	}
 }
 
-// TestRefusedObject proves that an object that cannot be written is named, and that all others are written.
+// TestRefusedObject proves that the condition names an object that cannot be written, and that all other objects are written.
 func TestRefusedObject(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 3)
 	refuse := true
@@ -133,8 +133,8 @@ func TestRefusedObject(t *testing.T) {
 	assert.Equal(t, reasonSucceeded, condition(f.readDefinition()).Reason)
 }
 
-// TestRemovedVersion proves what the API server does with the managers of a version that is removed, and that a repair brings server-side
-// apply back without a change of what managers own.
+// TestRemovedVersion proves what the API server does with the managers of a removed version. It proves that a repair brings server-side
+// apply back and does not change what managers own.
 func TestRemovedVersion(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 1)
 	applied := f.object("v1alpha1", "w0", 2)
@@ -157,8 +157,8 @@ func TestRemovedVersion(t *testing.T) {
 	assert.Empty(t, live.GetLabels(), "the applier still owned the label, and has removed it")
 }
 
-// TestUnreadableObject proves that a page is read in another version if the API server cannot convert an object to the storage version, as
-// a conversion webhook fails for it. Then the write of this object alone fails.
+// TestUnreadableObject: a conversion webhook fails for one object, so the API server cannot convert it to the storage version. The test
+// proves that the page is read in another version, and that only the write of this object fails.
 func TestUnreadableObject(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 3)
 	broken := apierrors.NewInternalError(errors.New("conversion webhook failed for w1"))
@@ -184,7 +184,7 @@ func TestUnreadableObject(t *testing.T) {
 	assert.ElementsMatch(t, []string{"v1alpha1", "v1"}, f.readDefinition().Status.StoredVersions)
 }
 
-// TestExpiredToken proves that a walk goes on, or begins again, when etcd has compacted the state of its list.
+// TestExpiredToken proves that a walk continues, or begins again, when etcd has compacted the state of its list.
 func TestExpiredToken(t *testing.T) {
 	for name, offers := range map[string]bool{"GoesOn": true, "BeginsAgain": false} {
 		t.Run(name, func(t *testing.T) {
@@ -212,8 +212,8 @@ func TestExpiredToken(t *testing.T) {
 	}
 }
 
-// TestRemovedTooEarly proves that objects that are stored in a version that was removed are found, and migrated when the version is back.
-// storedVersions does not name it: somebody has taken it out by hand.
+// TestRemovedTooEarly: a version was removed while objects were stored in it, and somebody has removed it from storedVersions by hand.
+// The test proves that these objects are found, and migrated when the version is back.
 func TestRemovedTooEarly(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 1)
 	live := f.definition()
@@ -238,7 +238,7 @@ func TestWithoutConversion(t *testing.T) {
 	assert.Equal(t, errNoConversion.Error(), condition(f.readDefinition()).Message)
 }
 
-// TestTwoProcesses proves that a replica that still believes to be the leader does no harm.
+// TestTwoProcesses proves that a replica that wrongly believes that it is the leader does no harm.
 func TestTwoProcesses(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 6)
 	ended := make(chan error, 2)
@@ -253,8 +253,8 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-// TestUnknownPath proves that a manager's path that the version does not have does no harm: a renamed manager has such a path if
-// a webhook converts a field to another one.
+// TestUnknownPath proves that it does no harm if a manager owns a path that the version does not have. A renamed manager has
+// such a path if a webhook converts a field to another one.
 func TestUnknownPath(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 1)
 	require.NoError(t, f.finish(f.migrator(f.c)))

@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// TestStep proves what two steps of a new process send, and when the next one follows: the first one waits until all replicas of the API server know
-// the CustomResourceDefinition.
+// TestStep proves what two steps of a new process send, and when the next step follows. The first step waits until all replicas of the API
+// server know the CustomResourceDefinition.
 func TestStep(t *testing.T) {
 	const name = "widgets.example.com"
 	migrated := func(s *stub) { s.crd.Status.StoredVersions = []string{"v1"} }
@@ -51,14 +51,15 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// TestWithoutRightsForCluster proves that the objects are written directly where the cluster's own migration cannot be used, and that the log says it once.
+// TestWithoutRightsForCluster: the cluster's own migration cannot be used. The test proves that the objects are written directly, and that
+// the log says so once.
 func TestWithoutRightsForCluster(t *testing.T) {
 	const name = "widgets.example.com"
 	for reason, tc := range map[string]struct {
 		request string
 		err     error
 		stored  []string
-		left    bool // whether a StorageVersionMigration of ours is there
+		left    bool // a StorageVersionMigration of ours exists
 	}{
 		"the role is older than Kubernetes 1.37":         {"get " + name, noRight, []string{"v1alpha1", "v1"}, false},
 		"the cluster ceases to serve it":                 {"get " + name, &meta.NoKindMatchError{GroupKind: migrationKind}, []string{"v1alpha1", "v1"}, false},
@@ -104,7 +105,8 @@ func TestWithoutRightsForCluster(t *testing.T) {
 	}
 }
 
-// TestWithoutWebhook proves that a kind whose versions convert in the operator is not written without a webhook, by us or by the cluster, in no state.
+// TestWithoutWebhook: the versions of a kind convert in the operator, and there is not a webhook. The test proves that nothing is written
+// in any state, neither by us nor by the cluster.
 func TestWithoutWebhook(t *testing.T) {
 	for reason, stored := range map[string][]string{
 		"objects are stored in v1alpha1":                 {"v1alpha1", "v1"},
@@ -128,7 +130,7 @@ func TestWithoutWebhook(t *testing.T) {
 	}
 }
 
-// TestStartWaits proves that no state makes the migration a loop without a pause. The times are the ones of a synctest bubble.
+// TestStartWaits proves that the migration never becomes a loop without a pause. The times are times of a synctest bubble.
 func TestStartWaits(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -169,7 +171,7 @@ func TestStartWaits(t *testing.T) {
 	}
 }
 
-// TestPause proves that a walk waits before it sends a request again.
+// TestPause proves that a walk pauses before it repeats a request.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStub("w1")

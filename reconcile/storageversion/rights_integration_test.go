@@ -35,7 +35,7 @@ func (f *fixture) rules() []rbacv1.PolicyRule {
 	}
 }
 
-// operator returns the access of a ServiceAccount that has these rules and no others, when the API server has seen them.
+// operator returns the access of a ServiceAccount with only these rules. It returns when the API server has seen the rules.
 func (f *fixture) operator(rules []rbacv1.PolicyRule) *rest.Config {
 	f.t.Helper()
 	ctx, meta := f.t.Context(), metav1.ObjectMeta{Name: f.namespace}
@@ -59,8 +59,8 @@ func (f *fixture) operator(rules []rbacv1.PolicyRule) *rest.Config {
 	return config
 }
 
-// TestMigrateWithRules proves that a manager with the documented rights, and no others, migrates: also objects whose managers wrote a version that
-// is not served any more, which needs the most rights.
+// TestMigrateWithRules proves that a manager with only the documented rights migrates. Managers of some objects have a version that is not
+// served any more, which needs the most rights.
 func TestMigrateWithRules(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 3)
 	f.define(version{"v1alpha1", false, false}, version{"v1", true, true})
@@ -85,7 +85,8 @@ func TestMigrateWithRules(t *testing.T) {
 	}
 }
 
-// TestMissingRight proves that the walk ends at the first object if the role lacks a right, and that nothing says that the objects are to be deleted.
+// TestMissingRight: the role lacks a right. The test proves that the walk ends at the first object, and that no message advises to delete
+// objects.
 func TestMissingRight(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 3)
 	isStatus := func(rule rbacv1.PolicyRule) bool { return slices.Equal(rule.Resources, []string{"widgets/status"}) }
@@ -104,18 +105,19 @@ func TestMissingRight(t *testing.T) {
 	assert.NotContains(t, message, "delete them")
 }
 
-// TestMigrateByCluster proves that the cluster's own controller migrates where it runs, with the documented rights, and that nothing of ours is left.
+// TestMigrateByCluster: the cluster's own controller runs. The test proves that it migrates with the documented rights, and that nothing of
+// ours is left.
 func TestMigrateByCluster(t *testing.T) {
 	cp := controlplane.New(t, controlplane.Options{Nodes: new(0)})
 	f := newFixture(t, cp, 3)
-	require.NoError(t, cp.RestartControllerManager(t.Context())) // its collector, which the controller asks for objects, looks for kinds every 30 seconds
+	require.NoError(t, cp.RestartControllerManager(t.Context())) // its garbage collector, which the controller asks for objects, looks for kinds every 30 seconds
 	c, err := client.NewWithWatch(f.operator(f.rules()), client.Options{})
 	require.NoError(t, err)
 	m := f.migrator(beforeWrites(c, func(obj client.Object) error {
 		t.Errorf("the migration is the cluster's, and %s was written", obj.GetName())
 		return nil
 	}))
-	m.clock = clocktesting.NewFakeClock(m.clock.Now()) // our patience does not end
+	m.clock = clocktesting.NewFakeClock(m.clock.Now()) // this clock stands still, so our patience does not end
 	f.eventually("the cluster has migrated", func(ctx context.Context) (bool, error) {
 		delay, err := m.step(ctx)
 		return delay == idle, err

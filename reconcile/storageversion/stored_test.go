@@ -17,10 +17,11 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// storedObject is an object as etcd has it.
+// storedObject is an object as etcd stores it.
 type storedObject struct{ apiVersion, revision string }
 
-// readStored returns the objects of a resource by their names, read from etcd itself through its JSON gateway.
+// readStored reads the objects of a resource from etcd itself, through its JSON gateway. It returns them by
+// name.
 func readStored(t *testing.T, cp *controlplane.ControlPlane, group, resource string) map[string]storedObject {
 	t.Helper()
 	socket := filepath.Join(filepath.Dir(cp.Kubeconfig()), "etcd.sock")

@@ -24,13 +24,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// stub answers the requests of a migrator: it has a CustomResourceDefinition, names of objects, and maybe a StorageVersionMigration.
+// stub answers the requests of a migrator. It has a CustomResourceDefinition, names of objects, and perhaps a
+// StorageVersionMigration.
 type stub struct {
 	crd       apiextensionsv1.CustomResourceDefinition
 	objects   []string
 	migration *unstructured.Unstructured
-	answer    func(request string) error // the answer to a request, as "patch w1"; nil is a success
-	requests  []string                   // without the ones for the CustomResourceDefinition
+	answer    func(request string) error // returns the answer to a request such as "patch w1"; nil is a success
+	requests  []string                   // without the requests for the CustomResourceDefinition
 }
 
 // newStub returns a stub whose objects may be stored in v1alpha1.
@@ -110,7 +111,7 @@ func (s *stub) client() client.Client {
 	})
 }
 
-// migrator returns a migrator of the stub's kind. The cluster migrates by itself if served is true.
+// migrator returns a migrator of the stub's kind. served says whether the cluster has its own migration.
 func (s *stub) migrator(t *testing.T, served bool) *migrator {
 	t.Helper()
 	kind := schema.GroupKind{Group: "example.com", Kind: "Widget"}
@@ -127,7 +128,7 @@ func (s *stub) migrator(t *testing.T, served bool) *migrator {
 	}
 }
 
-// migrationOf returns a StorageVersionMigration of this package that has succeeded.
+// migrationOf returns a successful StorageVersionMigration of this package.
 func (s *stub) migrationOf(created time.Time) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Succeeded", "status": "True"}}}}}
 	u.SetName(s.crd.Name)

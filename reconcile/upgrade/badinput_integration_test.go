@@ -33,14 +33,14 @@ import (
 	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
-// What is wrong with one object is in its line, and all other objects are planned.
+// A problem of one object is in the line of that object, and all other objects are planned.
 func TestPlanOfObjectsThatCannotBePlanned(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		before func(t *testing.T, e *env)
 		steps  func() steps
-		says   string // in the line of the object "bad"
-		also   string // in another line
+		says   string // a part of the line of the object "bad"
+		also   string // a part of another line
 		err    error
 	}{
 		"a child of somebody else": {
@@ -196,7 +196,8 @@ func TestPlanOfObjectsThatCannotBePlanned(t *testing.T) {
 	}
 }
 
-// The role of the operator is all that a plan needs, and what it lacks is in the line of the object.
+// A plan needs only the role of the operator. If the role lacks a permission, the line of the object
+// says so.
 func TestPlanWithoutRights(t *testing.T) {
 	e := newEnv(t)
 	e.create(t, newBudget("web"))
@@ -222,7 +223,7 @@ func TestPlanWithoutRights(t *testing.T) {
 	require.ErrorContains(t, err, `resource "secrets" in API group "" in the namespace "`+e.namespace+`": add the permission to the operator's role`, "the operator itself could not start")
 }
 
-// An API server that goes away, and a user who does.
+// The API server goes away, or the user interrupts the plan.
 func TestPlanThatEndsEarly(t *testing.T) {
 	e := newEnv(t)
 	for i := range 12 {
@@ -258,7 +259,7 @@ func TestPlanThatEndsEarly(t *testing.T) {
 	require.Contains(t, out, "THE PLAN IS NOT COMPLETE: it was interrupted\nPodDisruptionBudget: 3 of 12 change, 9 were not looked at.\n")
 }
 
-// Nothing but reads and dry runs leaves the process, whatever the operator does.
+// Only reads and dry runs leave the process, whatever the operator does.
 func TestPlanSendsNoWrites(t *testing.T) {
 	e := newEnv(t)
 	e.create(t, newBudget("web"))
@@ -303,7 +304,7 @@ func TestPlanOfNothing(t *testing.T) {
 	require.ErrorContains(t, err, `the format "yaml" of a plan is not known: use text, json or markdown`)
 }
 
-// A step of one's own that has the method Preview is in the plan.
+// A user's own step with the method Preview is in the plan.
 func TestPlanOfOwnStep(t *testing.T) {
 	e := newEnv(t)
 	e.create(t, newBudget("old"), newBudget("new"))
@@ -314,7 +315,7 @@ func TestPlanOfOwnStep(t *testing.T) {
 	require.Len(t, got.NotExact, 4, "nothing is left out")
 }
 
-// A set in a reconciler of one's own, without package reconcile, is in the plan too.
+// A set in a user's own reconciler, without package reconcile, is in the plan too.
 func TestPlanOfOwnReconciler(t *testing.T) {
 	e := newEnv(t)
 	e.create(t, newBudget("web"))

@@ -28,14 +28,14 @@ import (
 	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
-// upgradeCase is an upgrade whose plan is compared with what happens.
+// upgradeCase is an upgrade. The test compares its plan with what really happens.
 type upgradeCase struct {
 	reason        string
-	first         func(t *testing.T, e *env) // before the earlier version runs
+	first         func(t *testing.T, e *env) // called before the earlier version runs
 	before, after func() steps
 	between       func(t *testing.T, e *env)
 	beside        func(upgraded bool) steps // a second controller of the kind
-	want          []planned                 // without differences, which are compared with what happens
+	want          []planned                 // without differences, which the test compares with what happens
 }
 
 func (tc *upgradeCase) compare(t *testing.T) {
@@ -85,10 +85,10 @@ func (tc *upgradeCase) compare(t *testing.T) {
 	require.Empty(t, again.Changes)
 }
 
-// elsewhere is the name of a second namespace, which does not exist at first.
+// elsewhere is the name of a second namespace. At first, that namespace does not exist.
 func (e *env) elsewhere() string { return e.namespace + "-other" }
 
-// removeElsewhere deletes what is outside of the namespace.
+// removeElsewhere deletes the objects outside of the namespace.
 func (e *env) removeElsewhere(t *testing.T) {
 	t.Helper()
 	for _, obj := range []client.Object{
@@ -128,8 +128,8 @@ func (e *env) planJSON(t *testing.T, steps steps) (found jsonPlan, err error) {
 	return found, err
 }
 
-// snapshot returns the objects that an operator writes, by kind and name. They are in its namespace, or their name or namespace
-// begins with the name of its namespace.
+// snapshot returns the objects that an operator writes, by kind and name. An object counts if it is in the namespace of the
+// test, or if its name or namespace begins with the name of that namespace.
 func (e *env) snapshot(t *testing.T) map[string]*unstructured.Unstructured {
 	t.Helper()
 	found := map[string]*unstructured.Unstructured{}
@@ -188,7 +188,7 @@ func authored(obj *unstructured.Unstructured) map[string]any {
 	return tree
 }
 
-// happened is what really became of the objects: an action for each object, and the paths that differ.
+// happened returns what really happened to the objects: an action for each object, and the paths that differ.
 func happened(before, after map[string]*unstructured.Unstructured) map[string][]string {
 	found := map[string][]string{}
 	for name, was := range before {
@@ -218,12 +218,13 @@ func happened(before, after map[string]*unstructured.Unstructured) map[string][]
 
 var items = regexp.MustCompile(`\[(\d+|\{[^}]*\})\]`)
 
-// withoutItems returns a path without the items of lists, which are written in several ways.
+// withoutItems returns a path without the items of lists, because items can be written in several ways.
 func withoutItems(path string) string {
 	return strings.NewReplacer("annotations.[", "annotations[", "labels.[", "labels[", "labels.new", "labels[new]").Replace(items.ReplaceAllString(path, "[]"))
 }
 
-// pathsOf returns the path of a difference, or the paths of all labels if none was there or none is left.
+// pathsOf returns the path of a difference. If an object had no labels before, or has none afterwards, it returns the paths of
+// all labels.
 func pathsOf(d preview.Difference) (paths []string) {
 	labels := map[string]string{}
 	if d.Path != "metadata.labels" || json.Unmarshal([]byte(d.Have+d.Want), &labels) != nil {
@@ -235,7 +236,7 @@ func pathsOf(d preview.Difference) (paths []string) {
 	return paths
 }
 
-// foretold is the same of a plan.
+// foretold returns the same for a plan.
 func foretold(changes []planned) map[string][]string {
 	found := map[string][]string{}
 	for _, c := range changes {

@@ -19,7 +19,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// The same as TestPlanEqualsWhatHappens, for the options of children.
+// This test is TestPlanEqualsWhatHappens for the options of children.
 func TestPlanOfOptionsEqualsWhatHappens(t *testing.T) {
 	always, never := func(*budget) bool { return true }, func(*budget) bool { return false }
 	nothing := func(*budget) *corev1.ConfigMap { return nil }
@@ -310,7 +310,7 @@ func TestPlanOfOptionsEqualsWhatHappens(t *testing.T) {
 	}
 }
 
-// theirs is an object that no operator has made.
+// theirs is an object that the operator did not create.
 func theirs(owners []metav1.OwnerReference) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", OwnerReferences: owners, Labels: map[string]string{"old": "label"}},
@@ -318,7 +318,7 @@ func theirs(owners []metav1.OwnerReference) *corev1.ConfigMap {
 	}
 }
 
-// createBy creates a child as an older operator of this field manager has.
+// createBy creates a child as an older operator with this field manager would have done.
 func (e *env) createBy(t *testing.T, fieldManager string) {
 	t.Helper()
 	owner := &budget{}
@@ -348,7 +348,7 @@ func themed(name string) ownedresources.AnyChild[*budget] {
 
 func trigger(value string) func(*budget) string { return func(*budget) string { return value } }
 
-// elsewhere is the child that is the second namespace.
+// elsewhere is a child whose object is the second namespace.
 func elsewhere() *ownedresources.Child[*budget, *corev1.Namespace] {
 	return ownedresources.Build(func(o *budget) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Namespace + "-other"}}
@@ -376,7 +376,8 @@ func reader(verbs ...string) func(*budget) *rbacv1.ClusterRole {
 	}
 }
 
-// The kinds of a CustomResourceDefinition that one case installs before it begins, one case later, and no case.
+// The kinds of a CustomResourceDefinition: one case installs the first kind before it begins, one case installs the second
+// kind later, and no case installs the third kind.
 var (
 	gadgetKind       = schema.GroupVersionKind{Group: "plan.example.com", Version: "v1", Kind: "Gadget"}
 	lateGadgetKind   = schema.GroupVersionKind{Group: "late.example.com", Version: "v1", Kind: "Gadget"}

@@ -60,21 +60,21 @@ func ExamplePlan() {
 	}
 }
 
-// A plan for a pull request, of one namespace, without a word on how far it is.
+// A plan of one namespace for a pull request. It does not report progress.
 func ExamplePlan_markdown() {
 	err := upgrade.Plan(context.Background(), ctrl.GetConfigOrDie(), ctrl.Options{}, setUp, os.Stdout,
 		upgrade.Options{Format: "markdown", Namespace: "staging", Progress: io.Discard})
 	fmt.Println(errors.Is(err, upgrade.ErrChanges))
 }
 
-// A plan of the objects that are upgraded first.
+// A plan of only the objects that are upgraded first.
 func ExamplePlan_selected() {
 	first := labels.SelectorFromSet(labels.Set{"example.com/ring": "canary"})
 	err := upgrade.Plan(context.Background(), ctrl.GetConfigOrDie(), ctrl.Options{}, setUp, os.Stdout, upgrade.Options{Selector: first})
 	fmt.Println(errors.Is(err, upgrade.ErrIncomplete))
 }
 
-// account is a step of one's own, which keeps an account in a database.
+// account is a user's own step. It keeps an account in a database.
 type account struct{ exists func(name string) bool }
 
 func (a *account) Reconcile(context.Context, client.Client, *policyv1.PodDisruptionBudget) error {
@@ -90,7 +90,7 @@ func (a *account) Preview(_ context.Context, _ client.Client, owner *policyv1.Po
 	return []preview.Change{change}, nil
 }
 
-// A step of one's own says what it would do.
+// A user's own step says what it would do.
 func ExampleChange() {
 	step := &account{exists: func(name string) bool { return name == "old" }}
 	for _, name := range []string{"old", "new"} {

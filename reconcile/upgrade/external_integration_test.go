@@ -13,9 +13,10 @@ import (
 	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
-// accounts is the step of an operator whose accounts are in an API. Only its first call is counted: a plan makes no other.
+// accounts is the step of an operator whose accounts are in an API. It counts only calls of Observe: a plan makes no other
+// call.
 func accounts(observed *atomic.Int32, quotas map[string]int, observes bool) steps {
-	records := map[string]external.Record{ // a PodDisruptionBudget has no field for it
+	records := map[string]external.Record{ // a PodDisruptionBudget has no field for the record
 		"blue":   {Reference: external.Reference{Key: "blue"}},
 		"green":  {Reference: external.Reference{Key: "green"}},
 		"orange": {Reference: external.Reference{Key: "orange", Pending: true}},

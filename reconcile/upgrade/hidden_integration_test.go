@@ -13,7 +13,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
-// No value of a Secret and of an environment variable is in a plan, also if the API server refuses it and quotes it.
+// A plan must not show a value of a Secret or of an environment variable, even if the API server refuses the value
+// and quotes it.
 func TestPlanHidesValues(t *testing.T) {
 	untyped := func(kind schema.GroupVersionKind, field string, value any) ownedresources.AnyChild[*budget] {
 		return ownedresources.Build(func(o *budget) *unstructured.Unstructured {

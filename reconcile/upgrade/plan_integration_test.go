@@ -32,10 +32,10 @@ import (
 	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
-// controlPlane runs no controllers: only the tests write.
+// controlPlane runs an API server without controllers: only the tests write.
 var controlPlane = controlplane.Shared(controlplane.Options{})
 
-// budget is the kind of the owners: a built-in kind with a status.
+// budget is the kind of the owners. It is a built-in kind with a status.
 type budget = policyv1.PodDisruptionBudget
 
 type steps = []reconcile.NamedStep[*budget]
@@ -54,7 +54,7 @@ type env struct {
 	sent      sent
 }
 
-// sent are the requests that reach the API server, without discovery.
+// sent has the requests that reach the API server, without discovery.
 type sent struct {
 	mu  sync.Mutex
 	all []string
@@ -85,7 +85,7 @@ func (s *sent) take(namespace string) (all []string) {
 		if method == http.MethodGet && (at < 0 || len(parts) == at+2) {
 			continue
 		}
-		if at < 0 { // outside of the namespace
+		if at < 0 { // the object is outside of the namespace
 			all = append(all, strings.TrimSpace(method+" "+path+" "+dryRun))
 			continue
 		}
@@ -113,7 +113,8 @@ func (e *env) create(t *testing.T, objs ...client.Object) {
 	}
 }
 
-// run runs passes for an object until two in a row write nothing: the first one of a process may only find out that it has to read anew.
+// run runs passes for an object until two in a row write nothing. The first pass of a process may only find out that it has to read
+// again.
 func (e *env) run(t *testing.T, name string, controllers ...steps) {
 	t.Helper()
 	var counted sent
@@ -148,7 +149,7 @@ func (e *env) run(t *testing.T, name string, controllers ...steps) {
 	}
 }
 
-// plan returns the plan of an operator, in a format.
+// plan returns the plan of an operator in a format.
 func (e *env) plan(t *testing.T, ctx context.Context, format string, steps steps) (string, error) { //nolint:revive // t comes first in a test
 	t.Helper()
 	access := rest.CopyConfig(e.access)

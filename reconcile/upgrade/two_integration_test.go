@@ -13,7 +13,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
-// An object of two controllers is counted once, and skipped only if both skip it.
+// An object of two controllers counts once. It is skipped only if both controllers skip it.
 func TestPlanOfTwoControllers(t *testing.T) {
 	e := newEnv(t)
 	e.create(t, newBudget("blue"), newBudget("green"), newBudget("red"))
@@ -31,7 +31,8 @@ func TestPlanOfTwoControllers(t *testing.T) {
 	require.Contains(t, got, "PodDisruptionBudget: 2 of 3 change, 1 are skipped.\n2 × Secret is created\n1 × ConfigMap is created\n")
 }
 
-// What becomes of a child that moves from one controller to another depends on which of them is first.
+// A child moves from one controller to another. What happens to the child depends on which controller
+// is first.
 func TestPlanOfChildThatMovesToAnotherController(t *testing.T) {
 	e := newEnv(t)
 	e.create(t, newBudget("web"))

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Names come and go for as long as the operator runs.
+// Strings must not grow for ever, because names come and go while the operator runs.
 func TestStringsAreBounded(t *testing.T) {
 	s := &Strings{}
 	for i := range 3 * maxStrings {

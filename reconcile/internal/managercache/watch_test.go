@@ -22,7 +22,8 @@ type endless struct {
 func (w *endless) ResultChan() <-chan apiwatch.Event { return w.results }
 func (w *endless) Stop()                             { close(w.results) }
 
-// TestWatchIsReleased has an informer that keeps its first watch after the end.
+// TestWatchIsReleased proves that a stopped watch drops its inner watch, even while the informer
+// keeps the stopped watch.
 func TestWatchIsReleased(t *testing.T) {
 	released := make(chan bool, 1)
 	observed := make(Refusals, 1).Observe(&toolscache.ListWatch{

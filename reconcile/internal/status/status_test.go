@@ -17,7 +17,7 @@ func TestNewInvalidType(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		object reflect.Type
-		want   string // in the error
+		want   string // a part of the error
 	}{
 		"PointerStatus": {
 			reason: "a nil status has no fields to set",
@@ -42,7 +42,7 @@ func TestNewInvalidType(t *testing.T) {
 	}
 }
 
-// tower has its conditions in a slice type of its own.
+// tower has its conditions in a slice type of the kind.
 type tower struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -64,7 +64,7 @@ func TestTransitionTimeIsKeptInNamedSlice(t *testing.T) {
 		return made
 	}
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	before, after := with(noon), with(noon.Add(time.Second)) // set to and fro
+	before, after := with(noon), with(noon.Add(time.Second)) // the condition was changed and changed back
 	s.Complete(before, after, true)
 	require.True(t, s.Equal(before, after), "a condition that was changed and changed back is no difference")
 }

@@ -56,7 +56,7 @@ func TestGateSparesAServer(t *testing.T) {
 	require.Empty(t, c.gate.servers, "nothing is remembered of servers that answer")
 }
 
-// All objects that wait for a server show the same words, so that no pass writes a status because another object was told so in other words.
+// All objects that wait for a server show the same words. Otherwise a pass would write a status whenever another object gets other words.
 func TestGateKeepsItsWords(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	c := New(nil, 0, 0, func() time.Time { return now })
@@ -127,14 +127,14 @@ func TestGateLetsOneProbeIn(t *testing.T) {
 	require.True(t, isProbe, "a probe that ended without any answer, such as by a panic, is followed by another one")
 }
 
-// TestQuota polls 10,000 objects for ten minutes with a quota of 50 calls a second. Every 7 seconds a person changes one.
+// TestQuota polls 10,000 objects for ten minutes with a quota of 50 calls a second. Every 7 seconds a person changes an object.
 func TestQuota(t *testing.T) {
 	const objects, limit, burst, changed = 10_000, 50, 50, -1
 	synctest.Test(t, func(t *testing.T) {
 		c := New(rate.NewLimiter(limit, burst), 0, 0, time.Now)
 		queue := workqueue.NewTypedDelayingQueue[int]()
 		var mu sync.Mutex
-		polls, calls := make([]int, objects), make([]int, 610) // calls by second
+		polls, calls := make([]int, objects), make([]int, 610) // calls for each second
 		var changedAt time.Time
 		begin, served := time.Now(), 0
 		pass := func(ctx context.Context, object int) {
@@ -197,7 +197,7 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// TestQuotaOfManyObjects has 2,000 objects that a person has changed at once. Each needs one call, and events make each ask twice.
+// TestQuotaOfManyObjects: a person has changed 2,000 objects at once. Each object needs one call, and events make each ask twice.
 func TestQuotaOfManyObjects(t *testing.T) {
 	const objects, limit, burst = 2000, 10, 10
 	type request struct {
@@ -235,7 +235,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// TestGateForgetsServers has servers whose last objects were deleted while they could not be reached.
+// TestGateForgetsServers: the last objects of servers were deleted while the servers could not be reached.
 func TestGateForgetsServers(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	c := New(nil, 0, 0, func() time.Time { return now })
@@ -255,7 +255,7 @@ func TestGateForgetsServers(t *testing.T) {
 	require.Empty(t, c.gate.servers)
 }
 
-// TestGateLearnsNothing has a probe that ends without saying anything of the server, which is still spared.
+// TestGateLearnsNothing: a probe ends and says nothing about the server. The server is still not called.
 func TestGateLearnsNothing(t *testing.T) {
 	for name, err := range map[string]error{"a panic": &panicError{errors.New("boom")}, "the end of the operator": context.Canceled} {
 		now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A step that nobody has any more, such as of a manager that has ended, has no state in the metrics.
+// The metrics must not have the state of a step that the program does not use any more, such as a
+// step of a manager that has ended.
 func TestMetricsForgetSteps(t *testing.T) {
 	c := newStateCollector()
 	kept := &Calls{now: time.Now, name: "kept"}
 	c.add(kept)
 	added := make(chan int)
-	go func() { // so that no stack has the step afterwards
+	go func() { // in a goroutine, so that no stack has the step afterwards
 		gone := &Calls{now: time.Now, name: "gone"}
 		gone.SetKind("Account")
 		c.add(gone)
