@@ -58,7 +58,7 @@ func Example() {
 	// configmaps "ann" not found
 }
 
-// newUser returns a client and an object with these finalizers. If it has any, it has been in deletion for an hour.
+// newUser returns a client and an object. The object has these finalizers. With finalizers, it has been in deletion for an hour.
 func newUser(names ...string) (client.Client, *corev1.ConfigMap) {
 	user := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "ann", Finalizers: names}}
 	if len(names) > 0 {

@@ -31,7 +31,7 @@ type Finalizer struct {
 	// the method Waiting() (reason string, after time.Duration). It is wrapped in an error that returns the shorter
 	// delay.
 	GiveUpAfter time.Duration
-	// Recorder emits the event, and comes from mgr.GetEventRecorder. nil means that nobody emits it. In a namespace that is
+	// Recorder emits the event, and comes from mgr.GetEventRecorder. If it is nil, no event is emitted. In a namespace that is
 	// being deleted the API server refuses new events; then only the log has the error.
 	Recorder events.EventRecorder
 	// Now is the clock for GiveUpAfter. nil means time.Now. A test sets it.

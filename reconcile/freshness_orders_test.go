@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// A step does every action that changes the freshness of the object, in every order, and ignores the errors. The status
-// write at the end of the pass depends only on the errors. After a conflict there is none. After another error it has a
-// lock. Otherwise it has no lock. So the content of a failed checkpoint is never written later without a lock.
+// A step does every action that changes the freshness of the object, in every order, and ignores the errors. The status write at the end of
+// the pass depends only on the errors. After a conflict, the pass does not write the status. After another error, it writes the status with
+// a lock. Otherwise it needs no lock. So the content of a failed checkpoint is never written later without a lock.
 func TestStatusWriteByFreshness(t *testing.T) {
 	timeout := errors.New("timeout")
 	actions := map[string]freshnessAction{

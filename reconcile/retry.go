@@ -44,7 +44,7 @@ const (
 	// process does not store the first refusal, so this time begins again after a restart.
 	soonForbidden = 5 * time.Minute
 
-	// longestForbidden bounds the delay between these retries. With the jitter the delay is shorter than a minute.
+	// longestForbidden bounds the delay before a forbidden request is retried soon. With the jitter the delay is shorter than a minute.
 	longestForbidden = 50 * time.Second
 
 	// maxJitter is the largest jitter, as a fraction of the delay to which it is added.

@@ -274,7 +274,7 @@ func ExampleWarnings() {
 	// spec.startingDeadlineSeconds: runs are lost while the operator is busy for 5 s; write 10 or more
 }
 
-// A step that has found an error can say at which path of the object it is.
+// A step that has found an error can add the path of the wrong field in the object.
 func ExampleError_At() {
 	_, err := schedule.Parse("30 4 * *", "")
 	if invalid, ok := errors.AsType[*schedule.Error](err); ok {

@@ -117,8 +117,8 @@ func TestPanicIsAnErrorOfTheObject(t *testing.T) {
 	}
 }
 
-// TestPanicOfTheRuntime proves that the condition shows an error of the Go runtime: such an error has no text of
-// the program.
+// TestPanicOfTheRuntime proves that the condition shows the value of a panic if the value is an error of the Go runtime. Such
+// an error contains no data of the program.
 func TestPanicOfTheRuntime(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Adopt = func(_ *Account, observed entry) error { return []error{}[observed.Quota] }

@@ -20,8 +20,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// TestManyAtOnce is for the race detector. It runs passes over many objects at once, whose functions use the pass and answer in all
-// ways. At the same time the metrics are read.
+// TestManyAtOnce is for the race detector. It runs passes over many objects at once. The functions of the resource use the pass and
+// answer in all ways. At the same time the metrics are read.
 func TestManyAtOnce(t *testing.T) {
 	const objects, rounds = 16, 6
 	synctest.Test(t, func(t *testing.T) {

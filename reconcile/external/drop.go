@@ -79,7 +79,7 @@ func (d dropper[T, S]) dropAll(ctx context.Context) (err error) {
 
 // drop deletes one thing, if it is ours. While the API still shows the thing, drop returns a wait.
 func (d dropper[T, S]) drop(ctx context.Context, ref Reference, isFirst bool) error {
-	if d.resource.Identity == ByID && ref.ID == "" && !ref.Pending { // a person has cleared the record, because the thing does not exist
+	if d.resource.Identity == ByID && ref.ID == "" && !ref.Pending { // a person has removed pending from the status, because the thing does not exist
 		return nil
 	}
 	isShared, err := d.claimant.isShared(ctx, ref)

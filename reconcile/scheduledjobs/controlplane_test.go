@@ -70,7 +70,7 @@ func (c *cluster) start(t *testing.T) {
 	require.True(t, mgr.GetCache().WaitForCacheSync(ctx))
 }
 
-// heldBack returns the Job of a Backup. Its pods run until the test ends them.
+// heldBack returns the Job of a Backup. Its pods stay Pending until the test ends them.
 func heldBack(b *Backup, scheduled time.Time) (*batchv1.Job, error) {
 	job, err := backupJob(b, scheduled)
 	job.Spec.Template.Annotations = map[string]string{"controlplane.opblocks.dev/hold": "true"}

@@ -83,7 +83,7 @@ func (s *Jobs[T]) WithMinInterval(d time.Duration) *Jobs[T] {
 // Reconcile starts the run that is due, and deletes the Jobs beyond the history limits. If there is nothing to do, it
 // sends no request.
 //
-// It returns a success, and the next pass comes when the next run is due. Ready shows nothing of it, except with the reason
+// It returns a success, and the next pass comes when the next run is due. Ready does not show this success, except with the reason
 // Suspended, or with WaitingForJob while a run that is due waits for the end of another Job. A condition that the step reports
 // ([reconcile.NamedStep.Reporting]) also shows the schedule, as in "0 2 * * *" in UTC. A Job that fails is not an error of the
 // step. If the spec is invalid, the step is stalled. If another object has the name of a Job, the step does not change it, and

@@ -126,7 +126,7 @@ func (s *Spec) limits() (successful, failed int) {
 	return successful, failed
 }
 
-// forget makes a run due again whose Job is never started. It reports whether the run was recorded.
+// forget makes a run due again, because its Job is never started. It reports whether the run was recorded.
 func (s *Status) forget(r *run) bool {
 	if !r.isRecorded(s) {
 		return false

@@ -133,8 +133,8 @@ type silentManager[R any] struct {
 
 func (m silentManager[R]) GetEventRecorder(string) R { return m.recorder }
 
-// silent infers R from a method expression: R is events.EventRecorder in controller-runtime v0.24, and recorder.EventRecorder in later
-// versions.
+// silent returns the manager with a recorder that drops events. It infers R from a method expression: R is events.EventRecorder in
+// controller-runtime v0.24, and recorder.EventRecorder in later versions.
 func silent[R any](m *manager, _ func(ctrl.Manager, string) R) ctrl.Manager {
 	return any(silentManager[R]{m, any(&events.FakeRecorder{}).(R)}).(ctrl.Manager)
 }
