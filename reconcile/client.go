@@ -56,7 +56,7 @@ type servedKind interface {
 
 var _ servedKind = &servedkinds.Watch{}
 
-// PastCache reads an object that the cache does not show from the API server, and returns its metadata. If there is no such object, found
+// PastCache reads an object that the cache does not show from the API server, and returns its metadata. If the object does not exist, found
 // is nil. If obj is not read from the cache, isCached is false. Package secrets calls it.
 func (s *stepClient) PastCache(
 	ctx context.Context, obj client.Object, gvk schema.GroupVersionKind, name client.ObjectKey,

@@ -41,7 +41,7 @@ type pass struct {
 	notes   []note            // conditions that steps have set by SetCondition
 	atEnd   []atEnd           // what steps have registered by AfterSteps
 	kept    map[string]string // by annotation: the name of the step that keeps it, see KeepAnnotation
-	mistake error             // a mistake in the kind or the client, because of which no status can be written
+	mistake error             // a mistake in the kind or the client: no status can be written
 }
 
 // atEnd is a function that a step has registered to run at the end of the pass.

@@ -77,7 +77,7 @@ func logFailure(logger logr.Logger, o *outcome) {
 	}
 }
 
-// reportEnd tells an exploration how the pass has ended. If there are no outcomes, no step had to run: the object is paused, filtered out
+// reportEnd tells an exploration how the pass has ended. Without outcomes, no step had to run: the object is paused, filtered out
 // or cleaned up. The value of a panic stays within the test, because it may be secret.
 func (p *pass) reportEnd(ctx context.Context, outcomes []outcome) {
 	report := passcontext.PassEnds(ctx)
