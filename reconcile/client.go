@@ -56,8 +56,8 @@ type servedKind interface {
 
 var _ servedKind = &servedkinds.Watch{}
 
-// PastCache reads an object that the cache does not show from the API server, and returns its metadata. If the object does not exist, found
-// is nil. If obj is not read from the cache, isCached is false. Package secrets calls it.
+// PastCache reads the metadata of an object from the API server, for a caller to whom the cache has not shown the object. If the object
+// does not exist, found is nil. If obj is not read from the cache, isCached is false. Package secrets calls it.
 func (s *stepClient) PastCache(
 	ctx context.Context, obj client.Object, gvk schema.GroupVersionKind, name client.ObjectKey,
 ) (found *metav1.PartialObjectMetadata, isCached bool) {
