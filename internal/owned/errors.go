@@ -37,7 +37,7 @@ type OwnershipError struct {
 	Retained bool
 
 	history string // what the records on an object without a controller say; empty if they say nothing
-	remedy  string // what to do then
+	remedy  string // what the user can do about it
 }
 
 // uncontrolled returns the error for a live object that nothing controls. The records on the object may be forged, so only the words of the

@@ -68,7 +68,7 @@ func TestGenerate(t *testing.T) {
 	require.NotContains(t, live.Annotations[record.Applied], string(live.Data["cookie"]))
 }
 
-// An author may set a key that is generated otherwise.
+// A builder may set a key that would otherwise be generated.
 func TestGenerateNothingForAValueOfTheAuthor(t *testing.T) {
 	env := newInMemory(t)
 	given := func(password string) *corev1.Secret {

@@ -16,7 +16,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
-// changeEachField changes each field of ours that is the subject's to change alone in the live object by hand. Each must be repaired.
+// changeEachField changes by hand, one after the other, the fields of the live object that this subject changes alone. Each must be
+// repaired.
 func (s *subject) changeEachField(t *testing.T, n *counts) {
 	t.Helper()
 	var fixed immutableFields
@@ -81,7 +82,8 @@ func (s *subject) changeAllFields(t *testing.T, n *counts) {
 	})
 }
 
-// covers reports whether an object covers what is wanted, both read as this form, although a field was changed that this form sends.
+// covers reports whether the edited object still covers the wanted one, although a field was changed. Both are read in the form of the
+// subject. If this form does not send the field, covers reports false.
 func (s *subject) covers(t *testing.T, want, edited client.Object, at path) bool {
 	t.Helper()
 	_, sent := at.in(s.sent(t))
@@ -197,8 +199,9 @@ func (s *subject) noteAccepted(t *testing.T, at path, before, change map[string]
 	s.accepted.Store(s.shapeOf(t, s.sent(t), at), accepted)
 }
 
-// editLikeElsewhere returns the change that the API server has accepted of a field of the same shape, and the live object with it, which nobody
-// sends. The change is nil if it has accepted none. It returns false if no field of this shape was changed.
+// editLikeElsewhere returns a change that the API server has accepted for another field of the same shape, and the live object with this
+// change. It sends nothing. If the API server has accepted no change of such a field, the change is nil. If no field of this shape was
+// changed before, known is false.
 func (s *subject) editLikeElsewhere(t *testing.T, at path, n *counts) (change map[string]any, edited client.Object, known bool) {
 	t.Helper()
 	accepted, known := s.accepted.Load(s.shapeOf(t, s.sent(t), at))

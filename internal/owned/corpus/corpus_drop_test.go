@@ -18,8 +18,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// dropEachField drops one field of the wanted object after the other, of those that are the subject's to drop alone. Each time, the live
-// object must become as if it had been created without the field.
+// dropEachField drops, one after the other, the fields of the wanted object that this subject drops alone. Each time, the live object
+// must become as if it had been created without the field.
 func (s *subject) dropEachField(t *testing.T, n *counts) {
 	t.Helper()
 	before := s.normalized(t, s.live(t), serverSet)
@@ -207,8 +207,7 @@ func withRecords(keys map[string]bool) map[string]bool {
 	return keys
 }
 
-// serverKept are these fields, and the fields that an object keeps from its creation, although they are not wanted any
-// more.
+// serverKept are the fields of serverSet, and the fields that an object keeps from its creation, although they are not wanted any more.
 var serverKept = func() map[string]bool {
 	kept := maps.Clone(serverSet)
 	for _, field := range []string{"ipFamilies", "ipFamilyPolicy", "replicas"} { // replicas are handed over

@@ -70,8 +70,8 @@ func (c *Contradiction) Next() map[string]any {
 	return nil
 }
 
-// Learn takes in the refusal of the last tree. If it names no new field, the next tree lacks parts farther from the
-// known ones.
+// Learn takes in the refusal of the last tree. If the refusal names no new field, the next tree also lacks parts that
+// are farther from the known fields.
 func (c *Contradiction) Learn(refusal error) {
 	tree := applyschema.Without(c.merged, c.removed)
 	news := false

@@ -56,8 +56,8 @@ func wantsClusterIP(obj client.Object) bool {
 	return clusterIPOf(obj) == "" && typ != corev1.ServiceTypeExternalName
 }
 
-// withCopiedFields copies, in an object that is sent, the fields that the API server copies to another field. Otherwise
-// nobody would own the copy, and it would bring the field back after that is dropped.
+// withCopiedFields sets the fields of an object that the API server would fill with copies of other fields. Otherwise
+// nobody would own the copy, and the copy would bring the other field back after we drop it.
 //
 // A pod's serviceAccountName is copied to its older name, serviceAccount. If only the older one is set, it is copied to
 // serviceAccountName.

@@ -50,7 +50,7 @@ func HandedOverFields(d *owned.Desired, live client.Object) (map[string]any, err
 	return fields, nil
 }
 
-// Overlaid returns a tree with the fields of another one, which replace its own.
+// Overlaid returns a copy of tree. The values of fields replace its own.
 func Overlaid(tree, fields map[string]any) map[string]any {
 	if len(fields) == 0 {
 		return tree

@@ -50,7 +50,7 @@ func (s *Set) retentionOf(r *Reconciliation) *retention {
 			continue
 		}
 		b := child.Options.BindingFor(r.Object)
-		if child.liveInput() == nil { // with one, it could be built only after others were applied
+		if child.liveInput() == nil { // a child with a live input could be built only after other children were applied
 			r.build(i)
 		}
 		if state := &r.States[i]; state.built {

@@ -19,8 +19,8 @@ type Gadget struct {
 
 // GadgetSpec is the desired state of a Gadget.
 type GadgetSpec struct {
-	Size    int32                 `json:"size"`    // 0 is meant, and not the default
-	Enabled bool                  `json:"enabled"` // so is false
+	Size    int32                 `json:"size"`    // 0 is a desired value, and not the default
+	Enabled bool                  `json:"enabled"` // false is a desired value, and not the default
 	Note    string                `json:"note,omitempty"`
 	Parts   []GadgetPart          `json:"parts,omitempty"`
 	Tags    []string              `json:"tags,omitempty"`

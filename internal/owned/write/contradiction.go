@@ -26,8 +26,8 @@ import (
 // MaxAttempts is the number of requests that look for a way around one refusal.
 const MaxAttempts = 6
 
-// Overrule writes the object without the live fields that contradict what is desired. If the refusal has another reason, it returns nil: a
-// field cannot be changed, or the desired object is wrong.
+// Overrule writes the object without the live fields that contradict what is desired. If the refusal has another reason (a field cannot be
+// changed, or the desired object is wrong), Overrule returns nil.
 func Overrule(ctx context.Context, d *owned.Desired, live *unstructured.Unstructured, refusal error) (client.Object, error) {
 	patch, _, err := Resolve(ctx, d, live, refusal)
 	if err != nil || patch == nil {

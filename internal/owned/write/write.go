@@ -149,8 +149,8 @@ func jsonPatch(ctx context.Context, d *owned.Desired, live client.Object, patch 
 	return d.Owner.Client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), append(options, d.Owner.FieldManager)...)
 }
 
-// unknownFieldAsInvalid turns the 500 with which the API server answers an apply of a field that its version does not
-// have into a 422: the object is invalid, and the server is not at fault.
+// unknownFieldAsInvalid turns a 500 into a 422 if an apply has sent a field that the API server's version does not have: the object is
+// invalid, and the server is not at fault.
 func unknownFieldAsInvalid(err error) error {
 	var status apierrors.APIStatus
 	if !apierrors.IsInternalError(err) || !errors.As(err, &status) || !plan.IsUntypable(err) {
@@ -159,7 +159,7 @@ func unknownFieldAsInvalid(err error) error {
 	return withStatus(status, metav1.StatusReasonInvalid, http.StatusUnprocessableEntity)
 }
 
-// duplicateNodePortAsInvalid turns the 500 with which the API server answers two ports with one node port into a 422.
+// duplicateNodePortAsInvalid turns a 500 into a 422 if the API server has refused two ports with the same node port.
 func duplicateNodePortAsInvalid(err error) error {
 	var status apierrors.APIStatus
 	if !plan.IsDuplicateNodePort(err) || !errors.As(err, &status) {
