@@ -34,8 +34,8 @@ func (c *Child[T, C]) engine() *set.Child {
 	return c.child
 }
 
-// pointerTo is a pointer to the struct C of an API object: P is *appsv1.Deployment if C is appsv1.Deployment. Both follow from what f
-// returns.
+// pointerTo is a pointer to the struct C of an API object. If C is appsv1.Deployment, P is *appsv1.Deployment. Go infers both from the
+// function that the user passes.
 type pointerTo[C any] interface {
 	*C
 	client.Object
@@ -65,8 +65,8 @@ func BuildOrError[T client.Object, C any, P pointerTo[C]](f func(owner T) (P, er
 	})
 }
 
-// BuildEach returns a list of children of one kind, which are told apart by their names. What falls out of the list is
-// pruned, also if the list becomes empty, and also after a restart. If two objects have one name, neither is applied.
+// BuildEach returns a list of children of one kind, which are told apart by their names. If an object falls out of the list, it is pruned,
+// also if the list becomes empty, and also after a restart. If two objects have one name, neither is applied.
 func BuildEach[T client.Object, C any, P pointerTo[C]](f func(owner T) ([]P, error)) *Child[T, P] {
 	return newChild[T, P](P(new(C)), f, func(r *set.Reconciliation) error {
 		objs, err := f(r.Object.(T))
@@ -131,7 +131,7 @@ func addObjects[C any, P pointerTo[C]](r *set.Reconciliation, objs []P) {
 	}
 }
 
-// untyped returns children without their types. It keeps nil, which is a mistake that the set returns.
+// untyped returns children without their types. It keeps nil children: the set returns an error for them.
 func untyped[T client.Object](children []AnyChild[T]) []*set.Child {
 	all := make([]*set.Child, len(children))
 	for i, c := range children {

@@ -153,8 +153,8 @@ func (c *Child[T, C]) Live() *Input[T, C] {
 	})}
 }
 
-// LiveEach is [Child.Live] for a child that has any number of objects. It waits until all of them exist. The value is empty if the
-// child is built without objects.
+// LiveEach is [Child.Live] for a child that has any number of objects. The child that is built from the input waits until all of these
+// objects exist. If this child is built without objects, the value is empty.
 func (c *Child[T, C]) LiveEach() *Input[T, []C] {
 	return &Input[T, []C]{set.NewLiveInput(c.engine(), func(live []client.Object) (any, error) {
 		var objs []C
@@ -168,7 +168,7 @@ func (c *Child[T, C]) LiveEach() *Input[T, []C] {
 // Values are the values of the inputs of [Combine]: see [Input.Value].
 type Values[T client.Object] struct{ values map[*set.Input]any }
 
-// Value returns the value of the input in a function of [Combine]. It panics if Combine was not given the input.
+// Value returns the value of the input in a function of [Combine]. If Combine was not given the input, Value panics.
 func (in *Input[T, S]) Value(v *Values[T]) S {
 	value, known := v.values[in.input]
 	if !known {
@@ -178,8 +178,8 @@ func (in *Input[T, S]) Value(v *Values[T]) S {
 	return typed
 }
 
-// Combine returns an input whose value the function makes of the values of others, for a child that is built from all
-// of them, such as a workload from settings and from a live Secret:
+// Combine returns an input whose value the function makes of the values of other inputs, for a child that is built from all of them, such
+// as a workload from settings and from a live Secret:
 //
 //	password := secret.Live()
 //	ownedresources.Combine(func(v *ownedresources.Values[*App]) Config {

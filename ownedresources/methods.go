@@ -16,8 +16,8 @@ import (
 // or empty, and returns the child. It never changes a value that is there, whoever put it in. A value consists of letters and
 // digits, so it needs no quotes in a URL or a shell; each character is worth 5.95 bits. Call it once for each key.
 //
-// The function that builds the Secret leaves the key out, or leaves its value empty. If it sets a value, that value is applied
-// as any other, and nothing is generated. If it stops doing so, the value stays.
+// The function that builds the Secret leaves the key out, or leaves its value empty. If it sets a value, that value is applied as any
+// other, and nothing is generated. If it later stops setting the value, the value stays.
 //
 // A key that is deleted or emptied gets a new value, and so does a Secret that is deleted: whoever used the old value has to
 // take the new one. A Secret cannot have [Child.Recreate] too, because a recreated Secret would lose its values.
@@ -26,9 +26,9 @@ import (
 //
 //	ownedresources.Build(credentials).Generate("password", 32)
 //
-// The function rotateOn, at most one, returns a trigger, such as the value of an annotation that a person sets. Whenever the
-// trigger changes, the value is replaced once. A trigger that becomes empty replaces nothing. A value that was
-// there before the function was added is kept until the trigger changes for the first time.
+// rotateOn is at most one function. It returns a trigger, such as the value of an annotation that a person sets. Whenever the trigger
+// changes, the value is replaced once. A trigger that becomes empty replaces nothing. A value that was there before the function was added
+// is kept until the trigger changes for the first time.
 //
 //	ownedresources.Build(credentials).Generate("password", 32, func(app *App) string {
 //		return app.Annotations["example.com/rotate-password"]
@@ -46,8 +46,8 @@ func (c *Child[T, C]) Generate(key string, length int, rotateOn ...func(owner T)
 	})
 }
 
-// Retain keeps the child's objects when the owner is deleted, as long as the function returns true for the owner. They
-// are not pruned either. It returns the child.
+// Retain keeps the child's objects when the owner is deleted, as long as the function returns true for the owner. Such objects are not
+// pruned either. It returns the child.
 //
 // While the function returns true, the objects have no owner reference. They have a mark instead: the label
 // opblocks.dev/owner-uid and annotations, among them opblocks.dev/retained. So no kind of deletion removes them,
@@ -66,11 +66,11 @@ func (c *Child[T, C]) Generate(key string, length int, rotateOn ...func(owner T)
 // Such an object stays until the functions of all children of its kind return false. Functions without a name are told
 // apart by their position: give the children of such a kind functions with names, or do not reorder them.
 //
-// The deletion of the namespace deletes them all the same.
+// If the namespace is deleted, the objects are deleted all the same.
 //
-// When the owner is deleted, an event with the reason Retained and a log entry name what stays. A new owner of the same
-// name does not take it over: the error is an [*OwnershipError] whose Retained is true. With the option
-// [Child.AdoptRetained] it does, as soon as the API server shows that the former owner is gone.
+// When the owner is deleted, an event with the reason Retained and a log entry name what stays. A new owner of the same name does not take
+// it over: the error is an [*OwnershipError] whose Retained is true. With the option [Child.AdoptRetained] the new owner takes it over, as
+// soon as the API server shows that the former owner is gone.
 func (c *Child[T, C]) Retain(keep func(owner T) bool) *Child[T, C] {
 	return c.change("Retain", func(c *set.Child) { c.Options.Retain = func(owner client.Object) bool { return keep(owner.(T)) } })
 }
@@ -119,8 +119,8 @@ func (c *Child[T, C]) CreateOnly(unset func(C)) *Child[T, C] {
 //
 // [Child.KeepAnnotationsWhileMissing] does that for annotations.
 //
-// Without it, the child is neither built nor changed while an object is missing, and is not pruned either. In both cases the
-// error of [ChildSet.Reconcile] is a [*WaitingError] with the reason ReferenceNotFound, which names what is missing.
+// Without this option, the child is neither built nor changed while an object is missing, and is not pruned either. In both cases the error
+// of [ChildSet.Reconcile] is a [*WaitingError] with the reason ReferenceNotFound, which names what is missing.
 func (c *Child[T, C]) KeepWhileMissing(keep func(live, desired C)) *Child[T, C] {
 	return c.change("KeepWhileMissing", func(c *set.Child) {
 		c.Options.KeepWhileMissing = func(live, desired client.Object) { keep(live.(C), desired.(C)) }
@@ -128,8 +128,8 @@ func (c *Child[T, C]) KeepWhileMissing(keep func(live, desired C)) *Child[T, C] 
 }
 
 // KeepAnnotationsWhileMissing is [Child.KeepWhileMissing] for annotations of the object, and of its pod template if it has one, such as the
-// hash of an input: the pods are not replaced because somebody deletes what they use for a while. An annotation that the live object does
-// not have is kept as desired.
+// hash of an input. So the pods are not replaced if an object that they use is missing for a while. If the live object does not have an
+// annotation, the desired annotation stays.
 func (c *Child[T, C]) KeepAnnotationsWhileMissing(keys ...string) *Child[T, C] {
 	return c.change("KeepAnnotationsWhileMissing", func(c *set.Child) {
 		former := c.Options.KeepWhileMissing

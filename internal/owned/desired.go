@@ -26,7 +26,7 @@ type Declared struct {
 	Order   int           // the rank of its child, see [ownedresources.Child.After]
 	Hold    string        // what has to become ready before the object may be created or changed; empty for nothing
 	Err     error         // what is wrong with the object; nil for nothing
-	Live    client.Object // the live object after the apply; nil if there is no such object
+	Live    client.Object // the live object after the apply; nil if it does not exist
 	Reads   []ReadVersion // what its inputs have read
 	Content string        // the content of a Job that runs once, see opblocks.dev/content
 }

@@ -24,8 +24,8 @@ var secondKeys = map[reflect.Type]secondKey{
 // itemKey has both fields of a key. During a merge it takes the place of the first field in the item.
 type itemKey struct{ first, second any }
 
-// keyIn returns what identifies an item of a list that is merged: the first field of its key, or an [itemKey]. The value of a field is one that
-// can be compared, and nil if the item has none.
+// keyIn returns what identifies an item of a list that is merged: the first field of its key, or an [itemKey]. If the item lacks the first
+// field, keyIn returns nil. If the value of the second field cannot be compared, it counts as unset.
 func keyIn(item map[string]any, list member) any {
 	first := item[list.mergeKey]
 	second, isComposite := secondKeys[list.goType.Elem()]

@@ -61,7 +61,7 @@ type run struct {
 	desired *owned.Desired
 	child   *owned.Declared
 	key     string        // the key of the record on the owner
-	live    client.Object // nil if there is no live Job
+	live    client.Object // nil if no live Job exists
 }
 
 // act executes the next action. If another action has to follow, done is false.
@@ -211,7 +211,7 @@ func waitForFormerPods(ctx context.Context, d *owned.Desired) error {
 		"%s is not created while Pod %s of a former Job of this name runs: wait for its end, or delete it", d, client.ObjectKeyFromObject(pod)))
 }
 
-// findRunningPod returns a pod that has not ended and that belongs to a Job of this name. If there is no such pod, it returns nil.
+// findRunningPod returns a pod that has not ended and that belongs to a Job of this name. If it finds none, it returns nil.
 func findRunningPod(ctx context.Context, d *owned.Desired) (client.Object, error) {
 	name := d.Object.GetName()
 	if len(validation.IsValidLabelValue(name)) > 0 {

@@ -36,9 +36,9 @@ func (s *subject) changeEachField(t *testing.T, n *counts) {
 	}
 }
 
-// changeAllFields changes each field of ours by hand in a dry run, which must be noticed, unless the typed form has changed it alone. No request is
-// needed if the API server has accepted the change of a field of the same shape. Then it changes all fields, or as many as the API server accepts
-// together, and they must be repaired.
+// changeAllFields first changes each field of ours by hand, in a dry run, and each change must be noticed. It leaves out the fields that
+// the typed form has changed alone. It sends no request for a field if the API server has accepted the change of a field of the same shape.
+// Then it changes all fields together, or as many as the API server accepts, and they must be repaired.
 func (s *subject) changeAllFields(t *testing.T, n *counts) {
 	t.Helper()
 	k, want := s.kind(t), owned.WithData(s.want)
@@ -309,7 +309,7 @@ func (s *subject) leaveForeignFields(t *testing.T, n *counts) {
 	s.expect(t, s.want, apply.Unchanged, 0, "a foreign label and annotation")
 
 	var lists []path
-	items := map[string]map[string]any{} // what adds one, by the path of the list
+	items := map[string]map[string]any{} // the operation that adds an item, by the path of the list
 	for _, at := range fieldsOf(s.sent(t)) {
 		for end, item := range foreignItems {
 			if strings.HasSuffix(at.String(), end) {

@@ -216,7 +216,7 @@ var serverKept = func() map[string]bool {
 	return kept
 }()
 
-// withoutFields removes the fields, nulls, and values that are empty then: the answers of the API server differ in them.
+// withoutFields removes these fields, nulls, and values that become empty by that: the answers of the API server differ in them.
 func withoutFields(v any, fields map[string]bool) any {
 	switch v := v.(type) {
 	case map[string]any:

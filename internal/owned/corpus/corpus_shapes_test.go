@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// share leaves out the fields that a subject before has too, so that each shape of field is changed and dropped alone once.
+// share notes for each subject which shapes of its fields an earlier subject has too. So each shape is changed and dropped alone only once.
 func share(t *testing.T, subjects []*subject) {
 	t.Helper()
 	seen := map[string]bool{}
