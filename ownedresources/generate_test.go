@@ -63,7 +63,8 @@ func credentials(*Shop) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}, StringData: map[string]string{"username": "web"}}
 }
 
-// An unstructured Secret, and one that is desired as an apply configuration.
+// Generate works for an unstructured Secret, and for a Secret that is desired as an apply
+// configuration.
 func TestGenerateWithoutAGoType(t *testing.T) {
 	secretKind := corev1.SchemeGroupVersion.WithKind("Secret")
 	children := map[string]AnyChild[*Shop]{

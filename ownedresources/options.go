@@ -178,8 +178,8 @@ func (c *Child[T, C]) RunOnce() *Child[T, C] {
 //
 // In a pass of package reconcile a condition of the given type shows whether the child is left out. Ready does not depend on the condition.
 // While the child is left out, the condition is False with the reason KindNotServed. While the child is not ready, it is False with the
-// reason NotReady. Otherwise it is True with the reason KindServed. Several children may have the same type. By default there is such a
-// condition for none.
+// reason NotReady. Otherwise it is True with the reason KindServed. Several children may have the same type. By default no
+// condition is set.
 //
 // A kind is also not served while its CustomResourceDefinition is being deleted, and if its version is not served. With
 // the permissions list and watch for customresourcedefinitions a change takes effect within seconds. Without them, and

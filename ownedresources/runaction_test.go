@@ -24,7 +24,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// webJob returns a Job that is named as the owner.
+// webJob returns a Job that has the owner's name.
 func webJob() *batchv1.Job {
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},

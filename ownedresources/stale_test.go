@@ -196,7 +196,7 @@ func TestFinalizeWaitsForWhatAFormerOwnerHasLeft(t *testing.T) {
 	require.NoError(t, s.Finalize(t.Context(), c, owner))
 }
 
-// A finalizer that nobody adds would leave what is anywhere behind.
+// If nobody added the finalizer, objects of Anywhere would be left behind.
 func TestAnywhereNeedsTheFinalizer(t *testing.T) {
 	env := newEnvInMemory(t)
 	err := keptSet(withAnywhere()).Reconcile(t.Context(), env.Client, env.Owner)
@@ -209,7 +209,7 @@ func TestFinalizeOfALivingOwner(t *testing.T) {
 	set := keptSet(withAnywhere())
 	owner := env.finalizing(t, set, false)
 	require.NoError(t, set.Reconcile(t.Context(), env.Client, owner))
-	owner.DeletionTimestamp = new(metav1.Now()) // as nobody has deleted it
+	owner.DeletionTimestamp = new(metav1.Now()) // although nobody has deleted it
 	require.True(t, apierrors.IsConflict(set.Finalize(t.Context(), env.Client, owner)))
 	require.True(t, env.Exists(t, namedConfigMap("", "kept")))
 }

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// ItemName returns an item's keys as they are written in paths: containerPort=80,protocol=TCP. A key that is not set has the
-// API server's default if defaults is true.
+// ItemName returns an item's keys as they are written in paths: containerPort=80,protocol=TCP. If defaults is true, a key that
+// is not set has the API server's default.
 func (r Schema) ItemName(item any, defaults bool) string {
 	fields, _ := item.(map[string]any)
 	var keys []string

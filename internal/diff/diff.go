@@ -1,5 +1,5 @@
-// Package diff lists where two values as JSON has them differ: maps, lists and scalars. It only finds the
-// differences; each package prints them for its own readers.
+// Package diff lists the differences between two JSON values: maps, lists and scalars. It only finds the differences; each
+// package prints them for its own readers.
 //
 // It asks whether two values are equal. Package internal/compare asks another question, whether a live object
 // covers a wanted one, and answers it by the API's schema, so it has a walk of its own. The two share [Path].

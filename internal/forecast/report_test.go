@@ -38,7 +38,7 @@ func text(t *testing.T, r *Report, f Format) string {
 	return found
 }
 
-// The plan of issue trackers' nightmares: the first lines say what happens to five hundred databases.
+// A plan that must not be overlooked: the first lines say what happens to five hundred databases.
 func TestReport(t *testing.T) {
 	r := &Report{}
 	r.Expect("Shop", 500)

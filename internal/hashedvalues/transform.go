@@ -21,7 +21,7 @@ const withoutKeys = "keys"
 // kubectl keeps all that it has applied in this annotation, the values among it.
 const lastApplied = corev1.LastAppliedConfigAnnotation
 
-// IsHashed reports whether an object is hashed. It copies nothing, since every read asks.
+// IsHashed reports whether an object is hashed. It copies nothing, since every read calls it.
 func IsHashed(obj client.Object) (hashed bool) {
 	switch obj := obj.(type) {
 	case *corev1.ConfigMap:
@@ -36,7 +36,7 @@ func IsHashed(obj client.Object) (hashed bool) {
 	return hashed
 }
 
-// WithoutMark returns annotations without the mark of a hashed object, for a reader of metadata alone. The map is not changed.
+// WithoutMark returns annotations without the mark of a hashed object. It is for reads of metadata alone. It does not change the map.
 func WithoutMark(annotations map[string]string) map[string]string {
 	if _, hashed := annotations[mark]; !hashed {
 		return annotations

@@ -126,8 +126,8 @@ const (
 	mostUpwards  = 12
 )
 
-// Figures that are larger, as they were when they were last looked at. A figure that rises needs a reason in the same commit. One that falls
-// is recorded.
+// Figures above the limits, as they were recorded last. If a figure rises, the same commit needs a reason. If a figure falls, the lower
+// figure is recorded.
 var (
 	recordedBorrowed = map[string]int{
 		"internal/compare.place":                                                   30,

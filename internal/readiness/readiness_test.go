@@ -92,7 +92,7 @@ func TestTypedEqualsKstatus(t *testing.T) {
 	}
 }
 
-// TestLoadBalancer has the rule that kstatus has not: nobody can use a load balancer without an address.
+// TestLoadBalancer tests the rule that kstatus does not have: nobody can use a load balancer without an address.
 func TestLoadBalancer(t *testing.T) {
 	service := &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, ClusterIP: "10.0.0.1"}}
 	tests := map[string]struct {

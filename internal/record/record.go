@@ -134,7 +134,7 @@ func NameOf(kind schema.GroupKind, obj metav1.Object) Name {
 	return Name{kind, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 }
 
-// String returns KIND.GROUP/NAMESPACE/NAME. A part is empty if there is none.
+// String returns KIND.GROUP/NAMESPACE/NAME. A part that the name does not have is empty.
 func (n Name) String() string {
 	return n.Kind.String() + "/" + n.Namespace + "/" + n.NamespacedName.Name
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/opblocks/opblocks/internal/managervalues"
 )
 
-// startRetry is how long after a failure the start of an informer is tried again.
+// startRetry is the delay after a failed start of an informer before the next attempt.
 const startRetry = 10 * time.Second
 
 // Kinds starts and stops the informers of the kinds that the API server may not serve. There is one per manager: see

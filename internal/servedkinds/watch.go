@@ -103,9 +103,9 @@ func (w *Watch) Start(ctx context.Context, queue workqueue.TypedRateLimitingInte
 	return nil
 }
 
-// WaitForSync is called by the controller before its workers start. If the kind is served, it waits until the handlers have
-// had all initial events. A kind that is optional must not keep the others from working, so it returns no error when the
-// context ends before.
+// WaitForSync is called by the controller before its workers start. If the kind is served, it waits until the handlers have had
+// all initial events. If the context ends before that, it returns no error: a kind that is optional must not keep the other
+// kinds from working.
 func (w *Watch) WaitForSync(ctx context.Context) error {
 	select {
 	case <-w.settled:

@@ -1,5 +1,5 @@
 // Package versions notices that resource versions have gone back. An API server that was restored from a backup issues
-// versions again that it has issued before, for other contents. Then nothing that was remembered by version is valid.
+// the same versions again, for other contents. Then nothing that was remembered by version is valid.
 package versions
 
 import (

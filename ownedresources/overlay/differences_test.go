@@ -68,7 +68,7 @@ func TestKeysOfTwoFields(t *testing.T) {
 	}
 }
 
-// If fields exclude each other, the patch's replaces the template's: no API server accepts both.
+// If fields exclude each other, the field of the patch replaces the field of the template: no API server accepts both.
 func TestOneOfAChoice(t *testing.T) {
 	base := template(t, `{spec: {
 		securityContext: {seccompProfile: {type: Localhost, localhostProfile: a.json}},
@@ -124,7 +124,7 @@ func TestOneOfAChoice(t *testing.T) {
 	}
 }
 
-// The key of an item is taken apart again, and no other text is: a NUL stays.
+// The encoded key of an item is decoded after the merge. No other text is changed: a NUL stays.
 func TestTextsStay(t *testing.T) {
 	base := template(t, `{metadata: {annotations: {base: "left\0right", containerPort: "80\0"}}, spec: {containers: [{name: web, ports: [{containerPort: 80}]}]}}`)
 	got, err := patchOf(t, `{metadata: {annotations: {patch: "left\0right"}}, spec: {containers: [{name: web, ports: [{containerPort: 80, name: http}], env: [{name: A, value: "left\0right"}]}]}}`).Apply(base, nil)

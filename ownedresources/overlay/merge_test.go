@@ -84,7 +84,7 @@ func TestRandomPatches(t *testing.T) {
 	require.Greater(t, compared, *patches/3)
 }
 
-// sorted sorts the lists whose items have keys, whose order the library chooses in another way.
+// sorted sorts the lists whose items have keys, because the library orders these lists in another way.
 func sorted(tree any) any {
 	switch tree := tree.(type) {
 	case map[string]any:

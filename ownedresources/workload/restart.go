@@ -26,9 +26,9 @@ const AnnotationRestartedAt = "kubectl.kubernetes.io/restartedAt"
 // Restart sends nothing and returns false if the annotation already has that time or a later one. So a restart that is
 // due at a time happens once, however often Restart is called for it.
 //
-// Otherwise it sends one patch and returns true. The patch carries the UID and the resource version of workload. If
-// somebody wrote to the object since it was read, the error is a conflict (apierrors.IsConflict): read the object and
-// call Restart again. The annotation then belongs to the given field manager, which should be the operator's own.
+// Otherwise it sends one patch and returns true. The patch carries the UID and the resource version of workload. If somebody wrote to the
+// object since it was read, the error is a conflict (apierrors.IsConflict): read the object and call Restart again. After the patch, the
+// annotation belongs to the given field manager, which should be the operator's own.
 //
 // Restart does not change workload. It returns an error for an object of another type. Errors of the client are wrapped.
 func Restart(ctx context.Context, c client.Client, workload client.Object, at time.Time, manager client.FieldOwner) (restarted bool, err error) {
