@@ -32,7 +32,7 @@ func usersContent(reads ...Read[*Shop]) *Input[*Shop, string] {
 
 func usersSecret(*Shop) []types.NamespacedName { return []types.NamespacedName{{Name: "users"}} }
 
-// labelOfMetadata reads a label of a user's Secret from its metadata. It returns an empty text without the label.
+// labelOfMetadata reads a label of a user's Secret from its metadata. If the label is missing, it returns an empty text.
 func labelOfMetadata(ctx context.Context, r client.Reader, owner *Shop) (string, error) {
 	m := secretMetadata()
 	err := r.Get(ctx, types.NamespacedName{Namespace: owner.Namespace, Name: "users"}, m)
@@ -135,7 +135,7 @@ func TestTwoInformersOfAKind(t *testing.T) {
 	}
 }
 
-// The same holds for a set in a reconciler of one's own.
+// TestTwoInformersOfAKind holds for a set in a reconciler that the user has written, too.
 func TestTwoInformersInAReconcilerOfOnesOwn(t *testing.T) {
 	users := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "users"}, Data: map[string][]byte{"content": []byte("a")}}
 	reconciletest.Explore(t, withShops(reconciletest.Scenario{

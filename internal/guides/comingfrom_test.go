@@ -104,7 +104,7 @@ func (r *applying) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return ctrl.Result{}, err
 }
 
-// What the scenario of all three does: everything that the operator reacts to.
+// actions returns the actions of the scenarios of all three reconcilers: everything that the operator reacts to.
 func actions() []reconciletest.Action {
 	named := metav1.ObjectMeta{Namespace: "default", Name: "web"}
 	return []reconciletest.Action{

@@ -127,7 +127,7 @@ func newScheme() *runtime.Scheme {
 	return s
 }
 
-// shop is the one that the scenarios have.
+// shop returns the Shop of the scenarios, edited.
 func shop(edit ...func(*ShopSpec)) *Shop {
 	s := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: ShopSpec{Image: "shop:1", Replicas: new(int32(2))}}
 	for _, e := range edit {

@@ -113,7 +113,7 @@ func topicIn(all *[]TopicStatus, name string) *TopicStatus {
 	return &(*all)[i]
 }
 
-// broker is a client of the API. Its errors are what they mean for a pass.
+// broker is a client of the API. Each of its errors says what it means for a pass.
 type broker interface {
 	Partitions(ctx context.Context, name string) (int, error)
 	Create(ctx context.Context, name string, partitions int) error

@@ -75,8 +75,8 @@ func (w *Writes) Record(obj client.Object) {
 	w.count.Store(int64(len(w.byKey)))
 }
 
-// Observe is called for every event of the cache, and forgets the writes that the cache has caught up with. Deletions are
-// such events: an object that was deleted right after it was created is not believed to exist. Observe reports whether obj is
+// Observe is called for every event of the cache, and forgets the writes that the cache has caught up with. A deletion is
+// such an event too, so an object that was deleted right after its creation is not believed to exist. Observe reports whether obj is
 // an object that we have just written.
 func (w *Writes) Observe(obj client.Object) (ours bool) {
 	if w.count.Load() == 0 {

@@ -39,7 +39,7 @@ type Pass interface {
 
 	// ConfirmCurrent makes sure, past the cache, that obj is not older than this process. It sends at most one request
 	// per object and process. A conflict error means that obj was changed or deleted, and that the cache does not show it
-	// yet. The result known is false, without an error, if the pass is over another object.
+	// yet. If the pass is over another object, known is false and the error is nil.
 	ConfirmCurrent(ctx context.Context, obj client.Object) (known bool, err error)
 
 	// Rebase continues the pass from the present version of obj. Call it after a write to the metadata of obj that had the

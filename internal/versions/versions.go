@@ -16,7 +16,7 @@ type Epoch struct{ count atomic.Uint64 }
 // Current returns the epoch.
 func (e *Epoch) Current() uint64 { return e.count.Load() }
 
-// Observe begins another epoch if an object, known by its UID, has an earlier version after a change than before it.
+// Observe begins another epoch if the version of an object after a change is earlier than the version before the change.
 func (e *Epoch) Observe(before, after client.Object) {
 	order, err := resourceversion.CompareResourceVersion(after.GetResourceVersion(), before.GetResourceVersion())
 	if err == nil && order < 0 {
