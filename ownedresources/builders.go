@@ -27,9 +27,9 @@ func ObjectMeta(owner client.Object) metav1.ObjectMeta {
 // PodTemplate returns a template for pods with these labels and containers, for a kind that has no builder here. It is a
 // plain struct: edit it before it is applied.
 //
-// If selector is nil, the labels are app.kubernetes.io/name and app.kubernetes.io/instance of [Labels]. The other labels
-// are left out, so that a change of them rolls no pods. Two workloads of one owner need different selectors: otherwise a
-// Service, a PodDisruptionBudget or a NetworkPolicy of the one also selects the pods of the other.
+// If selector is nil, the labels are app.kubernetes.io/name and app.kubernetes.io/instance of [Labels]. The other labels are left out, so
+// that a change of them rolls no pods. Two workloads of one owner need different selectors: otherwise a Service, a PodDisruptionBudget or a
+// NetworkPolicy for one workload also selects the pods of the other.
 //
 // Pods and containers meet the Pod Security Standard "restricted"
 // (https://kubernetes.io/docs/concepts/security/pod-security-standards/). The containers' own security contexts are
@@ -163,7 +163,7 @@ func kindName(owner client.Object) string {
 	return strings.ToLower(reflect.TypeOf(owner).Elem().Name())
 }
 
-// LabelValue returns a label value for the name of an object. A name may have 253 characters, a label value only 63. A
-// name of at most 62 characters is returned as it is. A longer name is cut and ends in a hash of the whole name: the
-// value then has 63 characters, so that no other name has it.
+// LabelValue returns a label value for the name of an object. A name may have 253 characters, a label value only 63. A name of at most 62
+// characters is returned unchanged. A longer name is cut and ends in a hash of the whole name: the value then has 63 characters, so that no
+// other name has it.
 func LabelValue(name string) string { return owned.LabelValue(name) }

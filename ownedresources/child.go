@@ -18,7 +18,7 @@ import (
 // The methods that return the child change it. Call them before [Ensure].
 type Child[T, C client.Object] struct{ child *set.Child }
 
-// AnyChild is a [Child] of whatever type.
+// AnyChild is a [Child] with any type of objects.
 type AnyChild[T client.Object] interface {
 	isChildOf(owner T)
 	engine() *set.Child
@@ -41,8 +41,8 @@ type pointerTo[C any] interface {
 	client.Object
 }
 
-// Build returns a child that f builds. f returns the desired object, or nil if there should be none. The namespace may be
-// left empty; it is then the owner's.
+// Build returns a child that f builds. f returns the desired object. If no object is desired, f returns nil. The namespace may be left
+// empty; it is then the owner's.
 //
 // A set prunes only kinds that it builds. To prune the children of a kind that is no longer needed, keep a Build that
 // returns nil for as long as such children may exist.

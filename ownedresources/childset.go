@@ -13,9 +13,8 @@ import (
 // ChildSet applies the children of a T, prunes the children that are not desired any more, and watches them. Use [Ensure] to make one, once
 // and not in every pass. It is safe for concurrent use.
 //
-// A ChildSet implements Step and Watcher of package reconcile. It works in other reconcilers too: call its Reconcile in
-// yours, and its SetupWithBuilder before the Complete of your builder. What a ChildSet remembers of an object is
-// dropped with the event of its deletion.
+// A ChildSet implements Step and Watcher of package reconcile. It works in other reconcilers too: call its Reconcile in yours, and its
+// SetupWithBuilder before the Complete of your builder. When the event of an object's deletion comes, the ChildSet forgets the object.
 //
 // With a manager, a ChildSet emits events on the owner, with the reasons Created, Applied, Recreated and Deleted: at
 // most one of each in a reconcile. The metric opblocks_applies_total counts what it did.

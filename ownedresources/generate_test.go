@@ -132,7 +132,7 @@ func TestRotateOn(t *testing.T) {
 		require.Equal(t, []string{"GET secrets"}, env.Requests.Sent(), step.why)
 	}
 
-	// A process that has just started sees the owner as it was before.
+	// A process that has just started sees an earlier version of the owner.
 	old := env.Owner.DeepCopy()
 	last, _ := reconcile(set, "latest")
 	restarted := child(mark)

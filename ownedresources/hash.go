@@ -96,15 +96,15 @@ func version(obj metav1.Object) [3]string {
 // SetHash sets the annotation key of obj to a hash of the values, in memory, and reports whether that changed the annotation.
 // Set it on a pod template (&deployment.Spec.Template) to roll the pods when a value changes, such as an object that they use.
 //
-// The hash is "v1:" and 32 hexadecimal digits. Equal values have the same hash in every process, on every platform and with every
-// version of Go. The order of a map's keys and of a struct's fields does not count, and neither does the notation of a quantity:
-// 1000m and 1 have the same hash. The hash is computed from the JSON of a value, so fields that the JSON leaves out do not count. The order
-// of the values counts.
+// The hash is "v1:" and 32 hexadecimal digits. Equal values have the same hash in every process, on every platform and with every version
+// of Go. The order of a map's keys and of a struct's fields does not count, and the notation of a quantity does not count either: 1000m and
+// 1 have the same hash. The hash is computed from the JSON of a value, so fields that the JSON leaves out do not count. The order of the
+// values counts.
 //
 // The content of a Secret is never hashed, because more people can read an annotation than can read a Secret:
 //
-//   - A *corev1.Secret, also as *unstructured.Unstructured, is hashed by name, UID and resource version: the hash changes when the Secret is
-//     changed, or deleted and created again. So is a *metav1.PartialObjectMetadata, which has no content.
+//   - A *corev1.Secret, also as *unstructured.Unstructured, is hashed by name, UID and resource version: the hash changes when the Secret
+//     is changed, or deleted and created again. A *metav1.PartialObjectMetadata, which has no content, is hashed in the same way.
 //   - A value that contains a Secret is an error: pass the Secret as a value of its own.
 //   - A password that was copied out of a Secret cannot be recognised: pass the Secret in its place, or use
 //     [ContentHash], whose hash has a key.

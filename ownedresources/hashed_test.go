@@ -120,7 +120,7 @@ func TestHashedChildCostsNoRequest(t *testing.T) {
 	require.Equal(t, largeContent, drift.Data["theirs"], "a value of another writer stays")
 }
 
-// Whatever a user of the manager's client reads and writes, no hash gets into the cluster.
+// No read or write with the manager's client brings a hash into the cluster.
 func TestHashedObjectIsReadWhole(t *testing.T) {
 	o := startHashing(t)
 	o.waitHashed(t, isAsDesired)

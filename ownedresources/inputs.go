@@ -22,7 +22,7 @@ import (
 // children of one set.
 type Input[T client.Object, S any] struct{ input *set.Input }
 
-// AnyInput is an [Input] of whatever type.
+// AnyInput is an [Input] with any type of value.
 type AnyInput[T client.Object] interface {
 	isInputOf(owner T)
 	engine() *set.Input
@@ -71,16 +71,16 @@ func ReadsCached[T client.Object](obj client.Object, names func(T) []types.Names
 }
 
 // From returns an input whose value is the result of the function read. The reader that the function gets reads the objects that reads
-// declare, and refuses all others, so that a change of whatever was read triggers a reconcile. The function may depend only on the owner's
-// spec, labels and annotations and on what it reads: not on the owner's status, the time, or a global. It must not change what it reads.
-// The owner is a copy, and the value may keep parts of it. Nobody may change the value: it is used again while the owner and the objects
-// that were read have the same versions.
+// declare, and refuses all others, so that a change of any object that was read triggers a reconcile. The function may depend only on the
+// owner's spec, labels and annotations and on what it reads: not on the owner's status, the time, or a global. It must not change what it
+// reads. The owner is a copy, and the value may keep parts of it. Nobody may change the value: it is used again while the owner and the
+// objects that were read have the same versions.
 //
-// If the function returns an error of the API server that something is not found, the children that are built from the
-// input stay as they are, and the error of [ChildSet.Reconcile] is a [*WaitingError] with the reason ReferenceNotFound.
-// With the option [Child.KeepWhileMissing] they are built with the value that the function returned beside its error. Any
-// other error is returned with the name of the child. It does not hold up the other children. An object that exists for
-// more than a minute and that the cache does not show, because of its selector or namespaces, is a [*NotCachedError].
+// If the function returns an error of the API server that an object does not exist (apierrors.IsNotFound), the children that are built from
+// the input stay as they are, and the error of [ChildSet.Reconcile] is a [*WaitingError] with the reason ReferenceNotFound. With the option
+// [Child.KeepWhileMissing] they are built with the value that the function returned beside its error. Any other error is returned with the
+// name of the child. It does not hold up the other children. An object that exists for more than a minute and that the cache does not show,
+// because of its selector or namespaces, is a [*NotCachedError].
 func From[T client.Object, S any](read func(ctx context.Context, r client.Reader, owner T) (S, error), reads ...Read[T]) *Input[T, S] {
 	var declared []references.Reference
 	for _, one := range reads {

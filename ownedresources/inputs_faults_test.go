@@ -57,8 +57,8 @@ func showRead(owner *Shop, content string) {
 	meta.SetStatusCondition(&owner.Status.Conditions, metav1.Condition{Type: "Read", Status: metav1.ConditionTrue, Reason: "Read", Message: content})
 }
 
-// A cache may have an informer of a kind's whole objects and one of its metadata, and each may be behind the other. What inputs and
-// steps read is never older than the event that triggered the pass, so nothing is missed.
+// A cache may have an informer of a kind's whole objects and one of its metadata, and each may be behind the other. Inputs and
+// steps never read an object in an older version than the event that triggered the pass has, so nothing is missed.
 func TestTwoInformersOfAKind(t *testing.T) {
 	byName := func(_ context.Context, _ client.Reader, m *metav1.PartialObjectMetadata) []ctrl.Request {
 		if m.Name != "users" {

@@ -49,11 +49,10 @@ func (c *Child[T, C]) Generate(key string, length int, rotateOn ...func(owner T)
 // Retain keeps the child's objects when the owner is deleted, as long as the function returns true for the owner. Such objects are not
 // pruned either. It returns the child.
 //
-// While the function returns true, the objects have no owner reference. They have a mark instead: the label
-// opblocks.dev/owner-uid and annotations, among them opblocks.dev/retained. So no kind of deletion removes them,
-// neither with background nor with foreground nor with orphan propagation, and not if the operator is down. When the
-// function returns false, they get the owner reference, and are deleted with the owner. The reference is taken off and
-// put on with the resource version as precondition.
+// While the function returns true, the objects have no owner reference. They have a mark instead: the label opblocks.dev/owner-uid and
+// annotations, among them opblocks.dev/retained. So the deletion of the owner does not remove them, whether it uses background, foreground
+// or orphan propagation, and also if the operator is down. When the function returns false, they get the owner reference, and are deleted
+// with the owner. The reference is taken off and put on with the resource version as precondition.
 //
 // Set the field from which the function decides before you delete the owner, and wait until a reconcile has seen it:
 // under foreground deletion the garbage collector deletes what has an owner reference at once. Under background
@@ -81,8 +80,8 @@ func (c *Child[T, C]) change(method string, f func(*set.Child)) *Child[T, C] {
 	return c
 }
 
-// Kind sets the kind of a child without a Go type, whose function returns *unstructured.Unstructured. A manager's client reads
-// unstructured objects past its cache, with one request each, unless its option Cache.Unstructured is set.
+// Kind sets the kind of a child without a Go type, whose function returns *unstructured.Unstructured. If its option Cache.Unstructured is
+// not set, a manager's client reads unstructured objects past its cache, with one request each.
 func (c *Child[T, C]) Kind(kind schema.GroupVersionKind) *Child[T, C] {
 	return c.change("Kind", func(c *set.Child) {
 		if _, untyped := c.Sample.(*unstructured.Unstructured); !untyped || c.Configuration {
@@ -93,22 +92,22 @@ func (c *Child[T, C]) Kind(kind schema.GroupVersionKind) *Child[T, C] {
 	})
 }
 
-// After sets what the child comes after, and returns the child. Its objects are created, and changed for a new desired
-// state, only while all objects of the others are ready: by kstatus, or by [Child.ReadyWhen]. Until then the error of
-// [ChildSet.Reconcile] says which object waits for which.
+// After sets what the child comes after, and returns the child. The child's objects are created, and changed for a new desired state, only
+// while all objects of the others are ready: by kstatus, or by [Child.ReadyWhen]. Until then the error of [ChildSet.Reconcile] says which
+// object waits for which.
 //
-// An object that exists is repaired all the same: only changes of what is desired wait. Objects that fall out of the
-// desired state are pruned in the reverse order: an object is deleted when the objects that came after it are gone.
-// When the owner is deleted, the garbage collector ignores the order: see [ChildSet.RemoveInOrder].
+// Drift of an object that exists is repaired in any case: only changes of the desired state wait. Objects that fall out of the desired
+// state are pruned in the reverse order: an object is deleted when the objects that came after it are gone. When the owner is deleted, the
+// garbage collector ignores the order: see [ChildSet.RemoveInOrder].
 //
 // The others must be children of the same set. A cycle is an error of the set.
 func (c *Child[T, C]) After(others ...AnyChild[T]) *Child[T, C] {
 	return c.change("After", func(c *set.Child) { c.After = append(c.After, untyped(others)...) })
 }
 
-// CreateOnly applies some fields only when the child is created, and returns the child. Afterwards they are not compared, and
-// keep their values. The function unsets these fields in the object that it is given. They may be anywhere but inside a list.
-// A child of [BuildApply] gets its object as *unstructured.Unstructured.
+// CreateOnly applies some fields only when the child is created, and returns the child. Afterwards they are not compared, and keep their
+// values. The function unsets these fields in the object that it is given. The fields must not be inside a list. A child of [BuildApply]
+// gets its object as *unstructured.Unstructured.
 func (c *Child[T, C]) CreateOnly(unset func(C)) *Child[T, C] {
 	return c.change("CreateOnly", func(c *set.Child) { c.Options.CreateOnly = func(obj client.Object) { unset(obj.(C)) } })
 }

@@ -60,7 +60,7 @@ func (c *Child[T, C]) AdoptRestored() *Child[T, C] {
 	return c.change("AdoptRestored", func(c *set.Child) { c.Options.AdoptRestored = true })
 }
 
-// Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields. It is not needed if
+// If the API server refuses a change, as it does for immutable fields, Recreate deletes the child and creates it again. It is not needed if
 // live fields of others contradict the desired ones: such fields are removed without it. Everything that the child holds is lost. Before
 // the deletion, a dry run asks whether the new object would be accepted. If the API server then refuses the same change of the new object
 // too, the error is the refusal, and the new object stays: a process does not delete an object that it created for the same change. If
@@ -86,10 +86,9 @@ func (c *Child[T, C]) ReadyWhen(conditionType string) *Child[T, C] {
 // the owner is deleted while the operator is down. If an owner was removed by force, together with its finalizer, the set of the next owner
 // of its name deletes the objects that are left, and waits until they are gone.
 //
-// An object is deleted only if its mark names the object itself, and an owner that the API server shows to be deleted
-// or that does not desire the object any more. Its managed fields must also name the operator's field manager. So a
-// copy, such as one that a backup restored under another name, is left alone. So is an object that another owner made:
-// the error is an [*OwnershipError].
+// An object is deleted only if its mark names the object itself, and an owner that the API server shows to be deleted or that does not
+// desire the object any more. Its managed fields must also name the operator's field manager. So a copy, such as one that a backup restored
+// under another name, is left alone. An object that another owner made is left alone too: the error is an [*OwnershipError].
 //
 // The operator's cache has to cover the namespaces (Cache.DefaultNamespaces of the manager's options), and its role has
 // to allow what it does there. An object in any other namespace is refused with an error. If a namespace is being
@@ -156,10 +155,9 @@ func (c *Child[T, C]) ExpandVolumes() *Child[T, C] {
 // When the Job falls out of what is desired, it is deleted, and the annotation is removed. If it comes back, it runs
 // again, also with the same content.
 //
-// The Job is created suspended. It is started when the annotation of the owner names it. The annotation is written with
-// the owner's resource version as precondition. So a process that sees an old version of the owner, or a replica that
-// is not the leader any more, cannot start it again. If the Job sets suspend itself, as one for a queue does, it is
-// created as it is.
+// The Job is created suspended. It is started when the annotation of the owner names it. The annotation is written with the owner's
+// resource version as precondition. So a process that sees an old version of the owner, or a replica that is not the leader any more,
+// cannot start it again. If the Job sets suspend itself, as a Job for a queue does, RunOnce does not change suspend.
 //
 // The Job has the finalizer opblocks.dev/run-once until the owner's annotation says how it has ended. The set has a
 // finalizer on the owner, so that it takes the finalizer off the Job when the owner is deleted: see

@@ -157,7 +157,7 @@ func TestForgedRecords(t *testing.T) {
 	}
 }
 
-// forge annotates the owner, and reconciles it until it is deleted.
+// forge annotates the owner, reconciles it three times, and runs Finalize.
 func (env *serverEnv) forge(t *testing.T, key, value string, desired bool) {
 	t.Helper()
 	s := forgedSet(desired)

@@ -24,8 +24,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// Whatever others do, and however late and silent the cache is, the next pass over what the cache shows brings everything to
-// the desired state.
+// Others change objects, and the cache is late or sends no events. In each case, the next pass over the objects that the
+// cache shows brings everything to the desired state.
 func TestSettledMissesNothing(t *testing.T) {
 	tests := map[string]struct {
 		reason string

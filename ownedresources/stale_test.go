@@ -52,7 +52,7 @@ func (env *serverEnv) letGo(t *testing.T, owner *Shop) {
 	require.NoError(t, env.Other.Delete(t.Context(), owner))
 }
 
-// The cache of a process that has just started may show an owner that is gone, as it was long ago.
+// The cache of a process that has just started may still show an old version of an owner that is gone.
 func TestReconcileOfAnOwnerThatIsGone(t *testing.T) {
 	tests := map[string]struct {
 		reason  string

@@ -179,8 +179,8 @@ func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
 	return true
 }
 
-// compareNull compares a live value with a wanted null. Server-side apply merges the null with a map or a list that several
-// writers share as if it were empty, so what others have in it stays.
+// compareNull compares a live value with a wanted null. If several writers share a live map or list, server-side apply
+// treats the null as an empty map or list, so the entries of others stay.
 func (c *comparison) compareNull(at place, have reflect.Value) bool {
 	switch have.Kind() {
 	case reflect.Map:

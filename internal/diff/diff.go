@@ -36,10 +36,10 @@ type Options struct {
 	ExpandMaps bool
 }
 
-// Values returns the differences between two values, in the order of their paths; nil when there are none. Maps
-// are map[string]any and lists are []any; everything else is a scalar. Lists of different lengths differ as one
-// value. Lists of the same length are compared item by item. Lists whose items have keys are compared item by item in
-// any case, unless the items that both have are in another order: then they differ as one value.
+// Values returns the differences between two values, in the order of their paths; nil when there are none. Maps are
+// map[string]any and lists are []any; everything else is a scalar. Lists of different lengths differ as one value. Lists of
+// the same length are compared item by item. Lists whose items have keys are compared item by item, also if their lengths
+// differ. But if the items that both lists have are in another order, the lists differ as one value.
 func Values(before, after any, options Options) []Difference {
 	if reflect.DeepEqual(before, after) {
 		return nil

@@ -115,7 +115,7 @@ func (r *Report) add(o Object, g group) {
 	}
 }
 
-// key returns what changes of one group have in common. Errors name the object, so the names are taken out of them.
+// key returns what changes of one group have in common. Errors name the object, so key removes the names from them.
 func (g *group) key(o Object) string {
 	paths := make([]string, len(g.change.Differences))
 	for i, d := range g.change.Differences {

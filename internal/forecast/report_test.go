@@ -125,7 +125,8 @@ Skipped:
 	require.Equal(t, []string{`Step "a" is left out.`, `Step "b" is left out.`}, r.limits()[:2])
 }
 
-// What somebody wrote into a field is shown as it is, and never as Markdown, HTML or a mention.
+// A text that somebody wrote into a field is shown literally: it has no effect as Markdown, HTML or
+// a mention.
 func TestReportIsQuoted(t *testing.T) {
 	r := &Report{}
 	r.Expect("Shop", 1)

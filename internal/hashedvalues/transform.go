@@ -49,9 +49,8 @@ func WithoutMark(annotations map[string]string) map[string]string {
 	return annotations
 }
 
-// hash puts a hash in place of each long value of an object, if its keys, its values and what kubectl has applied are more than bound bytes.
-// If it would still be larger with the hashes, because it has many keys, the keys are dropped with the values. An object that is hashed already
-// stays as it is.
+// hash puts a hash in place of each long value of an object whose keys, values and last-applied annotation have more than bound bytes. If
+// the object has so many keys that it would still have more bytes, hash drops the keys and the values. It does not change a hashed object.
 func hash(obj client.Object, bound int) {
 	fields := valuesOf(obj)
 	if fields == nil || IsHashed(obj) {
@@ -84,7 +83,7 @@ func hash(obj client.Object, bound int) {
 	obj.SetAnnotations(marked)
 }
 
-// Transform returns a function that hashes Secrets and ConfigMaps of more than bound bytes, and then calls next, unless that is nil.
+// Transform returns a function that hashes Secrets and ConfigMaps of more than bound bytes, and then calls next. next may be nil.
 func Transform(bound int, next toolscache.TransformFunc) toolscache.TransformFunc {
 	return func(obj any) (any, error) {
 		if object, ok := obj.(client.Object); ok {
@@ -148,7 +147,7 @@ func withTransforms(namespaces map[string]cache.Config, bound int) map[string]ca
 
 // Restore returns the whole object that a hashed one stands for, without a request: it replaces the hash of each desired value by the
 // value. It returns false if the hash of another value is left: a value that has to be changed, or a value of another writer. Neither
-// object is changed. An object that is not hashed is returned as it is.
+// object is changed. If live is not hashed, Restore returns it unchanged.
 func Restore(live, desired client.Object) (whole client.Object, ok bool) {
 	if !IsHashed(live) {
 		return live, true

@@ -1,5 +1,5 @@
-// Package limits tests what a reader has to hold in the head at once: the methods that a type borrows from another one of ours, and how much
-// the files of a package need each other. The linters limit functions. The package contains no code.
+// Package limits tests what a reader has to hold in the head at once: the methods that a type borrows from another type of this module, and
+// how much the files of a package need each other. The linters limit functions. The package contains no code.
 package limits
 
 import (
@@ -78,8 +78,8 @@ func needs(p *typecheck.Package, files *token.FileSet) map[string]map[string]boo
 	return all
 }
 
-// upwards orders the files so that, as far as possible, each file stands above the files that it needs. It returns how many uses still go up.
-// It moves one file after the other to its best place until no move helps.
+// upwards orders the files so that, as far as possible, each file stands above the files that it needs. It returns how many uses still go
+// up. It moves one file after the other to its best place until no move helps.
 func upwards(needs map[string]map[string]bool) int {
 	order := slices.Sorted(maps.Keys(needs))
 	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(len(needs[b]), len(needs[a])) })

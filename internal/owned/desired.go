@@ -95,7 +95,8 @@ func (d *Desired) Name() ChildName { return ChildName{d.Kind, client.ObjectKeyFr
 // Key returns the namespace and the name of the object.
 func (d *Desired) Key() types.NamespacedName { return client.ObjectKeyFromObject(d.Object) }
 
-// Normalize returns the object as it is compared and sent, without and with the fields of [ownedresources.Child.CreateOnly].
+// Normalize returns the object in the form in which it is compared and sent. object lacks the fields of
+// [ownedresources.Child.CreateOnly], and full has them.
 func (k *Kind) Normalize(obj client.Object, options *Options) (object, full client.Object, err error) {
 	if obj, err = withJSONValues(obj); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", k.Describe(obj), err)

@@ -77,8 +77,8 @@ func (e *OwnershipError) Error() string {
 // Reason returns the reason for a condition that shows the error: OwnedByAnother.
 func (*OwnershipError) Reason() string { return "OwnedByAnother" }
 
-// NotCachedError is returned for an object that exists and that the cache does not show, and for an object that is not created because the
-// cache would not show it.
+// NotCachedError is returned for an object that exists and that the cache does not show. It is also returned for an object that is not
+// created because the cache would not show it.
 type NotCachedError struct {
 	// Kind of the object.
 	Kind string

@@ -23,7 +23,7 @@ type Kind struct {
 	Comparer *compare.Comparer
 	// configuration is set if the desired object is an apply configuration, in the form of an unstructured object.
 	configuration bool
-	// Receivers has empty objects. An object that nobody keeps is read into one of them.
+	// Receivers has empty objects. Objects that nobody keeps are read into these receivers.
 	Receivers sync.Pool
 }
 
@@ -164,7 +164,7 @@ func (k *Kind) Release(receiver client.Object) {
 	k.Receivers.Put(receiver)
 }
 
-// Forget drops what was compiled for a kind: its CustomResourceDefinition may be another one now.
+// Forget drops what was compiled for a kind: the kind may have another CustomResourceDefinition now.
 func (ks *Kinds) Forget(gvk schema.GroupVersionKind) {
 	ks.known.Range(func(key, known any) bool {
 		if known.(*Kind).GVK == gvk {

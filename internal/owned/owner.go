@@ -207,7 +207,7 @@ func (o *Owner) ReadOwner(ctx context.Context) (client.Object, error) {
 	return o.readNamed(ctx, client.ObjectKeyFromObject(o.Object))
 }
 
-// readNamed reads an object of the owner's kind past the cache. It returns nil if there is none.
+// readNamed reads an object of the owner's kind past the cache. If no object has the name, it returns nil.
 func (o *Owner) readNamed(ctx context.Context, name types.NamespacedName) (client.Object, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(schema.FromAPIVersionAndKind(o.Reference.APIVersion, o.Reference.Kind))

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// LiveReader returns a reader that reads past the cache. Without a manager it returns the client. Read unstructured
-// objects and metadata with it: a manager's client does not cache these unless it was configured to.
+// LiveReader returns a reader that reads past the cache. Without a manager it returns the client. Read unstructured objects
+// and metadata with it: by default, a manager's client does not cache them.
 func (o *Owner) LiveReader() client.Reader {
 	if o.APIReader != nil {
 		return o.APIReader

@@ -167,8 +167,8 @@ func (w *Writes) forget(k key) {
 	w.count.Store(int64(len(w.byKey)))
 }
 
-// newer reports whether a is a later version of the same object than b. Resource versions can be compared since
-// Kubernetes 1.35 (KEP-5504). If they cannot, a is not newer.
+// newer reports whether a is a later version of the same object than b. Resource versions can be compared since Kubernetes 1.35
+// (KEP-5504). If they cannot be compared, newer returns false.
 func newer(a, b client.Object) bool {
 	if a.GetUID() != b.GetUID() {
 		return false

@@ -147,8 +147,8 @@ type Mark struct {
 	Retained bool
 }
 
-// MarkOf returns the mark of an object of a kind. It returns false if there is none, or if the annotation [Object] names
-// another object, which this one is a copy of.
+// MarkOf returns the mark of an object of a kind. If the object has no mark, MarkOf returns false. If the annotation [Object] names another
+// object, this object is a copy of it, and MarkOf returns false too.
 func MarkOf(obj metav1.Object, kind schema.GroupKind) (Mark, bool) {
 	annotations := obj.GetAnnotations()
 	m, ok := ParseOwner(annotations[Owner])
@@ -321,7 +321,8 @@ func SetOf(finalizer string) (set string, ok bool) {
 }
 
 // Pause is what [Paused] says: "true", or the time when the pause ends, in RFC 3339. "false" means the same as no
-// annotation. Any other value pauses too, since whoever wrote it wanted the object to be left alone. It is comparable.
+// annotation. Any other value pauses too, since whoever wrote it wanted the object to be left alone. Two
+// pauses can be compared with ==.
 type Pause struct {
 	Paused bool
 	Until  time.Time // in UTC; zero if the pause has no end

@@ -161,7 +161,7 @@ func (k *Kinds) stopInformer(ctx context.Context, kd *kind) {
 	k.removeInformer(ctx, kd)
 }
 
-// removeInformer removes the informer of a kind that is gone, unless it is still read.
+// If nobody reads the informer of a kind that is gone, removeInformer removes it.
 func (k *Kinds) removeInformer(ctx context.Context, kd *kind) {
 	k.mu.Lock()
 	readers := kd.readers

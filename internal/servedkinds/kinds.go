@@ -152,7 +152,7 @@ func (k *Kinds) takeDue(now time.Time) []schema.GroupVersion {
 	return due
 }
 
-// noteDiscovery logs the first of several errors of discovery. What is not known stays as it was: an API server that does not
+// noteDiscovery logs the first of several errors of discovery. A kind that is not known keeps its last state: an API server that does not
 // answer still serves its kinds.
 func (k *Kinds) noteDiscovery(gv schema.GroupVersion, err error) {
 	k.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Epoch counts how often resource versions went back. What was remembered in another epoch is not valid. It is safe for
-// concurrent use. The zero value is ready to use.
+// Epoch counts how often resource versions went back. A version that was remembered in another epoch is not valid. It is
+// safe for concurrent use. The zero value is ready to use.
 type Epoch struct{ count atomic.Uint64 }
 
 // Current returns the epoch.

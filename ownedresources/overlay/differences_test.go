@@ -39,7 +39,8 @@ func TestItemsOfTheTemplateKeepTheirPlaces(t *testing.T) {
 	}
 }
 
-// Server-side apply tells ports apart by number and protocol, and spread constraints by two fields. A strategic merge knows one of them.
+// Server-side apply tells ports apart by number and protocol, and spread constraints by two fields. A strategic merge knows only one of the
+// two fields.
 func TestKeysOfTwoFields(t *testing.T) {
 	base := template(t, `{spec: {
 		containers: [{name: web, ports: [{name: tcp, containerPort: 8301, protocol: TCP}, {name: udp, containerPort: 8301, protocol: UDP}, {name: dns, containerPort: 53, protocol: UDP}]}],

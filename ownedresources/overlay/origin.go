@@ -170,8 +170,8 @@ func (p place) isObjectOfPod() bool {
 	return isObject && !p.isItem && p.depth > 1
 }
 
-// removalOf returns the path in the patch of the item that removes the item with the name, or of a list that replaces
-// the list of the base. It returns nil if there is none.
+// removalOf returns the path in the patch of the item that removes the item with the name, or of a list that replaces the list of the base.
+// If the patch has neither, it returns nil.
 func (p place) removalOf(name string) *field.Path {
 	switch patch := p.patch.(type) {
 	case map[string]any:

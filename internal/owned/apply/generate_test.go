@@ -100,7 +100,7 @@ func TestGenerateInAnAdoptedSecret(t *testing.T) {
 	require.Len(t, live.Data["cookie"], 8)
 }
 
-// The cache may be behind: a value that it does not show yet is not replaced.
+// The cache may be behind: if it does not show a generated value yet, the value is not replaced.
 func TestGenerateWithAStaleCache(t *testing.T) {
 	env := newInMemory(t)
 	env.MustApply(t, credentials())

@@ -249,7 +249,7 @@ func likeLive(k *owned.Kind, live client.Object) client.Object {
 	return obj
 }
 
-// RemoveRunFinalizer removes the finalizer from a Job. It returns the updated Job, or nil if it is gone.
+// RemoveRunFinalizer removes the finalizer from a Job. It returns the updated Job. If the Job is gone, it returns nil.
 func RemoveRunFinalizer(ctx context.Context, writes *ownwrites.Writes, o *owned.Owner, k *owned.Kind, live client.Object) (client.Object, error) {
 	finalizers := slices.DeleteFunc(slices.Clone(live.GetFinalizers()), func(f string) bool { return f == record.RunOnce })
 	answer := likeLive(k, live)
@@ -305,7 +305,7 @@ func (r *run) replace(ctx context.Context) error {
 	return owned.NewWaiting(ReasonRecreating, 0, fmt.Sprintf("%s is replaced, since its content has changed", d))
 }
 
-// delete deletes the Job, unless it has changed since it was read.
+// delete deletes the Job in the version that was read. If the Job has changed since, the error is a conflict.
 func (r *run) delete(ctx context.Context, policy metav1.DeletionPropagation) error {
 	if err := write.DeleteExactly(ctx, r.desired.Owner.Client, r.live, policy); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s: %w", r.desired, err)

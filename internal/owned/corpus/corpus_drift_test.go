@@ -139,8 +139,8 @@ func (s *subject) repair(t *testing.T, changed []path, before map[string]any, n 
 	return true
 }
 
-// editToOtherValue changes a field by hand to another value that the API server accepts. It returns the change and the
-// answer, or nil if the API server accepts none.
+// editToOtherValue changes a field by hand to another value that the API server accepts. It returns the change and the answer. If the API
+// server accepts no other value, it returns nil.
 func (s *subject) editToOtherValue(t *testing.T, at path, fixed *immutableFields, n *counts, options ...client.PatchOption) (map[string]any, client.Object) {
 	t.Helper()
 	old, there := at.in(s.live(t))
@@ -254,7 +254,7 @@ func containsItem(at path, before, after map[string]any) bool {
 	return false
 }
 
-// undo writes the fields as they were before a change by hand.
+// undo writes the values that the fields had before a change by hand.
 func (s *subject) undo(t *testing.T, before map[string]any) error {
 	t.Helper()
 	var ops []map[string]any

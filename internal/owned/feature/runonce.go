@@ -90,7 +90,7 @@ const (
 	RunNothing        RunAction = "do nothing: it has run"
 )
 
-// NextRunAction decides what has to be done for a Job of this content. job is nil if there is none.
+// NextRunAction decides what has to be done for a Job of this content. If no live Job exists, job is nil.
 func NextRunAction(last record.Run, content string, job *JobState) RunAction {
 	if job == nil {
 		if last.Ended(content) {

@@ -141,7 +141,7 @@ func (m *Children) digest(o *owned.Owner, live client.Object, encoded []byte) ui
 	return maphash.Comparable(m.seed, state{live.GetResourceVersion(), m.versions.Current(), o.Reference.UID, maphash.Bytes(m.seed, encoded)}) | 1
 }
 
-// SetRewritten remembers the rewritten differences of a write, or forgets the earlier ones if there are none.
+// SetRewritten remembers the rewritten differences of a write. If the write has none, SetRewritten forgets the earlier ones.
 func (m *Children) SetRewritten(kind string, uid types.UID, differences []compare.Difference) {
 	if len(differences) == 0 {
 		if known, found := m.DetailsOf(uid); !found || known.Rewritten == nil {
@@ -156,7 +156,7 @@ func (m *Children) SetRewritten(kind string, uid types.UID, differences []compar
 	})
 }
 
-// SetAdmitted remembers the fields that were sent as they are live, or forgets the earlier ones if admitted is nil.
+// SetAdmitted remembers the fields that were sent with their live values. If admitted is nil, it forgets the earlier ones.
 func (m *Children) SetAdmitted(uid types.UID, admitted *owned.Admitted) {
 	if known, found := m.DetailsOf(uid); admitted == nil && (!found || known.Admitted == nil) {
 		return

@@ -153,7 +153,7 @@ func (l *NameLoops) Add(key NameLoopKey, s owned.Sum, uid types.UID, now time.Ti
 	loop.Count(now)
 }
 
-// ChildGone begins to count how often a child is created, unless the loops show that we have deleted it ourselves.
+// ChildGone begins to count how often a child is created. If the loops show that we have deleted the child ourselves, it does nothing.
 func (l *NameLoops) ChildGone(owner types.UID, child record.Name, uid types.UID, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -116,7 +116,8 @@ func typedTrees(k *owned.Kind, trees ...map[string]any) (values []*typed.TypedVa
 	return values, nil
 }
 
-// StillAdmitted returns the admitted fields whose desired and live values have not changed since they were found, or nil if there are none.
+// StillAdmitted returns the admitted fields whose desired and live values have not changed since they were found. If no field is left, it
+// returns nil.
 func StillAdmitted(d *owned.Desired, live client.Object, a *owned.Admitted) *owned.Admitted {
 	want, err := Tree(d, record.ByApply)
 	if err != nil {
@@ -185,7 +186,7 @@ func changedBy(d *owned.Desired, live *unstructured.Unstructured, want map[strin
 	return changes.ExcludeFields(notExamined)
 }
 
-// notExamined are the fields that no refusal of a change is about, and the number of replicas, which others may set.
+// notExamined are fields about which the API server never refuses a change, and the number of replicas, which others may set.
 var notExamined = fieldpath.NewSet(fieldpath.MakePathOrDie("apiVersion"), fieldpath.MakePathOrDie("kind"), fieldpath.MakePathOrDie("metadata"),
 	fieldpath.MakePathOrDie("status"), fieldpath.MakePathOrDie("spec", "replicas"))
 

@@ -54,7 +54,7 @@ func NewContradiction(d *owned.Desired, live *unstructured.Unstructured, refusal
 	return c, nil
 }
 
-// Next returns the next tree to try, or nil if there is none.
+// Next returns the next tree to try. If no tree is left, it returns nil.
 func (c *Contradiction) Next() map[string]any {
 	if c.asIs {
 		c.asIs = false
@@ -159,8 +159,8 @@ func pathsLike(tree any, like, at []applyschema.Step) (paths [][]applyschema.Ste
 	return paths
 }
 
-// isReplaceable reports whether fields of others at a path may be removed: the path is not the whole spec of the object
-// or of a pod, nor metadata.
+// isReplaceable reports whether fields of others at a path may be removed: the path is not in metadata or status, and
+// is not the whole spec of the object or of a pod.
 func isReplaceable(path []applyschema.Step) bool {
 	if len(path) < 2 || path[0] == "metadata" || path[0] == "status" {
 		return false

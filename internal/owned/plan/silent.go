@@ -83,7 +83,8 @@ func copyIfUnset(fields map[string]any, from, to string) {
 	}
 }
 
-// podSpecIn returns the pod spec of an unstructured object of Kubernetes' kinds, and nil if it has none.
+// podSpecIn returns the pod spec of an unstructured object of Kubernetes' kinds. If the object has no pod spec, it
+// returns nil.
 func podSpecIn(u *unstructured.Unstructured) (spec map[string]any) {
 	holder := u.Object
 	if kind := u.GroupVersionKind().GroupKind(); kind != (schema.GroupKind{Kind: "Pod"}) {
@@ -98,7 +99,7 @@ func podSpecIn(u *unstructured.Unstructured) (spec map[string]any) {
 	return spec
 }
 
-// podSpecOf returns the pod spec of an object of a Go type, and nil if it has none.
+// podSpecOf returns the pod spec of an object of a Go type. If the object has no pod spec, it returns nil.
 func podSpecOf(obj client.Object) *corev1.PodSpec {
 	if pod, ok := obj.(*corev1.Pod); ok {
 		return &pod.Spec

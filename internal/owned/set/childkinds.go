@@ -118,9 +118,9 @@ func (ks *ChildKinds) builderOf(w written) *Child {
 	return nil
 }
 
-// keeps reports whether a live object that is not desired stays. The function of the child that built it decides. If
-// that child is not known, the functions of all children of its kind decide: a retained object stays unless all return
-// false, and any other object stays only if all return true.
+// keeps reports whether a live object that is not desired stays. The function of the child that built it decides. If that child is not
+// known, the functions of all children of its kind decide: a retained object is deleted only if all functions return false, and any other
+// object stays only if all functions return true.
 func (ks *ChildKinds) keeps(o *owned.Owner, w written) bool {
 	if child := ks.builderOf(w); child != nil {
 		return child.Options.BindingFor(o.Seen) == owned.ByRetention

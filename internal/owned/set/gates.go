@@ -78,7 +78,7 @@ func (g gates) CheckRefusal(d *owned.Declared, err error) error {
 // change earlier.
 const refusalRetry = 5 * time.Second
 
-// isUnknownResource reports whether the API server has no such resource, rather than no such object.
+// isUnknownResource reports whether the API server does not know the resource. If only the object does not exist, it reports false.
 func isUnknownResource(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

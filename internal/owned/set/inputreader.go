@@ -196,7 +196,7 @@ func (r *Reconciliation) areCurrent(reads []owned.ReadVersion) bool {
 	})
 }
 
-// remember keeps a value that took requests to read. What was read from the cache alone is read again in each reconcile.
+// remember keeps a value that took requests to read. A value that was read only from the cache is read again in each reconcile.
 func (r *Reconciliation) remember(input *Input, owner uint64, reader *InputReader, value any, err error) {
 	r.unknown = r.unknown || reader.failed
 	if r.readsAnew || err != nil || reader.failed || !reader.pastCache {

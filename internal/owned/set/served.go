@@ -153,7 +153,7 @@ func (r *Reconciliation) acquireServed() (release func()) {
 		if state.Served != ServedNow {
 			continue
 		}
-		// Compiled only now: the API server has no schema of a kind that it does not serve.
+		// The kind is compiled only now: the API server has no schema of a kind that it does not serve.
 		compiled, err := r.Set.compile(child, r.client.Scheme())
 		if err != nil {
 			state.unusable = owned.NewWaiting(reasonSchemaMissing, schemaRetry, fmt.Sprintf(

@@ -102,8 +102,8 @@ func (s *Set) areSettled(ctx context.Context, c client.Client, owner client.Obje
 	return now.digest() == versions
 }
 
-// readSettled returns a child in the version that the cache shows. found is false if the cache does not show the child, or does not show
-// our last write of it yet.
+// readSettled returns a child in the version that the cache shows. If the cache does not show the child, or does not show our last write of
+// the child yet, found is false.
 func readSettled(ctx context.Context, c client.Client, a *apply.Applier, k *owned.Kind, name childindex.Name) (child settledChild, found bool) {
 	live := k.Receivers.Get().(client.Object)
 	defer k.Release(live)

@@ -14,9 +14,9 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// PatchLocked sends a merge patch of the metadata, and of the spec unless it is nil, with the UID and the resource
-// version of the live object as preconditions. It writes the API server's answer into answer, which is an empty object,
-// with its kind if it is not typed.
+// PatchLocked sends a merge patch of the metadata, and of the spec if spec is not nil. The UID and the resource version
+// of the live object are preconditions. It writes the API server's answer into answer, which is an empty object, with
+// its kind if it is not typed.
 func PatchLocked(ctx context.Context, o *owned.Owner, live, answer client.Object, metadata, spec map[string]any) error {
 	metadata["uid"], metadata["resourceVersion"] = live.GetUID(), live.GetResourceVersion()
 	content := map[string]any{"metadata": metadata}

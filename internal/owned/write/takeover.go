@@ -75,7 +75,7 @@ func migrate(ctx context.Context, d *owned.Desired) (client.Object, error) {
 // The objects of the fake client are known by their missing UID: an API server sets a UID. Missing managed fields alone do not show
 // the fake client, because somebody may have cleared the managed fields on an API server.
 //
-// The entry of the POST is the first one, unless somebody else has applied the object since.
+// If nobody else has applied the object since, the entry of the POST is the first one.
 func migrateHidden(ctx context.Context, d *owned.Desired, live client.Object) error {
 	const entry = "/metadata/managedFields/0/"
 	last := record.LastAppliedOf(live)

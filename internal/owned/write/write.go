@@ -32,7 +32,7 @@ func TryCreation(ctx context.Context, d *owned.Desired) (client.Object, error) {
 }
 
 // Post creates a child, and writes the API server's answer into it. A server-side apply can create too. But if an object of that name
-// exists, and the cache is stale or limited by a selector and does not show it, the apply would take the object over.
+// exists and the cache does not show it, the apply would take the object over.
 func Post(ctx context.Context, o *owned.Owner, child client.Object) error {
 	return o.Client.Create(ctx, child, o.FieldManager, client.FieldValidation(metav1.FieldValidationStrict))
 }
@@ -108,9 +108,9 @@ func bodyOf(d *owned.Desired, live client.Object) ([]byte, error) {
 	return object.MarshalJSON()
 }
 
-// withoutNulls returns what is applied without the nulls that a refusal names, or nil if it names none. A null of a field that is
-// not nullable is dropped from a POST, and refused in an apply. [ownedresources.Apply] does not know the schemas of custom
-// resources, so it sends all nulls.
+// withoutNulls returns the body of an apply without the nulls that a refusal names. If the refusal names no null, withoutNulls returns nil.
+// A null of a field that is not nullable is dropped from a POST, and refused in an apply. [ownedresources.Apply] does not know the schemas
+// of custom resources, so it sends all nulls.
 func withoutNulls(body []byte, refusal error) []byte {
 	tree, found := map[string]any{}, false
 	if utiljson.Unmarshal(body, &tree) != nil {
