@@ -134,7 +134,7 @@ func (r Schema) Foreign(want, have any, at []Step) [][]Step {
 		}
 		have = below(have, step)
 		if have == nil && foreignFrom == i {
-			return nil // it is in neither
+			return nil // the value is in neither tree
 		}
 		ref = ref.below(step)
 	}

@@ -39,7 +39,7 @@ func (c *comparison) compare(at place, want, have reflect.Value) bool {
 		form = goTypeOf(want.Type()).form
 	}
 	switch kind := want.Kind(); {
-	case form == opaque: // encoding/json encodes it, so that is compared
+	case form == opaque: // encoding/json encodes such a value, so its encoding is compared
 		raw := comparison{trees: true, raw: true, nulls: true}
 		raw.compare(place{atomic: at.atomic || at.IsAtomicMap()}, c.rawTree(want), c.rawTree(have))
 		return !raw.different || c.differs(at, want, have)

@@ -28,7 +28,7 @@ func (e *EncodeError) Unwrap() error { return e.Err }
 
 // treeBuilder makes trees of Go values. It leaves out what is not sent: see doc.go.
 type treeBuilder struct {
-	err   error // the first one, an *EncodeError
+	err   error // the first error, an *EncodeError
 	nulls bool  // nulls in raw JSON are kept
 }
 

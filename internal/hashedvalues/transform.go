@@ -18,7 +18,7 @@ const mark = "opblocks.dev/hashed: read this object with the manager's client, s
 // withoutKeys is the value of the mark if the object has lost its keys, too.
 const withoutKeys = "keys"
 
-// kubectl keeps all that it has applied in this annotation, the values among it.
+// kubectl keeps all that it has applied in this annotation, including the values.
 const lastApplied = corev1.LastAppliedConfigAnnotation
 
 // IsHashed reports whether an object is hashed. It copies nothing, since every read calls it.

@@ -37,7 +37,7 @@ func Hold(obj client.Object) {
 	case *unstructured.Unstructured:
 		spec, ok := job.Object["spec"].(map[string]any)
 		if !ok {
-			return // the API server refuses it
+			return // the API server refuses such an object
 		}
 		staysSuspended, _ = spec["suspend"].(bool)
 		spec["suspend"] = true

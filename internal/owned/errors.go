@@ -16,7 +16,7 @@ import (
 // Reasons of a [WaitingError].
 const (
 	ReasonTerminating        = "ChildTerminating"   // an object is being deleted
-	ReasonDependencyNotReady = "DependencyNotReady" // what a child comes after is not ready
+	ReasonDependencyNotReady = "DependencyNotReady" // a child that this child comes after is not ready
 	ReasonReferenceNotFound  = "ReferenceNotFound"  // an object that an input reads does not exist
 )
 

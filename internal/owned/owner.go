@@ -161,9 +161,9 @@ func (o *Owner) isReferencedBy(live client.Object) bool {
 		ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion
 }
 
-// GarbageCollectorDelay is how long the garbage collector may take to delete an orphan. It usually takes seconds. But if its watch broke
-// while an owner was deleted and recreated under the same name, the garbage collector mistakes the new owner for the old one, and never
-// deletes the orphan.
+// GarbageCollectorDelay is how long the garbage collector may take to delete an orphan. It usually takes seconds. But if the garbage
+// collector's watch broke while an owner was deleted and recreated under the same name, the garbage collector mistakes the new owner for
+// the old one, and never deletes the orphan.
 const GarbageCollectorDelay = time.Minute
 
 // OrphanError is returned for a child whose controller is a former owner.

@@ -82,7 +82,7 @@ type LastApplied struct {
 	Method    Method
 	Hash      string // the hash of what was sent
 	Rewritten string // a hash of the differences that the API server made; empty if it made none
-	Replicas  bool   // spec.replicas was sent; if they are not sent any more, they keep their value
+	Replicas  bool   // spec.replicas was sent; if a later apply does not send it, the live value stays
 }
 
 // LastAppliedOf returns the record of an object.

@@ -250,7 +250,7 @@ func createAccounts(t *testing.T, c client.Client, namespace string) {
 	}
 }
 
-// createDefaultClass creates the default class, and waits until the API server sets it in claims that have none.
+// createDefaultClass creates the default class, and waits until the API server sets it in claims without a class.
 func createDefaultClass(t *testing.T, c client.Client, namespace string) {
 	t.Helper()
 	class := &storagev1.StorageClass{

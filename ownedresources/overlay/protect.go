@@ -108,7 +108,7 @@ type step struct {
 	keyField []int // the index of the field with an item's key
 }
 
-// keyPattern is a key of an entry or an item, or if it is open, all keys that begin with the text.
+// keyPattern stands for one key of an entry or an item. If it is open, it stands for all keys that begin with the text.
 type keyPattern struct {
 	text string
 	open bool

@@ -153,8 +153,8 @@ func (c *checker) key(path *field.Path, item map[string]any, list member, replac
 	}
 }
 
-// isTwice reports whether an item has the key of an earlier one. An item without the second field of a key may be the
-// same as any item with its first field.
+// isTwice reports whether an item has the key of an earlier one. If an item lacks the second field of its key, it may be
+// the same as any item that has its first field.
 func isTwice(item map[string]any, list member, earlier map[any]bool) bool {
 	key := keyIn(item, list)
 	both, isComposite := key.(itemKey)

@@ -56,7 +56,7 @@ func (s *subject) dropEachField(t *testing.T, n *counts) {
 		}
 		last = at
 		n.dropped.Add(1)
-		if at.field() != "replicas" { // they take one more write to hand over
+		if at.field() != "replicas" { // handing over replicas takes one more write
 			require.LessOrEqual(t, sent, most, "writes to drop %s", at)
 		}
 		if matches(undroppable, at) {

@@ -51,8 +51,8 @@ type JobState struct {
 	content          string // empty if somebody has removed the annotation
 	deleting, held   bool
 	complete, failed bool
-	expired          bool // it is being deleted because of its time to live
-	finalizer        bool // it has the finalizer opblocks.dev/run-once
+	expired          bool // the Job is being deleted because of its time to live
+	finalizer        bool // the Job has the finalizer opblocks.dev/run-once
 	collected        bool // the garbage collector deletes or orphans its pods before the Job goes
 }
 

@@ -27,7 +27,7 @@ import (
 
 // Refused is what is known of an apply that the API server has refused.
 type Refused struct {
-	Admitted *owned.Admitted // the fields that are to be sent as they are live, or nil if there are none
+	Admitted *owned.Admitted // the fields that are to be sent with their live values; nil for none
 	wishes   *fieldpath.Set  // the other fields that the apply would add or change
 }
 

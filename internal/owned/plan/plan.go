@@ -38,7 +38,7 @@ const (
 type Plan struct {
 	Verb        Verb
 	Paths       string               // the fields that differ, for logs and events
-	Differences []compare.Difference // the same, with their values
+	Differences []compare.Difference // the same fields, with their values
 	Adopts      types.UID            // the former owner of an object that is adopted
 	Needs       []Fact               // what has to be known before the plan is executed
 	Err         error                // the error of DoReturn; the reason for DoRemove, DoCollect and DoRefuse

@@ -51,7 +51,7 @@ func HandedOverFields(d *owned.Desired, live client.Object) (map[string]any, err
 	return fields, nil
 }
 
-// Overlaid returns a copy of tree. The values of fields replace its own.
+// Overlaid returns a copy of tree in which the values of fields replace the values of the same fields.
 func Overlaid(tree, fields map[string]any) map[string]any {
 	if len(fields) == 0 {
 		return tree

@@ -30,7 +30,7 @@ type Child struct {
 	Mistake  error // a mistake in a call of one of its methods
 
 	Configuration bool // the objects are built by apply configurations
-	inSet         bool // a set has it, so that it must not change any more
+	inSet         bool // a set has the child, so the child must not change any more
 }
 
 // NewChild returns a child of the kind of sample. build builds its objects by calling f, the user's function. NewChild uses only f's name.

@@ -148,7 +148,7 @@ func (r *Reconciliation) acquireServed() (release func()) {
 		state := &r.States[i]
 		var err error
 		if state.Served, err = r.Set.Served.acquire(child, r.Kinds[i].GVK, r.client); err != nil {
-			r.fail(i, child.Describe(), err) // what comes after it waits: perhaps the kind is served
+			r.fail(i, child.Describe(), err) // the children after it wait: perhaps the kind is served
 		}
 		if state.Served != ServedNow {
 			continue

@@ -44,7 +44,7 @@ type GadgetStep struct {
 func (g *Gadget) DeepCopyObject() runtime.Object {
 	c := *g
 	g.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
-	return &c // what is deeper is not changed by these tests
+	return &c // the tests do not change what is below
 }
 
 // GadgetKind is the kind of a [Gadget].
