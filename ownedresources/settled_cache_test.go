@@ -250,8 +250,8 @@ func TestSettledAfterAPanic(t *testing.T) {
 	require.True(t, env.isSettled(t))
 }
 
-// The watch that triggers the reconcile and the watch that forgets what was found have goroutines of their own. So the
-// reconcile of a resync may be left out before the resync is noted. Therefore the owner is enqueued once more.
+// On a resync, the controller's watch enqueues the owner, and the set's handler forgets that the owner is settled. Each has
+// a goroutine of its own. So the reconcile may be left out before the handler runs, and the handler enqueues the owner again.
 func TestResyncEnqueuesASettledOwner(t *testing.T) {
 	env := newMemoryEnv(t, Ensure(hold("built", contentOfShop)))
 	env.converge(t)

@@ -69,7 +69,7 @@ type Desired struct {
 	// Rewritten is the fingerprint of the rewritten differences of the last write. The next write is expected to have
 	// the same.
 	Rewritten string
-	// Admitted are the fields that are sent as they are live, or nil if there are none.
+	// Admitted are the fields that are sent with their live values. It is nil if there are none.
 	Admitted *Admitted
 	// Trial is the answer to the dry run of a creation, or nil if there was none: several decisions depend on it.
 	Trial *Trial

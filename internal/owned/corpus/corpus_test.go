@@ -1,6 +1,6 @@
 //go:build !race
 
-// Each object has an applier of its own, so the race detector finds nothing, and would take ten times as long.
+// Each object has an applier of its own, so the race detector finds nothing. With it, the tests would take ten times as long.
 
 // Package corpus tests the engine with manifests of all built-in kinds and of two custom ones, and with random objects, on a real API server.
 // It has no code.

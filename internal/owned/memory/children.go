@@ -44,7 +44,7 @@ type ChildDetails struct {
 	loop *writeLoop
 	// orphanSince is when the child was first seen to belong to a former owner.
 	orphanSince time.Time
-	// Admitted are fields that were sent as they are live, see [owned.Admitted].
+	// Admitted are the fields that were sent with their live values, see [owned.Admitted].
 	Admitted *owned.Admitted
 	// refused is the last write that the API server refused as invalid. It is nil if the API server has accepted a write since.
 	refused *refusedWrite

@@ -138,8 +138,7 @@ func (s *Set) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 // any more.
 //
 // If an owner was settled, the handler enqueues it on a resync. Each watch has a goroutine of its own, so another
-// watch may have enqueued the owner before, and its reconcile may have been left out, because no version had
-// changed.
+// watch may have enqueued the owner before. That reconcile may have been left out, because the owner was still settled.
 func (s *Set) ObserveOwners() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 	a := s.Applier
