@@ -10,7 +10,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// keepAnnotations copies annotations from the live object, and from its pod template, into the desired ones.
+// keepAnnotations copies annotations from the live object and its pod template into the desired object and
+// its pod template.
 func keepAnnotations(live, desired client.Object, keys []string) {
 	desired.SetAnnotations(withLive(live.GetAnnotations(), desired.GetAnnotations(), keys))
 	if from, to := owned.PodTemplate(live), owned.PodTemplate(desired); from != nil && to != nil {
@@ -22,7 +23,7 @@ func keepAnnotations(live, desired client.Object, keys []string) {
 		return
 	}
 	path, known := owned.PodTemplatePaths[to.GroupVersionKind().GroupKind()]
-	if !known { // custom workloads have it there
+	if !known { // custom workloads have their pod template there
 		path = []string{"spec", "template"}
 	}
 	path = append(slices.Clip(path), "metadata", "annotations")
@@ -35,7 +36,7 @@ func keepAnnotations(live, desired client.Object, keys []string) {
 
 // withLive returns the desired annotations with the live values of some keys.
 func withLive(live, desired map[string]string, keys []string) map[string]string {
-	kept := maps.Clone(desired) // the builder may share it
+	kept := maps.Clone(desired) // the builder may share the map
 	for _, key := range keys {
 		if value, found := live[key]; found {
 			if kept == nil {

@@ -77,8 +77,8 @@ func TestAnywhereSurvivesEveryFault(t *testing.T) {
 	}))
 }
 
-// A release with another name of the step takes an owner over. The earlier release runs beside it, and sees only the
-// owners without the label of the new release, however late.
+// A release with another name of the step takes an owner over. The earlier release runs beside it. It sees only the
+// owners without the label of the new release, and may see a new label late.
 func TestRenamedStepSurvivesEveryFault(t *testing.T) {
 	owner := newShop(withShards(2))
 	reconciletest.Explore(t, withShops(reconciletest.Scenario{

@@ -12,8 +12,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// Argo CD takes an object for a part of the application NAME if it has the label app.kubernetes.io/instance=NAME and no owner reference, in
-// version 2 by default and since then by a setting. It prunes what is not in git.
+// If an object has the label app.kubernetes.io/instance=NAME and no owner reference, Argo CD takes it for a part of the application NAME:
+// in version 2 by default, and in later versions by a setting. It prunes objects that are not in git.
 func TestChildrenWithoutOwnerReferenceAreNotTakenForAnApplications(t *testing.T) {
 	env := newEnvInMemory(t)
 	claim := func(o *Shop) *corev1.PersistentVolumeClaim {

@@ -27,9 +27,9 @@ func ObjectMeta(owner client.Object) metav1.ObjectMeta {
 // PodTemplate returns a template for pods with these labels and containers, for a kind that has no builder here. It is a
 // plain struct: edit it before it is applied.
 //
-// If selector is nil, the labels are app.kubernetes.io/name and app.kubernetes.io/instance of [Labels]. The other labels
-// are left out, so that a change of them rolls no pods. Two workloads of one owner need different selectors: otherwise a
-// Service, a PodDisruptionBudget or a NetworkPolicy of the one also selects the pods of the other.
+// If selector is nil, the labels are app.kubernetes.io/name and app.kubernetes.io/instance of [Labels]. The other labels are left out, so
+// that a change of them rolls no pods. Two workloads of one owner need different selectors: otherwise a Service, a PodDisruptionBudget or a
+// NetworkPolicy for one workload also selects the pods of the other.
 //
 // Pods and containers meet the Pod Security Standard "restricted"
 // (https://kubernetes.io/docs/concepts/security/pod-security-standards/). The containers' own security contexts are
@@ -60,8 +60,8 @@ func podSpec(containers []corev1.Container) corev1.PodSpec {
 	}
 }
 
-// restricted returns a copy of a container's security context with the fields set that the standard "restricted" asks
-// of each container. The others can be set for the whole pod.
+// restricted returns a copy of a container's security context. The fields that the standard "restricted" asks of each container are set.
+// The other fields of the standard can be set for the whole pod.
 func restricted(given *corev1.SecurityContext) *corev1.SecurityContext {
 	c := given.DeepCopy()
 	if c == nil {
@@ -79,8 +79,8 @@ func restricted(given *corev1.SecurityContext) *corev1.SecurityContext {
 // NewConfigMap returns a ConfigMap with the name and namespace of its owner, and this data. It is a plain struct: edit it
 // before it is applied.
 //
-// Keys that others add to the live ConfigMap stay. Pods that read the data as environment variables do not follow a change
-// of it: see [SetHash].
+// Keys that others add to the live ConfigMap stay. Pods that read the data as environment variables do not see a change of the data: see
+// [SetHash].
 func NewConfigMap(owner client.Object, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: ObjectMeta(owner), Data: maps.Clone(data)}
 }
@@ -108,11 +108,11 @@ const (
 //   - app.kubernetes.io/instance is the owner's name, shortened by [LabelValue];
 //   - app.kubernetes.io/managed-by is the owner's kind in lower case with the suffix "-operator".
 //
-// A child without an owner reference ([Child.Anywhere], [Child.Retain]) is written without app.kubernetes.io/instance: deployment tools would take
-// it for a part of an application of that name, and delete it. A Pod, a Service, a PersistentVolume, a Namespace and a ClusterRole keep the
-// label, which others may select, and get the annotation argocd.argoproj.io/sync-options: Prune=false.
+// A child without an owner reference ([Child.Anywhere], [Child.Retain]) is written without app.kubernetes.io/instance: deployment tools
+// would take the child for a part of an application of that name, and delete it. A Pod, a Service, a PersistentVolume, a Namespace and a
+// ClusterRole keep the label, which others may select, and get the annotation argocd.argoproj.io/sync-options: Prune=false.
 //
-// [ObjectMeta] sets them, and with it every builder of this package.
+// [ObjectMeta] sets these labels, so every builder of this package sets them.
 func Labels(owner client.Object) map[string]string {
 	all := defaultSelector(owner)
 	all[labelManagedBy] = all[labelName] + "-operator"
@@ -123,11 +123,12 @@ func Labels(owner client.Object) map[string]string {
 //
 //	cache.Options{ByObject: ownedresources.OnlyChildren(&v1.App{}, &appsv1.Deployment{}, &corev1.Service{})}
 //
-// The cache then holds only those objects of these kinds that have the labels app.kubernetes.io/name and app.kubernetes.io/managed-by, as [Labels]
-// returns them for any owner of this kind. Without it the cache holds all objects of the kinds in the cluster. Name a kind only if the operator
-// reads no other objects of it. A child without these labels is not created: the error is a [*NotCachedError]. A child that an earlier release
-// created without them gets them, if it is still desired; else it stays until its owner is deleted. A label is not a proof: an object of somebody
-// else that has the labels is in the cache, but is not a child. The map is new, and may be changed.
+// The cache then holds only those objects of these kinds that have the labels app.kubernetes.io/name and app.kubernetes.io/managed-by, as
+// [Labels] returns them for any owner of this kind. Without it the cache holds all objects of the kinds in the cluster. Name a kind only if
+// the operator reads no other objects of it. A child without these labels is not created: the error is a [*NotCachedError]. If an earlier
+// release created a child without these labels, the child gets them while it is desired. Otherwise it stays until its owner is deleted. A
+// label is not a proof: if an object of somebody else has the labels, it is in the cache, but it is not a child. The map is new, and may be
+// changed.
 func OnlyChildren(owner client.Object, kinds ...client.Object) map[client.Object]cache.ByObject {
 	ofAll := Labels(owner)
 	delete(ofAll, labelInstance)
@@ -162,7 +163,7 @@ func kindName(owner client.Object) string {
 	return strings.ToLower(reflect.TypeOf(owner).Elem().Name())
 }
 
-// LabelValue returns a label value for the name of an object. A name may have 253 characters, a label value only 63. A
-// name of at most 62 characters is returned as it is. A longer name is cut and ends in a hash of the whole name: the
-// value then has 63 characters, so that no other name has it.
+// LabelValue returns a label value for the name of an object. A name may have 253 characters, a label value only 63. A name of at most 62
+// characters is returned unchanged. A longer name is cut and ends in a hash of the whole name: the value then has 63 characters, so that no
+// other name has it.
 func LabelValue(name string) string { return owned.LabelValue(name) }

@@ -17,9 +17,9 @@ import (
 // same owner would select them too. The label batch.kubernetes.io/job-name, which the API server sets, finds them. Pods
 // and containers meet the Pod Security Standard "restricted": see [PodTemplate].
 //
-// The pod template is immutable once the Job exists. Name the Job after what it does, such as the version that it
-// migrates to, or use [Child.Recreate]. TTLSecondsAfterFinished is unset: [Ensure] creates a Job that was removed again, and it
-// runs again. The name must be a label value, of at most 63 characters: check it with [ValidateName].
+// The pod template is immutable once the Job exists. Name the Job after what it does, such as the version that it migrates to,
+// or use [Child.Recreate]. TTLSecondsAfterFinished is unset: if a Job is removed, [Ensure] creates it again, and it runs again.
+// The name must be a label value, of at most 63 characters: check it with [ValidateName].
 //
 // NewJob does not change containers.
 func NewJob(owner client.Object, containers ...corev1.Container) *batchv1.Job {
@@ -30,9 +30,9 @@ func NewJob(owner client.Object, containers ...corev1.Container) *batchv1.Job {
 // (https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#schedule-syntax). It is a plain struct: edit it
 // before it is applied.
 //
-// Its Jobs have the spec of a [NewJob], and [Labels]. ConcurrencyPolicy is Forbid: a run is skipped while the one
-// before it is active. The API server's default is Allow: then two runs may work on the same data, and slow ones pile
-// up. TimeZone is unset: the schedule is in the time zone of the kube-controller-manager, which is usually UTC.
+// Its Jobs have the spec of a [NewJob], and [Labels]. ConcurrencyPolicy is Forbid: a run is skipped while the one before it is
+// active. With Allow, the API server's default, two runs may work on the same data, and slow runs pile up. TimeZone is unset:
+// the schedule is in the time zone of the kube-controller-manager, which is usually UTC.
 //
 // A change applies to later Jobs only. The API server refuses a name of more than 52 characters: check it with
 // [ValidateName].

@@ -92,8 +92,9 @@ func NewIngress(owner client.Object, backend networkingv1.IngressServiceBackend,
 // PolicyTypes is Ingress only, so what the pods may connect to is not limited. To limit it, set Egress and append
 // networkingv1.PolicyTypeEgress to PolicyTypes: Egress alone is ignored. Its rules must allow DNS.
 //
-// PolicyTypes is set because the API server computes it only while it is unset, and then keeps it: rules of Egress that are
-// added later may be ignored, and after the last of them is removed the pods may be unable to connect to anything.
+// PolicyTypes is set, because the API server computes it only while it is unset, and then keeps it. Otherwise rules of
+// Egress that are added later might be ignored. After the last rule of Egress is removed, the pods might be unable to
+// connect to anything.
 func NewNetworkPolicy(
 	owner client.Object, selector map[string]string, ingress ...networkingv1.NetworkPolicyIngressRule,
 ) *networkingv1.NetworkPolicy {

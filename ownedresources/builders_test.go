@@ -239,7 +239,7 @@ type warningRecorder []string
 
 func (w *warningRecorder) HandleWarningHeader(_ int, _, text string) { *w = append(*w, text) }
 
-// TestBuildersDoNotChangeTheirArguments covers what may be part of an owner in the cache.
+// TestBuildersDoNotChangeTheirArguments covers arguments that may be parts of an owner in the cache.
 func TestBuildersDoNotChangeTheirArguments(t *testing.T) {
 	owner := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", Labels: map[string]string{"a": "b"}}}
 	selector := map[string]string{"app": "web"}

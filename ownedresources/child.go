@@ -18,7 +18,7 @@ import (
 // The methods that return the child change it. Call them before [Ensure].
 type Child[T, C client.Object] struct{ child *set.Child }
 
-// AnyChild is a [Child] of whatever type.
+// AnyChild is a [Child] with any type of objects.
 type AnyChild[T client.Object] interface {
 	isChildOf(owner T)
 	engine() *set.Child
@@ -34,15 +34,15 @@ func (c *Child[T, C]) engine() *set.Child {
 	return c.child
 }
 
-// pointerTo is a pointer to the struct C of an API object: P is *appsv1.Deployment if C is appsv1.Deployment. Both follow from what f
-// returns.
+// pointerTo is a pointer to the struct C of an API object. If C is appsv1.Deployment, P is *appsv1.Deployment. Go infers both from the
+// function that the user passes.
 type pointerTo[C any] interface {
 	*C
 	client.Object
 }
 
-// Build returns a child that f builds. f returns the desired object, or nil if there should be none. The namespace may be
-// left empty; it is then the owner's.
+// Build returns a child that f builds. f returns the desired object. If no object is desired, f returns nil. The namespace may be left
+// empty; it is then the owner's.
 //
 // A set prunes only kinds that it builds. To prune the children of a kind that is no longer needed, keep a Build that
 // returns nil for as long as such children may exist.
@@ -65,8 +65,8 @@ func BuildOrError[T client.Object, C any, P pointerTo[C]](f func(owner T) (P, er
 	})
 }
 
-// BuildEach returns a list of children of one kind, which are told apart by their names. What falls out of the list is
-// pruned, also if the list becomes empty, and also after a restart. If two objects have one name, neither is applied.
+// BuildEach returns a list of children of one kind, which are told apart by their names. If an object falls out of the list, it is pruned,
+// also if the list becomes empty, and also after a restart. If two objects have one name, neither is applied.
 func BuildEach[T client.Object, C any, P pointerTo[C]](f func(owner T) ([]P, error)) *Child[T, P] {
 	return newChild[T, P](P(new(C)), f, func(r *set.Reconciliation) error {
 		objs, err := f(r.Object.(T))
@@ -131,7 +131,7 @@ func addObjects[C any, P pointerTo[C]](r *set.Reconciliation, objs []P) {
 	}
 }
 
-// untyped returns children without their types. It keeps nil, which is a mistake that the set returns.
+// untyped returns children without their types. It keeps nil children: the set returns an error for them.
 func untyped[T client.Object](children []AnyChild[T]) []*set.Child {
 	all := make([]*set.Child, len(children))
 	for i, c := range children {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A method that is called after Ensure would change a part of what the set does.
+// A method that is called after Ensure would change only a part of what the set does.
 func TestChangeAfterEnsure(t *testing.T) {
 	child := Build(settings)
 	set := Ensure(child)

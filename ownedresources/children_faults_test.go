@@ -73,8 +73,8 @@ func TestChildrenSurviveEveryFault(t *testing.T) {
 	}))
 }
 
-// A function that builds something else each time is found where a pass would be left out: no event of the owner or of a
-// child has come.
+// If no event of the owner or of a child has come, a pass would be left out. There, a function that builds something else each
+// time is found.
 func TestExplorationFindsImpureBuilders(t *testing.T) {
 	calls := 0
 	tests := map[string]struct {

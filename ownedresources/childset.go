@@ -10,12 +10,11 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/set"
 )
 
-// ChildSet applies the children of a T, prunes those that are not desired any more, and watches them. Use [Ensure] to
-// make one, once and not in every pass. It is safe for concurrent use.
+// ChildSet applies the children of a T, prunes the children that are not desired any more, and watches them. Use [Ensure] to make one, once
+// and not in every pass. It is safe for concurrent use.
 //
-// A ChildSet implements Step and Watcher of package reconcile. It works in other reconcilers too: call its Reconcile in
-// yours, and its SetupWithBuilder before the Complete of your builder. What a ChildSet remembers of an object is
-// dropped with the event of its deletion.
+// A ChildSet implements Step and Watcher of package reconcile. It works in other reconcilers too: call its Reconcile in yours, and its
+// SetupWithBuilder before the Complete of your builder. When the event of an object's deletion comes, the ChildSet forgets the object.
 //
 // With a manager, a ChildSet emits events on the owner, with the reasons Created, Applied, Recreated and Deleted: at
 // most one of each in a reconcile. The metric opblocks_applies_total counts what it did.
@@ -42,9 +41,9 @@ func (s *ChildSet[T]) SetName(name string) { s.set.Name = name }
 // the present name.
 func (s *ChildSet[T]) SetFormerNames(names ...string) { s.set.FormerNames = names }
 
-// Reconcile creates and applies the children of obj, prunes those that it wrote before and that are not desired any
-// more, and checks whether all are ready. It sends no request if nothing has changed. All children are tried, whatever
-// happens to the others, in the order of [Child.After].
+// Reconcile creates and applies the children of obj, prunes the objects that it wrote before and that are not desired any more, and checks
+// whether all children are ready. If nothing has changed, it sends no request. All children are tried, whatever happens to the others, in
+// the order of [Child.After].
 //
 // The error joins the errors of all children: the errors of [Apply], the errors of the functions that build children
 // and read inputs, and [*FailedError]. If none of these occurs, but a child is not ready yet, waits for another one, or

@@ -64,7 +64,8 @@ func TestDeletionsClearMemory(t *testing.T) {
 
 func deletionOf(obj client.Object) event.DeleteEvent { return event.DeleteEvent{Object: obj} }
 
-// All options that a Secret may have, in an order, in another namespace, while Retain changes its mind.
+// The child has all options that a Secret may have, an order, and another namespace. The result of the
+// function of Retain changes.
 func TestReconcileOfCombinedOptionsIsQuiet(t *testing.T) {
 	env, elsewhere := newEnvInMemory(t), newEnvInMemory(t)
 	env.Owner.Finalizers = []string{"children.opblocks.dev/step"}

@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What comes after a claim must not wait until the claim is bound: its class may bind it when a pod uses it, and that pod comes after it.
+// A child that comes after a claim must not wait until the claim is bound: the class may bind the claim only when a pod uses it, and the
+// pod comes after the claim.
 func TestAfterAClaim(t *testing.T) {
 	env := newEnvInMemory(t)
 	claim := Build(func(*Shop) *corev1.PersistentVolumeClaim { return env.claim() })

@@ -2,22 +2,27 @@ package ownedresources
 
 import "github.com/opblocks/opblocks/internal/owned"
 
-// OwnershipError is returned for an object that has the desired name and another controller, or none. The object was left
-// alone. Find it with errors.As:
+// OwnershipError is returned if an object has the desired name, and another controller or no controller. The object was left alone. Find
+// it with errors.As:
 //
 //	if foreign, ok := errors.AsType[*ownedresources.OwnershipError](err); ok { … }
 //
-// Its fields are the Kind and the Name of the object; Owner, its controller reference, or nil if it has none; and for an object
-// with the mark of another owner (see [Child.Anywhere]) the kind, the name and the UID of that owner in Owner, its namespace in
-// OwnerNamespace, and Retained if [Child.Retain] has kept the object of a former owner (a deleted owner of the same name).
+// Kind and Name are the kind and the name of the object. Owner is its controller reference, or nil if it has none.
+//
+// An object may have the mark of another owner instead (see [Child.Anywhere]). Then Owner has the kind, the name and the UID of that
+// owner, and OwnerNamespace has its namespace. Retained is true if [Child.Retain] has kept the object of a former owner (a deleted owner
+// of the same name).
+//
 // Reason returns OwnedByAnother, the reason for a condition that shows the error.
 type OwnershipError = owned.OwnershipError
 
-// NotCachedError is returned for a child that is as desired, and for an object that an input reads ([From]), if the
-// cache still does not show the object a minute after it was created. Each reconcile then costs one or two requests,
-// and a change of the object triggers none. Find it with errors.As.
+// NotCachedError is returned if the cache does not show an object, or would not show it. Find it with errors.As. There are two cases:
 //
-// Its fields are the Kind and the Name of the object. Reason returns NotInCache.
+//   - The cache still does not show a child that is as desired, or an object that an input reads ([From]), a minute after the object was
+//     created. Each reconcile then costs one or two requests, and a change of the object triggers none.
+//   - A child is not created, because its labels do not match the selector of the cache.
+//
+// Its fields are the Kind and the Name of the object, and in the second case the Selector. Reason returns NotInCache.
 type NotCachedError = owned.NotCachedError
 
 // FailedError is returned for a child that does not become ready unless something changes, by the rules of kstatus: a Job

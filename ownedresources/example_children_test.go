@@ -96,7 +96,7 @@ func ExampleChildSet_RemoveInOrder() {
 	// <nil>
 }
 
-// One of three pods runs. That is enough for the condition, but not for kstatus, which is the default.
+// One of three pods runs. That is enough for the condition. It is not enough for the rules of kstatus, which are the default.
 func ExampleChild_ReadyWhen() {
 	ctx, shop := context.Background(), webShop(ShopSpec{Shards: 3})
 	c := fake.NewClientBuilder().WithStatusSubresource(&appsv1.Deployment{}).Build()

@@ -13,7 +13,8 @@ import (
 	"github.com/opblocks/opblocks/ownedresources"
 )
 
-// One ConfigMap for each color of the theme. What falls out of the list is pruned.
+// The set builds one ConfigMap for each color of the theme. If a color falls out of the list, its
+// ConfigMap is pruned.
 func ExampleBuildEachFrom() {
 	c := fake.NewFakeClient(theme("green,blue"))
 	colors := ownedresources.From(readColor, ownedresources.ReadsCached(&corev1.ConfigMap{}, themeName))

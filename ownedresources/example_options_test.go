@@ -89,7 +89,7 @@ func ExampleChild_AdoptRetained() {
 	// owner of the data: second
 }
 
-// A field that an older operator wrote goes once it is no longer wanted.
+// A field that an older operator wrote is removed once it is no longer wanted.
 func ExampleChild_FormerManagers() {
 	ctx, shop := context.Background(), webShop(ShopSpec{Content: "sale"})
 	c := fake.NewClientBuilder().WithReturnManagedFields().Build()

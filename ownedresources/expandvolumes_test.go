@@ -59,7 +59,7 @@ func TestExpandVolumesInTwoSets(t *testing.T) {
 	pod := env.createPod(t, "one-0", map[string]string{"app": "one"})
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(live, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
 	require.NoError(t, env.Other.Update(t.Context(), pod))
-	foreign := env.createPod(t, "one-1", map[string]string{"app": "one"}) // which the StatefulSet has not adopted
+	foreign := env.createPod(t, "one-1", map[string]string{"app": "one"}) // the StatefulSet has not adopted this pod
 	requireWaits(t, set("one", "2Gi").Reconcile(t.Context(), env.Client, env.Owner), "Recreating")
 	require.True(t, env.Exists(t, live))
 	env.RereadOwner(t)

@@ -27,9 +27,8 @@ func numbered(namespace string, options ...childOption) *Child[*Shop, *configMap
 	}), options...)
 }
 
-// A release renames the step of a set that needs a finalizer. What the earlier release has made is found, pruned and
-// removed, and the owner can be deleted: while the new release runs, and if it was deleted before the new release
-// started.
+// A release renames the step of a set that needs a finalizer. The new release finds, prunes and removes the objects
+// of the earlier release. The owner can be deleted while the new release runs, and before it starts.
 func TestFormerNames(t *testing.T) {
 	one := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},

@@ -63,7 +63,8 @@ func credentials(*Shop) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}, StringData: map[string]string{"username": "web"}}
 }
 
-// An unstructured Secret, and one that is desired as an apply configuration.
+// Generate works for an unstructured Secret, and for a Secret that is desired as an apply
+// configuration.
 func TestGenerateWithoutAGoType(t *testing.T) {
 	secretKind := corev1.SchemeGroupVersion.WithKind("Secret")
 	children := map[string]AnyChild[*Shop]{
@@ -131,7 +132,7 @@ func TestRotateOn(t *testing.T) {
 		require.Equal(t, []string{"GET secrets"}, env.Requests.Sent(), step.why)
 	}
 
-	// A process that has just started sees the owner as it was before.
+	// A process that has just started sees an earlier version of the owner.
 	old := env.Owner.DeepCopy()
 	last, _ := reconcile(set, "latest")
 	restarted := child(mark)

@@ -40,8 +40,8 @@ func valuesHash(values []any) (string, error) {
 	return valueHash(all)
 }
 
-// versionInstead returns the version of a Secret, whose content must not be hashed, and of an object without
-// content. It returns any other value as it is.
+// versionInstead returns the version of a Secret, whose content must not be hashed, and the version of an object without content. It
+// returns any other value unchanged.
 func versionInstead(v any) any {
 	switch obj := v.(type) {
 	case *corev1.Secret:
@@ -87,8 +87,8 @@ func versionsOf(objs ...metav1.Object) [][3]string {
 	return versions
 }
 
-// version returns the name, UID and resource version of an object, which change when it is changed, or deleted and created again, and reveal
-// nothing of its content.
+// version returns the name, UID and resource version of an object. They change when the object is changed, or deleted and created again.
+// They reveal nothing of its content.
 func version(obj metav1.Object) [3]string {
 	return [3]string{obj.GetName(), string(obj.GetUID()), obj.GetResourceVersion()}
 }
@@ -96,15 +96,15 @@ func version(obj metav1.Object) [3]string {
 // SetHash sets the annotation key of obj to a hash of the values, in memory, and reports whether that changed the annotation.
 // Set it on a pod template (&deployment.Spec.Template) to roll the pods when a value changes, such as an object that they use.
 //
-// The hash is "v1:" and 32 hexadecimal digits. Equal values have the same hash in every process, on every platform and with every
-// version of Go. The order of a map's keys and of a struct's fields does not count, and neither does the notation of a quantity:
-// 1000m and 1 have the same hash. The hash is computed from the JSON of a value, so what it hides when it is encoded does not count. The order
-// of the values counts.
+// The hash is "v1:" and 32 hexadecimal digits. Equal values have the same hash in every process, on every platform and with every version
+// of Go. The order of a map's keys and of a struct's fields does not count, and the notation of a quantity does not count either: 1000m and
+// 1 have the same hash. The hash is computed from the JSON of a value, so fields that the JSON leaves out do not count. The order of the
+// values counts.
 //
 // The content of a Secret is never hashed, because more people can read an annotation than can read a Secret:
 //
-//   - A *corev1.Secret, also as *unstructured.Unstructured, is hashed by name, UID and resource version: the hash changes when the Secret is
-//     changed, or deleted and created again. So is a *metav1.PartialObjectMetadata, which has no content.
+//   - A *corev1.Secret, also as *unstructured.Unstructured, is hashed by name, UID and resource version: the hash changes when the Secret
+//     is changed, or deleted and created again. A *metav1.PartialObjectMetadata, which has no content, is hashed in the same way.
 //   - A value that contains a Secret is an error: pass the Secret as a value of its own.
 //   - A password that was copied out of a Secret cannot be recognised: pass the Secret in its place, or use
 //     [ContentHash], whose hash has a key.
@@ -127,11 +127,11 @@ func SetHash(obj metav1.Object, key string, values ...any) (changed bool, err er
 // minKeyLength is the smallest length of a key of [ContentHash], in bytes.
 const minKeyLength = 16
 
-// ContentHash returns an input whose value is a hash of the contents of all objects that reads declare, which are
-// ConfigMaps and Secrets: of their names, and of their data and binaryData, and of nothing else. In an annotation of a
-// pod template it rolls the pods when the content of one of the objects changes. Each object is read by one request
-// when it or the owner has changed. [VersionHash] needs no request, and changes more often. If nothing is declared for
-// an owner the value is empty. If objects are missing, the value is the hash of the others: see [Child.KeepAnnotationsWhileMissing].
+// ContentHash returns an input whose value is a hash of the contents of all ConfigMaps and Secrets that reads declare: their names, their
+// data and their binaryData, and nothing else. In an annotation of a pod template it rolls the pods when the content of one of the objects
+// changes. Each object is read by one request when it or the owner has changed. [VersionHash] needs no request, and changes more often. If
+// nothing is declared for an owner, the value is empty. If objects are missing, the value is the hash of the others: see
+// [Child.KeepAnnotationsWhileMissing].
 //
 // More people can read a pod than can read a Secret. With a plain hash they could check any number of guesses of a
 // password. So the hash is computed with a secret (HMAC-SHA256, cut to 128 bits): the value of key in a Secret that
@@ -140,8 +140,8 @@ const minKeyLength = 16
 //	key := ownedresources.Build(hashKey).Generate("key", 32)
 //	configuration := ownedresources.ContentHash(key, "key", ownedresources.Reads(&corev1.Secret{}, secrets))
 //
-// A UID would not do, since owner references and events show it. A new value of key changes the hash, and the pods
-// roll. The child that is built from the input comes after the Secret, and waits until it exists.
+// A UID is not secret enough, since owner references and events show it. A new value of key changes the hash, and the pods roll. The child
+// that is built from the input comes after the Secret, and waits until it exists.
 func ContentHash[T client.Object](secret *Child[T, *corev1.Secret], key string, reads ...Read[T]) *Input[T, string] {
 	contents := From(func(ctx context.Context, r client.Reader, owner T) (string, error) {
 		return digestContents(ctx, r, owner, reads)

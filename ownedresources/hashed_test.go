@@ -80,7 +80,8 @@ func startHashing(t *testing.T) *hashingOperator {
 	return o
 }
 
-// pass makes a change of the owner that changes nothing for its children, and returns what the pass that it triggers has sent.
+// pass changes an annotation of the owner, which changes no child. It returns the requests of the pass that the change
+// triggers.
 func (o *hashingOperator) pass(t *testing.T, number string) []string {
 	t.Helper()
 	o.Requests.Sent()
@@ -119,7 +120,7 @@ func TestHashedChildCostsNoRequest(t *testing.T) {
 	require.Equal(t, largeContent, drift.Data["theirs"], "a value of another writer stays")
 }
 
-// Whatever a user of the manager's client reads and writes, no hash gets into the cluster.
+// No read or write with the manager's client brings a hash into the cluster.
 func TestHashedObjectIsReadWhole(t *testing.T) {
 	o := startHashing(t)
 	o.waitHashed(t, isAsDesired)
@@ -158,7 +159,7 @@ func TestHashedObjectIsReadWhole(t *testing.T) {
 	require.ErrorContains(t, err, "read this object with the manager's client")
 }
 
-// What has the labels and the record of a child is not one, however large it is.
+// An object that has the labels and the record of a child is not a child, however large it is.
 func TestHashedForgery(t *testing.T) {
 	o := startHashing(t)
 	child := contentConfigMap(o.Owner)

@@ -22,7 +22,7 @@ import (
 // children of one set.
 type Input[T client.Object, S any] struct{ input *set.Input }
 
-// AnyInput is an [Input] of whatever type.
+// AnyInput is an [Input] with any type of value.
 type AnyInput[T client.Object] interface {
 	isInputOf(owner T)
 	engine() *set.Input
@@ -71,16 +71,16 @@ func ReadsCached[T client.Object](obj client.Object, names func(T) []types.Names
 }
 
 // From returns an input whose value is the result of the function read. The reader that the function gets reads the objects that reads
-// declare, and refuses all others, so that a change of whatever was read triggers a reconcile. The function may depend only on the owner's
-// spec, labels and annotations and on what it reads: not on the owner's status, the time, or a global. It must not change what it reads.
-// The owner is a copy, and the value may keep parts of it. Nobody may change the value: it is used again while the owner and the objects
-// that were read have the same versions.
+// declare, and refuses all others, so that a change of any object that was read triggers a reconcile. The function may depend only on the
+// owner's spec, labels and annotations and on what it reads: not on the owner's status, the time, or a global. It must not change what it
+// reads. The owner is a copy, and the value may keep parts of it. Nobody may change the value: it is used again while the owner and the
+// objects that were read have the same versions.
 //
-// If the function returns an error of the API server that something is not found, the children that are built from the
-// input stay as they are, and the error of [ChildSet.Reconcile] is a [*WaitingError] with the reason ReferenceNotFound.
-// With the option [Child.KeepWhileMissing] they are built with the value that the function returned beside its error. Any
-// other error is returned with the name of the child. It does not hold up the other children. An object that exists for
-// more than a minute and that the cache does not show, because of its selector or namespaces, is a [*NotCachedError].
+// If the function returns an error of the API server that an object does not exist (apierrors.IsNotFound), the children that are built from
+// the input stay as they are, and the error of [ChildSet.Reconcile] is a [*WaitingError] with the reason ReferenceNotFound. With the option
+// [Child.KeepWhileMissing] they are built with the value that the function returned beside its error. Any other error is returned with the
+// name of the child. It does not hold up the other children. An object that exists for more than a minute and that the cache does not show,
+// because of its selector or namespaces, is a [*NotCachedError].
 func From[T client.Object, S any](read func(ctx context.Context, r client.Reader, owner T) (S, error), reads ...Read[T]) *Input[T, S] {
 	var declared []references.Reference
 	for _, one := range reads {
@@ -153,8 +153,8 @@ func (c *Child[T, C]) Live() *Input[T, C] {
 	})}
 }
 
-// LiveEach is [Child.Live] for a child that has any number of objects. It waits until all of them exist. The value is empty if the
-// child is built without objects.
+// LiveEach is [Child.Live] for a child that has any number of objects. The child that is built from the input waits until all of these
+// objects exist. If this child is built without objects, the value is empty.
 func (c *Child[T, C]) LiveEach() *Input[T, []C] {
 	return &Input[T, []C]{set.NewLiveInput(c.engine(), func(live []client.Object) (any, error) {
 		var objs []C
@@ -168,7 +168,7 @@ func (c *Child[T, C]) LiveEach() *Input[T, []C] {
 // Values are the values of the inputs of [Combine]: see [Input.Value].
 type Values[T client.Object] struct{ values map[*set.Input]any }
 
-// Value returns the value of the input in a function of [Combine]. It panics if Combine was not given the input.
+// Value returns the value of the input in a function of [Combine]. If Combine was not given the input, Value panics.
 func (in *Input[T, S]) Value(v *Values[T]) S {
 	value, known := v.values[in.input]
 	if !known {
@@ -178,8 +178,8 @@ func (in *Input[T, S]) Value(v *Values[T]) S {
 	return typed
 }
 
-// Combine returns an input whose value the function makes of the values of others, for a child that is built from all
-// of them, such as a workload from settings and from a live Secret:
+// Combine returns an input whose value the function makes of the values of other inputs, for a child that is built from all of them, such
+// as a workload from settings and from a live Secret:
 //
 //	password := secret.Live()
 //	ownedresources.Combine(func(v *ownedresources.Values[*App]) Config {

@@ -32,7 +32,7 @@ func usersContent(reads ...Read[*Shop]) *Input[*Shop, string] {
 
 func usersSecret(*Shop) []types.NamespacedName { return []types.NamespacedName{{Name: "users"}} }
 
-// labelOfMetadata reads a label of a user's Secret from its metadata. It returns an empty text without the label.
+// labelOfMetadata reads a label of a user's Secret from its metadata. If the label is missing, it returns an empty text.
 func labelOfMetadata(ctx context.Context, r client.Reader, owner *Shop) (string, error) {
 	m := secretMetadata()
 	err := r.Get(ctx, types.NamespacedName{Namespace: owner.Namespace, Name: "users"}, m)
@@ -57,8 +57,8 @@ func showRead(owner *Shop, content string) {
 	meta.SetStatusCondition(&owner.Status.Conditions, metav1.Condition{Type: "Read", Status: metav1.ConditionTrue, Reason: "Read", Message: content})
 }
 
-// A cache may have an informer of a kind's whole objects and one of its metadata, and each may be behind the other. What inputs and
-// steps read is never older than the event that triggered the pass, so nothing is missed.
+// A cache may have an informer of a kind's whole objects and one of its metadata, and each may be behind the other. Inputs and
+// steps never read an object in an older version than the event that triggered the pass has, so nothing is missed.
 func TestTwoInformersOfAKind(t *testing.T) {
 	byName := func(_ context.Context, _ client.Reader, m *metav1.PartialObjectMetadata) []ctrl.Request {
 		if m.Name != "users" {
@@ -135,7 +135,7 @@ func TestTwoInformersOfAKind(t *testing.T) {
 	}
 }
 
-// The same holds for a set in a reconciler of one's own.
+// TestTwoInformersOfAKind holds for a set in a reconciler that the user has written, too.
 func TestTwoInformersInAReconcilerOfOnesOwn(t *testing.T) {
 	users := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "users"}, Data: map[string][]byte{"content": []byte("a")}}
 	reconciletest.Explore(t, withShops(reconciletest.Scenario{

@@ -137,7 +137,7 @@ func TestInputReader(t *testing.T) {
 	}
 }
 
-// What an input reads may be missing: the child stays as it is until it exists.
+// An object that an input reads may be missing. Until it exists, the child stays as it is.
 func TestInputMissing(t *testing.T) {
 	env := newEnvInMemory(t)
 	s := Ensure(copied(content("source", Reads(&configMap{}, names("source")))), Build(constant("beside", "")))
@@ -286,7 +286,8 @@ func (h hiding) Get(ctx context.Context, name client.ObjectKey, obj client.Objec
 	return h.Client.Get(ctx, name, obj, opts...)
 }
 
-// If the cache's selector leaves out what an input reads, the error says so, once the cache cannot be just behind.
+// If the cache's selector leaves out what an input reads, the error says so after a minute. Before that, the cache may
+// only be behind.
 func TestInputHiddenByTheCache(t *testing.T) {
 	reads := Reads(&corev1.Secret{}, names("hidden"))
 	tests := map[string]struct {

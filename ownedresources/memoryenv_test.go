@@ -28,7 +28,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// memoryEnv runs passes of package reconcile against a server in memory, which they read from a cache.
+// memoryEnv runs passes of package reconcile against a server in memory. The passes read from a cache.
 type memoryEnv struct {
 	server     *ownedtest.Server
 	cache      *shownCache
@@ -206,7 +206,7 @@ func (env *memoryEnv) pass(t *testing.T) ctrl.Result {
 	return result
 }
 
-// converge runs passes until there is nothing to do. The last one remembers that.
+// converge runs passes until there is nothing to do. The last pass remembers that.
 func (env *memoryEnv) converge(t *testing.T) {
 	t.Helper()
 	for range 5 {
@@ -238,7 +238,7 @@ func (env *memoryEnv) child(t *testing.T, name string) *configMap {
 	return child
 }
 
-// hold builds a ConfigMap of this name with what a function returns.
+// hold builds a ConfigMap of this name. A function returns its content.
 func hold(name string, content func(owner *Shop) string) AnyChild[*Shop] {
 	return Build(func(owner *Shop) *configMap {
 		return &configMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"content": content(owner)}}

@@ -16,8 +16,8 @@ import (
 // or empty, and returns the child. It never changes a value that is there, whoever put it in. A value consists of letters and
 // digits, so it needs no quotes in a URL or a shell; each character is worth 5.95 bits. Call it once for each key.
 //
-// The function that builds the Secret leaves the key out, or leaves its value empty. If it sets a value, that value is applied
-// as any other, and nothing is generated. If it stops doing so, the value stays.
+// The function that builds the Secret leaves the key out, or leaves its value empty. If it sets a value, that value is applied as any
+// other, and nothing is generated. If it later stops setting the value, the value stays.
 //
 // A key that is deleted or emptied gets a new value, and so does a Secret that is deleted: whoever used the old value has to
 // take the new one. A Secret cannot have [Child.Recreate] too, because a recreated Secret would lose its values.
@@ -26,9 +26,9 @@ import (
 //
 //	ownedresources.Build(credentials).Generate("password", 32)
 //
-// The function rotateOn, at most one, returns a trigger, such as the value of an annotation that a person sets. Whenever the
-// trigger changes, the value is replaced once. A trigger that becomes empty replaces nothing. A value that was
-// there before the function was added is kept until the trigger changes for the first time.
+// rotateOn is at most one function. It returns a trigger, such as the value of an annotation that a person sets. Whenever the trigger
+// changes, the value is replaced once. A trigger that becomes empty replaces nothing. A value that was there before the function was added
+// is kept until the trigger changes for the first time.
 //
 //	ownedresources.Build(credentials).Generate("password", 32, func(app *App) string {
 //		return app.Annotations["example.com/rotate-password"]
@@ -46,14 +46,13 @@ func (c *Child[T, C]) Generate(key string, length int, rotateOn ...func(owner T)
 	})
 }
 
-// Retain keeps the child's objects when the owner is deleted, as long as the function returns true for the owner. They
-// are not pruned either. It returns the child.
+// Retain keeps the child's objects when the owner is deleted, as long as the function returns true for the owner. Such objects are not
+// pruned either. It returns the child.
 //
-// While the function returns true, the objects have no owner reference. They have a mark instead: the label
-// opblocks.dev/owner-uid and annotations, among them opblocks.dev/retained. So no kind of deletion removes them,
-// neither with background nor with foreground nor with orphan propagation, and not if the operator is down. When the
-// function returns false, they get the owner reference, and are deleted with the owner. The reference is taken off and
-// put on with the resource version as precondition.
+// While the function returns true, the objects have no owner reference. They have a mark instead: the label opblocks.dev/owner-uid and
+// annotations, among them opblocks.dev/retained. So the deletion of the owner does not remove them, whether it uses background, foreground
+// or orphan propagation, and also if the operator is down. When the function returns false, they get the owner reference, and are deleted
+// with the owner. The reference is taken off and put on with the resource version as precondition.
 //
 // Set the field from which the function decides before you delete the owner, and wait until a reconcile has seen it:
 // under foreground deletion the garbage collector deletes what has an owner reference at once. Under background
@@ -66,11 +65,11 @@ func (c *Child[T, C]) Generate(key string, length int, rotateOn ...func(owner T)
 // Such an object stays until the functions of all children of its kind return false. Functions without a name are told
 // apart by their position: give the children of such a kind functions with names, or do not reorder them.
 //
-// The deletion of the namespace deletes them all the same.
+// If the namespace is deleted, the objects are deleted all the same.
 //
-// When the owner is deleted, an event with the reason Retained and a log entry name what stays. A new owner of the same
-// name does not take it over: the error is an [*OwnershipError] whose Retained is true. With the option
-// [Child.AdoptRetained] it does, as soon as the API server shows that the former owner is gone.
+// When the owner is deleted, an event with the reason Retained and a log entry name what stays. A new owner of the same name does not take
+// it over: the error is an [*OwnershipError] whose Retained is true. With the option [Child.AdoptRetained] the new owner takes it over, as
+// soon as the API server shows that the former owner is gone.
 func (c *Child[T, C]) Retain(keep func(owner T) bool) *Child[T, C] {
 	return c.change("Retain", func(c *set.Child) { c.Options.Retain = func(owner client.Object) bool { return keep(owner.(T)) } })
 }
@@ -81,8 +80,8 @@ func (c *Child[T, C]) change(method string, f func(*set.Child)) *Child[T, C] {
 	return c
 }
 
-// Kind sets the kind of a child without a Go type, whose function returns *unstructured.Unstructured. A manager's client reads
-// unstructured objects past its cache, with one request each, unless its option Cache.Unstructured is set.
+// Kind sets the kind of a child without a Go type, whose function returns *unstructured.Unstructured. If its option Cache.Unstructured is
+// not set, a manager's client reads unstructured objects past its cache, with one request each.
 func (c *Child[T, C]) Kind(kind schema.GroupVersionKind) *Child[T, C] {
 	return c.change("Kind", func(c *set.Child) {
 		if _, untyped := c.Sample.(*unstructured.Unstructured); !untyped || c.Configuration {
@@ -93,22 +92,22 @@ func (c *Child[T, C]) Kind(kind schema.GroupVersionKind) *Child[T, C] {
 	})
 }
 
-// After sets what the child comes after, and returns the child. Its objects are created, and changed for a new desired
-// state, only while all objects of the others are ready: by kstatus, or by [Child.ReadyWhen]. Until then the error of
-// [ChildSet.Reconcile] says which object waits for which.
+// After sets what the child comes after, and returns the child. The child's objects are created, and changed for a new desired state, only
+// while all objects of the others are ready: by kstatus, or by [Child.ReadyWhen]. Until then the error of [ChildSet.Reconcile] says which
+// object waits for which.
 //
-// An object that exists is repaired all the same: only changes of what is desired wait. Objects that fall out of the
-// desired state are pruned in the reverse order: an object is deleted when the objects that came after it are gone.
-// When the owner is deleted, the garbage collector ignores the order: see [ChildSet.RemoveInOrder].
+// Drift of an object that exists is repaired in any case: only changes of the desired state wait. Objects that fall out of the desired
+// state are pruned in the reverse order: an object is deleted when the objects that came after it are gone. When the owner is deleted, the
+// garbage collector ignores the order: see [ChildSet.RemoveInOrder].
 //
 // The others must be children of the same set. A cycle is an error of the set.
 func (c *Child[T, C]) After(others ...AnyChild[T]) *Child[T, C] {
 	return c.change("After", func(c *set.Child) { c.After = append(c.After, untyped(others)...) })
 }
 
-// CreateOnly applies some fields only when the child is created, and returns the child. Afterwards they are not compared, and
-// keep their values. The function unsets these fields in the object that it is given. They may be anywhere but inside a list.
-// A child of [BuildApply] gets its object as *unstructured.Unstructured.
+// CreateOnly applies some fields only when the child is created, and returns the child. Afterwards they are not compared, and keep their
+// values. The function unsets these fields in the object that it is given. The fields must not be inside a list. A child of [BuildApply]
+// gets its object as *unstructured.Unstructured.
 func (c *Child[T, C]) CreateOnly(unset func(C)) *Child[T, C] {
 	return c.change("CreateOnly", func(c *set.Child) { c.Options.CreateOnly = func(obj client.Object) { unset(obj.(C)) } })
 }
@@ -119,8 +118,8 @@ func (c *Child[T, C]) CreateOnly(unset func(C)) *Child[T, C] {
 //
 // [Child.KeepAnnotationsWhileMissing] does that for annotations.
 //
-// Without it, the child is neither built nor changed while an object is missing, and is not pruned either. In both cases the
-// error of [ChildSet.Reconcile] is a [*WaitingError] with the reason ReferenceNotFound, which names what is missing.
+// Without this option, the child is neither built nor changed while an object is missing, and is not pruned either. In both cases the error
+// of [ChildSet.Reconcile] is a [*WaitingError] with the reason ReferenceNotFound, which names what is missing.
 func (c *Child[T, C]) KeepWhileMissing(keep func(live, desired C)) *Child[T, C] {
 	return c.change("KeepWhileMissing", func(c *set.Child) {
 		c.Options.KeepWhileMissing = func(live, desired client.Object) { keep(live.(C), desired.(C)) }
@@ -128,8 +127,8 @@ func (c *Child[T, C]) KeepWhileMissing(keep func(live, desired C)) *Child[T, C] 
 }
 
 // KeepAnnotationsWhileMissing is [Child.KeepWhileMissing] for annotations of the object, and of its pod template if it has one, such as the
-// hash of an input: the pods are not replaced because somebody deletes what they use for a while. An annotation that the live object does
-// not have is kept as desired.
+// hash of an input. So the pods are not replaced if an object that they use is missing for a while. If the live object does not have an
+// annotation, the desired annotation stays.
 func (c *Child[T, C]) KeepAnnotationsWhileMissing(keys ...string) *Child[T, C] {
 	return c.change("KeepAnnotationsWhileMissing", func(c *set.Child) {
 		former := c.Options.KeepWhileMissing

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What depends on the type of the owner or of a child is checked by the compiler. The file has a comment above each mistake: a
-// part of the compiler's message.
+// The compiler finds a wrong type of the owner or of a child. The file has a comment above each mistake: a part of the
+// compiler's message.
 func TestMistakesThatDoNotCompile(t *testing.T) {
 	const file = "testdata/mistakes/mistakes.go"
 	output, err := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-e", "./testdata/mistakes").CombinedOutput()

@@ -48,7 +48,7 @@ func (env *onceEnv) eventually(what string, is func() bool) {
 	require.Eventually(env, is, controlplane.Patience, 20*time.Millisecond, what)
 }
 
-// read reads the object that is named as the owner, and reports whether it exists.
+// read reads the object that has the owner's name, and reports whether it exists.
 func (env *onceEnv) read(obj client.Object) bool {
 	env.Helper()
 	err := env.Other.Get(env.Context(), client.ObjectKeyFromObject(env.Owner), obj)
@@ -412,7 +412,7 @@ func TestExpandVolumes(t *testing.T) {
 	require.Equal(t, []string{"2Gi", "2Gi", "2Gi"}, env.claims(), "and nothing grows")
 }
 
-// The claims of a StatefulSet that somebody deletes while it is to grow are taken as they are by the next one.
+// Somebody deletes a StatefulSet before its claims have grown. The next StatefulSet takes the claims over, and lets them grow.
 func TestExpandVolumesOfAStatefulSetThatIsGone(t *testing.T) {
 	env := newOnceEnv(t)
 	stop := env.start(volumes("simulated"))
@@ -427,7 +427,7 @@ func TestExpandVolumesOfAStatefulSetThatIsGone(t *testing.T) {
 	require.Equal(t, []string{"2Gi"}, env.claims(), "the claim that was left has grown")
 }
 
-// Its claims are bound, but their class does not allow them to grow.
+// The claims of the StatefulSet are bound, but their class does not allow them to grow.
 func TestExpandVolumesRefused(t *testing.T) {
 	env := newOnceEnv(t)
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: env.Namespace}, Provisioner: "example.com/none"}

@@ -50,16 +50,17 @@ func (c *Child[T, C]) AdoptRetained() *Child[T, C] {
 //
 // Each write has the UID and the resource version as preconditions. Any other object is left alone, with an [*OwnershipError].
 //
-// The garbage collector deletes an object with a reference to an owner that is gone as soon as it sees it. Such an object is taken back only
-// if the operator is faster, so restore the owner first, or restore without owner references. The same holds if an owner is deleted and
-// created again under its name: with this option the new owner may get the children of the former one. See the guide "Backup and restore".
+// As soon as the garbage collector sees an object with a reference to an owner that is gone, it deletes the object. Such an object is taken
+// back only if the operator is faster, so restore the owner first, or restore without owner references. The same holds if an owner is
+// deleted and created again under its name: with this option the new owner may get the children of the former one. See the guide "Backup
+// and restore".
 //
 // Whoever may write the object can also write such annotations: see [Child.AdoptRetained].
 func (c *Child[T, C]) AdoptRestored() *Child[T, C] {
 	return c.change("AdoptRestored", func(c *set.Child) { c.Options.AdoptRestored = true })
 }
 
-// Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields. It is not needed if
+// If the API server refuses a change, as it does for immutable fields, Recreate deletes the child and creates it again. It is not needed if
 // live fields of others contradict the desired ones: such fields are removed without it. Everything that the child holds is lost. Before
 // the deletion, a dry run asks whether the new object would be accepted. If the API server then refuses the same change of the new object
 // too, the error is the refusal, and the new object stays: a process does not delete an object that it created for the same change. If
@@ -69,26 +70,25 @@ func (c *Child[T, C]) Recreate() *Child[T, C] {
 	return c.change("Recreate", func(c *set.Child) { c.Options.Recreate = true })
 }
 
-// ReadyWhen sets the condition in the status of the child's objects that has to be True for them to be ready, such as
-// "Available". A condition with an observedGeneration counts only for the generation that it observed. The default is the
-// rules of kstatus.
+// ReadyWhen names a condition, such as "Available", and returns the child. An object of the child is ready when its status has this
+// condition and the condition is True. A condition with an observedGeneration counts only for the generation that it observed. By default
+// the rules of kstatus decide.
 func (c *Child[T, C]) ReadyWhen(conditionType string) *Child[T, C] {
 	return c.change("ReadyWhen", func(c *set.Child) { c.Options.ReadyCondition = conditionType })
 }
 
-// Anywhere allows the child's objects to be in other namespaces than the owner, and to be cluster-scoped. The garbage
-// collector deletes such objects at once if they have an owner reference to a namespaced owner. So they carry a mark
-// instead: the label opblocks.dev/owner-uid and annotations that name the owner. Objects in the owner's own namespace
-// carry it too. Their events trigger a reconcile of the owner.
+// Anywhere allows the child's objects to be in other namespaces than the owner, and to be cluster-scoped. The garbage collector deletes
+// such objects at once if they have an owner reference to a namespaced owner. So they carry a mark instead: the label
+// opblocks.dev/owner-uid and annotations that name the owner. Objects in the owner's own namespace carry the mark too. The events of all
+// these objects trigger a reconcile of the owner.
 //
-// They are deleted in the owner's Finalize, for which the owner has a finalizer: see [ChildSet.FinalizerName]. That
-// holds also if the owner is deleted while the operator is down. If an owner was removed by force, together with its
-// finalizer, the set of the next owner of its name deletes what is left of it, and waits until it is gone.
+// The objects are deleted in the owner's Finalize, for which the owner has a finalizer: see [ChildSet.FinalizerName]. That holds also if
+// the owner is deleted while the operator is down. If an owner was removed by force, together with its finalizer, the set of the next owner
+// of its name deletes the objects that are left, and waits until they are gone.
 //
-// An object is deleted only if its mark names the object itself, and an owner that the API server shows to be deleted
-// or that does not desire the object any more. Its managed fields must also name the operator's field manager. So a
-// copy, such as one that a backup restored under another name, is left alone. So is an object that another owner made:
-// the error is an [*OwnershipError].
+// An object is deleted only if its mark names the object itself, and an owner that the API server shows to be deleted or that does not
+// desire the object any more. Its managed fields must also name the operator's field manager. So a copy, such as one that a backup restored
+// under another name, is left alone. An object that another owner made is left alone too: the error is an [*OwnershipError].
 //
 // The operator's cache has to cover the namespaces (Cache.DefaultNamespaces of the manager's options), and its role has
 // to allow what it does there. An object in any other namespace is refused with an error. If a namespace is being
@@ -140,8 +140,8 @@ func (c *Child[T, C]) ExpandVolumes() *Child[T, C] {
 //	migration := ownedresources.Build(migrationJob).RunOnce()
 //	ownedresources.Ensure(migration, ownedresources.Build(deployment).After(migration))
 //
-// If the content changes, the Job is deleted, also while it runs. When its pods are gone, the new one is created: there
-// are never two at once. The earlier content counts as new if it comes back.
+// If the content changes, the Job is deleted, also while it runs. When its pods are gone, the new Job is created: two never exist at once.
+// If the earlier content comes back, it counts as new.
 //
 // The new Job also waits for the pods if somebody has deleted the Job without them. These pods have the label
 // batch.kubernetes.io/job-name of this Job, and no controller or one of this name. While one runs, the error is a
@@ -155,10 +155,9 @@ func (c *Child[T, C]) ExpandVolumes() *Child[T, C] {
 // When the Job falls out of what is desired, it is deleted, and the annotation is removed. If it comes back, it runs
 // again, also with the same content.
 //
-// The Job is created suspended. It is started when the annotation of the owner names it. The annotation is written with
-// the owner's resource version as precondition. So a process that sees an old version of the owner, or a replica that
-// is not the leader any more, cannot start it again. If the Job sets suspend itself, as one for a queue does, it is
-// created as it is.
+// The Job is created suspended. It is started when the annotation of the owner names it. The annotation is written with the owner's
+// resource version as precondition. So a process that sees an old version of the owner, or a replica that is not the leader any more,
+// cannot start it again. If the Job sets suspend itself, as a Job for a queue does, RunOnce does not change suspend.
 //
 // The Job has the finalizer opblocks.dev/run-once until the owner's annotation says how it has ended. The set has a
 // finalizer on the owner, so that it takes the finalizer off the Job when the owner is deleted: see
@@ -175,10 +174,10 @@ func (c *Child[T, C]) RunOnce() *Child[T, C] {
 // kind becomes served or ceases to be, its watch starts or stops without a restart of the operator, and all owners are
 // reconciled.
 //
-// In a pass of package reconcile a condition of the given type shows it. Ready does not depend on the condition. It is
-// False with the reason KindNotServed while the child is left out, False with the reason NotReady while it is not
-// ready, and True with the reason KindServed otherwise. Several children may have the same type. By default no
-// condition shows it.
+// In a pass of package reconcile a condition of the given type shows whether the child is left out. Ready does not depend on the condition.
+// While the child is left out, the condition is False with the reason KindNotServed. While the child is not ready, it is False with the
+// reason NotReady. Otherwise it is True with the reason KindServed. Several children may have the same type. By default no
+// condition is set.
 //
 // A kind is also not served while its CustomResourceDefinition is being deleted, and if its version is not served. With
 // the permissions list and watch for customresourcedefinitions a change takes effect within seconds. Without them, and
@@ -186,9 +185,8 @@ func (c *Child[T, C]) RunOnce() *Child[T, C] {
 // before it exists. If list or watch is missing when the kind appears, the child stays left out with the reason
 // KindNotWatched, and a manager of package reconcile ends with an error, as for any kind.
 //
-// All children of a kind in one manager need this option if one has it, and no controller of that manager may watch the
-// kind in another way: its watch would end with the kind, for ever. The event filter of a builder does not apply to the
-// kind.
+// All children of a kind in one manager need this option if one has it, and no controller of that manager may watch the kind in another
+// way: that other watch would end with the kind, for ever. The event filter of a builder does not apply to the kind.
 //
 // Without a manager the RESTMapper of the client is asked, which does not forget a kind.
 func (c *Child[T, C]) IfServed(conditionType ...string) *Child[T, C] {

@@ -159,7 +159,7 @@ func TestAfterAFailure(t *testing.T) {
 	require.True(t, env.Exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "beside"}}))
 }
 
-// What falls out of the desired state is pruned in the reverse order, also after a restart.
+// Objects that are not desired any more are pruned in the reverse order, also after a restart.
 func TestPruneInOrder(t *testing.T) {
 	env := newEnvInMemory(t)
 	release := func(wanted bool) *ChildSet[*Shop] {

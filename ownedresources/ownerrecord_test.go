@@ -52,7 +52,7 @@ func TestRecordsAreHiddenFromTheFunctions(t *testing.T) {
 	}
 }
 
-// A trigger of a generated password does not see them either: the password would be replaced with every record.
+// A trigger of a generated password does not see the records either: the password would be replaced with every record.
 func TestRecordsAreHiddenFromTriggers(t *testing.T) {
 	env := newEnvInMemory(t)
 	secret := Build(func(*Shop) *corev1.Secret {
@@ -73,7 +73,7 @@ func TestRecordsAreHiddenFromTriggers(t *testing.T) {
 	}
 }
 
-// victims are objects of somebody else: the owner is not allowed to have any of them changed or deleted.
+// victims are objects of somebody else. Whatever a user writes into the owner, the operator must not change or delete them.
 func (env *serverEnv) victims(t *testing.T, elsewhere *serverEnv) (all []client.Object) {
 	t.Helper()
 	labels := map[string]string{"app": "web"}
@@ -133,8 +133,8 @@ var forgeries = map[string][]struct{ name, value, reason string }{
 	},
 }
 
-// TestForgedRecords writes annotations of an owner as somebody would who may write the owner and nothing else. Nothing of others
-// is changed or deleted, and the owner can be deleted.
+// TestForgedRecords writes annotations of an owner, like a user who may write the owner and nothing else. No object of others is
+// changed or deleted, and the owner can be deleted.
 func TestForgedRecords(t *testing.T) {
 	for _, prefix := range set.RecordPrefixes {
 		require.NotEmpty(t, forgeries[prefix], "forge the values of %s too", prefix)
@@ -157,7 +157,7 @@ func TestForgedRecords(t *testing.T) {
 	}
 }
 
-// forge annotates the owner, and reconciles it until it is deleted.
+// forge annotates the owner, reconciles it three times, and runs Finalize.
 func (env *serverEnv) forge(t *testing.T, key, value string, desired bool) {
 	t.Helper()
 	s := forgedSet(desired)

@@ -65,7 +65,8 @@ func TestPrune(t *testing.T) {
 	require.Equal(t, []string{"GET configmaps"}, w.Requests.Sent(), "children are listed once")
 }
 
-// The cache of a process that has just started may show an owner as it was before it desired a child.
+// The cache of a process that has just started may show an old version of the owner, which did not
+// desire a child yet.
 func TestPruneConfirmsTheOwner(t *testing.T) {
 	w := newEnvInMemory(t)
 	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "wanted-now"}}

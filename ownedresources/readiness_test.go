@@ -10,8 +10,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// A custom resource of another operator whose schema declares status.observedGeneration is not ready before its controller has seen it. To
-// kstatus it is ready at once, and so is one without such a field.
+// A custom resource of another operator whose schema declares status.observedGeneration is not ready before its controller has seen it. By
+// the rules of kstatus alone it would be ready at once. A custom resource without such a field is ready at once.
 func TestReadinessOfCustomResources(t *testing.T) {
 	env := newClusterEnv(t)
 	kinds := env.Published(t, &Shop{})

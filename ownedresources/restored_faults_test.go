@@ -51,7 +51,7 @@ func TestRestoredSurvivesEveryFault(t *testing.T) {
 	}))
 }
 
-// inBackup returns the child as a backup has it that was restored without owner references.
+// inBackup returns the child as it is restored from a backup, without owner references.
 func inBackup(owner *Shop) *corev1.ConfigMap {
 	saved := NewConfigMap(owner, map[string]string{"motto": "of before", "by-hand": "kept"})
 	saved.Annotations = map[string]string{

@@ -125,7 +125,7 @@ func TestRestoredWithoutTheOption(t *testing.T) {
 	require.ErrorContains(t, err, "AdoptRestored")
 }
 
-// Two owners of one name were restored, and both are deleted and created again while the cache shows the one before.
+// An owner was deleted and created again, and the cache still shows the owner that is gone: the child is not taken back for it.
 func TestRestoredForAnOwnerThatIsGone(t *testing.T) {
 	env := newRestoreEnv(t)
 	withoutReference(env.backup)
@@ -152,7 +152,7 @@ func TestRestoredThatIsBeingDeleted(t *testing.T) {
 	require.NoError(t, env.Other.Update(t.Context(), live))
 }
 
-// A child with a mark in place of an owner reference would be deleted as the child of a former owner.
+// A child with a mark in place of an owner reference is taken back too, although its mark names a former owner.
 func TestRestoredWithAMark(t *testing.T) {
 	for name, set := range map[string]func(options ...childOption) *ChildSet[*Shop]{
 		"anywhere": func(options ...childOption) *ChildSet[*Shop] {

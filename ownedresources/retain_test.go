@@ -25,7 +25,7 @@ func (env *serverEnv) retaining(options ...childOption) *ChildSet[*Shop] {
 		Build(func(owner *Shop) *corev1.ConfigMap { return namedConfigMap(env.Namespace, "sentinel") }))
 }
 
-// retained returns an empty claim of the set's name.
+// retained returns an empty object with the name of the claim.
 func (env *serverEnv) retained() *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "data"}}
 }
@@ -182,14 +182,14 @@ func listedData(owner *Shop) (all []*corev1.ConfigMap, err error) {
 	return all, nil
 }
 
-// setVolumes changes the owner at once.
+// setVolumes changes KeepData and the volumes of the owner in one update.
 func (env *serverEnv) setVolumes(t *testing.T, keep bool, names ...string) {
 	t.Helper()
 	env.setSpec(t, func(s *ShopSpec) { s.KeepData, s.Volumes = keep, names })
 }
 
-// Two children of one kind have the option Retain, and only the function of the list changes. What falls out of the list follows the
-// function of the list.
+// Two children of one kind have the option Retain, and only the function of the list changes. An object that falls out of the list
+// follows the function of the list.
 func TestRetainIsPerChild(t *testing.T) {
 	always := withRetain(func(*Shop) bool { return true })
 	listed := withRetain(func(owner *Shop) bool { return owner.Spec.KeepData })

@@ -24,7 +24,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// webJob returns a Job that is named as the owner.
+// webJob returns a Job that has the owner's name.
 func webJob() *batchv1.Job {
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
@@ -166,8 +166,8 @@ func TestRunOnceAfterAnOrphaningDeletion(t *testing.T) {
 	require.Eventually(t, func() bool { return len(pods()) == 1 && pods()[0].UID != first.UID }, controlplane.Patience, 10*time.Millisecond)
 }
 
-// The owner's record of a Job that is complete is removed when no set desires the Job any more, and not when another
-// step takes the Job over.
+// When no set desires a Job any more, the owner's record of the Job is removed. When another step takes the Job
+// over, the record stays.
 func TestRunOnceIsForgotten(t *testing.T) {
 	env := newEnvInMemory(t)
 	wantedBy, missing := "one", false

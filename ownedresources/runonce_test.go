@@ -43,7 +43,8 @@ func TestRunOnceReleasesAJobOfAFormerOwner(t *testing.T) {
 	require.Equal(t, []string{"GET jobs", "GET jobs"}, env.Requests.Sent(), "nothing is sent while it runs")
 }
 
-// The cache of a process that has just started may show the owner as it was before its Job ran.
+// The cache of a process that has just started may show an old version of the owner, from before
+// its Job ran.
 func TestRunOnceDoesNotRunAgainForAnOldOwner(t *testing.T) {
 	env := newEnvInMemory(t)
 	set := Ensure(Build(func(*Shop) *batchv1.Job { return contentJob() }).RunOnce())
@@ -63,7 +64,7 @@ func TestRunOnceDoesNotRunAgainForAnOldOwner(t *testing.T) {
 	require.NoError(t, set.Reconcile(t.Context(), env.Client, env.Owner), "the owner as it is now says so")
 }
 
-// A Job for a queue is created as it is.
+// A Job for a queue sets suspend itself, and RunOnce does not change it.
 func TestRunOnceOfAJobThatSetsSuspend(t *testing.T) {
 	env := newEnvInMemory(t)
 	set := Ensure(Build(func(*Shop) *batchv1.Job {

@@ -74,7 +74,7 @@ func withStorage(size string) func(*ShopSpec) {
 // seenUIDs are the UIDs of objects that the checks of a run have seen, each by a name.
 type seenUIDs map[string]types.UID
 
-// State returns nil: what a scenario compares are the objects.
+// State returns nil: a scenario compares only the objects.
 func (seenUIDs) State() any { return nil }
 
 // isAnother reports whether the first object that was seen by that name had another UID.

@@ -18,7 +18,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// Two children have the option IfServed. The server has the kind of one of them.
+// Two children have the option IfServed. The server serves the kind of one of them only.
 func TestIfServedSurvivesEveryFault(t *testing.T) {
 	monitorKind := schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
 	set := func() *ChildSet[*Shop] {

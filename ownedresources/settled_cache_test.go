@@ -24,8 +24,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// Whatever others do, and however late and silent the cache is, the next pass over what the cache shows brings everything to
-// the desired state.
+// Others change objects, and the cache is late or sends no events. In each case, the next pass over the objects that the
+// cache shows brings everything to the desired state.
 func TestSettledMissesNothing(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -171,7 +171,7 @@ func TestSettledMissesNothing(t *testing.T) {
 	}
 }
 
-// An owner is settled only if the pass worked on it as the cache shows it.
+// An owner is settled only if the pass worked on the version that the cache shows.
 func TestSettledIsOfTheCachedOwner(t *testing.T) {
 	t.Run("OwnWriteNotShown", func(t *testing.T) {
 		env := newMemoryEnv(t, Ensure(hold("built", contentOfShop)))
@@ -250,8 +250,8 @@ func TestSettledAfterAPanic(t *testing.T) {
 	require.True(t, env.isSettled(t))
 }
 
-// The watch that triggers the reconcile and the one that forgets have goroutines of their own. So the reconcile of a resync may
-// be left out before the resync is noted, and there is another one.
+// On a resync, the controller's watch enqueues the owner, and the set's handler forgets that the owner is settled. Each has
+// a goroutine of its own. So the reconcile may be left out before the handler runs, and the handler enqueues the owner again.
 func TestResyncEnqueuesASettledOwner(t *testing.T) {
 	env := newMemoryEnv(t, Ensure(hold("built", contentOfShop)))
 	env.converge(t)
@@ -339,7 +339,7 @@ func TestSettledAfterVersionsWentBack(t *testing.T) {
 	})
 }
 
-// A filter that keeps an object does not see another one in it later.
+// If a filter keeps an object, no later pass reads another object into it.
 func TestFilterKeepsAnObject(t *testing.T) {
 	env := newMemoryEnv(t, Ensure(hold("built", contentOfShop)))
 	var kept []*Shop
@@ -350,7 +350,7 @@ func TestFilterKeepsAnObject(t *testing.T) {
 	}
 }
 
-// A function that is not pure is found where a pass would be left out, whatever it depends on.
+// If a pass would be left out, a function that is not pure is found, whatever it depends on.
 func TestImpureBuilders(t *testing.T) {
 	global, calls := "", 0
 	all := map[string]string{}
@@ -397,7 +397,7 @@ func newUIDForTest(calls *int) types.UID {
 	return types.UID(strings.Repeat("x", *calls))
 }
 
-// A set whose kinds may not be served is left out while the same kinds are served.
+// A set with the option IfServed is left out of a pass while the same kinds are served.
 func TestSettledIfServed(t *testing.T) {
 	builds := 0
 	env := newMemoryEnv(t, Ensure(Build(func(*Shop) *configMap {
@@ -425,7 +425,7 @@ func TestSettledIfServed(t *testing.T) {
 	expect(metav1.ConditionTrue, set.ReasonKindServed)
 }
 
-// A set with ExpandVolumes is left out while no volume has to grow.
+// While no volume has to grow, a set with the option ExpandVolumes is left out of a pass.
 func TestSettledExpandVolumes(t *testing.T) {
 	env := newMemoryEnv(t, Ensure(Build(func(owner *Shop) *appsv1.StatefulSet {
 		labels := map[string]string{"app": owner.Name}

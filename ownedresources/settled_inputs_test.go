@@ -69,7 +69,7 @@ func TestInputKeepsThePartOfAnOwner(t *testing.T) {
 	owner.Spec.Content = "3"
 	require.NoError(t, env.server.Other.Update(t.Context(), owner))
 	env.converge(t)
-	env.writeSource(t, "two") // which does not change the value, but its version
+	env.writeSource(t, "two") // the value stays, and its version changes
 	env.pass(t)
 	require.True(t, env.isSettled(t))
 	env.pass(t)
@@ -103,7 +103,7 @@ type always struct{ Content string }
 
 func (always) Equal(always) bool { return true }
 
-// An input that says that it has not changed is found out, or changes nothing.
+// If the value of an input claims to be unchanged, this is found out, or has no effect.
 func TestInputsThatLie(t *testing.T) {
 	t.Run("Equal", func(t *testing.T) {
 		env := newInputEnv(t, func(content string, _ *Shop) (always, error) { return always{content}, nil }, func(v always) string { return v.Content })
@@ -149,7 +149,7 @@ func TestInputsThatLie(t *testing.T) {
 	t.Run("CachesItsText", func(t *testing.T) {
 		type size struct{ Quantity *resource.Quantity }
 		env := newInputEnv(t, func(string, *Shop) (size, error) { return size{resource.NewQuantity(1000, resource.DecimalSI)}, nil },
-			func(v size) string { return v.Quantity.String() }) // which changes the quantity
+			func(v size) string { return v.Quantity.String() }) // String changes the quantity
 		env.converge(t)
 		require.True(t, env.isSettled(t))
 	})

@@ -165,7 +165,7 @@ func TestSettledUnstructured(t *testing.T) {
 	}
 }
 
-// An event that comes during a reconcile may be of something that it has not seen.
+// An event that comes during a reconcile may be about a change that the reconcile has not seen.
 func TestSettledIsDisturbedByAnEvent(t *testing.T) {
 	env := newEnvInMemory(t)
 	s := Ensure(Build(settings))
@@ -185,7 +185,7 @@ func TestSettledIsDisturbedByAnEvent(t *testing.T) {
 	require.True(t, s.set.Settled(t.Context(), env.Client, env.Owner))
 }
 
-// What waits or fails is never left out.
+// A set that waits or fails is never left out.
 func TestSettledIsSuccess(t *testing.T) {
 	env := newEnvInMemory(t)
 	waits := Ensure(Build(func(*Shop) *corev1.Service { return env.Service() }).ReadyWhen("Never"))

@@ -52,7 +52,7 @@ func (env *serverEnv) letGo(t *testing.T, owner *Shop) {
 	require.NoError(t, env.Other.Delete(t.Context(), owner))
 }
 
-// The cache of a process that has just started may show an owner that is gone, as it was long ago.
+// The cache of a process that has just started may still show an old version of an owner that is gone.
 func TestReconcileOfAnOwnerThatIsGone(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -196,7 +196,7 @@ func TestFinalizeWaitsForWhatAFormerOwnerHasLeft(t *testing.T) {
 	require.NoError(t, s.Finalize(t.Context(), c, owner))
 }
 
-// A finalizer that nobody adds would leave what is anywhere behind.
+// If nobody added the finalizer, objects of Anywhere would be left behind.
 func TestAnywhereNeedsTheFinalizer(t *testing.T) {
 	env := newEnvInMemory(t)
 	err := keptSet(withAnywhere()).Reconcile(t.Context(), env.Client, env.Owner)
@@ -209,7 +209,7 @@ func TestFinalizeOfALivingOwner(t *testing.T) {
 	set := keptSet(withAnywhere())
 	owner := env.finalizing(t, set, false)
 	require.NoError(t, set.Reconcile(t.Context(), env.Client, owner))
-	owner.DeletionTimestamp = new(metav1.Now()) // as nobody has deleted it
+	owner.DeletionTimestamp = new(metav1.Now()) // although nobody has deleted it
 	require.True(t, apierrors.IsConflict(set.Finalize(t.Context(), env.Client, owner)))
 	require.True(t, env.Exists(t, namedConfigMap("", "kept")))
 }

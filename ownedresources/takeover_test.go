@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/testkinds"
 )
 
-// The fake client of controller-runtime tracks managed fields, and does not return them unless it is told to.
+// The fake client of controller-runtime tracks managed fields. By default it does not return them.
 func TestDroppedFieldsGoWithAFakeClient(t *testing.T) {
 	owner := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u-1"}}
 	service := func(port int32) *corev1.Service {

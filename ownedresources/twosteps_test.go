@@ -109,7 +109,8 @@ func TestTwoStepsThatBuildOneChild(t *testing.T) {
 	}
 }
 
-// Two reconcilers of one manager that build one child would overwrite each other too, unless their filters give each of them its own shops.
+// Two reconcilers of one manager that build one child would overwrite each other too. Only filters that give each of them its own shops
+// prevent that.
 func TestTwoReconcilersThatBuildOneChild(t *testing.T) {
 	keepsData := func(s *Shop) bool { return s.Spec.KeepData }
 	keepsNone := func(s *Shop) bool { return !keepsData(s) }

@@ -8,7 +8,7 @@ import (
 )
 
 // NullEmptied sets a struct or a list of after to null if it is empty and was not empty in before, because fields were removed from it.
-// structured-merge-diff does so itself since v6.4: then NullEmptied does nothing.
+// structured-merge-diff v6.4 and later does so itself, and NullEmptied does nothing.
 func NullEmptied(r Schema, before, after any) {
 	if keepsEmptied() {
 		nullEmptied(r, before, after)
@@ -50,7 +50,8 @@ func nullEmptied(r Schema, before, after any) {
 	}
 }
 
-// isWhole reports whether the type is a map or a list that belongs to one writer as a whole: it is empty because it was sent so.
+// isWhole reports whether the type is a map or a list that belongs to one writer as a whole. If such a value is empty, it was sent
+// empty.
 func isWhole(r Schema) bool { return r.IsAtomicMap() || r.atom.List != nil && !r.IsAssociative() }
 
 // isEmpty reports whether a value is a map or a list without entries.

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestNullEmptied puts null in the place of what is empty only since fields were removed.
+// TestNullEmptied expects null in place of each struct and list that has become empty because
+// fields were removed.
 func TestNullEmptied(t *testing.T) {
 	before := tree(t, "{spec: {emptied: {a: x}, list: [x], deep: {a: {b: x}}, left: {a: x, b: y}, wasEmpty: {}}}")
 	after := tree(t, "{spec: {emptied: {}, list: [], deep: {a: {}}, left: {b: y}, wasEmpty: {}, added: {}}}")

@@ -7,7 +7,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// fields tells which fields of a kind can be null. The schema of structured-merge-diff does not.
+// fields tells which fields of a kind can be null. The schema of structured-merge-diff does not tell that.
 type fields struct {
 	nullable bool
 	byName   map[string]*fields // the fields of a struct

@@ -56,8 +56,8 @@ func without(tree any, at []Step, removed map[string]bool) any {
 	return tree
 }
 
-// PathBefore returns the path that a path of [Without]'s result had in the tree before: an index counts the items that
-// were removed.
+// PathBefore turns a path in the result of [Without] into the path in the tree before: its indices also count the
+// items that were removed.
 func PathBefore(tree any, removed [][]Step, path []Step) []Step {
 	set := pathSet(removed)
 	before := make([]Step, 0, len(path))

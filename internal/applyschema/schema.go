@@ -34,7 +34,7 @@ type Schemas struct {
 var BuiltIn Schemas
 
 // FromServer returns schemas like BuiltIn, and gets the schemas of custom resources from an API server. Each lookup of
-// such a schema sends the requests. It returns an error if the API server does not serve the kind.
+// such a schema sends requests. If the API server does not serve the kind, the lookup returns an error.
 func FromServer(server openapi.Client) Schemas {
 	root := openapi3.NewRoot(server)
 	return Schemas{server: func(kind schema.GroupVersionKind) (Schema, error) {
@@ -182,8 +182,8 @@ func (r Schema) Element() Schema {
 func (r Schema) KnowsNulls() bool { return r.knowsNulls }
 
 // TakesNull reports whether the API server stores a null as such in a field of this type: the field is nullable, or has no
-// schema. A null in another field of a custom resource is dropped from a POST, and refused in an apply. It is false if that is
-// not known.
+// schema. A null in another field of a custom resource is dropped from a POST, and refused in an apply. If it is not known
+// which fields are nullable, TakesNull returns false.
 func (r Schema) TakesNull() bool { return r.knowsNulls && (r.fields == nil || r.fields.nullable) }
 
 // IsMap reports whether the type is a struct or a map.

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// ItemName returns an item's keys as they are written in paths: containerPort=80,protocol=TCP. A key that is not set has the
-// API server's default if defaults is true.
+// ItemName returns an item's keys as they are written in paths: containerPort=80,protocol=TCP. If defaults is true, a key that
+// is not set has the API server's default.
 func (r Schema) ItemName(item any, defaults bool) string {
 	fields, _ := item.(map[string]any)
 	var keys []string
@@ -30,7 +30,7 @@ func (r Schema) ItemName(item any, defaults bool) string {
 }
 
 // finder returns a function that looks for an item in a list. The function returns the index of the first item with the same
-// keys, or with the same value if the list is a set. It returns -1 if there is none.
+// keys, or with the same value if the list is a set. If it finds no such item, it returns -1.
 func (r Schema) finder(in []any) func(item any) int {
 	if len(r.Keys()) == 0 && r.Element().IsQuantity() {
 		return func(item any) int {
@@ -54,7 +54,7 @@ func (r Schema) finder(in []any) func(item any) int {
 }
 
 // identity returns a text for an item of the list. Two items have the same text if and only if they have the same keys, or the
-// same value if the list is a set. It returns false for an item that equals no other one.
+// same value if the list is a set. If an item cannot equal another one, identity returns false.
 func (r Schema) identity(item any) (text string, ok bool) {
 	keys := r.Keys()
 	if len(keys) == 0 {
@@ -134,7 +134,7 @@ func (r Schema) Foreign(want, have any, at []Step) [][]Step {
 		}
 		have = below(have, step)
 		if have == nil && foreignFrom == i {
-			return nil // it is in neither
+			return nil // the value is in neither tree
 		}
 		ref = ref.below(step)
 	}

@@ -20,7 +20,7 @@ type Manager interface {
 	CacheSelection(gvk schema.GroupVersionKind) Selection
 }
 
-// Selection is which objects of a kind a cache holds, and how it transforms them. The zero value is all objects, as they are.
+// Selection is which objects of a kind a cache holds, and how it transforms them. The zero value selects all objects, and transforms none.
 type Selection struct {
 	Transform toolscache.TransformFunc // nil: none
 

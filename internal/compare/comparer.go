@@ -15,7 +15,7 @@ import (
 type Comparer struct {
 	schema  applyschema.Schema
 	untyped bool
-	// goType is the API server's type of unstructured objects of the kinds in client-go.
+	// goType is the Go type that the API server has for the kind. It is set only for unstructured objects of the kinds in client-go.
 	goType reflect.Type
 }
 
@@ -93,8 +93,8 @@ func (c *Comparer) sent(obj runtime.Object, rawNulls bool) (map[string]any, erro
 // as unset.
 func (c *Comparer) sendsNulls() bool { return c.untyped && c.goType == nil }
 
-// DropServerOwned unsets the fields of a typed object that the API server owns, in place: its status, uid, resourceVersion
-// and others. They are what a deep copy of a live object has, and what no apply sends.
+// DropServerOwned unsets the fields of a typed object that the API server owns, in place: its status, uid, resourceVersion and others. A
+// deep copy of a live object has these fields, and no apply sends them.
 func (c *Comparer) DropServerOwned(obj runtime.Object) {
 	root := reflect.ValueOf(obj).Elem()
 	for _, f := range goTypeOf(root.Type()).fields {

@@ -39,7 +39,7 @@ func (c *comparison) compare(at place, want, have reflect.Value) bool {
 		form = goTypeOf(want.Type()).form
 	}
 	switch kind := want.Kind(); {
-	case form == opaque: // encoding/json encodes it, so that is compared
+	case form == opaque: // encoding/json encodes such a value, so its encoding is compared
 		raw := comparison{trees: true, raw: true, nulls: true}
 		raw.compare(place{atomic: at.atomic || at.IsAtomicMap()}, c.rawTree(want), c.rawTree(have))
 		return !raw.different || c.differs(at, want, have)
@@ -179,8 +179,8 @@ func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
 	return true
 }
 
-// compareNull compares a live value with a wanted null. Server-side apply merges the null with a map or a list that several
-// writers share as if it were empty, so what others have in it stays.
+// compareNull compares a live value with a wanted null. If several writers share a live map or list, server-side apply
+// treats the null as an empty map or list, so the entries of others stay.
 func (c *comparison) compareNull(at place, have reflect.Value) bool {
 	switch have.Kind() {
 	case reflect.Map:

@@ -8,7 +8,7 @@ type Difference struct {
 	Path string
 	// Want is the wanted value as JSON. It is empty if the live value must be absent.
 	Want string
-	// Have is the live value as JSON. It is empty if there is none.
+	// Have is the live value as JSON. It is empty if the live object has no value there.
 	Have string
 }
 

@@ -12,7 +12,7 @@ type place struct {
 	applyschema.Schema
 	path        diff.Path // nil if no differences are collected
 	serverOwned []string  // the fields that a client does not send
-	atomic      bool      // they are inside an atomic value, which belongs to one writer as a whole
+	atomic      bool      // the values are inside an atomic value, which belongs to one writer as a whole
 
 	// If the values are trees, and the API server's Go type is known:
 	goType reflect.Type

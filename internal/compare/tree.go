@@ -28,7 +28,7 @@ func (e *EncodeError) Unwrap() error { return e.Err }
 
 // treeBuilder makes trees of Go values. It leaves out what is not sent: see doc.go.
 type treeBuilder struct {
-	err   error // the first one, an *EncodeError
+	err   error // the first error, an *EncodeError
 	nulls bool  // nulls in raw JSON are kept
 }
 
@@ -123,7 +123,8 @@ func (b *treeBuilder) decoded(v reflect.Value) any {
 	return copied(tree, b.nulls && !isPlainStruct(v.Type()))
 }
 
-// copied returns a copy of a tree, with or without the nulls of its maps. Its floats are as they were always sent.
+// copied returns a copy of a tree, with or without the nulls of its maps. Its floats have the form in which they
+// were always sent.
 func copied(tree any, nulls bool) any {
 	switch tree := tree.(type) {
 	case map[string]any:
@@ -146,7 +147,7 @@ func copied(tree any, nulls bool) any {
 	return tree
 }
 
-// dropNulls removes nulls from the maps of a tree, in place, unless the schema takes them.
+// dropNulls removes nulls from the maps of a tree, in place. It keeps the nulls that the schema takes.
 func dropNulls(schema applyschema.Schema, tree any) {
 	switch tree := tree.(type) {
 	case map[string]any:

@@ -3,8 +3,8 @@ package compare
 import "reflect"
 
 // AppendValue appends any value to b as deterministic JSON: fields and keys are sorted, quantities are in canonical
-// form. It leaves out what a [Comparer] leaves out, except what the API server owns. The error is an [*EncodeError] if v
-// has no JSON form.
+// form. It leaves out what a [Comparer] leaves out, but keeps the fields that the API server owns. If v has no JSON
+// form, the error is an [*EncodeError].
 func AppendValue(b []byte, v any) ([]byte, error) {
 	if v == nil {
 		return append(b, "null"...), nil

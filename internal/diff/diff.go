@@ -1,5 +1,5 @@
-// Package diff lists where two values as JSON has them differ: maps, lists and scalars. It only finds the
-// differences; each package prints them for its own readers.
+// Package diff lists the differences between two JSON values: maps, lists and scalars. It only finds the differences; each
+// package prints them for its own readers.
 //
 // It asks whether two values are equal. Package internal/compare asks another question, whether a live object
 // covers a wanted one, and answers it by the API's schema, so it has a walk of its own. The two share [Path].
@@ -36,10 +36,10 @@ type Options struct {
 	ExpandMaps bool
 }
 
-// Values returns the differences between two values, in the order of their paths; nil when there are none. Maps
-// are map[string]any and lists are []any; everything else is a scalar. Lists of different lengths differ as one
-// value. Lists of the same length are compared item by item. Lists whose items have keys are compared item by item in
-// any case, unless the items that both have are in another order: then they differ as one value.
+// Values returns the differences between two values, in the order of their paths; nil when there are none. Maps are
+// map[string]any and lists are []any; everything else is a scalar. Lists of different lengths differ as one value. Lists of
+// the same length are compared item by item. Lists whose items have keys are compared item by item, also if their lengths
+// differ. But if the items that both lists have are in another order, the lists differ as one value.
 func Values(before, after any, options Options) []Difference {
 	if reflect.DeepEqual(before, after) {
 		return nil

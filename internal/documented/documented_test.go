@@ -122,8 +122,8 @@ func receiver(decl *ast.FuncDecl) (owner string, exported bool) {
 	return name.Name + ".", name.IsExported()
 }
 
-// members returns the fields of a struct, or the methods of an interface, of an exported type. What is embedded has its comment where it
-// is declared.
+// members returns the fields of a struct, or the methods of an interface, of an exported type. Embedded types have their comments where
+// they are declared.
 func members(spec *ast.TypeSpec) []*ast.Field {
 	if !spec.Name.IsExported() {
 		return nil

@@ -41,8 +41,8 @@ func incompatible(released, current []string) (changes []change) {
 	return changes
 }
 
-// check returns what is wrong with the changes since the last release: those that have not been accepted, those that have been accepted
-// and are undone, and those that the changelog does not name.
+// check returns what is wrong with the changes since the last release: changes that are not accepted, accepted changes that are undone,
+// and changes that the changelog does not name.
 func check(version string, changes []change, accepted []string, changelog string) (faults []string) {
 	var lines []string
 	for _, c := range changes {

@@ -108,7 +108,8 @@ func (d *description) addFields(owner string, of *types.Struct) {
 	}
 }
 
-// addMethods adds the exported methods that this module declares, also the promoted ones. What other modules declare depends on their versions.
+// addMethods adds the exported methods that this module declares, also the promoted ones. Methods that other modules declare depend on the
+// versions of these modules.
 func (d *description) addMethods(owner string, of *types.Named) {
 	ofValue := types.NewMethodSet(of)
 	all := ofValue

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// typeText writes types in a form that changes only if the type does.
+// typeText writes types in a form that changes only if the type changes.
 type typeText struct {
 	module string
 	public map[*types.TypeName]string // the names of the aliases by which users know types of internal packages

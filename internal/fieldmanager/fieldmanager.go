@@ -17,8 +17,8 @@ const (
 	released = "-released"
 )
 
-// For returns the field manager of the operator of a kind. It is the same in every process, whatever the name of the
-// binary, which is client-go's default. Operators of different kinds have different ones.
+// For returns the field manager of the operator of a kind. It is the same in every process. client-go's default
+// would be the name of the binary. Operators of different kinds have different ones.
 func For(kind schema.GroupVersionKind) client.FieldOwner {
 	name := nameOf(kind)
 	return client.FieldOwner(name[:min(len(name), longest-len(released))])

@@ -50,7 +50,7 @@ type Object struct {
 	Changes []preview.Change
 	// Skipped is why nothing would be done for the object, such as "it is paused". It is empty if something would.
 	Skipped string
-	// Err is why what would be done for the object is not known.
+	// Err is the reason why it is not known what would be done for the object.
 	Err error
 }
 

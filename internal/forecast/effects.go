@@ -11,8 +11,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// SetEffects sets what follows from a change of a child, as the Kubernetes documentation says of its kind. live is the live object, and
-// is nil if there is none.
+// SetEffects sets what follows from a change of a child. The Kubernetes documentation says it for each kind. live is the live object,
+// or nil if the child does not exist.
 func SetEffects(c *preview.Change, live runtime.Object) {
 	tree := map[string]any{}
 	if live != nil {

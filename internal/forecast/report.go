@@ -30,7 +30,7 @@ type ofKind struct {
 // group are equal changes: the same action on the same fields of the same kind, with the same effects.
 type group struct {
 	owner   string         // the kind of the owners
-	change  preview.Change // the first one
+	change  preview.Change // the first change
 	differs bool           // other changes of the group have other values
 	failure string         // the error or the wait, for groups of changes that are not made
 	skipped bool
@@ -115,7 +115,7 @@ func (r *Report) add(o Object, g group) {
 	}
 }
 
-// key returns what changes of one group have in common. Errors name the object, so the names are taken out of them.
+// key returns what changes of one group have in common. Errors name the object, so key removes the names from them.
 func (g *group) key(o Object) string {
 	paths := make([]string, len(g.change.Differences))
 	for i, d := range g.change.Differences {

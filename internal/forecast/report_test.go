@@ -38,7 +38,7 @@ func text(t *testing.T, r *Report, f Format) string {
 	return found
 }
 
-// The plan of issue trackers' nightmares: the first lines say what happens to five hundred databases.
+// A plan that must not be overlooked: the first lines say what happens to five hundred databases.
 func TestReport(t *testing.T) {
 	r := &Report{}
 	r.Expect("Shop", 500)
@@ -125,7 +125,8 @@ Skipped:
 	require.Equal(t, []string{`Step "a" is left out.`, `Step "b" is left out.`}, r.limits()[:2])
 }
 
-// What somebody wrote into a field is shown as it is, and never as Markdown, HTML or a mention.
+// A text that somebody wrote into a field is shown literally: it has no effect as Markdown, HTML or
+// a mention.
 func TestReportIsQuoted(t *testing.T) {
 	r := &Report{}
 	r.Expect("Shop", 1)

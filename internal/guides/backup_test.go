@@ -144,8 +144,8 @@ func (b *backup) lose(t *testing.T) {
 	}
 }
 
-// restore creates what was saved, in this order. It leaves what exists, as tools do: the controller of StatefulSets may have made a claim again
-// before it knew of the deletion.
+// restore creates the saved objects, in this order. As tools for backups do, it skips an object that exists: the controller of StatefulSets
+// may have created a claim again before it knew of the deletion.
 func (b *backup) restore(t *testing.T) {
 	t.Helper()
 	for _, obj := range b.saved {

@@ -1,6 +1,6 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// An exploration runs one pass at a time, so the race detector finds nothing in it. With it, the exploration would take ten times as long.
 
 package guides
 
@@ -77,7 +77,7 @@ type buckets interface {
 // store is a fake of the API.
 type store struct {
 	Buckets map[string]bucket
-	Keys    map[string]string // that are valid
+	Keys    map[string]string // the valid keys
 	Resets  []string
 	Puts    int
 }
@@ -160,7 +160,7 @@ func TestBucketsSurviveEveryFault(t *testing.T) {
 	))
 }
 
-// TestChosenRegionComesToRest observes a region that the API has chosen for an hour.
+// TestChosenRegionComesToRest observes for an hour a region that the API has chosen.
 func TestChosenRegionComesToRest(t *testing.T) {
 	reconciletest.Run(t, bucketScenario(reconciletest.Create(shop()), reconciletest.Wait(time.Hour)), func(t *testing.T, env *reconciletest.Env) {
 		var live Shop

@@ -1,6 +1,6 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// An exploration runs one pass at a time, so the race detector finds nothing in it. With it, the exploration would take ten times as long.
 
 package guides
 
@@ -104,7 +104,7 @@ func (r *applying) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	return ctrl.Result{}, err
 }
 
-// What the scenario of all three does: everything that the operator reacts to.
+// actions returns the actions of the scenarios of all three reconcilers: everything that the operator reacts to.
 func actions() []reconciletest.Action {
 	named := metav1.ObjectMeta{Namespace: "default", Name: "web"}
 	return []reconciletest.Action{

@@ -1,6 +1,6 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// An exploration runs one pass at a time, so the race detector finds nothing in it. With it, the exploration would take ten times as long.
 
 package guides
 

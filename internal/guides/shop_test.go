@@ -1,6 +1,6 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// An exploration runs one pass at a time, so the race detector finds nothing in it. With it, the exploration would take ten times as long.
 
 package guides
 
@@ -127,7 +127,7 @@ func newScheme() *runtime.Scheme {
 	return s
 }
 
-// shop is the one that the scenarios have.
+// shop returns the Shop of the scenarios, edited.
 func shop(edit ...func(*ShopSpec)) *Shop {
 	s := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}, Spec: ShopSpec{Image: "shop:1", Replicas: new(int32(2))}}
 	for _, e := range edit {

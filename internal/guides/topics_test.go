@@ -1,6 +1,6 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// An exploration runs one pass at a time, so the race detector finds nothing in it. With it, the exploration would take ten times as long.
 
 package guides
 
@@ -113,7 +113,7 @@ func topicIn(all *[]TopicStatus, name string) *TopicStatus {
 	return &(*all)[i]
 }
 
-// broker is a client of the API. Its errors are what they mean for a pass.
+// broker is a client of the API. Each of its errors says what it means for a pass.
 type broker interface {
 	Partitions(ctx context.Context, name string) (int, error)
 	Create(ctx context.Context, name string, partitions int) error

@@ -1,6 +1,6 @@
 //go:build !race
 
-// The file uses types that files without the race detector declare.
+// This file uses types that are declared in files with the build tag !race.
 
 package guides
 

@@ -337,7 +337,7 @@ func (failing) Get(context.Context, client.ObjectKey, client.Object, ...client.G
 	return errServer
 }
 
-// An object that cannot be read whole is an error, never a part of it.
+// If an object cannot be read whole, Reader returns an error, and no part of the object.
 func TestReaderFails(t *testing.T) {
 	whole := settings(map[string]string{"long": long})
 	r := Reader{cachedObjects{configMap: hashed(t, whole).(*corev1.ConfigMap)}, failing{}}

@@ -37,7 +37,7 @@ type Reader struct {
 
 var _ client.Reader = Reader{}
 
-// Get reads an object, whole unless the options have [AsHashed].
+// Get reads a whole object. With the option [AsHashed] the object may be hashed.
 func (r Reader) Get(ctx context.Context, name client.ObjectKey, obj client.Object, options ...client.GetOption) error {
 	if err := r.Cached.Get(ctx, name, obj, options...); err != nil {
 		return err
@@ -48,8 +48,8 @@ func (r Reader) Get(ctx context.Context, name client.ObjectKey, obj client.Objec
 	return r.readWhole(ctx, obj)
 }
 
-// List lists objects, whole unless the options have [AsHashed]. Each hashed object costs a request. An object that was deleted since, or that
-// has lost the labels that the options ask for, is left out.
+// List lists whole objects. With the option [AsHashed] they may be hashed. Each hashed object costs a request. An object that was deleted
+// since, or that has lost the labels that the options ask for, is left out.
 func (r Reader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	if err := r.Cached.List(ctx, list, options...); err != nil {
 		return err
@@ -115,7 +115,7 @@ func resourceOf(obj client.Object) string {
 	return "objects"
 }
 
-// Cache is a cache whose reads return whole objects. What its informers show stays hashed.
+// Cache is a cache whose reads return whole objects. Objects from its informers stay hashed.
 type Cache struct {
 	cache.Cache
 	// Live reads from the API server.

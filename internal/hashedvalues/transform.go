@@ -18,10 +18,10 @@ const mark = "opblocks.dev/hashed: read this object with the manager's client, s
 // withoutKeys is the value of the mark if the object has lost its keys, too.
 const withoutKeys = "keys"
 
-// kubectl keeps all that it has applied in this annotation, the values among it.
+// kubectl keeps all that it has applied in this annotation, including the values.
 const lastApplied = corev1.LastAppliedConfigAnnotation
 
-// IsHashed reports whether an object is hashed. It copies nothing, since every read asks.
+// IsHashed reports whether an object is hashed. It copies nothing, since every read calls it.
 func IsHashed(obj client.Object) (hashed bool) {
 	switch obj := obj.(type) {
 	case *corev1.ConfigMap:
@@ -36,7 +36,7 @@ func IsHashed(obj client.Object) (hashed bool) {
 	return hashed
 }
 
-// WithoutMark returns annotations without the mark of a hashed object, for a reader of metadata alone. The map is not changed.
+// WithoutMark returns annotations without the mark of a hashed object. It is for reads of metadata alone. It does not change the map.
 func WithoutMark(annotations map[string]string) map[string]string {
 	if _, hashed := annotations[mark]; !hashed {
 		return annotations
@@ -49,9 +49,8 @@ func WithoutMark(annotations map[string]string) map[string]string {
 	return annotations
 }
 
-// hash puts a hash in place of each long value of an object, if its keys, its values and what kubectl has applied are more than bound bytes.
-// If it would still be larger with the hashes, because it has many keys, the keys are dropped with the values. An object that is hashed already
-// stays as it is.
+// hash puts a hash in place of each long value of an object whose keys, values and last-applied annotation have more than bound bytes. If
+// the object has so many keys that it would still have more bytes, hash drops the keys and the values. It does not change a hashed object.
 func hash(obj client.Object, bound int) {
 	fields := valuesOf(obj)
 	if fields == nil || IsHashed(obj) {
@@ -84,7 +83,7 @@ func hash(obj client.Object, bound int) {
 	obj.SetAnnotations(marked)
 }
 
-// Transform returns a function that hashes Secrets and ConfigMaps of more than bound bytes, and then calls next, unless that is nil.
+// Transform returns a function that hashes Secrets and ConfigMaps of more than bound bytes, and then calls next. next may be nil.
 func Transform(bound int, next toolscache.TransformFunc) toolscache.TransformFunc {
 	return func(obj any) (any, error) {
 		if object, ok := obj.(client.Object); ok {
@@ -148,7 +147,7 @@ func withTransforms(namespaces map[string]cache.Config, bound int) map[string]ca
 
 // Restore returns the whole object that a hashed one stands for, without a request: it replaces the hash of each desired value by the
 // value. It returns false if the hash of another value is left: a value that has to be changed, or a value of another writer. Neither
-// object is changed. An object that is not hashed is returned as it is.
+// object is changed. If live is not hashed, Restore returns it unchanged.
 func Restore(live, desired client.Object) (whole client.Object, ok bool) {
 	if !IsHashed(live) {
 		return live, true

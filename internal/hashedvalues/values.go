@@ -64,7 +64,7 @@ type form[V any] struct {
 	length func(V) int
 	equal  func(a, b V) bool
 	hash   func(V) V
-	// hashed is the length of a hash. Only shorter values stay as they are. So a value of this length is always a hash, and nobody can pass
+	// hashed is the length of a hash. Only shorter values are not hashed. So a value of this length is always a hash, and nobody can pass
 	// off the hash of another value as a value.
 	hashed int
 }

@@ -37,7 +37,7 @@ func Hold(obj client.Object) {
 	case *unstructured.Unstructured:
 		spec, ok := job.Object["spec"].(map[string]any)
 		if !ok {
-			return // the API server refuses it
+			return // the API server refuses such an object
 		}
 		staysSuspended, _ = spec["suspend"].(bool)
 		spec["suspend"] = true
@@ -65,8 +65,8 @@ func End(job *batchv1.Job) *batchv1.JobCondition {
 	return nil
 }
 
-// Start starts a held Job, and reads the started Job into answer, which must be empty. The error is a conflict if the Job is
-// no longer held, or was deleted. The patch does not name the resource version, since the Job controller writes the status
+// Start starts a held Job, and reads the started Job into answer, which must be empty. If the Job is no longer held, or was
+// deleted, the error is a conflict. The patch does not name the resource version, since the Job controller writes the status
 // of a suspended Job as soon as it sees the Job.
 func Start(ctx context.Context, c client.Client, job, answer client.Object, options ...client.PatchOption) error {
 	annotation := "/metadata/annotations/" + strings.ReplaceAll(record.Held, "/", "~1")
@@ -87,7 +87,7 @@ func Start(ctx context.Context, c client.Client, job, answer client.Object, opti
 	answer.SetNamespace(job.GetNamespace())
 	answer.SetName(job.GetName())
 	switch err := c.Patch(ctx, answer, client.RawPatch(types.JSONPatchType, patch), options...); {
-	case apierrors.IsNotFound(err), apierrors.IsInvalid(err): // invalid: a test has failed
+	case apierrors.IsNotFound(err), apierrors.IsInvalid(err): // invalid: a test operation of the patch has failed
 		return apierrors.NewConflict(batchv1.Resource("jobs"), job.GetName(), fmt.Errorf("it was changed or deleted, and the cache does not show that yet: %w", err))
 	case err != nil:
 		return fmt.Errorf("start Job %s: %w", job.GetName(), err)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// raised are the modules that kstatus raises above what controller-runtime requires. None is one of Kubernetes or of Prometheus, whose API a
-// user's code would have to follow.
+// raised are the modules that kstatus raises above what controller-runtime requires. None belongs to Kubernetes or Prometheus: a user's
+// code would have to follow changes of their API.
 var raised = []string{
 	"github.com/go-openapi/jsonpointer", "github.com/go-openapi/jsonreference", "github.com/go-openapi/swag", "github.com/mailru/easyjson",
 	"github.com/spf13/pflag", "golang.org/x/net", "golang.org/x/oauth2", "golang.org/x/sync", "golang.org/x/sys", "golang.org/x/term",

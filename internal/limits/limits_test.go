@@ -1,5 +1,5 @@
-// Package limits tests what a reader has to hold in the head at once: the methods that a type borrows from another one of ours, and how much
-// the files of a package need each other. The linters limit functions. The package contains no code.
+// Package limits tests what a reader has to hold in the head at once: the methods that a type borrows from another type of this module, and
+// how much the files of a package need each other. The linters limit functions. The package contains no code.
 package limits
 
 import (
@@ -38,7 +38,7 @@ func ours(pkg *types.Package) string {
 	return below
 }
 
-// borrowed returns for each struct that embeds a struct of ours how many methods it has from it, by the name of the type.
+// borrowed returns how many methods each struct has from embedded structs of ours, by the name of its type.
 func borrowed(pkg *types.Package) map[string]int {
 	found := map[string]int{}
 	for _, name := range pkg.Scope().Names() {
@@ -59,7 +59,7 @@ func borrowed(pkg *types.Package) map[string]int {
 	return found
 }
 
-// needs returns which other files of its package each file needs: it names something that they declare.
+// needs returns the other files of the package that each file needs: the file names something that they declare.
 func needs(p *typecheck.Package, files *token.FileSet) map[string]map[string]bool {
 	all := map[string]map[string]bool{}
 	for _, file := range p.Files {
@@ -78,8 +78,8 @@ func needs(p *typecheck.Package, files *token.FileSet) map[string]map[string]boo
 	return all
 }
 
-// upwards returns how many uses between files go up in the best order that it finds, in which files stand above what they need. It moves one
-// file after the other to its best place until no move helps.
+// upwards orders the files so that, as far as possible, each file stands above the files that it needs. It returns how many uses still go
+// up. It moves one file after the other to its best place until no move helps.
 func upwards(needs map[string]map[string]bool) int {
 	order := slices.Sorted(maps.Keys(needs))
 	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(len(needs[b]), len(needs[a])) })
@@ -126,8 +126,8 @@ const (
 	mostUpwards  = 12
 )
 
-// Figures that are larger, as they were when they were last looked at. A figure that rises needs a reason in the same commit. One that falls
-// is recorded.
+// Figures above the limits, as they were recorded last. If a figure rises, the same commit needs a reason. If a figure falls, the lower
+// figure is recorded.
 var (
 	recordedBorrowed = map[string]int{
 		"internal/compare.place":                                                   30,

@@ -24,7 +24,8 @@ var docLink = regexp.MustCompile(`(?m)(?:^|[^\w\]])\[\*?(?:([a-z]\w*)\.)?([A-Z]\
 // indented is a line of code in a doc comment.
 var indented = regexp.MustCompile(`(?m)^\t.*$`)
 
-// TestDocLinks checks that the links in the doc comments of the packages for users lead somewhere: pkg.go.dev shows others in brackets.
+// TestDocLinks checks that the links in the doc comments of the packages for users lead somewhere: pkg.go.dev shows any other link as
+// text.
 func TestDocLinks(t *testing.T) {
 	s := site{os.DirFS(filepath.Join("..", "..")), map[string]map[string]bool{}}
 	for _, folder := range public {

@@ -176,7 +176,7 @@ func TestCompareTranslation(t *testing.T) {
 	}
 }
 
-// mostWords is how long the first paragraph of a page may be: what a reader takes in at a glance.
+// mostWords is the largest number of words in the first paragraph of a page: a reader takes in as many at a glance.
 const mostWords = 60
 
 // TestIntroductions checks that each page begins with a short paragraph, which says whom the page is for and gives its answer.

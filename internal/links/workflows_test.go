@@ -24,7 +24,7 @@ var (
 	developers = []string{"AGENTS.md", "CONTRIBUTING.md", "docs/releasing.md", "docs/compatibility.md"} // their readers have the Makefile
 )
 
-// TestMakeTargets tests that the make targets exist which pages for developers and workflows name.
+// TestMakeTargets tests that each make target exists that a page for developers or a workflow names.
 func TestMakeTargets(t *testing.T) {
 	root := os.DirFS(filepath.Join("..", ".."))
 	for _, page := range developers {

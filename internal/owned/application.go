@@ -13,10 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A deployment tool such as Argo CD may take each object with the label app.kubernetes.io/instance for a part of the application that the
-// label names. It deletes such an object if the application does not declare it, unless the object has an owner reference. A custom resource
-// often has the name of its application, and the builders give that label to its children. So a child without an owner reference does not
-// get the label. If other objects select the child by its labels, it keeps the label, and the annotation of Argo CD says that it stays.
+// A deployment tool such as Argo CD may treat each object with the label app.kubernetes.io/instance as a part of the application that the
+// label names. If the application does not declare such an object, and the object has no owner reference, the tool deletes it. A custom
+// resource often has the name of its application, and the builders set the label to this name on its children. So HideFromApplications
+// removes the label from a child without an owner reference. If other objects select the child by its labels, the child keeps the label,
+// and gets an annotation that tells Argo CD not to prune it.
 
 const (
 	// InstanceLabel is the recommended label for the name of an application's instance.
@@ -25,7 +26,7 @@ const (
 	neverPrune    = "Prune=false"
 )
 
-// selectedKinds are the kinds whose own labels others select.
+// selectedKinds are the kinds whose objects other objects select by label.
 var selectedKinds = map[schema.GroupKind]bool{
 	{Kind: "Pod"}:              true, // Services and policies select pods
 	{Kind: "Service"}:          true, // monitors select Services

@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// Binding is how a child shows whose it is.
+// Binding is the way in which a child names its owner.
 type Binding int
 
 // How a child can be bound to its owner.
@@ -75,7 +75,7 @@ func (d *Desired) ObjectName() record.Name {
 	return record.NameOf(d.Kind.GVK.GroupKind(), d.Object)
 }
 
-// IsBound reports whether a live object has what would be sent: the owner reference and no mark, or the mark and no
+// IsBound reports whether a live object already has what a write would set: either the owner reference and no mark, or the mark and no
 // owner reference.
 func (d *Desired) IsBound(live client.Object) bool {
 	annotations := live.GetAnnotations()
@@ -123,7 +123,8 @@ func WithoutReferenceTo(obj client.Object, owner types.UID) (others []metav1.Own
 }
 
 // ownAnnotations are the annotations that a write of the engine sets. ownOptionAnnotations are the annotations that options of a child set
-// on the desired object. They are set after withoutOwnMetadata: an annotation that withoutOwnMetadata finds was copied from another object.
+// on the desired object. The options set theirs after withoutOwnMetadata. So an annotation that withoutOwnMetadata finds was copied from
+// another object.
 var (
 	ownAnnotations = record.OnChildren(record.AsAnnotation, func(k record.ChildKey) bool {
 		return k.By == record.SetByWrite || k.By == record.SetByMark
@@ -151,9 +152,9 @@ func withoutOwnMetadata(obj client.Object) client.Object {
 	return obj
 }
 
-// hasWritten reports whether the annotations of a live object say that the owner's set has written it, for an owner of this kind, namespace
-// and name. The UID of that owner does not count. If a version of this module before opblocks.dev/owner-name has written the object, the
-// annotations name only the set, and that suffices.
+// hasWritten reports whether the annotations of a live object say that the owner's set wrote it for an owner of this kind, namespace and
+// name. The UID of that owner does not count. Older versions of this module did not write the annotation opblocks.dev/owner-name: if it is
+// missing, the name of the set suffices.
 func (o *Owner) hasWritten(live client.Object) bool {
 	name := live.GetAnnotations()[record.OwnerName]
 	return (name == "" || name == o.ObjectName().String()) && IsWrittenBy(live, o.Set, o.FormerSets)

@@ -14,8 +14,8 @@ import (
 	"github.com/opblocks/opblocks/internal/compare"
 )
 
-// BuiltFrom is what the builders see of an owner. Each write of a child also stores a hash of what they see, and no write is sent for the
-// hash alone. If a child is built in another way although the hash is the same, then the operator has changed.
+// BuiltFrom is what the builders see of an owner. Each write of a child also stores a hash of it, and no write is sent for the hash
+// alone. If a builder returns another child although the hash is the same, the operator has changed.
 type BuiltFrom struct {
 	Owner   client.Object // the owner that the builders get
 	content []byte        // the encoded content of the owner, nil until it is needed

@@ -25,8 +25,8 @@ type Declared struct {
 	Builder string        // see opblocks.dev/builder; empty for none
 	Order   int           // the rank of its child, see [ownedresources.Child.After]
 	Hold    string        // what has to become ready before the object may be created or changed; empty for nothing
-	Err     error         // what is wrong with it
-	Live    client.Object // the live object after the apply; nil if there is none
+	Err     error         // what is wrong with the object; nil for nothing
+	Live    client.Object // the live object after the apply; nil if it does not exist
 	Reads   []ReadVersion // what its inputs have read
 	Content string        // the content of a Job that runs once, see opblocks.dev/content
 }
@@ -36,7 +36,7 @@ func (d *Declared) ObjectName() record.Name {
 	return record.NameOf(d.Kind.GVK.GroupKind(), d.Object)
 }
 
-// IsNamed reports whether an object of this kind has the declared one's name.
+// IsNamed reports whether an object has the kind and the name of the declared object.
 func (d *Declared) IsNamed(gvk schema.GroupVersionKind, obj client.Object) bool {
 	return d.Object.GetName() == obj.GetName() && d.Object.GetNamespace() == obj.GetNamespace() &&
 		d.Kind.GVK.GroupKind() == gvk.GroupKind()
@@ -52,7 +52,7 @@ type Desired struct {
 	Options *Options
 	Binding Binding
 	Builder string    // see opblocks.dev/builder; empty for none
-	Former  types.UID // the UID of the owner that is gone, if the object is adopted from it
+	Former  types.UID // if the object is adopted from a deleted owner, the UID of that owner
 	Order   int
 	Hold    string // see Declared
 	// ResetsOrder sends order 0: without it, an order that somebody else has set would stay.
@@ -69,7 +69,7 @@ type Desired struct {
 	// Rewritten is the fingerprint of the rewritten differences of the last write. The next write is expected to have
 	// the same.
 	Rewritten string
-	// Admitted are the fields that are sent as they are live, or nil if there are none.
+	// Admitted are the fields that are sent with their live values. It is nil if there are none.
 	Admitted *Admitted
 	// Trial is the answer to the dry run of a creation, or nil if there was none: several decisions depend on it.
 	Trial *Trial
@@ -95,7 +95,8 @@ func (d *Desired) Name() ChildName { return ChildName{d.Kind, client.ObjectKeyFr
 // Key returns the namespace and the name of the object.
 func (d *Desired) Key() types.NamespacedName { return client.ObjectKeyFromObject(d.Object) }
 
-// Normalize returns the object as it is compared and sent, without and with the fields of [ownedresources.Child.CreateOnly].
+// Normalize returns the object in the form in which it is compared and sent. object lacks the fields of
+// [ownedresources.Child.CreateOnly], and full has them.
 func (k *Kind) Normalize(obj client.Object, options *Options) (object, full client.Object, err error) {
 	if obj, err = withJSONValues(obj); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", k.Describe(obj), err)
@@ -110,8 +111,8 @@ func (k *Kind) Normalize(obj client.Object, options *Options) (object, full clie
 	return WithData(obj), full, nil
 }
 
-// withJSONValues returns an unstructured object that holds only the types that apimachinery expects in one. Its author
-// may have written an int or a []string, and copying those panics. Other objects are returned as they are.
+// withJSONValues returns an unstructured object that holds only the types that apimachinery expects in an unstructured object. Its author
+// may have written an int or a []string, and copying such a value panics. Other objects are returned unchanged.
 func withJSONValues(obj client.Object) (client.Object, error) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok || holdsJSONValues(u.Object) {
@@ -147,8 +148,8 @@ func holdsJSONValues(v any) bool {
 	return false
 }
 
-// WithData converts a Secret's stringData to data, as the API server does: a live Secret has no stringData to compare
-// with. A key in both has its value from stringData.
+// WithData converts a Secret's stringData to data, as the API server does: a live Secret has no stringData to compare with. If a key is
+// in both, the value from stringData counts.
 func WithData(obj client.Object) client.Object {
 	switch obj := obj.(type) {
 	case *corev1.Secret:

@@ -16,7 +16,7 @@ import (
 // Reasons of a [WaitingError].
 const (
 	ReasonTerminating        = "ChildTerminating"   // an object is being deleted
-	ReasonDependencyNotReady = "DependencyNotReady" // what a child comes after is not ready
+	ReasonDependencyNotReady = "DependencyNotReady" // a child that this child comes after is not ready
 	ReasonReferenceNotFound  = "ReferenceNotFound"  // an object that an input reads does not exist
 )
 
@@ -37,7 +37,7 @@ type OwnershipError struct {
 	Retained bool
 
 	history string // what the records on an object without a controller say; empty if they say nothing
-	remedy  string // what to do then
+	remedy  string // what the user can do about it
 }
 
 // uncontrolled returns the error for a live object that nothing controls. The records on the object may be forged, so only the words of the
@@ -77,8 +77,8 @@ func (e *OwnershipError) Error() string {
 // Reason returns the reason for a condition that shows the error: OwnedByAnother.
 func (*OwnershipError) Reason() string { return "OwnedByAnother" }
 
-// NotCachedError is returned for an object that exists and that the cache does not show, and for an object that is not created because the
-// cache would not show it.
+// NotCachedError is returned for an object that exists and that the cache does not show. It is also returned for an object that is not
+// created because the cache would not show it.
 type NotCachedError struct {
 	// Kind of the object.
 	Kind string

@@ -56,8 +56,7 @@ func (o *Owner) MarkedByAnother(k *Kind, live client.Object, m record.Mark) *Own
 	}
 }
 
-// IsGone reports whether the owner that a mark names is gone: the API server has no object of its name, or one with
-// another UID.
+// IsGone reports whether the owner that a mark names is gone: the API server has no object of this name, or an object with another UID.
 func (o *Owner) IsGone(ctx context.Context, m record.Mark) (bool, error) {
 	if gone, known := o.gone[m.UID]; known {
 		return gone, nil
@@ -73,10 +72,9 @@ func (o *Owner) IsGone(ctx context.Context, m record.Mark) (bool, error) {
 	return o.gone[m.UID], nil
 }
 
-// ConfirmAlive makes sure that the owner is as the API server has it, before a mark is set, changed or removed. The
-// garbage collector would not repair a mistake: an object with the mark of an owner that is gone would stay, and an
-// object that should stay would be deleted if it got a reference to that owner. A conflict error means that the owner
-// has changed, is being deleted or is gone.
+// ConfirmAlive makes sure that the API server has the owner as we know it, before a mark is set, changed or removed. The garbage
+// collector would not repair a mistake. An object with the mark of a deleted owner would stay. An object that should stay would be
+// deleted if it got a reference to a deleted owner. A conflict error means that the owner has changed, is being deleted or is gone.
 func (o *Owner) ConfirmAlive(ctx context.Context) error {
 	if err := o.Confirm(ctx); err != nil || o.confirmed {
 		return err
@@ -106,7 +104,7 @@ func (o *Owner) ConfirmDeleted(ctx context.Context) error {
 }
 
 // IsManagedBy reports whether a field manager has written an object. If the object has no managed fields, it returns true: the API server
-// clears the fields of a very large object, so nobody knows who has written it.
+// clears the managed fields of a very large object, so nobody knows who has written it.
 func IsManagedBy(obj client.Object, manager client.FieldOwner) bool {
 	entries := obj.GetManagedFields()
 	for _, entry := range entries {

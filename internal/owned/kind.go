@@ -21,13 +21,13 @@ type Kind struct {
 	GVK      schema.GroupVersionKind
 	Type     reflect.Type // the struct, not the pointer
 	Comparer *compare.Comparer
-	// configuration is set if what is desired is an apply configuration, as an unstructured object.
+	// configuration is set if the desired object is an apply configuration, in the form of an unstructured object.
 	configuration bool
-	// Receivers has empty objects. An object that nobody keeps is read into one of them.
+	// Receivers has empty objects. Objects that nobody keeps are read into these receivers.
 	Receivers sync.Pool
 }
 
-// Kinds caches them.
+// Kinds caches [Kind] values.
 type Kinds struct {
 	Schemas applyschema.Schemas
 	known   sync.Map // kindKey → *Kind
@@ -37,7 +37,7 @@ type kindKey struct {
 	scheme *runtime.Scheme
 	typ    reflect.Type
 	gvk    schema.GroupVersionKind // set for unstructured objects only
-	// configuration is set if what is desired is an apply configuration.
+	// configuration is set if the desired object is an apply configuration.
 	configuration bool
 }
 
@@ -88,8 +88,8 @@ func (k *Kind) Empty() client.Object {
 
 // The ranks of kinds. Objects of a lower rank are created before objects of a higher one.
 const (
-	rankOfPlaces = iota // other objects are inside of such an object, or have the kind that it defines
-	rankOfNeeds         // the API server refuses other objects that name one which does not exist
+	rankOfPlaces = iota // other objects are inside of such an object, or have the kind that such an object defines
+	rankOfNeeds         // the API server refuses an object that names a missing object of such a kind
 	rankOfOthers
 	Ranks
 )
@@ -154,8 +154,8 @@ func (k *Kind) AsLive(obj client.Object) (client.Object, error) {
 	return live, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, live)
 }
 
-// Release returns a receiver to the pool, without what the cache has put into it. An unstructured receiver would lose
-// its kind with its content, so it is not used again.
+// Release empties a receiver and returns it to the pool. An unstructured receiver would lose its kind with its content, so it is not
+// used again.
 func (k *Kind) Release(receiver client.Object) {
 	if _, untyped := receiver.(*unstructured.Unstructured); untyped {
 		return
@@ -164,7 +164,7 @@ func (k *Kind) Release(receiver client.Object) {
 	k.Receivers.Put(receiver)
 }
 
-// Forget drops what was compiled for a kind: its CustomResourceDefinition may be another one now.
+// Forget drops what was compiled for a kind: the kind may have another CustomResourceDefinition now.
 func (ks *Kinds) Forget(gvk schema.GroupVersionKind) {
 	ks.known.Range(func(key, known any) bool {
 		if known.(*Kind).GVK == gvk {

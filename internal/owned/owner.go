@@ -35,7 +35,7 @@ type Owner struct {
 	Set          string     // name of the set that the children belong to
 	FormerSets   []string   // its earlier names
 	BuiltFrom    *BuiltFrom // nil outside of a set
-	Finalizers   []string   // the finalizers of that set under its present name and its earlier ones; nil if it needs none
+	Finalizers   []string   // the finalizers of that set under its present name and its earlier ones; nil if the set needs none
 	Done         map[Outcome]*DoneEvent
 	confirmed    bool               // whether the owner was compared with the API server's version
 	gone         map[types.UID]bool // by the UID in a mark: whether that owner is gone, see IsGone
@@ -161,9 +161,9 @@ func (o *Owner) isReferencedBy(live client.Object) bool {
 		ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion
 }
 
-// GarbageCollectorDelay is how long the garbage collector may take to delete an orphan. It usually takes seconds. But
-// if its watch broke while an owner was deleted and recreated under the same name, it takes the new owner for the old
-// one, and never deletes the orphan.
+// GarbageCollectorDelay is how long the garbage collector may take to delete an orphan. It usually takes seconds. But if the garbage
+// collector's watch broke while an owner was deleted and recreated under the same name, the garbage collector mistakes the new owner for
+// the old one, and never deletes the orphan.
 const GarbageCollectorDelay = time.Minute
 
 // OrphanError is returned for a child whose controller is a former owner.
@@ -175,12 +175,12 @@ type OrphanError struct {
 
 func (e OrphanError) Unwrap() error { return e.WaitingError }
 
-// Confirm makes sure that the owner is as the API server has it, before an object is deleted for it. The cache of a process
-// that has just started may show an owner as it was long ago, when it did not desire what it desires now. A conflict error
-// means that the owner has changed.
+// Confirm makes sure that the owner is in the version that the API server has, before an object is deleted for it. The cache of a process
+// that has just started may show an old version of the owner, with other desired children. A conflict error means that the owner has
+// changed.
 //
-// In a pass of package reconcile the owner is read at most once in the life of the process. Elsewhere it is read once for
-// all that a call deletes.
+// In a pass of package reconcile the owner is read at most once in the life of the process. Elsewhere it is read once for all deletions of
+// a call.
 func (o *Owner) Confirm(ctx context.Context) error {
 	if pass := passcontext.FromContext(ctx); pass != nil {
 		if known, err := pass.ConfirmCurrent(ctx, o.Object); known {
@@ -207,7 +207,7 @@ func (o *Owner) ReadOwner(ctx context.Context) (client.Object, error) {
 	return o.readNamed(ctx, client.ObjectKeyFromObject(o.Object))
 }
 
-// readNamed reads an object of the owner's kind past the cache. It returns nil if there is none.
+// readNamed reads an object of the owner's kind past the cache. If no object has the name, it returns nil.
 func (o *Owner) readNamed(ctx context.Context, name types.NamespacedName) (client.Object, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(schema.FromAPIVersionAndKind(o.Reference.APIVersion, o.Reference.Kind))

@@ -20,7 +20,8 @@ var PodTemplatePaths = map[schema.GroupKind][]string{
 	{Group: "batch", Kind: "CronJob"}:    {"spec", "jobTemplate", "spec", "template"},
 }
 
-// PodTemplate returns the pod template of an object, and nil if it has none or is not of a Go type of Kubernetes.
+// PodTemplate returns the pod template of an object. If the object has no pod template, or is not of a Go type of
+// Kubernetes, it returns nil.
 func PodTemplate(obj client.Object) *corev1.PodTemplateSpec {
 	switch obj := obj.(type) {
 	case *corev1.PodTemplate:

@@ -15,8 +15,8 @@ var (
 	rawJSONHolders sync.Map // reflect.Type → bool: whether its values can contain raw JSON
 )
 
-// WithSortedJSON sorts the raw JSON in an object that is created: it removes white space, and sorts the fields. That is
-// the form in which the API server decodes it at every later write.
+// WithSortedJSON sorts the raw JSON in an object that is created: it removes white space, and sorts the fields. At every later
+// write, the API server decodes the raw JSON to this form.
 //
 // The API server compares the raw JSON in an immutable spec byte by byte, such as the parameters of a ResourceClaim. If
 // it were stored in another form, the API server would refuse every later write as a change of the spec, even a change
@@ -92,8 +92,8 @@ func SortJSON(v reflect.Value) {
 	}
 }
 
-// sortedJSON returns JSON without white space and with sorted fields. Anything else it returns as it is: the API server
-// refuses it with a message.
+// sortedJSON returns JSON without white space and with sorted fields. It returns any other text unchanged: the API server
+// refuses such a text with a message.
 func sortedJSON(raw []byte) []byte {
 	var value any
 	if len(raw) == 0 || utiljson.Unmarshal(raw, &value) != nil {

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// LiveReader returns a reader that reads past the cache. Without a manager it returns the client. Read unstructured
-// objects and metadata with it: a manager's client does not cache these unless it was configured to.
+// LiveReader returns a reader that reads past the cache. Without a manager it returns the client. Read unstructured objects
+// and metadata with it: by default, a manager's client does not cache them.
 func (o *Owner) LiveReader() client.Reader {
 	if o.APIReader != nil {
 		return o.APIReader
@@ -50,8 +50,8 @@ func (o *Owner) ListLive(ctx context.Context, gvk schema.GroupVersionKind, names
 	return list.Items, nil
 }
 
-// RequireCurrent returns a conflict unless the owner is as the API server has it at this moment. [Owner.Confirm] makes sure
-// only that it is not older than this process.
+// RequireCurrent returns a conflict if the API server has another version of the owner at this moment. [Owner.Confirm] only
+// makes sure that our version is not older than this process.
 func (o *Owner) RequireCurrent(ctx context.Context) error {
 	live, err := o.ReadOwner(ctx)
 	if err != nil {

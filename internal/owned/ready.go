@@ -40,7 +40,7 @@ func (k *Kind) Ready(live client.Object, condition string) error {
 	return NewWaiting(result.Reason, 0, k.Describe(live)+": "+result.Message)
 }
 
-// observed returns a *WaitingError for a custom resource whose controller has not reported yet, although its schema promises it.
+// observed returns a *WaitingError if the schema of a custom resource promises an observedGeneration that its controller has not set yet.
 func (k *Kind) observed(live client.Object) error {
 	if k.Comparer == nil || applyschema.GoType(k.GVK) != nil || !applyschema.DeclaresNumber(k.Comparer.Schema().Child("status"), "observedGeneration") {
 		return nil
@@ -50,7 +50,7 @@ func (k *Kind) observed(live client.Object) error {
 		return fmt.Errorf("status of %s: %w", k.Describe(live), err)
 	}
 	if observed, _, _ := unstructured.NestedInt64(content, "status", "observedGeneration"); observed > 0 || live.GetGeneration() == 0 {
-		return nil // kstatus has compared it
+		return nil // kstatus has compared the generations
 	}
 	return NewWaiting(readiness.ReasonNotObserved, 0, fmt.Sprintf("%s: its controller has not reported a status.observedGeneration yet", k.Describe(live)))
 }

@@ -84,8 +84,8 @@ func ErrNoName(k *Kind) error {
 	return fmt.Errorf("a %s has no name: set metadata.name in the function that builds it, such as ownedresources.ObjectMeta(owner) does", k.GVK.Kind)
 }
 
-// IsNamespaced reports whether a kind is namespaced. known is false for a kind that is not served, and with a fake
-// client that has no scopes: then the request that writes the object finds out.
+// IsNamespaced reports whether a kind is namespaced. If the kind is not served, or if a fake client has no scopes, known is false: only
+// the request that writes the object will show the scope.
 func (s *Scopes) IsNamespaced(o *Owner, k *Kind, obj client.Object) (namespaced, known bool, err error) {
 	scope, ok := s.known.Load(k)
 	if !ok {

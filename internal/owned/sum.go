@@ -8,7 +8,7 @@ import (
 	"github.com/opblocks/opblocks/internal/compare"
 )
 
-// Fingerprint is a short hash of differences, empty if there are none.
+// Fingerprint returns a short hash of differences. Without differences it returns an empty text.
 func Fingerprint(differences []compare.Difference) string {
 	if len(differences) == 0 {
 		return ""

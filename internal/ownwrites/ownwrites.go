@@ -75,8 +75,8 @@ func (w *Writes) Record(obj client.Object) {
 	w.count.Store(int64(len(w.byKey)))
 }
 
-// Observe is called for every event of the cache, and forgets the writes that the cache has caught up with. Deletions are
-// such events: an object that was deleted right after it was created is not believed to exist. Observe reports whether obj is
+// Observe is called for every event of the cache, and forgets the writes that the cache has caught up with. A deletion is
+// such an event too, so an object that was deleted right after its creation is not believed to exist. Observe reports whether obj is
 // an object that we have just written.
 func (w *Writes) Observe(obj client.Object) (ours bool) {
 	if w.count.Load() == 0 {
@@ -167,8 +167,8 @@ func (w *Writes) forget(k key) {
 	w.count.Store(int64(len(w.byKey)))
 }
 
-// newer reports whether a is a later version of the same object than b. Resource versions can be compared since
-// Kubernetes 1.35 (KEP-5504). If they cannot, a is not newer.
+// newer reports whether a is a later version of the same object than b. Resource versions can be compared since Kubernetes 1.35
+// (KEP-5504). If they cannot be compared, newer returns false.
 func newer(a, b client.Object) bool {
 	if a.GetUID() != b.GetUID() {
 		return false

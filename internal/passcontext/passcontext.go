@@ -19,8 +19,8 @@ import (
 
 // Pass is what other packages ask of the current pass.
 //
-// Its methods are exported, because a type of another package cannot implement unexported ones: FromContext would find
-// no pass, and functions for the end of the pass would run at once.
+// Its methods are exported, because a type of another package cannot implement unexported methods. With unexported methods FromContext
+// would find no pass, and functions for the end of the pass would run at once.
 type Pass interface {
 	// AfterSteps registers a function to run at the end of the pass, after all steps, if each of them succeeded or waits.
 	// Its error becomes the outcome of the step that registered it. In a cleanup the function runs right
@@ -39,7 +39,7 @@ type Pass interface {
 
 	// ConfirmCurrent makes sure, past the cache, that obj is not older than this process. It sends at most one request
 	// per object and process. A conflict error means that obj was changed or deleted, and that the cache does not show it
-	// yet. The result known is false, without an error, if the pass is over another object.
+	// yet. If the pass is over another object, known is false and the error is nil.
 	ConfirmCurrent(ctx context.Context, obj client.Object) (known bool, err error)
 
 	// Rebase continues the pass from the present version of obj. Call it after a write to the metadata of obj that had the
@@ -47,13 +47,13 @@ type Pass interface {
 	Rebase(obj client.Object)
 
 	// Detach is for a function that may never return. It returns the context to call the function with, and end, which is called when
-	// nobody waits for the function any more. From then on the function is outside of the pass, and the object that it has is its own:
-	// the pass goes on with a copy of the object as it was last read or written.
+	// nobody waits for the function any more. From then on the function is outside of the pass, and keeps the object that it has. The
+	// pass goes on with a copy of the object in the version that was last read or written.
 	Detach(ctx context.Context) (ofFunction context.Context, end func())
 
 	// OtherBuilderOf returns the name of the step that runs, and of another step that builds an object of this name for the object of the
-	// pass too: a step of the same reconciler, or of another one of the same manager. other is empty if there is none. A step counts only
-	// if it certainly builds the object, so that an object that one step has left to another is not claimed by both.
+	// pass too: a step of the same reconciler, or of another one of the same manager. If no other step builds the object, other is empty.
+	// A step counts only if it certainly builds the object: one step may have left the object to another.
 	OtherBuilderOf(ctx context.Context, kind schema.GroupKind, name types.NamespacedName) (running, other string)
 
 	// Spend notes that the step that runs is about to make a call of long work. It returns an error that is [ErrTurnOver] if the pass has
@@ -134,7 +134,8 @@ func WithRandom(ctx context.Context, read func(into []byte)) context.Context {
 	return context.WithValue(ctx, randomKey{}, read)
 }
 
-// ReadRandom fills the bytes with random ones. They come from crypto/rand, unless the context was made by [WithRandom].
+// ReadRandom fills the bytes with random ones. If the context was made by [WithRandom], its function makes them. Otherwise they come from
+// crypto/rand.
 func ReadRandom(ctx context.Context, into []byte) {
 	if read, ok := ctx.Value(randomKey{}).(func([]byte)); ok {
 		read(into)

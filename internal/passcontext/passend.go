@@ -27,9 +27,9 @@ type StepEnd struct {
 
 type passEndKey struct{}
 
-// WithPassEnds returns a context in which passes of package reconcile call report at their end, unless nothing had to be done. It
-// shows an exploration the failures that a delay hides: a step that fails is retried after a delay, and the pass returns no
-// error.
+// WithPassEnds returns a context in which passes of package reconcile call report at their end. A pass in which nothing had to be
+// done does not call it. It shows an exploration the failures that a delay hides: a step that fails is retried after a delay, and
+// the pass returns no error.
 func WithPassEnds(ctx context.Context, report func(PassEnd)) context.Context {
 	return context.WithValue(ctx, passEndKey{}, report)
 }

@@ -92,7 +92,7 @@ func TestTypedEqualsKstatus(t *testing.T) {
 	}
 }
 
-// TestLoadBalancer has the rule that kstatus has not: nobody can use a load balancer without an address.
+// TestLoadBalancer tests the rule that kstatus does not have: nobody can use a load balancer without an address.
 func TestLoadBalancer(t *testing.T) {
 	service := &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, ClusterIP: "10.0.0.1"}}
 	tests := map[string]struct {
@@ -115,7 +115,7 @@ func TestLoadBalancer(t *testing.T) {
 	}
 }
 
-// What withoutUnread removes makes no difference.
+// The fields that withoutUnread removes do not change the result.
 func TestWithoutUnread(t *testing.T) {
 	template := deployment(nil).Spec.Template
 	template.Spec.Containers = []corev1.Container{{Name: "web", Image: "nginx"}}
@@ -155,7 +155,8 @@ func TestWithoutUnread(t *testing.T) {
 	}
 }
 
-// requireReadsNoMore requires that kstatus does not read what withoutUnread removes, and that the object stays as it is.
+// requireReadsNoMore requires that kstatus does not read the fields that withoutUnread removes, and that the object is not
+// changed.
 func requireReadsNoMore(t *testing.T, obj client.Object) {
 	t.Helper()
 	gvk, err := apiutil.GVKForObject(obj, scheme.Scheme)

@@ -33,7 +33,7 @@ func computeTyped(obj client.Object) (result Result, ok bool) {
 }
 
 // withoutUnread returns an object without large fields that kstatus does not read, so that it is converted in a fraction of the
-// time. It returns a shallow copy if it removes any, else the object itself.
+// time. If it removes a field, it returns a shallow copy. Otherwise it returns the object itself.
 func withoutUnread(obj client.Object) client.Object {
 	switch obj := obj.(type) {
 	case *appsv1.StatefulSet:

@@ -35,8 +35,8 @@ type ChildKey struct {
 	Versions bool
 }
 
-// onChildren has every key of a child. From it follow which keys are dropped from a copy of another child's metadata, which are taken off
-// with a mark, and which do not count as a difference.
+// onChildren has every key of a child. It decides which keys are dropped from a copy of another child's metadata, which keys are taken
+// off with a mark, and which keys do not count as a difference.
 var onChildren = []ChildKey{
 	{Key: Applied, Form: AsAnnotation, By: SetByWrite, Provenance: true},
 	{Key: Set, Form: AsAnnotation, By: SetByWrite},

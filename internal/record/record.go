@@ -82,7 +82,7 @@ type LastApplied struct {
 	Method    Method
 	Hash      string // the hash of what was sent
 	Rewritten string // a hash of the differences that the API server made; empty if it made none
-	Replicas  bool   // spec.replicas was sent; if they are not sent any more, they keep their value
+	Replicas  bool   // spec.replicas was sent; if a later apply does not send it, the live value stays
 }
 
 // LastAppliedOf returns the record of an object.
@@ -134,7 +134,7 @@ func NameOf(kind schema.GroupKind, obj metav1.Object) Name {
 	return Name{kind, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 }
 
-// String returns KIND.GROUP/NAMESPACE/NAME. A part is empty if there is none.
+// String returns KIND.GROUP/NAMESPACE/NAME. A part that the name does not have is empty.
 func (n Name) String() string {
 	return n.Kind.String() + "/" + n.Namespace + "/" + n.NamespacedName.Name
 }
@@ -147,8 +147,8 @@ type Mark struct {
 	Retained bool
 }
 
-// MarkOf returns the mark of an object of a kind. It returns false if there is none, or if the annotation [Object] names
-// another object, which this one is a copy of.
+// MarkOf returns the mark of an object of a kind. If the object has no mark, MarkOf returns false. If the annotation [Object] names another
+// object, this object is a copy of it, and MarkOf returns false too.
 func MarkOf(obj metav1.Object, kind schema.GroupKind) (Mark, bool) {
 	annotations := obj.GetAnnotations()
 	m, ok := ParseOwner(annotations[Owner])
@@ -321,7 +321,8 @@ func SetOf(finalizer string) (set string, ok bool) {
 }
 
 // Pause is what [Paused] says: "true", or the time when the pause ends, in RFC 3339. "false" means the same as no
-// annotation. Any other value pauses too, since whoever wrote it wanted the object to be left alone. It is comparable.
+// annotation. Any other value pauses too, since whoever wrote it wanted the object to be left alone. Two
+// pauses can be compared with ==.
 type Pause struct {
 	Paused bool
 	Until  time.Time // in UTC; zero if the pause has no end

@@ -62,7 +62,7 @@ func formOf(obj runtime.Object) form {
 }
 
 // NewForms returns the forms of the watched objects and of the objects that the references are to. If the cache need not
-// hold the latter whole, their metadata is watched.
+// hold referenced objects whole, only their metadata is watched.
 func NewForms(scheme *runtime.Scheme, watched []client.Object, references []Reference) (*Forms, error) {
 	f := &Forms{
 		scheme: scheme, watched: map[schema.GroupVersionKind]form{}, kinds: map[schema.GroupKind]form{}, typed: map[reflect.Type]bool{},
@@ -112,8 +112,8 @@ type knownType struct {
 	gvk  schema.GroupVersionKind
 }
 
-// sourceOf returns where an object or a list is read. Unless it is typed and in the cache, it also returns the kind of the
-// objects. A kind that is watched in no version is an error.
+// sourceOf returns where an object or a list is read. If it is typed and in the cache, sourceOf returns no kind. Otherwise
+// it also returns the kind of the objects. A kind that is watched in no version is an error.
 func (f *Forms) sourceOf(obj runtime.Object) (source, schema.GroupVersionKind, error) {
 	t := reflect.TypeOf(obj)
 	if f.typed[t] {

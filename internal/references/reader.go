@@ -108,8 +108,8 @@ func copyMetadata(whole client.Object, into *metav1.PartialObjectMetadata, gvk s
 	into.SetGroupVersionKind(gvk)
 }
 
-// PastCache reads the metadata of an object past the cache, from the API server. It returns nil if there is none, or if the request
-// fails. It lists by name, since the operator may list whatever its cache holds.
+// PastCache reads the metadata of an object past the cache, from the API server. If the object does not exist, or if the request
+// fails, it returns nil. It lists by name, since the operator may list whatever its cache holds.
 func PastCache(ctx context.Context, live client.Reader, gvk schema.GroupVersionKind, name client.ObjectKey) *metav1.PartialObjectMetadata {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))

@@ -43,7 +43,7 @@ func (c *Count) add(r *http.Request) {
 	}
 }
 
-// Events returns the number of requests that wrote an event, of all time. Recorders send them in the background.
+// Events returns the number of requests that wrote an event since the Count was made. Recorders send them in the background.
 func (c *Count) Events() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

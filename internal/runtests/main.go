@@ -4,7 +4,7 @@
 //	go run ./internal/runtests -race
 //
 // The first runs every test file. The second runs the packages that share memory between goroutines once more, under the race detector. While
-// they run it prints how far they are, and at the end the packages that took most. `make test` and `make test-race` call it.
+// they run it prints how far they are, and at the end the packages that took longest. `make test` and `make test-race` call it.
 package main
 
 import (

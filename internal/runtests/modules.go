@@ -32,8 +32,8 @@ type testedPackage struct {
 	XTestGoFiles []string
 }
 
-// modulesIn returns what has tests in the checkout, with these flags of the compiler, such as -race: first the modules of the workspace together,
-// then each other one.
+// modulesIn returns the modules of the checkout that have tests, with these flags of the compiler, such as -race: first the modules of the
+// workspace together, then each other one.
 func modulesIn(root string, flags ...string) ([]*module, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {

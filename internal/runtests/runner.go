@@ -18,7 +18,7 @@ type runner struct {
 	out, log io.Writer
 }
 
-// test runs the tests of the checkout. The error is errFailed if tests fail; they have been printed then.
+// test runs the tests of the checkout. If tests fail, it has printed them, and the error is errFailed.
 func (r *runner) test(ctx context.Context, root string) error {
 	var flags []string
 	if r.race {

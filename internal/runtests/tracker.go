@@ -122,7 +122,7 @@ func (t *tracker) note(e *event) {
 	}
 }
 
-// finish prints which packages took most, and what failed.
+// finish prints which packages took longest, and what failed.
 func (t *tracker) finish() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -147,7 +147,7 @@ func (t *tracker) finish() error {
 	return nil
 }
 
-// slowest returns a table of the packages that took most.
+// slowest returns a table of the packages that took longest.
 func (t *tracker) slowest(n int) string {
 	ran := slices.DeleteFunc(slices.Clone(t.ended), func(r *testRun) bool { return r.cached })
 	slices.SortFunc(ran, func(a, b *testRun) int {

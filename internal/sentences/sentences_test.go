@@ -127,7 +127,7 @@ func matching(l line) (found []pattern) {
 	return found
 }
 
-// commentsOf returns the lines of the comments of a Go file, except those that are output of an example or for a tool.
+// commentsOf returns the lines of the comments of a Go file, except the output of examples and comments for tools.
 func commentsOf(source []byte) (lines []line) {
 	files := token.NewFileSet()
 	file := files.AddFile("", -1, len(source))

@@ -81,8 +81,8 @@ func (d *definitions) notify(obj any, initial bool) {
 	}
 }
 
-// uid returns the UID of the definition of a resource: empty if there is none. It returns known as false if definitions
-// cannot be watched, or have not been listed yet.
+// uid returns the UID of the definition of a resource, which is empty if no definition exists. If definitions cannot be
+// watched, or have not been listed yet, known is false.
 func (d *definitions) uid(resource, group string) (uid types.UID, known bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

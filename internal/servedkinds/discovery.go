@@ -42,8 +42,8 @@ type observation struct {
 
 func (o observation) served() bool { return o.resource != "" }
 
-// discover returns the resources of a group and version: none if that is not served. An error means that it is not known,
-// for example because an aggregated API server does not answer.
+// discover returns the resources of a group and version. If the version is not served, it returns none. An error means that
+// it is not known whether the version is served, for example because an aggregated API server does not answer.
 func discover(ctx context.Context, d discoverer, gv schema.GroupVersion) ([]metav1.APIResource, error) {
 	list, err := d.resources(ctx, gv)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// The methods in this file are called by the goroutine of [Kinds.Start] only, if nothing else is said.
+// Only the goroutine of [Kinds.Start] calls the methods in this file, unless a comment says otherwise.
 
 // act does what an observation of a kind requires.
 func (k *Kinds) act(ctx context.Context, kd *kind, now observation) {
@@ -52,7 +52,7 @@ func (k *Kinds) startInformer(ctx context.Context, kd *kind, now observation) er
 	return nil
 }
 
-// attachAll adds the handlers of all watches that have none at the informer.
+// attachAll adds handlers to the informer for each watch that has none there.
 func (k *Kinds) attachAll(ctx context.Context, kd *kind) error {
 	k.mu.Lock()
 	var missing []*Watch
@@ -161,7 +161,7 @@ func (k *Kinds) stopInformer(ctx context.Context, kd *kind) {
 	k.removeInformer(ctx, kd)
 }
 
-// removeInformer removes the informer of a kind that is gone, unless it is still read.
+// If nobody reads the informer of a kind that is gone, removeInformer removes it.
 func (k *Kinds) removeInformer(ctx context.Context, kd *kind) {
 	k.mu.Lock()
 	readers := kd.readers

@@ -55,8 +55,8 @@ func decide(p phase, shown, now observation) action {
 	return nothing
 }
 
-// merge returns the observation, with the definition of now if it had none: definitions may be listed later than the
-// kind.
+// merge returns the observation. If it has no definition, merge adds the definition of now: definitions may be listed
+// later than the kind.
 func (o observation) merge(now observation) observation {
 	if o.definition == "" {
 		o.definition, o.definitionKnown = now.definition, now.definitionKnown

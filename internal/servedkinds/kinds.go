@@ -23,7 +23,7 @@ import (
 	"github.com/opblocks/opblocks/internal/managervalues"
 )
 
-// startRetry is how long after a failure the start of an informer is tried again.
+// startRetry is the delay after a failed start of an informer before the next attempt.
 const startRetry = 10 * time.Second
 
 // Kinds starts and stops the informers of the kinds that the API server may not serve. There is one per manager: see
@@ -152,7 +152,7 @@ func (k *Kinds) takeDue(now time.Time) []schema.GroupVersion {
 	return due
 }
 
-// noteDiscovery logs the first of several errors of discovery. What is not known stays as it was: an API server that does not
+// noteDiscovery logs the first of several errors of discovery. A kind that is not known keeps its last state: an API server that does not
 // answer still serves its kinds.
 func (k *Kinds) noteDiscovery(gv schema.GroupVersion, err error) {
 	k.mu.Lock()

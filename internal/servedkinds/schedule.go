@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// defaultPeriod is how often discovery is read when nothing happens. Up to a tenth of it is added.
+// defaultPeriod is how often discovery is read when nothing happens. Up to a tenth of the period is added.
 const defaultPeriod = time.Minute
 
 // quickDelays are the delays between the checks after an event. They take 13 seconds together: an API server serves a kind

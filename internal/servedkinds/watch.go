@@ -103,9 +103,9 @@ func (w *Watch) Start(ctx context.Context, queue workqueue.TypedRateLimitingInte
 	return nil
 }
 
-// WaitForSync is called by the controller before its workers start. If the kind is served, it waits until the handlers have
-// had all initial events. A kind that is optional must not keep the others from working, so it returns no error when the
-// context ends before.
+// WaitForSync is called by the controller before its workers start. If the kind is served, it waits until the handlers have had
+// all initial events. If the context ends before that, it returns no error: a kind that is optional must not keep the other
+// kinds from working.
 func (w *Watch) WaitForSync(ctx context.Context) error {
 	select {
 	case <-w.settled:
@@ -182,8 +182,8 @@ func (w *Watch) setServed(served bool) {
 	w.changed()
 }
 
-// changed enqueues the requests of the watch, unless the controller is about to reconcile everything. The caller holds the
-// lock.
+// changed enqueues the requests of the watch. If the controller is about to reconcile everything, it does nothing. The caller
+// holds the lock.
 func (w *Watch) changed() {
 	if w.waited && w.options.Requests != nil {
 		w.kinds.goroutines.Go(w.enqueue)
@@ -234,8 +234,8 @@ func (k *Kinds) wakeUp() {
 	}
 }
 
-// definitionChanged makes a check of a group due at once, after an event of a CustomResourceDefinition. Quick checks
-// follow, unless the definition existed when the watch began.
+// definitionChanged makes a check of a group due at once, after an event of a CustomResourceDefinition. If the definition did
+// not exist when the watch began, quick checks follow.
 func (k *Kinds) definitionChanged(group string, initial bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

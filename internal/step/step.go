@@ -28,7 +28,7 @@ type Renamed interface {
 
 // Finalized is a step that brings its own finalizer. Any step may implement it.
 type Finalized interface {
-	// FinalizerName returns an empty name if the step, as it was set up, has nothing to clean up.
+	// FinalizerName returns the finalizer. If the step, as it was set up, has nothing to clean up, the name is empty.
 	FinalizerName() string
 }
 

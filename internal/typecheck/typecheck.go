@@ -39,8 +39,8 @@ type Package struct {
 	Err        error       // has all that the compiler would say
 }
 
-// Load returns the packages in the order of their paths. An error means that they could not be listed. What is wrong
-// with a package is in its Err.
+// Load returns the packages in the order of their paths. An error means that they could not be listed. The errors of a package are in its
+// Err.
 func Load(ctx context.Context, o Options) ([]*Package, *token.FileSet, error) {
 	arguments := []string{"-deps", "-json=ImportPath,Dir,GoFiles,Imports,ImportMap,Module"}
 	if o.Tests {

@@ -13,7 +13,7 @@ const Reason = "WriteLoop"
 const (
 	// Gap is the time without a write after which a loop ends, in addition to the delay.
 	Gap = time.Minute
-	// Free is how many writes of a loop may precede a write that is made at once. Later writes are delayed.
+	// After Free writes of a loop, one more write is made at once. Later writes are delayed.
 	Free = 5
 	// MinDelay is the first delay.
 	MinDelay = 2 * time.Second

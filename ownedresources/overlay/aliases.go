@@ -15,8 +15,8 @@ const (
 	claimTemplate      = "spec.volumes[*].ephemeral.volumeClaimTemplate"
 )
 
-// aliases has all aliases that Kubernetes 1.35 and 1.36 honour. A patch that sets one of them changes the field, although
-// the field itself stays as it is in the pod template.
+// aliases has all aliases that Kubernetes 1.35 and 1.36 honour. A patch that sets an alias changes the effect of the field, although the
+// pod template has the same value in the field.
 //
 // These annotations set nothing any more: seccomp.security.alpha.kubernetes.io/pod and container.seccomp.security.alpha.kubernetes.io/NAME
 // since 1.27, scheduler.alpha.kubernetes.io/critical-pod since 1.16, security.alpha.kubernetes.io/sysctls and unsafe-sysctls since

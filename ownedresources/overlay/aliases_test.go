@@ -19,7 +19,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// What sets a protected field in another way is protected with it, in both directions, and from what is around it too.
+// If a field is protected, its alias is protected too, and the other way round. Protecting what is around a field protects
+// its alias as well.
 func TestProtectAliases(t *testing.T) {
 	const (
 		sidecar    = `{name: web, securityContext: {appArmorProfile: {type: Unconfined}}}`
@@ -249,7 +250,7 @@ func createAccounts(t *testing.T, c client.Client, namespace string) {
 	}
 }
 
-// createDefaultClass returns when the API server sets the class in claims that have none.
+// createDefaultClass creates the default class, and waits until the API server sets it in claims without a class.
 func createDefaultClass(t *testing.T, c client.Client, namespace string) {
 	t.Helper()
 	class := &storagev1.StorageClass{

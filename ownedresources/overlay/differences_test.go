@@ -39,7 +39,8 @@ func TestItemsOfTheTemplateKeepTheirPlaces(t *testing.T) {
 	}
 }
 
-// Server-side apply tells ports apart by number and protocol, and spread constraints by two fields. A strategic merge knows one of them.
+// Server-side apply tells ports apart by number and protocol, and spread constraints by two fields. A strategic merge knows only one of the
+// two fields.
 func TestKeysOfTwoFields(t *testing.T) {
 	base := template(t, `{spec: {
 		containers: [{name: web, ports: [{name: tcp, containerPort: 8301, protocol: TCP}, {name: udp, containerPort: 8301, protocol: UDP}, {name: dns, containerPort: 53, protocol: UDP}]}],
@@ -68,7 +69,7 @@ func TestKeysOfTwoFields(t *testing.T) {
 	}
 }
 
-// If fields exclude each other, the patch's replaces the template's: no API server accepts both.
+// If fields exclude each other, the field of the patch replaces the field of the template: no API server accepts both.
 func TestOneOfAChoice(t *testing.T) {
 	base := template(t, `{spec: {
 		securityContext: {seccompProfile: {type: Localhost, localhostProfile: a.json}},
@@ -124,7 +125,7 @@ func TestOneOfAChoice(t *testing.T) {
 	}
 }
 
-// The key of an item is taken apart again, and no other text is: a NUL stays.
+// The encoded key of an item is decoded after the merge. No other text is changed: a NUL stays.
 func TestTextsStay(t *testing.T) {
 	base := template(t, `{metadata: {annotations: {base: "left\0right", containerPort: "80\0"}}, spec: {containers: [{name: web, ports: [{containerPort: 80}]}]}}`)
 	got, err := patchOf(t, `{metadata: {annotations: {patch: "left\0right"}}, spec: {containers: [{name: web, ports: [{containerPort: 80, name: http}], env: [{name: A, value: "left\0right"}]}]}}`).Apply(base, nil)

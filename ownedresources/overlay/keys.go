@@ -24,8 +24,8 @@ var secondKeys = map[reflect.Type]secondKey{
 // itemKey has both fields of a key. During a merge it takes the place of the first field in the item.
 type itemKey struct{ first, second any }
 
-// keyIn returns what identifies an item of a list that is merged: the first field of its key, or an [itemKey]. The value of a field is one that
-// can be compared, and nil if the item has none.
+// keyIn returns what identifies an item of a list that is merged: the first field of its key, or an [itemKey]. If the item lacks the first
+// field, keyIn returns nil. If the value of the second field cannot be compared, it counts as unset.
 func keyIn(item map[string]any, list member) any {
 	first := item[list.mergeKey]
 	second, isComposite := secondKeys[list.goType.Elem()]
@@ -39,7 +39,8 @@ func keyIn(item map[string]any, list member) any {
 	return itemKey{first, value}
 }
 
-// encodeKeys makes a strategic merge tell the items of two lists apart by both fields of their keys. decodeKeys undoes it in the result.
+// encodeKeys puts both fields of the keys into the items of two lists, so that a strategic merge tells the items apart by both. decodeKeys
+// removes this from the result.
 func encodeKeys(base, patch []any, list member) {
 	if _, isComposite := secondKeys[list.goType.Elem()]; !isComposite {
 		return
@@ -84,8 +85,9 @@ func decodeKeys(tree any) {
 	}
 }
 
-// setOrder orders a list that is merged: the items of the base keep their places, and a new item of the patch comes before the next item of the
-// base that the patch names, or else last. If the patch has an order of its own, that order wins.
+// setOrder orders a list that is merged: the items of the base keep their places, and a new item of the patch comes before the next item of
+// the base that the patch names. If the patch names no such item, the new item comes last. If the patch has an order of its own, that order
+// wins.
 func setOrder(base, items []any, patch map[string]any, name string, list member) {
 	var order []any
 	if own, isOwn := patch[orderPrefix+name].([]any); isOwn {

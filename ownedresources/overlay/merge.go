@@ -46,7 +46,7 @@ func prepare(base, patch map[string]any, t reflect.Type) {
 		return
 	}
 	replaceOthers(base, patch, t)
-	for name, value := range maps.Clone(patch) { // orders are added
+	for name, value := range maps.Clone(patch) { // prepareList adds orders to patch
 		if strings.HasPrefix(name, directivePrefix) {
 			list, isOrder := strings.CutPrefix(name, orderPrefix)
 			if live, _ := base[list].([]any); isOrder && len(live) == 0 {

@@ -28,8 +28,8 @@ var quantityDeleted = regexp.MustCompile(`"(cpu|memory)":null`)
 var patches = flag.Int("patches", 3000, "how many random patches TestRandomPatches applies")
 
 // TestRandomPatches applies random patches to random bases. Each accepted patch gives the same bytes each time, changes
-// nothing when it is applied again, and leaves the base alone. Where the API server's library needs no preparation, its
-// result is the same but for the three differences that the page lists.
+// nothing when it is applied again, and leaves the base alone. If a patch needs no preparation, the API server's
+// library has the same result, except for the three differences that the page lists.
 func TestRandomPatches(t *testing.T) {
 	accepted, compared := 0, 0
 	for seed := range uint64(*patches) {
@@ -84,7 +84,7 @@ func TestRandomPatches(t *testing.T) {
 	require.Greater(t, compared, *patches/3)
 }
 
-// sorted sorts the lists whose items have keys, whose order the library chooses in another way.
+// sorted sorts the lists whose items have keys, because the library orders these lists in another way.
 func sorted(tree any) any {
 	switch tree := tree.(type) {
 	case map[string]any:

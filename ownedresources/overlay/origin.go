@@ -11,9 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Origin returns the field of the patch to look at if the API server refuses a field of a pod template that [PodTemplate.Apply] has merged: the
-// field that sets it, the object that sets fields beside it, the new item that lacks it, or the item that removes what it names. It reports false
-// if the patch has nothing to do with the field, or if the template was not merged with this patch.
+// Origin returns the field of the patch to look at after the API server has refused a field of a pod template that [PodTemplate.Apply] has
+// merged. It is one of these: the field that sets the refused field, the object that sets fields beside it, the new item that lacks it, or
+// the item that removes what the refused field names. If the patch has nothing to do with the refused field, or if the template was not
+// merged with this patch, found is false.
 //
 // The steps of at lead to the refused field: a string for each field and each key of a map, and an int for the index of each item. The result is
 // relative to the patch, as in spec.containers[0].image.
@@ -46,7 +47,7 @@ func (p *PodTemplate) Origin(merged *corev1.PodTemplateSpec, at []any) (path str
 		}
 		return "", false
 	}
-	if here.depth < 2 { // the whole spec says nothing
+	if here.depth < 2 { // a path to the whole spec does not help
 		return "", false
 	}
 	return here.path.String(), true
@@ -169,8 +170,8 @@ func (p place) isObjectOfPod() bool {
 	return isObject && !p.isItem && p.depth > 1
 }
 
-// removalOf returns the path in the patch of the item that removes the item with the name, or of a list that replaces
-// the list of the base. It returns nil if there is none.
+// removalOf returns the path in the patch of the item that removes the item with the name, or of a list that replaces the list of the base.
+// If the patch has neither, it returns nil.
 func (p place) removalOf(name string) *field.Path {
 	switch patch := p.patch.(type) {
 	case map[string]any:

@@ -91,7 +91,8 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// An owner may have several patches: one that was not merged into the template is not the reason.
+// An owner may have several patches: a patch that was not merged into the template is not the
+// reason of the refusal.
 func TestOriginOfAnotherTemplate(t *testing.T) {
 	theirs := &PodTemplate{Raw: []byte(`{"spec": {"containers": [{"name": "proxy", "image": "proxy:1", "ports": [{"containerPort": 99999}]}]}}`)}
 	other := &PodTemplate{Raw: []byte(`{"spec": {"containers": [{"name": "proxy", "image": "proxy:1", "ports": [{"containerPort": 9999}]}]}}`)}

@@ -15,8 +15,8 @@ import (
 //	// +optional
 //	PodTemplate overlay.PodTemplate `json:"podTemplate,omitzero"`
 //
-// controller-gen generates a schema of two lines for it. The API server then keeps the patch as it is, and checks nothing
-// but that it is an object. [PodTemplate.Apply] checks the rest. A pointer works too, with omitempty.
+// controller-gen generates a schema of two lines for it. The API server then keeps the patch unchanged, and only checks that it is an
+// object. [PodTemplate.Apply] checks the rest. A pointer works too, with omitempty.
 //
 // The zero value, null and {} are patches that change nothing.
 //

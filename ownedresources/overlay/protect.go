@@ -32,10 +32,10 @@ import (
 // keys, and can only be protected as a whole. An asterisk at the end of a key stands for any text. A path that no pod
 // template can have is an error in each call of Apply, also without a patch.
 //
-// Some fields can be set in two ways: spec.serviceAccountName by the older spec.serviceAccount, too, and an AppArmor
-// profile by an annotation of the pod. Protecting one of the two, or what is around it, protects the other. What
-// overrides a field has to be protected by itself: the security context of a container overrides the security context
-// of the pod, and another mount can cover a protected mount.
+// Some fields can be set in two ways: spec.serviceAccountName by the older spec.serviceAccount, too, and an AppArmor profile by an
+// annotation of the pod. Protecting one of the two, or what is around it, protects the other. A field that overrides a protected field
+// has to be protected as well: the security context of a container overrides the security context of the pod, and another mount can cover
+// a protected mount.
 func Protect(paths ...string) Option {
 	parsed := make([]protectedPath, 0, len(paths))
 	for _, text := range paths {
@@ -108,7 +108,7 @@ type step struct {
 	keyField []int // the index of the field with an item's key
 }
 
-// keyPattern is a key of an entry or an item, or if it is open, all keys that begin with the text.
+// keyPattern stands for one key of an entry or an item. If it is open, it stands for all keys that begin with the text.
 type keyPattern struct {
 	text string
 	open bool
@@ -204,7 +204,7 @@ func valuesAt(v reflect.Value, steps []step, keys string) (values []keyed) {
 	return values
 }
 
-// isUnset reports whether a field has no value. An empty object behind a pointer is one.
+// isUnset reports whether a field has no value. An empty object behind a pointer is a value.
 func isUnset(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Map, reflect.Slice:

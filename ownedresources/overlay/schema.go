@@ -75,7 +75,7 @@ func memberOf(t reflect.Type, name string) (m member, found bool) {
 	return m, found
 }
 
-// isScalar reports whether a type has no members: also one that has a JSON form of its own, such as a quantity.
+// isScalar reports whether a type has no members. A type with a JSON form of its own, such as a quantity, has none.
 func isScalar(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map, reflect.Slice:

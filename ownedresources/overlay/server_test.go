@@ -64,7 +64,7 @@ func TestCRD(t *testing.T) {
 	require.Empty(t, spec.Required)
 }
 
-// Whatever a patch may contain, the API server neither prunes nor changes it.
+// The API server neither prunes nor changes a patch, whatever the patch contains.
 func TestAPIServerKeepsPatch(t *testing.T) {
 	c, namespace := newClient(t)
 	const patch = `{"metadata": {"labels": {"$patch": "replace", "a": "b", "c": null}}, "unknown": {"x": [1, 1.5, true, null, {"y": {}}]},

@@ -20,7 +20,7 @@ const maxErrors = 10
 // type, that items of lists have their keys, and that directives stand where they have an effect. It returns at most ten
 // errors, whose paths begin with path. They contain no values of the patch.
 //
-// Call it in a webhook. [PodTemplate.Apply] makes the same checks, and those that need the base.
+// Call it in a webhook. [PodTemplate.Apply] makes the same checks, and the checks that need the base.
 func (p *PodTemplate) Validate(path *field.Path) field.ErrorList {
 	if p.isEmpty() {
 		return nil
@@ -53,11 +53,11 @@ func (p *PodTemplate) parse(path *field.Path) (patch map[string]any, invalid fie
 	return patch, c.errors
 }
 
-// checker collects errors. It checks values against Go types, so that the merge meets nothing that it does not expect: the
-// API server's library panics on some of that.
+// checker collects errors. It checks values against Go types, so that the merge meets only values that it expects: the API
+// server's library panics on some other values.
 type checker struct {
 	errors field.ErrorList
-	found  int // also those that are one too many to be returned
+	found  int // the number of all errors, also of the errors beyond maxErrors
 }
 
 func (c *checker) add(err *field.Error) {
@@ -153,8 +153,8 @@ func (c *checker) key(path *field.Path, item map[string]any, list member, replac
 	}
 }
 
-// isTwice reports whether an item has the key of an earlier one. An item without the second field of a key may be the
-// same as any item with its first field.
+// isTwice reports whether an item has the key of an earlier one. If an item lacks the second field of its key, it may be
+// the same as any item that has its first field.
 func isTwice(item map[string]any, list member, earlier map[any]bool) bool {
 	key := keyIn(item, list)
 	both, isComposite := key.(itemKey)

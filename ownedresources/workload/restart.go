@@ -19,16 +19,15 @@ import (
 // the format of RFC 3339. Setting it changes the template, so the workload's controller replaces all pods.
 const AnnotationRestartedAt = "kubectl.kubernetes.io/restartedAt"
 
-// Restart replaces the pods of a Deployment, StatefulSet or DaemonSet, whoever owns it. It sets
-// [AnnotationRestartedAt] to at, in whole seconds, and nothing else. An apply of the owner that does not mention the
-// annotation leaves it as it is.
+// Restart replaces the pods of a Deployment, StatefulSet or DaemonSet, whoever owns it. It sets [AnnotationRestartedAt] to at, in whole
+// seconds, and nothing else. If an apply of the workload's owner does not set the annotation, it does not change the annotation.
 //
 // Restart sends nothing and returns false if the annotation already has that time or a later one. So a restart that is
 // due at a time happens once, however often Restart is called for it.
 //
-// Otherwise it sends one patch and returns true. The patch carries the UID and the resource version of workload. If
-// somebody wrote to the object since it was read, the error is a conflict (apierrors.IsConflict): read the object and
-// call Restart again. The annotation then belongs to the given field manager, which should be the operator's own.
+// Otherwise it sends one patch and returns true. The patch carries the UID and the resource version of workload. If somebody wrote to the
+// object since it was read, the error is a conflict (apierrors.IsConflict): read the object and call Restart again. After the patch, the
+// annotation belongs to the given field manager, which should be the operator's own.
 //
 // Restart does not change workload. It returns an error for an object of another type. Errors of the client are wrapped.
 func Restart(ctx context.Context, c client.Client, workload client.Object, at time.Time, manager client.FieldOwner) (restarted bool, err error) {
@@ -73,17 +72,17 @@ const (
 	BlockedAlreadyRestarted = "AlreadyRestarted"
 	// BlockedPaused means that the Deployment is paused. It would replace its pods only after the pause.
 	BlockedPaused = "DeploymentPaused"
-	// BlockedUpdateStrategy means that the update strategy of the StatefulSet or DaemonSet lets its controller replace no
-	// pod: it is OnDelete, or its partition covers no pod.
+	// BlockedUpdateStrategy means that the update strategy of the StatefulSet or DaemonSet keeps its controller from replacing any pod: it
+	// is OnDelete, or its partition leaves all pods as they are.
 	BlockedUpdateStrategy = "UpdateStrategy"
-	// BlockedRolloutInProgress means that the workload is replacing its pods, for whatever reason.
+	// BlockedRolloutInProgress means that the workload is replacing its pods, for any reason.
 	BlockedRolloutInProgress = "RolloutInProgress"
 	// BlockedNotObserved means that the workload's controller has not observed the last change of the object yet, which
 	// may be as small as an annotation. This lasts a moment and ends with an event of the object: check again then
 	// instead of skipping the restart.
 	BlockedNotObserved = "NotObserved"
-	// BlockedPartition means that the partition of the StatefulSet leaves some of its pods as they are. Nothing else blocks
-	// the restart. Whoever wants to replace the other pods restarts it all the same.
+	// BlockedPartition means that the partition of the StatefulSet leaves some of its pods as they are. Nothing else blocks the restart. To
+	// replace the other pods, restart it all the same.
 	BlockedPartition = "Partition"
 )
 

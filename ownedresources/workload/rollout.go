@@ -29,8 +29,8 @@ const (
 type Rollout struct {
 	// State is how far the rollout is. Only RolloutComplete means that the object is as its spec asks.
 	State RolloutState
-	// Reason, in CamelCase, and Message explain why the rollout is not complete. They are empty if it is, except with the
-	// reason Partition.
+	// Reason, in CamelCase, and Message explain why the rollout is not complete. If it is complete, they are empty, except
+	// with the reason Partition.
 	Reason, Message string
 }
 

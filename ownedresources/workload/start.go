@@ -88,8 +88,8 @@ func lastEnd(c *corev1.ContainerStatus) string {
 //
 //	0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had untolerated taint(s). preemption: 0/3 nodes are available: …
 //
-// without the numbers of nodes, which change as nodes come and go. The causes are sorted by these numbers in the message,
-// so they are sorted again. Another message is returned as it is.
+// without the numbers of nodes, which change as nodes come and go. The causes are sorted by these numbers in the message, so they are
+// sorted again. Any other message is returned unchanged.
 func withoutNodes(message string) string {
 	_, found, ok := strings.Cut(message, " nodes are available: ")
 	if !ok {

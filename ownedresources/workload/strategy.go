@@ -18,8 +18,8 @@ const (
 	reasonPartition = "Partition"
 )
 
-// typed returns the workload that an unstructured object holds, since the rules of its update strategy need its fields. It
-// returns every other object as it is.
+// typed returns the workload that an unstructured object holds, since the rules of its update strategy need its fields. It returns every
+// other object unchanged.
 func typed(obj client.Object) (client.Object, error) {
 	content, ok := obj.(runtime.Unstructured)
 	gvk := obj.GetObjectKind().GroupVersionKind()
@@ -45,7 +45,7 @@ func typed(obj client.Object) (client.Object, error) {
 
 // asRollingUpdate returns the object that kstatus is asked about. By the rules of kstatus a StatefulSet with the strategy OnDelete is
 // always complete. So asRollingUpdate returns a copy of it with the strategy RollingUpdate: when all pods are replaced, the status is the
-// same with both strategies. Other objects are returned as they are.
+// same with both strategies. Other objects are returned unchanged.
 func asRollingUpdate(obj client.Object) client.Object {
 	s, ok := obj.(*appsv1.StatefulSet)
 	if !ok || !isOnDelete(s) {

@@ -225,7 +225,7 @@ func kindOf(obj client.Object) string {
 	return "DaemonSet"
 }
 
-// TestObserveRolloutUnstructured reads objects without a Go type that are not workloads, or not valid ones.
+// TestObserveRolloutUnstructured reads unstructured objects that are not workloads, and workloads that are not valid.
 func TestObserveRolloutUnstructured(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
@@ -252,7 +252,8 @@ func TestObserveRolloutUnstructured(t *testing.T) {
 	}
 }
 
-// TestCheckRestartUpdateStrategy says beforehand which restarts replace no pods, or not all. Each is an hour after the last.
+// TestCheckRestartUpdateStrategy checks, before a restart, whether the restart replaces all, some or no pods. Each is an
+// hour after the last.
 func TestCheckRestartUpdateStrategy(t *testing.T) {
 	tests := map[string]struct {
 		reason string

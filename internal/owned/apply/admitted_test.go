@@ -20,8 +20,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 )
 
-// mutate makes the API server change objects of a resource in the namespace, as an admission plug-in does: a JSON patch, as a list of
-// expressions.
+// mutate makes the API server change objects of a resource in the namespace, as an admission plug-in does. expression is a list of
+// operations of a JSON patch.
 func mutate(t *testing.T, env *ownedtest.Server, group, resource, expression string, operations ...admissionregistrationv1.OperationType) {
 	t.Helper()
 	name := env.Namespace + "-" + resource
@@ -94,7 +94,7 @@ func admittedSet(env *ownedtest.Server) *appsv1.StatefulSet {
 
 func label(obj client.Object, value string) { obj.GetLabels()["version"] = value }
 
-// What admission has set on creation and nobody may change must not keep other changes from being made.
+// A field that admission has set on creation and that nobody may change must not keep other changes from being made.
 func TestFieldsThatAdmissionHasSet(t *testing.T) {
 	env := admittedEnv(t)
 	tests := map[string]struct {
@@ -158,7 +158,7 @@ func TestFieldsThatAdmissionHasSet(t *testing.T) {
 	}
 }
 
-// What was found out for an object costs no request when the object is changed again.
+// The fields of admission are found out once. When the object is changed again, they cost no request.
 func TestFieldsThatAdmissionHasSetAreRemembered(t *testing.T) {
 	env := admittedEnv(t)
 	set := admittedSet(env)
@@ -176,7 +176,7 @@ func TestFieldsThatAdmissionHasSetAreRemembered(t *testing.T) {
 	}
 }
 
-// A new wish for a field that admission has set is not taken for the field of admission.
+// A new desired value for a field that admission has set is not mistaken for the value of admission.
 func TestNewWishForAFieldThatAdmissionHasSet(t *testing.T) {
 	env := admittedEnv(t)
 	wish := func() *corev1.Pod {
@@ -198,7 +198,7 @@ func TestNewWishForAFieldThatAdmissionHasSet(t *testing.T) {
 	require.Equal(t, map[string]string{"disk": "nvme", "pool": "shop"}, second.Object.(*corev1.Pod).Spec.NodeSelector)
 }
 
-// A refusal of a whole template is explained by the fields that the apply would add, and not by what may be changed.
+// The message about a refused template names the fields that the apply would add. It does not name the fields that may be changed.
 func TestRefusalOfATemplateNamesWhatIsAdded(t *testing.T) {
 	env := admittedEnv(t)
 	env.MustApply(t, admittedJob(env))
@@ -210,7 +210,7 @@ func TestRefusalOfATemplateNamesWhatIsAdded(t *testing.T) {
 	require.ErrorContains(t, err, `(the apply would change spec.template.spec.containers[name="migrate"].env)`)
 }
 
-// A field that is dropped is a new wish too, also if admission has set another one in the same list.
+// A dropped field changes the desired object too, also if admission has set another field in the same list.
 func TestDroppedFieldBesideOneThatAdmissionHasSet(t *testing.T) {
 	env := admittedEnv(t)
 	set := admittedSet(env)
@@ -223,7 +223,7 @@ func TestDroppedFieldBesideOneThatAdmissionHasSet(t *testing.T) {
 	require.NotNil(t, live.Spec.VolumeClaimTemplates[0].Spec.VolumeAttributesClassName)
 }
 
-// A change that the API server refuses costs no request as long as nothing else has changed, and is tried again after ten minutes.
+// While nothing else changes, a refused change costs no request. After ten minutes it is tried again.
 func TestKnownRefusal(t *testing.T) {
 	env := newInMemory(t)
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
@@ -245,7 +245,7 @@ func TestKnownRefusal(t *testing.T) {
 	env.MustApply(t, env.Service())
 }
 
-// An operator that lets the claim templates of a StatefulSet grow is not stopped by what admission has set in them.
+// Fields that admission has set in the claim templates of a StatefulSet do not keep the operator from letting the templates grow.
 func TestExpandVolumesThatAdmissionHasSet(t *testing.T) {
 	env := admittedEnv(t)
 	first := env.MustApply(t, admittedSet(env), withExpandVolumes())

@@ -40,11 +40,11 @@ type Result struct {
 	// Operation is what was done.
 	Operation Operation
 
-	FromCache bool // Object is as the cache shows it, and not a later answer to a write of ours
+	FromCache bool // Object is the version that the cache shows, and not a later answer to a write of ours
 }
 
-// Applier applies objects. What it remembers saves requests and comparisons, and keeps it from repeating a recreation or
-// a write loop.
+// Applier applies objects. Its memory saves requests and comparisons. The memory also keeps the Applier from recreating a child twice for
+// the same change, and from taking part in a write loop.
 type Applier struct {
 	Kinds *owned.Kinds
 	Cache Cache
@@ -73,8 +73,8 @@ func (a *Applier) ForgetOwner(owner types.UID) {
 	a.Recreations.Forget(owner)
 }
 
-// AsCached are the options of a read that returns an object as the cache has it: without a copy, so nobody may change it, and with hashes
-// in place of large values.
+// AsCached are the options of a read that returns the cache's own object. Nobody may change the object. It has hashes in place of large
+// values.
 var AsCached = []client.GetOption{&client.GetOptions{UnsafeDisableDeepCopy: new(true)}, hashedvalues.AsHashed}
 
 // Begin applies one object if needed. If the object does not exist, Begin writes nothing and returns its Creation, for [Send] and
@@ -87,7 +87,7 @@ func (a *Applier) Begin(ctx context.Context, o *owned.Owner, child owned.Declare
 	return a.beginNormalized(ctx, o, child, object, full)
 }
 
-// applyNormalized creates or applies one object in the form that normalize returns.
+// applyNormalized creates or applies one object in the form that [owned.Kind.Normalize] returns.
 func (a *Applier) applyNormalized(ctx context.Context, o *owned.Owner, child owned.Declared, object, full client.Object) (Result, error) {
 	result, c, err := a.beginNormalized(ctx, o, child, object, full)
 	if c == nil {
@@ -138,8 +138,9 @@ func (a *Applier) beginNormalized(ctx context.Context, o *owned.Owner, child own
 	return result, nil, err
 }
 
-// Read returns the live object from the cache, or the answer to our own last write if that is newer. It returns nil if there is none. If
-// the cache has hashes in place of the object's values, and one of these values is not as desired, the object is read from the API server.
+// Read returns the live object from the cache, or the answer to our own last write if the answer is newer. If the object does not exist,
+// Read returns nil. If the cache has hashes in place of the object's values, and one of these values is not as desired, Read reads the
+// object from the API server.
 func (a *Applier) Read(ctx context.Context, o *owned.Owner, k *owned.Kind, obj client.Object) (live client.Object, fromCache bool, err error) {
 	return read(ctx, a.Writes, o, k, obj)
 }
@@ -163,13 +164,14 @@ func read(ctx context.Context, writes *ownwrites.Writes, o *owned.Owner, k *owne
 	case apierrors.IsNotFound(err):
 		return writes.Unseen(cached, name), false, nil
 	}
-	if apierrors.IsNotFound(err) { // it was deleted after the cache had shown it
+	if apierrors.IsNotFound(err) { // the object was deleted after the cache had shown it
 		return nil, false, nil
 	}
 	return nil, false, fmt.Errorf("read %s: %w", k.Describe(obj), err)
 }
 
-// MaxCacheDelay is how far a cache may be behind. A cache that has not shown an object for longer will never show it.
+// MaxCacheDelay is the longest time that a cache may be behind. If a cache has not shown an object for longer, it will never show the
+// object.
 const MaxCacheDelay = time.Minute
 
 // UpdateUnseen reads an object past the cache and updates it. The object exists although the cache does not show it: somebody has just

@@ -121,7 +121,8 @@ func TestWithData(t *testing.T) {
 	require.Equal(t, map[string][]byte{"a": []byte("text"), "b": []byte("wins"), "c": {0xff}}, live.Data)
 }
 
-// An owner that is itself a child carries this package's annotations, and builders copy an owner's.
+// An owner that is itself a child has the annotations of the engine, and builders copy the
+// annotations of the owner.
 func TestWithoutOwnAnnotations(t *testing.T) {
 	w := newInMemory(t)
 	want := func() *corev1.Service {

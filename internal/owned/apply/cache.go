@@ -10,21 +10,21 @@ import (
 // Cache knows which objects the manager's cache holds. The zero value knows nothing.
 type Cache struct{ Manager cacheselection.Manager }
 
-// require returns an error if the cache would not show an object that is about to be created. Each pass would try to create it again, and no
-// change of it would trigger one.
+// require returns an error if the cache would not show an object that is about to be created. Without the error, each pass would try to
+// create the object again, and no change of the object would trigger a pass.
 func (c Cache) require(d *owned.Desired) error {
 	if c.Manager == nil {
 		return nil
 	}
 	selection := c.Manager.CacheSelection(d.Kind.GVK)
 	selector, known := selection.SelectorOf(d.Object.GetNamespace())
-	if !known || selection.Holds(d.Object) { // the read that found nothing has said so if the namespace is not in the cache
+	if !known || selection.Holds(d.Object) { // if the namespace is not in the cache, the read before has returned an error
 		return nil
 	}
 	return &owned.NotCachedError{Kind: d.Kind.GVK.Kind, Name: d.Key(), Selector: selector.String()}
 }
 
-// getsIn reports whether a write has given an object the labels without which the cache has not shown it.
+// getsIn reports whether the cache's selector leaves an object out before a write, and selects it after the write.
 func (c Cache) getsIn(d *owned.Desired, before, after client.Object) bool {
 	if c.Manager == nil {
 		return false

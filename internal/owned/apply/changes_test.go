@@ -31,8 +31,8 @@ type changeCase struct {
 	After     jsonpatch.Patch `json:"after"`               // a JSON patch of the live object in the end: its test operations pass
 }
 
-// forEachChange runs a test for each file of a folder of testdata/changes, with the desired object as a Go struct and as
-// an unstructured object. The file changes with the desired object that the test has last applied.
+// forEachChange runs a test for each file of a folder of testdata/changes, once with the desired object as a Go struct
+// and once as an unstructured object.
 func forEachChange(t *testing.T, folder string, test func(t *testing.T, env *ownedtest.Server, c *changeCase, form func([]byte) client.Object)) {
 	names, err := filepath.Glob("testdata/changes/" + folder + "/*.yaml")
 	require.NoError(t, err)
@@ -94,7 +94,7 @@ func withAnnotations(t *testing.T, json []byte, keys ...string) []byte {
 	return after
 }
 
-// liveJSON returns the object that is named as its owner.
+// liveJSON returns the JSON of the live object that has the owner's name.
 func liveJSON(t *testing.T, env *ownedtest.Server, desired []byte) []byte {
 	t.Helper()
 	live := unstructuredObject(t, desired)

@@ -46,12 +46,12 @@ func differencesOfApply(ctx context.Context, d *owned.Desired, live client.Objec
 			return nil, nil, err
 		}
 	}
-	if migrates && live.GetUID() != "" { // objects of controller-runtime's fake client have none
+	if migrates && live.GetUID() != "" { // objects of controller-runtime's fake client have no UID
 		answer, err = write.TakeOverDryRun(ctx, d, live, kept)
 	}
 	if answer == nil && err == nil {
 		anyVersion := live.DeepCopyObject().(client.Object)
-		anyVersion.SetResourceVersion("") // a controller that writes the status does not matter
+		anyVersion.SetResourceVersion("") // so that a controller's write of the status in between is not a conflict
 		answer, err = write.ServerSideApply(ctx, d, anyVersion, client.DryRunAll)
 	}
 	switch {
@@ -95,8 +95,8 @@ func reclaimedAnswer(ctx context.Context, d *owned.Desired, live, answer client.
 // isSecret reports whether an object is a Secret, so that its values are hidden.
 func isSecret(d *owned.Desired) bool { return d.Kind.GVK.Kind == "Secret" }
 
-// resolvedAnswer returns what a refused apply would make of the object if the live fields that contradict it were
-// removed. If that does not help, the error is the refusal.
+// resolvedAnswer returns what a refused apply would make of the object after the live fields that contradict the apply were removed. If
+// this does not help, the error is the refusal.
 func resolvedAnswer(ctx context.Context, d *owned.Desired, refusal error) (client.Object, error) {
 	live, err := d.ReadTree(ctx)
 	if err != nil {
@@ -115,8 +115,8 @@ func resolvedAnswer(ctx context.Context, d *owned.Desired, refusal error) (clien
 	return trial, err
 }
 
-// admittedAnswer returns what a refused apply would make of the object if it sent the live values of the fields that admission has set. If
-// that does not help, the error is the refusal.
+// admittedAnswer returns what a refused apply would make of the object if the apply sent the live values of the fields that admission has
+// set. If this does not help, the error is the refusal.
 func admittedAnswer(ctx context.Context, d *owned.Desired, live *unstructured.Unstructured, migrates bool, refusal error) (answer client.Object, err error) {
 	asCreated, _ := write.TryCreation(ctx, d) // without an answer nothing is known of admission
 	why, err := plan.Examine(d, live, asCreated)

@@ -41,7 +41,7 @@ func fieldName(name string) string {
 	return name
 }
 
-// add adds a difference, unless the path has one already. Null is the same as absent: an apply sends neither.
+// If the path has no difference yet, add adds one. Null is the same as absent: an apply sends neither.
 func (d *differ) add(path string, before, after any) {
 	difference := preview.Difference{Path: path, Have: d.show(path, before), Want: d.show(path, after)}
 	if difference.Have == "" && difference.Want == "" {

@@ -68,7 +68,7 @@ func TestGenerate(t *testing.T) {
 	require.NotContains(t, live.Annotations[record.Applied], string(live.Data["cookie"]))
 }
 
-// An author may set a key that is generated otherwise.
+// A builder may set a key that would otherwise be generated.
 func TestGenerateNothingForAValueOfTheAuthor(t *testing.T) {
 	env := newInMemory(t)
 	given := func(password string) *corev1.Secret {
@@ -100,7 +100,7 @@ func TestGenerateInAnAdoptedSecret(t *testing.T) {
 	require.Len(t, live.Data["cookie"], 8)
 }
 
-// The cache may be behind: a value that it does not show yet is not replaced.
+// The cache may be behind: if it does not show a generated value yet, the value is not replaced.
 func TestGenerateWithAStaleCache(t *testing.T) {
 	env := newInMemory(t)
 	env.MustApply(t, credentials())

@@ -14,8 +14,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
-// The names of the keys take as much as their values, so that the managed fields double the object's size. The API server creates
-// the object without them, and cannot apply it any more.
+// The names of the keys are as long as their values, so the managed fields double the object's size. The API server creates the
+// object without managed fields, and cannot apply it any more.
 func TestApplyOfALargeObject(t *testing.T) {
 	env := newRealServer(t)
 	want := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "large"}, Data: map[string]string{}}

@@ -53,7 +53,7 @@ func desire(o *owned.Owner, k *owned.Kind, obj client.Object, options *owned.Opt
 	return &owned.Desired{Kind: k, Object: object, Full: full, Sum: owned.SumOf(encoded), Owner: o, Options: options, Generate: generate}, nil
 }
 
-// All creates or applies the objects. It returns one result per object, and the errors of all of them.
+// All creates or applies the objects. It returns one result per object, and the errors of all objects.
 func All(ctx context.Context, a *Applier, o *owned.Owner, all []owned.Declared) ([]Result, error) {
 	results, errs := make([]Result, len(all)), make([]error, len(all))
 	for rank := range owned.Ranks {

@@ -19,9 +19,9 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// deleteOrphan deletes an orphan that the garbage collector has not deleted in time, if no other owner keeps it. The event
-// of its deletion triggers the reconcile that creates our object. It always returns an error, which is a [owned.WaitingError] if
-// nothing failed.
+// deleteOrphan deletes an orphan that no other owner keeps, if the garbage collector has not deleted it in time. The event of
+// the deletion triggers the reconcile that creates our object. deleteOrphan always returns an error: if nothing failed, a
+// [*owned.WaitingError].
 func (a *Applier) deleteOrphan(ctx context.Context, d *owned.Desired, live client.Object, orphan owned.OrphanError) error {
 	now := a.Clock.Now()
 	deadline := a.Children.OrphanSince(live.GetUID(), now).Add(owned.GarbageCollectorDelay)
@@ -32,7 +32,7 @@ func (a *Applier) deleteOrphan(ctx context.Context, d *owned.Desired, live clien
 	if len(live.GetOwnerReferences()) != 1 || live.GetDeletionTimestamp() != nil {
 		return wait
 	}
-	// The cache may be behind: perhaps our owner is the one that was deleted, and its namesake lives.
+	// The cache may be behind: perhaps our owner was deleted, and the other owner of this name lives.
 	switch current, err := d.Owner.ReadOwner(ctx); {
 	case err != nil:
 		return err
@@ -46,9 +46,9 @@ func (a *Applier) deleteOrphan(ctx context.Context, d *owned.Desired, live clien
 	return wait
 }
 
-// RemoveMarked deletes an object that has no owner reference, after its owner was found not to need it. It reads the
-// object from the API server: the cache may be configured to drop managed fields. It returns false, and deletes nothing,
-// if the object is not ours: its mark is gone, or our field manager has never written it.
+// RemoveMarked deletes an object that has a mark in place of an owner reference, after its owner was found not to need the
+// object. It reads the object from the API server, because the cache may be configured to drop managed fields. If the object is
+// not ours (its mark is gone, or our field manager has never written it), RemoveMarked deletes nothing and returns false.
 func (a *Applier) RemoveMarked(ctx context.Context, o *owned.Owner, k *owned.Kind, obj client.Object) (ours bool, err error) {
 	before, marked := record.MarkOf(obj, k.GVK.GroupKind())
 	live, err := o.ReadMetadata(ctx, k, client.ObjectKeyFromObject(obj))
@@ -56,7 +56,7 @@ func (a *Applier) RemoveMarked(ctx context.Context, o *owned.Owner, k *owned.Kin
 	case err != nil:
 		return false, err
 	case live == nil || live.GetUID() != obj.GetUID():
-		return true, nil // gone: the cache does not show it yet
+		return true, nil // the object is gone, and the cache does not show that yet
 	case live.GetDeletionTimestamp() != nil:
 		return true, nil
 	}
@@ -86,15 +86,16 @@ func (a *Applier) RemoveMarked(ctx context.Context, o *owned.Owner, k *owned.Kin
 	return true, nil
 }
 
-// Unreference takes the owner reference off a live object, and sets the mark, in one patch. The resource version is a
-// precondition. It returns the updated live object.
+// Unreference removes the owner reference from a live object, and sets the mark, in one patch. The resource version is a
+// precondition. Unreference returns the updated live object.
 //
-// An apply cannot take the reference off: it would stay if another field manager has written it too.
+// An apply would not suffice: if another field manager has written the reference too, the reference would stay.
 func (a *Applier) Unreference(ctx context.Context, o *owned.Owner, k *owned.Kind, live client.Object, b owned.Binding) (client.Object, error) {
 	return a.rebind(ctx, o, k, live, b, o.Reference.UID)
 }
 
-// rebind replaces the owner reference to an owner with this UID by the reference or the mark of our owner: see Unreference.
+// rebind replaces the owner reference to the owner with the UID former by the reference or the mark of our owner: see
+// Unreference.
 func (a *Applier) rebind(ctx context.Context, o *owned.Owner, k *owned.Kind, live client.Object, b owned.Binding, former types.UID) (client.Object, error) {
 	annotations, labels := map[string]any{}, map[string]any{}
 	references := owned.WithoutReferenceTo(live, former)
@@ -124,7 +125,7 @@ func (a *Applier) rebind(ctx context.Context, o *owned.Owner, k *owned.Kind, liv
 	return answer, nil
 }
 
-// addChanges adds to a merge patch what turns one map into another.
+// addChanges adds the changes between two maps to a merge patch.
 func addChanges(patch map[string]any, before, after map[string]string) {
 	for key, value := range after {
 		if old, is := before[key]; !is || old != value {

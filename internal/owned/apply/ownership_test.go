@@ -19,7 +19,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/testkinds"
 )
 
-// TestForeignObjectStays proves for both ways to the live object that nothing is sent. TestDecide of package plan has the rules.
+// TestForeignObjectStays proves that nothing is sent, whether the cache shows the object or not. TestDecide of package plan has
+// the rules.
 func TestForeignObjectStays(t *testing.T) {
 	for _, cache := range []string{"InTheCache", "NotInTheCache"} {
 		t.Run(cache, func(t *testing.T) {

@@ -20,8 +20,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// Previews says what an Applier would do, and writes nothing. The owner's client must refuse all writes but dry runs. It
-// knows the answers that the cache does not show yet, and nothing else that the Applier remembers.
+// Previews says what an Applier would do, and writes nothing. The owner's client must refuse all writes but dry runs. Previews uses the
+// answers to writes that the cache does not show yet. It uses nothing else that the Applier remembers.
 type Previews struct {
 	Cache  Cache
 	Writes *ownwrites.Writes
@@ -30,11 +30,11 @@ type Previews struct {
 // Previews returns the [Previews] of this Applier.
 func (a *Applier) Previews() Previews { return Previews{Cache: a.Cache, Writes: a.Writes} }
 
-// Previewed is what would become of one object.
+// Previewed is the preview of one object.
 type Previewed struct {
 	preview.Change
-	// Live is the object as it would be: the answer to a dry run. If nothing changes, or if the answer is not known, it is the live object, or
-	// nil if the object does not exist.
+	// Live is the object after the change: the answer to a dry run. If nothing changes, or if the answer is not known, Live is the live
+	// object. If the object does not exist either, Live is nil.
 	Live client.Object
 }
 
@@ -42,8 +42,8 @@ type Previewed struct {
 // Any other object costs at most three: a read past the cache and two dry runs. If the API server refuses the change, one more read and a
 // few more dry runs look for a way around the refusal, as an apply does.
 //
-// It plans with the stages of an update, and takes for granted what only time or other writers decide: the owner is current,
-// no write is delayed, and what the object comes after is ready.
+// Preview decides with the stages of an update. It assumes what only time or other writers decide: the owner is current, no write is
+// delayed, and the children that the object waits for are ready.
 func (a Previews) Preview(ctx context.Context, o *owned.Owner, child owned.Declared) (Previewed, error) {
 	if child.Options.RunOnce {
 		return a.previewRun(ctx, o, &child)
@@ -80,8 +80,8 @@ func desireDeclared(o *owned.Owner, child owned.Declared) (*owned.Desired, error
 	return d, nil
 }
 
-// previewLive is Preview for an object that is read from the API server. If another writer changes the object in between, it tries once
-// more.
+// previewLive is Preview for an object that is read from the API server. If another writer changes the object in between, previewLive tries
+// once more.
 func (a Previews) previewLive(ctx context.Context, d *owned.Desired) (Previewed, error) {
 	p, err := a.previewVersion(ctx, d)
 	if apierrors.IsConflict(err) { // another writer was faster
@@ -172,8 +172,8 @@ func (a Previews) previewCreation(ctx context.Context, d *owned.Desired) (Previe
 	return Previewed{}, write.WithSizeRemedy(err)
 }
 
-// isNamespaceMissing reports whether the API server refuses a creation because the namespace does not exist. A child that is created
-// before it may be that namespace.
+// isNamespaceMissing reports whether the API server refuses a creation because the namespace does not exist. The namespace may be a child
+// that is created earlier.
 func isNamespaceMissing(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"

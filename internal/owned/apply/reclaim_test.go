@@ -108,7 +108,8 @@ func TestReclaimDataKey(t *testing.T) {
 	env.Settled(t, want)
 }
 
-// If nothing of ours has changed, our fields are known, and the fields of others are left alone.
+// If the desired object is the same as before the managed fields were cleared, our fields are known. The fields of others
+// stay.
 func TestReclaimOnDrift(t *testing.T) {
 	env := newServer(t)
 	want := env.Deployment()

@@ -22,14 +22,14 @@ func (a *Applier) RecoverFrom(ctx context.Context, d *owned.Desired, refusal err
 	if !plan.IsInvalid(refusal) {
 		return nil, refusal
 	}
-	live, err := d.ReadTree(ctx) // it may have got another owner, which the cache does not show yet
+	live, err := d.ReadTree(ctx) // the object may have another owner now, and the cache does not show that yet
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", d, err)
 	}
 	if err := errors.Join(d.Owner.MayWrite(d, live), feature.CheckGenerated(d, live)); err != nil {
 		return nil, err
 	}
-	d.Admitted = nil // what was remembered did not help
+	d.Admitted = nil // the fields that were remembered did not help
 	answer, err := write.Overrule(ctx, d, live, refusal)
 	if err != nil || answer != nil {
 		return answer, err
@@ -69,9 +69,9 @@ func (a *Applier) Refuse(ctx context.Context, d *owned.Desired, refusal error) e
 // ReasonRecreating is the reason while an object is deleted to be created again.
 const ReasonRecreating = "Recreating"
 
-// recreate deletes an object because the API server refuses to change it. The event of its deletion triggers the
-// reconcile that creates it. Nothing in the refusal distinguishes an immutable field from a wrong value for certain, so
-// a dry run tries first to create the new object, under another name.
+// recreate deletes an object because the API server refuses to change it. The event of the deletion triggers the reconcile that creates
+// the object again. A refusal does not tell for certain whether a field is immutable or a value is wrong. So recreate first tries, in a
+// dry run, to create the new object under another name.
 //
 // If this process has already recreated the object for the same change, recreate returns the refusal: another new object would be refused
 // too. If another writer has put an object in the place of the new one, that object is deleted again, less often each time.

@@ -46,7 +46,7 @@ func TestRecreate(t *testing.T) {
 		require.Equal(t, apply.Created, result.Operation)
 		require.NotEqual(t, before.GetUID(), result.Object.GetUID())
 
-		// What was created for this change is refused like the object before it.
+		// The object that was created for this change is refused like the object before it.
 		d, err := w.Applier.Desire(w.OwnerOf(t), changed(w), &owned.Options{Recreate: true})
 		require.NoError(t, err)
 		immutable := apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", nil)
@@ -135,7 +135,8 @@ func TestRecreateAgainAfterAnotherChange(t *testing.T) {
 	}
 }
 
-// A refusal is known for what the API server was asked to create, and not only for what is applied.
+// A refusal is remembered for the object with the fields of CreateOnly. If one of these fields is
+// corrected, the object is tried again.
 func TestCorrectedFieldThatIsOnlyCreated(t *testing.T) {
 	env := newInMemory(t)
 	build := func(version, key string) *corev1.ConfigMap {

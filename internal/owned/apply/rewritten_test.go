@@ -151,7 +151,7 @@ func TestToleratedDifferences(t *testing.T) {
 	w := newRealServer(t)
 	rewriteImages(t, w)
 	rewritten := []string{"Deployment,spec.template.spec.containers[name=web].image=1"}
-	w.Expect(t, w.Deployment(), apply.Created, "POST deployments", "PATCH deployments") // the second records what was rewritten
+	w.Expect(t, w.Deployment(), apply.Created, "POST deployments", "PATCH deployments") // the second request records what was rewritten
 	w.Settled(t, w.Deployment())
 	require.Equal(t, rewritten, ownedtest.Shown(t, w.Applier.Metrics, "opblocks_settled_differences"), "the metric names the field")
 

@@ -29,7 +29,7 @@ import (
 
 // This file executes what [feature.NextRunAction] decides for a Job of [ownedresources.Child.RunOnce].
 
-// maxRunActions is more than the number of actions that follow each other in one reconcile.
+// maxRunActions limits the actions in one reconcile. A Job never needs as many.
 const maxRunActions = 8
 
 // RunOnce executes the next actions for a Job of [ownedresources.Child.RunOnce]. The result has the live Job, or no object if the Job has
@@ -45,7 +45,7 @@ func (a *Applier) RunOnce(ctx context.Context, o *owned.Owner, child *owned.Decl
 	}
 	r := &run{applier: a, desired: d, child: child, key: record.Key(record.RunPrefix, o.Namespace, d.Object), live: live}
 	if pass := passcontext.FromContext(ctx); pass != nil {
-		pass.KeepAnnotation(r.key, o.Set) // the set that has written it may not desire the Job any more
+		pass.KeepAnnotation(r.key, o.Set) // the set that has written the annotation may no longer desire the Job
 	}
 	for range maxRunActions {
 		if result, done, err := r.act(ctx); done || err != nil {
@@ -61,7 +61,7 @@ type run struct {
 	desired *owned.Desired
 	child   *owned.Declared
 	key     string        // the key of the record on the owner
-	live    client.Object // nil if there is none
+	live    client.Object // nil if no live Job exists
 }
 
 // act executes the next action. If another action has to follow, done is false.
@@ -101,7 +101,7 @@ func (r *run) act(ctx context.Context) (result Result, done bool, err error) {
 	case feature.RunApply:
 		result, err = r.apply(ctx)
 		return result, true, err
-	case feature.RunIdentify: // it was made without RunOnce, or somebody has removed the annotation
+	case feature.RunIdentify: // the Job was made without RunOnce, or somebody has removed the annotation
 		if result, err = r.apply(ctx); plan.IsInvalid(err) {
 			err = r.replace(ctx)
 		}
@@ -137,7 +137,7 @@ func (r *run) actOnForeign(ctx context.Context) (result Result, done bool, err e
 		r.live = nil
 		return Result{}, false, err
 	}
-	result, err = r.apply(ctx) // it is refused, adopted, or waited for
+	result, err = r.apply(ctx) // the Job is refused, adopted, or waited for
 	return result, true, err
 }
 
@@ -211,7 +211,7 @@ func waitForFormerPods(ctx context.Context, d *owned.Desired) error {
 		"%s is not created while Pod %s of a former Job of this name runs: wait for its end, or delete it", d, client.ObjectKeyFromObject(pod)))
 }
 
-// findRunningPod returns a pod of a Job of this name that has not ended, and nil if there is none.
+// findRunningPod returns a pod that has not ended and that belongs to a Job of this name. If it finds none, it returns nil.
 func findRunningPod(ctx context.Context, d *owned.Desired) (client.Object, error) {
 	name := d.Object.GetName()
 	if len(validation.IsValidLabelValue(name)) > 0 {
@@ -249,7 +249,7 @@ func likeLive(k *owned.Kind, live client.Object) client.Object {
 	return obj
 }
 
-// RemoveRunFinalizer removes the finalizer from a Job. It returns the updated Job, or nil if it is gone.
+// RemoveRunFinalizer removes the finalizer from a Job. It returns the updated Job. If the Job is gone, it returns nil.
 func RemoveRunFinalizer(ctx context.Context, writes *ownwrites.Writes, o *owned.Owner, k *owned.Kind, live client.Object) (client.Object, error) {
 	finalizers := slices.DeleteFunc(slices.Clone(live.GetFinalizers()), func(f string) bool { return f == record.RunOnce })
 	answer := likeLive(k, live)
@@ -278,15 +278,15 @@ func (r *run) removeFormerFinalizer(ctx context.Context) (released bool, err err
 		r.live.GetDeletionTimestamp() == nil || !slices.Contains(r.live.GetFinalizers(), record.RunOnce) {
 		return false, nil
 	}
-	if err := o.RequireCurrent(ctx); err != nil { // if our owner lives, its namesake does not
+	if err := o.RequireCurrent(ctx); err != nil { // if our owner is alive, the other owner of this name is gone
 		return false, err
 	}
 	err = r.removeFinalizer(ctx)
 	return err == nil, err
 }
 
-// replace deletes a Job that has another content than the desired one. The Job is gone when its pods are gone. If the deletion succeeds,
-// the error is a [*owned.WaitingError].
+// replace deletes a Job whose content is not the desired one. The Job is gone after its pods are gone. If the deletion succeeds, the error
+// is a [*owned.WaitingError].
 func (r *run) replace(ctx context.Context) error {
 	d := r.desired
 	if d.Hold != "" {
@@ -305,7 +305,7 @@ func (r *run) replace(ctx context.Context) error {
 	return owned.NewWaiting(ReasonRecreating, 0, fmt.Sprintf("%s is replaced, since its content has changed", d))
 }
 
-// delete deletes the Job, unless it has changed since it was read.
+// delete deletes the Job in the version that was read. If the Job has changed since, the error is a conflict.
 func (r *run) delete(ctx context.Context, policy metav1.DeletionPropagation) error {
 	if err := write.DeleteExactly(ctx, r.desired.Owner.Client, r.live, policy); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s: %w", r.desired, err)

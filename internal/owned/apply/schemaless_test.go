@@ -16,7 +16,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 )
 
-// newSprocketServer returns an environment for the kind of sprockets.yaml, whose schema is known as with a manager, or not known.
+// newSprocketServer returns an environment for the kind of sprockets.yaml. If knownSchema is true, its schema is known, as it is
+// with a manager.
 func newSprocketServer(t *testing.T, knownSchema bool) *ownedtest.Server {
 	t.Helper()
 	env := newRealServer(t)

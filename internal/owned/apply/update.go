@@ -18,12 +18,12 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// maxSteps is more than the number of steps that follow each other for one object.
+// maxSteps limits the steps for one object in one reconcile. An object never needs as many.
 const maxSteps = 16
 
-// update brings a live object of any kind to the desired state. It returns an error if the live object is not ours. Package plan
-// decides what is done next, and package write sends it. If the API server refuses a request, such as a changed port of a Service,
-// the code in refusal.go goes on.
+// update brings a live object of any kind to the desired state. Package plan decides what is done next, and package write sends it. If the
+// live object is not ours, update returns an error. If the API server refuses a request, such as a changed port of a Service, the code in
+// refusal.go takes over.
 func (a *Applier) update(ctx context.Context, d *owned.Desired, live client.Object) (Result, error) {
 	if err := leaveGrownClaim(ctx, d, live); err != nil {
 		return Result{}, err
@@ -71,15 +71,16 @@ func ask(ctx context.Context, s *plan.State, need plan.Fact, p plan.Plan) (err e
 		}
 	case plan.BuiltByOne:
 		err = requireOneBuilder(ctx, s.Desired)
-	case plan.PaceOfWrites: // learn finds it out, and foresee leaves it out
+	case plan.PaceOfWrites: // learn and foresee handle this fact themselves
 	}
 	s.Known[need] = err == nil
 	return err
 }
 
-// leaveGrownClaim leaves out the storage that a claim requests, while the live claim requests more and the request is not ours: somebody else
-// has let it grow. Sent as it is live, the request would be ours too, and conflict with the next apply of the other manager. A request of
-// ours is sent, also if it is smaller now: the API server accepts it after an expansion that has failed.
+// leaveGrownClaim removes the storage request from a desired claim if somebody else has let the live claim grow: the live request is
+// larger, and our field manager does not own it. If we sent the live request, we would own it too, and the next apply of the other manager
+// would conflict. If our field manager owns the live request, our request is sent even if it is smaller: the API server accepts a smaller
+// request after a failed expansion.
 func leaveGrownClaim(ctx context.Context, d *owned.Desired, live client.Object) error {
 	grown, err := feature.IsGrownClaim(d, live)
 	if !grown || err != nil {
@@ -151,7 +152,7 @@ func (a *Applier) execute(ctx context.Context, s *plan.State, p plan.Plan) (resu
 	return result, true, err
 }
 
-// applyDesired applies an object, and does what follows from the answer.
+// applyDesired applies an object, and handles the answer.
 func (a *Applier) applyDesired(ctx context.Context, s *plan.State, p plan.Plan) (Result, error) {
 	d, last := s.Desired, record.LastAppliedOf(s.Live)
 	if err := a.Children.Refusal(d, s.Live, a.Clock.Now()); err != nil {
@@ -180,7 +181,7 @@ func (a *Applier) applyDesired(ctx context.Context, s *plan.State, p plan.Plan) 
 	}
 	if err != nil {
 		err = plan.SeeUserPatch(d, before, err)
-		unasked := d.Trial != nil && d.Trial.Err != nil && !plan.IsInvalid(d.Trial.Err) // the reason may pass, such as a quota
+		unasked := d.Trial != nil && d.Trial.Err != nil && !plan.IsInvalid(d.Trial.Err) // the reason may pass, for example a used up quota
 		if plan.IsInvalid(err) && !unasked {
 			a.Children.SetRefused(d, before, a.Clock.Now(), err)
 		}
@@ -191,7 +192,7 @@ func (a *Applier) applyDesired(ctx context.Context, s *plan.State, p plan.Plan) 
 	a.Children.CountWrite(d, answer.GetUID(), p.Paths, a.Clock.Now())
 	answer = a.remember(ctx, d, answer)
 	paths := p.Paths
-	if len(p.Differences) == 0 { // the desired object has changed, in a way that the live one already covers
+	if len(p.Differences) == 0 { // the desired object has changed, and the live object already has the change
 		paths = ""
 	}
 	a.Report(ctx, d.Owner, d.Kind, answer, report.OutcomeApplied, paths)
@@ -201,8 +202,8 @@ func (a *Applier) applyDesired(ctx context.Context, s *plan.State, p plan.Plan) 
 	return Result{Object: answer, Operation: Applied}, nil
 }
 
-// remember keeps the answer to a write until the cache shows it. It also keeps the rewritten differences. It returns
-// the live object.
+// remember keeps the answer to a write until the cache shows it. It also keeps how the answer differs from what was sent. It returns the
+// live object.
 func (a *Applier) remember(ctx context.Context, d *owned.Desired, answer client.Object) client.Object {
 	differences := d.Kind.Comparer.Differences(d.Object, answer)
 	answer = write.RecordRewritten(ctx, d, answer, owned.Fingerprint(differences))

@@ -11,7 +11,8 @@ import (
 	"github.com/opblocks/opblocks/ownedresources/overlay"
 )
 
-// What the API server refuses because of a user's patch is said with the path in the user's field: what was built of it, nobody has written.
+// If the API server refuses a value of a user's patch, the error names the path in the user's field: users do not know the object that was
+// built.
 func TestRefusalBecauseOfAUserPatch(t *testing.T) {
 	tests := map[string]struct {
 		reason, patch, want string

@@ -14,9 +14,9 @@ import (
 // For a moment it may also have the name of an object that is gone or has another owner. Without a manager it is empty. It is safe for
 // concurrent use.
 //
-// The cache calls the function of an index (IndexField) with each version of an object, before any event handler and before a reader sees
-// the object: that function adds the object's name. The name is removed after the event of the object's deletion, or when a reader does not
-// find the object. An index that the cache keeps would need maps for each owner, which take nearly a kilobyte.
+// A name is added by the function that is given to IndexField: the cache calls it with each version of an object, before any event handler
+// and before a reader sees the object. A name is removed after the event of the object's deletion, or when a reader does not find the
+// object. A real index of the cache would need nearly a kilobyte of maps for each owner.
 type Index struct {
 	mu      sync.RWMutex
 	byOwner map[types.UID]names
@@ -28,11 +28,11 @@ type Index struct {
 
 // Name is the name of an object.
 type Name struct {
-	Kind int32 // the place of the object's kind: the index of the first child of the set that has it
+	Kind int32 // the object's kind, as the index of the first child of the set that has this kind
 	types.NamespacedName
 }
 
-// names are the names of the children of one owner. A list that was returned is never changed.
+// names are the names of the children of one owner. A list that was returned to a reader is never changed.
 type names struct {
 	added  uint64 // the number of the last call of Add
 	list   []Name

@@ -16,7 +16,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
-// changeEachField changes each field of ours that is the subject's to change alone in the live object by hand. Each must be repaired.
+// changeEachField changes by hand, one after the other, the fields of the live object that this subject changes alone. Each must be
+// repaired.
 func (s *subject) changeEachField(t *testing.T, n *counts) {
 	t.Helper()
 	var fixed immutableFields
@@ -35,9 +36,9 @@ func (s *subject) changeEachField(t *testing.T, n *counts) {
 	}
 }
 
-// changeAllFields changes each field of ours by hand in a dry run, which must be noticed, unless the typed form has changed it alone. No request is
-// needed if the API server has accepted the change of a field of the same shape. Then it changes all fields, or as many as the API server accepts
-// together, and they must be repaired.
+// changeAllFields first changes each field of ours by hand, in a dry run, and each change must be noticed. It leaves out the fields that
+// the typed form has changed alone. It sends no request for a field if the API server has accepted the change of a field of the same shape.
+// Then it changes all fields together, or as many as the API server accepts, and they must be repaired.
 func (s *subject) changeAllFields(t *testing.T, n *counts) {
 	t.Helper()
 	k, want := s.kind(t), owned.WithData(s.want)
@@ -81,7 +82,8 @@ func (s *subject) changeAllFields(t *testing.T, n *counts) {
 	})
 }
 
-// covers reports whether an object covers what is wanted, both read as this form, although a field was changed that this form sends.
+// covers reports whether the edited object still covers the wanted one, although a field was changed. Both are read in the form of the
+// subject. If this form does not send the field, covers reports false.
 func (s *subject) covers(t *testing.T, want, edited client.Object, at path) bool {
 	t.Helper()
 	_, sent := at.in(s.sent(t))
@@ -137,8 +139,8 @@ func (s *subject) repair(t *testing.T, changed []path, before map[string]any, n 
 	return true
 }
 
-// editToOtherValue changes a field by hand to another value that the API server accepts. It returns the change and the
-// answer, or nil if the API server accepts none.
+// editToOtherValue changes a field by hand to another value that the API server accepts. It returns the change and the answer. If the API
+// server accepts no other value, it returns nil.
 func (s *subject) editToOtherValue(t *testing.T, at path, fixed *immutableFields, n *counts, options ...client.PatchOption) (map[string]any, client.Object) {
 	t.Helper()
 	old, there := at.in(s.live(t))
@@ -197,8 +199,9 @@ func (s *subject) noteAccepted(t *testing.T, at path, before, change map[string]
 	s.accepted.Store(s.shapeOf(t, s.sent(t), at), accepted)
 }
 
-// editLikeElsewhere returns the change that the API server has accepted of a field of the same shape, and the live object with it, which nobody
-// sends. The change is nil if it has accepted none. It returns false if no field of this shape was changed.
+// editLikeElsewhere returns a change that the API server has accepted for another field of the same shape, and the live object with this
+// change. It sends nothing. If the API server has accepted no change of such a field, the change is nil. If no field of this shape was
+// changed before, known is false.
 func (s *subject) editLikeElsewhere(t *testing.T, at path, n *counts) (change map[string]any, edited client.Object, known bool) {
 	t.Helper()
 	accepted, known := s.accepted.Load(s.shapeOf(t, s.sent(t), at))
@@ -251,7 +254,7 @@ func containsItem(at path, before, after map[string]any) bool {
 	return false
 }
 
-// undo writes the fields as they were before a change by hand.
+// undo writes the values that the fields had before a change by hand.
 func (s *subject) undo(t *testing.T, before map[string]any) error {
 	t.Helper()
 	var ops []map[string]any
@@ -306,7 +309,7 @@ func (s *subject) leaveForeignFields(t *testing.T, n *counts) {
 	s.expect(t, s.want, apply.Unchanged, 0, "a foreign label and annotation")
 
 	var lists []path
-	items := map[string]map[string]any{} // what adds one, by the path of the list
+	items := map[string]map[string]any{} // the operation that adds an item, by the path of the list
 	for _, at := range fieldsOf(s.sent(t)) {
 		for end, item := range foreignItems {
 			if strings.HasSuffix(at.String(), end) {

@@ -18,8 +18,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// dropEachField drops one field of the wanted object after the other, of those that are the subject's to drop alone. Each time, the live
-// object must become as if it had been created without the field.
+// dropEachField drops, one after the other, the fields of the wanted object that this subject drops alone. Each time, the live object
+// must become as if it had been created without the field.
 func (s *subject) dropEachField(t *testing.T, n *counts) {
 	t.Helper()
 	before := s.normalized(t, s.live(t), serverSet)
@@ -56,7 +56,7 @@ func (s *subject) dropEachField(t *testing.T, n *counts) {
 		}
 		last = at
 		n.dropped.Add(1)
-		if at.field() != "replicas" { // they take one more write to hand over
+		if at.field() != "replicas" { // handing over replicas takes one more write
 			require.LessOrEqual(t, sent, most, "writes to drop %s", at)
 		}
 		if matches(undroppable, at) {
@@ -207,8 +207,7 @@ func withRecords(keys map[string]bool) map[string]bool {
 	return keys
 }
 
-// serverKept are these fields, and the fields that an object keeps from its creation, although they are not wanted any
-// more.
+// serverKept are the fields of serverSet, and the fields that an object keeps from its creation, although they are not wanted any more.
 var serverKept = func() map[string]bool {
 	kept := maps.Clone(serverSet)
 	for _, field := range []string{"ipFamilies", "ipFamilyPolicy", "replicas"} { // replicas are handed over
@@ -217,7 +216,7 @@ var serverKept = func() map[string]bool {
 	return kept
 }()
 
-// withoutFields removes the fields, nulls, and values that are empty then: the answers of the API server differ in them.
+// withoutFields removes these fields, nulls, and values that become empty by that: the answers of the API server differ in them.
 func withoutFields(v any, fields map[string]bool) any {
 	switch v := v.(type) {
 	case map[string]any:

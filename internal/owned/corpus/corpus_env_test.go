@@ -47,7 +47,7 @@ type corpusEnv struct {
 	namespaces   map[string]string        // the namespace of each form
 	owners       map[string]client.Object // the owner in each namespace
 	droppable    shapes                   // what the checks of typed subjects could drop
-	accepted     sync.Map                 // which changes the API server accepted of them
+	accepted     sync.Map                 // which changes of their fields the API server accepted
 	newNamespace func(*testing.T) string  // creates one more
 }
 
@@ -57,7 +57,7 @@ type manifest struct {
 	even    bool // every other manifest is: see subject.plansChange
 	yaml    []byte
 	typed   *subject                  // the subject in the typed form
-	untyped *subject                  // and in the unstructured form
+	untyped *subject                  // the subject in the unstructured form
 	changes map[string]map[string]any // changes by hand that the typed form has repaired, by the path of the field
 	refused map[string]error          // changes by hand that the API server refused of the typed form; the unstructured one does not try them
 }

@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// isRefusal reports whether the API server refused a request for what it asks for, unlike a failure.
+// isRefusal reports whether the API server has refused what a request asks for. For a failure of the API server it reports false.
 func isRefusal(err error) bool {
 	for _, no := range []string{
 		"INTERNAL_ERROR; received from peer", // it panics when an Indexed Job loses its completions
@@ -41,7 +41,7 @@ func (f immutableFields) contains(at path) bool {
 func (f *immutableFields) noteIfImmutable(s *subject, t *testing.T, at path, err error) bool {
 	for _, words := range []string{"immutable", "updates to statefulset spec", "pod updates may not change"} {
 		if strings.Contains(err.Error(), words) {
-			if s.kind(t).GVK.Kind != "Pod" { // which has fields that can change
+			if s.kind(t).GVK.Kind != "Pod" { // a Pod has fields that can change
 				*f = append(*f, at.String()+"/")
 			}
 			return true

@@ -58,7 +58,7 @@ func (s *subject) foresee(t *testing.T, want client.Object, n *counts) foreseen 
 	return f
 }
 
-// check compares what was foreseen of an apply with what it has done. A plan right after it is empty.
+// check compares what was foreseen of an apply with what the apply has done. A plan right after the apply must be empty.
 func (f *foreseen) check(t *testing.T, s *subject, want client.Object, op apply.Operation, err error, n *counts) {
 	t.Helper()
 	switch {
@@ -159,7 +159,7 @@ func pathOf(t *testing.T, text string) (at path) {
 	return at
 }
 
-// resolved returns the path with the indices of the items whose keys it has. An item that is not there has an index beyond the list.
+// resolved returns the path with indices in place of the keys of items. If an item does not exist, its index is beyond the list.
 func (p path) resolved(v any) path {
 	found := path{}
 	for _, step := range p {
@@ -222,8 +222,8 @@ func (s *subject) dropAfterCreation(t *testing.T, n *counts) {
 	require.NoError(t, err)
 }
 
-// tryFields applies an object with a change of one field, which must be as foreseen. It tries some fields, others for each manifest, and
-// stops after a change that the API server accepts.
+// tryFields applies an object with a change of one field, which must be as foreseen. It tries some fields, which differ from manifest to
+// manifest. It stops after a change that the API server accepts.
 func (s *subject) tryFields(t *testing.T, n *counts, changed func(path) client.Object) {
 	t.Helper()
 	fields := fieldsOf(s.sent(t))

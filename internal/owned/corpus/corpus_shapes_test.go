@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// share leaves out the fields that a subject before has too, so that each shape of field is changed and dropped alone once.
+// share notes for each subject which shapes of its fields an earlier subject has too. So each shape is changed and dropped alone only once.
 func share(t *testing.T, subjects []*subject) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -30,8 +30,9 @@ func (s *subject) alone(t *testing.T) []path {
 	return slices.DeleteFunc(fieldsOf(s.sent(t)), func(at path) bool { return s.elsewhere[at.String()] })
 }
 
-// shapeOf returns what a field has in common with others: the kind of the object, the names of the fields on the path, whether an item is the
-// only one of its list, the first or a later one, and the type of the value, whether it is empty, and which one it is if the API has only a few.
+// shapeOf returns a text that is the same for fields that the API server treats alike. The text has the kind of the object and the names of
+// the fields on the path. For an item it says whether the item is the only one, the first one or a later one. For the value it has the
+// type, and whether the value is empty. If the API has only a few values for the field, it has the value.
 func (s *subject) shapeOf(t *testing.T, object map[string]any, at path) string {
 	t.Helper()
 	var shape strings.Builder

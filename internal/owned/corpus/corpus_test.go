@@ -1,6 +1,6 @@
 //go:build !race
 
-// Each object has an applier of its own, so the race detector finds nothing, and would take ten times as long.
+// Each object has an applier of its own, so the race detector finds nothing. With it, the tests would take ten times as long.
 
 // Package corpus tests the engine with manifests of all built-in kinds and of two custom ones, and with random objects, on a real API server.
 // It has no code.
@@ -24,7 +24,7 @@ import (
 //   - A field that somebody else changes is noticed and repaired by one write.
 //   - A field that is dropped is removed, as if the object had been created without it.
 //   - Fields and list items of others cause no write, and survive ours.
-//   - What the plan of a new version of the operator says of a change of one field is what then happens.
+//   - If a new version of the operator changes one field, then what happens is what the plan has foreseen.
 //
 // Every field of every manifest is changed and dropped together with the others of the manifest. A field is also changed and dropped alone: beside
 // the controllers in the shortest manifest of each kind, and without them in the first other manifest of the kind that has the field in this
@@ -60,8 +60,8 @@ func TestCorpus(t *testing.T) {
 }
 
 // groups returns the typed subjects whose changes are checked while the controllers are paused, the typed subjects that are
-// checked beside running controllers, and the unstructured subjects. The last need the results of the typed ones. The shortest
-// manifest of each kind is checked beside running controllers, and so is what only a controller deletes.
+// checked beside running controllers, and the unstructured subjects. The unstructured subjects need the results of the typed ones.
+// The shortest manifest of each kind is checked beside running controllers, and so is each object that only a controller deletes.
 func groups(t *testing.T, subjects []*subject) (alone, beside, untyped []*subject) {
 	t.Helper()
 	shortest := map[string]*subject{} // by kind

@@ -37,7 +37,7 @@ import (
 //
 //   - each manifest of the corpus, as a Go struct and as an unstructured object;
 //   - random Deployments and Services, in the same two forms;
-//   - values for Hash, with all that Go's and the API's types may hold.
+//   - values for ownedresources.SetHash, with all that Go's and the API's types may hold.
 func TestRecordedHashes(t *testing.T) {
 	recorded, err := os.ReadFile("testdata/hashes.txt")
 	require.NoError(t, err)
@@ -148,7 +148,7 @@ type recursiveToRecord struct {
 	Map  map[string]namedText `json:"map,omitempty"`
 }
 
-// valuesToRecord are values for Hash.
+// valuesToRecord are values for ownedresources.SetHash.
 func valuesToRecord() map[string]any {
 	type inner struct {
 		Name string `json:"name"`

@@ -12,8 +12,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// A claim cannot shrink. If somebody else has let a claim grow, such as an autoscaler of volumes, the smaller request of the builder would
-// be refused, together with every other change of the claim.
+// A claim cannot shrink. If somebody else, such as an autoscaler of volumes, has let a claim grow, the API server would refuse the
+// builder's smaller request, and every other change of the claim with it.
 
 // requestPath is the path of the storage that a claim requests.
 var requestPath = []string{"spec", "resources", "requests", "storage"}

@@ -1,3 +1,3 @@
-// Package feature has what single options of a child decide: Generate, RunOnce and ExpandVolumes. It is pure, except that it
-// makes random values.
+// Package feature makes the decisions of three options of a child: Generate, RunOnce and ExpandVolumes. It is pure, except
+// that it makes random values.
 package feature

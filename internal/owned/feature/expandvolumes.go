@@ -23,7 +23,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// Why a claim cannot grow, and when it is looked at again.
+// The reason while a claim cannot grow, and the delay before the next attempt.
 const (
 	ReasonClaimNotBound = "ClaimNotBound"
 	// ClaimRecheck is how long to wait for claims to be bound: they are not watched.
@@ -81,8 +81,8 @@ func AsStatefulSet(obj client.Object) (*appsv1.StatefulSet, error) {
 	return nil, fmt.Errorf("%T is not a StatefulSet", obj)
 }
 
-// ExpansionOf returns the record of an expansion under a key of the owner, or nil if the engine does not write such a
-// value under this key. Whoever may change the owner can write any value, so it only says where to look: see
+// ExpansionOf returns the record of an expansion that an annotation of the owner holds. If the engine would not write this value
+// under this key, it returns nil. Anybody who may change the owner can write any value, so the record only says where to look: see
 // package write.
 func ExpansionOf(o *owned.Owner, key string) *record.Expansion {
 	e := record.ParseExpansion(o.Object.GetAnnotations()[key])

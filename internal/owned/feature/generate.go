@@ -49,9 +49,9 @@ func generateMistake(o *owned.Options, kind schema.GroupKind) error {
 	return nil
 }
 
-// WithoutGenerated returns a desired Secret without the keys that are generated, and with the hashes of their triggers
-// in an annotation, so that a change of a trigger is a change of what is desired. It also returns these keys, for which
-// the Secret has no value of its own.
+// WithoutGenerated returns a desired Secret without the keys that are generated: the keys for which the Secret has no
+// value of its own. It also returns these keys. An annotation of the returned Secret has the hashes of their triggers,
+// so a changed trigger changes the desired Secret.
 func WithoutGenerated(o *owned.Owner, obj client.Object, keys []owned.GeneratedKey) (client.Object, []owned.GeneratedKey) {
 	if len(keys) == 0 {
 		return obj, nil
@@ -77,7 +77,7 @@ func WithoutGenerated(o *owned.Owner, obj client.Object, keys []owned.GeneratedK
 	return obj, generated
 }
 
-// dropEmptyData removes the data of an unstructured Secret that has none, as encoding does for a typed one.
+// dropEmptyData removes an empty data map from an unstructured Secret, as encoding does for a typed one.
 func dropEmptyData(obj client.Object) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		if data, isMap := u.Object["data"].(map[string]any); isMap && len(data) == 0 {
@@ -93,7 +93,7 @@ var noTrigger = record.HashOfTrigger("")
 type FillPlan struct {
 	keep      map[string][]byte    // values that stay
 	Fill      []owned.GeneratedKey // keys that get a new value
-	Triggered bool                 // a trigger has changed: its hash is not the hash in the record
+	Triggered bool                 // a trigger has changed: its hash is not the recorded hash
 }
 
 // PlanFill decides which values of a live Secret are kept. live is nil if there is none.
@@ -138,7 +138,7 @@ func SetGenerated(ctx context.Context, d *owned.Desired, plan FillPlan) {
 	}
 }
 
-// CheckGenerated returns a conflict if the live object is not the version that the generated values were decided for.
+// CheckGenerated returns a conflict if the live object is not the version for which the generated values were decided.
 func CheckGenerated(d *owned.Desired, live client.Object) error {
 	if len(d.Generate) == 0 || live.GetResourceVersion() == d.GeneratedFrom {
 		return nil

@@ -51,8 +51,8 @@ type JobState struct {
 	content          string // empty if somebody has removed the annotation
 	deleting, held   bool
 	complete, failed bool
-	expired          bool // it is being deleted because of its time to live
-	finalizer        bool // it has the finalizer opblocks.dev/run-once
+	expired          bool // the Job is being deleted because of its time to live
+	finalizer        bool // the Job has the finalizer opblocks.dev/run-once
 	collected        bool // the garbage collector deletes or orphans its pods before the Job goes
 }
 
@@ -90,7 +90,7 @@ const (
 	RunNothing        RunAction = "do nothing: it has run"
 )
 
-// NextRunAction decides what has to be done for a Job of this content. job is nil if there is none.
+// NextRunAction decides what has to be done for a Job of this content. If no live Job exists, job is nil.
 func NextRunAction(last record.Run, content string, job *JobState) RunAction {
 	if job == nil {
 		if last.Ended(content) {

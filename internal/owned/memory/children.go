@@ -30,21 +30,21 @@ type Children struct {
 type rememberedChild struct {
 	// verified is the digest of the state in which the child was last found to be as desired. If it never was, verified is 0.
 	verified uint64
-	// details are nil for a child that has only ever been found to be as desired.
+	// details is nil if the child was always found to be as desired.
 	details *ChildDetails
 }
 
 // ChildDetails are what is remembered of a child that had to be written, or of an orphan that has the name of a child.
 type ChildDetails struct {
-	// Rewritten are the rewritten differences: how the answer to our last write differs from what was sent. Sending the
-	// same again would change nothing, each time.
+	// Rewritten are the rewritten differences: how the answer to our last write differs from what was sent. Sending the same again would
+	// lead to the same differences.
 	Rewritten []compare.Difference
 	kind      string // the kind of the child, for the metric of these differences
 	// loop is nil if the child has not been written lately.
 	loop *writeLoop
 	// orphanSince is when the child was first seen to belong to a former owner.
 	orphanSince time.Time
-	// Admitted are fields that were sent as they are live, see [owned.Admitted].
+	// Admitted are the fields that were sent with their live values, see [owned.Admitted].
 	Admitted *owned.Admitted
 	// refused is the last write that the API server refused as invalid. It is nil if the API server has accepted a write since.
 	refused *refusedWrite
@@ -107,8 +107,8 @@ func (m *Children) DetailsOf(uid types.UID) (d ChildDetails, found bool) {
 	return ChildDetails{}, false
 }
 
-// IsVerified reports whether the live object, in this version, was already found to be what its owner desires. Then there
-// is nothing to compare. encoded is what would be sent, and whatever else decides whether the child is as desired, such as its binding.
+// IsVerified reports whether the live object, in this version, was already found to be what its owner desires. If so, there is nothing to
+// compare. encoded is what would be sent, and whatever else decides whether the child is as desired, such as its binding.
 func (m *Children) IsVerified(o *owned.Owner, live client.Object, encoded []byte) bool {
 	now := m.digest(o, live, encoded)
 	m.mu.RLock()
@@ -141,7 +141,7 @@ func (m *Children) digest(o *owned.Owner, live client.Object, encoded []byte) ui
 	return maphash.Comparable(m.seed, state{live.GetResourceVersion(), m.versions.Current(), o.Reference.UID, maphash.Bytes(m.seed, encoded)}) | 1
 }
 
-// SetRewritten remembers the rewritten differences of a write, or forgets the earlier ones if there are none.
+// SetRewritten remembers the rewritten differences of a write. If the write has none, SetRewritten forgets the earlier ones.
 func (m *Children) SetRewritten(kind string, uid types.UID, differences []compare.Difference) {
 	if len(differences) == 0 {
 		if known, found := m.DetailsOf(uid); !found || known.Rewritten == nil {
@@ -156,7 +156,7 @@ func (m *Children) SetRewritten(kind string, uid types.UID, differences []compar
 	})
 }
 
-// SetAdmitted remembers the fields that were sent as they are live, or forgets the earlier ones if admitted is nil.
+// SetAdmitted remembers the fields that were sent with their live values. If admitted is nil, it forgets the earlier ones.
 func (m *Children) SetAdmitted(uid types.UID, admitted *owned.Admitted) {
 	if known, found := m.DetailsOf(uid); admitted == nil && (!found || known.Admitted == nil) {
 		return
@@ -207,7 +207,7 @@ func (m *Children) count(d *ChildDetails, by float64) {
 	}
 }
 
-// OrphanSince returns when this child was first seen to be an orphan. If it has not been seen as one before, that is now.
+// OrphanSince returns when this child was first seen to be an orphan. If it is seen as an orphan for the first time, that time is now.
 func (m *Children) OrphanSince(uid types.UID, now time.Time) (since time.Time) {
 	m.Change(uid, func(d *ChildDetails) {
 		if d.orphanSince.IsZero() {

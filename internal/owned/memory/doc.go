@@ -1,3 +1,3 @@
-// Package memory holds what is remembered of children by their UIDs and names. It saves requests and comparisons, and nothing
-// is wrong if it is empty.
+// Package memory holds what is remembered of children by their UIDs and names. The memory saves requests and comparisons. It
+// may be empty, as after a restart.
 package memory

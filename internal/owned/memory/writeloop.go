@@ -64,7 +64,7 @@ func (m *Children) DropLoop(child *ChildDetails) {
 // Undone is a creation, deletion or recreation of a child, which another writer may undo. Its value is the path in the metric.
 type Undone string
 
-// The writes.
+// The writes that another writer may undo.
 const (
 	Creating   Undone = "creation"   // another writer deletes the child
 	Deletion   Undone = "deletion"   // another writer creates the child, which is not desired
@@ -78,8 +78,9 @@ var UndoneMessages = map[Undone]string{
 	Recreation: "%s is replaced by the former one again and again by another writer, so it is recreated less often",
 }
 
-// NameLoops are the loops of writes that give a child another UID. They are counted by the child's name. Only a write that follows what
-// another writer did is counted. NameLoops is safe for concurrent use.
+// NameLoops are the loops of writes that give a child another UID. They are counted by the child's name. Creations are counted only
+// after another writer has deleted the child. If we create the child ourselves, the loop of its deletions ends. NameLoops is safe for
+// concurrent use.
 type NameLoops struct {
 	metrics *report.Metrics
 	count   atomic.Int64 // the length of byName, which can be read without the lock
@@ -136,7 +137,7 @@ func (l *NameLoops) Add(key NameLoopKey, s owned.Sum, uid types.UID, now time.Ti
 	l.sweep(now)
 	loop := l.byName[key]
 	if key.Write == Creating {
-		l.drop(NameLoopKey{key.Owner, key.Child, Deletion}) // it was not another writer who has created the child
+		l.drop(NameLoopKey{key.Owner, key.Child, Deletion}) // we create the child ourselves, so no other writer has created it
 	}
 	if loop == nil && key.Write == Creating {
 		return
@@ -152,7 +153,7 @@ func (l *NameLoops) Add(key NameLoopKey, s owned.Sum, uid types.UID, now time.Ti
 	loop.Count(now)
 }
 
-// ChildGone begins to count how often a child is created, unless the loops show that we have deleted it ourselves.
+// ChildGone begins to count how often a child is created. If the loops show that we have deleted the child ourselves, it does nothing.
 func (l *NameLoops) ChildGone(owner types.UID, child record.Name, uid types.UID, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

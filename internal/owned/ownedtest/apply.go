@@ -21,7 +21,7 @@ import (
 // Option sets an option of a child.
 type Option = func(*owned.Options)
 
-// Apply applies want as a child of the owner. It drops the count of the requests before.
+// Apply applies want as a child of the owner. First it resets the count of requests.
 func (s *Server) Apply(t *testing.T, want client.Object, options ...Option) (apply.Result, error) {
 	t.Helper()
 	o, child := s.declare(t, want, options)
@@ -43,8 +43,8 @@ func (s *Server) MustApply(t *testing.T, want client.Object, options ...Option) 
 	return result
 }
 
-// Expect applies want and requires an operation and the requests that were sent after the read, which a cache would
-// serve. It returns the live object.
+// Expect applies want, and requires this operation. The first request is the read, which a cache would serve.
+// Expect requires that the other requests are the ones in sent. It returns the live object.
 func (s *Server) Expect(t *testing.T, want client.Object, op apply.Operation, sent ...string) client.Object {
 	t.Helper()
 	result := s.MustApply(t, want)
@@ -55,7 +55,7 @@ func (s *Server) Expect(t *testing.T, want client.Object, op apply.Operation, se
 	return result.Object
 }
 
-// Settled requires that nothing is sent but the read.
+// Settled requires that an apply sends nothing but the read.
 func (s *Server) Settled(t *testing.T, want client.Object) {
 	t.Helper()
 	s.Expect(t, want, apply.Unchanged)
@@ -85,13 +85,13 @@ func ReasonOf(wait *owned.WaitingError) string {
 	return reason
 }
 
-// DelayOf returns after which time an error that waits asks for a retry, and 0 for none.
+// DelayOf returns the delay before the retry that an error asks for. If the error asks for none, it returns 0.
 func DelayOf(wait *owned.WaitingError) time.Duration {
 	_, after := wait.Waiting()
 	return after
 }
 
-// RequireWaits requires an error that waits for this reason, and whose message has these parts.
+// RequireWaits requires an error that waits for this reason, and that has these parts in its message.
 func RequireWaits(t *testing.T, err error, reason string, messages ...string) {
 	t.Helper()
 	var wait *owned.WaitingError

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Meta returns the metadata of a child that is named as the owner, with a label.
+// Meta returns the metadata of a child: the name of the owner, and a label.
 func (s *Server) Meta() metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: s.Namespace, Name: "web", Labels: map[string]string{"tier": "front"}}
 }
@@ -39,7 +39,7 @@ func (s *Server) Service() *corev1.Service {
 	}}
 }
 
-// Unstructured returns what is sent of an object, as an unstructured object.
+// Unstructured returns the object that an apply of o sends.
 func (s *Server) Unstructured(t *testing.T, o client.Object) *unstructured.Unstructured {
 	t.Helper()
 	k, err := s.Applier.Kinds.Of(o, s.Client.Scheme())

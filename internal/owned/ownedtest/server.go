@@ -1,5 +1,5 @@
-// Package ownedtest is the environment of tests of the engine: a namespace of a real API server or of a server in memory, with an owner, and
-// one apply of one object. Tests of package ownedresources use it too, for sets of children.
+// Package ownedtest is the environment for tests of the engine: a namespace of a real API server or of a server in memory, an owner, and
+// functions that apply one object. Tests of package ownedresources use it too, for sets of children.
 package ownedtest
 
 import (
@@ -91,7 +91,7 @@ func (s *Server) Published(t *testing.T, sample client.Object) *owned.Kinds {
 	return kinds
 }
 
-// NewOwnerNamed returns another owner, which exists.
+// NewOwnerNamed creates another owner and returns it.
 func (s *Server) NewOwnerNamed(t *testing.T, name string) *testkinds.Shop {
 	t.Helper()
 	owner := &testkinds.Shop{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: name}}
@@ -131,13 +131,13 @@ func (s *Server) DeleteAfter(t *testing.T, obj client.Object) {
 	t.Cleanup(func() { require.NoError(t, s.Other.Delete(context.Background(), obj)) })
 }
 
-// Live reads the object that is named as the owner.
+// Live reads the live object that has the owner's name into obj.
 func (s *Server) Live(t *testing.T, obj client.Object) {
 	t.Helper()
 	require.NoError(t, s.Other.Get(t.Context(), types.NamespacedName{Namespace: s.Namespace, Name: "web"}, obj))
 }
 
-// Exists reads obj, in the namespace unless it has one, and reports whether it exists.
+// Exists reads obj and reports whether it exists. If obj has no namespace, Exists sets the namespace of the Server.
 func (s *Server) Exists(t *testing.T, obj client.Object) bool {
 	t.Helper()
 	if obj.GetNamespace() == "" {
@@ -148,7 +148,7 @@ func (s *Server) Exists(t *testing.T, obj client.Object) bool {
 	return !apierrors.IsNotFound(err)
 }
 
-// ByHand changes the object that is named as its owner, as kubectl edit does.
+// ByHand changes the object that has the owner's name, as kubectl edit does.
 func ByHand[T client.Object](t *testing.T, s *Server, obj T, change func(T)) {
 	t.Helper()
 	s.Live(t, obj)

@@ -18,15 +18,16 @@ import (
 )
 
 // Admission may change an object when it is created: it extends a node selector, names a mirror in an image, or sets the storage class of a
-// claim template. In a Pod, a Job and a StatefulSet most of these fields cannot be changed afterwards. An apply of what is desired would
-// undo them, so the API server refuses it, together with every other change of the object.
+// claim template. In a Pod, a Job and a StatefulSet most of these fields cannot be changed afterwards. An apply of the desired object would
+// undo the changes of admission, so the API server refuses the whole apply.
 //
-// A dry run of a creation shows what admission makes of the object. A field of the live object that the apply would change, and that the
-// dry run shows as it is live, was not changed by us: it is sent as it is live. A field that the dry run shows in another way is a new wish.
+// A dry run of a creation shows what admission makes of the object now. It explains each field that the apply would change. If the dry run
+// shows the live value, admission has set this value, and the apply has to send it. If the dry run shows another value, the desired value
+// is a new one.
 
 // Refused is what is known of an apply that the API server has refused.
 type Refused struct {
-	Admitted *owned.Admitted // the fields that are to be sent as they are live, or nil if there are none
+	Admitted *owned.Admitted // the fields that are to be sent with their live values; nil for none
 	wishes   *fieldpath.Set  // the other fields that the apply would add or change
 }
 
@@ -115,7 +116,8 @@ func typedTrees(k *owned.Kind, trees ...map[string]any) (values []*typed.TypedVa
 	return values, nil
 }
 
-// StillAdmitted returns the admitted fields whose desired and live values have not changed since they were found, or nil if there are none.
+// StillAdmitted returns the admitted fields whose desired and live values have not changed since they were found. If no field is left, it
+// returns nil.
 func StillAdmitted(d *owned.Desired, live client.Object, a *owned.Admitted) *owned.Admitted {
 	want, err := Tree(d, record.ByApply)
 	if err != nil {
@@ -145,7 +147,7 @@ func StillAdmitted(d *owned.Desired, live client.Object, a *owned.Admitted) *own
 	return &owned.Admitted{Values: values, Wish: want}
 }
 
-// withAdmitted returns what is applied with the fields that are sent as they are live.
+// withAdmitted returns a tree that is to be applied, with the live values of the admitted fields.
 func withAdmitted(d *owned.Desired, tree map[string]any) (map[string]any, error) {
 	if d.Admitted == nil {
 		return tree, nil
@@ -165,8 +167,8 @@ func withAdmitted(d *owned.Desired, tree map[string]any) (map[string]any, error)
 	return treeOf(want)
 }
 
-// changedBy returns the fields of a live object that an apply would add, change or remove, without the fields in notExamined. A field that it would
-// remove may be a default, which the API server sets again.
+// changedBy returns the fields of a live object that an apply would add, change or remove, without the fields in notExamined. A removed
+// field may be a default, which the API server sets again.
 func changedBy(d *owned.Desired, live *unstructured.Unstructured, want map[string]any) *typed.Comparison {
 	same := &typed.Comparison{Removed: fieldpath.NewSet(), Modified: fieldpath.NewSet(), Added: fieldpath.NewSet()}
 	merged, _, err := MergeInto(d, live, want)
@@ -184,7 +186,7 @@ func changedBy(d *owned.Desired, live *unstructured.Unstructured, want map[strin
 	return changes.ExcludeFields(notExamined)
 }
 
-// notExamined are the fields that no refusal of a change is about, and the number of replicas, which others may set.
+// notExamined are fields about which the API server never refuses a change, and the number of replicas, which others may set.
 var notExamined = fieldpath.NewSet(fieldpath.MakePathOrDie("apiVersion"), fieldpath.MakePathOrDie("kind"), fieldpath.MakePathOrDie("metadata"),
 	fieldpath.MakePathOrDie("status"), fieldpath.MakePathOrDie("spec", "replicas"))
 

@@ -64,8 +64,8 @@ func lastApplied(d *owned.Desired, method record.Method) string {
 	}.String()
 }
 
-// ToPost returns what a POST sends. It leaves out the fields that an apply would not send either. The API server would
-// store them: fields of a copied live object, or a null that the first apply would then remove.
+// ToPost returns what a POST sends. Like an apply, it leaves out the fields of a copied live object, and nulls. The
+// API server would store the fields, and the first apply would remove a stored null.
 func ToPost(d *owned.Desired) (client.Object, error) {
 	obj := ToSend(d, record.ByCreate)
 	if _, untyped := obj.(*unstructured.Unstructured); untyped {

@@ -54,7 +54,7 @@ func NewContradiction(d *owned.Desired, live *unstructured.Unstructured, refusal
 	return c, nil
 }
 
-// Next returns the next tree to try, or nil if there is none.
+// Next returns the next tree to try. If no tree is left, it returns nil.
 func (c *Contradiction) Next() map[string]any {
 	if c.asIs {
 		c.asIs = false
@@ -70,8 +70,8 @@ func (c *Contradiction) Next() map[string]any {
 	return nil
 }
 
-// Learn takes in the refusal of the last tree. If it names no new field, the next tree lacks parts farther from the
-// known ones.
+// Learn takes in the refusal of the last tree. If the refusal names no new field, the next tree also lacks parts that
+// are farther from the known fields.
 func (c *Contradiction) Learn(refusal error) {
 	tree := applyschema.Without(c.merged, c.removed)
 	news := false
@@ -159,8 +159,8 @@ func pathsLike(tree any, like, at []applyschema.Step) (paths [][]applyschema.Ste
 	return paths
 }
 
-// isReplaceable reports whether fields of others at a path may be removed: the path is not the whole spec of the object
-// or of a pod, nor metadata.
+// isReplaceable reports whether fields of others at a path may be removed: the path is not in metadata or status, and
+// is not the whole spec of the object or of a pod.
 func isReplaceable(path []applyschema.Step) bool {
 	if len(path) < 2 || path[0] == "metadata" || path[0] == "status" {
 		return false

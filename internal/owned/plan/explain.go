@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Explain adds to a refusal that names only a whole spec the fields below it that the apply would add or change.
+// If a refusal names only a whole spec, Explain adds the fields of the spec that the apply would add or change.
 func (r *Refused) Explain(refusal error) error {
 	var status apierrors.APIStatus
 	if !errors.As(refusal, &status) || status.Status().Details == nil {
@@ -49,7 +49,8 @@ func isBelow(path, outer string) bool {
 	return below && rest != "" && (rest[0] == '.' || rest[0] == '[')
 }
 
-// nameOf returns a path up to the first item that is its own key: the item is a value, which may be secret.
+// nameOf returns a path as a text. It cuts the path off before an item that is its own key: such an item is a
+// value, which may be secret.
 func nameOf(path fieldpath.Path) string {
 	if i := slices.IndexFunc(path, func(e fieldpath.PathElement) bool { return e.Value != nil }); i >= 0 {
 		path = path[:i]

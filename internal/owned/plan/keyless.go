@@ -15,8 +15,9 @@ import (
 // The API server refuses every apply of an object that has an item without the keys of its list, such as a secret without a
 // name in a ServiceAccount. Anybody can write such an item, and it makes the API server drop all managed fields.
 //
-// Such an object is written by a patch of what an apply would have made of it. As it has no managed fields, nobody
-// knows what else is ours: fields that are not desired are removed, see package write. Items without keys stay.
+// Such an object is written by a patch, which sets what an apply would have made of the object. The object has no managed
+// fields, so nobody knows what else is ours: fields that are not desired are removed, see package write. Items without keys
+// stay.
 
 // IsLiveUntypable reports whether the API server refused an apply because the live object does not fit its schema.
 func IsLiveUntypable(err error) bool {

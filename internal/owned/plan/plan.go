@@ -38,10 +38,10 @@ const (
 type Plan struct {
 	Verb        Verb
 	Paths       string               // the fields that differ, for logs and events
-	Differences []compare.Difference // the same, with their values
+	Differences []compare.Difference // the same fields, with their values
 	Adopts      types.UID            // the former owner of an object that is adopted
 	Needs       []Fact               // what has to be known before the plan is executed
-	Err         error                // for DoReturn, and the reason for DoRemove, DoCollect and DoRefuse
+	Err         error                // the error of DoReturn; the reason for DoRemove, DoCollect and DoRefuse
 	IsOurs      bool                 // for DoReturn: other children may be built from the live object
 }
 
@@ -172,8 +172,7 @@ func CompareLive(s *State, p Plan) Plan {
 	return p
 }
 
-// requireOneBuilder adds a fact to the needs of a write: no other step may build the object too, because each step would undo the writes of
-// the other.
+// requireOneBuilder adds the fact BuiltByOne to the needs of a write: two steps that build the same object would undo each other's writes.
 func requireOneBuilder(_ *State, p Plan) Plan {
 	if p.Verb == DoApply || p.Verb == DoBind || p.Verb == DoRefuse {
 		p.Needs = append(p.Needs, BuiltByOne)
@@ -207,8 +206,8 @@ func ContainsAll(known, differences []compare.Difference) bool {
 	return len(known) > 0 && !slices.ContainsFunc(differences, func(d compare.Difference) bool { return !slices.Contains(known, d) })
 }
 
-// holdBack keeps a change of the desired object from being applied before others are ready. An object that differs although the desired
-// object has not changed is still repaired.
+// holdBack keeps a changed desired object from being applied before the objects that it waits for are ready. If only the live object has
+// changed, it is still repaired.
 func holdBack(s *State, p Plan) Plan {
 	if p.Verb == DoApply && s.Desired.Hold != "" && record.LastAppliedOf(s.Live).Hash != string(s.Sum[:]) {
 		return Plan{Verb: DoReturn, Err: s.Held("is not changed"), IsOurs: true}

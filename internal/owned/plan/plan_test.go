@@ -194,13 +194,15 @@ func TestMissing(t *testing.T) {
 	require.False(t, missing, "a plan that only returns an error asks for nothing")
 }
 
-// knowsPace adds the fact that nothing delays the write that is planned without it.
+// knowsPace adds the facts that no other step builds the object and that nothing delays the planned
+// write.
 func (p *planned) knowsPace() {
 	p.Known[BuiltByOne], p.Known[PaceOfWrites] = true, true
 	p.Paced = Decide(Stages, p.State).Paths
 }
 
-// claims makes a StatefulSet of the objects whose claim template requests this storage.
+// claims turns the live and the desired object into StatefulSets whose claim templates request this
+// storage.
 func (p *planned) claims(live, want string) {
 	set := func(meta metav1.ObjectMeta, size string) *appsv1.StatefulSet {
 		return &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{VolumeClaimTemplates: claimTemplates("data", size)}}

@@ -46,11 +46,10 @@ func IsLost(d *owned.Desired, last record.LastApplied, live client.Object) bool 
 // HasDropped reports whether a field may have been dropped since the managed fields were cleared. last is the record
 // before the apply, and answer is the API server's answer to the apply.
 //
-// If this apply has sent the same as the last write, that write may have been an apply A that dropped a field: the
-// managed fields were cleared, then A dropped the field, then the process died before it took the fields back. We see
-// it because A wrote the record opblocks.dev/applied: the entry of before-first-apply does not own it. If that entry
-// does not own our owner reference, the object was not ours when the managed fields were cleared, so nothing was
-// dropped.
+// If this apply has sent the same as the last write, that write may have been an apply A that dropped a field: the managed fields were
+// cleared, then A dropped the field, then the process died before it took the fields back. We see it because A wrote the record
+// opblocks.dev/applied: the entry of before-first-apply does not own it. If the entry of before-first-apply does not own our owner
+// reference, the object was not ours when the managed fields were cleared, so nothing was dropped.
 func HasDropped(d *owned.Desired, last record.LastApplied, answer client.Object) (bool, error) {
 	former := FormerEntry(answer)
 	switch {

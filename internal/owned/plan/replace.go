@@ -33,9 +33,9 @@ func Tree(d *owned.Desired, method record.Method) (map[string]any, error) {
 	return withAdmitted(d, tree)
 }
 
-// MergeInto returns what a server-side apply makes of the live object: merged with what is sent, and without what was
-// sent before and is not sent any more. It also returns the managed fields entries, with our own entry as the apply
-// would write it.
+// MergeInto returns what a server-side apply of want makes of the live object: the fields of want are merged into it, and the
+// fields that were sent before and are not in want are removed. It also returns the managed fields entries, with our own entry as
+// the apply would write it.
 func MergeInto(d *owned.Desired, live *unstructured.Unstructured, want map[string]any) (map[string]any, []metav1.ManagedFieldsEntry, error) {
 	content := live.DeepCopy()
 	content.SetManagedFields(nil)

@@ -56,8 +56,8 @@ func wantsClusterIP(obj client.Object) bool {
 	return clusterIPOf(obj) == "" && typ != corev1.ServiceTypeExternalName
 }
 
-// withCopiedFields copies, in an object that is sent, the fields that the API server copies to another field. Otherwise
-// nobody would own the copy, and it would bring the field back after that is dropped.
+// withCopiedFields sets the fields of an object that the API server would fill with copies of other fields. Otherwise
+// nobody would own the copy, and the copy would bring the other field back after we drop it.
 //
 // A pod's serviceAccountName is copied to its older name, serviceAccount. If only the older one is set, it is copied to
 // serviceAccountName.
@@ -83,7 +83,8 @@ func copyIfUnset(fields map[string]any, from, to string) {
 	}
 }
 
-// podSpecIn returns the pod spec of an unstructured object of Kubernetes' kinds, and nil if it has none.
+// podSpecIn returns the pod spec of an unstructured object of Kubernetes' kinds. If the object has no pod spec, it
+// returns nil.
 func podSpecIn(u *unstructured.Unstructured) (spec map[string]any) {
 	holder := u.Object
 	if kind := u.GroupVersionKind().GroupKind(); kind != (schema.GroupKind{Kind: "Pod"}) {
@@ -98,7 +99,7 @@ func podSpecIn(u *unstructured.Unstructured) (spec map[string]any) {
 	return spec
 }
 
-// podSpecOf returns the pod spec of an object of a Go type, and nil if it has none.
+// podSpecOf returns the pod spec of an object of a Go type. If the object has no pod spec, it returns nil.
 func podSpecOf(obj client.Object) *corev1.PodSpec {
 	if pod, ok := obj.(*corev1.Pod); ok {
 		return &pod.Spec

@@ -22,7 +22,8 @@ func TakeOverSteps(d *owned.Desired, last record.LastApplied) (migrates, release
 	return migrates, releases
 }
 
-// HandedOverFields returns the live values of the fields that were sent and are not sent any more, or nil.
+// HandedOverFields returns the live values of the fields that were sent and are not sent any more. If no field is like that, it returns
+// nil.
 func HandedOverFields(d *owned.Desired, live client.Object) (map[string]any, error) {
 	var trees [3]map[string]any
 	for i, obj := range []client.Object{d.Full, d.Object, live} {
@@ -50,7 +51,7 @@ func HandedOverFields(d *owned.Desired, live client.Object) (map[string]any, err
 	return fields, nil
 }
 
-// Overlaid returns a tree with the fields of another one, which replace its own.
+// Overlaid returns a copy of tree in which the values of fields replace the values of the same fields.
 func Overlaid(tree, fields map[string]any) map[string]any {
 	if len(fields) == 0 {
 		return tree

@@ -25,8 +25,8 @@ type userPatch interface {
 
 var userPatchType = reflect.TypeFor[userPatch]()
 
-// SeeUserPatch adds to a refusal the fields of users' patches to look at: users know what they wrote, and not what was built of it. live is nil
-// for a creation.
+// SeeUserPatch adds to a refusal the fields of users' patches that may have caused it: users know what they wrote, and not what was built
+// from it. live is nil for a creation.
 func SeeUserPatch(d *owned.Desired, live client.Object, refusal error) error {
 	if !IsInvalid(refusal) {
 		return refusal
@@ -63,7 +63,7 @@ func refusedTree(d *owned.Desired, live client.Object) map[string]any {
 			return nil
 		}
 		u := &unstructured.Unstructured{Object: tree}
-		u.SetGroupVersionKind(d.Kind.GVK) // which a typed object does not carry
+		u.SetGroupVersionKind(d.Kind.GVK) // a typed object does not carry its kind
 		return u.Object
 	}
 	want, err := Tree(d, record.ByApply)
@@ -95,7 +95,7 @@ func podTemplateAt(tree map[string]any, cause []applyschema.Step) (*corev1.PodTe
 	}
 	var at []any
 	if isMetadata := len(cause) > start && (cause[start] == "labels" || cause[start] == "annotations"); isMetadata {
-		at = append(at, "metadata") // the API server leaves it out for a template
+		at = append(at, "metadata") // the API server leaves this step out for a template
 	}
 	for _, step := range cause[start:] {
 		at = append(at, step)

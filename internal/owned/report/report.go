@@ -91,7 +91,7 @@ func (r *Reporter) Delayed(o *owned.Owner, live client.Object, message string, w
 	return owned.NewWaiting(ReasonWriteLoop, wait, message)
 }
 
-// Metrics are shared by all sets of a process once they are registered.
+// Metrics are the metrics about writes. After they are registered, all sets of a process share them.
 type Metrics struct {
 	applies   *prometheus.CounterVec
 	Rewritten *prometheus.GaugeVec

@@ -50,7 +50,7 @@ func (s *Set) validateAnywhere(ctx context.Context, o *owned.Owner, d *owned.Dec
 	return nil
 }
 
-// coverage is a namespace of a kind.
+// coverage is the key under which the result of covers is remembered: a kind and a namespace.
 type coverage struct {
 	sample    any // the pointer to an empty object of the kind
 	namespace string
@@ -80,9 +80,9 @@ func (s *Set) covers(ctx context.Context, sample client.Object, gvk schema.Group
 	return covered
 }
 
-// enqueueMarked returns a handler that enqueues the owner that a child's mark names. It does not enqueue an owner in a
-// namespace that the cache does not cover: another installation of the operator has it. It returns nil for a kind whose
-// objects always have an owner reference.
+// enqueueMarked returns a handler that enqueues the owner that a child's mark names. It does not enqueue an owner in a namespace that the
+// cache does not cover: such an owner belongs to another installation of the operator. For a kind whose objects always have an owner
+// reference, enqueueMarked returns nil.
 func (s *Set) enqueueMarked(mgr ctrl.Manager, owner client.Object, gvk schema.GroupVersionKind) (handler.EventHandler, error) {
 	ownerKind, err := apiutil.GVKForObject(owner, mgr.GetScheme())
 	if err != nil {

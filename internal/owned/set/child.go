@@ -21,7 +21,7 @@ import (
 
 // Child is an [ownedresources.Child] without its types.
 type Child struct {
-	Build    func(*Reconciliation) error // adds what is desired
+	Build    func(*Reconciliation) error // adds the desired objects to the Reconciliation
 	function string                      // the name of the function that builds
 	Sample   client.Object               // an empty object of the child's kind, in the type of its live objects
 	Inputs   []*Input                    // what Build reads
@@ -29,8 +29,8 @@ type Child struct {
 	Options  owned.Options
 	Mistake  error // a mistake in a call of one of its methods
 
-	Configuration bool // it is built by apply configurations
-	inSet         bool // a set has it, so that it must not change any more
+	Configuration bool // the objects are built by apply configurations
+	inSet         bool // a set has the child, so the child must not change any more
 }
 
 // NewChild returns a child of the kind of sample. build builds its objects by calling f, the user's function. NewChild uses only f's name.

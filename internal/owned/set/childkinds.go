@@ -42,8 +42,8 @@ func (ks *ChildKinds) isMarked(gvk schema.GroupVersionKind) bool {
 	return ks.hasOption(gvk, func(o *owned.Options) bool { return o.Anywhere || o.Retain != nil })
 }
 
-// hasOption reports whether the options of a child of a kind satisfy a function. Call it after the set has looked up
-// its kinds.
+// hasOption reports whether the function returns true for the options of a child of this kind. Call it after the set has looked up its
+// kinds.
 func (ks *ChildKinds) hasOption(gvk schema.GroupVersionKind, is func(*owned.Options) bool) bool {
 	for i, k := range ks.kinds {
 		if k.GVK.GroupKind() == gvk.GroupKind() && is(&ks.children[i].Options) {
@@ -73,17 +73,16 @@ func (ks *ChildKinds) retainsAll(k *owned.Kind, owner client.Object) bool {
 		!ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.BindingFor(owner) != owned.ByRetention })
 }
 
-// retainsNone reports whether there is a child of a kind with the option Retain, and the functions of all of them return
-// false. Without such a child nobody knows any more whether a retained object is still needed, so it stays.
+// retainsNone reports whether a kind has children with the option Retain, and all their functions return false. If the kind has no such
+// child, nobody knows whether a retained object is still needed, so the object stays.
 func (ks *ChildKinds) retainsNone(k *owned.Kind, owner client.Object) bool {
 	return ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.Retain != nil }) &&
 		!ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.BindingFor(owner) == owned.ByRetention })
 }
 
-// buildersOf returns what tells the children with the option Retain apart from others of their kind in the set: a hash of
-// the names of the functions that build the kind, and the position. If a release adds, removes or reorders such
-// children, the hash changes, and a live object with the earlier hash is attributed to no child. Only two functions
-// without a name may change places unseen.
+// buildersOf returns a text for each child with the option Retain that shares its kind with other children of the set: a hash of the names
+// of the functions that build the kind, and the position. If a release adds, removes or reorders such children, the hash changes, and a
+// live object with the earlier hash is attributed to no child. Only an exchange of two functions without a name is not noticed.
 func (ks *ChildKinds) buildersOf() []string {
 	kinds := ks.kinds
 	builders := make([]string, len(kinds))
@@ -119,9 +118,9 @@ func (ks *ChildKinds) builderOf(w written) *Child {
 	return nil
 }
 
-// keeps reports whether a live object that is not desired stays. The function of the child that built it decides. If
-// that child is not known, the functions of all children of its kind decide: a retained object stays unless all return
-// false, and any other object stays only if all return true.
+// keeps reports whether a live object that is not desired stays. The function of the child that built it decides. If that child is not
+// known, the functions of all children of its kind decide: a retained object is deleted only if all functions return false, and any other
+// object stays only if all functions return true.
 func (ks *ChildKinds) keeps(o *owned.Owner, w written) bool {
 	if child := ks.builderOf(w); child != nil {
 		return child.Options.BindingFor(o.Seen) == owned.ByRetention
@@ -132,8 +131,8 @@ func (ks *ChildKinds) keeps(o *owned.Owner, w written) bool {
 	return ks.retainsAll(w.kind, o.Seen)
 }
 
-// watchedPlace returns the index of the child in whose form, typed or unstructured, a kind is watched. If the kind has a typed child, that
-// is the first typed one. place is the index of the first child of the kind.
+// watchedPlace returns the index of the child in whose form, typed or unstructured, a kind is watched: the first typed child of the kind.
+// If the kind has no typed child, it returns place, the index of the first child of the kind.
 func watchedPlace(children []*Child, kinds []*owned.Kind, place int) int {
 	for i, k := range kinds {
 		if k.GVK == kinds[place].GVK && isUntyped(children[i].Sample) == 0 {

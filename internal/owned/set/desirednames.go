@@ -32,7 +32,7 @@ func (d DesiredNames) undesired() func(record.Name) bool {
 	}
 }
 
-// without returns the objects that are certainly not desired.
+// without returns the objects in found that are certainly not desired.
 func (d DesiredNames) without(found []written) (rest []written) {
 	if len(found) == 0 {
 		return nil

@@ -104,7 +104,7 @@ func (s *Set) finalize(r *Reconciliation, known *retention, found []written) (re
 	if err != nil || len(remaining) > 0 {
 		return remaining, err
 	}
-	// The cache may not show yet what was created right before, perhaps by the process before this one.
+	// The cache may not show an object yet that was created a moment ago, perhaps by an earlier process.
 	unseen, err := s.listMarkedLive(r, known)
 	if err != nil || len(unseen) == 0 {
 		return nil, err

@@ -74,11 +74,11 @@ func (g gates) CheckRefusal(d *owned.Declared, err error) error {
 		"%s: its kind is not served any more: %v", d.Kind.Describe(d.Object), err))
 }
 
-// refusalRetry is the delay before a child is tried again if its kind is no longer served. Its watch usually notices
-// before.
+// refusalRetry is the delay before a child is tried again if its kind is no longer served. The watch of the kind usually notices the
+// change earlier.
 const refusalRetry = 5 * time.Second
 
-// isUnknownResource reports whether the API server has no such resource, rather than no such object.
+// isUnknownResource reports whether the API server does not know the resource. If only the object does not exist, it reports false.
 func isUnknownResource(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

@@ -101,7 +101,7 @@ func (r *InputReader) get(ctx context.Context, name client.ObjectKey, obj client
 	return true, r.Reader.Get(ctx, name, obj, options...)
 }
 
-// List is refused: an input is told of changes of the objects that it names, and of no others.
+// List is refused: only changes of objects that an input names trigger a reconcile.
 func (r *InputReader) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	return fmt.Errorf("list of %T by an input: an input reads objects by the names that it declares; list in a step of your own", list)
 }
@@ -196,7 +196,7 @@ func (r *Reconciliation) areCurrent(reads []owned.ReadVersion) bool {
 	})
 }
 
-// remember keeps a value that took requests to read. What was read from the cache alone is read again in each reconcile.
+// remember keeps a value that took requests to read. A value that was read only from the cache is read again in each reconcile.
 func (r *Reconciliation) remember(input *Input, owner uint64, reader *InputReader, value any, err error) {
 	r.unknown = r.unknown || reader.failed
 	if r.readsAnew || err != nil || reader.failed || !reader.pastCache {

@@ -19,8 +19,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// listWritten returns the objects that this set wrote for the owner, also objects that are being deleted. Kinds that are not served
-// ([ownedresources.Child.IfServed]) have no objects; unserved is true if there is such a kind.
+// listWritten returns the objects that this set wrote for the owner, also objects that are being deleted. A kind that is not served
+// ([ownedresources.Child.IfServed]) has no objects. If a kind is not served, unserved is true.
 func (s *Set) listWritten(ctx context.Context, o *owned.Owner) (found []written, unserved bool, err error) {
 	is := func(k *owned.Kind, obj client.Object) bool { return s.isWritten(o, k, obj) }
 	err = s.eachKind(o, func(place int, k *owned.Kind) error {

@@ -16,7 +16,7 @@ import (
 // Order is the order in which the children of a set are applied.
 type Order struct {
 	index    map[*Child]int
-	Sequence []int   // the children in the order in which they are applied: each after the ones that it comes after, otherwise as declared
+	Sequence []int   // the children in the order in which they are applied: dependencies first, then by the ranks of their kinds, then as declared
 	Rank     []int   // by child: one more than the highest rank of the children that it comes after, or 0
 	before   [][]int // by child: the children that it comes after
 }

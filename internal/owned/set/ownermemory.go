@@ -39,8 +39,7 @@ type rememberedOwner struct {
 	inputs map[*Input]inputMemory
 	// settled is what the last reconcile found. It is the zero value if there may be something to do.
 	settled settledOwner
-	// running is the number of reconciles that have begun and not ended. disturbed is set if an event came while one
-	// ran.
+	// running is the number of reconciles that have begun and not ended. disturbed is set if an event came while a reconcile ran.
 	running   int32
 	disturbed bool
 }
@@ -169,7 +168,7 @@ type settledOwner struct {
 type settledMore struct {
 	children []childindex.Name   // only without a manager, since the index is empty then
 	reads    []owned.ReadVersion // what the inputs have read
-	ofReads  uint64              // the epoch of their versions
+	ofReads  uint64              // the epoch of the versions in reads
 	served   []servedState       // the state of each child, in a set with the option IfServed
 }
 

@@ -22,13 +22,13 @@ import (
 // deletion, the live object has to show that it is ours.
 var RecordPrefixes = []string{record.RunPrefix, record.ExpansionPrefix}
 
-// Some facts must outlive the child that they are about: that a Job has run, or that a StatefulSet is being replaced.
-// They are stored in records on the owner, one annotation for each child. A record is written with the owner's resource
-// version as precondition. So a process that sees an old version of the owner can never write one.
+// Some facts must outlive the child that they are about: that a Job has run, or that a StatefulSet is being replaced. They are stored in
+// records on the owner, one annotation for each child. The owner's resource version is a precondition of each write of a record. So a
+// process that sees an old version of the owner can never write a record.
 
-// withoutRecords returns the owner as the functions of the children get it: without its records. A function that copies
-// the owner's annotations into a pod template would otherwise change what is desired with every record, and so a Job of
-// [ownedresources.Child.RunOnce] would be replaced for ever. It returns the owner itself if it has no record, and if the set writes none.
+// withoutRecords returns the owner as the functions of the children get it: without its records. A function that copies the owner's
+// annotations into a pod template would otherwise change what is desired with every record. So a Job of [ownedresources.Child.RunOnce]
+// would be replaced again and again. If the owner has no record and the set writes none, withoutRecords returns the owner itself.
 func (s *Set) withoutRecords(obj client.Object) client.Object {
 	isRecord := func(key, _ string) bool {
 		return slices.ContainsFunc(RecordPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
@@ -69,7 +69,7 @@ func (s *Set) abandonExpansions(ctx context.Context, o *owned.Owner, desired map
 			return err
 		}
 		if o.Object.GetDeletionTimestamp() == nil {
-			return write.SetRecord(ctx, o, key, "") // which triggers the next reconcile, if there are more
+			return write.SetRecord(ctx, o, key, "") // the write triggers the next reconcile, for further records
 		}
 	}
 	return nil
@@ -124,9 +124,9 @@ func (s *Set) forgetRuns(ctx context.Context, o *owned.Owner, desired DesiredNam
 	return nil
 }
 
-// removeRunFinalizers removes the finalizers from all Jobs of an owner that is being deleted. It lists them past the cache,
-// which may not show the latest. The owner's deletion may have orphaned some of them, so a search by controller does
-// not find them all.
+// removeRunFinalizers removes the finalizers from all Jobs of an owner that is being deleted. It lists the Jobs past the cache, because
+// the cache may not show the latest. The owner's deletion may have orphaned some Jobs, so a search by controller would not find all of
+// them.
 func (s *Set) removeRunFinalizers(ctx context.Context, o *owned.Owner) error {
 	for i, child := range s.Children {
 		if !child.Options.RunOnce {

@@ -64,7 +64,7 @@ func (v *walk) children() {
 func (v *walk) buildChild(i int) {
 	v.r.build(i)
 	v.takeFailures(i)
-	if missing := v.r.States[i].missing; missing != nil { // with KeepWhileMissing it is built all the same
+	if missing := v.r.States[i].missing; missing != nil { // with KeepWhileMissing the child is built all the same
 		v.note(i, missing)
 	}
 }
@@ -95,8 +95,8 @@ func (v *walk) add(c preview.Change, err error) {
 	v.changes = append(v.changes, c)
 }
 
-// object previews one desired object. after names the objects that it comes after and that are not ready, or are about to change. It is
-// empty if there are none.
+// object previews one desired object. after names the objects that it comes after and that are not ready or about to change. If there are
+// none, after is empty.
 func (v *walk) object(i int, d *owned.Declared, after string) {
 	p, err := v.previewObject(i, d)
 	if err != nil {

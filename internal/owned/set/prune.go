@@ -80,9 +80,9 @@ func (s *Set) pruneNow(ctx context.Context, o *owned.Owner, desired DesiredNames
 	return nil
 }
 
-// deleteInOrder deletes the objects with the highest order. While objects with a lower order wait until these are gone, the error is a
-// [*owned.WaitingError]. It returns the objects that are not gone yet. Objects that turn out not to be ours are left alone, and are not
-// waited for. why is for the errors.
+// deleteInOrder deletes the objects with the highest order, and returns the objects that are not gone yet. While objects with a lower order
+// wait until these are gone, the error is a [*owned.WaitingError]. If an object turns out not to be ours, it is left alone and not waited
+// for. why is a part of the error messages.
 func (s *Set) deleteInOrder(ctx context.Context, o *owned.Owner, found []written, why string) (remaining []written, err error) {
 	defer s.Applier.EmitEvents(o)
 	for len(found) > 0 {

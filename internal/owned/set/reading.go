@@ -25,7 +25,7 @@ type Input struct {
 	Mistake    error
 }
 
-// readsIn returns what the input has read in a reconcile, and the versions of the live children that it is made of.
+// readsIn returns what the input has read in a reconcile, and the versions of the live children from which its value is made.
 func (in *Input) readsIn(r *Reconciliation) []owned.ReadVersion {
 	reads := slices.Clip(r.inputs[in].reads)
 	for _, part := range in.parts {
@@ -62,7 +62,7 @@ func (in *Input) readOnce(r *Reconciliation) (any, error) {
 	if !known {
 		value, reads, err := in.read(r)
 		result = inputResult{value, reads, err}
-		if len(in.live) == 0 && (len(in.parts) == 0 || err == nil) { // a live object may be applied in the same reconcile
+		if len(in.live) == 0 && (len(in.parts) == 0 || err == nil) { // a live object may still be applied in this reconcile, so it is read again
 			if r.inputs == nil {
 				r.inputs = map[*Input]inputResult{}
 			}
@@ -97,7 +97,7 @@ func (r *Reconciliation) inputError(err error) error {
 	return nil
 }
 
-// NewReadInput returns an input whose value is the result of the function read. The reader that read gets reads only the objects that refs
+// NewReadInput returns an input whose value is the result of the function read. read gets a reader, which reads only the objects that refs
 // declare.
 func NewReadInput(refs []references.Reference, read func(ctx context.Context, r client.Reader, owner client.Object) (any, error)) *Input {
 	in := &Input{references: refs}
@@ -140,7 +140,7 @@ func NewLiveInput(c *Child, value func(live []client.Object) (any, error)) *Inpu
 	return in
 }
 
-// NewCombinedInput returns an input whose value the function makes of the values of others.
+// NewCombinedInput returns an input whose value the function makes of the values of other inputs.
 func NewCombinedInput(parts []*Input, value func(values map[*Input]any) (any, error)) *Input {
 	in := &Input{parts: parts}
 	for _, part := range parts {
@@ -153,12 +153,12 @@ func NewCombinedInput(parts []*Input, value func(values map[*Input]any) (any, er
 			read, failure := part.readOnce(r)
 			values[part] = read
 			if err == nil || isMissing(err) && failure != nil {
-				err = failure // any other failure keeps the child from being built, also one with KeepWhileMissing
+				err = failure // any other failure comes first: it keeps even a child with KeepWhileMissing from being built
 			}
 		}
 		if err == nil || isMissing(err) && r.Set.Children[r.building].Options.KeepWhileMissing != nil {
 			var failure error
-			made, failure = value(values) // values that are missing are zero
+			made, failure = value(values) // missing values are zero
 			err = cmp.Or(failure, err)
 		}
 		return made, nil, err
@@ -166,8 +166,8 @@ func NewCombinedInput(parts []*Input, value func(values map[*Input]any) (any, er
 	return in
 }
 
-// liveObjects returns the live objects of a child, in the type of the desired ones. The error is a [*owned.WaitingError] while
-// one is missing.
+// liveObjects returns the live objects of a child, in the type of the desired ones. While an object is missing, the error is a
+// [*owned.WaitingError].
 func (r *Reconciliation) liveObjects(child *Child) (objs []client.Object, err error) {
 	state := &r.States[r.Set.order.index[child]]
 	if state.Served.leavesOut() {
@@ -203,7 +203,7 @@ func isMissing(err error) bool {
 	return ok || apierrors.IsNotFound(err)
 }
 
-// missingText names what is missing, without what the API server says around it.
+// missingText returns the message of the MissingError in err. If err has none, missingText returns the whole message.
 func missingText(err error) string {
 	if missing, ok := errors.AsType[MissingError](err); ok {
 		return missing.Error()

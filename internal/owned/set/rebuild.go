@@ -16,8 +16,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// checkPurity builds the children although the owner is settled. It returns an error if they are not as they were
-// applied last: then a function that builds depends on something that is neither the owner nor an input.
+// checkPurity builds the children although the owner is settled. If they differ from what was applied last, it returns an error: a
+// function that builds them depends on something else than the owner and the inputs.
 func (s *Set) checkPurity(ctx context.Context, c client.Client, obj client.Object, children []childindex.Name, last *settledMore) error {
 	obj = obj.DeepCopyObject().(client.Object) // it may be the cache's own
 	r, err := newReconciliation(passcontext.WithoutFaults(ctx), s, c, obj, toLook)
@@ -87,8 +87,8 @@ func impure(subject, difference string, err error) error {
 }
 
 // Builds reports whether a set builds an object of this name for an owner. It calls the functions that build objects of that kind,
-// and changes nothing. It reports false unless it is certain: an input may miss an object, a child may be built from a live one, or a
-// function may panic, which the pass over that owner reports.
+// and changes nothing. If it is not certain, it reports false: an input may miss an object, a child may be built from a live one, or
+// a function may panic. The pass over that owner reports the panic.
 func Builds(ctx context.Context, s *Set, c client.Client, obj client.Object, kind schema.GroupKind, name types.NamespacedName) (builds bool) {
 	defer func() { builds = recover() == nil && builds }()
 	kinds, err := s.KindsIn(c.Scheme())
@@ -101,7 +101,7 @@ func Builds(ctx context.Context, s *Set, c client.Client, obj client.Object, kin
 			continue
 		}
 		if r == nil {
-			ctx = passcontext.NewContext(passcontext.WithoutFaults(ctx), nil) // nothing of it is a part of the pass
+			ctx = passcontext.NewContext(passcontext.WithoutFaults(ctx), nil) // nothing that happens here is a part of the pass
 			if r, err = newReconciliation(ctx, s, c, obj.DeepCopyObject().(client.Object), toLook); err != nil {
 				return false
 			}

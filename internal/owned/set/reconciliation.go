@@ -59,7 +59,7 @@ func (r *Reconciliation) run() error {
 		defer r.acquireServed()()
 	}
 	for _, i := range r.Set.order.Sequence {
-		if r.Set.Children[i].liveInput() == nil { // before any write, so that most mistakes are found first
+		if r.Set.Children[i].liveInput() == nil { // before any write, so that most mistakes are found before it
 			r.build(i)
 		}
 	}
@@ -104,7 +104,7 @@ func (r *Reconciliation) abandonExpansions() {
 	}
 }
 
-// build calls the child's function. It sends no request, unless the child has an input that does.
+// build calls the child's function. Only the inputs of the child may send a request.
 func (r *Reconciliation) build(i int) {
 	child, state := r.Set.Children[i], &r.States[i]
 	if state.Served.leavesOut() {
@@ -218,7 +218,7 @@ func (r *Reconciliation) fail(i int, subject string, err error) {
 		return
 	}
 	switch reason, _ := wait.Waiting(); reason {
-	case owned.ReasonReferenceNotFound: // only its user can do something about it, so its reason comes first
+	case owned.ReasonReferenceNotFound: // only the user can create a missing object, so this reason comes first
 		r.waits = slices.Insert(r.waits, 0, wait)
 	default:
 		r.waits = append(r.waits, wait)

@@ -50,7 +50,7 @@ func (s *Set) retentionOf(r *Reconciliation) *retention {
 			continue
 		}
 		b := child.Options.BindingFor(r.Object)
-		if child.liveInput() == nil { // with one, it could be built only after others were applied
+		if child.liveInput() == nil { // a child with a live input could be built only after other children were applied
 			r.build(i)
 		}
 		if state := &r.States[i]; state.built {
@@ -84,8 +84,8 @@ func (s *Set) stays(known *retention, o *owned.Owner, w written) bool {
 	return false
 }
 
-// retainAtDeletion takes the owner references off the objects that are to stay, in case that no reconcile has done it
-// since the function of [ownedresources.Child.Retain] began to return true. It returns the other objects, and the objects that stay.
+// retainAtDeletion takes the owner references off the objects that are to stay. This is needed if no reconcile came after the
+// function of [ownedresources.Child.Retain] began to return true. It returns the other objects, and the objects that stay.
 func (s *Set) retainAtDeletion(r *Reconciliation, known *retention, found []written) (rest, stay []written, err error) {
 	for _, w := range found {
 		if !s.stays(known, r.owner, w) {

@@ -19,13 +19,13 @@ type begun struct {
 	child    int
 	object   int // -1 for an error of the child itself
 	result   apply.Result
-	creation *apply.Creation // nil unless it is to be created
+	creation *apply.Creation // set only if the object is to be created
 	err      error
 }
 
 // needsOthers reports whether the children that have begun must be concluded before child i begins: child i comes after one of them, or the
 // rank of its kind is higher than the rank of one of their kinds. It always reports true for a child that is built from a live object and
-// for a Job that runs once: they are not sent together with others.
+// for a Job that runs once: such a child is not sent together with others.
 func (r *Reconciliation) needsOthers(i int) bool {
 	child := r.Set.Children[i]
 	return child.Options.RunOnce || child.liveInput() != nil || slices.ContainsFunc(r.begun, func(b begun) bool {

@@ -95,7 +95,7 @@ func (k WatchedKind) watchWhileServed(mgr ctrl.Manager, child client.Object) (*s
 	return w, nil
 }
 
-// allOwners returns a request for every T in the cache.
+// allOwners returns a request for every owner in the cache.
 func (s *Set) allOwners(ctx context.Context, mgr ctrl.Manager) (requests []ctrl.Request, err error) {
 	gvk, err := apiutil.GVKForObject(s.newOwner(), mgr.GetScheme())
 	if err != nil {
@@ -148,12 +148,12 @@ func (r *Reconciliation) acquireServed() (release func()) {
 		state := &r.States[i]
 		var err error
 		if state.Served, err = r.Set.Served.acquire(child, r.Kinds[i].GVK, r.client); err != nil {
-			r.fail(i, child.Describe(), err) // what comes after it waits: perhaps the kind is served
+			r.fail(i, child.Describe(), err) // the children after it wait: perhaps the kind is served
 		}
 		if state.Served != ServedNow {
 			continue
 		}
-		// Compiled only now: the API server has no schema of a kind that it does not serve.
+		// The kind is compiled only now: the API server has no schema of a kind that it does not serve.
 		compiled, err := r.Set.compile(child, r.client.Scheme())
 		if err != nil {
 			state.unusable = owned.NewWaiting(reasonSchemaMissing, schemaRetry, fmt.Sprintf(
@@ -169,7 +169,7 @@ func (r *Reconciliation) acquireServed() (release func()) {
 	}
 }
 
-// servedAs reports whether the same kinds are served as then. The caller must call release after its reads.
+// servedAs reports whether the kinds of the children are in the states in then. The caller must call release after its reads.
 func (s *Set) servedAs(c client.Client, then []servedState) (release func(), same bool) {
 	kinds, err := s.KindsIn(c.Scheme())
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package set reconciles the children of owners: it reads inputs, builds the children, applies them, prunes those that are
-// not desired any more, and watches what they depend on. A [Reconciliation] is one reconcile of one owner; its method run is
-// where to begin.
+// Package set reconciles the children of owners: it reads inputs, builds the children, applies them, prunes the children that are not
+// desired any more, and watches what they depend on. A [Reconciliation] is one reconcile of one owner; its method run is where to
+// begin.
 package set
 
 import (
@@ -71,7 +71,7 @@ func (s *Set) newOwner() client.Object {
 	return reflect.New(s.ownerType.Elem()).Interface().(client.Object)
 }
 
-// finalizerNames returns the finalizer of the set and the finalizers of its earlier names, or nothing if it needs none.
+// finalizerNames returns the finalizer of the set and the finalizers of its earlier names. If the set needs none, it returns nil.
 func (s *Set) finalizerNames() []string {
 	if name := s.FinalizerName(); name != "" {
 		return append([]string{name}, s.FormerFinalizerNames()...)
@@ -138,7 +138,7 @@ func (s *Set) ownerOf(obj client.Object, c client.Client) (owned.Owner, error) {
 	return o, err
 }
 
-// Known returns the kinds after they were looked up, or nil.
+// Known returns the kinds. Before they are looked up, it returns nil.
 func (s *Set) Known() *ChildKinds { return s.kinds.Load() }
 
 // KindsIn returns the kinds of the children under a scheme, in their order.

@@ -16,9 +16,9 @@ import (
 // the same as in a reconcile that found nothing to do, the owner is settled: there is nothing to build and nothing to
 // compare.
 
-// Settled reports whether an owner is settled: Reconcile would find everything unchanged since its last call, and ready. It reports false
-// unless it is certain. It sends no request, unless an input does or a child is read past the cache, and does not change obj, which may be
-// the cache's own.
+// Settled reports whether an owner is settled: Reconcile would find everything unchanged since its last call, and ready. If it is not
+// certain, it reports false. It sends a request only if an input does, or if a child is read past the cache. It does not change obj, which
+// may be the cache's own.
 //
 // It is certain if all of these hold:
 //
@@ -67,10 +67,10 @@ func (s *Set) Settled(ctx context.Context, c client.Client, obj client.Object) b
 }
 
 // canSettle reports whether a reconcile depends only on the owner, the inputs, the live children and the served kinds. With
-// [ownedresources.Child.Anywhere] and [ownedresources.Child.Retain] it also depends on objects of former owners. These have no
-// controller, so their events are not noted. With [ownedresources.Child.RunOnce] it also depends on a Job that is gone. Sets with such
-// children are never left out. With [ownedresources.Child.ExpandVolumes] there is nothing to do for claims while the owner has no
-// annotation about them, so its version suffices.
+// [ownedresources.Child.Anywhere] and [ownedresources.Child.Retain] it also depends on objects of former owners. These have no controller,
+// so their events are not noted. With [ownedresources.Child.RunOnce] it also depends on a Job that is gone. Sets with such children are
+// never left out. With [ownedresources.Child.ExpandVolumes] there is nothing to do for claims while the owner has no annotation about them,
+// so the owner's version suffices.
 func (s *Set) canSettle() bool {
 	return !slices.ContainsFunc(s.Children, func(c *Child) bool {
 		return c.Options.Anywhere || c.Options.Retain != nil || c.Options.RunOnce
@@ -102,8 +102,8 @@ func (s *Set) areSettled(ctx context.Context, c client.Client, owner client.Obje
 	return now.digest() == versions
 }
 
-// readSettled returns a child in the version that the cache shows. found is false if the cache does not show the child, or does not show
-// our last write of it yet.
+// readSettled returns a child in the version that the cache shows. If the cache does not show the child, or does not show our last write of
+// the child yet, found is false.
 func readSettled(ctx context.Context, c client.Client, a *apply.Applier, k *owned.Kind, name childindex.Name) (child settledChild, found bool) {
 	live := k.Receivers.Get().(client.Object)
 	defer k.Release(live)

@@ -80,7 +80,7 @@ func (k WatchedKind) Index(obj client.Object) []string {
 	return nil
 }
 
-// remove removes the name of an object from the index, because the object is gone or has got another owner. If the cache shows a child of
+// remove removes the name of an object from the index, because the object is gone or has another owner. If the cache shows a child of
 // that name and owner again, the name stays.
 func (k WatchedKind) remove(obj client.Object) {
 	owner, mark, ok := k.writtenFor(obj)
@@ -141,7 +141,7 @@ func (k WatchedKind) Observe() predicate.Predicate {
 			return true
 		},
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() { // the watch was interrupted while it was deleted and created again
+			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() { // the watch was interrupted while the object was deleted and created again
 				gone(e.ObjectOld)
 				appeared(e.ObjectNew)
 				return true

@@ -39,7 +39,7 @@ func (s *Set) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	return references.Watch(mgr, b, owner, s, s.References(), forms, s.Served)
 }
 
-// addPlanned adds the set of a reconciler of the user's own to a manager that plans: see package upgrade.
+// addPlanned adds the set to a manager that plans, for a reconciler that the user has written: see package upgrade.
 func (s *Set) addPlanned(mgr ctrl.Manager, owner client.Object) error {
 	m, plans := mgr.(step.Planner)
 	if !plans {
@@ -134,10 +134,11 @@ func (s *Set) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 	return nil
 }
 
-// ObserveOwners forgets owners that were deleted. An owner that has an event is not settled any more.
+// ObserveOwners returns a handler that forgets owners that were deleted. An owner that has an event is not settled
+// any more.
 //
-// A resync enqueues an owner that was settled. Each watch has a goroutine of its own, so another watch may have
-// enqueued the owner before, and its reconcile may have been left out, because no version had changed.
+// If an owner was settled, the handler enqueues it on a resync. Each watch has a goroutine of its own, so another
+// watch may have enqueued the owner before. That reconcile may have been left out, because the owner was still settled.
 func (s *Set) ObserveOwners() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 	a := s.Applier
@@ -145,7 +146,7 @@ func (s *Set) ObserveOwners() handler.EventHandler {
 		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) { s.Owners.observe(e.Object.GetUID()) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			a.Versions.Observe(e.ObjectOld, e.ObjectNew)
-			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() { // the watch was interrupted while it was deleted and created again
+			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() { // the watch was interrupted while the owner was deleted and created again
 				s.Owners.forgetUID(e.ObjectOld.GetUID())
 				a.ForgetOwner(e.ObjectOld.GetUID())
 			}

@@ -19,8 +19,8 @@ type Gadget struct {
 
 // GadgetSpec is the desired state of a Gadget.
 type GadgetSpec struct {
-	Size    int32                 `json:"size"`    // 0 is meant, and not the default
-	Enabled bool                  `json:"enabled"` // so is false
+	Size    int32                 `json:"size"`    // 0 is a desired value, and not the default
+	Enabled bool                  `json:"enabled"` // false is a desired value, and not the default
 	Note    string                `json:"note,omitempty"`
 	Parts   []GadgetPart          `json:"parts,omitempty"`
 	Tags    []string              `json:"tags,omitempty"`
@@ -44,7 +44,7 @@ type GadgetStep struct {
 func (g *Gadget) DeepCopyObject() runtime.Object {
 	c := *g
 	g.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
-	return &c // what is deeper is not changed by these tests
+	return &c // the tests do not change what is below
 }
 
 // GadgetKind is the kind of a [Gadget].

@@ -15,9 +15,9 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// TakeOverDryRun returns what [TakeOver] and an apply after it would make of the object. A dry run of the apply cannot show that, since the
-// ownership of the fields does not move before it: a field that is not desired any more would stay. So the apply is computed here, and a
-// dry run of a patch shows what the API server makes of the result, such as the default of a field that is removed.
+// TakeOverDryRun returns what [TakeOver] and an apply after it would make of the object. A dry run of the apply alone cannot show that: it
+// does not move the ownership of the fields, so a field that is not desired any more would stay. So the apply is computed here, and a dry
+// run of a patch shows what the API server makes of the result, such as the default of a field that is removed.
 //
 // kept are the live fields that are handed over. If no field is to be taken over, or if the result cannot be computed, TakeOverDryRun
 // returns nil.

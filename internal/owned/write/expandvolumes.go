@@ -21,8 +21,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// AcceptsRest asks the API server by a dry run whether it would accept the change if the claim templates requested what they
-// request now.
+// AcceptsRest asks the API server, by a dry run, whether it would accept the other changes of a StatefulSet. In the dry run, the claim
+// templates request what they request now.
 func AcceptsRest(ctx context.Context, d *owned.Desired, live *unstructured.Unstructured, grown []feature.VolumeGrowth) (bool, error) {
 	rest := *d
 	rest.Trial = nil
@@ -140,9 +140,9 @@ func KeepReplicas(ctx context.Context, d *owned.Desired, orphans []unstructured.
 	return nil
 }
 
-// FinishExpansion removes the record from the owner when the controller has observed the new StatefulSet, and so has
-// adopted its pods. Before that, it takes the marks off the pods, and lets claims grow that the controller has created
-// for the replaced StatefulSet in between.
+// FinishExpansion ends the replacement of a StatefulSet after the controller has observed the new StatefulSet, and so has adopted the pods.
+// It lets the claims grow that the controller has created for the replaced StatefulSet in between, takes the marks off the pods, and
+// removes the record from the owner.
 func FinishExpansion(ctx context.Context, o *owned.Owner, child *owned.Declared, live client.Object) error {
 	key := record.Key(record.ExpansionPrefix, o.Namespace, child.Object)
 	if !child.Options.ExpandVolumes || o.Object.GetAnnotations()[key] == "" || live == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// ByPatch writes an object that cannot be applied. It returns the refusal of the apply if it cannot write the object either.
+// ByPatch writes an object that cannot be applied. If ByPatch cannot write it either, it returns the refusal of the apply.
 func ByPatch(ctx context.Context, d *owned.Desired, last record.LastApplied, refusal error, options ...client.PatchOption) (client.Object, error) {
 	live, err := d.ReadTree(ctx)
 	if err != nil {

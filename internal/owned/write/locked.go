@@ -14,9 +14,9 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// PatchLocked sends a merge patch of the metadata, and of the spec unless it is nil, with the UID and the resource
-// version of the live object as preconditions. It writes the API server's answer into answer, which is an empty object,
-// with its kind if it is not typed.
+// PatchLocked sends a merge patch of the metadata, and of the spec if spec is not nil. The UID and the resource version
+// of the live object are preconditions. It writes the API server's answer into answer, which is an empty object, with
+// its kind if it is not typed.
 func PatchLocked(ctx context.Context, o *owned.Owner, live, answer client.Object, metadata, spec map[string]any) error {
 	metadata["uid"], metadata["resourceVersion"] = live.GetUID(), live.GetResourceVersion()
 	content := map[string]any{"metadata": metadata}
@@ -32,8 +32,9 @@ func PatchLocked(ctx context.Context, o *owned.Owner, live, answer client.Object
 	return lostRaceAsConflict(o.Client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch), o.FieldManager))
 }
 
-// DeleteExactly deletes an object, unless it has changed since it was read: it may belong to another owner or set now.
-// It returns the API server's errors, also a conflict.
+// DeleteExactly deletes an object in the version that was read. If the object has changed since, the API server answers
+// with a conflict: the object may belong to another owner or set now. DeleteExactly returns the errors of the API
+// server unchanged.
 func DeleteExactly(ctx context.Context, c client.Client, obj client.Object, policy metav1.DeletionPropagation) error {
 	uid, version := obj.GetUID(), obj.GetResourceVersion()
 	return c.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(policy))

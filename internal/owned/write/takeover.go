@@ -71,11 +71,11 @@ func migrate(ctx context.Context, d *owned.Desired) (client.Object, error) {
 	return live, nil
 }
 
-// migrateHidden is migrate for the fake client of controller-runtime, which tracks managed fields and does not return them by
-// default. Its objects are known by their missing UID: an API server sets one, and its objects may lack managed fields because
-// somebody has cleared them.
+// migrateHidden is migrate for the fake client of controller-runtime, which tracks managed fields and does not return them by default.
+// The objects of the fake client are known by their missing UID: an API server sets a UID. Missing managed fields alone do not show
+// the fake client, because somebody may have cleared the managed fields on an API server.
 //
-// The entry of the POST is the first one, unless somebody else has applied the object since.
+// If nobody else has applied the object since, the entry of the POST is the first one.
 func migrateHidden(ctx context.Context, d *owned.Desired, live client.Object) error {
 	const entry = "/metadata/managedFields/0/"
 	last := record.LastAppliedOf(live)

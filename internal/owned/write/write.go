@@ -32,7 +32,7 @@ func TryCreation(ctx context.Context, d *owned.Desired) (client.Object, error) {
 }
 
 // Post creates a child, and writes the API server's answer into it. A server-side apply can create too. But if an object of that name
-// exists, and the cache is stale or limited by a selector and does not show it, the apply would take the object over.
+// exists and the cache does not show it, the apply would take the object over.
 func Post(ctx context.Context, o *owned.Owner, child client.Object) error {
 	return o.Client.Create(ctx, child, o.FieldManager, client.FieldValidation(metav1.FieldValidationStrict))
 }
@@ -108,9 +108,9 @@ func bodyOf(d *owned.Desired, live client.Object) ([]byte, error) {
 	return object.MarshalJSON()
 }
 
-// withoutNulls returns what is applied without the nulls that a refusal names, or nil if it names none. A null of a field that is
-// not nullable is dropped from a POST, and refused in an apply. [ownedresources.Apply] does not know the schemas of custom
-// resources, so it sends all nulls.
+// withoutNulls returns the body of an apply without the nulls that a refusal names. If the refusal names no null, withoutNulls returns nil.
+// A null of a field that is not nullable is dropped from a POST, and refused in an apply. [ownedresources.Apply] does not know the schemas
+// of custom resources, so it sends all nulls.
 func withoutNulls(body []byte, refusal error) []byte {
 	tree, found := map[string]any{}, false
 	if utiljson.Unmarshal(body, &tree) != nil {
@@ -149,8 +149,8 @@ func jsonPatch(ctx context.Context, d *owned.Desired, live client.Object, patch 
 	return d.Owner.Client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), append(options, d.Owner.FieldManager)...)
 }
 
-// unknownFieldAsInvalid turns the 500 with which the API server answers an apply of a field that its version does not
-// have into a 422: the object is invalid, and the server is not at fault.
+// unknownFieldAsInvalid turns a 500 into a 422 if an apply has sent a field that the API server's version does not have: the object is
+// invalid, and the server is not at fault.
 func unknownFieldAsInvalid(err error) error {
 	var status apierrors.APIStatus
 	if !apierrors.IsInternalError(err) || !errors.As(err, &status) || !plan.IsUntypable(err) {
@@ -159,7 +159,7 @@ func unknownFieldAsInvalid(err error) error {
 	return withStatus(status, metav1.StatusReasonInvalid, http.StatusUnprocessableEntity)
 }
 
-// duplicateNodePortAsInvalid turns the 500 with which the API server answers two ports with one node port into a 422.
+// duplicateNodePortAsInvalid turns a 500 into a 422 if the API server has refused two ports with the same node port.
 func duplicateNodePortAsInvalid(err error) error {
 	var status apierrors.APIStatus
 	if !plan.IsDuplicateNodePort(err) || !errors.As(err, &status) {
