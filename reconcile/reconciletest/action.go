@@ -24,6 +24,7 @@ type Action struct {
 	external func(External) error // instead of Do
 	wait     time.Duration        // instead of Do
 	then     func(*Env) error     // what must be true after it; may be nil
+	spares   bool                 // see WithoutFaults
 	err      error                // why the action is invalid
 }
 
@@ -99,6 +100,19 @@ func Wait(d time.Duration) Action {
 	return Action{Name: fmt.Sprintf("wait %s", d), wait: d}
 }
 
+// WithoutFaults returns the action, after which [Explore] tries no fault until the next action begins. It is for what another
+// exploration tries already, such as the creation of an object with which several scenarios begin, since the runs with faults of
+// a large operator take minutes:
+//
+//	reconciletest.Create(shop).WithoutFaults()
+//
+// Faults to which the next action belongs are still tried, such as "concurrent action". Runs that compare when the operator starts
+// do not change. [Report.Spared] counts the faults that are left out.
+func (a Action) WithoutFaults() Action {
+	a.spares = true
+	return a
+}
+
 // validate returns an error if the action is invalid.
 func (a *Action) validate() error {
 	switch {
@@ -112,7 +126,7 @@ func (a *Action) validate() error {
 
 // simulated returns the action in the engine's type.
 func (a *Action) simulated() run.Action {
-	to := run.Action{Name: a.Name, Do: a.Do, Wait: a.wait}
+	to := run.Action{Name: a.Name, Do: a.Do, Wait: a.wait, Spares: a.spares}
 	if a.external != nil {
 		to.DoExternal = func(e world.External) error { return a.external(e) }
 	}

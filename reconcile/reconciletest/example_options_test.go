@@ -34,6 +34,16 @@ func ExampleOptions_pairs() {
 	// Output: 8 runs with faults, 0 failures
 }
 
+// Another exploration has tried the faults at the creation.
+func ExampleAction_WithoutFaults() {
+	t := new(testing.T) // in a test it is the function's own
+	scenario := migrates()
+	scenario.Actions = []reconciletest.Action{reconciletest.Create(shop()).WithoutFaults(), reconciletest.Delete(shop())}
+	report := reconciletest.ExploreQuietly(t, scenario)
+	fmt.Println(report.Spared > 0, len(report.Failures), "failures")
+	// Output: true 0 failures
+}
+
 // What is left out is in the report.
 func ExampleOptions_skip() {
 	t := new(testing.T) // in a test it is the function's own

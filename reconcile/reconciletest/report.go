@@ -19,6 +19,7 @@ type Report struct {
 	Missed   int               // runs in which a fault did not happen, since the operator did something else before
 	Singles  int               // possible runs with one fault
 	Repeated int               // crashes that Singles leaves out, since another one leaves the same state: a crash before a write, and a crash after the previous write
+	Spared   int               // faults that Singles leaves out, since [Action.WithoutFaults] asks for it
 	Pairs    int               // possible runs with two faults; 0 without [Options.Pairs]
 	Tried    int               // runs with two faults that were survived
 	Seed     uint64            // the seed of the sample, see [Options.Seed]; 0 without a sample
@@ -77,7 +78,7 @@ func (r *Report) add(x *simulation.Exploration) {
 		r.Silenced += n
 	}
 	r.failedRun, r.soundRun = x.Timelines()
-	r.Singles, r.Repeated, r.Late, r.done = x.Singles, x.Repeated, x.Late, x.Done
+	r.Singles, r.Repeated, r.Spared, r.Late, r.done = x.Singles, x.Repeated, x.Spared, x.Late, x.Done
 	for kind, n := range x.Survived {
 		r.Survived[FaultKind{kind}] = n
 	}
@@ -156,6 +157,9 @@ func (r *Report) survived() string {
 	}
 	if r.Repeated > 0 {
 		line += fmt.Sprintf("; %s not tried, since another one leaves the same", text.Plural(r.Repeated, "crash fault"))
+	}
+	if r.Spared > 0 {
+		line += fmt.Sprintf("; %s not tried, after actions with WithoutFaults", text.Plural(r.Spared, "fault"))
 	}
 	line += r.leftOut()
 	if r.Missed > 0 {

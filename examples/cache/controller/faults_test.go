@@ -21,7 +21,7 @@ import (
 
 // TestSurvivesEveryFault runs scenarios that cover everything that the operator reacts to, once for every fault at every
 // point. Package reconciletest itself asserts that pods are not replaced more often than without faults, and that no password
-// leaves its Secret.
+// leaves its Secret. The faults at the creation of a Cache are tried only in the scenario "settings".
 func TestSurvivesEveryFault(t *testing.T) {
 	set := func(edit func(*storev1alpha1.CacheSpec)) reconciletest.Action {
 		return reconciletest.Change(sample(), func(c *storev1alpha1.Cache) { edit(&c.Spec) })
@@ -41,15 +41,16 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Delete(sample()),
 		},
 		"volumes": {
-			reconciletest.Create(sample(func(s *storev1alpha1.CacheSpec) { s.Priority = new(int32(10)) })),
+			reconciletest.Create(sample(func(s *storev1alpha1.CacheSpec) { s.Priority = new(int32(10)) })).WithoutFaults(),
 			set(func(s *storev1alpha1.CacheSpec) { s.Storage = new(resource.MustParse("2Gi")) }),
 			reconciletest.Change(&appsv1.StatefulSet{ObjectMeta: named}, func(s *appsv1.StatefulSet) { s.Spec.Template.Spec.Containers[0].Image = "redis:1" }),
-			reconciletest.Delete(sample()),
+			reconciletest.Delete(sample()).WithoutFaults(),
 		},
 		"backup": {
-			reconciletest.Create(sample(func(s *storev1alpha1.CacheSpec) {
+			reconciletest.Create(sample()).WithoutFaults(),
+			set(func(s *storev1alpha1.CacheSpec) {
 				s.Backup, s.KeepBackups = &storev1alpha1.BackupSpec{Schedule: "0 * * * *"}, true
-			})),
+			}),
 			reconciletest.Wait(time.Hour),
 			reconciletest.Wait(time.Minute), // the run is recorded before the schedule goes
 			set(func(s *storev1alpha1.CacheSpec) { s.Backup, s.KeepBackups = nil, false }),

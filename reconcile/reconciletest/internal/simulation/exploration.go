@@ -20,6 +20,7 @@ type Exploration struct {
 	Missed   int                      // runs in which a fault did not happen, since the operator did something else before
 	Singles  int                      // possible runs with one fault
 	Repeated int                      // crashes that are not among them, since another one leaves the same for the next process
+	Spared   int                      // faults that are not among them, since an action of the scenario asks that none is tried after it
 	Done     int                      // runs with one fault that were done
 	Pairs    int                      // possible runs with two faults
 	Tried    int                      // runs with two faults that were survived

@@ -272,6 +272,7 @@ func (e *explorer) singleFaults() [][]plan.Fault {
 			faults = append(faults, plan.Fault{Kind: kind, At: p.Name, Nth: p.Nth})
 		}
 		e.found.Repeated += len(p.Repeated())
+		e.found.Spared += len(slices.DeleteFunc(p.SparedFaults(), func(kind kinds.Fault) bool { return !e.options.tries(kind) }))
 	}
 	e.found.Singles = len(faults)
 	faults = plan.Shuffled(faults, e.options.Seed)

@@ -19,6 +19,7 @@ type Point struct {
 	HasNext   bool // the user has an action left that is not a Wait
 	Watched   bool // the process watches the kind
 	Twice     bool // the process watches the kind as whole objects and as metadata
+	Spared    bool // the user's last action asks that no fault is tried, except the faults of the next action
 
 	Gone      bool // the change is a deletion
 	Added     bool // the change is a creation
@@ -74,7 +75,7 @@ func MarkRepeatedCrashes(points []Point, tried func(kinds.Fault) bool) {
 			{kinds.CrashDowntime, crash{p.Call.After, true}},
 		} {
 			switch {
-			case !tried(c.kind):
+			case !tried(c.kind) || p.spares(kinds.RuleOf(c.kind)):
 			case known[c.leaves]:
 				p.repeated = append(p.repeated, c.kind)
 			default:
@@ -88,12 +89,26 @@ func MarkRepeatedCrashes(points []Point, tried func(kinds.Fault) bool) {
 // process.
 func (p *Point) Repeated() []kinds.Fault { return p.repeated }
 
+// spares reports whether the user's last action asks that the kind of fault of a rule is not tried. A fault that needs the next action is
+// a fault of that one.
+func (p *Point) spares(rule *kinds.Rule) bool {
+	return p.Spared && !rule.NeedsNextAction && !rule.NeedsRecreation
+}
+
+// SparedFaults returns the kinds of faults that could be injected at the point if the user's last action did not ask that none is tried.
+func (p *Point) SparedFaults() (spared []kinds.Fault) {
+	unspared := *p
+	unspared.Spared = false
+	return slices.DeleteFunc(unspared.Faults(), func(kind kinds.Fault) bool { return !p.spares(kinds.RuleOf(kind)) })
+}
+
 // Plan holds the faults to inject in a run, and the points that the run has reached. The run's lock guards it.
 type Plan struct {
 	faults   []Fault
 	Count    map[string]int // the number of requests and changes by name
 	Points   []Point
 	Injected []Fault
+	Spares   bool // the user's last action asks that no fault is tried; see Point
 }
 
 // New returns a plan with the faults.
@@ -103,7 +118,7 @@ func New(faults []Fault) Plan { return Plan{faults: faults, Count: map[string]in
 // there, "" for none.
 func (p *Plan) Reach(at Point) (kinds.Fault, Point) {
 	p.Count[at.Name]++
-	at.Nth = p.Count[at.Name]
+	at.Nth, at.Spared = p.Count[at.Name], p.Spares
 	p.Points = append(p.Points, at)
 	for _, f := range p.faults {
 		if f.At == at.Name && f.Nth == at.Nth {

@@ -33,7 +33,7 @@ func (p *Point) Applies(rule *kinds.Rule) bool {
 		return rule.Where == kinds.AtBatch
 	case p.Call != nil && p.Call.DryRun:
 		return false // it changes nothing
-	case slices.Contains(p.repeated, rule.Kind):
+	case p.spares(rule) || slices.Contains(p.repeated, rule.Kind):
 		return false // it is tried elsewhere
 	case p.Call == nil:
 		return rule.Where == kinds.AtChange && p.Watched && (p.Twice || !rule.NeedsTwo) && (p.Recreated || !rule.NeedsRecreation)

@@ -50,6 +50,7 @@ type Action struct {
 	DoExternal func(world.External) error
 	Wait       time.Duration
 	Then       func(w *world.World) error // returns an error if what must be true after it is not; may be nil
+	Spares     bool                       // no fault is tried until the next action, except the faults of that one
 }
 
 // Asks reports whether the scenario says what must be true, beside the comparison with runs without faults.

@@ -120,7 +120,11 @@ func (s *script) linger() {
 func (s *script) next() (Action, bool) {
 	s.world.Mu.Lock()
 	defer s.world.Mu.Unlock()
-	return s.actions.next()
+	action, ok := s.actions.next()
+	if ok {
+		s.world.Plan.Spares = action.Spares
+	}
+	return action, ok
 }
 
 // do does one action, and lets the operator become quiet.
@@ -204,7 +208,7 @@ func (s *script) doNext() (name string, done bool) {
 		return "", false // the action may need something that the operator creates first
 	}
 	s.actions.begun++
-	s.actions.then = action.Then
+	s.actions.then, s.world.Plan.Spares = action.Then, action.Spares
 	s.phases.add(result.Phase{Name: action.Name})
 	return action.Name, true
 }
