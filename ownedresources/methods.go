@@ -80,8 +80,8 @@ func (c *Child[T, C]) change(method string, f func(*set.Child)) *Child[T, C] {
 	return c
 }
 
-// Kind sets the kind of a child without a Go type, whose function returns *unstructured.Unstructured. If its option Cache.Unstructured is
-// not set, a manager's client reads unstructured objects past its cache, with one request each.
+// Kind sets the kind of a child without a Go type, whose function returns *unstructured.Unstructured. The client of a manager reads each
+// unstructured object by a request to the API server, unless the manager's option Client.Cache.Unstructured is set.
 func (c *Child[T, C]) Kind(kind schema.GroupVersionKind) *Child[T, C] {
 	return c.change("Kind", func(c *set.Child) {
 		if _, untyped := c.Sample.(*unstructured.Unstructured); !untyped || c.Configuration {

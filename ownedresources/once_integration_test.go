@@ -323,7 +323,8 @@ func ignoreWaiting(err error) error {
 	return err
 }
 
-// volumes returns a set with a StatefulSet whose claims request what the owner says. Nobody desires its replicas.
+// volumes returns a set with a StatefulSet. Its claims have the size and the access mode of the owner's spec, and this storage class. The
+// StatefulSet leaves replicas unset, so that a test can scale it.
 func volumes(class string) *ChildSet[*Shop] {
 	return Ensure(Build(func(owner *Shop) *appsv1.StatefulSet {
 		set := statefulSet(owner)

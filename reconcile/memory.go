@@ -93,7 +93,8 @@ func (m *memory) resetFailures(name types.NamespacedName) {
 	m.clearTrouble(name, func(t *trouble) { t.failures = 0 })
 }
 
-// setRefused notes that a request of a pass was forbidden. It returns the end of the first such pass in a row.
+// setRefused notes that a pass, which ends now, had a forbidden request. If the passes before it had one too, without a pass between them that
+// had none, setRefused returns the time at which the first of them ended. Otherwise it returns now.
 func (m *memory) setRefused(name types.NamespacedName, now time.Time) (first time.Time) {
 	m.changeTrouble(name, func(t *trouble) {
 		if t.refused.IsZero() {

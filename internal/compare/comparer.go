@@ -159,7 +159,7 @@ func (c *Comparer) compare(want, have runtime.Object, collects bool) comparison 
 	if c.untyped {
 		w, h = reflect.ValueOf(walk.content(want)), reflect.ValueOf(walk.content(have))
 	}
-	at := place{Schema: c.schema, goType: c.goType, serverOwned: serverOwned}
+	at := place{schema: c.schema, goType: c.goType, serverOwned: serverOwned}
 	if collects {
 		at.path = diff.Path{}
 	}

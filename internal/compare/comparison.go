@@ -41,7 +41,7 @@ func (c *comparison) compare(at place, want, have reflect.Value) bool {
 	switch kind := want.Kind(); {
 	case form == opaque: // encoding/json encodes such a value, so its encoding is compared
 		raw := comparison{trees: true, raw: true, nulls: true}
-		raw.compare(place{atomic: at.atomic || at.IsAtomicMap()}, c.rawTree(want), c.rawTree(have))
+		raw.compare(place{atomic: at.atomic || at.schema.IsAtomicMap()}, c.rawTree(want), c.rawTree(have))
 		return !raw.different || c.differs(at, want, have)
 	case kind == reflect.Struct && form == byKind && have.IsValid() && have.Type() == want.Type():
 		return c.compareStructs(at, want, have)
@@ -54,7 +54,7 @@ func (c *comparison) compare(at place, want, have reflect.Value) bool {
 		if have.Kind() == reflect.Slice {
 			return c.compareLists(at, want, have)
 		}
-	case applyschema.SameScalar(c.tree(want), c.tree(have), c.trees && at.IsQuantity()):
+	case applyschema.SameScalar(c.tree(want), c.tree(have), c.trees && at.schema.IsQuantity()):
 		return true
 	}
 	return c.differs(at, want, have)
@@ -115,7 +115,7 @@ func (c *comparison) rawTree(v reflect.Value) reflect.Value {
 
 // compareStructs compares two structs of one type.
 func (c *comparison) compareStructs(at place, want, have reflect.Value) bool {
-	exact := at.IsSelector()
+	exact := at.schema.IsSelector()
 	fields := goTypeOf(want.Type()).fields
 	for i := range fields {
 		f := &fields[i]
@@ -142,9 +142,9 @@ func (c *comparison) compareStructs(at place, want, have reflect.Value) bool {
 
 // compareMaps compares two maps. In a tree, they may be the fields of a struct.
 func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
-	isStruct := c.raw || c.trees && at.HasFields()
-	atomic := at.atomic || at.IsAtomicMap()
-	if (atomic && !isStruct || c.trees && at.IsSelector()) && at.countSet(want) != at.countSet(have) {
+	isStruct := c.raw || c.trees && at.schema.HasFields()
+	atomic := at.atomic || at.schema.IsAtomicMap()
+	if (atomic && !isStruct || c.trees && at.schema.IsSelector()) && at.countSet(want) != at.countSet(have) {
 		return c.differs(at, want, have)
 	}
 	keys := want.MapKeys()
@@ -153,14 +153,14 @@ func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
 	}
 	for _, k := range keys {
 		w, name := indirect(want.MapIndex(k)), k.String()
-		if c.trees && !w.IsValid() && !c.raw && !at.Child(name).TakesNull() || slices.Contains(at.serverOwned, name) {
+		if c.trees && !w.IsValid() && !c.raw && !at.schema.Child(name).TakesNull() || slices.Contains(at.serverOwned, name) {
 			continue // not sent, or perhaps not stored
 		}
 		h := have.MapIndex(k.Convert(have.Type().Key()))
 		if h.IsValid() && same(w, indirect(h)) {
 			continue
 		}
-		below := at.below(name, !isStruct && (!c.trees || at.IsMap()))
+		below := at.below(name, !isStruct && (!c.trees || at.schema.IsMap()))
 		var more bool
 		switch {
 		case c.trees && !w.IsValid():
@@ -184,11 +184,11 @@ func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
 func (c *comparison) compareNull(at place, have reflect.Value) bool {
 	switch have.Kind() {
 	case reflect.Map:
-		if have.Len() > 0 && !at.atomic && !at.IsAtomicMap() {
+		if have.Len() > 0 && !at.atomic && !at.schema.IsAtomicMap() {
 			return true
 		}
 	case reflect.Slice:
-		if have.Len() > 0 && !at.atomic && at.IsAssociative() {
+		if have.Len() > 0 && !at.atomic && at.schema.IsAssociative() {
 			return true
 		}
 	}
@@ -202,7 +202,7 @@ func (c *comparison) compareNull(at place, have reflect.Value) bool {
 // countSet returns the number of keys of a map. A key does not count if its value is a null that is not sent.
 func (at place) countSet(m reflect.Value) (n int) {
 	for i := m.MapRange(); i.Next(); {
-		if v := i.Value(); v.Kind() != reflect.Interface || !v.IsNil() || at.Child(i.Key().String()).TakesNull() {
+		if v := i.Value(); v.Kind() != reflect.Interface || !v.IsNil() || at.schema.Child(i.Key().String()).TakesNull() {
 			n++
 		}
 	}

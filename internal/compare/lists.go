@@ -10,22 +10,22 @@ import (
 
 // compareLists compares two lists by their keys, as sets, or as a whole.
 func (c *comparison) compareLists(at place, want, have reflect.Value) bool {
-	if at.atomic || !at.IsAssociative() {
+	if at.atomic || !at.schema.IsAssociative() {
 		return c.compareAtomicLists(at, want, have)
 	}
-	item, keys, next := at.item(), at.Keys(), 0
+	item, keys, next := at.item(), at.schema.Keys(), 0
 	for i := range want.Len() {
 		w := indirect(want.Index(i))
 		// Wanted items keep their order. Others may be between them. The order of a set does not count.
-		found := c.find(item.Schema, keys, w, have, next)
+		found := c.find(item.schema, keys, w, have, next)
 		if found < 0 && next > 0 {
-			found = c.find(item.Schema, keys, w, have, 0)
+			found = c.find(item.schema, keys, w, have, 0)
 		}
 		if found < 0 && len(keys) == 0 && !c.trees {
 			return c.differs(at, want, have)
 		}
 		if c.collects {
-			name := reflect.ValueOf(at.ItemName(c.tree(w), !c.trees))
+			name := reflect.ValueOf(at.schema.ItemName(c.tree(w), !c.trees))
 			item.path = at.path.Item(strings.Trim(c.text(name), `"`)) // with escapes
 		}
 		switch {

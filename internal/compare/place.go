@@ -9,7 +9,7 @@ import (
 
 // place is what is known of two values that are compared.
 type place struct {
-	applyschema.Schema
+	schema      applyschema.Schema
 	path        diff.Path // nil if no differences are collected
 	serverOwned []string  // the fields that a client does not send
 	atomic      bool      // the values are inside an atomic value, which belongs to one writer as a whole
@@ -33,7 +33,7 @@ var (
 // below returns the place of a field or of a map's value. In paths, a key of a map is in brackets, since it may contain
 // dots and slashes.
 func (at place) below(name string, isKey bool) place {
-	below := place{Schema: at.Child(name), atomic: at.atomic || at.IsAtomicMap()}
+	below := place{schema: at.schema.Child(name), atomic: at.atomic || at.schema.IsAtomicMap()}
 	if at.path != nil && isKey {
 		below.path = at.path.Item(name)
 	} else if at.path != nil {
@@ -58,7 +58,7 @@ func (at place) below(name string, isKey bool) place {
 
 // item returns the place of a list's items.
 func (at place) item() place {
-	item := place{Schema: at.Element(), atomic: at.atomic || !at.IsAssociative()}
+	item := place{schema: at.schema.Element(), atomic: at.atomic || !at.schema.IsAssociative()}
 	if t := elemOf(at.goType); t != nil && t.Kind() == reflect.Slice {
 		item.goType = t.Elem()
 	}

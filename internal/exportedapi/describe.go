@@ -14,16 +14,15 @@ const pointerMethod = "pointer "
 // identifier and its declaration, in which parameters have no names, type parameters are numbers, and aliases of this module are resolved:
 // none of these matters to user's code.
 type description struct {
-	typeText
-
-	pkg   string // as in the identifiers
-	lines []string
+	printer typeText
+	pkg     string // as in the identifiers
+	lines   []string
 }
 
 // describe returns the exported API of a package of a module.
 func describe(pkg *types.Package, module string, public map[*types.TypeName]string) []string {
-	d := &description{typeText: typeText{module, public}}
-	d.pkg = d.packageName(pkg)
+	d := &description{printer: typeText{module, public}}
+	d.pkg = d.printer.packageName(pkg)
 	for _, name := range pkg.Scope().Names() {
 		obj := pkg.Scope().Lookup(name)
 		if !obj.Exported() {
@@ -31,11 +30,11 @@ func describe(pkg *types.Package, module string, public map[*types.TypeName]stri
 		}
 		switch obj := obj.(type) {
 		case *types.Const:
-			d.add(name, "const "+d.text(obj.Type())+" = "+obj.Val().ExactString())
+			d.add(name, "const "+d.printer.text(obj.Type())+" = "+obj.Val().ExactString())
 		case *types.Var:
-			d.add(name, "var "+d.text(obj.Type()))
+			d.add(name, "var "+d.printer.text(obj.Type()))
 		case *types.Func:
-			d.add(name, d.text(obj.Type()))
+			d.add(name, d.printer.text(obj.Type()))
 		case *types.TypeName:
 			d.addType(obj)
 		}
@@ -49,14 +48,14 @@ func (d *description) add(identifier, declaration string) {
 
 func (d *description) addType(obj *types.TypeName) {
 	t := obj.Type()
-	if named, ok := types.Unalias(t).(*types.Named); ok && d.public[named.Obj()] == d.pkg+"."+obj.Name() {
+	if named, ok := types.Unalias(t).(*types.Named); ok && d.printer.public[named.Obj()] == d.pkg+"."+obj.Name() {
 		t = named // users see only the alias
 	}
 	switch t := t.(type) {
 	case *types.Alias:
-		d.add(obj.Name(), "type"+d.parameters(t.TypeParams())+" = "+d.text(t.Rhs()))
+		d.add(obj.Name(), "type"+d.printer.parameters(t.TypeParams())+" = "+d.printer.text(t.Rhs()))
 	case *types.Named:
-		prefix := "type" + d.parameters(t.TypeParams()) + " "
+		prefix := "type" + d.printer.parameters(t.TypeParams()) + " "
 		switch under := t.Underlying().(type) {
 		case *types.Struct:
 			d.add(obj.Name(), prefix+"struct")
@@ -67,10 +66,10 @@ func (d *description) addType(obj *types.TypeName) {
 				d.addMethods(obj.Name(), t)
 				return
 			}
-			d.add(obj.Name(), prefix+d.text(under))
+			d.add(obj.Name(), prefix+d.printer.text(under))
 			return
 		default:
-			d.add(obj.Name(), prefix+d.text(under))
+			d.add(obj.Name(), prefix+d.printer.text(under))
 		}
 		d.addMethods(obj.Name(), t)
 	}
@@ -104,7 +103,7 @@ func (d *description) addFields(owner string, of *types.Struct) {
 		if of.Tag(i) != "" {
 			tag = " " + strconv.Quote(of.Tag(i))
 		}
-		d.add(owner+"."+field.Name(), kind+d.text(field.Type())+tag)
+		d.add(owner+"."+field.Name(), kind+d.printer.text(field.Type())+tag)
 	}
 }
 
@@ -118,10 +117,10 @@ func (d *description) addMethods(owner string, of *types.Named) {
 	}
 	for selection := range all.Methods() {
 		method := selection.Obj()
-		if !method.Exported() || !d.ours(method.Pkg()) {
+		if !method.Exported() || !d.printer.ours(method.Pkg()) {
 			continue
 		}
-		declaration := "method " + strings.TrimPrefix(d.text(selection.Type()), "func")
+		declaration := "method " + strings.TrimPrefix(d.printer.text(selection.Type()), "func")
 		if ofValue.Lookup(method.Pkg(), method.Name()) == nil {
 			declaration = pointerMethod + declaration
 		}

@@ -63,7 +63,7 @@ func bucketSecret(s *Shop, b bucket) *corev1.Secret {
 	}
 }
 
-// bucket is what the API shows. It shows a key only when it makes one.
+// bucket is the state of a bucket that the API returns. The access key is not a part of the state: only ResetKey returns a key.
 type bucket struct{ Region, URL string }
 
 // buckets is a client of the API.

@@ -35,7 +35,8 @@ func shopSteps() []reconcile.NamedStep[*Shop] {
 	}
 }
 
-// TestScaffold runs what the other explorations run, without faults: the steps build the children of SetupShop, which is explored with every fault.
+// TestScaffold explores the reconciler of the scaffold with the actions of the other tests, and without faults. The reconciler builds the
+// children of SetupShop, for which another test tries every fault.
 func TestScaffold(t *testing.T) {
 	reconciletest.Explore(t, reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"testdata"}, Actions: actions(), Options: reconciletest.Options{WithoutFaults: true},

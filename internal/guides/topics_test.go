@@ -34,7 +34,8 @@ type TopicStatus struct {
 	State      string `json:"state"` // Present, Pending, Deleting or Absent
 }
 
-// partitions are the numbers of partitions by the keys of topics: of one topic in an observed state, and of all in the desired one.
+// partitions has the number of partitions of each topic, by the topic's key. An observed state has one topic. The desired state has all
+// topics of the Shop.
 type partitions map[string]int
 
 // topicKey returns the name of a topic in the broker. Topics of different shops differ.

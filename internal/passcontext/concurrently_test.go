@@ -51,7 +51,8 @@ func TestConcurrentlyPanics(t *testing.T) {
 	})
 }
 
-// TestConcurrentlyNested shows that calls that make such calls themselves do not wait for each other.
+// TestConcurrentlyNested calls Concurrently within Concurrently, with more calls than the limit of goroutines. All calls return: none
+// waits until another one ends a goroutine.
 func TestConcurrentlyNested(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var done atomic.Int32

@@ -11,8 +11,8 @@ import (
 // first one, and would merge an item of a patch into another item.
 type secondKey struct {
 	field string
-	// whenUnset is the value of a field that is not set. If it is empty, an item of a patch without the field is the first item of the base
-	// that has the same value in the first field.
+	// whenUnset is the value that counts if an item does not set the second field. If whenUnset is empty, an item of the patch
+	// without the second field is merged into the first item of the base with the same first field.
 	whenUnset string
 }
 
@@ -39,8 +39,9 @@ func keyIn(item map[string]any, list member) any {
 	return itemKey{first, value}
 }
 
-// encodeKeys puts both fields of the keys into the items of two lists, so that a strategic merge tells the items apart by both. decodeKeys
-// removes this from the result.
+// encodeKeys replaces the first field of the key, in each item of both lists, by an [itemKey], which holds both fields. So a strategic merge,
+// which compares only the first field, tells the items apart by both. decodeKeys restores the first field in the result. If the key of the
+// list has one field, encodeKeys does nothing.
 func encodeKeys(base, patch []any, list member) {
 	if _, isComposite := secondKeys[list.goType.Elem()]; !isComposite {
 		return
@@ -105,7 +106,8 @@ func setOrder(base, items []any, patch map[string]any, name string, list member)
 	patch[orderPrefix+name] = entries
 }
 
-// orderedKey returns the key of an item that has a place in an order, and nil for a directive.
+// orderedKey returns the key by which setOrder sorts an item. It returns nil for an item with a directive, such as $patch: delete, and for
+// an item without a key.
 func orderedKey(item any, list member) any {
 	object, _ := item.(map[string]any)
 	if object[patchDirective] != nil {

@@ -88,8 +88,9 @@ const (
 //     are replaced;
 //   - after an hour in progress, with the reason TimedOut: without a progress deadline a rollout may never fail.
 //
-// A negative age, after a clock was set back, counts as zero. So compare the recorded time with the clock: a restart that was
-// recorded a year ahead is in progress for a year and an hour.
+// The age is negative if a clock was set back. A negative age counts as zero, so no time limit is reached. Check that the
+// recorded time is not in the future: if it is a year ahead, a restart that never completes is in progress for a year and an
+// hour.
 //
 // ObserveRestart returns an error for an object of another type, and if the scheme does not have the type.
 func ObserveRestart(workload client.Object, at time.Time, age time.Duration, scheme *runtime.Scheme) (Rollout, error) {

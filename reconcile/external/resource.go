@@ -53,9 +53,9 @@ type Resource[T client.Object, S any] struct {
 	// Observe returns the state of the thing, or [ErrNotFound].
 	Observe func(ctx context.Context, c client.Client, obj T, ref Reference) (S, error)
 
-	// Desired returns the desired state, from the object and from the objects that it refers to. If the object leaves a field to the API, the
-	// field stays unset. The step never writes the spec: the spec belongs to its author, and a tool that applies it from a repository would
-	// remove the value again.
+	// Desired returns the desired state, from the object and from the objects that it refers to. If the object leaves the choice of a value to
+	// the API, leave that field of S unset. The step never writes the value that the API has chosen into the spec: the spec belongs to its
+	// author, and a tool that applies the spec from a repository would remove the value again.
 	Desired func(ctx context.Context, c client.Client, obj T) (S, error)
 
 	// Differs reports whether the observed state has to be updated. With Keys, the key of the reference says which thing is meant. Ignore

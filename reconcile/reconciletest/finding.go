@@ -33,8 +33,8 @@ var Findings = struct {
 	// DependsOnTiming: the operator leads to one state without faults, to another one if it starts only after the user's actions, and to a
 	// third one in this run. Any of them may be wrong, and none is blamed.
 	DependsOnTiming FindingKind
-	// BreaksConvention: a pass returns a delay beside an error, a pass that has nothing to do sends a write that changes nothing, or
-	// the process leaves a goroutine that it has started once.
+	// BreaksConvention: a pass returns a delay beside an error. Or a pass that has nothing to do sends a write that changes nothing. Or a
+	// goroutine that the process has started only once still runs after the process has ended.
 	BreaksConvention FindingKind
 }{
 	DoesNotSurvive:   FindingKind{kinds.DoesNotSurvive},

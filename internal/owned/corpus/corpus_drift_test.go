@@ -16,8 +16,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
-// changeEachField changes by hand, one after the other, the fields of the live object that this subject changes alone. Each must be
-// repaired.
+// changeEachField edits fields of the live object by hand, one field at a time, and checks that each edit is repaired. It skips a field that
+// an earlier manifest of the corpus has in the same shape.
 func (s *subject) changeEachField(t *testing.T, n *counts) {
 	t.Helper()
 	var fixed immutableFields

@@ -31,8 +31,8 @@ const (
 	FoundBefore = "opblocks-before-first-apply"
 )
 
-// IsReclaimable reports whether the managed fields had been cleared before our last apply, and our fields have not been
-// taken back since.
+// IsReclaimable reports whether the entry before-first-apply may still own fields of ours: the managed fields were cleared
+// before our last apply, and we have not removed our fields from that entry yet. The object has that entry and our own one.
 func IsReclaimable(d *owned.Desired, obj client.Object) bool {
 	return hasFormerEntry(obj) && FormerEntry(obj) >= 0 && OurEntry(d, obj) >= 0
 }

@@ -39,7 +39,8 @@ func (s *Set) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	return references.Watch(mgr, b, owner, s, s.References(), forms, s.Served)
 }
 
-// addPlanned adds the set to a manager that plans, for a reconciler that the user has written: see package upgrade.
+// addPlanned adds the set to the manager if the manager is a [step.Planner], which starts no reconciler and collects what each would do: see
+// package upgrade. With any other manager it does nothing.
 func (s *Set) addPlanned(mgr ctrl.Manager, owner client.Object) error {
 	m, plans := mgr.(step.Planner)
 	if !plans {

@@ -47,21 +47,21 @@ func (r *row[V]) use(call *outside.Call) bool {
 }
 
 // judge is what the engine asks of the API.
-type judge[V any] struct{ *store[V] }
+type judge[V any] struct{ store *store[V] }
 
 var _ outside.API = judge[int]{}
 
 // Identities implements [outside.API].
 func (j judge[V]) Identities() (pairs []string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if !j.givesIDs {
+	j.store.mu.Lock()
+	defer j.store.mu.Unlock()
+	if !j.store.givesIDs {
 		return nil
 	}
-	for _, id := range slices.Sorted(maps.Keys(j.rows)) {
-		of := "<id of " + j.rows[id].label + ">"
-		if j.rows[id].now == nil {
-			of = "<id of an earlier " + j.rows[id].label + ">"
+	for _, id := range slices.Sorted(maps.Keys(j.store.rows)) {
+		of := "<id of " + j.store.rows[id].label + ">"
+		if j.store.rows[id].now == nil {
+			of = "<id of an earlier " + j.store.rows[id].label + ">"
 		}
 		pairs = append(pairs, id, of)
 	}
@@ -70,10 +70,10 @@ func (j judge[V]) Identities() (pairs []string) {
 
 // Twice implements [outside.API].
 func (j judge[V]) Twice() (lines []string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	j.store.mu.Lock()
+	defer j.store.mu.Unlock()
 	passes := map[string][]string{} // in which the things of each name and object were created
-	for _, r := range j.rows {
+	for _, r := range j.store.rows {
 		if r.now == nil || !r.made.byOperator {
 			continue
 		}
@@ -97,9 +97,9 @@ func (j judge[V]) Twice() (lines []string) {
 
 // Orphans implements [outside.API].
 func (j judge[V]) Orphans(exists func(request.ObjectID) bool) (lines []string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, r := range j.rows {
+	j.store.mu.Lock()
+	defer j.store.mu.Unlock()
+	for _, r := range j.store.rows {
 		if r.now != nil && r.made.byOperator && len(r.made.users) > 0 && !slices.ContainsFunc(r.made.users, exists) {
 			lines = append(lines, fmt.Sprintf("%s, created %s for %s", r.label, r.made.when(), r.made.object))
 		}

@@ -56,7 +56,8 @@ func TestGateSparesAServer(t *testing.T) {
 	require.Empty(t, c.gate.servers, "nothing is remembered of servers that answer")
 }
 
-// All objects that wait for a server show the same words. Otherwise a pass would write a status whenever another object gets other words.
+// All objects that wait for one server show the same message, even after an object has got another error from that server. If they showed
+// the newest error, each new error would change the status of all waiting objects.
 func TestGateKeepsItsWords(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	c := New(nil, 0, 0, func() time.Time { return now })

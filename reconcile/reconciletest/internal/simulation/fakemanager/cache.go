@@ -16,7 +16,7 @@ import (
 
 // Cache is the cache of a process. [Manager.Deliver] makes it show a change. Each kind in it has a revision of its own.
 type Cache struct {
-	watchedKinds
+	Kinds   WatchedKinds    // what it watches, and how far it shows that
 	context context.Context // the context of the process
 	mapper  meta.RESTMapper
 	readers map[form]client.Reader // read each kind at the revision that the cache shows in the form
@@ -29,14 +29,14 @@ var _ cache.Cache = &Cache{}
 
 func newCache(o *Options) *Cache {
 	c := &Cache{
-		watchedKinds: watchedKinds{scheme: o.Scheme, server: o.Server, watched: o.Watched, kinds: map[kindKey]*kind{}, received: o.Server.Revision()},
-		context:      o.Context, mapper: o.Client.RESTMapper(), readers: map[form]client.Reader{},
+		Kinds:   WatchedKinds{scheme: o.Scheme, server: o.Server, watched: o.Watched, kinds: map[kindKey]*kind{}, received: o.Server.Revision()},
+		context: o.Context, mapper: o.Client.RESTMapper(), readers: map[form]client.Reader{},
 	}
 	for _, f := range forms {
 		c.readers[f] = o.Server.Reader(
-			func(gvk schema.GroupVersionKind) int64 { return c.kind(gvk, f).seen },
+			func(gvk schema.GroupVersionKind) int64 { return c.Kinds.kind(gvk, f).seen },
 			func(gvk schema.GroupVersionKind, obj client.Object) (client.Object, error) {
-				return c.kind(gvk, f).hold(obj)
+				return c.Kinds.kind(gvk, f).hold(obj)
 			})
 	}
 	return c
@@ -44,11 +44,11 @@ func newCache(o *Options) *Cache {
 
 // Get reads an object as the cache shows it. It starts to watch the object's kind.
 func (c *Cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-	gvk, err := apiutil.GVKForObject(obj, c.scheme)
+	gvk, err := apiutil.GVKForObject(obj, c.Kinds.scheme)
 	if err != nil {
 		return err
 	}
-	k := c.kind(gvk, formOf(obj))
+	k := c.Kinds.kind(gvk, formOf(obj))
 	if _, known := k.selection.SelectorOf(key.Namespace); !known {
 		return fmt.Errorf("unable to get: %v because of unknown namespace for the cache", key) // these are controller-runtime's words
 	}
@@ -58,12 +58,12 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 // List lists objects as the cache shows them. It starts to watch their kind. Field selectors need an index, as in a real
 // cache.
 func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	gvk, err := apiutil.GVKForObject(list, c.scheme)
+	gvk, err := apiutil.GVKForObject(list, c.Kinds.scheme)
 	if err != nil {
 		return err
 	}
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
-	k := c.kind(gvk, formOf(list))
+	k := c.Kinds.kind(gvk, formOf(list))
 	var options client.ListOptions
 	options.ApplyOptions(opts)
 	matches, err := c.indexes.matcher(gvk, options.FieldSelector)
@@ -85,7 +85,7 @@ func (c *Cache) List(ctx context.Context, list client.ObjectList, opts ...client
 
 // IndexField adds an index. A second index of that name is an error, as in a real cache.
 func (c *Cache) IndexField(_ context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
-	gvk, err := apiutil.GVKForObject(obj, c.scheme)
+	gvk, err := apiutil.GVKForObject(obj, c.Kinds.scheme)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (c *Cache) IndexField(_ context.Context, obj client.Object, field string, e
 
 // GetInformer returns the informer of obj's kind and form: typed, unstructured or metadata alone.
 func (c *Cache) GetInformer(_ context.Context, obj client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
-	gvk, err := apiutil.GVKForObject(obj, c.scheme)
+	gvk, err := apiutil.GVKForObject(obj, c.Kinds.scheme)
 	if err != nil {
 		return nil, err
 	}
@@ -108,14 +108,14 @@ func (c *Cache) GetInformerForKind(_ context.Context, gvk schema.GroupVersionKin
 
 func (c *Cache) informer(gvk schema.GroupVersionKind, f form) (cache.Informer, error) {
 	if _, err := c.mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
+		c.Kinds.mu.Lock()
+		defer c.Kinds.mu.Unlock()
 		c.undefined = err
 		return nil, err
 	}
-	k := c.kind(gvk, f)
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	k := c.Kinds.kind(gvk, f)
+	c.Kinds.mu.Lock()
+	defer c.Kinds.mu.Unlock()
 	if k.informer == nil {
 		k.informer = &informer{cache: c, kind: k, shown: map[client.ObjectKey]shownObject{}}
 	}
@@ -125,20 +125,20 @@ func (c *Cache) informer(gvk schema.GroupVersionKind, f form) (cache.Informer, e
 // lastUndefined returns the error for the last kind that the cache refused because the server does not have it. It returns nil if no kind
 // was refused.
 func (c *Cache) lastUndefined() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.Kinds.mu.Lock()
+	defer c.Kinds.mu.Unlock()
 	return c.undefined
 }
 
 // RemoveInformer removes the informer of obj's kind and form, with its handlers.
 func (c *Cache) RemoveInformer(_ context.Context, obj client.Object) error {
-	gvk, err := apiutil.GVKForObject(obj, c.scheme)
+	gvk, err := apiutil.GVKForObject(obj, c.Kinds.scheme)
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if k := c.kinds[kindKey{gvk, formOf(obj)}]; k != nil {
+	c.Kinds.mu.Lock()
+	defer c.Kinds.mu.Unlock()
+	if k := c.Kinds.kinds[kindKey{gvk, formOf(obj)}]; k != nil {
 		k.informer = nil
 	}
 	return nil
@@ -155,7 +155,7 @@ func (c *Cache) WaitForCacheSync(context.Context) bool { return true }
 
 // keys returns the names of all objects of a kind, sorted.
 func (c *Cache) keys(ctx context.Context, gvk schema.GroupVersionKind) ([]client.ObjectKey, error) {
-	obj, err := c.scheme.New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	obj, err := c.Kinds.scheme.New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
 	if err != nil {
 		return nil, fmt.Errorf("list of %s: %w: add it to the scheme", gvk.Kind, err)
 	}

@@ -104,7 +104,7 @@ const maxStart = 5 * time.Minute
 // Begin starts the reconcile of the request, on another goroutine.
 func (w *Work) Begin() {
 	c := w.controller
-	c.manager.cache.passBegins()
+	c.manager.cache.Kinds.passBegins()
 	c.do.cause = w.item.cause
 	c.known[w.item.request] = true
 	if c.forEach != nil {

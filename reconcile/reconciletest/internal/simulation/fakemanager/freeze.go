@@ -28,31 +28,31 @@ const maxPasses = 5
 
 // FreezeForPasses makes the cache show neither the change nor later ones of its kind, until the given number of passes of
 // every known object has run. It returns false if the kind is not watched or is frozen already.
-func (w *watchedKinds) FreezeForPasses(change *memoryserver.Change, passes int) bool {
+func (w *WatchedKinds) FreezeForPasses(change *memoryserver.Change, passes int) bool {
 	return w.freeze(change.GVK, freeze{from: change.Revision, passes: passes}, forms[:]...)
 }
 
 // FreezeWhole is like FreezeForPasses with one pass, but freezes only the informers of whole objects. The informer of metadata shows the
 // change.
-func (w *watchedKinds) FreezeWhole(change *memoryserver.Change) bool {
+func (w *WatchedKinds) FreezeWhole(change *memoryserver.Change) bool {
 	return w.freeze(change.GVK, freeze{from: change.Revision, passes: 1}, typed, untyped, direct)
 }
 
 // FreezeMetadata is like FreezeForPasses with one pass, but freezes only the informer of metadata. The informers of whole objects show the
 // change.
-func (w *watchedKinds) FreezeMetadata(change *memoryserver.Change) bool {
+func (w *WatchedKinds) FreezeMetadata(change *memoryserver.Change) bool {
 	return w.freeze(change.GVK, freeze{from: change.Revision, passes: 1}, metadata)
 }
 
 // FreezeUntilThaw makes the cache show neither the change nor later ones of its kind, until [Cache.Thaw] is called, or one
 // object has had five passes. Then all these changes of an object are delivered as one event, as after a broken watch.
 // FreezeUntilThaw returns false if the kind is not watched or is frozen already.
-func (w *watchedKinds) FreezeUntilThaw(change *memoryserver.Change) bool {
+func (w *WatchedKinds) FreezeUntilThaw(change *memoryserver.Change) bool {
 	return w.freeze(change.GVK, freeze{from: change.Revision, passes: maxPasses, merged: true, requested: maxPasses}, forms[:]...)
 }
 
 // freeze freezes a kind in some forms.
-func (w *watchedKinds) freeze(gvk schema.GroupVersionKind, f freeze, in ...form) (done bool) {
+func (w *WatchedKinds) freeze(gvk schema.GroupVersionKind, f freeze, in ...form) (done bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := w.formsOf(gvk)
@@ -78,7 +78,7 @@ func (f *freeze) clone() *freeze {
 }
 
 // Thaw ends the freeze of one kind in all forms and versions, and reports whether one was frozen.
-func (w *watchedKinds) Thaw() bool {
+func (w *WatchedKinds) Thaw() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	frozen := w.frozenKinds()
@@ -95,7 +95,7 @@ func (w *watchedKinds) Thaw() bool {
 
 // frozenKinds returns the kinds that are frozen, sorted by their names and forms, so that runs are deterministic. The caller holds the
 // lock.
-func (w *watchedKinds) frozenKinds() []*kind {
+func (w *WatchedKinds) frozenKinds() []*kind {
 	var all []*kind
 	for _, k := range w.kinds {
 		if k.frozen != nil {
@@ -109,7 +109,7 @@ func (w *watchedKinds) frozenKinds() []*kind {
 }
 
 // IsInThePast reports whether the process began with an old state of a kind, and the cache still shows that old state.
-func (w *watchedKinds) IsInThePast() bool {
+func (w *WatchedKinds) IsInThePast() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, k := range w.kinds {
@@ -122,7 +122,7 @@ func (w *watchedKinds) IsInThePast() bool {
 
 // passBegins notes in each freeze that a pass has begun since the freeze began. A pass that was already running when the kind was frozen
 // does not count.
-func (w *watchedKinds) passBegins() {
+func (w *WatchedKinds) passBegins() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, k := range w.kinds {
@@ -134,9 +134,9 @@ func (w *watchedKinds) passBegins() {
 
 // passEnded counts a pass in each freeze in which it began, and ends the freezes that have had enough passes.
 func (m *Manager) passEnded(t Target) {
-	m.cache.mu.Lock()
-	defer m.cache.mu.Unlock()
-	for _, k := range m.cache.kinds {
+	m.cache.Kinds.mu.Lock()
+	defer m.cache.Kinds.mu.Unlock()
+	for _, k := range m.cache.Kinds.kinds {
 		f := k.frozen
 		if f == nil || !f.counts {
 			continue
@@ -169,9 +169,9 @@ func (m *Manager) hasRun(f *freeze, passes int) bool {
 // NextFrozen returns a frozen kind that needs another pass of every known object, and counts that it was requested. It
 // returns "" if there is none.
 func (m *Manager) NextFrozen() (kind string) {
-	m.cache.mu.Lock()
-	defer m.cache.mu.Unlock()
-	for _, k := range m.cache.frozenKinds() {
+	m.cache.Kinds.mu.Lock()
+	defer m.cache.Kinds.mu.Unlock()
+	for _, k := range m.cache.Kinds.frozenKinds() {
 		if f := k.frozen; f.requested < f.passes && m.hasRun(f, f.requested) {
 			f.requested++
 			return k.gvk.Kind

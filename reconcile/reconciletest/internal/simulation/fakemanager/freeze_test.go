@@ -18,7 +18,7 @@ func TestFreezeHidesNoEarlierChange(t *testing.T) {
 	change := func(revision int64) memoryserver.Change {
 		return memoryserver.Change{Revision: revision, GVK: gvk, Key: client.ObjectKey{Name: "a"}}
 	}
-	c := &watchedKinds{kinds: map[kindKey]*kind{{gvk, typed}: {gvk: gvk, seen: 1}}}
+	c := &WatchedKinds{kinds: map[kindKey]*kind{{gvk, typed}: {gvk: gvk, seen: 1}}}
 	c.Receive(change(2))
 	named := change(3)
 	assert.True(t, c.FreezeForPasses(&named, 1))
@@ -45,7 +45,7 @@ func TestFreezeHidesNoEarlierChange(t *testing.T) {
 func TestFreezeOfOneForm(t *testing.T) {
 	gvk := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	part := &metav1.PartialObjectMetadataList{}
-	c := &watchedKinds{kinds: map[kindKey]*kind{
+	c := &WatchedKinds{kinds: map[kindKey]*kind{
 		{gvk, typed}: {gvk: gvk, form: typed, seen: 1, asked: true}, {gvk, metadata}: {gvk: gvk, form: metadata, seen: 1, asked: true},
 	}}
 	assert.True(t, c.WatchesTwice(gvk))

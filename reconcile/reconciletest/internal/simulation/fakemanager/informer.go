@@ -96,13 +96,13 @@ func (f form) convert(obj client.Object, transform toolscache.TransformFunc) (cl
 
 // AddEventHandler registers a handler, and calls its OnAdd for each object that the cache shows.
 func (i *informer) AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error) {
-	i.cache.mu.Lock()
+	i.cache.Kinds.mu.Lock()
 	seen := i.kind.seen
 	registered := &registration{handler}
 	i.handlers = append(i.handlers, registered)
-	i.cache.mu.Unlock()
+	i.cache.Kinds.mu.Unlock()
 	present, order := map[client.ObjectKey]client.Object{}, []client.ObjectKey(nil)
-	for _, c := range i.cache.server.Changes(0) {
+	for _, c := range i.cache.Kinds.server.Changes(0) {
 		if c.GVK.GroupKind() != i.kind.gvk.GroupKind() || c.Revision > seen {
 			continue
 		}
@@ -112,7 +112,7 @@ func (i *informer) AddEventHandler(handler toolscache.ResourceEventHandler) (too
 		present[c.Key] = c.New
 	}
 	for _, key := range order {
-		obj, err := i.cache.server.InVersion(present[key], i.kind.gvk)
+		obj, err := i.cache.Kinds.server.InVersion(present[key], i.kind.gvk)
 		if err != nil {
 			return nil, err
 		}
@@ -139,8 +139,8 @@ func (i *informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHa
 
 // RemoveEventHandler removes a handler.
 func (i *informer) RemoveEventHandler(handle toolscache.ResourceEventHandlerRegistration) error {
-	i.cache.mu.Lock()
-	defer i.cache.mu.Unlock()
+	i.cache.Kinds.mu.Lock()
+	defer i.cache.Kinds.mu.Unlock()
 	i.handlers = slices.DeleteFunc(i.handlers, func(r *registration) bool { return r == handle })
 	return nil
 }

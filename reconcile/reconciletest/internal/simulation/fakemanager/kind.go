@@ -18,8 +18,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver"
 )
 
-// watchedKinds are the kinds that a process watches, each in one or more forms.
-type watchedKinds struct {
+// WatchedKinds are the kinds that a process watches, each in one or more forms.
+type WatchedKinds struct {
 	scheme  *runtime.Scheme
 	server  *memoryserver.Server
 	watched func(gvk schema.GroupVersionKind, namespaces []string)
@@ -62,7 +62,7 @@ func (k *kind) hold(obj client.Object) (client.Object, error) {
 var forms = [...]form{typed, untyped, metadata, direct}
 
 // kind returns a kind of the cache. It starts to watch the kind if that is not watched yet.
-func (w *watchedKinds) kind(gvk schema.GroupVersionKind, f form) *kind {
+func (w *WatchedKinds) kind(gvk schema.GroupVersionKind, f form) *kind {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	revision := w.received
@@ -79,7 +79,7 @@ func (w *watchedKinds) kind(gvk schema.GroupVersionKind, f form) *kind {
 
 // watchFrom returns a kind of the cache. If the kind is not watched yet, it starts to watch it at the revision. If the kind is
 // watched in another form or version, both show the same at first. The caller holds the lock.
-func (w *watchedKinds) watchFrom(gvk schema.GroupVersionKind, f form, revision int64) *kind {
+func (w *WatchedKinds) watchFrom(gvk schema.GroupVersionKind, f form, revision int64) *kind {
 	if k := w.kinds[kindKey{gvk, f}]; k != nil {
 		return k
 	}
@@ -95,7 +95,7 @@ func (w *watchedKinds) watchFrom(gvk schema.GroupVersionKind, f form, revision i
 }
 
 // formsOf returns a kind in each form and each version in which it is watched, by form and version. The caller holds the lock.
-func (w *watchedKinds) formsOf(gvk schema.GroupVersionKind) (all []*kind) {
+func (w *WatchedKinds) formsOf(gvk schema.GroupVersionKind) (all []*kind) {
 	for key, k := range w.kinds {
 		if key.gvk.GroupKind() == gvk.GroupKind() {
 			all = append(all, k)
@@ -111,21 +111,21 @@ func (k *kind) compare(other *kind) int {
 }
 
 // watchEverything makes the cache watch each kind as soon as an object of the kind changes.
-func (w *watchedKinds) watchEverything() {
+func (w *WatchedKinds) watchEverything() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.everything = true
 }
 
 // Watches reports whether the process watches the kind.
-func (w *watchedKinds) Watches(gvk schema.GroupVersionKind) bool {
+func (w *WatchedKinds) Watches(gvk schema.GroupVersionKind) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.formsOf(gvk)) > 0
 }
 
 // WatchesTwice reports whether the process watches the kind as whole objects and as metadata.
-func (w *watchedKinds) WatchesTwice(gvk schema.GroupVersionKind) bool {
+func (w *WatchedKinds) WatchesTwice(gvk schema.GroupVersionKind) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var whole, part bool
@@ -136,14 +136,14 @@ func (w *watchedKinds) WatchesTwice(gvk schema.GroupVersionKind) bool {
 }
 
 // selectionOf returns which objects of a kind the cache holds.
-func (w *watchedKinds) selectionOf(gvk schema.GroupVersionKind) cacheselection.Selection {
+func (w *WatchedKinds) selectionOf(gvk schema.GroupVersionKind) cacheselection.Selection {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return cacheselection.ForKind(&w.options, gvk, w.scheme)
 }
 
 // Hides reports whether the cache does not hold an object of a kind that it watches, because of its options.
-func (w *watchedKinds) Hides(obj client.Object) bool {
+func (w *WatchedKinds) Hides(obj client.Object) bool {
 	gvk, err := apiutil.GVKForObject(obj, w.scheme)
 	if err != nil {
 		return false
@@ -155,7 +155,7 @@ func (w *watchedKinds) Hides(obj client.Object) bool {
 
 // Receive adds a change of the server to the pending ones, if its kind is watched. [Manager.Deliver] makes the cache show
 // it.
-func (w *watchedKinds) Receive(change memoryserver.Change) {
+func (w *WatchedKinds) Receive(change memoryserver.Change) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.received = max(w.received, change.Revision)
@@ -171,7 +171,7 @@ func (w *watchedKinds) Receive(change memoryserver.Change) {
 
 // next makes the cache show the oldest change of all kinds, except those that a freeze hides. It returns the change, nil if
 // there is none.
-func (w *watchedKinds) next() (*kind, *memoryserver.Change) {
+func (w *WatchedKinds) next() (*kind, *memoryserver.Change) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var first *kind
@@ -193,7 +193,7 @@ func (w *watchedKinds) next() (*kind, *memoryserver.Change) {
 }
 
 // Behind returns how many changes of the kind the cache does not show yet in the form of an object or a list.
-func (w *watchedKinds) Behind(gvk schema.GroupVersionKind, as runtime.Object) int {
+func (w *WatchedKinds) Behind(gvk schema.GroupVersionKind, as runtime.Object) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if k := w.kinds[kindKey{gvk, formOf(as)}]; k != nil {
@@ -204,7 +204,7 @@ func (w *watchedKinds) Behind(gvk schema.GroupVersionKind, as runtime.Object) in
 
 // Restrict limits the cache to the namespaces and labels of the options, and applies their transformations. All other
 // options are ignored. It must be called before the first read.
-func (w *watchedKinds) Restrict(options cache.Options) {
+func (w *WatchedKinds) Restrict(options cache.Options) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.options = options
@@ -223,7 +223,7 @@ type Past struct {
 
 // BeginInThePast makes the cache of a new process show a kind as it was at a revision. The kind is frozen until one reconcile of every
 // object has run. Then the changes after the revision can be delivered.
-func (w *watchedKinds) BeginInThePast(past Past, changes []memoryserver.Change) {
+func (w *WatchedKinds) BeginInThePast(past Past, changes []memoryserver.Change) {
 	k := &kind{gvk: past.GVK, form: typed, seen: past.Revision, frozen: &freeze{from: past.Revision + 1, passes: 1, counts: true, requested: 1, past: true}}
 	for _, change := range changes {
 		if change.GVK.GroupKind() == past.GVK.GroupKind() && change.Revision > past.Revision {
@@ -236,7 +236,7 @@ func (w *watchedKinds) BeginInThePast(past Past, changes []memoryserver.Change) 
 }
 
 // handlers returns the event handlers of a kind.
-func (w *watchedKinds) handlers(k *kind) (all []registeredHandler) {
+func (w *WatchedKinds) handlers(k *kind) (all []registeredHandler) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if k.informer != nil {
@@ -249,15 +249,15 @@ func (w *watchedKinds) handlers(k *kind) (all []registeredHandler) {
 
 // show calls the event handlers of a kind, and its watches, with a change in the version in which the kind is watched.
 func (c *Cache) show(k *kind, change *memoryserver.Change) error {
-	handlers, watches := c.handlers(k), c.watchesOf(k)
+	handlers, watches := c.Kinds.handlers(k), c.watchesOf(k)
 	if len(handlers)+len(watches) == 0 {
 		return nil
 	}
-	before, err := c.server.InVersion(change.Old, k.gvk)
+	before, err := c.Kinds.server.InVersion(change.Old, k.gvk)
 	if err != nil {
 		return fmt.Errorf("it cannot be shown in version %s: %w", k.gvk.Version, err)
 	}
-	after, err := c.server.InVersion(change.New, k.gvk)
+	after, err := c.Kinds.server.InVersion(change.New, k.gvk)
 	if err != nil {
 		return fmt.Errorf("it cannot be shown in version %s: %w", k.gvk.Version, err)
 	}

@@ -80,7 +80,7 @@ var _ cacheselection.Manager = &Manager{}
 
 // CacheSelection returns which objects of a kind the cache holds.
 func (m *Manager) CacheSelection(gvk schema.GroupVersionKind) cacheselection.Selection {
-	return m.cache.selectionOf(gvk)
+	return m.cache.Kinds.selectionOf(gvk)
 }
 
 // Controllers returns the controllers that were added, in their order.
@@ -89,7 +89,7 @@ func (m *Manager) Controllers() []*Controller { return m.controllers }
 // Deliver makes the cache show the oldest change that it does not show yet, except changes of frozen kinds. It calls
 // before with the change, then the event handlers of its kind, and returns the change. It returns nil if there is none.
 func (m *Manager) Deliver(before func(*memoryserver.Change)) (*memoryserver.Change, error) {
-	kind, change := m.cache.next()
+	kind, change := m.cache.Kinds.next()
 	if change == nil {
 		return nil, nil
 	}
@@ -126,7 +126,7 @@ func (m *Manager) EnqueueEach() {
 // AddReconciler adds a controller without watches: the reconciler is called for every object of the kind whenever any
 // object of any kind changes.
 func (m *Manager) AddReconciler(gvk schema.GroupVersionKind, reconciler ctrlreconcile.Reconciler) {
-	m.cache.watchEverything()
+	m.cache.Kinds.watchEverything()
 	c := m.newController(gvk.Kind)
 	c.forEach = &gvk
 	c.do = &wrappedReconciler{controller: c, Reconciler: reconciler}

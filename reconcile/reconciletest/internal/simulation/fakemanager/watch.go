@@ -19,22 +19,22 @@ type openWatch struct {
 // returns the revision that is visible now: the caller has to send the changes up to this revision itself. It also sends objects that the
 // options of the cache leave out.
 func (c *Cache) Watch(gvk schema.GroupVersionKind, from int64, handle func(*memoryserver.Change) error) (seen int64, stop func()) {
-	k := c.kind(gvk, direct)
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	k := c.Kinds.kind(gvk, direct)
+	c.Kinds.mu.Lock()
+	defer c.Kinds.mu.Unlock()
 	w := &openWatch{from: from, handle: handle}
 	k.watches = append(k.watches, w)
 	return k.seen, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
+		c.Kinds.mu.Lock()
+		defer c.Kinds.mu.Unlock()
 		k.watches = slices.DeleteFunc(k.watches, func(other *openWatch) bool { return other == w })
 	}
 }
 
 // watchesOf returns the watches of a kind that get its newest visible change.
 func (c *Cache) watchesOf(k *kind) (all []*openWatch) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.Kinds.mu.Lock()
+	defer c.Kinds.mu.Unlock()
 	for _, w := range k.watches {
 		if k.seen > w.from {
 			all = append(all, w)

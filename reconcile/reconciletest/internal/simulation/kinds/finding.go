@@ -31,8 +31,8 @@ const (
 	// ChangesForeign: the operator changes or deletes a thing of others in an API of package fakeapi. Or two owners of one name in two
 	// namespaces make it write one object in turn, without any fault.
 	ChangesForeign Finding = "changes what is not its own"
-	// BreaksConvention: a pass returns a delay beside an error, a pass that has nothing to do sends a write that changes nothing, or the
-	// process leaves a goroutine that it has started once.
+	// BreaksConvention: a pass returns a delay beside an error. Or a pass that has nothing to do sends a write that changes nothing. Or a
+	// goroutine that the process has started only once still runs after the process has ended.
 	BreaksConvention Finding = "breaks a convention"
 )
 

@@ -71,13 +71,13 @@ type cacheReader struct{ client *recordingClient }
 
 func (c cacheReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	r := c.client.request("get", obj)
-	r.Object, r.Cached, r.Behind = key, true, c.client.process.Mgr.Cache().Behind(r.Kind, obj)
+	r.Object, r.Cached, r.Behind = key, true, c.client.process.Mgr.Cache().Kinds.Behind(r.Kind, obj)
 	return c.client.process.read(ctx, r, func() error { return c.client.process.Mgr.Cache().Get(ctx, key, obj, opts...) })
 }
 
 func (c cacheReader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	r := c.client.listRequest(list, opts)
-	r.Cached, r.Behind = true, c.client.process.Mgr.Cache().Behind(r.Kind, list)
+	r.Cached, r.Behind = true, c.client.process.Mgr.Cache().Kinds.Behind(r.Kind, list)
 	return c.client.process.read(ctx, r, func() error { return c.client.process.Mgr.Cache().List(ctx, list, opts...) })
 }
 

@@ -49,11 +49,11 @@ var atRequests = map[kinds.Fault]func(o *outgoing) error{
 // atChanges has a function for each kind of fault that is injected at changes of objects. It is called before the cache receives the
 // change.
 var atChanges = map[kinds.Fault]func(o *observed){
-	kinds.Stale:          func(o *observed) { o.freeze(o.cache.FreezeForPasses(o.change, 1)) },
-	kinds.StaleLong:      func(o *observed) { o.freeze(o.cache.FreezeForPasses(o.change, 2)) },
-	kinds.StaleObjects:   func(o *observed) { o.freeze(o.cache.FreezeWhole(o.change)) },
-	kinds.StaleMetadata:  func(o *observed) { o.freeze(o.cache.FreezeMetadata(o.change)) },
-	kinds.MissedEvent:    func(o *observed) { o.freeze(o.cache.FreezeUntilThaw(o.change)) },
+	kinds.Stale:          func(o *observed) { o.freeze(o.cache.Kinds.FreezeForPasses(o.change, 1)) },
+	kinds.StaleLong:      func(o *observed) { o.freeze(o.cache.Kinds.FreezeForPasses(o.change, 2)) },
+	kinds.StaleObjects:   func(o *observed) { o.freeze(o.cache.Kinds.FreezeWhole(o.change)) },
+	kinds.StaleMetadata:  func(o *observed) { o.freeze(o.cache.Kinds.FreezeMetadata(o.change)) },
+	kinds.MissedEvent:    func(o *observed) { o.freeze(o.cache.Kinds.FreezeUntilThaw(o.change)) },
 	kinds.MissedDeletion: (*observed).missDeletion,
 	kinds.TimeTravel:     (*observed).planTravel,
 }
@@ -81,7 +81,7 @@ func (o *outgoing) crashDowntime() error {
 func (o *outgoing) crashUnseen() error {
 	before := o.operator.world.Server.Revision()
 	result := o.carryOut(true)
-	if o.process.Mgr.Cache().Watches(o.call.Kind) {
+	if o.process.Mgr.Cache().Kinds.Watches(o.call.Kind) {
 		o.operator.nextPast = &past{Past: fakemanager.Past{GVK: o.call.Kind, Revision: before}}
 	}
 	return o.die(result)
@@ -210,7 +210,7 @@ func (o *observed) freeze(frozen bool) {
 }
 
 func (o *observed) missDeletion() {
-	o.operator.nextUnseen = o.at.Gone && o.at.HasNext && o.cache.FreezeUntilThaw(o.change)
+	o.operator.nextUnseen = o.at.Gone && o.at.HasNext && o.cache.Kinds.FreezeUntilThaw(o.change)
 	o.freeze(o.operator.nextUnseen)
 }
 

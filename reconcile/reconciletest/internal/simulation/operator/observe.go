@@ -35,12 +35,12 @@ func (o *Operator) observeChange(c *memoryserver.Change) {
 		return
 	}
 	cache := o.Leader.Mgr.Cache()
-	fault, at := o.world.Plan.Reach(plan.Point{Object: object, Name: o.world.References.NameAt(name, object), Watched: cache.Watches(c.GVK), Twice: cache.WatchesTwice(c.GVK), Gone: c.New == nil, Added: c.Old == nil, Action: o.Actions.Begun(), HasNext: o.Actions.HasNext()})
+	fault, at := o.world.Plan.Reach(plan.Point{Object: object, Name: o.world.References.NameAt(name, object), Watched: cache.Kinds.Watches(c.GVK), Twice: cache.Kinds.WatchesTwice(c.GVK), Gone: c.New == nil, Added: c.Old == nil, Action: o.Actions.Begun(), HasNext: o.Actions.HasNext()})
 	o.world.Trace.Add(trace.Row{Change: name, Changed: c})
 	if inject := atChanges[fault]; inject != nil {
 		inject(&observed{operator: o, cache: cache, change: c, at: at, fault: fault})
 	}
-	cache.Receive(*c)
+	cache.Kinds.Receive(*c)
 }
 
 // TravelToThePast ends the process if a travel is planned. It reports whether one was.

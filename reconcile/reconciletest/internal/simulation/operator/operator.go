@@ -1,8 +1,8 @@
 // Package operator is the operator in a run. An [Operator] starts its processes, one after another. A [Process] (process.go) has
 // a manager of package fakemanager, a client (client.go), an event recorder and a logger (recorder.go).
 //
-// send.go sends each request: outgoing.go has one that is on its way, and api.go what is particular to calls of an API outside of the
-// cluster. observe.go takes the changes on the server to the cache. fault.go has what each kind of fault does to a request, or to what the
+// send.go sends each request. outgoing.go has the type of a request that is about to be sent. api.go has what only calls of an API outside of
+// the cluster need. observe.go takes the changes on the server to the cache. fault.go has what each kind of fault does to a request, or to what the
 // cache shows. pass.go follows the passes, outcome.go has how they ended, verdict.go whether they succeed, and batch.go sends several requests
 // at once.
 package operator
@@ -67,7 +67,7 @@ func (o *Operator) StartProcess() {
 	o.started++
 	p := newProcess(o, o.started)
 	if next := o.nextPast; next != nil {
-		p.Mgr.Cache().BeginInThePast(next.Past, o.world.History.Changes)
+		p.Mgr.Cache().Kinds.BeginInThePast(next.Past, o.world.History.Changes)
 		o.nextPast, o.world.Counter.SawPast = nil, true
 	}
 	o.Leader = p
@@ -154,5 +154,5 @@ func (o *Operator) End() {
 
 // Hides reports whether the operator's cache does not hold an object because of its options.
 func (o *Operator) Hides(obj client.Object) bool {
-	return o.Leader.Mgr.Cache().Hides(obj)
+	return o.Leader.Mgr.Cache().Kinds.Hides(obj)
 }

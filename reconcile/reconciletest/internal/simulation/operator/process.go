@@ -77,7 +77,7 @@ func (p *Process) CacheUnstructured() { p.client.unstructured = true }
 // HashLargeValues makes the cache hash Secrets and ConfigMaps of more than bound bytes: see package hashedvalues.
 func (p *Process) HashLargeValues(bound int) {
 	p.bound = bound
-	p.Mgr.Cache().Restrict(hashedvalues.Options(cache.Options{}, bound))
+	p.Mgr.Cache().Kinds.Restrict(hashedvalues.Options(cache.Options{}, bound))
 }
 
 // Client returns the manager's client. It reads from the cache, except unstructured objects by default.
@@ -108,7 +108,7 @@ func (p *Process) Manager(options ...cache.Options) manager.Manager {
 		if p.bound > 0 {
 			o = hashedvalues.Options(o, p.bound)
 		}
-		p.Mgr.Cache().Restrict(o)
+		p.Mgr.Cache().Kinds.Restrict(o)
 	}
 	return p.Mgr.AsManager()
 }

@@ -85,7 +85,7 @@ func (o *Operator) waitForLatency(ctx context.Context) {
 // caller holds the lock.
 func (o *Operator) inject(p *Process, c *request.Call) kinds.Fault {
 	object := request.ObjectID{Kind: c.Kind, Name: c.Object}
-	planned, at := o.world.Plan.Reach(plan.Point{Call: c, Object: object, Name: o.world.References.NameAt(c.String(), object), HasNext: o.Actions.HasNext(), Watched: p.Mgr.Cache().Watches(c.Kind)})
+	planned, at := o.world.Plan.Reach(plan.Point{Call: c, Object: object, Name: o.world.References.NameAt(c.String(), object), HasNext: o.Actions.HasNext(), Watched: p.Mgr.Cache().Kinds.Watches(c.Kind)})
 	if planned == "" || !at.Applies(kinds.RuleOf(planned)) {
 		return ""
 	}
@@ -115,7 +115,7 @@ func (p *Process) refuseIfDead() error {
 
 // record adds a request to the log and the trace. The caller holds the lock.
 func (o *Operator) record(p *Process, c *request.Call) {
-	c.Process, c.Probe, c.Past = p.number, o.world.Probing, p.Mgr.Cache().IsInThePast()
+	c.Process, c.Probe, c.Past = p.number, o.world.Probing, p.Mgr.Cache().Kinds.IsInThePast()
 	o.world.Rights.AddRequest(c)
 	if p.Pass != nil {
 		c.Pass = p.Pass.number

@@ -89,13 +89,13 @@ func MarkRepeatedCrashes(points []Point, tried func(kinds.Fault) bool) {
 // process.
 func (p *Point) Repeated() []kinds.Fault { return p.repeated }
 
-// spares reports whether the user's last action asks that the kind of fault of a rule is not tried. A fault that needs the next action is
-// a fault of that one.
+// spares reports whether the fault of a rule is left out because the user's last action asks for that. A fault that needs the next action
+// belongs to the next action.
 func (p *Point) spares(rule *kinds.Rule) bool {
 	return p.Spared && !rule.NeedsNextAction && !rule.NeedsRecreation
 }
 
-// SparedFaults returns the kinds of faults that could be injected at the point if the user's last action did not ask that none is tried.
+// SparedFaults returns the kinds of faults that are left out at the point only because the user's last action asks for that.
 func (p *Point) SparedFaults() (spared []kinds.Fault) {
 	unspared := *p
 	unspared.Spared = false

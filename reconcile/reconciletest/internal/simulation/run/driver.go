@@ -62,7 +62,7 @@ func transitions() []transition {
 		// The operator has nothing to do. The simulated controllers, the other writer and the garbage collector work now.
 		{"let the cluster work", func(d *driver, p *progress) bool { return d.world.StepCluster() && p.countClusterStep() }},
 		// Nothing else can happen, so the cache catches up, one kind at a time.
-		{"end a freeze of the cache", func(d *driver, _ *progress) bool { return d.operator.Leader.Mgr.Cache().Thaw() }},
+		{"end a freeze of the cache", func(d *driver, _ *progress) bool { return d.operator.Leader.Mgr.Cache().Kinds.Thaw() }},
 		// This comes late, so that the past differs from the present as much as possible.
 		{"replace the process by one that sees the past", func(d *driver, _ *progress) bool { return d.operator.TravelToThePast() }},
 		// The clock moves only when nothing else can happen.

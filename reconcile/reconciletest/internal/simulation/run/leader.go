@@ -28,7 +28,7 @@ func (d *driver) finishPass(work *fakemanager.Work) {
 		if p == d.operator.Leader && (d.deliver() || d.world.StepCluster()) {
 			continue
 		}
-		if waited > maxFreeze && p.Mgr.Cache().Thaw() {
+		if waited > maxFreeze && p.Mgr.Cache().Kinds.Thaw() {
 			continue
 		}
 		if waited > maxPassTime {
