@@ -343,6 +343,27 @@ func TestInputHiddenByTheCache(t *testing.T) {
 	}
 }
 
+// away is a reader of an API server that answers no list.
+type away struct{ client.Reader }
+
+func (away) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return apierrors.NewServiceUnavailable("etcd is away")
+}
+
+// If the API server does not answer, nobody knows whether the object exists: the reconcile fails, and does not wait for an event.
+func TestInputThatCannotBeLookedFor(t *testing.T) {
+	env := newEnvInMemory(t)
+	s := Ensure(copied(VersionHash(ReadsCached(&corev1.Secret{}, names("hidden")))))
+	var err error
+	s.set.Forms, err = references.NewForms(env.Client.Scheme(), s.Watched(), s.set.References())
+	require.NoError(t, err)
+	s.set.APIReader = away{env.Other}
+	err = s.Reconcile(t.Context(), hiding{env.Client, "hidden"}, env.Owner)
+	require.ErrorContains(t, err, "look for Secret "+env.Namespace+"/hidden, which the cache does not show, on the API server: etcd is away")
+	_, waits := errors.AsType[*WaitingError](err)
+	require.False(t, waits)
+}
+
 func TestLive(t *testing.T) {
 	env := newEnvInMemory(t)
 	service := Build(func(*Shop) *corev1.Service { return env.Service() })

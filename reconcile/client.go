@@ -60,11 +60,12 @@ var _ servedKind = &servedkinds.Watch{}
 // does not exist, found is nil. If obj is not read from the cache, isCached is false. Package secrets calls it.
 func (s *stepClient) PastCache(
 	ctx context.Context, obj client.Object, gvk schema.GroupVersionKind, name client.ObjectKey,
-) (found *metav1.PartialObjectMetadata, isCached bool) {
+) (found *metav1.PartialObjectMetadata, isCached bool, err error) {
 	if s.reader.Live == nil || !s.reader.InCache(obj) {
-		return nil, false
+		return nil, false, nil
 	}
-	return references.PastCache(ctx, s.reader.Live, gvk, name), true
+	found, err = references.PastCache(ctx, s.reader.Live, gvk, name)
+	return found, true, err
 }
 
 func newStepClient(c client.Client, watchedKinds []client.Object, refs []references.Reference) (*stepClient, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -52,6 +53,26 @@ func TestSecretThatTheCacheLeavesOut(t *testing.T) {
 			require.Equal(t, tc.after, after, tc.reason)
 			require.EqualError(t, err, tc.says)
 		})
+	}
+}
+
+// If the API server does not answer, nobody knows whether the Secret exists. The pass fails and is repeated, instead of waiting for an event.
+func TestSecretThatCannotBeLookedFor(t *testing.T) {
+	c, err := newStepClient(fake.NewClientBuilder().Build(), nil, []references.Reference{{Object: &corev1.Secret{}, Cached: true}})
+	require.NoError(t, err)
+	c.reader.Live = interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			return apierrors.NewServiceUnavailable("etcd is away")
+		},
+	})
+	for name, read := range map[string]func() error{
+		"Version": func() error { _, err := secrets.Version(t.Context(), c, "ns", selector("db", "password")); return err },
+		"Read":    func() error { _, _, err := secrets.Read(t.Context(), c, "ns", selector("db", "password")); return err },
+	} {
+		err := read()
+		require.EqualError(t, err, "look for Secret ns/db, which the cache does not show, on the API server: etcd is away", name)
+		_, waits := errors.AsType[*secrets.Error](err)
+		require.False(t, waits, name)
 	}
 }
 

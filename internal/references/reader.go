@@ -108,14 +108,18 @@ func copyMetadata(whole client.Object, into *metav1.PartialObjectMetadata, gvk s
 	into.SetGroupVersionKind(gvk)
 }
 
-// PastCache reads the metadata of an object past the cache, from the API server. If the object does not exist, or if the request
-// fails, it returns nil. It lists by name, since the operator may list whatever its cache holds.
-func PastCache(ctx context.Context, live client.Reader, gvk schema.GroupVersionKind, name client.ObjectKey) *metav1.PartialObjectMetadata {
+// PastCache reads the metadata of an object past the cache, from the API server. If the object does not exist, found is nil. PastCache lists
+// by name, since the operator may list whatever its cache holds. If the request fails, nobody knows whether the object exists, and
+// PastCache returns the error.
+func PastCache(ctx context.Context, live client.Reader, gvk schema.GroupVersionKind, name client.ObjectKey) (found *metav1.PartialObjectMetadata, err error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	err := live.List(ctx, list, client.InNamespace(name.Namespace), client.MatchingFields{"metadata.name": name.Name})
-	if err != nil || len(list.Items) == 0 {
-		return nil
+	err = live.List(ctx, list, client.InNamespace(name.Namespace), client.MatchingFields{"metadata.name": name.Name})
+	if err != nil {
+		return nil, fmt.Errorf("look for %s %s, which the cache does not show, on the API server: %w", gvk.Kind, name, err)
 	}
-	return &list.Items[0]
+	if len(list.Items) == 0 {
+		return nil, nil
+	}
+	return &list.Items[0], nil
 }

@@ -75,7 +75,7 @@ const maxCacheDelay = time.Minute
 
 // stepClient is the client of a step. Unlike other readers, it can look for an object that its cache does not show.
 type stepClient interface {
-	PastCache(ctx context.Context, obj client.Object, gvk schema.GroupVersionKind, name client.ObjectKey) (found *metav1.PartialObjectMetadata, isCached bool)
+	PastCache(ctx context.Context, obj client.Object, gvk schema.GroupVersionKind, name client.ObjectKey) (found *metav1.PartialObjectMetadata, isCached bool, err error)
 }
 
 // missingSecret returns the error for a Secret that was not found. If the read was from the cache, the Secret may exist.
@@ -85,8 +85,10 @@ func missingSecret(ctx context.Context, c client.Reader, name client.ObjectKey, 
 	if !ok {
 		return missing
 	}
-	found, isCached := s.PastCache(ctx, read, corev1.SchemeGroupVersion.WithKind("Secret"), name)
+	found, isCached, err := s.PastCache(ctx, read, corev1.SchemeGroupVersion.WithKind("Secret"), name)
 	switch {
+	case err != nil:
+		return err
 	case !isCached:
 	case found == nil:
 	case time.Since(found.CreationTimestamp.Time) > maxCacheDelay:

@@ -73,10 +73,16 @@ func (r *InputReader) Get(ctx context.Context, name client.ObjectKey, obj client
 	_, metadata := obj.(*metav1.PartialObjectMetadata)
 	if metadata || ref.Cached || cachesWhole(r.Reader, obj) {
 		r.pastCache = r.pastCache || hashed
-		if err != nil {
-			if hidden := references.PastCache(ctx, r.live, kind, name); hidden != nil {
-				r.unseen(kind.Kind, hidden)
-			}
+		if err == nil {
+			return nil
+		}
+		hidden, listErr := references.PastCache(ctx, r.live, kind, name)
+		switch {
+		case listErr != nil:
+			r.failed = true
+			return listErr
+		case hidden != nil:
+			r.unseen(kind.Kind, hidden)
 		}
 		return err
 	}
