@@ -60,7 +60,7 @@ func (c *Child[T, C]) AdoptRestored() *Child[T, C] {
 	return c.change("AdoptRestored", func(c *set.Child) { c.Options.AdoptRestored = true })
 }
 
-// If the API server refuses a change, as it does for immutable fields, Recreate deletes the child and creates it again. It is not needed if
+// Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields. It is not needed if
 // live fields of others contradict the desired ones: such fields are removed without it. Everything that the child holds is lost. Before
 // the deletion, a dry run asks whether the new object would be accepted. If the API server then refuses the same change of the new object
 // too, the error is the refusal, and the new object stays: a process does not delete an object that it created for the same change. If

@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// If a refusal names only a whole spec, Explain adds the fields of the spec that the apply would add or change.
+// Explain adds the fields of the spec that the apply would add or change to a refusal that names only the whole spec. It returns any other
+// error unchanged.
 func (r *Refused) Explain(refusal error) error {
 	var status apierrors.APIStatus
 	if !errors.As(refusal, &status) || status.Status().Details == nil {
