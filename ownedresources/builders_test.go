@@ -25,8 +25,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// built has a child of each builder, as an operator edits it. If changed is set, each child has another content, also
-// one whose earlier fields have to go.
+// built builds one child with each builder, edited as an operator edits it. If changed is true, the children have other
+// content. Some of them lack fields that they had before, so the apply has to remove these fields.
 type built struct {
 	changed bool
 }

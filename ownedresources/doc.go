@@ -69,9 +69,9 @@
 // rewritten some fields. Such a rewritten difference is not a reason to send the same again. The metric
 // opblocks_settled_differences counts children that have one.
 //
-// A hash of the rewritten differences is stored in the annotation by a second write, so that neither a restart nor
-// Apply, which remembers nothing, sends the same again. They are known only after the write: no schema shows all
-// defaults, nor what a plug-in does. The second write is sent only if the hash has changed. A zero that the API server
+// The process remembers rewritten differences. A new process does not, and Apply does not. So a hash of these
+// differences is stored in the annotation by a second write. The differences are known only after the first write: no
+// schema shows all defaults, nor what a plug-in does. The second write is sent only if the hash has changed. A zero that the API server
 // drops, because its Go type has no pointer there, is not a difference. So most objects never need a second write.
 //
 // # When an apply is refused

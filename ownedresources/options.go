@@ -60,10 +60,10 @@ func (c *Child[T, C]) AdoptRestored() *Child[T, C] {
 	return c.change("AdoptRestored", func(c *set.Child) { c.Options.AdoptRestored = true })
 }
 
-// Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields. It is not needed if
-// live fields of others contradict the desired ones: such fields are removed without it. Everything that the child holds is lost. Before
-// the deletion, a dry run asks whether the new object would be accepted. If the API server then refuses the same change of the new object
-// too, the error is the refusal, and the new object stays: a process does not delete an object that it created for the same change. If
+// Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields. You do not
+// need it for live fields of others that contradict the desired ones: such fields are removed in any case. Everything that the child holds is
+// lost. Before the deletion, a dry run asks whether the new object would be accepted. Each process recreates a child only once for a change:
+// if the API server refuses this change of the new object too, the new object stays, and the error is the refusal. If
 // another writer puts an object in the place of the new one, that object is deleted again, less often each time: see [ChildSet]. Until the
 // old child is gone, the error is a [*WaitingError].
 func (c *Child[T, C]) Recreate() *Child[T, C] {
@@ -117,14 +117,14 @@ func (c *Child[T, C]) Anywhere() *Child[T, C] {
 // A claim template that requests less than the live one is an error (apierrors.IsInvalid), and the StatefulSet stays as
 // it is: volumes cannot shrink. Other changes of claim templates are refused by the API server, as without the option.
 //
-// Replicas that are not desired, because an autoscaler sets them, are kept. Other fields that somebody else has set on
-// the StatefulSet are lost, such as the annotation of kubectl rollout restart in its pod template; then the pods are
-// replaced, by the update strategy.
+// If the builder leaves spec.replicas unset, because an autoscaler sets it, the new StatefulSet gets the number of the
+// deleted one. Other fields that somebody else has set on the StatefulSet are lost, such as the annotation of kubectl
+// rollout restart in its pod template; then the pods are replaced, by the update strategy.
 //
 // While the StatefulSet is missing, an annotation of the owner (expand-volumes.opblocks.dev/) names it. Its pods carry
 // the same annotation and a mark: opblocks.dev/owner-uid, opblocks.dev/owner and opblocks.dev/object. The set has a
-// finalizer: see [ChildSet.FinalizerName]. If the owner is deleted at that moment, the pods that carry both and have no
-// controller are deleted. Claims are not.
+// finalizer: see [ChildSet.FinalizerName]. If the owner is deleted while the StatefulSet is missing, the pods that carry
+// both and have no controller are deleted. Claims are not.
 //
 // The operator needs the verb patch on the owner; list and patch on persistentvolumeclaims; and list, patch and delete
 // on pods.

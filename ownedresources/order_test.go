@@ -266,7 +266,7 @@ func TestOrderOfChildrenThatExist(t *testing.T) {
 	}
 }
 
-// Somebody writes the annotation of a child that has no order.
+// Somebody changes the annotation [record.Order] of a child without [Child.After]. It is repaired, and then nothing more is written.
 func TestOrderByHand(t *testing.T) {
 	env := newEnvInMemory(t)
 	s := oneAndTwo("")

@@ -40,8 +40,9 @@ func changeShop(edit func(*ShopSpec)) reconciletest.Action {
 	return reconciletest.Change(newShop(), func(s *Shop) { edit(&s.Spec) })
 }
 
-// annotateShop changes the shop in a way that does not count. Between its creation and its deletion, it makes sure that a concurrent
-// action of a fault does not delete the shop before it has a finalizer.
+// annotateShop sets an annotation of the shop that no child depends on. Put it between the creation and the deletion of the shop. Some faults
+// do the next action early. Without an action in between, that would be the deletion, and the shop could be deleted before it has its
+// finalizer.
 func annotateShop() reconciletest.Action {
 	return reconciletest.Change(newShop(), func(s *Shop) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, "example.com/note", "changed") })
 }

@@ -181,7 +181,7 @@ func TestCheckRefusal(t *testing.T) {
 	}
 }
 
-// Nothing that comes after a child is created while nobody knows whether its kind is served.
+// If discovery fails, nobody knows whether the kind of a child is served. Then the children that come [Child.After] that child are not created.
 func TestIfServedWhenDiscoveryFails(t *testing.T) {
 	known := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []string{"Secret", "ConfigMap"} {

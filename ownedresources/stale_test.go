@@ -28,7 +28,7 @@ func (emptyCache) Get(_ context.Context, name client.ObjectKey, _ client.Object,
 
 func (emptyCache) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// keptSet is a set of a ConfigMap that is retained if the owner keeps its data, or that is anywhere.
+// keptSet returns a set of one ConfigMap with these options.
 func keptSet(options ...childOption) *ChildSet[*Shop] {
 	return Ensure(with(Build(func(owner *Shop) *corev1.ConfigMap { return namedConfigMap(owner.Namespace, "kept") }), options...))
 }

@@ -22,8 +22,8 @@ import (
 // outsideWorld is something outside of the cluster that a relay describes. No event reports that somebody has changed it.
 type outsideWorld struct{ changed atomic.Bool }
 
-// State returns nothing to compare, because the time of the repair differs: a new process repairs at once, and another one only on
-// request.
+// State returns nothing to compare, because the time of the repair differs between runs. A process that has just started repairs in its first
+// pass. Later it repairs only when a pass is requested.
 func (*outsideWorld) State() any { return nil }
 
 // TestRequestSurvivesEveryFault changes something outside of the cluster and requests a pass. It does this once for every

@@ -135,9 +135,9 @@ func (e *haltError) Error() string {
 
 func (e *haltError) Unwrap() error { return e.err }
 
-// KeepConditions returns an error that leaves all conditions as they are that depend on the step, because another writer sets
-// them: the condition of the step and, unless the step is [NamedStep.Optional], Ready, Reconciling and Stalled. The observed
-// generation stays too. err decides the rest of the outcome: a failure is logged and retried. If err is nil, the step has
+// KeepConditions returns an error that does not change the conditions that depend on the step: the condition of the step and,
+// unless the step is [NamedStep.Optional], Ready, Reconciling and Stalled. The observed generation stays too. It is for a step
+// whose conditions another writer sets. err decides the rest of the outcome: a failure is logged and retried. If err is nil, the step has
 // succeeded.
 func KeepConditions(err error) error { return &keepConditionsError{err} }
 

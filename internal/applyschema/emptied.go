@@ -50,8 +50,8 @@ func nullEmptied(r Schema, before, after any) {
 	}
 }
 
-// isWhole reports whether the type is a map or a list that belongs to one writer as a whole. If such a value is empty, it was sent
-// empty.
+// isWhole reports whether the type is a map or a list that belongs to one writer as a whole. No single field or item is removed from such a
+// value, so if it is empty, it was sent empty.
 func isWhole(r Schema) bool { return r.IsAtomicMap() || r.atom.List != nil && !r.IsAssociative() }
 
 // isEmpty reports whether a value is a map or a list without entries.

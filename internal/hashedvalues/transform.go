@@ -15,7 +15,8 @@ import (
 // mark is the annotation of a hashed object. Its key is not valid, on purpose: see the package comment.
 const mark = "opblocks.dev/hashed: read this object with the manager's client, since its values are hashes in the cache"
 
-// withoutKeys is the value of the mark if the object has lost its keys, too.
+// withoutKeys is the value of the annotation mark if the object has lost its keys. If it has kept its keys, and has hashes as their values, the
+// annotation is empty.
 const withoutKeys = "keys"
 
 // kubectl keeps all that it has applied in this annotation, including the values.

@@ -66,8 +66,8 @@ type Desired struct {
 	Replicas *int32
 	// Reads are what the inputs of the child have read.
 	Reads []ReadVersion
-	// Rewritten is the fingerprint of the rewritten differences of the last write. The next write is expected to have
-	// the same.
+	// Rewritten is a hash of the differences between what the last write sent and what the API server stored. It goes into the record of
+	// the next write, which is expected to differ in the same way.
 	Rewritten string
 	// Admitted are the fields that are sent with their live values. It is nil if there are none.
 	Admitted *Admitted

@@ -24,8 +24,9 @@ var secondKeys = map[reflect.Type]secondKey{
 // itemKey has both fields of a key. During a merge it takes the place of the first field in the item.
 type itemKey struct{ first, second any }
 
-// keyIn returns what identifies an item of a list that is merged: the first field of its key, or an [itemKey]. If the item lacks the first
-// field, keyIn returns nil. If the value of the second field cannot be compared, it counts as unset.
+// keyIn returns the key of an item. If the key of the list has two fields (see secondKeys), it is an [itemKey]. Otherwise it is the value of the
+// first field. If the item lacks the first field, keyIn returns nil. If the second field is missing, or Go cannot compare its value, the value
+// is secondKey.whenUnset.
 func keyIn(item map[string]any, list member) any {
 	first := item[list.mergeKey]
 	second, isComposite := secondKeys[list.goType.Elem()]

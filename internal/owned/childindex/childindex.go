@@ -21,8 +21,8 @@ type Index struct {
 	mu      sync.RWMutex
 	byOwner map[types.UID]names
 	adds    uint64 // the number of calls of Add
-	// marked holds the UIDs of the owners that the marks of children name. The key is the name of the owner. If former owners have left
-	// children, a name has several UIDs. The UID of an owner without children may stay until the name is looked up.
+	// marked has, for the name of each owner, the UIDs of the owners whose children carry a mark instead of an owner reference. If deleted
+	// owners of this name have left children, there are several UIDs. A UID without children may stay until the name is looked up.
 	marked map[record.Name][]types.UID
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// dropEachField drops, one after the other, the fields of the wanted object that this subject drops alone. Each time, the live object
-// must become as if it had been created without the field.
+// dropEachField applies the wanted object several times, each time without one of the fields that alone returns. After each apply, the live
+// object must be as if it had been created without this field.
 func (s *subject) dropEachField(t *testing.T, n *counts) {
 	t.Helper()
 	before := s.normalized(t, s.live(t), serverSet)

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// share notes for each subject which shapes of its fields an earlier subject has too. So each shape is changed and dropped alone only once.
+// share notes, for each subject, the fields whose shape an earlier subject has too: see shapeOf. The tests do not change or drop such a field on
+// its own again.
 func share(t *testing.T, subjects []*subject) {
 	t.Helper()
 	seen := map[string]bool{}

@@ -62,7 +62,7 @@ func (r *Recreations) Created(d *owned.Desired, uid types.UID) {
 	}
 }
 
-// End forgets the recreation of a child if the child has now been written for another change.
+// End is called after a write of a child. If the desired child is not the one for which the child was recreated, End forgets the recreation.
 func (r *Recreations) End(d *owned.Desired) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

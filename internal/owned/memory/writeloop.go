@@ -78,9 +78,9 @@ var UndoneMessages = map[Undone]string{
 	Recreation: "%s is replaced by the former one again and again by another writer, so it is recreated less often",
 }
 
-// NameLoops are the loops of writes that give a child another UID. They are counted by the child's name. Creations are counted only
-// after another writer has deleted the child. If we create the child ourselves, the loop of its deletions ends. NameLoops is safe for
-// concurrent use.
+// NameLoops counts how often we create, delete or recreate a child while another writer undoes that. It counts by the child's name, because
+// each such write gives the child another UID. Creations are counted only after another writer has deleted the child. If we create the child,
+// the count of its deletions is dropped. NameLoops is safe for concurrent use.
 type NameLoops struct {
 	metrics *report.Metrics
 	count   atomic.Int64 // the length of byName, which can be read without the lock

@@ -116,8 +116,8 @@ func typedTrees(k *owned.Kind, trees ...map[string]any) (values []*typed.TypedVa
 	return values, nil
 }
 
-// StillAdmitted returns the admitted fields whose desired and live values have not changed since they were found. If no field is left, it
-// returns nil.
+// StillAdmitted returns the fields of a that still have to be sent with their live values. It leaves out each field whose desired or live
+// value has changed since a was made. If no field is left, it returns nil.
 func StillAdmitted(d *owned.Desired, live client.Object, a *owned.Admitted) *owned.Admitted {
 	want, err := Tree(d, record.ByApply)
 	if err != nil {

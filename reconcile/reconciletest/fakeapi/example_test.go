@@ -19,8 +19,8 @@ import (
 // settings are what a bucket has.
 type settings struct{ Versioned bool }
 
-// The operator creates a bucket for each ConfigMap. In each pass it looks for one that it has tagged, and creates one if it finds none. The API
-// does not always show what was created just now, and takes no token.
+// The operator creates a bucket for each ConfigMap. In each pass it lists the buckets, and creates one if none has the ConfigMap as its owner.
+// The list may not show a bucket that was created just now, and the operator sends no idempotency key. So it may create a second bucket.
 func Example() {
 	t := new(testing.T) // in a test it is the function's own
 	report := reconciletest.ExploreQuietly(t, reconciletest.Scenario{

@@ -18,8 +18,8 @@ func Deployments(ctx context.Context, c client.Client) error {
 	return stepEach(ctx, c, &all, &all.Items, "roll out", "Deployment", stepDeployment)
 }
 
-// stepDeployment makes the ReplicaSet of the current template, and starts its pods. Then it deletes all others, and creates those that are
-// missing.
+// stepDeployment starts the pending pods of the ReplicaSet of the current template, deletes all other pods and ReplicaSets of the Deployment, and
+// creates the pods that are missing.
 func stepDeployment(ctx context.Context, c client.Client, d *appsv1.Deployment) error {
 	set, earlier, err := replicaSetsOf(ctx, c, d)
 	if err != nil || set == nil {
