@@ -205,7 +205,7 @@ func (r *Reconciler[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) erro
 	return r.setup(mgr, b)
 }
 
-// setup adds the watches of the steps, and gives the engine what it needs from the manager.
+// setup adds the watches of the steps to the builder, and sets the clients and the other parts that the engine takes from the manager.
 func (r *Reconciler[T]) setup(mgr ctrl.Manager, b *ctrl.Builder) error {
 	served := map[schema.GroupVersionKind]*servedkinds.Watch{}
 	for i := range r.steps {

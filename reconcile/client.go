@@ -56,8 +56,8 @@ type servedKind interface {
 
 var _ servedKind = &servedkinds.Watch{}
 
-// PastCache reads the metadata of an object from the API server, for a caller to whom the cache has not shown the object. If the object
-// does not exist, found is nil. If obj is not read from the cache, isCached is false. Package secrets calls it.
+// PastCache reads the metadata of an object from the API server. Package secrets calls it after a read that did not find the object. If the
+// object does not exist, found is nil. If such a read does not come from the cache, isCached is false, and no request is sent.
 func (s *stepClient) PastCache(
 	ctx context.Context, obj client.Object, gvk schema.GroupVersionKind, name client.ObjectKey,
 ) (found *metav1.PartialObjectMetadata, isCached bool, err error) {

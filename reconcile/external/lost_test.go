@@ -40,7 +40,8 @@ func (e *env) giveUp(rename bool) {
 
 func (e *env) later(d time.Duration) { e.clock.SetTime(e.clock.Now().Add(d)) }
 
-// tagged is a fake of an API that gives IDs. It finds a thing by a tag with the token, and deletes a thing only by its ID.
+// tagged is a fake of an API that gives IDs. Its things have tags. A client finds a thing by the tag that contains the token, and deletes a
+// thing by its ID.
 type tagged struct {
 	byID    map[string]entry
 	n       int

@@ -100,9 +100,9 @@ func Wait(d time.Duration) Action {
 	return Action{Name: fmt.Sprintf("wait %s", d), wait: d}
 }
 
-// WithoutFaults returns the action, after which [Explore] tries no fault until the next action begins. It is for what another
-// exploration tries already, such as the creation of an object with which several scenarios begin, since the runs with faults of
-// a large operator take minutes:
+// WithoutFaults returns the action for a scenario in which [Explore] tries no fault from this action until the next one. Use it
+// where another exploration has tried the faults, such as at the creation of an object with which several scenarios begin. The
+// runs with faults of a large operator take minutes:
 //
 //	reconciletest.Create(shop).WithoutFaults()
 //

@@ -15,15 +15,15 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// losesErrors is an operator that creates a ConfigMap with the Shop's motto, and loses the error of each write. It keeps the motto in step, and
-// loses that error only if losesLater is set.
+// losesErrors is an operator that creates a ConfigMap with the Shop's motto, and updates it. It drops the error of the creation. It drops the
+// error of an update only if losesLater is set.
 func losesErrors(losesLater bool, actions ...reconciletest.Action) reconciletest.Scenario {
 	return of(func(*reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
 			made, data := config("made"), map[string]string{"motto": s.Spec.Motto}
 			switch err := c.Get(ctx, client.ObjectKeyFromObject(made), made); {
 			case isAbsent(err):
-				_ = c.Create(ctx, owned(c, s, "made", data))
+				_ = c.Create(ctx, owned(c, s, "made", data)) // the mistake that faults at the creation find
 				return ctrl.Result{}, nil
 			case err != nil || made.Data["motto"] == s.Spec.Motto:
 				return ctrl.Result{}, err

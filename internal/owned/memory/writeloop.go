@@ -78,9 +78,9 @@ var UndoneMessages = map[Undone]string{
 	Recreation: "%s is replaced by the former one again and again by another writer, so it is recreated less often",
 }
 
-// NameLoops counts how often we create, delete or recreate a child while another writer undoes that. It counts by the child's name, because
-// each such write gives the child another UID. Creations are counted only after another writer has deleted the child. If we create the child,
-// the count of its deletions is dropped. NameLoops is safe for concurrent use.
+// NameLoops counts how often we create, delete or recreate a child while another writer undoes that. The key is the child's name, because a
+// child that is created again has another UID. A creation is counted only if another writer has deleted the child before. Our own creation
+// drops the count of deletions. NameLoops is safe for concurrent use.
 type NameLoops struct {
 	metrics *report.Metrics
 	count   atomic.Int64 // the length of byName, which can be read without the lock

@@ -16,7 +16,7 @@ const (
 )
 
 const (
-	// longestWait is the longest delay until a pass asks for a token again, even if the quota gives tokens less often.
+	// longestWait limits the delay until a pass asks for a token again. A quota that gives tokens less often does not make the delay longer.
 	longestWait = time.Minute
 	// forgottenAfter is how long after the end of its pause a server is forgotten, if nobody calls it any more.
 	forgottenAfter = 5 * time.Minute
@@ -211,7 +211,7 @@ func (g *gate) charge(now time.Time) {
 	}
 }
 
-// timeFor returns the time in which the quota gives a number of tokens. If the quota gives none, it returns a second.
+// timeFor returns how long the quota takes to give this number of tokens. If the limit of the quota is zero, timeFor returns a second.
 func (g *gate) timeFor(tokens float64) time.Duration {
 	limit := float64(g.quota.Limit())
 	if limit <= 0 {

@@ -16,7 +16,7 @@ import (
 
 // Cache is the cache of a process. [Manager.Deliver] makes it show a change. Each kind in it has a revision of its own.
 type Cache struct {
-	Kinds   WatchedKinds    // what it watches, and how far it shows that
+	Kinds   WatchedKinds    // the kinds that the process watches, and the revision that the cache shows of each
 	context context.Context // the context of the process
 	mapper  meta.RESTMapper
 	readers map[form]client.Reader // read each kind at the revision that the cache shows in the form
