@@ -2,6 +2,8 @@ package ownedresources
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -276,11 +278,12 @@ func TestOrderByHand(t *testing.T) {
 		require.True(t, env.Exists(t, two))
 		two.Annotations[record.Order] = value
 		require.NoError(t, env.Other.Update(t.Context(), two))
+		env.Requests.Sent()
 		for range 3 {
-			env.Requests.Sent()
 			require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
 		}
-		require.Equal(t, []string{"GET configmaps", "GET configmaps"}, env.Requests.Sent(), "it is repaired once, for the value %q", value)
+		writes := slices.DeleteFunc(env.Requests.Sent(), func(request string) bool { return strings.HasPrefix(request, "GET ") })
+		require.Len(t, writes, 1, "it is repaired once, for the value %q", value)
 		require.True(t, env.Exists(t, two))
 		require.Zero(t, record.OrderOf(two))
 	}

@@ -236,6 +236,29 @@ func TestMarksAreReplacedByAReference(t *testing.T) {
 	}
 }
 
+// The function of Retain becomes true in the change after which a child is no longer desired. The object stays, also if annotations name its
+// owner in place of a reference.
+func TestRetainAsAChildFallsOut(t *testing.T) {
+	for name, options := range map[string][]childOption{"Reference": nil, "Anywhere": {withAnywhere()}} {
+		t.Run(name, func(t *testing.T) {
+			env := newEnvInMemory(t)
+			set := Ensure(with(BuildEach(listedData), append(options, withRetain(keepsData))...))
+			owner := env.finalizing(t, set, false)
+			owner.Spec.Volumes = []string{"one"}
+			require.NoError(t, env.Other.Update(t.Context(), owner))
+			require.NoError(t, set.Reconcile(t.Context(), env.Client, owner))
+			one := namedConfigMap("", "one")
+			require.True(t, env.Exists(t, one))
+			require.Empty(t, one.Annotations[record.Retained])
+			owner.Spec.KeepData, owner.Spec.Volumes = true, nil
+			require.NoError(t, env.Other.Update(t.Context(), owner))
+			require.NoError(t, set.Reconcile(t.Context(), env.Client, owner))
+			require.True(t, env.Exists(t, one))
+			require.Equal(t, "true", one.Annotations[record.Retained])
+		})
+	}
+}
+
 func TestRetainAndRecreate(t *testing.T) {
 	env := newEnvInMemory(t)
 	require.EqualError(t, keptSet(withRetain(keepsData), withRecreate()).Reconcile(t.Context(), env.Client, env.Owner),

@@ -91,11 +91,10 @@ var needsDocker = regexp.MustCompile(`(?m)^make docker-(build|push) `)
 func runBlocks(t *testing.T, blocks []block, environment []string) string {
 	t.Helper()
 	parts, folder := t.TempDir(), t.TempDir()
-	detached := filepath.Join(parts, "detached")
-	t.Cleanup(func() { endDetached(detached) })
 	withoutDocker := exec.Command("docker", "info").Run() != nil
 	script := &strings.Builder{}
-	script.WriteString("set -e -m\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n")
+	// If the page does not end the detached control plane, since a command fails or the test is ended, the shell ends it.
+	script.WriteString("set -e -m\ntrap 'kill $(jobs -p) ${CONTROLPLANE_PID:-} 2>/dev/null || true' EXIT\n")
 	for _, b := range blocks {
 		fmt.Fprintf(script, "echo '--- docs/getting-started.md, line %d'\n", b.line)
 		switch {
@@ -113,9 +112,7 @@ func runBlocks(t *testing.T, blocks []block, environment []string) string {
 				}
 			}
 		}
-		fmt.Fprintf(script, "echo \"${CONTROLPLANE_PID:-}\" > %s\n", detached)
 	}
-	fmt.Fprintf(script, "rm %s\n", detached) // the page has ended it
 	file := filepath.Join(parts, "script")
 	require.NoError(t, os.WriteFile(file, []byte(script.String()), 0o600))
 
@@ -154,17 +151,6 @@ func (b *block) pattern() string {
 func lastLines(output string) string {
 	lines := strings.Split(output, "\n")
 	return strings.Join(lines[max(0, len(lines)-60):], "\n")
-}
-
-// endDetached ends the control plane whose process id is in the file, which is there if the page did not end it.
-func endDetached(file string) {
-	id, err := os.ReadFile(file)
-	if err != nil {
-		return
-	}
-	if pid, err := strconv.Atoi(strings.TrimSpace(string(id))); err == nil && pid > 1 {
-		_ = syscall.Kill(pid, syscall.SIGTERM)
-	}
 }
 
 func TestBlocksOf(t *testing.T) {

@@ -111,7 +111,10 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Create(sample()),
 			reconciletest.Change(secret(""), func(s *corev1.Secret) { s.Data["password"] = []byte("another password") }),
 			reconciletest.Change(sample(), request),
-			reconciletest.Change(sample(), func(u *userv1alpha1.DatabaseUser) { u.Spec.Grants[0].Privileges[0] = "INSERT" }),
+			reconciletest.Change(sample(), func(u *userv1alpha1.DatabaseUser) {
+				u.Spec.Grants[0].Privileges[0], u.Spec.Limits.MaxUserConnections = "INSERT", 7
+			}),
+			reconciletest.Change(sample(), func(u *userv1alpha1.DatabaseUser) { u.Spec.Hosts = []string{"127.0.0.1", "10.%"} }),
 			reconciletest.Change(sample(), func(u *userv1alpha1.DatabaseUser) { u.Spec.User = "bob" }),
 			reconciletest.Delete(sample()),
 		},

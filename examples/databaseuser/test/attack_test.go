@@ -14,16 +14,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	userv1alpha1 "github.com/opblocks/opblocks/examples/databaseuser/api/v1alpha1"
-	"github.com/opblocks/opblocks/examples/databaseuser/controller"
 	"github.com/opblocks/opblocks/examples/internal/accounts"
 	"github.com/opblocks/opblocks/examples/internal/mariadb"
 	"github.com/opblocks/opblocks/examples/internal/operatortest"
-	"github.com/opblocks/opblocks/reconcile"
 )
 
 // TestMany creates, changes and deletes many DatabaseUsers at the same time, some for the same accounts.
@@ -74,47 +71,6 @@ func TestMany(t *testing.T) {
 		n.Gone(t, n.user(name))
 	}
 	assert.Empty(t, db.accounts(t, n))
-}
-
-// TestWorkersWithStaleCaches checks that several workers with stale caches do not take an account from each other.
-func TestWorkersWithStaleCaches(t *testing.T) {
-	t.Parallel()
-	n, db := newTenant(t), open(t, sharedServer(t))
-	history := operatortest.NewHistory(n.User, map[string]client.IndexerFunc{controller.UserIndex: controller.IndexUsers})
-	user := n.unique("alice")
-	names := []string{"a", "b", "c"}
-	for _, name := range names {
-		n.setPassword(t, name, "password of "+name)
-		n.create(t, name, func(u *userv1alpha1.DatabaseUser) { u.Spec.User = user })
-	}
-	process := &operatortest.Process{History: history}
-	c := process.Client()
-	o := &calls{Database: connect(t, db.Server, passwordOf(db.Server))}
-	operator := &controller.Operator{Database: o, Target: n.unique("shop"), Resync: time.Hour}
-	r := reconcile.New(c, operator.Steps()...).WithFilter(operator.Serves).WithConditions(controller.Conditions)
-	for lag := 6; lag >= 0; lag-- {
-		process.Lag = lag
-		for _, name := range slices.Backward(names) {
-			_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: n.Namespace, Name: name}})
-			require.NoError(t, err)
-		}
-	}
-	made := 0
-	for _, call := range o.Take() {
-		if strings.HasPrefix(call, "Create ") || strings.HasPrefix(call, "SetPassword ") {
-			made++
-		}
-	}
-	assert.Equal(t, 1, made, "made once, and not taken over")
-	assert.Len(t, db.accounts(t, n), 1)
-	has := 0
-	for _, name := range names {
-		if u := operatortest.Live(t, n, n.user(name)); ready(u).Reason == "ProvisionSucceeded" {
-			has++
-			assert.NoError(t, db.login(user, "password of "+name))
-		}
-	}
-	assert.Equal(t, 1, has)
 }
 
 // TestDatabaseNamesIgnoreCase checks that on a server that stores names in lower case, grants in another case are the same.

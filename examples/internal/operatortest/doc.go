@@ -7,6 +7,4 @@
 //   - [Start] to start the operator. [Requests] counts what it sends, and [Operator.Pass] triggers passes.
 //   - [Install] for its ServiceAccount and roles as they are deployed, to test that they suffice and are minimal.
 //   - [Restore] for objects that another version of the operator left, to test an upgrade.
-//   - [Scenario], which runs a sequence of actions once for each [Fault]: the operator crashes, or its cache is behind.
-//     [History] and [Process] simulate the cache and the process.
 package operatortest

@@ -126,6 +126,11 @@ func TestCreatedIsNotAvailable(t *testing.T) {
 	assert.True(t, conditions.IsTrue(m.Status.Conditions, conditions.Reconciling))
 }
 
+// byReplicaSet returns the reference of a pod to a ReplicaSet of the Deployment of a name.
+func byReplicaSet(name string) []metav1.OwnerReference {
+	return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name + "-5d8c", UID: "set", Controller: new(true)}}
+}
+
 // TestAvailableWhenThePodsAreReady checks that a pod counts from when it is ready.
 func TestAvailableWhenThePodsAreReady(t *testing.T) {
 	t.Parallel()

@@ -125,8 +125,8 @@ func (ks *ChildKinds) keeps(o *owned.Owner, w written) bool {
 	if child := ks.builderOf(w); child != nil {
 		return child.Options.BindingFor(o.Seen) == owned.ByRetention
 	}
-	if m, marked := record.MarkOf(w.object, w.kind.GVK.GroupKind()); marked {
-		return m.Retained && !ks.retainsNone(w.kind, o.Seen)
+	if m, marked := record.MarkOf(w.object, w.kind.GVK.GroupKind()); marked && m.Retained {
+		return !ks.retainsNone(w.kind, o.Seen)
 	}
 	return ks.retainsAll(w.kind, o.Seen)
 }

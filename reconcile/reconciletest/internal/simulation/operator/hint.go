@@ -42,7 +42,7 @@ func hintOf(err error) string {
 	case apierrors.IsNotFound(err):
 		return "If something else creates that object in a cluster, create it in the scenario: in Objects, in an action or in a simulated controller"
 	}
-	return "If a webhook fills in defaults in a cluster, give them to the scenario's objects: no webhook is called here"
+	return "If a webhook fills in defaults in a cluster, name its configuration in the scenario's Webhooks, or give the defaults to the scenario's objects"
 }
 
 // StatusHint says what to do if the API server refuses a field of the status, "" if the error is another one.
