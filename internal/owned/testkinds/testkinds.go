@@ -60,7 +60,7 @@ type Widget struct {
 // WidgetSpec is the desired state of a Widget.
 type WidgetSpec struct {
 	Image     string                 `json:"image"`
-	Replicas  int32                  `json:"replicas"` // 0 is a desired value
+	Replicas  int32                  `json:"replicas"` // 0 is a wanted value
 	Timeout   *metav1.Duration       `json:"timeout,omitempty"`
 	Port      *intstr.IntOrString    `json:"port,omitempty"`
 	Storage   *resource.Quantity     `json:"storage,omitempty"`
