@@ -25,7 +25,7 @@ type comparison struct {
 	build     treeBuilder // collects the error of a value without a JSON form
 }
 
-// compare walks over two values.
+// compare compares a wanted and a live value. It returns true if the walk is to go on.
 func (c *comparison) compare(at place, want, have reflect.Value) bool {
 	want, have = indirect(want), indirect(have)
 	if same(want, have) {
@@ -60,7 +60,7 @@ func (c *comparison) compare(at place, want, have reflect.Value) bool {
 	return c.differs(at, want, have)
 }
 
-// same reports whether two values of one type are equal scalars.
+// same reports whether two values of one type are scalars and equal.
 func same(a, b reflect.Value) bool {
 	switch {
 	case !a.IsValid() || !b.IsValid():

@@ -38,7 +38,7 @@ type group struct {
 	owners  []string
 }
 
-// Expect notes how many owners of a kind the plan is going to look at.
+// Expect adds n to the number of owners of a kind that the plan is going to look at.
 func (r *Report) Expect(kind string, n int) { r.of(kind).total += n }
 
 func (r *Report) of(kind string) *ofKind {

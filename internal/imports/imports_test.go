@@ -1,17 +1,17 @@
-// Package imports tests which package imports which. It has no code. Each new import between packages of this module is
-// a decision, which is written down here with its reason.
+// Package imports tests which package imports which. It contains only tests. Each new import between packages of this module is a decision,
+// which is written down here with its reason.
 //
-// Imports point down. The layers, from top to bottom:
+// A package may import only packages in lower layers. The layers, from top to bottom:
 //
-//   - packages that help tests: reconciletest with its engine reconcile/reconciletest/internal/simulation, the server in memory, the real control
-//     plane, and the counting of requests. No production package imports them.
-//   - reconcile/scheduledjobs, reconcile/external and reconcile/startqueue, which join reconcile with leaves
-//   - reconcile/storageversion, which stands alone
-//   - reconcile and its own internal packages, which stand on conditions and finalizers
-//   - the leaves, which never import each other: ownedresources, ownedresources/workload, ownedresources/overlay,
-//     finalizers, predicates, conditions, schedule
+//   - packages that help tests: reconciletest with its engine reconcile/reconciletest/internal/simulation, the server in memory, the real
+//     control plane, and the counting of requests. No production package imports them.
+//   - reconcile/scheduledjobs, reconcile/external and reconcile/startqueue, which use reconcile together with packages below it
+//   - reconcile/storageversion, which uses no other public package
+//   - reconcile and its own internal packages, which use conditions and finalizers
+//   - the packages that users can import on their own, and that never import each other: ownedresources, ownedresources/workload,
+//     ownedresources/overlay, finalizers, predicates, conditions, schedule
 //   - the engine of ownedresources: internal/owned and the packages below it
-//   - internal packages that reconcile or the leaves share
+//   - internal packages that several of the public packages share
 //
 // A new package needs a line in rules.
 package imports

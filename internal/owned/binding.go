@@ -124,8 +124,8 @@ func WithoutReferenceTo(obj client.Object, owner types.UID) (others []metav1.Own
 }
 
 // ownAnnotations are the annotations that the writes of this library set on children. ownOptionAnnotations are the annotations that
-// options of a child set on the desired object, after withoutOwnMetadata was called. So if withoutOwnMetadata finds one of them, the builder has
-// copied it from another object.
+// options of a child set on the desired object, after withoutOwnMetadata was called. So if withoutOwnMetadata finds one of them, the
+// builder has copied it from another object.
 var (
 	ownAnnotations = record.OnChildren(record.AsAnnotation, func(k record.ChildKey) bool {
 		return k.By == record.SetByWrite || k.By == record.SetByMark

@@ -56,7 +56,7 @@ func (o *Owner) MarkedByAnother(k *Kind, live client.Object, m record.Mark) *Own
 	}
 }
 
-// IsGone reports whether the owner that a mark names is gone: the API server has no object of this name, or only one with another UID.
+// IsGone reports whether the owner that m names is gone: the API server has no object of this name, or only one with another UID.
 func (o *Owner) IsGone(ctx context.Context, m record.Mark) (bool, error) {
 	if gone, known := o.gone[m.UID]; known {
 		return gone, nil

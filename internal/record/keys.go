@@ -57,7 +57,7 @@ var onChildren = []ChildKey{
 	{Key: Scheduled, Form: AsAnnotation, By: SetByMaker},
 }
 
-// OnChildren returns the keys of this form for which the function returns true.
+// OnChildren returns the keys of the annotations, labels or finalizers on children for which the function returns true.
 func OnChildren(form Form, is func(ChildKey) bool) (keys []string) {
 	for _, k := range onChildren {
 		if k.Form == form && is(k) {

@@ -58,7 +58,7 @@ const (
 	Paused    = "opblocks.dev/paused"       // annotation: see [Pause]
 	Requested = "opblocks.dev/requested-at" // annotation: any text, such as the time; each new value requests a pass
 
-	// ObserveInterval is an annotation: a duration, how often something outside of the cluster is observed.
+	// ObserveInterval is an annotation. Its value is a duration: how often objects outside of the cluster are observed.
 	ObserveInterval = "opblocks.dev/observe-interval"
 )
 

@@ -50,8 +50,8 @@ func New[T client.Object](cached bool, obj client.Object, names func(T) []types.
 }
 
 // Watch adds one watch for each kind of object that the references name, in the form in which the kind is watched. from is an empty
-// object of the type that names these objects. holder is a pointer that belongs only to the caller, so that the names of the indexes are unique.
-// served has the watches of kinds that the API server may not serve: their events come from these watches.
+// object of the type that names these objects. holder is a pointer that belongs only to the caller, so that the names of the indexes are
+// unique. served has the watches of kinds that the API server may not serve: their events come from these watches.
 func Watch(mgr ctrl.Manager, b *ctrl.Builder, from client.Object, holder any, references []Reference, forms *Forms, served map[schema.GroupVersionKind]*servedkinds.Watch) error {
 	fromKind, err := apiutil.GVKForObject(from, mgr.GetScheme())
 	if err != nil {

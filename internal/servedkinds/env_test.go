@@ -202,8 +202,8 @@ type controllerOf struct {
 	seen map[string]int
 }
 
-// watch adds a controller with a Watch. An event of an object of the kind enqueues the object's name. If the kind becomes served, or is no
-// longer served, "all" is enqueued.
+// watch adds a controller with a Watch. An event of an object of the kind enqueues the object's name. If the API server begins or ceases to
+// serve the kind, "all" is enqueued.
 func (o *operator) watch(t *testing.T, kind string) *controllerOf {
 	t.Helper()
 	c := &controllerOf{operator: o, kind: kind, seen: map[string]int{}}

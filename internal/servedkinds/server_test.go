@@ -228,8 +228,8 @@ func objectOf(gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	return u
 }
 
-// testController is a controller with one Watch. An event enqueues the name of the object. If the kind becomes served, or is no longer
-// served, "owner" is enqueued.
+// testController is a controller with one Watch. An event enqueues the name of the object. If the API server begins or ceases to serve the
+// kind, "owner" is enqueued.
 type testController struct {
 	*Watch
 	queue workqueue.TypedRateLimitingInterface[ctrl.Request]

@@ -188,7 +188,7 @@ func (w *Watch) changed() {
 	}
 }
 
-// settle ends the wait of the controller. The caller holds the lock.
+// settle lets the controller start its workers. The caller holds the lock.
 func (w *Watch) settle() {
 	select {
 	case <-w.settled:

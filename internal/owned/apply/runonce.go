@@ -29,7 +29,7 @@ import (
 
 // This file executes what [feature.NextRunAction] decides for a Job of [ownedresources.Child.RunOnce].
 
-// maxRunActions limits the actions in one reconcile. A Job never needs as many.
+// maxRunActions is the largest number of actions for a Job in one reconcile. A Job never needs as many.
 const maxRunActions = 8
 
 // RunOnce executes the next actions for a Job of [ownedresources.Child.RunOnce]. The result has the live Job. It has no object if the Job
@@ -64,7 +64,7 @@ type run struct {
 	live    client.Object // nil if no live Job exists
 }
 
-// act executes the next action. If another action has to follow, done is false.
+// act finds out what has to be done next for the Job, and does it. If more has to be done in the same reconcile, done is false.
 func (r *run) act(ctx context.Context) (result Result, done bool, err error) {
 	var job *feature.JobState
 	if r.live != nil {

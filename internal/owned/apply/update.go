@@ -18,7 +18,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// maxSteps limits the steps for one object in one reconcile. An object never needs as many.
+// maxSteps is the largest number of plans for one object in one reconcile. An object never needs as many.
 const maxSteps = 16
 
 // update brings a live object to the desired state. Package plan decides what is done next, and package write sends it. If the live object

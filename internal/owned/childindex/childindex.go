@@ -143,7 +143,7 @@ func (x *Index) Add(owner types.UID, child Name, mark *record.Mark) {
 	x.byOwner[owner] = found
 }
 
-// RemoveKind removes all objects of a kind that is no longer served.
+// RemoveKind removes the names of all objects of a kind that the API server does not serve any more.
 func (x *Index) RemoveKind(kind int32) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

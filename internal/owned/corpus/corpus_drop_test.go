@@ -18,8 +18,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// dropEachField applies the wanted object several times, each time without one of the fields that the method alone returns. After each
-// apply, the live object must be like an object that was created without this field.
+// dropEachField tests single fields: it applies the wanted object without the field. After each apply, the live object must be like an
+// object that was created without the field. The method alone returns the fields to test.
 func (s *subject) dropEachField(t *testing.T, n *counts) {
 	t.Helper()
 	before := s.normalized(t, s.live(t), serverSet)

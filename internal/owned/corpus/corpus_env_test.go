@@ -129,8 +129,8 @@ func isForVersion(m manifest) bool {
 	return os.Getenv(otherVersion) == "" || !slices.Contains(newManifests, m.name)
 }
 
-// subject returns the subject for a manifest in one form: typed or unstructured. A cluster-scoped object gets a unique name, in place of
-// the word corpus.
+// subject returns the test subject for a manifest: its object as a Go struct (form "typed") or as an unstructured object, with an owner and
+// a client. A cluster-scoped object gets a unique name, in place of the word corpus.
 func (c *corpusEnv) subject(t *testing.T, m *manifest, form string) *subject {
 	t.Helper()
 	s := &subject{manifest: m, form: form, other: c.other, writes: &writeCounter{}, applier: apply.New(), droppable: &c.droppable, accepted: &c.accepted}

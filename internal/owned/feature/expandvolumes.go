@@ -81,9 +81,9 @@ func AsStatefulSet(obj client.Object) (*appsv1.StatefulSet, error) {
 	return nil, fmt.Errorf("%T is not a StatefulSet", obj)
 }
 
-// ExpansionOf returns the record of an expansion in the owner's annotation with this key. If this library would not write such a value
-// under this key, it returns nil. Anybody who may change the owner can write any value there. So the record only says where to look: see
-// package write.
+// ExpansionOf returns what the owner's annotation with this key records about a StatefulSet that is being replaced by one with larger
+// volumes. If this library would not write such a value under this key, it returns nil. Anybody who may change the owner can write any
+// value there. So the record only says where to look: see package write.
 func ExpansionOf(o *owned.Owner, key string) *record.Expansion {
 	e := record.ParseExpansion(o.Object.GetAnnotations()[key])
 	if e == nil || o.Namespace != "" && e.Namespace != o.Namespace ||

@@ -35,7 +35,7 @@ func One(ctx context.Context, a *apply.Applier, o *owned.Owner, child owned.Decl
 	return results[0], err
 }
 
-// MustApply is Apply, and requires that it succeeds.
+// MustApply does the same as Apply, and requires that it succeeds.
 func (s *Server) MustApply(t *testing.T, want client.Object, options ...Option) apply.Result {
 	t.Helper()
 	result, err := s.Apply(t, want, options...)

@@ -172,7 +172,7 @@ func isReplaceable(path []applyschema.Step) bool {
 	return true
 }
 
-// CausesOf returns the paths of the fields that a refusal names, in the tree that was refused.
+// CausesOf returns the paths, in the refused tree, of the fields that the API server names in its refusal.
 func CausesOf(refusal error, tree any) (causes [][]applyschema.Step) {
 	if IsDuplicateNodePort(refusal) {
 		return pathsLike(tree, []applyschema.Step{"spec", "ports", 0, "nodePort"}, nil)

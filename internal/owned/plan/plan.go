@@ -129,8 +129,8 @@ func leaveOthers(s *State, p Plan) Plan {
 }
 
 // bind handles the way in which the live object names its owner. If the object is to have annotations that name the owner (a mark) in
-// place of the owner reference, bind plans to remove the reference by a patch: an apply would not remove a reference that another field manager
-// has written too. If the reference or the mark is about to change, the plan needs the fact OwnerIsAlive.
+// place of the owner reference, bind plans to remove the reference by a patch. An apply would not remove a reference that another field
+// manager has written too. If the reference or the mark is about to change, the plan needs the fact OwnerIsAlive.
 func bind(s *State, p Plan) Plan {
 	if p.Verb == DoTakeBack {
 		return p

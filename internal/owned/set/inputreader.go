@@ -112,7 +112,7 @@ func (r *InputReader) List(_ context.Context, list client.ObjectList, _ ...clien
 	return fmt.Errorf("list of %T by an input: an input reads objects by the names that it declares; list in a step of your own", list)
 }
 
-// declared returns the reference that declares an object.
+// declared returns the reference of the input that names an object. If none does, it returns an error.
 func (r *InputReader) declared(kind schema.GroupVersionKind, name client.ObjectKey) (references.Reference, error) {
 	var found []references.Reference
 	for _, ref := range r.references {

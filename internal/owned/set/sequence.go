@@ -24,8 +24,8 @@ type begun struct {
 }
 
 // needsOthers reports whether the objects that were begun have to be concluded before child i begins. That is so if child i comes after
-// one of their children, or if its kind has a higher rank than one of their kinds. For a child that is built from a live object, and for a Job
-// that runs once, it always reports true: such a child is not sent together with others.
+// one of their children, or if its kind has a higher rank than one of their kinds. For a child that is built from a live object, and for a
+// Job that runs once, it always reports true, because such a child is not sent together with others.
 func (r *Reconciliation) needsOthers(i int) bool {
 	child := r.Set.Children[i]
 	return child.Options.RunOnce || child.liveInput() != nil || slices.ContainsFunc(r.begun, func(b begun) bool {

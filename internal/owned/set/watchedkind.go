@@ -72,7 +72,8 @@ func (k WatchedKind) indexIn(ctx context.Context, mgr ctrl.Manager, child client
 func (k WatchedKind) field() string { return fmt.Sprintf("opblocks.dev/%p-children", k.set) }
 
 // Index adds the name of an object to the set's index of children, if the set has written the object. The cache calls it for each
-// version of an object, also for the version before an update and for a deleted object. It returns no keys, so the cache's own index stays empty.
+// version of an object, also for the version before an update and for a deleted object. Index returns no keys, so the cache's own index
+// stays empty.
 func (k WatchedKind) Index(obj client.Object) []string {
 	if owner, mark, ok := k.writtenFor(obj); ok {
 		k.set.childIndex.Add(owner, childindex.Name{Kind: k.place, NamespacedName: client.ObjectKeyFromObject(obj)}, mark)

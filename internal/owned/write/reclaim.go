@@ -13,8 +13,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// Reclaim is called after an apply. If the managed fields of the object had been cleared, it restores the ownership of our fields. before
-// is the live object before the apply, and answer is the API server's answer to the apply.
+// Reclaim is called after an apply. If the managed fields of the object had been cleared, it makes sure that later applies can again remove
+// the fields that are ours. before is the live object before the apply, and answer is the API server's answer to the apply.
 //
 // If the apply has sent the same as the write before it, our fields are the fields that it sent. Otherwise it is not known which other live
 // fields were ours. So all fields that are not desired are removed, except fields that certainly belong to others: owner references,
