@@ -73,8 +73,8 @@ func (a *Applier) ForgetOwner(owner types.UID) {
 	a.Recreations.Forget(owner)
 }
 
-// AsCached are the options of a read that returns the object in the cache's memory itself. Nobody may change this object. In a large Secret
-// or ConfigMap, it has hashes in place of long values.
+// AsCached are the options of a read that returns the object in the cache's memory itself. Nobody may change this object. A large Secret or
+// ConfigMap may have hashes in place of long values.
 var AsCached = []client.GetOption{&client.GetOptions{UnsafeDisableDeepCopy: new(true)}, hashedvalues.AsHashed}
 
 // Begin applies one object if needed. If the object does not exist, Begin writes nothing and returns a [Creation]: [Send] sends it, and

@@ -35,7 +35,7 @@ type ownerMemory struct {
 
 // rememberedOwner is what is remembered of one owner.
 type rememberedOwner struct {
-	// inputs are the values of inputs for which objects were read from the API server.
+	// inputs has the value of each input for which objects were read from the API server, and not only from the cache.
 	inputs map[*Input]inputMemory
 	// settled describes the last reconcile, if that reconcile found nothing to do. Otherwise it is the zero value.
 	settled settledOwner
