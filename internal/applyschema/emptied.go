@@ -7,15 +7,15 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// NullEmptied sets a struct or a list of after to null if it is empty and was not empty in before, because fields were removed from it.
-// structured-merge-diff v6.4 and later does so itself, and NullEmptied does nothing.
+// NullEmptied looks for structs and lists that have values in before and are empty in after, because their fields or items were removed. It
+// sets each of them to null in after. structured-merge-diff v6.4 and later does so itself. With such a version, NullEmptied does nothing.
 func NullEmptied(r Schema, before, after any) {
 	if keepsEmptied() {
 		nullEmptied(r, before, after)
 	}
 }
 
-// keepsEmptied reports whether structured-merge-diff keeps a struct whose last field it removes.
+// keepsEmptied reports whether structured-merge-diff keeps an empty struct when it removes the struct's last field.
 var keepsEmptied = sync.OnceValue(func() bool {
 	value, err := typed.DeducedParseableType.FromUnstructured(map[string]any{"struct": map[string]any{"field": "x"}})
 	if err != nil {
@@ -50,8 +50,8 @@ func nullEmptied(r Schema, before, after any) {
 	}
 }
 
-// isWhole reports whether the type is a map or a list that belongs to one writer as a whole. No single field or item is removed from such a
-// value, so if it is empty, it was sent empty.
+// isWhole reports whether the type is a map or a list that server-side apply replaces as a whole. No single field or item is removed from
+// such a value. So if it is empty, it was sent empty.
 func isWhole(r Schema) bool { return r.IsAtomicMap() || r.atom.List != nil && !r.IsAssociative() }
 
 // isEmpty reports whether a value is a map or a list without entries.

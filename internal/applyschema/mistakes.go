@@ -7,9 +7,8 @@ import (
 	"github.com/opblocks/opblocks/internal/diff"
 )
 
-// Duplicate returns the path of a list item that has the keys of an earlier item, or of a value that is in a set
-// twice. The path is written as in messages of the API server, and is empty without a duplicate. Server-side
-// apply refuses an object with a duplicate.
+// Duplicate returns the path of a list item that has the same keys as an earlier item, or of a value that is twice in a set. Server-side
+// apply refuses an object with such a duplicate. The path is written as in messages of the API server. Without a duplicate it is empty.
 func (r Schema) Duplicate(tree any) string { return r.duplicate(nil, tree).String() }
 
 func (r Schema) duplicate(at diff.Path, tree any) diff.Path {
@@ -53,8 +52,8 @@ func duplicateItem(r Schema, at diff.Path, list []any) diff.Path {
 	return nil
 }
 
-// Keyless returns the paths of the items that have none of the keys by which the items of their list are told apart. The API
-// server may store such an item, and then refuses every server-side apply of the object.
+// Keyless returns the paths of the list items that have no key, although their list identifies items by keys. The API server may store such
+// an item, and then refuses every server-side apply of the object.
 func (r Schema) Keyless(tree any) [][]Step { return r.keyless(nil, tree) }
 
 func (r Schema) keyless(at []Step, tree any) (found [][]Step) {
@@ -90,6 +89,6 @@ func (r Schema) isKeyless(item any) bool {
 			return set || r.Element().KeyOr(nil, k) != nil
 		})
 	}
-	_, isList := item.([]any) // an item of a set is its own key, and must be a scalar
+	_, isList := item.([]any) // an item of a set is identified by its value, which must be a scalar
 	return item == nil || isMap || isList
 }

@@ -7,10 +7,10 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// fields tells which fields of a kind can be null. The schema of structured-merge-diff does not tell that.
+// fields says which fields of a kind can be null, which the schema of structured-merge-diff does not say.
 type fields struct {
 	nullable bool
-	byName   map[string]*fields // the fields of a struct
+	byName   map[string]*fields // by name: the fields of a struct
 	values   *fields            // the values of a map; nil if they have no schema
 	items    *fields            // the items of a list; nil if they have no schema
 }
@@ -32,7 +32,7 @@ func (f *fields) element() *fields {
 	return f.items
 }
 
-// openAPI reads the fields of types from OpenAPI schemas. The fields of a type with a name are read once, as types may contain
+// openAPI reads the fields of types from OpenAPI schemas. It reads the fields of each named type only once, because types may contain
 // themselves.
 type openAPI struct {
 	types map[string]*spec.Schema

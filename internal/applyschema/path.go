@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Step is one step of a path in a tree: a string for a field or a key of a map, an int for the index of an item.
+// Step is one step of a path in a tree (decoded JSON): a string for a field or the key of a map, an int for the index of a list item.
 type Step any
 
-// below returns the value of a step in a tree, or nil.
+// below returns the value to which a step leads from a tree, or nil.
 func below(tree any, step Step) any {
 	switch step := step.(type) {
 	case string:
@@ -23,7 +23,7 @@ func below(tree any, step Step) any {
 	return nil
 }
 
-// At returns the value at a path of a tree, or nil.
+// At returns the value at a path in a tree, or nil.
 func At(tree any, path []Step) any {
 	for _, step := range path {
 		tree = below(tree, step)
@@ -31,7 +31,7 @@ func At(tree any, path []Step) any {
 	return tree
 }
 
-// Without returns a copy of a tree without what is at these paths.
+// Without returns a copy of a tree without the values at these paths.
 func Without(tree any, paths [][]Step) any { return without(tree, nil, pathSet(paths)) }
 
 func without(tree any, at []Step, removed map[string]bool) any {
@@ -56,8 +56,8 @@ func without(tree any, at []Step, removed map[string]bool) any {
 	return tree
 }
 
-// PathBefore turns a path in the result of [Without] into the path in the tree before: its indices also count the
-// items that were removed.
+// PathBefore takes a path in the result of [Without], and returns the path of the same value in the original tree. The indices in it also
+// count the items that were removed.
 func PathBefore(tree any, removed [][]Step, path []Step) []Step {
 	set := pathSet(removed)
 	before := make([]Step, 0, len(path))

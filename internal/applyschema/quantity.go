@@ -15,8 +15,8 @@ const (
 	maxQuantityExponent = 30 // a quantity of 2^63-1 with the suffix E has 38 digits
 )
 
-// HugeQuantity returns the path of a quantity that is too long or has too large an exponent, such as 1e999999999. The path is empty if all
-// quantities are good. At each write of such a quantity, the API server would compute for half a minute and use gigabytes.
+// HugeQuantity returns the path of a quantity that is too long or has too large an exponent, such as 1e999999999. If there is none, the
+// path is empty. At each write of such a quantity, the API server would compute for half a minute and use gigabytes of memory.
 func (r Schema) HugeQuantity(tree any) string { return r.hugeQuantity(nil, tree).String() }
 
 func (r Schema) hugeQuantity(at diff.Path, tree any) diff.Path {

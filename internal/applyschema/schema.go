@@ -1,8 +1,8 @@
-// Package applyschema looks up how server-side apply merges the objects of a kind, and answers questions about objects
-// with that knowledge. The rules come from the API's own schema
-// (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy). Struct tags differ from it.
+// Package applyschema looks up how server-side apply merges the objects of a kind, and answers questions about objects with that knowledge.
+// The rules come from the API's own schema (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy). Struct
+// tags of Go types differ from it.
 //
-// The objects are trees: decoded JSON.
+// The objects are trees: decoded JSON of maps, lists and scalars.
 package applyschema
 
 import (
@@ -29,12 +29,12 @@ type Schemas struct {
 	server func(schema.GroupVersionKind) (Schema, error)
 }
 
-// BuiltIn has the schemas of the kinds in client-go. Parsing them takes about 0.1 s, once per process, on first use.
-// For custom resources, it has only the schema of their metadata.
+// BuiltIn has the schemas of the kinds in client-go. They are parsed at the first use, which takes about 0.1 s, once in a process. For
+// custom resources, BuiltIn has only the schema of their metadata.
 var BuiltIn Schemas
 
-// FromServer returns schemas like BuiltIn, and gets the schemas of custom resources from an API server. Each lookup of
-// such a schema sends requests. If the API server does not serve the kind, the lookup returns an error.
+// FromServer returns schemas that also cover custom resources. For the kinds in client-go it uses the schemas of [BuiltIn]. For any other
+// kind it asks an API server, and each lookup sends requests. If the API server does not serve the kind, the lookup returns an error.
 func FromServer(server openapi.Client) Schemas {
 	root := openapi3.NewRoot(server)
 	return Schemas{server: func(kind schema.GroupVersionKind) (Schema, error) {
@@ -53,12 +53,12 @@ func FromServer(server openapi.Client) Schemas {
 	}}
 }
 
-// clientGoKinds returns a scheme with the kinds of client-go and no others. The global scheme of client-go may have
-// more: programs add their own kinds to it, as kubebuilder's tests do.
+// clientGoKinds returns a scheme with only the kinds of client-go. The global scheme of client-go may have more: programs add their own
+// kinds to it, as kubebuilder's tests do.
 var clientGoKinds = sync.OnceValue(func() *runtime.Scheme {
 	kinds := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(kinds); err != nil {
-		panic(err) // it cannot fail for kinds of its own
+		panic(err) // it cannot fail, because the scheme is new and has only these kinds
 	}
 	return kinds
 })
@@ -76,18 +76,18 @@ func GoType(kind schema.GroupVersionKind) reflect.Type {
 	return reflect.TypeOf(obj).Elem()
 }
 
-// Schema is how server-side apply merges the values of one type: the objects of a kind, or what is in them. The zero value
-// stands for a type without a schema.
+// Schema says how server-side apply merges the values of one type: the objects of a kind, or a part of them. The zero value stands for a
+// type without a schema.
 type Schema struct {
 	schema *smdschema.Schema
 	atom   smdschema.Atom
-	name   *string // nil if the type has none
-	// fields is nil below a type without a schema, and knowsNulls is not set if nobody knows the API server's schema.
+	name   *string // the name of the type; nil if it has none
+	// fields is nil inside of a type without a schema. knowsNulls is false if the API server's schema is not known.
 	fields     *fields
 	knowsNulls bool
 }
 
-// Of returns the schema of a kind. If the kind has no schema, the result covers the metadata that all objects have.
+// Of returns the schema of a kind. If the kind has no schema, the result covers only the metadata that all objects have.
 func (s Schemas) Of(kind schema.GroupVersionKind) (Schema, error) {
 	if clientGoKinds().Recognizes(kind) {
 		return parse(builtIn(), kind)
@@ -106,11 +106,11 @@ func (s Schemas) Of(kind schema.GroupVersionKind) (Schema, error) {
 	}}}, nil
 }
 
-// deducedType is the name of the type of values without a schema: maps are merged, and lists are atomic.
+// deducedType is the name of the type for values without a schema: server-side apply merges maps, and replaces lists as a whole.
 const deducedType = "__untyped_deduced_"
 
-// BuiltInTypes returns a converter for objects of the kinds in client-go. An API server in memory shares it with
-// BuiltIn, since parsing takes 0.1 s.
+// BuiltInTypes returns a converter for objects of the kinds in client-go. The API server in memory uses it too, so that the schemas are
+// parsed only once.
 func BuiltInTypes() managedfields.TypeConverter { return builtIn() }
 
 func parse(converter managedfields.TypeConverter, kind schema.GroupVersionKind) (Schema, error) {
@@ -138,12 +138,13 @@ func (r Schema) resolve(to smdschema.TypeRef) Schema {
 	return Schema{schema: r.schema, atom: atom, name: to.NamedType}
 }
 
-// Type returns the type that package typed of structured-merge-diff parses and merges.
+// Type returns the type that package typed of structured-merge-diff uses for parsing and merging.
 func (r Schema) Type() typed.ParseableType {
 	return typed.ParseableType{Schema: r.schema, TypeRef: smdschema.TypeRef{Inlined: r.atom}}
 }
 
-// Child returns the schema of a struct's field or of a map's values. A struct has unknown fields too if it preserves them.
+// Child returns the schema of a struct's field, or of a map's values. If a struct preserves unknown fields, Child also returns a schema for
+// these.
 func (r Schema) Child(name string) Schema {
 	child := Schema{}
 	if r.atom.Map != nil {
@@ -157,7 +158,7 @@ func (r Schema) Child(name string) Schema {
 	return child
 }
 
-// DeclaresNumber reports whether a schema has a field of this name that is a number and nothing else.
+// DeclaresNumber reports whether the schema has a field of this name whose values can only be numbers.
 func DeclaresNumber(r Schema, name string) bool {
 	if r.atom.Map == nil {
 		return false
@@ -177,13 +178,13 @@ func (r Schema) Element() Schema {
 	return item
 }
 
-// KnowsNulls reports whether it is known which fields can be null. It is known if the schemas are the API server's, and
-// client-go does not have the kind.
+// KnowsNulls reports whether it is known which fields can be null. That is so if the schema comes from the API server, and the kind is not
+// in client-go.
 func (r Schema) KnowsNulls() bool { return r.knowsNulls }
 
-// TakesNull reports whether the API server stores a null as such in a field of this type: the field is nullable, or has no
-// schema. A null in another field of a custom resource is dropped from a POST, and refused in an apply. If it is not known
-// which fields are nullable, TakesNull returns false.
+// TakesNull reports whether the API server stores a null in a field of this type: the field is nullable, or has no schema. In any other
+// field of a custom resource, the API server drops a null from a POST, and refuses it in an apply. If it is not known which fields are
+// nullable, TakesNull returns false.
 func (r Schema) TakesNull() bool { return r.knowsNulls && (r.fields == nil || r.fields.nullable) }
 
 // IsMap reports whether the type is a struct or a map.
@@ -192,12 +193,12 @@ func (r Schema) IsMap() bool { return r.atom.Map != nil }
 // HasFields reports whether the type is a struct.
 func (r Schema) HasFields() bool { return r.atom.Map != nil && len(r.atom.Fields) > 0 }
 
-// IsAtomicMap reports whether the type is a struct or a map that belongs to one writer as a whole.
+// IsAtomicMap reports whether the type is a struct or a map that server-side apply replaces as a whole.
 func (r Schema) IsAtomicMap() bool {
 	return r.atom.Map != nil && r.atom.Map.ElementRelationship == smdschema.Atomic
 }
 
-// IsAssociative reports whether the type is a list that several writers share: a list with keys or a set.
+// IsAssociative reports whether the type is a list whose items server-side apply merges: a list with keys, or a set.
 func (r Schema) IsAssociative() bool {
 	return r.atom.List != nil && r.atom.List.ElementRelationship == smdschema.Associative
 }
@@ -207,7 +208,7 @@ func (r Schema) IsQuantity() bool {
 	return r.name != nil && strings.Contains(*r.name, "resource.Quantity")
 }
 
-// Keys returns the names of the fields that identify an item of a list. A set has none.
+// Keys returns the names of the fields that identify an item of a list. For a set it returns none.
 func (r Schema) Keys() []string {
 	if r.atom.List == nil {
 		return nil
@@ -215,8 +216,8 @@ func (r Schema) Keys() []string {
 	return r.atom.List.Keys
 }
 
-// KeyOr returns the value of a list's key in an item of this type, or the API server's default if the value is nil: "TCP" for
-// the protocol of a port.
+// KeyOr returns value, the value of the key with this name in an item of this type. If value is nil, KeyOr returns the API server's default
+// for the key, such as "TCP" for the protocol of a port.
 func (r Schema) KeyOr(value any, name string) any {
 	if value != nil || r.atom.Map == nil {
 		return value
@@ -225,8 +226,8 @@ func (r Schema) KeyOr(value any, name string) any {
 	return f.Default
 }
 
-// IsSelector reports whether the type is a label selector. It is atomic. Unlike in other atomic structs, the API server
-// sets no defaults in it, so a field that is left out must be absent in the live object.
+// IsSelector reports whether the type is a label selector. A label selector is an atomic struct, but unlike in other atomic structs, the
+// API server sets no defaults in it. So a field that is left out must be absent in the live object.
 func (r Schema) IsSelector() bool {
 	if !r.IsAtomicMap() || len(r.atom.Fields) != 2 {
 		return false

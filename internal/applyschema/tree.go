@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// ItemName returns an item's keys as they are written in paths: containerPort=80,protocol=TCP. If defaults is true, a key that
-// is not set has the API server's default.
+// ItemName returns the keys of a list item and their values, as in paths: containerPort=80,protocol=TCP. If defaults is true, a key that is
+// not set has the API server's default.
 func (r Schema) ItemName(item any, defaults bool) string {
 	fields, _ := item.(map[string]any)
 	var keys []string
@@ -29,15 +29,15 @@ func (r Schema) ItemName(item any, defaults bool) string {
 	return strings.Join(keys, ",")
 }
 
-// finder returns a function that looks for an item in a list. The function returns the index of the first item with the same
-// keys, or with the same value if the list is a set. If it finds no such item, it returns -1.
+// finder returns a function that looks for an item in a list. The function returns the index of the first item with the same keys, or with
+// the same value if the list is a set. If there is none, it returns -1.
 func (r Schema) finder(in []any) func(item any) int {
 	if len(r.Keys()) == 0 && r.Element().IsQuantity() {
 		return func(item any) int {
 			return slices.IndexFunc(in, func(other any) bool { return SameScalar(item, other, true) })
 		}
 	}
-	first := make(map[string]int, len(in)) // whoever writes a custom resource may make lists long
+	first := make(map[string]int, len(in)) // the items are in a map, because a custom resource may have very long lists
 	for i, item := range slices.Backward(in) {
 		if identity, ok := r.identity(item); ok {
 			first[identity] = i
@@ -53,8 +53,8 @@ func (r Schema) finder(in []any) func(item any) int {
 	}
 }
 
-// identity returns a text for an item of the list. Two items have the same text if and only if they have the same keys, or the
-// same value if the list is a set. If an item cannot equal another one, identity returns false.
+// identity returns a string for an item of the list. Two items have the same string if and only if they have the same keys, or the same
+// value if the list is a set. If an item cannot be equal to any other, ok is false.
 func (r Schema) identity(item any) (text string, ok bool) {
 	keys := r.Keys()
 	if len(keys) == 0 {
@@ -75,7 +75,7 @@ func (r Schema) identity(item any) (text string, ok bool) {
 	return all.String(), true
 }
 
-// scalarIdentity returns a text that two scalars have in common if and only if [SameScalar] finds them the same.
+// scalarIdentity returns a string for a scalar. Two scalars have the same string if and only if [SameScalar] reports that they are equal.
 func scalarIdentity(v any) (text string, ok bool) {
 	switch v := v.(type) {
 	case map[string]any, []any:
@@ -97,7 +97,7 @@ func scalarIdentity(v any) (text string, ok bool) {
 	return fmt.Sprintf("%T %s", v, text), true
 }
 
-// below returns the schema below a step.
+// below returns the schema of the value to which a step leads.
 func (r Schema) below(step Step) Schema {
 	if name, isName := step.(string); isName {
 		return r.Child(name)
@@ -105,19 +105,19 @@ func (r Schema) below(step Step) Schema {
 	return r.Element()
 }
 
-// isAtomic reports whether a value of the type belongs to one writer as a whole. A list without a schema does.
+// isAtomic reports whether server-side apply replaces a value of the type as a whole. It does so with a list without a schema, too.
 func (r Schema) isAtomic(value any) bool {
 	_, isList := value.([]any)
 	return r.IsAtomicMap() || isList && !r.IsAssociative()
 }
 
-// Foreign returns the paths of what have contains and want does not, at and below a path of have.
+// Foreign returns the paths of values in have that want does not contain, at and below the path at.
 //
-// If the path leads into a part that want does not contain, Foreign returns one path. It ends at the innermost item of
-// a list with keys, or of a set, in this part. If the path has no such item there, it ends at the part itself.
+// If at leads into a part of have that want does not contain, Foreign returns one path: the path of the innermost item, in this part, of a
+// list with keys or of a set. If at does not lead through such an item there, it is the path of the part.
 //
-// If want contains the value at the path, Foreign returns the foreign fields below the path, but no fields in lists. If
-// the value is a list, it returns the foreign items of the list.
+// If want contains the value at the path, Foreign returns the paths of the fields below that only have contains. It does not look for
+// fields in lists. If the value is a list, Foreign returns the paths of the items that only have contains.
 func (r Schema) Foreign(want, have any, at []Step) [][]Step {
 	ref, foreignFrom, innermost := r, -1, -1
 	for i, step := range at {
@@ -134,7 +134,7 @@ func (r Schema) Foreign(want, have any, at []Step) [][]Step {
 		}
 		have = below(have, step)
 		if have == nil && foreignFrom == i {
-			return nil // the value is in neither tree
+			return nil // neither have nor want has a value there
 		}
 		ref = ref.below(step)
 	}
@@ -170,8 +170,8 @@ func (r Schema) foreignBelow(want, have any, at []Step) (found [][]Step) {
 	return found
 }
 
-// counterpart takes a step in have, and returns the value in want that corresponds to the value there, or nil. Items
-// of a shared list correspond if they have the same keys, or the same value if the list is a set.
+// counterpart takes a step from have, and returns the value in want that corresponds to the value to which the step leads, or nil. The
+// items of two lists correspond if they have the same keys, or the same value if the list is a set.
 func (r Schema) counterpart(want, have any, step Step) any {
 	if _, isItem := step.(int); !isItem {
 		return below(want, step)
@@ -187,8 +187,8 @@ func (r Schema) counterpart(want, have any, step Step) any {
 	return nil
 }
 
-// FillEmpty puts the empty maps and lists of want in the place of nulls in have. A server-side apply leaves null where
-// the last field of a struct is dropped, although the empty struct is sent.
+// FillEmpty replaces nulls in have by the empty maps and lists that want has in the same places. If the last field of a struct is dropped,
+// a server-side apply leaves null there, even if the apply sends the empty struct.
 func (r Schema) FillEmpty(want, have any) {
 	switch have := have.(type) {
 	case map[string]any:
@@ -221,10 +221,10 @@ func (r Schema) FillEmpty(want, have any) {
 	}
 }
 
-// SameScalar compares texts and bools, numbers of any Go type by value, and quantities by their amount.
+// SameScalar reports whether two scalars are equal. It compares numbers of different Go types by value, and quantities by amount.
 func SameScalar(a, b any, quantity bool) bool {
 	switch a.(type) {
-	case map[string]any, []any: // == would panic
+	case map[string]any, []any: // comparing maps or lists by == would panic
 		return false
 	}
 	if a == b {
@@ -256,7 +256,7 @@ func isNumber(v any) bool {
 	return false
 }
 
-// ScalarText returns a scalar of a tree as text, without quotes.
+// ScalarText returns a scalar as a string without quotes.
 func ScalarText(v any) string {
 	if v == nil {
 		return "null"

@@ -104,7 +104,7 @@ func TestDuplicate(t *testing.T) {
 	}
 }
 
-// TestIdentity checks that the texts by which items are found are equal if and only if the values are.
+// TestIdentity checks that identity returns the same string for two values if and only if the values are equal.
 func TestIdentity(t *testing.T) {
 	values := []any{nil, "", "80", "null", true, false, "true", 80, int64(80), 80.0, 80.5, json.Number("80"), json.Number("80.5"), json.Number("8e1"),
 		uint64(math.MaxUint64), 1e300, -80, map[string]any{}, []any{}}

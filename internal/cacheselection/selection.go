@@ -1,4 +1,4 @@
-// Package cacheselection tells which objects the cache of a manager holds, by its options.
+// Package cacheselection tells which objects a manager's cache holds, from the options of the cache.
 package cacheselection
 
 import (
@@ -14,21 +14,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Manager is a manager that knows the options of its cache: the manager of package reconcile, or of an exploration.
+// Manager is a manager that knows the options of its cache: the manager of package reconcile, and the one of reconciletest's explorations.
 type Manager interface {
-	// CacheSelection returns which objects of a kind the cache holds.
+	// CacheSelection says which objects of a kind the cache holds.
 	CacheSelection(gvk schema.GroupVersionKind) Selection
 }
 
-// Selection is which objects of a kind a cache holds, and how it transforms them. The zero value selects all objects, and transforms none.
+// Selection says which objects of a kind a cache holds, and how it transforms them. The zero value selects all objects, and transforms
+// none.
 type Selection struct {
-	Transform toolscache.TransformFunc // nil: none
+	Transform toolscache.TransformFunc // nil if the objects are not transformed
 
-	namespaces map[string]labels.Selector // nil: all
-	selector   labels.Selector            // nil: all
+	namespaces map[string]labels.Selector // by namespace; nil for all namespaces
+	selector   labels.Selector            // nil for all objects
 }
 
-// ForKind returns which objects of a kind a cache with these options holds.
+// ForKind returns the Selection for a kind in a cache with these options.
 func ForKind(options *cache.Options, gvk schema.GroupVersionKind, scheme *runtime.Scheme) Selection {
 	s := Selection{selector: options.DefaultLabelSelector, Transform: options.DefaultTransform}
 	namespaces := options.DefaultNamespaces
@@ -62,8 +63,8 @@ func (s *Selection) Holds(obj client.Object) bool {
 	return known && (selector == nil || selector.Matches(labels.Set(obj.GetLabels())))
 }
 
-// SelectorOf returns the selector of the objects that the cache holds in a namespace. An empty namespace stands for the cluster-scoped
-// objects. A nil selector selects all. known is false if the cache holds no object of the namespace.
+// SelectorOf returns the label selector that the cache uses for a namespace. An empty namespace stands for the cluster-scoped objects. A
+// nil selector selects all objects. If the cache holds no object of the namespace, known is false.
 func (s *Selection) SelectorOf(namespace string) (selector labels.Selector, known bool) {
 	if s.namespaces == nil || namespace == "" {
 		return s.selector, true
@@ -78,7 +79,7 @@ func (s *Selection) SelectorOf(namespace string) (selector labels.Selector, know
 	return own, known
 }
 
-// WatchedNamespaces returns the namespaces that are watched; [cache.AllNamespaces] stands for all.
+// WatchedNamespaces returns the namespaces that the cache watches. [cache.AllNamespaces] stands for all.
 func (s *Selection) WatchedNamespaces() []string {
 	if s.namespaces == nil {
 		return []string{cache.AllNamespaces}

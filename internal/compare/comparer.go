@@ -15,15 +15,15 @@ import (
 type Comparer struct {
 	schema  applyschema.Schema
 	untyped bool
-	// goType is the Go type that the API server has for the kind. It is set only for unstructured objects of the kinds in client-go.
+	// goType is the API server's Go type for the kind. It is set only for unstructured objects of the kinds in client-go.
 	goType reflect.Type
 }
 
-// Compile returns the Comparer for objects of obj's Go type, which must be a pointer to a struct. It uses the schema of
-// kind. A kind without a schema is compared by the defaults of custom resources.
+// Compile returns the Comparer for objects of obj's Go type, which must be a pointer to a struct. It uses the schema of kind. If the kind
+// has no schema, its objects are compared as the fields of a custom resource are by default.
 //
-// It returns an error for any other type, and for a struct with fields that only encoding/json can encode. It also
-// returns the errors of schemas.
+// For any other type, and for a struct with fields that only encoding/json can encode, it returns an error. It also returns the errors of
+// schemas.
 func Compile(obj runtime.Object, kind schema.GroupVersionKind, schemas applyschema.Schemas) (*Comparer, error) {
 	t := reflect.TypeOf(obj)
 	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
@@ -39,12 +39,12 @@ func Compile(obj runtime.Object, kind schema.GroupVersionKind, schemas applysche
 	return &Comparer{schema: root}, nil
 }
 
-// CompileUntyped returns the Comparer for the unstructured objects of a kind. It compares them with unstructured objects,
-// or with objects of a Go type. A kind without a schema is compared by the defaults of custom resources. CompileUntyped
-// returns the errors of schemas.
+// CompileUntyped returns the Comparer for the unstructured objects of a kind. The live objects may be unstructured or of a Go type. If the
+// kind has no schema, its objects are compared as the fields of a custom resource are by default. CompileUntyped returns the errors of
+// schemas.
 //
-// Unlike objects of a Go type, unstructured objects are sent with their zeros and `{}`: without a Go type, these never
-// stand for an unset field.
+// Zeros and `{}` in unstructured objects are sent, unlike those in objects of a Go type: without a Go type, they never stand for an unset
+// field.
 func CompileUntyped(kind schema.GroupVersionKind, schemas applyschema.Schemas) (*Comparer, error) {
 	root, err := schemas.Of(kind)
 	if err != nil {
@@ -56,8 +56,8 @@ func CompileUntyped(kind schema.GroupVersionKind, schemas applyschema.Schemas) (
 // Schema returns the schema of the kind.
 func (c *Comparer) Schema() applyschema.Schema { return c.schema }
 
-// sent returns what is sent of an object as a tree, without its apiVersion, kind and uid. rawNulls keeps the nulls in raw JSON
-// of a typed object.
+// sent returns, as a tree, what is sent of an object, without its apiVersion, kind and uid. If rawNulls is true, the nulls in raw JSON of a
+// typed object are kept.
 func (c *Comparer) sent(obj runtime.Object, rawNulls bool) (map[string]any, error) {
 	var tree map[string]any
 	if c.untyped {
@@ -88,13 +88,12 @@ func (c *Comparer) sent(obj runtime.Object, rawNulls bool) (map[string]any, erro
 	return tree, nil
 }
 
-// sendsNulls reports whether the nulls of an object are sent: the nulls of nullable fields, or all nulls if it is not
-// known which fields are nullable. The API server decodes the kinds of client-go into Go types, where null is the same
-// as unset.
+// sendsNulls reports whether nulls of an object are sent. If so, the nulls of nullable fields are sent, or all nulls if it is not known
+// which fields are nullable. The API server decodes the kinds of client-go into Go types, in which null is the same as unset.
 func (c *Comparer) sendsNulls() bool { return c.untyped && c.goType == nil }
 
-// DropServerOwned unsets the fields of a typed object that the API server owns, in place: its status, uid, resourceVersion and others. A
-// deep copy of a live object has these fields, and no apply sends them.
+// DropServerOwned unsets, in a typed object, the fields that the API server sets: its status, uid, resourceVersion and others. If a builder
+// returns a deep copy of a live object, it has these fields. No apply sends them.
 func (c *Comparer) DropServerOwned(obj runtime.Object) {
 	root := reflect.ValueOf(obj).Elem()
 	for _, f := range goTypeOf(root.Type()).fields {
@@ -112,8 +111,9 @@ func (c *Comparer) DropServerOwned(obj runtime.Object) {
 	}
 }
 
-// AppendJSON appends to b what is sent of obj, without its apiVersion, kind and uid, and without the nulls in raw JSON of a
-// typed object: recorded hashes never had them. The JSON is deterministic: it depends on the values of obj alone. The error is an [*EncodeError] if a value has no JSON form.
+// AppendJSON appends to b what is sent of obj, without its apiVersion, kind and uid. It also leaves out the nulls in raw JSON of a typed
+// object, which recorded hashes never had. The JSON depends only on the values of obj. If a value has no JSON form, the error is an
+// [*EncodeError].
 func (c *Comparer) AppendJSON(b []byte, obj runtime.Object) ([]byte, error) {
 	tree, err := c.sent(obj, false)
 	if err != nil {
@@ -122,8 +122,8 @@ func (c *Comparer) AppendJSON(b []byte, obj runtime.Object) ([]byte, error) {
 	return appendJSON(b, tree)
 }
 
-// AppendApply appends the body of a server-side apply of obj: the JSON of AppendJSON, with apiVersion, kind and the nulls in
-// raw JSON. If uid or version is not empty, the body has it too, as a precondition on the live object.
+// AppendApply appends the body of a server-side apply of obj: the JSON of AppendJSON, with apiVersion, kind and the nulls in raw JSON. If
+// uid or version is not empty, it is added, so that it is a precondition on the live object.
 func (c *Comparer) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVersionKind, uid, version string) ([]byte, error) {
 	tree, err := c.sent(obj, true)
 	if err != nil {
@@ -141,13 +141,13 @@ func (c *Comparer) AppendApply(b []byte, obj runtime.Object, kind schema.GroupVe
 	return appendJSON(b, tree)
 }
 
-// Covers reports whether have has everything that would be sent of want.
+// Covers reports whether have has every value that would be sent of want.
 func (c *Comparer) Covers(want, have runtime.Object) bool {
 	walk := c.compare(want, have, false)
 	return !walk.different
 }
 
-// Differences returns the places where have does not cover want, in a stable order. It returns nil if have covers want.
+// Differences returns the fields in which have does not cover want, in a stable order. If have covers want, it returns nil.
 func (c *Comparer) Differences(want, have runtime.Object) []Difference {
 	walk := c.compare(want, have, true)
 	return walk.found
@@ -164,13 +164,13 @@ func (c *Comparer) compare(want, have runtime.Object, collects bool) comparison 
 		at.path = diff.Path{}
 	}
 	walk.compare(at, w, h)
-	if err := walk.build.err; err != nil { // AppendJSON returns the error of want
+	if err := walk.build.err; err != nil { // AppendJSON returns the same error for want
 		walk.different, walk.found = true, append(walk.found, Difference{Path: err.Error()})
 	}
 	return walk
 }
 
-// content returns an object as a tree.
+// content returns an object as a tree (decoded JSON).
 func (c *comparison) content(obj runtime.Object) map[string]any {
 	if u, ok := obj.(runtime.Unstructured); ok {
 		return u.UnstructuredContent()

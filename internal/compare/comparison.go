@@ -11,21 +11,21 @@ import (
 	"github.com/opblocks/opblocks/internal/applyschema"
 )
 
-// comparison is a walk over a wanted and a live value. Both are Go values of one type, or both are trees. Its methods
-// report whether the walk goes on.
+// comparison walks over a wanted value and a live value in step. Both are Go values of one type, or both are trees (decoded JSON). The
+// methods of the walk return true if the walk is to go on.
 type comparison struct {
-	trees bool // the values are trees
+	trees bool // both values are trees
 	raw   bool // the values are trees of raw JSON, which has no schema
-	nulls bool // nulls are compared, in trees or in the raw JSON of Go values
+	nulls bool // nulls are compared: in trees, or in the raw JSON of Go values
 	// collects makes the walk collect all differences and their paths. Without it, the walk stops at the first
 	// difference.
 	collects  bool
 	different bool
 	found     []Difference
-	build     treeBuilder // has the error of a value without a JSON form
+	build     treeBuilder // collects the error of a value without a JSON form
 }
 
-// compare walks over two values.
+// compare compares a wanted and a live value. It returns true if the walk is to go on.
 func (c *comparison) compare(at place, want, have reflect.Value) bool {
 	want, have = indirect(want), indirect(have)
 	if same(want, have) {
@@ -39,7 +39,7 @@ func (c *comparison) compare(at place, want, have reflect.Value) bool {
 		form = goTypeOf(want.Type()).form
 	}
 	switch kind := want.Kind(); {
-	case form == opaque: // encoding/json encodes such a value, so its encoding is compared
+	case form == opaque: // only encoding/json knows how such a value is encoded, so the encoded values are compared
 		raw := comparison{trees: true, raw: true, nulls: true}
 		raw.compare(place{atomic: at.atomic || at.schema.IsAtomicMap()}, c.rawTree(want), c.rawTree(have))
 		return !raw.different || c.differs(at, want, have)
@@ -48,7 +48,7 @@ func (c *comparison) compare(at place, want, have reflect.Value) bool {
 	case kind == reflect.Map && have.Kind() == reflect.Map:
 		return c.compareMaps(at, want, have)
 	case kind == reflect.Slice && !isBytes(want):
-		if !have.IsValid() { // null
+		if !have.IsValid() { // the live value is null
 			have = reflect.ValueOf([]any{})
 		}
 		if have.Kind() == reflect.Slice {
@@ -60,7 +60,7 @@ func (c *comparison) compare(at place, want, have reflect.Value) bool {
 	return c.differs(at, want, have)
 }
 
-// same reports whether two values of one type are equal scalars.
+// same reports whether two values of one type are scalars and equal.
 func same(a, b reflect.Value) bool {
 	switch {
 	case !a.IsValid() || !b.IsValid():
@@ -83,7 +83,7 @@ func isBytes(v reflect.Value) bool {
 	return v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8
 }
 
-// indirect returns what pointers and interfaces hold.
+// indirect returns the value to which pointers and interfaces lead.
 func indirect(v reflect.Value) reflect.Value {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -91,7 +91,7 @@ func indirect(v reflect.Value) reflect.Value {
 	return v
 }
 
-// tree returns a value as a tree. A value without a JSON form is nil.
+// tree returns a value as a tree (decoded JSON), or nil if it has no JSON form.
 func (c *comparison) tree(v reflect.Value) any {
 	switch {
 	case !v.IsValid():
@@ -102,7 +102,7 @@ func (c *comparison) tree(v reflect.Value) any {
 	return c.build.tree(v)
 }
 
-// rawTree returns a Go value as a tree, with the nulls in raw JSON.
+// rawTree returns a Go value as a tree (decoded JSON), with the nulls in its raw JSON.
 func (c *comparison) rawTree(v reflect.Value) reflect.Value {
 	if !v.IsValid() {
 		return v
@@ -127,10 +127,10 @@ func (c *comparison) compareStructs(at place, want, have reflect.Value) bool {
 			if !exact || isUnset(h, f.omitEmpty) {
 				continue
 			}
-			w = reflect.Value{} // nothing is wanted
+			w = reflect.Value{} // want does not set the field, and have must not have it either
 		case same(w, h):
 			continue
-		case goTypeOf(f.typ).form == opaque && c.tree(w) == nil: // a null is not sent
+		case goTypeOf(f.typ).form == opaque && c.tree(w) == nil: // the value would be sent as null, which is not sent
 			continue
 		}
 		if !c.compare(at.below(f.name, false), w, h) {
@@ -140,7 +140,7 @@ func (c *comparison) compareStructs(at place, want, have reflect.Value) bool {
 	return true
 }
 
-// compareMaps compares two maps. In a tree, they may be the fields of a struct.
+// compareMaps compares two maps. In trees, they may be the fields of a struct.
 func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
 	isStruct := c.raw || c.trees && at.schema.HasFields()
 	atomic := at.atomic || at.schema.IsAtomicMap()
@@ -154,7 +154,7 @@ func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
 	for _, k := range keys {
 		w, name := indirect(want.MapIndex(k)), k.String()
 		if c.trees && !w.IsValid() && !c.raw && !at.schema.Child(name).TakesNull() || slices.Contains(at.serverOwned, name) {
-			continue // not sent, or perhaps not stored
+			continue // the null is not sent, or it is not known whether the API server stores it
 		}
 		h := have.MapIndex(k.Convert(have.Type().Key()))
 		if h.IsValid() && same(w, indirect(h)) {
@@ -165,7 +165,7 @@ func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
 		switch {
 		case c.trees && !w.IsValid():
 			more = c.compareNull(below, indirect(h))
-		case h.Kind() == reflect.String: // recorded here, since differs treats an empty live string as absent
+		case h.Kind() == reflect.String: // not left to differs, which treats an empty live string as absent
 			more = c.record(below, Difference{Want: c.text(w), Have: c.text(h)})
 		case h.IsValid():
 			more = c.compare(below, w, h)
@@ -179,8 +179,8 @@ func (c *comparison) compareMaps(at place, want, have reflect.Value) bool {
 	return true
 }
 
-// compareNull compares a live value with a wanted null. If several writers share a live map or list, server-side apply
-// treats the null as an empty map or list, so the entries of others stay.
+// compareNull compares a live value with a wanted null. If server-side apply merges a live map or list, it treats the null as an empty one,
+// so entries that others have added stay.
 func (c *comparison) compareNull(at place, have reflect.Value) bool {
 	switch have.Kind() {
 	case reflect.Map:
@@ -199,7 +199,7 @@ func (c *comparison) compareNull(at place, have reflect.Value) bool {
 	return c.record(at, d)
 }
 
-// countSet returns the number of keys of a map. A key does not count if its value is a null that is not sent.
+// countSet returns the number of keys of a map. It does not count a key whose value is a null that is not sent.
 func (at place) countSet(m reflect.Value) (n int) {
 	for i := m.MapRange(); i.Next(); {
 		if v := i.Value(); v.Kind() != reflect.Interface || !v.IsNil() || at.schema.Child(i.Key().String()).TakesNull() {
@@ -209,7 +209,7 @@ func (at place) countSet(m reflect.Value) (n int) {
 	return n
 }
 
-// isEmpty reports whether a value of a tree is empty in the sense of encoding/json.
+// isEmpty reports whether encoding/json takes a value of a tree for empty (omitempty).
 func isEmpty(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

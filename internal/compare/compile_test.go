@@ -25,7 +25,7 @@ func TestCompileRefusesAnUnsupportedField(t *testing.T) {
 	require.EqualError(t, err, "compare.stringOptionObject cannot be compared: its field Count has the option string: use a plain field instead")
 }
 
-// Programs add their own types to client-go's global scheme. client-go has no schemas of them.
+// Programs add their own types to client-go's global scheme. client-go has no schemas for these types.
 func TestCompileWithAKindInTheGlobalScheme(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "global.example.com", Version: "v1", Kind: "Gadget"}
 	scheme.Scheme.AddKnownTypeWithName(kind, &gadget{})

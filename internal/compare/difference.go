@@ -2,9 +2,9 @@ package compare
 
 import "reflect"
 
-// Difference is one place where a live object does not cover the wanted one.
+// Difference is one field in which a live object does not have what is wanted.
 type Difference struct {
-	// Path is the path of the field, as in messages of the API server: spec.containers[name=web].image.
+	// Path is the path of the field, as in messages of the API server, for example spec.containers[name=web].image.
 	Path string
 	// Want is the wanted value as JSON. It is empty if the live value must be absent.
 	Want string
@@ -12,7 +12,7 @@ type Difference struct {
 	Have string
 }
 
-// differs records that the live value does not cover the wanted one. It reports whether the walk goes on.
+// differs records that the live value is not as wanted. It returns true if the walk is to go on.
 func (c *comparison) differs(at place, want, have reflect.Value) bool {
 	var d Difference
 	if c.collects && want.IsValid() {
@@ -24,7 +24,7 @@ func (c *comparison) differs(at place, want, have reflect.Value) bool {
 	return c.record(at, d)
 }
 
-// record records a difference. It reports whether the walk goes on.
+// record records a difference. It returns true if the walk is to go on.
 func (c *comparison) record(at place, d Difference) bool {
 	c.different = true
 	if c.collects {

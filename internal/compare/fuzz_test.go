@@ -42,8 +42,8 @@ func FuzzNetworkPolicy(f *testing.F) {
 // fuzz fills objects of a type at random, valid or not, and checks for each that
 //
 //   - it covers a copy of itself, and Covers and Differences agree;
-//   - AppendJSON writes what encoding/json writes, except what doc.go lists;
-//   - a changed value is a difference, for Typed and for Untyped.
+//   - AppendJSON writes what encoding/json writes, except for the rules in doc.go;
+//   - if a value is changed, both Typed and Untyped find a difference.
 func fuzz(f *testing.F, empty func() runtime.Object) {
 	const seeds, length = 60, 3000
 	random := rand.New(rand.NewPCG(1, 2))
@@ -92,7 +92,7 @@ func fuzz(f *testing.F, empty func() runtime.Object) {
 	})
 }
 
-// fillers fill types whose random values would have no JSON form.
+// fillers fill types for which random values would have no JSON form.
 var fillers = []any{
 	func(q *resource.Quantity, c randfill.Continue) {
 		*q = *resource.NewMilliQuantity(int64(c.Uint32()), []resource.Format{resource.DecimalSI, resource.BinarySI}[c.Intn(2)])
@@ -106,7 +106,7 @@ var fillers = []any{
 	func(r *metav1.FieldsV1, _ randfill.Continue) { r.SetRawBytes([]byte(`{}`)) },
 }
 
-// expected returns what encoding/json writes for an object, without what doc.go lists.
+// expected returns what encoding/json writes for an object, changed by the rules in doc.go.
 func expected(t *testing.T, obj runtime.Object) map[string]any {
 	t.Helper()
 	b, err := json.Marshal(obj)
@@ -197,7 +197,7 @@ func leaves(content any) (paths [][]any) {
 	case []any:
 		for i, item := range v {
 			if _, text := item.(string); text && count(v, item) > 1 {
-				continue // if the list is a set, the other one would still cover it
+				continue // the list has the text twice: if the list is a set, the other one would still cover it
 			}
 			within(i, item)
 		}

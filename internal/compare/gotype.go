@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// goType is how the values of a Go type are written as JSON.
+// goType says how the values of a Go type are written as JSON.
 type goType struct {
 	form   form
 	fields []goField // the fields of a struct, sorted by name
@@ -21,7 +21,7 @@ type goType struct {
 type form int
 
 const (
-	byKind      form = iota // as its kind: text, number, struct, list, map, pointer
+	byKind      form = iota // according to its reflect.Kind: string, number, struct, list, map, pointer
 	quantity                // resource.Quantity
 	intOrString             // intstr.IntOrString
 	opaque                  // as the type's own marshaler or encoding/json writes it: times, raw JSON, floats, interfaces
@@ -29,12 +29,12 @@ const (
 
 type goField struct {
 	name      string
-	index     []int // through embedded structs
+	index     []int // the index of the field, through embedded structs
 	typ       reflect.Type
 	omitEmpty bool
 }
 
-var goTypes sync.Map // reflect.Type → *goType; it is a function of the type
+var goTypes sync.Map // reflect.Type → *goType, which depends only on the type
 
 func goTypeOf(t reflect.Type) *goType {
 	if known, ok := goTypes.Load(t); ok {
@@ -90,11 +90,11 @@ func marshalsItself(t reflect.Type) bool {
 	return pointer.Implements(jsonMarshaler) || pointer.Implements(textMarshaler)
 }
 
-// isPlainStruct reports whether encoding/json writes a type as a struct, field by field. There a null only means that a
-// field is unset. In other types, such as raw JSON and times, a null is meant.
+// isPlainStruct reports whether encoding/json writes a type as a struct, field by field. In such a struct, null only means that a field is
+// unset. In other types, such as raw JSON and times, a null is a value of its own.
 func isPlainStruct(t reflect.Type) bool { return t.Kind() == reflect.Struct && !marshalsItself(t) }
 
-// fieldsOf returns the fields of a struct as encoding/json names them, including the fields of embedded structs.
+// fieldsOf returns the fields of a struct with the names that encoding/json gives them, including the fields of embedded structs.
 func fieldsOf(t reflect.Type, at []int) []goField {
 	var own, embedded []goField
 	for f := range t.Fields() {
@@ -112,7 +112,7 @@ func fieldsOf(t reflect.Type, at []int) []goField {
 			own = append(own, goField{name: name, index: index, typ: f.Type, omitEmpty: omitsEmpty(options, f.Type.Kind())})
 		}
 	}
-	// As in encoding/json, a field hides an embedded one of the same name.
+	// As in encoding/json, a field hides the field of an embedded struct with the same name.
 	for _, e := range embedded {
 		if !slices.ContainsFunc(own, func(f goField) bool { return f.name == e.name }) {
 			own = append(own, e)
@@ -121,16 +121,16 @@ func fieldsOf(t reflect.Type, at []int) []goField {
 	return own
 }
 
-// omitsEmpty reports whether the options of a JSON tag leave out an empty value. For lists and maps, omitzero leaves out
-// only nil, which is left out in any case.
+// omitsEmpty reports whether the options of a JSON tag leave out an empty value. For lists and maps, omitzero leaves out only nil, which is
+// left out in any case.
 func omitsEmpty(options string, kind reflect.Kind) bool {
 	list := strings.Split(options, ",")
 	return slices.Contains(list, "omitempty") ||
 		slices.Contains(list, "omitzero") && kind != reflect.Slice && kind != reflect.Map
 }
 
-// unsupportedField describes a field of the struct for which this package does not repeat a rule of encoding/json,
-// since no type of the API needs the rule. It returns "" if the struct has no such field.
+// unsupportedField describes a field of the struct that encoding/json writes by a rule which this package does not implement, because no
+// type of the API needs the rule. It returns "" if the struct has no such field.
 func unsupportedField(t reflect.Type) string {
 	for f := range t.Fields() {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -149,7 +149,7 @@ func unsupportedField(t reflect.Type) string {
 	return ""
 }
 
-// field returns a field of a struct by its name, or nil.
+// field returns the field of a struct with this name, or nil.
 func (g *goType) field(name string) *goField {
 	at, found := slices.BinarySearchFunc(g.fields, name, func(f goField, name string) int { return strings.Compare(f.name, name) })
 	if !found {
@@ -158,7 +158,7 @@ func (g *goType) field(name string) *goField {
 	return &g.fields[at]
 }
 
-// of returns the field's value in a struct.
+// of returns the value of the field in the struct v.
 func (f *goField) of(v reflect.Value) reflect.Value {
 	if len(f.index) == 1 {
 		return v.Field(f.index[0])
@@ -166,7 +166,7 @@ func (f *goField) of(v reflect.Value) reflect.Value {
 	return v.FieldByIndex(f.index)
 }
 
-// isUnset reports whether a struct leaves out a field with this value. omitEmpty is the option of the field's tag.
+// isUnset reports whether a field with this value is left out of the JSON. omitEmpty is the option of the field's tag.
 func isUnset(v reflect.Value, omitEmpty bool) bool {
 	switch v.Kind() {
 	case reflect.Pointer:

@@ -8,7 +8,7 @@ import (
 	"github.com/opblocks/opblocks/internal/applyschema"
 )
 
-// compareLists compares two lists by their keys, as sets, or as a whole.
+// compareLists compares two lists: item by item with the same keys, as sets, or as a whole.
 func (c *comparison) compareLists(at place, want, have reflect.Value) bool {
 	if at.atomic || !at.schema.IsAssociative() {
 		return c.compareAtomicLists(at, want, have)
@@ -16,7 +16,7 @@ func (c *comparison) compareLists(at place, want, have reflect.Value) bool {
 	item, keys, next := at.item(), at.schema.Keys(), 0
 	for i := range want.Len() {
 		w := indirect(want.Index(i))
-		// Wanted items keep their order. Others may be between them. The order of a set does not count.
+		// The live items must have the wanted order, except in a set. Items of others may be between them.
 		found := c.find(item.schema, keys, w, have, next)
 		if found < 0 && next > 0 {
 			found = c.find(item.schema, keys, w, have, 0)
@@ -26,7 +26,7 @@ func (c *comparison) compareLists(at place, want, have reflect.Value) bool {
 		}
 		if c.collects {
 			name := reflect.ValueOf(at.schema.ItemName(c.tree(w), !c.trees))
-			item.path = at.path.Item(strings.Trim(c.text(name), `"`)) // with escapes
+			item.path = at.path.Item(strings.Trim(c.text(name), `"`)) // text escapes the name
 		}
 		switch {
 		case found < 0:
@@ -46,8 +46,8 @@ func (c *comparison) compareLists(at place, want, have reflect.Value) bool {
 	return true
 }
 
-// compareAtomicLists compares lists that belong to one writer as a whole. A live item need not be equal to the wanted
-// one, because the API server sets defaults in items.
+// compareAtomicLists compares lists that server-side apply replaces as a whole. A live item need not be equal to the wanted one, because
+// the API server sets defaults in items.
 func (c *comparison) compareAtomicLists(at place, want, have reflect.Value) bool {
 	if want.Len() != have.Len() {
 		return c.differs(at, want, have)
@@ -64,8 +64,8 @@ func (c *comparison) compareAtomicLists(at place, want, have reflect.Value) bool
 	return true
 }
 
-// find returns the index of the first live item with the same keys, or with the same value if the list is a set. It
-// looks only at the items from the index from on, and returns -1 if it finds none.
+// find returns the index of the first live item with the same keys, or with the same value if the list is a set. It looks only at the items
+// at the index from and later. If there is none, it returns -1.
 func (c *comparison) find(item applyschema.Schema, keys []string, want, in reflect.Value, from int) int {
 	for i := from; i < in.Len(); i++ {
 		have := indirect(in.Index(i))
@@ -90,7 +90,7 @@ func (c *comparison) sameKey(item applyschema.Schema, key string, want, have ref
 		applyschema.SameScalar(item.KeyOr(c.tree(w), key), item.KeyOr(c.tree(h), key), false)
 }
 
-// field returns the value of a field in a struct or in a map, or the zero Value if the field is not set.
+// field returns the value of the field with this name in a struct or in a map. If the field is not set, it returns the zero Value.
 func field(item reflect.Value, name string) (value reflect.Value) {
 	switch item.Kind() {
 	case reflect.Struct:

@@ -7,17 +7,16 @@ import (
 	"github.com/opblocks/opblocks/internal/diff"
 )
 
-// place is what is known of two values that are compared.
+// place describes where two compared values are in their objects: their schema and their path.
 type place struct {
 	schema      applyschema.Schema
-	path        diff.Path // nil if no differences are collected
-	serverOwned []string  // the fields that a client does not send
-	atomic      bool      // the values are inside an atomic value, which belongs to one writer as a whole
+	path        diff.Path // nil if the walk does not collect differences
+	serverOwned []string  // the fields at this place that a client does not send
+	atomic      bool      // the values are inside of a value that server-side apply replaces as a whole
 
-	// If the values are trees, and the API server's Go type is known:
+	// goType and dropsEmpty are set if the values are trees, and the API server's Go type is known.
 	goType reflect.Type
-	// dropsEmpty means that the API server drops an empty value: its field is not a pointer, so empty is the same as
-	// unset.
+	// dropsEmpty means that the API server drops an empty value there: the field is not a pointer, so empty is the same as unset.
 	dropsEmpty bool
 }
 
@@ -30,8 +29,8 @@ var (
 	}
 )
 
-// below returns the place of a field or of a map's value. In paths, a key of a map is in brackets, since it may contain
-// dots and slashes.
+// below returns the place of a struct's field or of a map's value. In the path, a key of a map is in brackets, because it may contain dots
+// and slashes.
 func (at place) below(name string, isKey bool) place {
 	below := place{schema: at.schema.Child(name), atomic: at.atomic || at.schema.IsAtomicMap()}
 	if at.path != nil && isKey {
@@ -39,7 +38,7 @@ func (at place) below(name string, isKey bool) place {
 	} else if at.path != nil {
 		below.path = at.path.Field(name)
 	}
-	if at.serverOwned != nil && name == "metadata" { // the metadata of the object itself
+	if at.serverOwned != nil && name == "metadata" { // only the metadata of the object itself
 		below.serverOwned = serverOwnedMetadata
 	}
 	switch t := elemOf(at.goType); {
@@ -56,7 +55,7 @@ func (at place) below(name string, isKey bool) place {
 	return below
 }
 
-// item returns the place of a list's items.
+// item returns the place of the items of a list.
 func (at place) item() place {
 	item := place{schema: at.schema.Element(), atomic: at.atomic || !at.schema.IsAssociative()}
 	if t := elemOf(at.goType); t != nil && t.Kind() == reflect.Slice {

@@ -15,9 +15,9 @@ import (
 	"github.com/opblocks/opblocks/internal/applyschema"
 )
 
-// A tree is a value as decoded JSON: map[string]any, []any, texts, numbers of any Go type, bools and nil.
+// A tree is a value as decoded JSON: map[string]any, []any, strings, numbers of any Go type, bools and nil.
 
-// EncodeError means that a value has no JSON form: its marshaler returned an error, which Unwrap returns.
+// EncodeError says that a value has no JSON form: its marshaler returned an error, which Unwrap returns.
 type EncodeError struct {
 	Type reflect.Type
 	Err  error
@@ -26,10 +26,10 @@ type EncodeError struct {
 func (e *EncodeError) Error() string { return fmt.Sprintf("%s has no JSON form: %v", e.Type, e.Err) }
 func (e *EncodeError) Unwrap() error { return e.Err }
 
-// treeBuilder makes trees of Go values. It leaves out what is not sent: see doc.go.
+// treeBuilder makes trees from Go values. It leaves out what is not sent: see doc.go.
 type treeBuilder struct {
-	err   error // the first error, an *EncodeError
-	nulls bool  // nulls in raw JSON are kept
+	err   error // the first error, which is an *EncodeError
+	nulls bool  // keeps the nulls in raw JSON
 }
 
 func (b *treeBuilder) tree(v reflect.Value) any {
@@ -44,7 +44,7 @@ func (b *treeBuilder) tree(v reflect.Value) any {
 	case opaque:
 		return b.decoded(v)
 	case quantity:
-		q, _ := reflect.TypeAssert[resource.Quantity](v) // a copy, since Quantity.String changes its receiver
+		q, _ := reflect.TypeAssert[resource.Quantity](v) // a copy, because Quantity.String changes its receiver
 		return q.String()
 	case intOrString:
 		i, _ := reflect.TypeAssert[intstr.IntOrString](v)
@@ -86,7 +86,7 @@ func (b *treeBuilder) fields(v reflect.Value, fields []goField) map[string]any {
 		tree := b.tree(value)
 		inner, _ := tree.(map[string]any)
 		switch {
-		case tree == nil && value.Kind() != reflect.Pointer: // a pointer to raw JSON may hold a null that is meant
+		case tree == nil && value.Kind() != reflect.Pointer: // a pointer to raw JSON may hold a null that has to be sent
 		case inner != nil && len(inner) == 0 && value.Kind() == reflect.Struct && goTypeOf(f.typ).form == byKind:
 		default:
 			m[f.name] = tree
@@ -106,9 +106,9 @@ func (b *treeBuilder) list(v reflect.Value) any {
 	return items
 }
 
-// decoded returns what encoding/json writes, as a tree.
+// decoded returns a value as a tree, decoded from what encoding/json writes for it.
 func (b *treeBuilder) decoded(v reflect.Value) any {
-	pointer := reflect.New(v.Type()) // the marshaling method may belong to the pointer
+	pointer := reflect.New(v.Type()) // the method that marshals the value may belong to the pointer
 	pointer.Elem().Set(v)
 	encoded, err := json.Marshal(pointer.Interface())
 	var tree any
@@ -123,8 +123,7 @@ func (b *treeBuilder) decoded(v reflect.Value) any {
 	return copied(tree, b.nulls && !isPlainStruct(v.Type()))
 }
 
-// copied returns a copy of a tree, with or without the nulls of its maps. Its floats have the form in which they
-// were always sent.
+// copied returns a copy of a tree, with or without the nulls in its maps. Its floats have the format in which they were always sent.
 func copied(tree any, nulls bool) any {
 	switch tree := tree.(type) {
 	case map[string]any:
@@ -147,7 +146,7 @@ func copied(tree any, nulls bool) any {
 	return tree
 }
 
-// dropNulls removes nulls from the maps of a tree, in place. It keeps the nulls that the schema takes.
+// dropNulls removes nulls from the maps of a tree, in place. It keeps a null if the API server stores nulls in this field.
 func dropNulls(schema applyschema.Schema, tree any) {
 	switch tree := tree.(type) {
 	case map[string]any:
@@ -165,10 +164,10 @@ func dropNulls(schema applyschema.Schema, tree any) {
 	}
 }
 
-// escapes turns the escapes of encoding/json into the escapes of the first release. Clusters store hashes of these
-// bytes, so the escapes must not change.
+// escapes replaces the escapes that encoding/json writes by the ones that the first release of this module wrote. Clusters store hashes of
+// these bytes, so the bytes must not change.
 var escapes = strings.NewReplacer(
-	`\\`, `\\`, // a backslash does not begin an escape
+	`\\`, `\\`, // keeps a backslash from being taken for the begin of an escape
 	`\b`, `\u0008`, `\t`, `\u0009`, `\n`, `\u000a`, `\f`, `\u000c`, `\r`, `\u000d`, `\u2028`, "\u2028", `\u2029`, "\u2029",
 )
 

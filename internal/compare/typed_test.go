@@ -45,7 +45,7 @@ func webDeployment() *appsv1.Deployment {
 	}
 }
 
-// serverDefaults returns a copy with the fields that the API server and the Deployment controller set.
+// serverDefaults returns a copy of d with the fields that the API server and the Deployment controller set.
 func serverDefaults(d *appsv1.Deployment) *appsv1.Deployment {
 	d = d.DeepCopy()
 	d.UID, d.ResourceVersion, d.Generation = "6d1f", "42", 1
@@ -257,7 +257,7 @@ func TestAppendJSON(t *testing.T) {
 	}
 }
 
-// gadget is a custom resource. It has no schema here.
+// gadget is a custom resource. It has no schema in these tests.
 type gadget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -301,7 +301,7 @@ func TestTypeWithoutSchema(t *testing.T) {
 	require.ErrorAs(t, err, &refused)
 }
 
-// An empty selector selects everything. If somebody adds a field, it no longer does.
+// An empty selector selects everything. If somebody adds a field to it, it selects less, so that must be a difference.
 func TestEmptySelectorMustStayEmpty(t *testing.T) {
 	want := &networkingv1.NetworkPolicy{Spec: networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{
 		{From: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{}}}},
@@ -323,7 +323,7 @@ func TestAppendApply(t *testing.T) {
 	require.Equal(t, `{"apiVersion":"v1","data":{"k":"v"},"kind":"ConfigMap","metadata":{"name":"a","uid":"u-1"}}`, string(got))
 }
 
-// AppendJSON writes what encoding/json writes, except what doc.go lists.
+// AppendJSON writes the same as encoding/json, except for the rules in doc.go.
 func TestAppendJSONEqualsEncodingJSON(t *testing.T) {
 	d := webDeployment()
 	got, err := compiled(t, d).AppendJSON(nil, d)
@@ -343,7 +343,8 @@ func TestAppendJSONEqualsEncodingJSON(t *testing.T) {
 	}
 }
 
-// An allocation costs about as much as a step of the walk. A cost that grows shows here first, whatever the machine.
+// An allocation costs about as much as a step of the walk. If the walk becomes more expensive, the number of allocations shows it on any
+// machine.
 func TestCoversAndAppendJSONAllocateLittle(t *testing.T) {
 	want := webDeployment()
 	p := compiled(t, want)

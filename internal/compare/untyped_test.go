@@ -40,8 +40,7 @@ func TestUntypedSendsNulls(t *testing.T) {
 	}
 }
 
-// Without a schema it is not known which nulls the API server stores. So a null is not a difference, not even inside an
-// atomic value.
+// Without a schema it is not known which nulls the API server stores. So a null is not a difference, not even inside of an atomic value.
 func TestUntypedIgnoresNulls(t *testing.T) {
 	u, err := CompileUntyped(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, applyschema.BuiltIn)
 	require.NoError(t, err)
@@ -80,7 +79,7 @@ func TestUntypedCoversZeros(t *testing.T) {
 	}
 }
 
-// A float64 has no place for all integers: 2^53 and the next one would be equal.
+// A float64 cannot hold all large integers: as float64, 2^53 and the next integer would be equal.
 func TestUntypedIntegersAboveTwoToTheFiftyThird(t *testing.T) {
 	u, err := CompileUntyped(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}, applyschema.BuiltIn)
 	require.NoError(t, err)

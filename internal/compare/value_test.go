@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// encoding/json encodes the structs whose fields it reads by rules of its own.
+// encoding/json has rules of its own for structs whose fields it reads.
 func TestAppendValueEqualsEncodingJSON(t *testing.T) {
 	type inner struct {
 		Name string `json:"name"`
@@ -31,7 +31,7 @@ func TestAppendValueEqualsEncodingJSON(t *testing.T) {
 	}
 }
 
-// The values may be part of an informer's cache, which others read at the same time.
+// The values may be in the memory of an informer's cache, which others read at the same time.
 func TestEqualDoesNotChangeItsArguments(t *testing.T) {
 	huge := resource.MustParse("100000000000000000000000000000000")
 	one := resource.MustParse("1")

@@ -1,8 +1,8 @@
-// Package diff lists the differences between two JSON values: maps, lists and scalars. It only finds the differences; each
-// package prints them for its own readers.
+// Package diff lists the differences between two JSON values: maps, lists and scalars. It only finds the differences. Each package that
+// uses it prints them for its own readers.
 //
-// It asks whether two values are equal. Package internal/compare asks another question, whether a live object
-// covers a wanted one, and answers it by the API's schema, so it has a walk of its own. The two share [Path].
+// Package diff compares whether two values are equal. Package internal/compare compares something else: whether a live object has
+// everything that is wanted, by the API's schema. So it has its own code. The two packages share [Path].
 package diff
 
 import (
@@ -12,34 +12,35 @@ import (
 	"strconv"
 )
 
-// Difference is one place where two values differ.
+// Difference is one path at which two values differ.
 type Difference struct {
 	Path          Path
-	Before, After any // Absent when there is none; nil is JSON's null
+	Before, After any // Absent if the value does not exist; nil is JSON's null
 }
 
 // Absent is the value of a field that does not exist.
 type Absent struct{}
 
-// Options say how values are walked and how their paths are written. The zero value is valid.
+// Options say how values are compared and how paths are written. The zero value is valid.
 type Options struct {
-	// Field returns how a map's key is written in paths. The default is the key itself.
+	// Field returns how the key of a map is written in paths. The default is the key itself.
 	Field func(key string) string
-	// Item returns how an item of a list is written in paths. The default is its index.
+	// Item returns how a list item is written in paths. The default is the item's index.
 	Item func(index int, item any) string
-	// Key returns the key of an item, and false if it has none. If all items of two lists have keys that differ within
-	// their list, items are matched by their keys, and paths have the key: an item that only one list has is one
-	// difference. The default is to match items by their index. See [Values].
+	// Key returns the key of an item. If the item has no key, found is false. If the items of both lists have keys, and no two items of a list
+	// have the same key, items are compared with the item of the same key, and paths have the keys. An item that only one list has is one
+	// difference. The default is to compare items of the same index. See [Values].
 	Key func(item any) (key string, found bool)
-	// ExpandMaps lists each value of a map that only one side has. The default is to list the map as one value.
-	// An empty map is always one value.
+	// ExpandMaps lists each value of a map that only one side has. The default is to list such a map as one value. An empty map is always one
+	// value.
 	ExpandMaps bool
 }
 
-// Values returns the differences between two values, in the order of their paths; nil when there are none. Maps are
-// map[string]any and lists are []any; everything else is a scalar. Lists of different lengths differ as one value. Lists of
-// the same length are compared item by item. Lists whose items have keys are compared item by item, also if their lengths
-// differ. But if the items that both lists have are in another order, the lists differ as one value.
+// Values returns the differences between two values, in the order of their paths. If there are none, it returns nil. Maps are
+// map[string]any, and lists are []any. Everything else is a scalar.
+//
+// Lists are compared item by item if they have the same length, or if their items have keys (see Options.Key). Other lists differ as one
+// value. Lists with keys also differ as one value if the items that both have are in another order.
 func Values(before, after any, options Options) []Difference {
 	if reflect.DeepEqual(before, after) {
 		return nil
@@ -88,7 +89,7 @@ func (w *walk) maps(path Path, before, after map[string]any) {
 	}
 }
 
-// keyedLists compares two lists by the keys of their items. It reports false if not all items have a key of their own.
+// keyedLists compares two lists by the keys of their items. If an item has no key, or a key is twice in a list, it returns false.
 func (w *walk) keyedLists(path Path, before, after []any) bool {
 	if w.options.Key == nil {
 		return false
@@ -117,8 +118,8 @@ func (w *walk) keyedLists(path Path, before, after []any) bool {
 	return true
 }
 
-// keys returns the keys of a list's items in their order, and the items by key. The map has fewer items than the list if not
-// all have a key of their own.
+// keys returns the keys of a list's items in order, and the items by key. If an item has no key, or a key occurs twice, the map has fewer
+// items than the list.
 func (w *walk) keys(list []any) (keys []string, items map[string]any) {
 	items = make(map[string]any, len(list))
 	for _, item := range list {
@@ -130,7 +131,7 @@ func (w *walk) keys(list []any) (keys []string, items map[string]any) {
 	return keys, items
 }
 
-// commonKeys returns the keys that items has too.
+// commonKeys returns the keys that also occur in items.
 func commonKeys(keys []string, items map[string]any) (common []string) {
 	for _, key := range keys {
 		if _, found := items[key]; found {
@@ -140,7 +141,7 @@ func commonKeys(keys []string, items map[string]any) (common []string) {
 	return common
 }
 
-// asMap returns v as a map. Where maps are expanded, Absent is an empty map if the other side has a map with values.
+// asMap returns v as a map. If ExpandMaps is set, v is Absent and other is a map with values, it returns an empty map.
 func (w *walk) asMap(v, other any) (map[string]any, bool) {
 	if _, absent := v.(Absent); absent && w.options.ExpandMaps {
 		m, _ := other.(map[string]any)

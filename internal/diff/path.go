@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Path leads to a value inside of another: the names of fields, and items of lists in brackets.
+// Path leads to a value inside of another value. Its elements are names of fields, and list items in brackets.
 type Path []string
 
 // Field returns the path of a field below p. It does not change p.

@@ -1,6 +1,7 @@
-// Package documented tests that every exported identifier of the packages that users import has a comment of its own. That includes each
-// field, each method of an interface, and each constant of a group, but not methods named Error, which the interface error explains. The
-// linter revive accepts one comment for a group, and does not look into types. The package contains no code.
+// Package documented tests that every exported identifier of the packages that users import has its own comment. This includes each field,
+// each method of an interface, and each constant of a group. It does not include methods named Error, because the interface error explains
+// them. The linter revive does not suffice: it accepts one comment for a group, and does not look into types. The package contains only
+// tests.
 package documented
 
 import (
@@ -49,8 +50,7 @@ func TestEveryExportedIdentifier(t *testing.T) {
 	}
 }
 
-// skip skips folders without a package that users import: other modules, internal packages, test data and hidden
-// folders.
+// skip skips the folders that have no package for users: other modules, internal packages, test data and hidden folders.
 func skip(root fs.FS, folder string) error {
 	if folder == "." {
 		return nil
@@ -100,7 +100,7 @@ func undocumented(name string, source []byte) (missing []string, err error) {
 	return missing, nil
 }
 
-// receiver returns the name of a method's type with a dot, and whether users can call it. It returns "" for a function.
+// receiver returns the name of a method's type with a dot, and whether users can call the method. For a function it returns "".
 func receiver(decl *ast.FuncDecl) (owner string, exported bool) {
 	if decl.Recv == nil {
 		return "", true
@@ -122,8 +122,8 @@ func receiver(decl *ast.FuncDecl) (owner string, exported bool) {
 	return name.Name + ".", name.IsExported()
 }
 
-// members returns the fields of a struct, or the methods of an interface, of an exported type. Embedded types have their comments where
-// they are declared.
+// members returns the fields of an exported struct, or the methods of an exported interface. It leaves out embedded types, which have their
+// comments where they are declared.
 func members(spec *ast.TypeSpec) []*ast.Field {
 	if !spec.Name.IsExported() {
 		return nil

@@ -1,4 +1,4 @@
-// Package eventnote makes texts that the API accepts as the note and as the action of an event.
+// Package eventnote makes strings that the API accepts as the note or the action of an event.
 package eventnote
 
 import (
@@ -6,10 +6,10 @@ import (
 	"unicode"
 )
 
-// limit is the API's limit in bytes. An event with a longer note is refused, and so it is lost.
+// limit is the API's limit for a note in bytes. The API server refuses an event with a longer note, so the event would be lost.
 const limit = 1024
 
-// Cut returns the note, shortened to the limit if it is longer, as valid UTF-8.
+// Cut returns the note. If it is longer than the limit, Cut shortens it, and the result is still valid UTF-8.
 func Cut(note string) string {
 	if len(note) <= limit {
 		return strings.ToValidUTF8(note, "\uFFFD")
@@ -17,8 +17,8 @@ func Cut(note string) string {
 	return strings.ToValidUTF8(note[:limit-len("…")], "") + "…"
 }
 
-// CamelCase returns the name of a step as the API accepts it for the action of an event or the type of a condition. A name
-// without letters and digits becomes "Reconcile".
+// CamelCase returns the name of a step in the form that the API accepts as the action of an event or the type of a condition. If the name
+// has no letters and digits, it returns "Reconcile".
 func CamelCase(name string) string {
 	var b strings.Builder
 	upper := true

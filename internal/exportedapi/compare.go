@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// change is an exported identifier whose declaration has changed, so that code written for the last release may not compile.
+// change is a change of an exported identifier that may keep code written for the last release from compiling.
 type change struct {
-	identifier string // such as conditions.Set or reconcile/reconciletest.Env.RequestLog
+	identifier string // for example conditions.Set or reconcile/reconciletest.Env.RequestLog
 	was        string
-	is         string // "": the identifier does not exist any more
+	is         string // the declaration now; "" if the identifier does not exist any more
 }
 
 // String returns the change in one line.
@@ -22,8 +22,8 @@ func (c change) String() string {
 	return fmt.Sprintf("%s was %s and is %s", c.identifier, c.was, c.is)
 }
 
-// incompatible returns the identifiers of the released API that the current API lacks or declares in another way. An addition is
-// compatible, except to an interface that users implement. Such an interface is one line, so an addition changes its declaration.
+// incompatible returns the identifiers of the released API that the current API lacks or declares in another way. Additions are compatible,
+// except to an interface that users implement. Such an interface is written in one line, so an addition to it is a changed declaration.
 func incompatible(released, current []string) (changes []change) {
 	declared := map[string]string{}
 	for _, line := range current {
@@ -41,8 +41,8 @@ func incompatible(released, current []string) (changes []change) {
 	return changes
 }
 
-// check returns what is wrong with the changes since the last release: changes that are not accepted, accepted changes that are undone,
-// and changes that the changelog does not name.
+// check returns what is wrong with the changes since the last release: changes that were not accepted, accepted changes that were undone
+// since, and changes that the changelog does not name.
 func check(version string, changes []change, accepted []string, changelog string) (faults []string) {
 	var lines []string
 	for _, c := range changes {

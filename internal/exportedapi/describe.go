@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// pointerMethod precedes a method that only the pointer has. If a later release gives the method to the value too, code
-// that was written before still compiles.
+// pointerMethod precedes a method that only the pointer of a type has. If a later release adds the method to the value too, old code still
+// compiles.
 const pointerMethod = "pointer "
 
-// description collects the exported API of a package: a line for each identifier that user's code can name. A line has the
-// identifier and its declaration, in which parameters have no names, type parameters are numbers, and aliases of this module are resolved:
-// none of these matters to user's code.
+// description collects the exported API of a package: one line for each identifier that users' code can name. A line has the identifier and
+// its declaration. Names of parameters are left out, type parameters are numbered, and aliases of this module are resolved, because none of
+// these matters to users' code.
 type description struct {
 	printer typeText
-	pkg     string // as in the identifiers
+	pkg     string // the path of the package as it is written in the identifiers
 	lines   []string
 }
 
@@ -75,7 +75,7 @@ func (d *description) addType(obj *types.TypeName) {
 	}
 }
 
-// closed reports whether users cannot implement an interface, so that methods can be added to it.
+// closed reports whether users cannot implement an interface, because it has unexported methods. Methods can be added to such an interface.
 func (d *description) closed(t *types.Interface) bool {
 	for method := range t.Methods() {
 		if !method.Exported() {
@@ -85,8 +85,8 @@ func (d *description) closed(t *types.Interface) bool {
 	return false
 }
 
-// addFields adds the exported fields of a struct. Users reach the exported fields of its unexported embedded structs in
-// the same way, so it adds these too. The tag is part of a field: users see it in their custom resources.
+// addFields adds the exported fields of a struct, and the exported fields of its unexported embedded structs, which users reach in the same
+// way. The tag is a part of a field, because users see it in their custom resources.
 func (d *description) addFields(owner string, of *types.Struct) {
 	for i := range of.NumFields() {
 		field := of.Field(i)
@@ -107,8 +107,8 @@ func (d *description) addFields(owner string, of *types.Struct) {
 	}
 }
 
-// addMethods adds the exported methods that this module declares, also the promoted ones. Methods that other modules declare depend on the
-// versions of these modules.
+// addMethods adds the exported methods that this module declares, including promoted methods. It leaves out the methods that other modules
+// declare, because they depend on the versions of these modules.
 func (d *description) addMethods(owner string, of *types.Named) {
 	ofValue := types.NewMethodSet(of)
 	all := ofValue

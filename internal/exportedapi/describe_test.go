@@ -19,7 +19,7 @@ import (
 
 const testModule = "example.com/shop"
 
-// describeSource returns the API of a package that has the source.
+// describeSource returns the API of a package with this source.
 func describeSource(t *testing.T, source string) []string {
 	t.Helper()
 	files := token.NewFileSet()
@@ -37,7 +37,7 @@ func describeSource(t *testing.T, source string) []string {
 	return api
 }
 
-// internalSource is a package that the sources of tests may import.
+// internalSource is an internal package that the sources in the tests may import.
 const internalSource = `package stock
 type Item struct { Name string }
 func (i Item) Next() Item { return i }`
@@ -67,7 +67,7 @@ func importerOf(t *testing.T, files *token.FileSet) types.Importer {
 	return withInternal{importer.ForCompiler(files, "gc", exportData), stock}
 }
 
-// exportData opens the export data of a package of Go's library. The go command compiles the package if need be.
+// exportData opens the export data of a package of Go's standard library. The go command compiles the package if needed.
 func exportData(path string) (io.ReadCloser, error) {
 	file, err := exec.Command("go", "list", "-export", "-f", "{{.Export}}", path).Output()
 	if err != nil {

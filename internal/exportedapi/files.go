@@ -22,7 +22,7 @@ func (f folder) release(version string) string {
 
 var aVersion = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?$`)
 
-// lastRelease returns the version and the API of the release that hack/api has. It has one.
+// lastRelease returns the version and the API of the last release, from the one such file in hack/api.
 func (f folder) lastRelease() (version string, api []string, err error) {
 	files, err := filepath.Glob(f.release("v*"))
 	if err != nil {
@@ -35,7 +35,7 @@ func (f folder) lastRelease() (version string, api []string, err error) {
 	return strings.TrimSuffix(filepath.Base(files[0]), ".txt"), api, err
 }
 
-// writeRelease stores an API as the API of the last release, and empties the list of accepted changes.
+// writeRelease stores an API as the API of the last release, and removes the list of accepted changes.
 func (f folder) writeRelease(version string, api []string) error {
 	if !aVersion.MatchString(version) {
 		return fmt.Errorf("%q is not a version: write it as v0.2.0", version)
@@ -55,7 +55,7 @@ func (f folder) writeRelease(version string, api []string) error {
 	return errors.Join(err, f.writeAccepted(nil))
 }
 
-// checkExact returns an error if an API differs from the API of the release in hack/api.
+// checkExact returns an error if an API differs from the API of this release in hack/api.
 func (f folder) checkExact(version string, api []string) error {
 	released, err := readLines(f.release(version))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,7 +77,7 @@ func (f folder) checkExact(version string, api []string) error {
 	return nil
 }
 
-// accepted returns the incompatible changes since the last release that have been accepted.
+// accepted returns the incompatible changes since the last release that a developer has accepted.
 func (f folder) accepted() ([]string, error) {
 	changes, err := readLines(f.changes())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,7 +86,7 @@ func (f folder) accepted() ([]string, error) {
 	return changes, err
 }
 
-// writeAccepted replaces the accepted changes. Without any, the file is removed.
+// writeAccepted replaces the list of accepted changes. If there are none, it removes the file.
 func (f folder) writeAccepted(changes []change) error {
 	if len(changes) == 0 {
 		if err := os.Remove(f.changes()); !errors.Is(err, fs.ErrNotExist) {

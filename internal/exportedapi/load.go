@@ -15,10 +15,10 @@ import (
 	"strings"
 )
 
-// load returns the exported API of the module in a folder: of all packages that users can import, sorted.
+// load returns the exported API of all packages of a module that users can import, sorted. root is the folder of the module.
 //
-// The go command compiles the packages, and load reads the types from the files that it leaves in its cache. So the
-// sources are not parsed again, and nothing is compiled a second time.
+// The go command compiles the packages, and load reads the types from the compiled files in the build cache. So nothing is parsed or
+// compiled a second time.
 func load(ctx context.Context, root string) ([]string, error) {
 	var failed bytes.Buffer
 	list := exec.CommandContext(ctx, "go", "list", "-deps", "-export",
@@ -37,7 +37,7 @@ func load(ctx context.Context, root string) ([]string, error) {
 			return nil, fmt.Errorf("list the packages: unexpected line %q", line)
 		}
 		path, name, ours := fields[0], fields[2], fields[3]
-		exports[path] = fields[1] // "" for a package that has only tests
+		exports[path] = fields[1] // the export data; "" for a package that has only tests
 		if ours != "" && exports[path] != "" && name != "main" && !slices.Contains(strings.Split(path, "/"), "internal") {
 			module, public = ours, append(public, path)
 		}

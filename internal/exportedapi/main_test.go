@@ -19,7 +19,7 @@ func write(t *testing.T, root, name, text string) {
 	}
 }
 
-// TestRun takes a module from one release to the next.
+// TestRun changes the API of a module between two releases, and runs the program after each step.
 func TestRun(t *testing.T) {
 	t.Setenv("GOWORK", "off")
 	t.Setenv("GOFLAGS", "")
@@ -36,7 +36,7 @@ func TestRun(t *testing.T) {
 		before         func()
 		accept         bool
 		release, exact string
-		want           string // in the error; "": there is none
+		want           string // a part of the error; "" for no error
 	}{
 		{reason: "there is nothing to compare with", want: "hack/api has 0 releases"},
 		{reason: "a version has three numbers", release: "0.1", want: `"0.1" is not a version`},

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// typeText writes types in a form that changes only if the type changes.
+// typeText writes types as strings that change only if the type changes.
 type typeText struct {
 	module string
 	public map[*types.TypeName]string // the names of the aliases by which users know types of internal packages
 }
 
-// publicNames returns the names that aliases of the packages give to types of internal packages.
+// publicNames returns the names that aliases in the packages give to types of internal packages.
 func publicNames(packages []*types.Package, module string) map[*types.TypeName]string {
 	w := typeText{module: module}
 	names := map[*types.TypeName]string{}
@@ -54,12 +54,12 @@ func (w typeText) text(t types.Type) string {
 	switch t := t.(type) {
 	case *types.Alias:
 		if t.Obj().Pkg() == nil || w.ours(t.Obj().Pkg()) {
-			return w.text(t.Rhs()) // any, or ours
+			return w.text(t.Rhs()) // any, or an alias of this module
 		}
-		return w.named(t.Obj(), t.TypeArgs()) // other modules move types behind aliases: the name stays
+		return w.named(t.Obj(), t.TypeArgs()) // other modules replace types by aliases, and the name stays the same
 	case *types.Basic:
 		if t.Info()&types.IsUntyped == 0 && t.Kind() != types.UnsafePointer {
-			return types.Typ[t.Kind()].Name() // uint8 and int32, as byte and rune are the same types
+			return types.Typ[t.Kind()].Name() // uint8 and int32 for their aliases byte and rune
 		}
 		return t.Name()
 	case *types.Named:
@@ -96,7 +96,7 @@ func (w typeText) named(obj *types.TypeName, arguments *types.TypeList) string {
 		return public
 	}
 	if w.ours(obj.Pkg()) && !obj.Exported() {
-		name = "unexported" // users cannot name it, so its name does not matter
+		name = "unexported" // users cannot name an unexported type, so its name does not matter
 	}
 	if obj.Pkg() != nil {
 		name = w.packageName(obj.Pkg()) + "." + name
@@ -154,8 +154,8 @@ func (w typeText) fields(t *types.Struct) string {
 	return "struct{" + strings.Join(texts, "; ") + "}"
 }
 
-// methods returns the text of an interface: the types of a constraint, the names of embedded interfaces of other
-// modules, and its methods, including the methods of embedded interfaces of this module.
+// methods returns an interface as a string: the types of a constraint, the names of embedded interfaces of other modules, and its methods,
+// including the methods of embedded interfaces of this module.
 func (w typeText) methods(t *types.Interface) string {
 	embedded, methods := w.elements(t)
 	slices.Sort(methods)
@@ -174,7 +174,7 @@ func (w typeText) elements(t *types.Interface) (embedded, methods []string) {
 		under, isInterface := element.Underlying().(*types.Interface)
 		named, isNamed := types.Unalias(element).(*types.Named)
 		if !isInterface || isNamed && !w.ours(named.Obj().Pkg()) {
-			embedded = append(embedded, w.text(element)) // ~int | ~string, comparable, client.Object
+			embedded = append(embedded, w.text(element)) // for example ~int | ~string, comparable or client.Object
 			continue
 		}
 		e, m := w.elements(under)

@@ -8,12 +8,12 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// BeforeFirstApply is the manager of the entry that the API server adds at a server-side apply to an object without managed
-// fields. The entry owns all fields that the object had.
+// BeforeFirstApply is a field manager. If an object has no managed fields, the API server adds an entry with this manager at the first
+// server-side apply. The entry owns all fields that the object had before.
 const BeforeFirstApply = "before-first-apply"
 
-// AreCleared reports whether somebody has cleared the managed fields of a child after it was applied, and entries have
-// been written since. The operator that owns the child needs these entries to find out which fields are its own.
+// AreCleared reports whether somebody has cleared the managed fields of a child after it was applied, and other entries have been written
+// since. The operator that owns the child needs these other entries to find out which fields are its own.
 func AreCleared(obj metav1.Object) bool {
 	if !strings.HasPrefix(obj.GetAnnotations()[record.Applied], string(record.ByApply)) {
 		return false

@@ -1,4 +1,4 @@
-// Package fieldmanager names the field managers and the event reporters of operators.
+// Package fieldmanager names the field managers of operators, and the reporting controllers in their events.
 package fieldmanager
 
 import (
@@ -17,17 +17,17 @@ const (
 	released = "-released"
 )
 
-// For returns the field manager of the operator of a kind. It is the same in every process. client-go's default
-// would be the name of the binary. Operators of different kinds have different ones.
+// For returns the field manager of the operator of a kind. It is the same in every process, and operators of different kinds have different
+// ones. client-go's default would be the name of the binary.
 func For(kind schema.GroupVersionKind) client.FieldOwner {
 	name := nameOf(kind)
 	return client.FieldOwner(name[:min(len(name), longest-len(released))])
 }
 
-// Released returns the field manager that holds the fields which an operator has released.
+// Released returns a second field manager of the operator. It owns fields that the operator does not apply any more, so that they stay.
 func Released(by client.FieldOwner) client.FieldOwner { return by + released }
 
-// Reporter returns the reporting controller in the events of the operator of a kind.
+// Reporter returns the reporting controller that the operator of a kind writes into events.
 func Reporter(kind schema.GroupVersionKind) string {
 	name := nameOf(kind)
 	return strings.TrimRight(name[:min(len(name), longestReporter)], "-.")

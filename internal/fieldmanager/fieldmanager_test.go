@@ -15,7 +15,7 @@ func TestNames(t *testing.T) {
 	require.Equal(t, "app.apps.example.com", Reporter(app))
 	require.EqualValues(t, "pod", For(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}))
 
-	for n := range 200 { // also cut right behind a dot
+	for n := range 200 { // some names are cut right after a dot
 		long := schema.GroupVersionKind{Group: strings.Repeat("a", n+1) + ".example.com", Kind: "PostgresqlBackupSchedule"}
 		require.LessOrEqual(t, len(Released(For(long))), longest, "the API server refuses longer ones, and with them every apply")
 		require.Empty(t, validation.IsQualifiedName(Reporter(long)), "it drops events of others")

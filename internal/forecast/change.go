@@ -1,7 +1,6 @@
-// Package forecast holds what a reconcile would do to children, and prints it. It sends nothing and decides nothing.
+// Package forecast holds what a reconcile would do to children, and prints it as a plan. It sends no request and decides nothing.
 //
-// An [Object] is what would be done for one owner, and a [Report] groups the
-// changes of all owners.
+// An [Object] is what would be done for one owner. A [Report] groups the changes of all owners.
 package forecast
 
 import (
@@ -17,17 +16,17 @@ import (
 
 // The actions of a [preview.Change].
 const (
-	None     = "none"     // it is as desired
-	Create   = "create"   // it is absent
-	Apply    = "apply"    // it differs
-	Recreate = "recreate" // a field that cannot change differs, so it is deleted and created
-	Replace  = "replace"  // a StatefulSet is deleted without its pods, and created with larger volumes
-	Delete   = "delete"   // it is not desired any more
-	Retain   = "retain"   // it is not desired any more and stays: its owner reference is taken off
-	Compare  = "compare"  // it is outside of the cluster: only the operator compares it, and changes it if it differs
+	None     = "none"     // the child is as desired
+	Create   = "create"   // the child does not exist
+	Apply    = "apply"    // the child differs
+	Recreate = "recreate" // a field that cannot change differs, so the child is deleted and created again
+	Replace  = "replace"  // a StatefulSet is deleted without its pods, and created again with larger volumes
+	Delete   = "delete"   // the child is not desired any more
+	Retain   = "retain"   // the child is not desired any more and stays: its owner reference is removed
+	Compare  = "compare"  // an object outside of the cluster: only the running operator compares it, and changes it if it differs
 )
 
-// Check returns an error for an action that does not exist, such as one that a user's own step misspells.
+// Check returns an error for an action that does not exist, for example if a user's own step misspells it.
 func Check(action string) error {
 	switch action {
 	case None, Create, Apply, Recreate, Replace, Delete, Retain, Compare:
@@ -37,7 +36,7 @@ func Check(action string) error {
 		action, None, Create, Apply, Recreate, Replace, Delete, Retain, Compare)
 }
 
-// Changes reports whether something would be done.
+// Changes reports whether a reconcile would do something.
 func Changes(c *preview.Change) bool {
 	return c.Action != None && c.Action != Compare && c.Err == nil && c.Waits == ""
 }
@@ -46,15 +45,15 @@ func Changes(c *preview.Change) bool {
 type Object struct {
 	Kind schema.GroupVersionKind
 	Name types.NamespacedName
-	// Changes has an entry for each child, also for one that is as desired.
+	// Changes has an entry for each child, including children that are as desired.
 	Changes []preview.Change
-	// Skipped is why nothing would be done for the object, such as "it is paused". It is empty if something would.
+	// Skipped is the reason if nothing would be done for the owner, such as "it is paused". Otherwise it is empty.
 	Skipped string
-	// Err is the reason why it is not known what would be done for the object.
+	// Err is the reason if it is not known what would be done for the owner.
 	Err error
 }
 
-// NameOf returns a name without the slash of an empty namespace.
+// NameOf returns the name, after the namespace and a slash if it has a namespace.
 func NameOf(name types.NamespacedName) string { return strings.TrimPrefix(name.String(), "/") }
 
 // child is the kind and the name of a child.
@@ -63,10 +62,10 @@ type child struct {
 	name types.NamespacedName
 }
 
-// goes reports whether the set no longer desires the child.
+// goes reports whether the change is that a set does not desire the child any more.
 func goes(c *preview.Change) bool { return c.Action == Delete || c.Action == Retain }
 
-// desiredIn returns the children that a set desires.
+// desiredIn returns the children that a set in these changes desires.
 func desiredIn(changes []preview.Change) map[child]bool {
 	desired := map[child]bool{}
 	for i := range changes {
@@ -77,15 +76,15 @@ func desiredIn(changes []preview.Change) map[child]bool {
 	return desired
 }
 
-// WithoutMoved drops the deletions of objects that another set of the same owner desires: an object that moves from one set to
-// another is not deleted. changes has the changes of all sets of the owner in one controller.
+// WithoutMoved removes the deletions of children that another set of the same owner desires: a child that moves from one set to another is
+// not deleted. changes has the changes of all sets of the owner in one controller.
 func WithoutMoved(changes []preview.Change) []preview.Change {
 	desired := desiredIn(changes)
 	return slices.DeleteFunc(changes, func(c preview.Change) bool { return goes(&c) && desired[child{c.Kind, c.Name}] })
 }
 
-// NoteMoved notes which deletions depend on the order of controllers. changes has the changes of all controllers, each without what
-// moves between its own sets.
+// NoteMoved adds a note to the deletions of children that another controller desires, because their outcome depends on which controller
+// runs first. changes has the changes of all controllers, after WithoutMoved was called for each of them.
 func NoteMoved(changes []preview.Change) {
 	desired := desiredIn(changes)
 	for i := range changes {

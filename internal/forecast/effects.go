@@ -11,8 +11,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// SetEffects sets what follows from a change of a child. The Kubernetes documentation says it for each kind. live is the live object,
-// or nil if the child does not exist.
+// SetEffects sets in c the consequences of the change, as the Kubernetes documentation describes them for each kind. live is the live
+// object, or nil if the child does not exist.
 func SetEffects(c *preview.Change, live runtime.Object) {
 	tree := map[string]any{}
 	if live != nil {
@@ -80,7 +80,7 @@ func effectsOfApply(kind schema.GroupKind, differences []preview.Difference, liv
 	return effects
 }
 
-// effectOfTemplate returns what the controller of a workload does with its pods if their template changes.
+// effectOfTemplate returns what the controller of a workload does with its pods if the pod template changes.
 func effectOfTemplate(kind schema.GroupKind, live map[string]any) string {
 	text := func(fields ...string) string {
 		value, _, _ := unstructured.NestedString(live, fields...)
@@ -119,7 +119,7 @@ func effectOfTemplate(kind schema.GroupKind, live map[string]any) string {
 	return ""
 }
 
-// effectOfDeletion returns what is lost if an object is deleted, also if it is created again.
+// effectOfDeletion returns what is lost if an object is deleted. created is true if the object is created again afterwards.
 func effectOfDeletion(kind schema.GroupKind, live map[string]any, created bool) (effect string, losesData bool) {
 	switch kind {
 	case deployment, statefulSet, daemonSet:

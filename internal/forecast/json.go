@@ -6,7 +6,7 @@ type document struct {
 	Ended    string           `json:"ended,omitempty"`
 	Kinds    []kindDocument   `json:"kinds"`
 	Changes  []changeDocument `json:"changes"`
-	// NotPlanned are changes that would not be made, or are not known.
+	// NotPlanned are changes that would not be made, or that are not known.
 	NotPlanned []changeDocument `json:"notPlanned"`
 	Skipped    []changeDocument `json:"skipped"`
 	NotExact   []string         `json:"notExact"`
@@ -25,7 +25,7 @@ type kindDocument struct {
 	NotSeen   int    `json:"notLookedAt"`
 }
 
-// changeDocument is a group of equal changes. The fields that name one object are of the first change.
+// changeDocument is the JSON form of a group of equal changes. Fields about a single object describe the first object of the group.
 type changeDocument struct {
 	Action      string               `json:"action,omitempty"`
 	Group       string               `json:"group,omitempty"`
@@ -33,17 +33,17 @@ type changeDocument struct {
 	Count       int                  `json:"count"`
 	OwnerKind   string               `json:"ownerKind"`
 	Owners      []string             `json:"owners"`
-	Shown       string               `json:"shown,omitempty"` // the name of the child whose differences these are
+	Shown       string               `json:"shown,omitempty"` // the name of the child whose differences are shown
 	Differences []differenceDocument `json:"differences,omitempty"`
 	Vary        bool                 `json:"valuesVary,omitempty"`
 	Effects     []string             `json:"effects,omitempty"`
 	LosesData   bool                 `json:"losesData,omitempty"`
 	After       string               `json:"after,omitempty"`
 	Note        string               `json:"note,omitempty"`
-	Reason      string               `json:"reason,omitempty"` // why it is not done, or not known
+	Reason      string               `json:"reason,omitempty"` // why the change would not be made, or is not known
 }
 
-// differenceDocument is a [Difference].
+// differenceDocument is the JSON form of a [Difference].
 type differenceDocument struct {
 	Path string `json:"path"`
 	Have string `json:"have,omitempty"`

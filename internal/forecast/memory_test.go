@@ -12,7 +12,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// TestReportKeepsNamesOnly adds 10,000 objects whose values are large and all different: the report keeps the first values of each group.
+// TestReportKeepsNamesOnly adds 10,000 objects whose values are large and all different. The report must keep only the first values of each
+// group, and the names.
 func TestReportKeepsNamesOnly(t *testing.T) {
 	const objects, valueSize, most = 10_000, 10_000, 100 // bytes an object
 	heap := func() uint64 {

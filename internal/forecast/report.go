@@ -9,15 +9,15 @@ import (
 	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// Report groups what would be done for many owners. It keeps one change of each group, and the names of the owners, so its memory does
-// not grow with the size of the objects.
+// Report groups what would be done for many owners. For each group it keeps one change and the names of the owners. So its memory does not
+// grow with the size of the objects.
 type Report struct {
 	kinds  []*ofKind
 	groups map[string]*group
-	order  []*group // in the order in which they were found
-	// LeftOut names the steps that are not in the plan, and the other parts of the operator that did not run.
+	order  []*group // the groups in the order in which they were found
+	// LeftOut names the steps that the plan does not cover, and the other parts of the operator that did not run.
 	LeftOut []string
-	// Ended is why the plan ends before all objects were looked at. It is empty if it is complete.
+	// Ended is the reason if the plan ended before all objects were looked at. It is empty if the plan is complete.
 	Ended string
 }
 
@@ -27,18 +27,18 @@ type ofKind struct {
 	total, looked, changed, unchanged, failed, unknown, waits, skipped, compared int
 }
 
-// group are equal changes: the same action on the same fields of the same kind, with the same effects.
+// group is a group of equal changes: the same action on the same fields of the same kind, with the same effects.
 type group struct {
 	owner   string         // the kind of the owners
 	change  preview.Change // the first change
-	differs bool           // other changes of the group have other values
-	failure string         // the error or the wait, for groups of changes that are not made
+	differs bool           // the changes of the group do not all have the same values
+	failure string         // for changes that would not be made: the error, or what they wait for
 	skipped bool
 	count   int
 	owners  []string
 }
 
-// Expect notes how many owners of a kind the plan is going to look at.
+// Expect adds n to the number of owners of a kind that the plan is going to look at.
 func (r *Report) Expect(kind string, n int) { r.of(kind).total += n }
 
 func (r *Report) of(kind string) *ofKind {
@@ -115,7 +115,7 @@ func (r *Report) add(o Object, g group) {
 	}
 }
 
-// key returns what changes of one group have in common. Errors name the object, so key removes the names from them.
+// key returns a string that is the same for all changes of a group. Errors name the object, so key removes the names from them.
 func (g *group) key(o Object) string {
 	paths := make([]string, len(g.change.Differences))
 	for i, d := range g.change.Differences {
@@ -138,22 +138,22 @@ func (r *Report) HasChanges() bool {
 	return slices.ContainsFunc(r.kinds, func(k *ofKind) bool { return k.changed > 0 })
 }
 
-// HasFailures reports whether it is not known what would be done for an owner, or a reconcile would fail.
+// HasFailures reports whether a reconcile would fail for an owner, or it is not known what it would do.
 func (r *Report) HasFailures() bool {
 	return r.Ended != "" || slices.ContainsFunc(r.kinds, func(k *ofKind) bool { return k.failed+k.unknown > 0 })
 }
 
-// HasCompared reports whether something is compared only when the operator runs.
+// HasCompared reports whether there are objects that only the running operator compares.
 func (r *Report) HasCompared() bool {
 	return slices.ContainsFunc(r.kinds, func(k *ofKind) bool { return k.compared > 0 })
 }
 
-// changes returns the groups of what would be done: the loss of data first, then by action, the largest first.
+// changes returns the groups of changes that would be made: first the changes that lose data, then by action, and the largest groups first.
 func (r *Report) changes() []*group {
 	return r.sorted(func(g *group) bool { return g.failure == "" })
 }
 
-// notMade returns the groups of what is not done.
+// notMade returns the groups of changes that would not be made.
 func (r *Report) notMade() []*group {
 	return r.sorted(func(g *group) bool { return g.failure != "" && !g.skipped })
 }
@@ -163,7 +163,7 @@ func (r *Report) skipped() []*group {
 	return r.sorted(func(g *group) bool { return g.skipped })
 }
 
-// severity is the order in which actions are shown.
+// severity is the position of an action in the report. The lowest number comes first.
 var severity = map[string]int{Recreate: 1, Delete: 2, Replace: 3, Apply: 4, Create: 5, Retain: 6}
 
 func (r *Report) sorted(is func(*group) bool) (all []*group) {
@@ -180,7 +180,7 @@ func (r *Report) sorted(is func(*group) bool) (all []*group) {
 	return all
 }
 
-// oneLine returns a text without control characters, which a terminal would obey.
+// oneLine returns a text without control characters, because a terminal would interpret them.
 func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(c rune) bool { return c <= ' ' || c == 0x7f }), " ")
 }

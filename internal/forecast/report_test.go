@@ -38,7 +38,7 @@ func text(t *testing.T, r *Report, f Format) string {
 	return found
 }
 
-// A plan that must not be overlooked: the first lines say what happens to five hundred databases.
+// The first lines of the plan must say what happens to five hundred databases, so that nobody overlooks it.
 func TestReport(t *testing.T) {
 	r := &Report{}
 	r.Expect("Shop", 500)
@@ -125,8 +125,7 @@ Skipped:
 	require.Equal(t, []string{`Step "a" is left out.`, `Step "b" is left out.`}, r.limits()[:2])
 }
 
-// A text that somebody wrote into a field is shown literally: it has no effect as Markdown, HTML or
-// a mention.
+// The report shows a text that somebody wrote into a field literally. The text must not work as Markdown, as HTML or as a mention.
 func TestReportIsQuoted(t *testing.T) {
 	r := &Report{}
 	r.Expect("Shop", 1)

@@ -8,7 +8,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// notExact says what no plan shows exactly. Every format has these texts.
+// notExact lists what no plan shows exactly. All formats contain these texts.
 var notExact = []string{
 	"The plan does not try deletions, so a policy may still refuse one.",
 	"A child that is built from another child is planned with the answer to a dry run of that one, which has neither a status nor an IP address. Random values will be others.",
@@ -16,10 +16,10 @@ var notExact = []string{
 	"Status, conditions, finalizers, events and annotations of the owners are not in the plan.",
 }
 
-// notCompared says why a change outside of the cluster may be missing.
+// notCompared explains why a plan may lack changes outside of the cluster.
 const notCompared = "What is outside of the cluster was not asked: a step with ObserveInPlans asks it, and says what it would change."
 
-// summary returns the sentences that come first.
+// summary returns the first sentences of the report.
 func (r *Report) summary() (lines []string) {
 	for _, k := range r.kinds {
 		lines = append(lines, k.String())
@@ -56,7 +56,7 @@ func (r *Report) summary() (lines []string) {
 	return lines
 }
 
-// subject says what fails, waits or is not known.
+// subject returns the beginning of a sentence about something that fails, waits or is not known.
 func (g *group) subject() string {
 	switch {
 	case g.change.Kind.Kind == "":
@@ -67,7 +67,7 @@ func (g *group) subject() string {
 	return g.change.Kind.Kind + " fails"
 }
 
-// verbs are the actions in sentences.
+// verbs are the texts for the actions in sentences.
 var verbs = map[string]string{
 	Create: "is created", Apply: "is changed", Recreate: "is deleted and created again", Replace: "is replaced by one with larger volumes",
 	Delete: "is deleted", Retain: "stays, without its owner reference",
@@ -104,7 +104,7 @@ func (r *Report) quietLine() string {
 	return "Nothing would be changed."
 }
 
-// commonPaths returns the path that all applied changes have, if there is exactly one.
+// commonPaths returns the path of a field, if all changes have the action Apply and change only this field.
 func (r *Report) commonPaths(changes []*group) string {
 	paths := map[string]bool{}
 	for _, g := range changes {
@@ -124,7 +124,7 @@ func (r *Report) commonPaths(changes []*group) string {
 	return ""
 }
 
-// dangers says what is deleted and what data is lost.
+// dangers returns a sentence that says what is deleted and what data is lost.
 func (r *Report) dangers(changes []*group) string {
 	n := func(is func(c *preview.Change) bool) (n int) {
 		for _, g := range changes {
@@ -170,7 +170,7 @@ func (g *group) title() string {
 	return title
 }
 
-// details are the lines below a heading that are not fields.
+// details returns the lines below a heading, except the fields.
 func (g *group) details() (lines []string) {
 	lines = append(lines, g.change.Effects...)
 	if g.change.After != "" {
@@ -182,7 +182,7 @@ func (g *group) details() (lines []string) {
 	return lines
 }
 
-// fields returns the differences as lines. A change of a whole object has none.
+// fields returns the differences, one per line. If a whole object is created or deleted, there are none.
 func (g *group) fields() (lines []string) {
 	for _, d := range g.change.Differences {
 		lines = append(lines, preview.Difference{Path: d.Path, Have: shortened(d.Have), Want: shortened(d.Want)}.String())
@@ -190,7 +190,7 @@ func (g *group) fields() (lines []string) {
 	return lines
 }
 
-// longest is the number of characters after which a value is cut in texts for people.
+// longest is the largest number of characters of a value in texts for people. Longer values are cut.
 const longest = 200
 
 func shortened(value string) string {
@@ -201,7 +201,7 @@ func shortened(value string) string {
 	return fmt.Sprintf("%s… (%d characters)", string(runes[:longest]), len(runes))
 }
 
-// shown says which object the details are of.
+// shown returns a line that says which object of the group the details describe.
 func (g *group) shown() string {
 	line := fmt.Sprintf("%s %s of %s %s", g.change.Kind.Kind, NameOf(g.change.Name), g.owner, g.owners[0])
 	if g.change.Name.Name == "" {
@@ -217,7 +217,7 @@ func (g *group) shown() string {
 	return line
 }
 
-// others names the other owners of a group. If something is deleted, it names more of them.
+// others returns the names of the other owners of a group. If something is deleted, it returns more of them.
 func others(g *group) string {
 	most := 10
 	if a := g.change.Action; a == Recreate || a == Delete {

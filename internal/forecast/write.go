@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Format is how a report is written.
+// Format is a format in which a report is written.
 type Format string
 
 // The formats.
@@ -125,7 +125,7 @@ func (r *Report) writeMarkdown(w *strings.Builder) {
 	fmt.Fprint(w, "\n</details>\n")
 }
 
-// escaped returns a text in which Markdown and HTML find no marks.
+// escaped returns a text in which Markdown and HTML find no special characters.
 func escaped(text string) string {
 	return markdown.Replace(text)
 }
@@ -134,7 +134,7 @@ var markdown = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;", `\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "|", `\|`, "@", "&#64;", "#", `\#`,
 )
 
-// fenceOf returns a fence that is longer than each row of backticks in the lines.
+// fenceOf returns a fence for a Markdown block that is longer than any sequence of backticks in the lines.
 func fenceOf(lines []string) string {
 	fence := "```"
 	for _, line := range lines {

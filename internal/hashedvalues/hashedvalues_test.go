@@ -40,7 +40,7 @@ func untypedOf(kind string, fields map[string]any) *unstructured.Unstructured {
 	return u
 }
 
-// hashed returns a copy of an object as the cache holds it.
+// hashed returns a copy of an object, with hashes in place of its long values, as the cache holds it.
 func hashed(t *testing.T, obj client.Object) client.Object {
 	t.Helper()
 	made, err := Transform(bound, nil)(obj.DeepCopyObject())
@@ -215,7 +215,7 @@ func TestRestore(t *testing.T) {
 	tests := map[string]struct {
 		reason        string
 		live, desired client.Object
-		want          client.Object // nil: it has to be read
+		want          client.Object // nil if the object has to be read from the API server
 	}{
 		"AsDesired":       {"All values are known.", whole, whole, whole},
 		"Secret":          {"A Secret is no different.", secret, secret, secret},
@@ -262,7 +262,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// cachedObjects reads hashed objects, which share their memory with the cache.
+// cachedObjects is the reader of a cache with hashed objects. The objects that it returns share their memory with the cache.
 type cachedObjects struct {
 	client.Reader
 	configMap *corev1.ConfigMap
@@ -337,7 +337,7 @@ func (failing) Get(context.Context, client.ObjectKey, client.Object, ...client.G
 	return errServer
 }
 
-// If an object cannot be read whole, Reader returns an error, and no part of the object.
+// If the whole object cannot be read, Reader returns an error, and no part of the object.
 func TestReaderFails(t *testing.T) {
 	whole := settings(map[string]string{"long": long})
 	r := Reader{cachedObjects{configMap: hashed(t, whole).(*corev1.ConfigMap)}, failing{}}

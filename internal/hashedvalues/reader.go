@@ -17,19 +17,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// AsHashed makes a read return hashed objects as they are. It is for a caller that needs only metadata, or that
-// restores the objects.
+// AsHashed is an option of a read. With it, the result may have hashes in place of long values. It is for callers that need only metadata,
+// or that call [Restore].
 var AsHashed asHashed
 
 type asHashed struct{}
 
-// ApplyToGet changes no other option.
+// ApplyToGet implements [client.GetOption]. It changes no other option.
 func (asHashed) ApplyToGet(*client.GetOptions) {}
 
-// ApplyToList changes no other option.
+// ApplyToList implements [client.ListOption]. It changes no other option.
 func (asHashed) ApplyToList(*client.ListOptions) {}
 
-// Reader reads whole objects. If an object is hashed in the cache, Reader reads it from the API server.
+// Reader returns objects with all their values. If the cache has hashes in place of an object's values, Reader reads the object from the
+// API server.
 type Reader struct {
 	Cached client.Reader
 	Live   client.Reader
@@ -37,7 +38,7 @@ type Reader struct {
 
 var _ client.Reader = Reader{}
 
-// Get reads a whole object. With the option [AsHashed] the object may be hashed.
+// Get reads an object with all its values. With the option [AsHashed], the object may have hashes in place of long values.
 func (r Reader) Get(ctx context.Context, name client.ObjectKey, obj client.Object, options ...client.GetOption) error {
 	if err := r.Cached.Get(ctx, name, obj, options...); err != nil {
 		return err
@@ -48,8 +49,9 @@ func (r Reader) Get(ctx context.Context, name client.ObjectKey, obj client.Objec
 	return r.readWhole(ctx, obj)
 }
 
-// List lists whole objects. With the option [AsHashed] they may be hashed. Each hashed object costs a request. An object that was deleted
-// since, or that has lost the labels that the options ask for, is left out.
+// List lists objects with all their values. With the option [AsHashed], they may have hashes in place of long values. Otherwise each object
+// that has hashes in the cache costs a request. If such an object was deleted since, or has lost the labels that the options ask for, List
+// leaves it out.
 func (r Reader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	if err := r.Cached.List(ctx, list, options...); err != nil {
 		return err
@@ -80,7 +82,7 @@ func (r Reader) List(ctx context.Context, list client.ObjectList, options ...cli
 	return meta.SetList(list, found)
 }
 
-// mayHaveHashed reports whether a list can hold Secrets or ConfigMaps. Objects of other kinds are never hashed.
+// mayHaveHashed reports whether a list can contain Secrets or ConfigMaps. Only their values are replaced by hashes.
 func mayHaveHashed(list client.ObjectList) bool {
 	switch list.(type) {
 	case *corev1.SecretList, *corev1.ConfigMapList, *unstructured.UnstructuredList:
@@ -89,22 +91,22 @@ func mayHaveHashed(list client.ObjectList) bool {
 	return false
 }
 
-// readWhole replaces the hashed object in obj by the whole one, which it reads from the API server. It does not change
-// the maps of the hashed object, since the cache may share them.
+// readWhole replaces obj, an object with hashes, by the object that it reads from the API server. It does not change the maps of the old
+// object, because the cache may share them.
 func (r Reader) readWhole(ctx context.Context, obj client.Object) error {
 	whole := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
 	whole.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(obj), whole); err != nil {
 		return err
 	}
-	if whole.GetUID() != obj.GetUID() { // another object of the name, which the cache does not show yet and may never show
+	if whole.GetUID() != obj.GetUID() { // another object of this name, which the cache does not show yet and may never show
 		return apierrors.NewNotFound(schema.GroupResource{Resource: resourceOf(obj)}, obj.GetName())
 	}
 	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(whole).Elem())
 	return nil
 }
 
-// resourceOf names the resource of a hashed object in an error.
+// resourceOf returns the resource of a Secret or ConfigMap, for errors.
 func resourceOf(obj client.Object) string {
 	switch obj.(type) {
 	case *corev1.ConfigMap:
@@ -115,24 +117,24 @@ func resourceOf(obj client.Object) string {
 	return "objects"
 }
 
-// Cache is a cache whose reads return whole objects. Objects from its informers stay hashed.
+// Cache is a cache whose reads return objects with all their values. The objects of its informers keep the hashes.
 type Cache struct {
 	cache.Cache
 	// Live reads from the API server.
 	Live client.Reader
 }
 
-// Get is [Reader.Get].
+// Get does the same as [Reader.Get].
 func (c *Cache) Get(ctx context.Context, name client.ObjectKey, obj client.Object, options ...client.GetOption) error {
 	return Reader{c.Cache, c.Live}.Get(ctx, name, obj, options...)
 }
 
-// List is [Reader.List].
+// List does the same as [Reader.List].
 func (c *Cache) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	return Reader{c.Cache, c.Live}.List(ctx, list, options...)
 }
 
-// shallowCopy returns a copy whose maps of values and annotations may be replaced.
+// shallowCopy returns a copy of an object. The copy's annotations and its maps of values may be replaced.
 func shallowCopy(obj client.Object) client.Object {
 	switch obj := obj.(type) {
 	case *corev1.ConfigMap:

@@ -12,17 +12,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// mark is the annotation of a hashed object. Its key is not valid, on purpose: see the package comment.
+// mark is the key of an annotation that each object with hashes has. The key is not valid in Kubernetes, on purpose: see the package
+// comment.
 const mark = "opblocks.dev/hashed: read this object with the manager's client, since its values are hashes in the cache"
 
-// withoutKeys is the value of the annotation mark if the object has lost its keys. If it has kept its keys, and has hashes as their values, the
-// annotation is empty.
+// withoutKeys is the value of the annotation mark if the keys of the object were removed together with their values. If the object has kept
+// its keys, and hashes as their values, the annotation is empty.
 const withoutKeys = "keys"
 
-// kubectl keeps all that it has applied in this annotation, including the values.
+// lastApplied is an annotation in which kubectl keeps all that it has applied, including the values.
 const lastApplied = corev1.LastAppliedConfigAnnotation
 
-// IsHashed reports whether an object is hashed. It copies nothing, since every read calls it.
+// IsHashed reports whether an object has hashes in place of its long values. It copies nothing, because every read calls it.
 func IsHashed(obj client.Object) (hashed bool) {
 	switch obj := obj.(type) {
 	case *corev1.ConfigMap:
@@ -37,7 +38,8 @@ func IsHashed(obj client.Object) (hashed bool) {
 	return hashed
 }
 
-// WithoutMark returns annotations without the mark of a hashed object. It is for reads of metadata alone. It does not change the map.
+// WithoutMark returns annotations without the annotation that an object with hashes has. It is for reads of only metadata. It does not
+// change the map.
 func WithoutMark(annotations map[string]string) map[string]string {
 	if _, hashed := annotations[mark]; !hashed {
 		return annotations
@@ -50,8 +52,9 @@ func WithoutMark(annotations map[string]string) map[string]string {
 	return annotations
 }
 
-// hash puts a hash in place of each long value of an object whose keys, values and last-applied annotation have more than bound bytes. If
-// the object has so many keys that it would still have more bytes, hash drops the keys and the values. It does not change a hashed object.
+// hash replaces each long value of an object by a hash, if the object's keys, values and last-applied annotation together have more than
+// bound bytes. If the object has so many keys that it would still have more bytes, hash removes the keys and the values. It does not change
+// an object that already has hashes.
 func hash(obj client.Object, bound int) {
 	fields := valuesOf(obj)
 	if fields == nil || IsHashed(obj) {
@@ -84,7 +87,8 @@ func hash(obj client.Object, bound int) {
 	obj.SetAnnotations(marked)
 }
 
-// Transform returns a function that hashes Secrets and ConfigMaps of more than bound bytes, and then calls next. next may be nil.
+// Transform returns a function that replaces the long values by hashes in Secrets and ConfigMaps of more than bound bytes, and then calls
+// next. next may be nil.
 func Transform(bound int, next toolscache.TransformFunc) toolscache.TransformFunc {
 	return func(obj any) (any, error) {
 		if object, ok := obj.(client.Object); ok {
@@ -102,11 +106,11 @@ func Transform(bound int, next toolscache.TransformFunc) toolscache.TransformFun
 	}
 }
 
-// onlyMark are the annotations of each hashed object that has no other ones. Nobody writes to the objects of a cache.
+// onlyMark is the annotations map that objects share if mark is their only annotation. Nobody writes to the objects of a cache.
 var onlyMark = map[string]string{mark: ""}
 
-// shareMark makes all objects whose only annotation is the mark share one map. Call it after everything that writes to
-// the object.
+// shareMark makes an object whose annotations equal onlyMark share that map, to save memory. Call it after everything that writes to the
+// object.
 func shareMark(obj any) {
 	switch obj := obj.(type) {
 	case *corev1.ConfigMap:
@@ -120,7 +124,7 @@ func shareMark(obj any) {
 	}
 }
 
-// Options returns a copy of the options of a cache in which each transform is a [Transform].
+// Options returns a copy of the options of a cache in which each transform function also replaces long values by hashes.
 func Options(options cache.Options, bound int) cache.Options {
 	options.DefaultTransform = Transform(bound, options.DefaultTransform)
 	options.DefaultNamespaces = withTransforms(options.DefaultNamespaces, bound)
@@ -146,9 +150,9 @@ func withTransforms(namespaces map[string]cache.Config, bound int) map[string]ca
 	return namespaces
 }
 
-// Restore returns the whole object that a hashed one stands for, without a request: it replaces the hash of each desired value by the
-// value. It returns false if the hash of another value is left: a value that has to be changed, or a value of another writer. Neither
-// object is changed. If live is not hashed, Restore returns it unchanged.
+// Restore returns the object with all its values for a live object with hashes, without a request: it replaces the hash of each desired
+// value by the value. If a hash remains, because the value has to be changed or belongs to another writer, it returns false. It changes
+// neither object. If live has no hashes, Restore returns it unchanged.
 func Restore(live, desired client.Object) (whole client.Object, ok bool) {
 	if !IsHashed(live) {
 		return live, true
@@ -173,7 +177,7 @@ func Restore(live, desired client.Object) (whole client.Object, ok bool) {
 	return whole, true
 }
 
-// inFormOf returns an object in the Go type of another one.
+// inFormOf converts obj to the Go type that live has.
 func inFormOf(live, obj client.Object) (client.Object, bool) {
 	if reflect.TypeOf(live) == reflect.TypeOf(obj) {
 		return obj, true

@@ -12,16 +12,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// values are the values in one field of an object, by their keys.
+// values are the values in one field of an object, such as data, by their keys.
 type values interface {
-	// size returns the bytes of the keys and the values, and the bytes with hashes in place of the long values.
+	// size returns the number of bytes of the keys and values, and the number of bytes if the long values are replaced by hashes.
 	size() (whole, small int)
-	// hash puts a hash in place of each long value.
+	// hash replaces each long value by a hash.
 	hash()
-	// drop removes all keys.
+	// drop removes all keys and values.
 	drop()
-	// restore puts the desired values in place of their hashes. It returns false if the hash of another value is left. The map itself is not
-	// changed: the object gets a new one.
+	// restore replaces the hashes of the desired values by the values. If the hash of another value remains, it returns false. It does not
+	// change the map itself, but gives the object a new one.
 	restore(desired values) bool
 }
 
@@ -59,13 +59,13 @@ func untyped(obj *unstructured.Unstructured, name string, f form[any]) values {
 	}}
 }
 
-// form is the form of the values of a field.
+// form says how the values of a field are stored: as strings or bytes, typed or untyped.
 type form[V any] struct {
 	length func(V) int
 	equal  func(a, b V) bool
 	hash   func(V) V
-	// hashed is the length of a hash. Only shorter values are not hashed. So a value of this length is always a hash, and nobody can pass
-	// off the hash of another value as a value.
+	// hashed is the length of a hash. Each value of this length or longer is replaced by a hash. So in an object with hashes, a value of this
+	// length is always a hash, and nobody can write a value that is taken for the hash of another one.
 	hashed int
 }
 
@@ -92,13 +92,13 @@ var (
 		hashed: hashLength,
 	}
 	untypedTexts = form[any]{length: lengthOfText, equal: equalTexts, hash: func(v any) any { return hashOf([]byte(v.(string))) }, hashed: hashLength}
-	// untypedBytes are base64, and so are their hashes.
+	// The untypedBytes are base64 strings, and so are their hashes.
 	untypedBytes = form[any]{length: lengthOfText, equal: equalTexts, hash: func(v any) any {
 		return base64.StdEncoding.EncodeToString([]byte(hashOf([]byte(v.(string)))))
 	}, hashed: base64.StdEncoding.EncodedLen(hashLength)}
 )
 
-// lengthOfText returns the length of a text. It returns 0 for any other value, which the API server does not accept.
+// lengthOfText returns the length of a string. For any other value, which the API server does not accept, it returns 0.
 func lengthOfText(v any) int {
 	text, _ := v.(string)
 	return len(text)
@@ -110,7 +110,7 @@ func equalTexts(a, b any) bool {
 	return ok && both && text == other
 }
 
-// field is the values of one field.
+// field has the values of one field of an object.
 type field[V any] struct {
 	form[V]
 	all   map[string]V

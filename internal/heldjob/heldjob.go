@@ -1,10 +1,10 @@
-// Package heldjob is the life of a Job that has to run once, for the steps that create Jobs: RunOnce of package ownedresources,
-// and package scheduledjobs.
+// Package heldjob implements the life of a Job that has to run only once. The steps that create such Jobs use it: RunOnce of package
+// ownedresources, and package scheduledjobs.
 //
 //	hold ──▶ create ──▶ the owner records the Job ──▶ start ──▶ Complete or Failed
 //
-// A held Job is suspended. Its annotation opblocks.dev/held has the spec.suspend that the Job gets when it is started.
-// The owner records the Job before it is started. So a process that dies in between neither forgets a run nor starts it
+// A held Job is one that was created suspended. Its annotation opblocks.dev/held has the value of spec.suspend that the Job gets when it is
+// started. The owner records the Job before it is started. So if the process dies in between, no run is forgotten, and none is started
 // twice.
 package heldjob
 
@@ -27,7 +27,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// Hold suspends a Job that is about to be created, typed or unstructured. It changes obj.
+// Hold suspends a Job that is about to be created, typed or unstructured, and adds the annotation opblocks.dev/held. It changes obj.
 func Hold(obj client.Object) {
 	staysSuspended := false
 	switch job := obj.(type) {
@@ -42,19 +42,19 @@ func Hold(obj client.Object) {
 		staysSuspended, _ = spec["suspend"].(bool)
 		spec["suspend"] = true
 	}
-	annotations := map[string]string{} // a copy, since the map may belong to the owner in the cache
+	annotations := map[string]string{} // a copy, because the map may belong to the owner in the cache
 	maps.Copy(annotations, obj.GetAnnotations())
 	annotations[record.Held] = strconv.FormatBool(staysSuspended)
 	obj.SetAnnotations(annotations)
 }
 
-// IsHeld reports whether a Job was created and not started yet.
+// IsHeld reports whether a Job was created suspended and not started yet.
 func IsHeld(job client.Object) bool {
 	_, held := job.GetAnnotations()[record.Held]
 	return held
 }
 
-// End returns the condition Complete or Failed of a Job that has ended, and nil if it has not.
+// End returns the condition Complete or Failed of a Job that has ended. If the Job has not ended, it returns nil.
 func End(job *batchv1.Job) *batchv1.JobCondition {
 	for i := range job.Status.Conditions {
 		c := &job.Status.Conditions[i]
@@ -65,9 +65,9 @@ func End(job *batchv1.Job) *batchv1.JobCondition {
 	return nil
 }
 
-// Start starts a held Job, and reads the started Job into answer, which must be empty. If the Job is no longer held, or was
-// deleted, the error is a conflict. The patch does not name the resource version, since the Job controller writes the status
-// of a suspended Job as soon as it sees the Job.
+// Start starts a held Job, and reads the started Job into answer, which must be empty. If the Job is no longer held, or was deleted, the
+// error is a conflict. The resource version is not a precondition of the patch, because the Job controller writes the status of a suspended
+// Job as soon as it sees the Job.
 func Start(ctx context.Context, c client.Client, job, answer client.Object, options ...client.PatchOption) error {
 	annotation := "/metadata/annotations/" + strings.ReplaceAll(record.Held, "/", "~1")
 	staysSuspended := job.GetAnnotations()[record.Held]
@@ -77,7 +77,7 @@ func Start(ctx context.Context, c client.Client, job, answer client.Object, opti
 		{"op": "remove", "path": annotation},
 		{"op": "replace", "path": "/spec/suspend", "value": staysSuspended == strconv.FormatBool(true)},
 	}
-	if uid := job.GetUID(); uid != "" { // controller-runtime's fake client sets none
+	if uid := job.GetUID(); uid != "" { // an object of controller-runtime's fake client has no UID
 		operations = append([]map[string]any{{"op": "test", "path": "/metadata/uid", "value": uid}}, operations...)
 	}
 	patch, err := json.Marshal(operations)
@@ -87,7 +87,7 @@ func Start(ctx context.Context, c client.Client, job, answer client.Object, opti
 	answer.SetNamespace(job.GetNamespace())
 	answer.SetName(job.GetName())
 	switch err := c.Patch(ctx, answer, client.RawPatch(types.JSONPatchType, patch), options...); {
-	case apierrors.IsNotFound(err), apierrors.IsInvalid(err): // invalid: a test operation of the patch has failed
+	case apierrors.IsNotFound(err), apierrors.IsInvalid(err): // invalid means that a test operation of the patch has failed
 		return apierrors.NewConflict(batchv1.Resource("jobs"), job.GetName(), fmt.Errorf("it was changed or deleted, and the cache does not show that yet: %w", err))
 	case err != nil:
 		return fmt.Errorf("start Job %s: %w", job.GetName(), err)
@@ -95,7 +95,7 @@ func Start(ctx context.Context, c client.Client, job, answer client.Object, opti
 	return nil
 }
 
-// IsCollected reports whether the garbage collector deletes or orphans the pods of a Job before the Job goes.
+// IsCollected reports whether the garbage collector deletes or orphans the pods of a Job before the Job is gone.
 func IsCollected(job client.Object) bool {
 	for _, f := range job.GetFinalizers() {
 		if f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents {

@@ -39,7 +39,7 @@ func TestHoldAndStart(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		suspend *bool
-		want    bool // spec.suspend once it is started
+		want    bool // spec.suspend after the start
 	}{
 		"Runs":           {"A Job runs once it is started.", nil, false},
 		"RunsAsItSays":   {"So does one that says so.", new(false), false},

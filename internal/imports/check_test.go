@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// check returns how the imports of the module break the rules, and how the rules break the order of the layers.
+// check returns which imports of the module's packages break the rules, and which rules allow an import of a package that is not in a lower
+// layer.
 func check(rules []rule, graph map[string][]string) (violations []string) {
 	for i, r := range rules {
 		for _, allowed := range r.ours {
@@ -34,7 +35,7 @@ func check(rules []rule, graph map[string][]string) (violations []string) {
 	return violations
 }
 
-// checkOurs checks a package's own imports of packages of this module.
+// checkOurs checks a package's own imports of other packages of this module.
 func checkOurs(rules []rule, r rule, imports []string) (violations []string) {
 	for _, imported := range imports {
 		pkg, isOurs := ours(imported)
@@ -45,7 +46,7 @@ func checkOurs(rules []rule, r rule, imports []string) (violations []string) {
 	return violations
 }
 
-// follow follows a public package's imports through internal packages, and checks what they import by its rule.
+// follow checks what a public package imports through internal packages. The rule of the public package must allow these imports too.
 func follow(rules []rule, r rule, graph map[string][]string, pkg string, via []string) (violations []string) {
 	via = append(slices.Clone(via), pkg)
 	for _, imported := range graph[pkg] {
@@ -53,7 +54,7 @@ func follow(rules []rule, r rule, graph map[string][]string, pkg string, via []s
 		switch {
 		case isOurs && isInternal(inside) && !helpsTests(rules, inside):
 			violations = append(violations, follow(rules, r, graph, inside, via)...)
-		case isOurs && len(via) == 1: // checkOurs checks it
+		case isOurs && len(via) == 1: // checkOurs has checked it
 		case !isOurs && !r.allowsExternal(imported), isOurs && !slices.Contains(r.ours, inside):
 			violations = append(violations, violation(r, via, imported))
 		}
@@ -74,7 +75,7 @@ func (r rule) allowsExternal(imported string) bool {
 	return !isBelow(testLibraries, imported) && (isStandard(imported) || isBelow(r.external, imported))
 }
 
-// ours returns the path inside this module of a package that belongs to it.
+// ours returns the path of an imported package inside of this module. If the package belongs to another module, isOurs is false.
 func ours(imported string) (pkg string, isOurs bool) {
 	if imported == module {
 		return ".", true
@@ -94,13 +95,13 @@ func isBelow(roots []string, imported string) bool {
 
 func isInternal(pkg string) bool { return strings.HasPrefix(pkg, "internal/") }
 
-// isStandard reports whether a package is of the standard library. The paths of all others begin with a domain name.
+// isStandard reports whether a package belongs to the standard library. All other paths begin with a domain name.
 func isStandard(imported string) bool {
 	first, _, _ := strings.Cut(imported, "/")
 	return !strings.Contains(first, ".")
 }
 
-// TestCheck proves that TestImports can fail, by graphs that break the rules.
+// TestCheck proves that TestImports can fail: it calls check with imports and rules that break the order.
 func TestCheck(t *testing.T) {
 	rules := []rule{
 		{pkg: "rig", ours: []string{"top", "internal/rig"}, helpsTests: true, reason: "helps tests"},
@@ -117,7 +118,7 @@ func TestCheck(t *testing.T) {
 	const whatToDo = ": move the code that needs it, or decide to allow it there"
 	tests := map[string]struct {
 		reason string
-		rules  []rule // nil: those above
+		rules  []rule // nil for the rules above
 		graph  map[string][]string
 		want   []string
 	}{

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// readModule returns what each package of the module imports, without its tests. It reads the files instead of asking
-// the go command: a cached result of the test then expires when a file changes, and build tags hide nothing.
+// readModule returns what each package of the module imports, without the imports of its tests. It reads the files itself, and does not ask
+// the go command. So the cached result of a test expires when a file changes, and build tags hide no file.
 func readModule(t *testing.T) map[string][]string {
 	t.Helper()
 	root := os.DirFS(filepath.Join("..", ".."))
@@ -39,7 +39,7 @@ func readModule(t *testing.T) map[string][]string {
 	return graph
 }
 
-// skipForeign skips folders that belong to other modules, and those without packages.
+// skipForeign skips folders of other modules, and folders without packages.
 func skipForeign(root fs.FS, dir string) error {
 	if dir == "." {
 		return nil

@@ -1,17 +1,17 @@
-// Package imports tests which package imports which. It has no code. Each new import between packages of this module is
-// a decision, which is written down here with its reason.
+// Package imports tests which package imports which. It contains only tests. Each new import between packages of this module is a decision,
+// which is written down here with its reason.
 //
-// Imports point down. The layers, from top to bottom:
+// A package may import only packages in lower layers. The layers, from top to bottom:
 //
-//   - packages that help tests: reconciletest with its engine reconcile/reconciletest/internal/simulation, the server in memory, the real control
-//     plane, and the counting of requests. No production package imports them.
-//   - reconcile/scheduledjobs, reconcile/external and reconcile/startqueue, which join reconcile with leaves
-//   - reconcile/storageversion, which stands alone
-//   - reconcile and its own internal packages, which stand on conditions and finalizers
-//   - the leaves, which never import each other: ownedresources, ownedresources/workload, ownedresources/overlay,
-//     finalizers, predicates, conditions, schedule
+//   - packages that help tests: reconciletest with its engine reconcile/reconciletest/internal/simulation, the server in memory, the real
+//     control plane, and the counting of requests. No production package imports them.
+//   - reconcile/scheduledjobs, reconcile/external and reconcile/startqueue, which use reconcile together with packages below it
+//   - reconcile/storageversion, which uses no other public package
+//   - reconcile and its own internal packages, which use conditions and finalizers
+//   - the packages that users can import on their own, and that never import each other: ownedresources, ownedresources/workload,
+//     ownedresources/overlay, finalizers, predicates, conditions, schedule
 //   - the engine of ownedresources: internal/owned and the packages below it
-//   - internal packages that reconcile or the leaves share
+//   - internal packages that several of the public packages share
 //
 // A new package needs a line in rules.
 package imports
@@ -23,7 +23,7 @@ import (
 
 const module = "github.com/opblocks/opblocks"
 
-// What several packages may import from outside of this module.
+// The modules and packages outside of this module that several packages may import.
 var (
 	apimachinery      = []string{"k8s.io/apimachinery", "k8s.io/utils"}
 	controllerRuntime = append([]string{
@@ -39,28 +39,29 @@ var (
 	// The API of tracing, which k8s.io/apiserver imports too. Its SDK and exporters are the user's choice.
 	tracing = []string{"go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes", "go.opentelemetry.io/otel/trace"}
 
-	// What only packages that help tests may import, whatever the rules say.
+	// The packages that only packages which help tests may import, whatever the rules say.
 	testLibraries = []string{
 		"testing", "sigs.k8s.io/controller-runtime/pkg/client/fake", "sigs.k8s.io/controller-runtime/pkg/envtest",
 	}
 )
 
-// rule is what one package may import.
+// rule says what one package may import, and why.
 type rule struct {
 	pkg  string
 	ours []string // packages of this module
 
-	// external are roots outside of this module, for packages that users can import. The rule holds for the internal
-	// packages below them too. The standard library is always allowed.
+	// external are the modules and packages outside of this module that a public package may import. The rule also holds for the internal
+	// packages that it uses. The standard library is always allowed.
 	external []string
 
-	// helpsTests allows every import from outside of this module. No production package may import the package.
+	// helpsTests means that the package is only for tests. It may import everything outside of this module, and no production package may
+	// import it.
 	helpsTests bool
 
 	reason string
 }
 
-// rules has a rule for every package, from top to bottom: a package may only import packages that stand below it.
+// rules has a rule for each package, in the order of the layers: a package may import only packages that come later in the list.
 var rules = []rule{
 	{pkg: ".", reason: "the map of the packages; no code"},
 
@@ -208,7 +209,7 @@ var rules = []rule{
 		reason:   "a leaf: a pure function of times, good for anything that runs now and again",
 	},
 
-	// What they share.
+	// What the public packages share.
 	{pkg: "internal/owned/set", ours: []string{"internal/applyschema", "internal/owned", "internal/owned/apply", "internal/owned/childindex", "internal/owned/feature", "internal/owned/memory", "internal/owned/report", "internal/owned/write", "internal/passcontext", "internal/forecast", "internal/record", "internal/references", "internal/servedkinds", "internal/step", "internal/versions", "internal/cacheselection", "internal/hashedvalues", "reconcile/preview"}, reason: "the children of one owner: build, apply, prune, watch"},
 	{pkg: "internal/owned/apply", ours: []string{"internal/diff", "internal/heldjob", "internal/owned", "internal/owned/feature", "internal/owned/memory", "internal/owned/plan", "internal/owned/report", "internal/owned/write", "internal/ownwrites", "internal/passcontext", "internal/forecast", "internal/record", "internal/versions", "internal/cacheselection", "internal/hashedvalues", "reconcile/preview"}, reason: "one object: follows the plan, and remembers what was written"},
 	{pkg: "internal/owned/write", ours: []string{"internal/applyschema", "internal/fieldmanager", "internal/owned", "internal/owned/feature", "internal/owned/plan", "internal/passcontext", "internal/record"}, reason: "all requests that write; remembers nothing"},
@@ -247,7 +248,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// Objects are read by reflection. A mistake there is a wrong value or a panic, and not a broken memory.
+// Package compare and others read objects by reflection. Without package unsafe, a mistake there leads to a wrong value or a panic, and
+// never to corrupted memory.
 func TestNoPackageImportsUnsafe(t *testing.T) {
 	for pkg, imports := range readModule(t) {
 		if slices.Contains(imports, "unsafe") {

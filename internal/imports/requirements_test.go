@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// raised are the modules that kstatus raises above what controller-runtime requires. None belongs to Kubernetes or Prometheus: a user's
-// code would have to follow changes of their API.
+// raised are the modules that kstatus requires in a higher version than controller-runtime does. None belongs to Kubernetes or Prometheus:
+// users would have to follow changes of their API.
 var raised = []string{
 	"github.com/go-openapi/jsonpointer", "github.com/go-openapi/jsonreference", "github.com/go-openapi/swag", "github.com/mailru/easyjson",
 	"github.com/spf13/pflag", "golang.org/x/net", "golang.org/x/oauth2", "golang.org/x/sync", "golang.org/x/sys", "golang.org/x/term",
 	"golang.org/x/text", "golang.org/x/time",
 }
 
-// TestRequirements compares go.mod with the go.mod of the controller-runtime that it requires. go get takes the highest version of both, so a
-// higher one here raises the modules of every user.
+// TestRequirements compares go.mod with the go.mod of the controller-runtime version that it requires. go get takes the highest version
+// that any module requires. So a higher version here also raises it for every user.
 func TestRequirements(t *testing.T) {
 	own := requirements(t, filepath.Join("..", "..", "go.mod"))
 	file := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.GoMod}}", "sigs.k8s.io/controller-runtime")

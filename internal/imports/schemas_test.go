@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSchemas compares the packages that import the modules of schemas with docs/compatibility.md. These modules change their major
-// version with Kubernetes, so the fewer packages import them, the better.
+// TestSchemas checks the list in docs/compatibility.md: it must name exactly the packages that import the modules with the schemas of the
+// API. These modules change their major version with Kubernetes, so as few packages as possible should import them.
 func TestSchemas(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "compatibility.md"))
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package limits tests what a reader has to hold in the head at once: the methods that a type borrows from another type of this module, and
-// how much the files of a package need each other. The linters limit functions. The package contains no code.
+// Package limits tests how much a reader has to keep in mind at once: how many methods a type gets from embedded types of this module, and
+// how much the files of a package use each other. The linters have limits only for functions. The package contains only tests.
 package limits
 
 import (
@@ -22,7 +22,7 @@ import (
 
 const module = "github.com/opblocks/opblocks"
 
-// ours returns the path of a package below the module, or "".
+// ours returns the path of a package inside of this module, or "" for a package of another module.
 func ours(pkg *types.Package) string {
 	if pkg == nil {
 		return ""
@@ -38,7 +38,7 @@ func ours(pkg *types.Package) string {
 	return below
 }
 
-// borrowed returns how many methods each struct has from embedded structs of ours, by the name of its type.
+// borrowed returns, for each struct, how many methods it gets from embedded structs of this module.
 func borrowed(pkg *types.Package) map[string]int {
 	found := map[string]int{}
 	for _, name := range pkg.Scope().Names() {
@@ -59,7 +59,7 @@ func borrowed(pkg *types.Package) map[string]int {
 	return found
 }
 
-// needs returns the other files of the package that each file needs: the file names something that they declare.
+// needs returns, for each file of a package, the other files that declare something which the file uses.
 func needs(p *typecheck.Package, files *token.FileSet) map[string]map[string]bool {
 	all := map[string]map[string]bool{}
 	for _, file := range p.Files {
@@ -78,8 +78,8 @@ func needs(p *typecheck.Package, files *token.FileSet) map[string]map[string]boo
 	return all
 }
 
-// upwards orders the files so that, as far as possible, each file stands above the files that it needs. It returns how many uses still go
-// up. It moves one file after the other to its best place until no move helps.
+// upwards looks for an order in which each file comes before the files that it uses. It returns how many uses still go in the other
+// direction. It moves one file after the other to its best place, until no move helps.
 func upwards(needs map[string]map[string]bool) int {
 	order := slices.Sorted(maps.Keys(needs))
 	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(len(needs[b]), len(needs[a])) })
@@ -120,14 +120,15 @@ func origin(obj types.Object) types.Object {
 	return obj
 }
 
-// most is how many methods a type may borrow without a record of it, and how many uses of a package may go up.
+// mostBorrowed is how many methods a type may get from embedded structs without an entry below. mostUpwards is the same for the result of
+// upwards for a package.
 const (
 	mostBorrowed = 10
 	mostUpwards  = 12
 )
 
-// Figures above the limits, as they were recorded last. If a figure rises, the same commit needs a reason. If a figure falls, the lower
-// figure is recorded.
+// The figures above the limits, as they were when they were last recorded. If a figure rises, the commit has to give a reason. If it falls,
+// the lower figure has to be recorded.
 var (
 	recordedBorrowed = map[string]int{
 		"reconcile/reconciletest/internal/simulation/fakemanager.recordingManager": 35, // a manager with recorders of another type

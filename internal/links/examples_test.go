@@ -19,7 +19,7 @@ var public = []string{
 	"reconcile/reconciletest", "reconcile/reconciletest/controlplane", "reconcile/reconciletest/controlplane/supervisor", "reconcile/reconciletest/fakeapi", "reconcile/scheduledjobs", "reconcile/secrets", "reconcile/startqueue", "reconcile/storageversion", "schedule",
 }
 
-// TestExamples checks that an example calls each exported function: go test runs it, and pkg.go.dev shows it.
+// TestExamples checks that each exported function is called in an example, which go test runs and pkg.go.dev shows.
 func TestExamples(t *testing.T) {
 	for _, folder := range public {
 		files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(folder), "*.go"))
@@ -45,7 +45,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// withoutExample returns the exported functions of a package that its files of examples do not name.
+// withoutExample returns the exported functions of a package that its example files do not name.
 func withoutExample(sources []*ast.File, names []string) (missing []string) {
 	shown := map[string]bool{}
 	for i, source := range sources {

@@ -24,8 +24,8 @@ var docLink = regexp.MustCompile(`(?m)(?:^|[^\w\]])\[\*?(?:([a-z]\w*)\.)?([A-Z]\
 // indented is a line of code in a doc comment.
 var indented = regexp.MustCompile(`(?m)^\t.*$`)
 
-// TestDocLinks checks that the links in the doc comments of the packages for users lead somewhere: pkg.go.dev shows any other link as
-// text.
+// TestDocLinks checks that the links in the doc comments of the packages for users lead to something. pkg.go.dev shows a link that leads
+// nowhere as plain text.
 func TestDocLinks(t *testing.T) {
 	s := site{os.DirFS(filepath.Join("..", "..")), map[string]map[string]bool{}}
 	for _, folder := range public {
@@ -35,7 +35,7 @@ func TestDocLinks(t *testing.T) {
 	}
 }
 
-// checkDocs returns the links of a package's doc comments that lead nowhere. Links to packages of others are not checked.
+// checkDocs returns the links in a package's doc comments that lead nowhere. It does not check links to packages of other modules.
 func (s site) checkDocs(folder string) (faults []string) {
 	files, err := fs.Glob(s.root, path.Join(folder, "*.go"))
 	if err != nil {

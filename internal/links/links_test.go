@@ -1,5 +1,5 @@
-// Package links tests that the links, the names and the make targets in the repository's pages and workflows exist. It contains
-// no code and opens no connection.
+// Package links tests that the links, the names and the make targets in the repository's pages and workflows exist. It contains only tests,
+// and opens no network connection.
 package links
 
 import (
@@ -46,13 +46,13 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// site is the repository: its pages, and the exported symbols of its packages once they have been read.
+// site has the files of the repository, and the exported symbols of those packages that were already read.
 type site struct {
 	root    fs.FS
-	symbols map[string]map[string]bool // by folder
+	symbols map[string]map[string]bool // by folder of the package
 }
 
-// check returns what is wrong on a page. Names in the changelog may be of an earlier version.
+// check returns what is wrong on a page. In the changelog, it does not check names in code, because they may belong to an earlier version.
 func (s site) check(page string) (faults []string) {
 	text, err := fs.ReadFile(s.root, page)
 	if err != nil {
@@ -77,7 +77,7 @@ func (s site) check(page string) (faults []string) {
 	return slices.Compact(faults)
 }
 
-// packages are the folders of the packages that pages name in code.
+// packages are the folders of the packages whose names pages use in code.
 var packages = map[string]string{
 	"conditions": "conditions", "fakeapi": "reconcile/reconciletest/fakeapi", "finalizers": "finalizers", "overlay": "ownedresources/overlay", "ownedresources": "ownedresources",
 	"predicates": "predicates", "reconcile": "reconcile", "reconciletest": "reconcile/reconciletest", "schedule": "schedule",
@@ -98,7 +98,7 @@ func (s site) checkLink(page, target string) string {
 		return ""
 	}
 	if strings.Contains(address, "://") {
-		return "" // not checked: the test opens no connection
+		return "" // external links are not checked: the test opens no network connection
 	}
 	file := page
 	if address != "" {

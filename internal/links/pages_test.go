@@ -17,7 +17,7 @@ import (
 
 const index = "docs/README.md"
 
-// TestIndex checks that the index, and the list for coding assistants, list each page of the documentation.
+// TestIndex checks that the index of the documentation, and the list for coding assistants, contain each page.
 func TestIndex(t *testing.T) {
 	for _, index := range []string{index, "llms.txt"} {
 		for _, page := range notListed(t, os.DirFS(filepath.Join("..", "..")), index) {
@@ -26,7 +26,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// notListed returns the pages below docs/ that an index does not link. A translation is listed by the page that it translates.
+// notListed returns the pages below docs/ that an index does not link. A translation is linked by the page that it translates.
 func notListed(t *testing.T, root fs.FS, index string) (missing []string) {
 	t.Helper()
 	text, err := fs.ReadFile(root, index)
@@ -65,7 +65,7 @@ func TestNotListed(t *testing.T) {
 	}
 }
 
-// translated is how the names of pages in Chinese end.
+// translated is the end of the names of pages in Chinese.
 const translated = ".zh-CN.md"
 
 var (
@@ -74,8 +74,8 @@ var (
 	picture    = regexp.MustCompile(`!\[[^\]]*\]\(([^)\s]+)\)`)
 )
 
-// TestTranslations checks that a page in Chinese is in step with the English one: it has as many headings of each level in the same
-// order, the same blocks of code, the same pictures and the same tables.
+// TestTranslations checks that each page in Chinese has the same structure as the English page: as many headings of each level in the same
+// order, the same blocks of code, the same pictures, and as many rows in tables.
 func TestTranslations(t *testing.T) {
 	root := os.DirFS(filepath.Join("..", ".."))
 	var pages []string
@@ -105,7 +105,7 @@ func TestTranslations(t *testing.T) {
 	}
 }
 
-// shape is what a page and its translation have in common.
+// shape is the part of a page that must be the same in its translation.
 type shape struct {
 	Headings, Blocks, Pictures []string
 	Rows                       int // the number of rows in tables
@@ -129,7 +129,7 @@ func shapeOf(text string) (s shape) {
 			s.Rows++
 		}
 	}
-	for i, block := range s.Blocks { // comments in a block are translated
+	for i, block := range s.Blocks { // comments in a block of code are translated, so they are not compared
 		s.Blocks[i] = withoutComments(block)
 	}
 	return s
@@ -140,7 +140,7 @@ var (
 	goComment    = regexp.MustCompile(`(?m)[ \t]*// .*$`)
 )
 
-// withoutComments removes the comments from blocks of shell commands and of Go.
+// withoutComments removes the comments from a block of shell commands or Go code.
 func withoutComments(block string) string {
 	switch {
 	case strings.HasPrefix(block, "```sh"):
@@ -176,10 +176,10 @@ func TestCompareTranslation(t *testing.T) {
 	}
 }
 
-// mostWords is the largest number of words in the first paragraph of a page: a reader takes in as many at a glance.
+// mostWords is the largest number of words in the first paragraph of a page.
 const mostWords = 60
 
-// TestIntroductions checks that each page begins with a short paragraph, which says whom the page is for and gives its answer.
+// TestIntroductions checks that each page begins with a short paragraph, which says for whom the page is, and gives its answer.
 func TestIntroductions(t *testing.T) {
 	root := os.DirFS(filepath.Join("..", ".."))
 	for _, pattern := range []string{"docs/*.md", "docs/guides/*.md"} {
@@ -202,7 +202,7 @@ func TestIntroductions(t *testing.T) {
 	}
 }
 
-// notProse matches the first line of what is not a paragraph: a heading, a list, a table, code, a picture or a comment.
+// notProse matches the first line of something that is not a paragraph: a heading, a list, a table, code, a picture or a comment.
 var notProse = regexp.MustCompile("^(#|[-*] |\\d+\\. |\\||```|!\\[|<)")
 
 // checkIntroduction returns what is wrong with the paragraph below the title of a page.
@@ -227,7 +227,7 @@ func TestCheckIntroduction(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		text   string
-		fault  string // a part of it; empty for none
+		fault  string // a part of the message; empty for no fault
 	}{
 		"Introduced": {"a paragraph below the title", "# Finalizers\n\n" + sentence + "\n\n## Rules\n", ""},
 		"NoTitle":    {"the title is first", sentence + "\n\n# Finalizers\n", "begin with a title"},

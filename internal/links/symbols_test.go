@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// exported returns the exported symbols of the package in a folder, as pkg.go.dev has anchors for them: functions, types,
-// constants and variables by their names, methods and fields as Type.Name. A folder without a package has none.
+// exported returns the exported symbols of the package in a folder, named like their anchors on pkg.go.dev: functions, types, constants and
+// variables by their names, methods and fields as Type.Name. For a folder without a package it returns none.
 func (s site) exported(folder string) map[string]bool {
 	if symbols, ok := s.symbols[folder]; ok {
 		return symbols
@@ -74,7 +74,7 @@ func members(of ast.Expr) []*ast.Field {
 	return nil
 }
 
-// receiver returns the name of a method's type without pointer and type parameters, or "" for a function.
+// receiver returns the name of the type that a method belongs to, without pointer and type parameters. For a function it returns "".
 func receiver(decl *ast.FuncDecl) string {
 	if decl.Recv == nil {
 		return ""

@@ -24,7 +24,7 @@ var (
 	developers = []string{"AGENTS.md", "CONTRIBUTING.md", "docs/releasing.md", "docs/compatibility.md"} // their readers have the Makefile
 )
 
-// TestMakeTargets tests that each make target exists that a page for developers or a workflow names.
+// TestMakeTargets tests that each make target exists that a workflow or a page for developers names.
 func TestMakeTargets(t *testing.T) {
 	root := os.DirFS(filepath.Join("..", ".."))
 	for _, page := range developers {
@@ -64,8 +64,8 @@ func checkTargets(root fs.FS, page, commands string) (faults []string) {
 	return faults
 }
 
-// checkWorkflow returns what is wrong with a workflow: names of targets that do not exist, actions that another commit could replace, and
-// rights that no job needs. (actionlint checks the rest.)
+// checkWorkflow returns what is wrong with a workflow: make targets that do not exist, actions that are not pinned to a commit, and
+// permissions that no job needs. The tool actionlint checks the rest.
 func checkWorkflow(root fs.FS, file string) (faults []string) {
 	text, err := fs.ReadFile(root, file)
 	if err != nil {
@@ -102,7 +102,7 @@ func checkWorkflow(root fs.FS, file string) (faults []string) {
 	return append(faults, checkTargets(root, file, strings.Join(commands, "\n"))...)
 }
 
-// TestDependabot tests that dependabot looks at every module.
+// TestDependabot tests that dependabot checks every module of the repository.
 func TestDependabot(t *testing.T) {
 	root := os.DirFS(filepath.Join("..", ".."))
 	text, err := fs.ReadFile(root, ".github/dependabot.yml")

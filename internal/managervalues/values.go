@@ -1,4 +1,5 @@
-// Package managervalues keeps values of managers: what the reconcilers of one manager share. A manager itself has no place for such a value.
+// Package managervalues keeps values that all reconcilers of one manager share, because a controller-runtime manager itself cannot keep
+// them.
 package managervalues
 
 import (
@@ -10,10 +11,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Values are the values of the managers of this process, one for each, until the manager ends. It is safe for concurrent use.
+// Values has one value for each manager of this process, until the manager ends. It is safe for concurrent use.
 type Values[T any] struct{ byCache sync.Map } // cache.Cache → T
 
-// Of returns the value of a manager. If the manager does not have a value yet, create makes it. If two calls make one at once, the first value counts.
+// Of returns the value of a manager. If there is none yet, Of creates it by calling create. If two calls create one at the same time, the
+// first value counts.
 func (v *Values[T]) Of(mgr ctrl.Manager, create func() (T, error)) (value T, err error) {
 	if known, ok := v.byCache.Load(mgr.GetCache()); ok {
 		return known.(T), nil
@@ -37,8 +39,8 @@ func (v *Values[T]) Has(mgr ctrl.Manager) bool {
 	return has
 }
 
-// runnable runs a value that can be started, and forgets it when the manager ends. It does not wait for the leader election, because a
-// controller may start its sources before the election.
+// runnable runs a manager's value if the value has a method Start, and drops it when the manager ends. It does not wait for the leader
+// election, because a controller may start its sources before that.
 type runnable[T any] struct {
 	values *Values[T]
 	cache  cache.Cache
@@ -49,7 +51,7 @@ var _ manager.LeaderElectionRunnable = &runnable[any]{}
 
 func (r *runnable[T]) NeedLeaderElection() bool { return false }
 
-// ReadsOnly tells the manager of a plan that the runnable may run: see package upgrade.
+// ReadsOnly tells a manager that only plans that it may run this runnable, because it writes nothing: see package upgrade.
 func (r *runnable[T]) ReadsOnly() {}
 
 func (r *runnable[T]) Start(ctx context.Context) error {

@@ -35,8 +35,9 @@ var selectedKinds = map[schema.GroupKind]bool{
 	{Group: rbacv1.GroupName, Kind: "ClusterRole"}: true, // an aggregated ClusterRole selects others
 }
 
-// HideFromApplications changes the labels and the annotations of an object without an owner reference, so that no deployment tool deletes
-// it for an application with the owner's name. It does not change the maps in place, because the user may share them with a selector.
+// HideFromApplications changes the labels and the annotations of a child without an owner reference, so that no deployment tool deletes the
+// child as a part of the application with the owner's name. It does not change the maps in place, because the user may share them with a
+// selector.
 func (o *Owner) HideFromApplications(kind schema.GroupKind, obj client.Object) {
 	if obj.GetLabels()[InstanceLabel] != LabelValue(o.Reference.Name) {
 		return
@@ -53,7 +54,7 @@ func (o *Owner) HideFromApplications(kind schema.GroupKind, obj client.Object) {
 	}
 }
 
-// LabelValue returns a label value for the name of an object: see [ownedresources.LabelValue].
+// LabelValue turns the name of an object into a label value, as [ownedresources.LabelValue] describes.
 func LabelValue(name string) string {
 	if len(name) < validation.LabelValueMaxLength {
 		return name

@@ -12,17 +12,18 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// Binding is the way in which a child names its owner.
+// Binding says how the metadata of a child names its owner: by an owner reference, or by a mark (a label and annotations, see
+// [record.Mark]).
 type Binding int
 
-// How a child can be bound to its owner.
+// The bindings.
 const (
-	ByReference Binding = iota // a controller reference
-	ByMark                     // a mark, and no owner reference
-	ByRetention                // a mark with opblocks.dev/retained, and no owner reference
+	ByReference Binding = iota // a controller reference to the owner
+	ByMark                     // a mark that names the owner, and no owner reference
+	ByRetention                // the same, and the annotation opblocks.dev/retained: the child stays when the owner is deleted
 )
 
-// BindingFor returns how a child with these options is bound to the owner.
+// BindingFor returns the Binding of a child with these options.
 func (o *Options) BindingFor(owner client.Object) Binding {
 	switch {
 	case o.Retain != nil && o.Retain(owner):
@@ -41,12 +42,12 @@ func (o *Owner) ObjectName() record.Name {
 	}
 }
 
-// MarkFor returns the mark of an object that is bound to the owner without a reference.
+// MarkFor returns the mark (the label and the annotations that name the owner) for a child that has no owner reference.
 func (o *Owner) MarkFor(b Binding) record.Mark {
 	return record.Mark{Owner: o.ObjectName(), UID: o.Reference.UID, Retained: b == ByRetention}
 }
 
-// Bind sets the owner reference or the mark on an object that is to be sent.
+// Bind sets on an object that is to be sent either the owner reference, or the mark (the label and the annotations that name the owner).
 func (d *Desired) Bind(obj client.Object) {
 	if d.Builder != "" {
 		SetAnnotation(obj, record.Builder, d.Builder)
@@ -75,8 +76,8 @@ func (d *Desired) ObjectName() record.Name {
 	return record.NameOf(d.Kind.GVK.GroupKind(), d.Object)
 }
 
-// IsBound reports whether a live object already has what a write would set: either the owner reference and no mark, or the mark and no
-// owner reference.
+// IsBound reports whether a live object already names its owner as a write would make it do: by the owner reference and no mark, or by the
+// mark (a label and annotations, see [record.Mark]) and no owner reference.
 func (d *Desired) IsBound(live client.Object) bool {
 	annotations := live.GetAnnotations()
 	if d.Builder != "" && annotations[record.Builder] != d.Builder {
@@ -92,7 +93,7 @@ func (d *Desired) IsBound(live client.Object) bool {
 	return marked && m.UID == d.Owner.Reference.UID && m.Owner == d.Owner.ObjectName() && m.Retained == (d.Binding == ByRetention)
 }
 
-// ChangesBinding reports whether the live object is about to get or lose an owner reference or a mark.
+// ChangesBinding reports whether a write would add or remove the owner reference or the mark (the annotations that name the owner).
 func (d *Desired) ChangesBinding(live client.Object) bool {
 	if d.Binding == ByReference {
 		return live.GetAnnotations()[record.Owner] != ""
@@ -101,18 +102,18 @@ func (d *Desired) ChangesBinding(live client.Object) bool {
 	return !marked || m.UID != d.Owner.Reference.UID || m.Retained != (d.Binding == ByRetention) || RefersTo(live, d.Owner.Reference.UID)
 }
 
-// IsMarkedBy reports whether a live object has a mark of this owner.
+// IsMarkedBy reports whether the mark of a live object (the annotations that name its owner) names this owner.
 func (o *Owner) IsMarkedBy(live client.Object, kind schema.GroupKind) bool {
 	m, marked := record.MarkOf(live, kind)
 	return marked && m.UID == o.Reference.UID && m.Owner == o.ObjectName()
 }
 
-// RefersTo reports whether an object has an owner reference to an owner, as its controller or not.
+// RefersTo reports whether an object has an owner reference to the owner with this UID, as its controller or not.
 func RefersTo(obj client.Object, owner types.UID) bool {
 	return slices.ContainsFunc(obj.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == owner })
 }
 
-// WithoutReferenceTo returns the owner references of an object to other owners.
+// WithoutReferenceTo returns the owner references of an object, except the reference to the owner with this UID.
 func WithoutReferenceTo(obj client.Object, owner types.UID) (others []metav1.OwnerReference) {
 	for _, ref := range obj.GetOwnerReferences() {
 		if ref.UID != owner {
@@ -122,9 +123,9 @@ func WithoutReferenceTo(obj client.Object, owner types.UID) (others []metav1.Own
 	return others
 }
 
-// ownAnnotations are the annotations that a write of the engine sets. ownOptionAnnotations are the annotations that options of a child set
-// on the desired object. The options set theirs after withoutOwnMetadata. So an annotation that withoutOwnMetadata finds was copied from
-// another object.
+// ownAnnotations are the annotations that the writes of this library set on children. ownOptionAnnotations are the annotations that
+// options of a child set on the desired object, after withoutOwnMetadata was called. So if withoutOwnMetadata finds one of them, the
+// builder has copied it from another object.
 var (
 	ownAnnotations = record.OnChildren(record.AsAnnotation, func(k record.ChildKey) bool {
 		return k.By == record.SetByWrite || k.By == record.SetByMark
@@ -132,8 +133,8 @@ var (
 	ownOptionAnnotations = record.OnChildren(record.AsAnnotation, func(k record.ChildKey) bool { return k.By == record.SetByOption })
 )
 
-// withoutOwnMetadata drops the annotations and the label of the engine from a desired object. They get there if a builder copies the
-// metadata of an object that carries them, such as an owner that is itself a child.
+// withoutOwnMetadata removes the annotations and the label that this library sets on children from a desired object. A desired object has
+// them if its builder copies the metadata of an object that has them, such as an owner that is itself a child.
 func withoutOwnMetadata(obj client.Object) client.Object {
 	_, labelled := obj.GetLabels()[record.OwnerUID]
 	annotations := obj.GetAnnotations()
@@ -153,14 +154,14 @@ func withoutOwnMetadata(obj client.Object) client.Object {
 }
 
 // hasWritten reports whether the annotations of a live object say that the owner's set wrote it for an owner of this kind, namespace and
-// name. The UID of that owner does not count. Older versions of this module did not write the annotation opblocks.dev/owner-name: if it is
+// name. That owner may have had another UID. Older versions of this module did not write the annotation opblocks.dev/owner-name: if it is
 // missing, the name of the set suffices.
 func (o *Owner) hasWritten(live client.Object) bool {
 	name := live.GetAnnotations()[record.OwnerName]
 	return (name == "" || name == o.ObjectName().String()) && IsWrittenBy(live, o.Set, o.FormerSets)
 }
 
-// IsWrittenBy reports whether a live object was written by the set of this name. former are the earlier names of the set, which count too.
+// IsWrittenBy reports whether the annotations of a live object say that the set of this name, or of one of its former names, wrote it.
 func IsWrittenBy(live client.Object, set string, former []string) bool {
 	name := live.GetAnnotations()[record.Set]
 	return (name == set || slices.Contains(former, name)) && record.LastAppliedOf(live).Method != record.ByOthers

@@ -47,9 +47,9 @@ func TestMayWriteMarked(t *testing.T) {
 	const (
 		allowed = iota
 		waits
-		former // it is removed or adopted if its owner turns out to be gone
+		former // the object is removed or adopted if its owner turns out to be gone
 		refused
-		retained // refused, since it is kept
+		retained // refused, because the object was kept when its owner was deleted
 	)
 	tests := map[string]struct {
 		reason   string
@@ -57,7 +57,7 @@ func TestMayWriteMarked(t *testing.T) {
 		binding  Binding
 		adopt    bool
 		retained bool   // AdoptRetained is set
-		set      string // the set that wrote the object; none if it is empty
+		set      string // the name of the set that wrote the object; empty if no set did
 		deleting bool
 		want     int
 	}{
@@ -147,7 +147,7 @@ func TestIsManagedBy(t *testing.T) {
 	}
 }
 
-// marked returns a ConfigMap with the mark of an owner.
+// marked returns a ConfigMap whose mark (the annotations that name an owner) names o.
 func marked(o *Owner, namespace, name string, b Binding) *corev1.ConfigMap {
 	obj := namedConfigMap(namespace, name)
 	obj.Labels = map[string]string{record.OwnerUID: string(o.Reference.UID)}

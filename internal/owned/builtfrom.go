@@ -14,15 +14,17 @@ import (
 	"github.com/opblocks/opblocks/internal/compare"
 )
 
-// BuiltFrom is what the builders see of an owner. Each write of a child also stores a hash of it, and no write is sent for the hash
-// alone. If a builder returns another child although the hash is the same, the operator has changed.
+// BuiltFrom is the part of an owner that the functions which build children see. Each write of a child also stores a hash of it in an
+// annotation. A changed hash alone causes no write. If a function returns another child although the hash is the same, the code of the
+// operator has changed.
 type BuiltFrom struct {
-	Owner   client.Object // the owner that the builders get
+	Owner   client.Object // the owner that these functions get
 	content []byte        // the encoded content of the owner, nil until it is needed
 	err     error
 }
 
-// Hash returns the hash for a child whose inputs have read these versions. It is empty if the owner has no JSON form.
+// Hash returns the hash of the owner, and of the versions in which the inputs of a child have read objects. It is empty if the owner has no
+// JSON form.
 func (b *BuiltFrom) Hash(reads []ReadVersion) string {
 	if b.content == nil && b.err == nil {
 		b.content, b.err = encodeOwner(b.Owner)
@@ -42,7 +44,8 @@ func compareReads(a, b ReadVersion) int {
 	return strings.Compare(a.Kind.String()+" "+a.Name.String(), b.Kind.String()+" "+b.Name.String())
 }
 
-// encodeOwner encodes an owner without its status and without metadata other than the name, labels and annotations of others.
+// encodeOwner encodes an owner without its status. From the metadata it keeps the name, the labels and the annotations that this library
+// does not set.
 func encodeOwner(owner client.Object) ([]byte, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(owner)
 	if err != nil {

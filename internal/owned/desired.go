@@ -16,19 +16,19 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// Declared is an object as the caller of [ownedresources.Apply] gave it, or as the function of a [ownedresources.Child] returned it.
+// Declared is an object as the caller of [ownedresources.Apply] passed it, or as the function of a [ownedresources.Child] returned it.
 type Declared struct {
 	Kind    *Kind
 	Object  client.Object
 	Options *Options
 	Binding Binding
-	Builder string        // see opblocks.dev/builder; empty for none
-	Order   int           // the rank of its child, see [ownedresources.Child.After]
-	Hold    string        // what has to become ready before the object may be created or changed; empty for nothing
+	Builder string        // the value of the annotation opblocks.dev/builder; empty for none
+	Order   int           // the rank of its child: objects with a higher rank are deleted first, see [ownedresources.Child.After]
+	Hold    string        // the names of the objects that have to become ready before this one may be created or changed; empty for none
 	Err     error         // what is wrong with the object; nil for nothing
 	Live    client.Object // the live object after the apply; nil if it does not exist
-	Reads   []ReadVersion // what its inputs have read
-	Content string        // the content of a Job that runs once, see opblocks.dev/content
+	Reads   []ReadVersion // the versions of the objects that the inputs of the child have read
+	Content string        // for a Job that runs once, the value of the annotation opblocks.dev/content
 }
 
 // ObjectName returns the kind and the name of the object.
@@ -42,7 +42,7 @@ func (d *Declared) IsNamed(gvk schema.GroupVersionKind, obj client.Object) bool 
 		d.Kind.GVK.GroupKind() == gvk.GroupKind()
 }
 
-// Desired is an object in the form in which it is compared and sent.
+// Desired is a declared object after it was normalized, so that it can be compared with the live object and sent.
 type Desired struct {
 	Kind    *Kind
 	Object  client.Object
@@ -51,11 +51,11 @@ type Desired struct {
 	Owner   *Owner
 	Options *Options
 	Binding Binding
-	Builder string    // see opblocks.dev/builder; empty for none
+	Builder string    // the value of the annotation opblocks.dev/builder; empty for none
 	Former  types.UID // if the object is adopted from a deleted owner, the UID of that owner
 	Order   int
-	Hold    string // see Declared
-	// ResetsOrder sends order 0: without it, an order that somebody else has set would stay.
+	Hold    string // see Declared.Hold
+	// ResetsOrder makes a write send order 0. Without it, an order that somebody else has set in the live object would stay.
 	ResetsOrder bool
 	// Generate are the keys of [ownedresources.Child.Generate] for which the object has no value of its own. Generated are their
 	// values in the next write. GeneratedFrom is the version of the live object for which these values were decided.
@@ -64,14 +64,14 @@ type Desired struct {
 	GeneratedFrom string
 	// Replicas is the number of replicas of the StatefulSet that the object replaces, see [ownedresources.Child.ExpandVolumes].
 	Replicas *int32
-	// Reads are what the inputs of the child have read.
+	// Reads are the versions of the objects that the inputs of the child have read.
 	Reads []ReadVersion
-	// Rewritten is a hash of the differences between what the last write sent and what the API server stored. It goes into the record of
-	// the next write, which is expected to differ in the same way.
+	// Rewritten is a hash of the differences between what the last write sent and what the API server stored. The next write is expected to
+	// differ in the same way, so it carries this hash in the annotation opblocks.dev/applied.
 	Rewritten string
-	// Admitted are the fields that are sent with their live values. It is nil if there are none.
+	// Admitted are the immutable fields that admission has set, and that a write sends with their live values. It is nil if there are none.
 	Admitted *Admitted
-	// Trial is the answer to the dry run of a creation, or nil if there was none: several decisions depend on it.
+	// Trial is the answer to the dry run of a creation. It is kept because several decisions use it. It is nil if no dry run was sent.
 	Trial *Trial
 }
 
@@ -83,20 +83,20 @@ type Trial struct {
 
 func (d *Desired) String() string { return d.Kind.Describe(d.Object) }
 
-// Held returns the error of an object that has to wait. The error names what the object waits for. what names the action that waits, such
-// as "is not created".
+// Held returns the error of an object that has to wait until other objects are ready. what names the action that waits, such as "is not
+// created".
 func (d *Desired) Held(what string) error {
 	return NewWaiting(ReasonDependencyNotReady, 0, fmt.Sprintf("%s %s until %s is ready", d, what, d.Hold))
 }
 
-// Name returns the key under which the child is remembered.
+// Name returns the kind and the name of the child, under which the memory of the process keeps it.
 func (d *Desired) Name() ChildName { return ChildName{d.Kind, client.ObjectKeyFromObject(d.Object)} }
 
 // Key returns the namespace and the name of the object.
 func (d *Desired) Key() types.NamespacedName { return client.ObjectKeyFromObject(d.Object) }
 
-// Normalize returns the object in the form in which it is compared and sent. object lacks the fields of
-// [ownedresources.Child.CreateOnly], and full has them.
+// Normalize returns two copies of the object, ready to be compared and sent. object lacks the fields of [ownedresources.Child.CreateOnly],
+// and full has them.
 func (k *Kind) Normalize(obj client.Object, options *Options) (object, full client.Object, err error) {
 	if obj, err = withJSONValues(obj); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", k.Describe(obj), err)

@@ -20,28 +20,28 @@ const (
 	ReasonReferenceNotFound  = "ReferenceNotFound"  // an object that an input reads does not exist
 )
 
-// OwnershipError is returned for an object that belongs to another owner, or to none.
+// OwnershipError is returned for an object that this owner must not write, because it belongs to another owner or to none.
 type OwnershipError struct {
 	// Kind of the object.
 	Kind string
 	// Name of the object.
 	Name types.NamespacedName
-	// Owner is the object's controller reference, or nil if it has none. If the object has a mark of another owner
-	// instead (see [ownedresources.Child.Anywhere]), Owner has the kind, the name and the UID of that owner.
+	// Owner is the object's controller reference, or nil if it has none. If the object has annotations that name another owner instead (see
+	// [ownedresources.Child.Anywhere]), Owner has the kind, the name and the UID of that owner.
 	Owner *metav1.OwnerReference
-	// OwnerNamespace is the namespace of the owner that a mark names. It is empty if that owner is cluster-scoped. It
-	// is also empty for a controller reference, whose owner is in the namespace of the object or cluster-scoped.
+	// OwnerNamespace is the namespace of the owner that these annotations name. It is empty if that owner is cluster-scoped. It is also empty
+	// for a controller reference, whose owner is in the namespace of the object or cluster-scoped.
 	OwnerNamespace string
 	// Retained is whether the object belonged to a former owner (a deleted owner of the same name), and
 	// [ownedresources.Child.Retain] has kept it.
 	Retained bool
 
-	history string // what the records on an object without a controller say; empty if they say nothing
+	history string // what the annotations of an object without a controller say about its past; empty if they say nothing
 	remedy  string // what the user can do about it
 }
 
-// uncontrolled returns the error for a live object that nothing controls. The records on the object may be forged, so only the words of the
-// error depend on them.
+// uncontrolled returns the error for a live object that has no controller. Anybody may have forged the object's annotations. So they change
+// only the text of the error, and not the decision.
 func (o *Owner) uncontrolled(k *Kind, live client.Object) *OwnershipError {
 	e := &OwnershipError{Kind: k.GVK.Kind, Name: client.ObjectKeyFromObject(live)}
 	annotations := live.GetAnnotations()
@@ -74,17 +74,17 @@ func (e *OwnershipError) Error() string {
 	return fmt.Sprintf("%s %s belongs to %s: it is left alone; choose another name", e.Kind, e.Name, owner)
 }
 
-// Reason returns the reason for a condition that shows the error: OwnedByAnother.
+// Reason returns the reason for a condition that reports the error: OwnedByAnother.
 func (*OwnershipError) Reason() string { return "OwnedByAnother" }
 
-// NotCachedError is returned for an object that exists and that the cache does not show. It is also returned for an object that is not
-// created because the cache would not show it.
+// NotCachedError is returned for an object that exists, but that the manager's cache does not show. It is also returned for an object that
+// is not created because the cache would not show it.
 type NotCachedError struct {
 	// Kind of the object.
 	Kind string
 	// Name of the object.
 	Name types.NamespacedName
-	// Selector is the selector of the cache, if the object is not created because of it. Otherwise it is empty.
+	// Selector is the selector of the cache, if the object was not created because the selector leaves it out. Otherwise it is empty.
 	Selector string
 }
 
@@ -97,7 +97,7 @@ func (e *NotCachedError) Error() string {
 		"set the labels that the selector asks for, or widen the cache", e.Kind, e.Name)
 }
 
-// Reason returns the reason for a condition that shows the error: NotInCache.
+// Reason returns the reason for a condition that reports the error: NotInCache.
 func (*NotCachedError) Reason() string { return "NotInCache" }
 
 // FailedError is returned for a child that does not become ready unless something changes.
@@ -110,20 +110,20 @@ func NewFailed(reason, message string) *FailedError {
 
 func (e *FailedError) Error() string { return e.message }
 
-// Reason returns the reason for a condition that shows the error. It is the reason of the child's own condition.
-// Without such a reason it is Failed, or JobFailed for a Job of [ownedresources.Child.RunOnce].
+// Reason returns the reason for a condition that reports the error. It is the reason of the child's own condition. If the child has no such
+// reason, it is Failed, or JobFailed for a Job of [ownedresources.Child.RunOnce].
 func (e *FailedError) Reason() string { return e.reason }
 
 // Unwrap returns a controller-runtime TerminalError.
 func (*FailedError) Unwrap() error { return ctrlreconcile.TerminalError(nil) }
 
-// WaitingError is returned if there is nothing to do but to wait.
+// WaitingError is returned if the operator can only wait.
 type WaitingError struct {
 	reason, message string
 	after           time.Duration
 }
 
-// NewWaiting returns a [*WaitingError]. after is the delay before the next reconcile, or 0 if an event triggers it.
+// NewWaiting returns a [*WaitingError]. after is the delay before the next reconcile. It is 0 if an event triggers the next reconcile.
 func NewWaiting(reason string, after time.Duration, message string) *WaitingError {
 	return &WaitingError{reason: reason, message: message, after: after}
 }
@@ -135,6 +135,6 @@ func WithDelay(wait *WaitingError, after time.Duration) *WaitingError {
 
 func (e *WaitingError) Error() string { return e.message }
 
-// Waiting returns the reason for a condition that shows the error, and the delay after which to reconcile again. The delay
-// is zero if an event of the child triggers the next reconcile.
+// Waiting returns the reason for a condition that reports the error, and the delay before the next reconcile. The delay is 0 if an event of
+// the child triggers the next reconcile.
 func (e *WaitingError) Waiting() (reason string, after time.Duration) { return e.reason, e.after }

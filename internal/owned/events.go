@@ -10,7 +10,7 @@ import (
 // opblocks_applies_total.
 type Outcome string
 
-// DoneEvent is the event about the objects with one outcome.
+// DoneEvent collects what the one event about all objects with the same outcome says.
 type DoneEvent struct {
 	Related *corev1.ObjectReference // the first of the objects
 	Texts   []string

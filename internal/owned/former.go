@@ -16,8 +16,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// FormerError is returned for an object with the mark of an owner that is probably gone: a former owner, or any owner
-// of the same kind if [ownedresources.Child.Adopt] allows to adopt the object.
+// FormerError is returned for an object whose mark (the annotations that name its owner) names an owner that is probably gone. That owner
+// had the name of the present owner. If [ownedresources.Child.Adopt] allows to adopt the object, it may be any owner of the same kind.
 type FormerError struct {
 	*WaitingError
 	Mark  record.Mark
@@ -26,7 +26,7 @@ type FormerError struct {
 
 func (e FormerError) Unwrap() error { return e.WaitingError }
 
-// mayWriteMarked is MayWrite for an object that has a mark, and no controller.
+// mayWriteMarked does the same as MayWrite, for an object without a controller. m is its mark: the annotations that name its owner.
 func (o *Owner) mayWriteMarked(d *Desired, live client.Object, m record.Mark) error {
 	name, ofOurName := d.Kind.Describe(live), m.Owner == o.ObjectName()
 	ours := ofOurName && m.UID == o.Reference.UID || m.UID == d.Former
@@ -47,7 +47,7 @@ func (o *Owner) mayWriteMarked(d *Desired, live client.Object, m record.Mark) er
 	return o.MarkedByAnother(d.Kind, live, m)
 }
 
-// MarkedByAnother returns the error for an object with the mark of another owner.
+// MarkedByAnother returns the error for an object whose mark (the annotations that name its owner) names another owner.
 func (o *Owner) MarkedByAnother(k *Kind, live client.Object, m record.Mark) *OwnershipError {
 	return &OwnershipError{
 		Kind: k.GVK.Kind, Name: client.ObjectKeyFromObject(live), OwnerNamespace: m.Owner.Namespace,
@@ -56,7 +56,7 @@ func (o *Owner) MarkedByAnother(k *Kind, live client.Object, m record.Mark) *Own
 	}
 }
 
-// IsGone reports whether the owner that a mark names is gone: the API server has no object of this name, or an object with another UID.
+// IsGone reports whether the owner that m names is gone: the API server has no object of this name, or only one with another UID.
 func (o *Owner) IsGone(ctx context.Context, m record.Mark) (bool, error) {
 	if gone, known := o.gone[m.UID]; known {
 		return gone, nil
@@ -72,9 +72,10 @@ func (o *Owner) IsGone(ctx context.Context, m record.Mark) (bool, error) {
 	return o.gone[m.UID], nil
 }
 
-// ConfirmAlive makes sure that the API server has the owner as we know it, before a mark is set, changed or removed. The garbage
-// collector would not repair a mistake. An object with the mark of a deleted owner would stay. An object that should stay would be
-// deleted if it got a reference to a deleted owner. A conflict error means that the owner has changed, is being deleted or is gone.
+// ConfirmAlive makes sure that the API server has the owner in the version that we know, before the mark of a child (the annotations that
+// name its owner) is set, changed or removed. The garbage collector would not repair a mistake: an object whose mark names a deleted owner
+// would stay, and an object that should stay would be deleted if it got a reference to a deleted owner. If the owner has changed, is being
+// deleted or is gone, the error is a conflict.
 func (o *Owner) ConfirmAlive(ctx context.Context) error {
 	if err := o.Confirm(ctx); err != nil || o.confirmed {
 		return err
@@ -87,7 +88,8 @@ func (o *Owner) ConfirmAlive(ctx context.Context) error {
 	return apierrors.NewConflict(schema.GroupResource{Resource: o.Reference.Kind}, o.Reference.Name, errors.New("it was deleted"))
 }
 
-// ConfirmDeleted makes sure that the owner is being deleted or gone, before an object with its mark is deleted.
+// ConfirmDeleted makes sure that the owner is being deleted or gone, before an object whose mark names this owner is deleted. Otherwise the
+// error is a conflict.
 func (o *Owner) ConfirmDeleted(ctx context.Context) error {
 	if o.confirmed {
 		return nil
@@ -103,8 +105,8 @@ func (o *Owner) ConfirmDeleted(ctx context.Context) error {
 	return nil
 }
 
-// IsManagedBy reports whether a field manager has written an object. If the object has no managed fields, it returns true: the API server
-// clears the managed fields of a very large object, so nobody knows who has written it.
+// IsManagedBy reports whether a field manager has written an object. If the object has no managed fields, IsManagedBy returns true: the API
+// server clears the managed fields of a very large object, so nobody knows who has written it.
 func IsManagedBy(obj client.Object, manager client.FieldOwner) bool {
 	entries := obj.GetManagedFields()
 	for _, entry := range entries {
@@ -115,7 +117,7 @@ func IsManagedBy(obj client.Object, manager client.FieldOwner) bool {
 	return len(entries) == 0
 }
 
-// ReadMetadata reads an object's metadata past the cache. It returns nil if the object does not exist.
+// ReadMetadata reads an object's metadata from the API server, and not from the cache. It returns nil if the object does not exist.
 func (o *Owner) ReadMetadata(ctx context.Context, k *Kind, name client.ObjectKey) (*metav1.PartialObjectMetadata, error) {
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(k.GVK)

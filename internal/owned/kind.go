@@ -16,14 +16,14 @@ import (
 	"github.com/opblocks/opblocks/internal/compare"
 )
 
-// Kind is what is found out once for a Go type, or for the kind of an unstructured object.
+// Kind is what is looked up once for a Go type of objects, or for the kind of an unstructured object.
 type Kind struct {
 	GVK      schema.GroupVersionKind
 	Type     reflect.Type // the struct, not the pointer
 	Comparer *compare.Comparer
-	// configuration is set if the desired object is an apply configuration, in the form of an unstructured object.
+	// configuration is set if the children are built as apply configurations, which are then handled as unstructured objects.
 	configuration bool
-	// Receivers has empty objects. Objects that nobody keeps are read into these receivers.
+	// Receivers is a pool of empty objects. An object that nobody keeps after the read is read into one of them.
 	Receivers sync.Pool
 }
 
@@ -37,14 +37,14 @@ type kindKey struct {
 	scheme *runtime.Scheme
 	typ    reflect.Type
 	gvk    schema.GroupVersionKind // set for unstructured objects only
-	// configuration is set if the desired object is an apply configuration.
+	// configuration is set if the children are built as apply configurations.
 	configuration bool
 }
 
-// BuiltIn is used where no API server can be asked for schemas. What it caches depends on the key alone.
+// BuiltIn is used where no API server can be asked for schemas. All callers can share it, because an entry depends only on its key.
 var BuiltIn = &Kinds{Schemas: applyschema.BuiltIn}
 
-// Of returns the kind of an object, which is compiled once. The error says what to add to the scheme.
+// Of returns the [Kind] of an object, and looks it up only once. If the scheme lacks the type, the error says what to add to the scheme.
 func (ks *Kinds) Of(obj client.Object, scheme *runtime.Scheme) (*Kind, error) {
 	key := kindKey{scheme: scheme, typ: reflect.TypeOf(obj)}
 	u, untyped := obj.(*unstructured.Unstructured)
@@ -86,10 +86,10 @@ func (k *Kind) Empty() client.Object {
 	return obj
 }
 
-// The ranks of kinds. Objects of a lower rank are created before objects of a higher one.
+// The ranks of kinds: objects of a lower rank are created before objects of a higher rank.
 const (
-	rankOfPlaces = iota // other objects are inside of such an object, or have the kind that such an object defines
-	rankOfNeeds         // the API server refuses an object that names a missing object of such a kind
+	rankOfPlaces = iota // Namespace and CustomResourceDefinition: other objects are in the namespace, or have the kind that is defined
+	rankOfNeeds         // kinds such as ServiceAccount: the API server refuses an object that names a missing object of such a kind
 	rankOfOthers
 	Ranks
 )
@@ -105,12 +105,12 @@ func RankOf(kind string) int {
 	return rankOfOthers
 }
 
-// Describe names an object in messages: its kind, its namespace if it has one, and its name.
+// Describe names an object for messages: its kind, its namespace if it has one, and its name.
 func (k *Kind) Describe(obj client.Object) string {
 	return k.GVK.Kind + " " + strings.TrimPrefix(client.ObjectKeyFromObject(obj).String(), "/")
 }
 
-// LikeDesired returns a live object in the type of the desired one.
+// LikeDesired converts a live object to the type of the desired object.
 func (d *Declared) LikeDesired(live client.Object) (client.Object, error) {
 	if _, untyped := live.(*unstructured.Unstructured); untyped || !d.Kind.configuration {
 		return live, nil
@@ -124,7 +124,7 @@ func (d *Declared) LikeDesired(live client.Object) (client.Object, error) {
 	return u, nil
 }
 
-// OfConfiguration returns the kind of a child that is built by apply configurations. sample is an empty object of the type in which its
+// OfConfiguration returns the [Kind] of a child that is built as an apply configuration. sample is an empty object of the type in which its
 // live objects are read.
 func (ks *Kinds) OfConfiguration(sample client.Object, scheme *runtime.Scheme) (*Kind, error) {
 	key := kindKey{scheme: scheme, typ: reflect.TypeOf(sample), configuration: true}
@@ -154,8 +154,8 @@ func (k *Kind) AsLive(obj client.Object) (client.Object, error) {
 	return live, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, live)
 }
 
-// Release empties a receiver and returns it to the pool. An unstructured receiver would lose its kind with its content, so it is not
-// used again.
+// Release empties a receiver (an object that Receivers held) and returns it to the pool. An unstructured receiver would lose its kind with
+// its content, so it is not used again.
 func (k *Kind) Release(receiver client.Object) {
 	if _, untyped := receiver.(*unstructured.Unstructured); untyped {
 		return
@@ -164,7 +164,7 @@ func (k *Kind) Release(receiver client.Object) {
 	k.Receivers.Put(receiver)
 }
 
-// Forget drops what was compiled for a kind: the kind may have another CustomResourceDefinition now.
+// Forget drops the [Kind] that was looked up for a kind of objects, whose CustomResourceDefinition may have been replaced.
 func (ks *Kinds) Forget(gvk schema.GroupVersionKind) {
 	ks.known.Range(func(key, known any) bool {
 		if known.(*Kind).GVK == gvk {

@@ -23,25 +23,26 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// Owner is the object whose children are applied, in one pass.
+// Owner is the object whose children are applied, for the time of one reconcile.
 type Owner struct {
 	Client       client.Client
-	APIReader    client.Reader // reads past the cache; nil without a manager
+	APIReader    client.Reader // reads from the API server, past the cache; nil without a manager
 	Object       client.Object
-	Seen         client.Object // the owner as the functions of the children see it: without the records on it
+	Seen         client.Object // the owner as the functions that build children get it: without the annotations that this library stores on owners
 	Namespace    string
 	Reference    metav1.OwnerReference
 	FieldManager client.FieldOwner
 	Set          string     // name of the set that the children belong to
-	FormerSets   []string   // its earlier names
+	FormerSets   []string   // the names that the set had in earlier releases
 	BuiltFrom    *BuiltFrom // nil outside of a set
-	Finalizers   []string   // the finalizers of that set under its present name and its earlier ones; nil if the set needs none
+	Finalizers   []string   // the finalizers of the set under its present name and its former names; nil if the set needs no finalizer
 	Done         map[Outcome]*DoneEvent
-	confirmed    bool               // whether the owner was compared with the API server's version
-	gone         map[types.UID]bool // by the UID in a mark: whether that owner is gone, see IsGone
+	confirmed    bool               // the owner was compared with the API server's version
+	gone         map[types.UID]bool // the answers of IsGone: whether the owner with this UID is gone
 }
 
-// NewOwner returns obj as an owner. c is the client that writes its children. apiReader reads past the cache, and is nil without a manager.
+// NewOwner returns obj as an [Owner]. c is the client that writes its children. apiReader reads past the cache, and is nil without a
+// manager.
 func NewOwner(obj client.Object, c client.Client, apiReader client.Reader) (Owner, error) {
 	if IsNil(obj) {
 		return Owner{}, fmt.Errorf("owner is nil: give the object that the children belong to")
@@ -77,7 +78,7 @@ type ownerKind struct {
 	fieldManager     client.FieldOwner
 }
 
-// ownerKinds caches each ownerKind. An ownerKind depends on its key alone.
+// ownerKinds caches the result of ownerKindOf, which depends only on the key.
 var ownerKinds sync.Map // kindKey → ownerKind
 
 func ownerKindOf(obj client.Object, scheme *runtime.Scheme) (ownerKind, error) {
@@ -104,8 +105,8 @@ func (o *Owner) String() string {
 	return o.Reference.Kind + " " + o.Namespace + "/" + o.Reference.Name
 }
 
-// MayWrite returns nil if the live object is controlled by the owner, or has its mark, or may be adopted. Otherwise it returns
-// an [*OwnershipError], a [*WaitingError], an [OrphanError] or a [FormerError].
+// MayWrite returns nil if the live object is controlled by the owner, or has annotations that name the owner, or may be adopted. Otherwise
+// it returns an [*OwnershipError], a [*WaitingError], an [OrphanError] or a [FormerError].
 func (o *Owner) MayWrite(d *Desired, live client.Object) error {
 	k := d.Kind
 	controller := metav1.GetControllerOfNoCopy(live)
@@ -135,8 +136,8 @@ func (o *Owner) MayWrite(d *Desired, live client.Object) error {
 	return &OwnershipError{Kind: k.GVK.Kind, Name: client.ObjectKeyFromObject(live), Owner: controller.DeepCopy()}
 }
 
-// hasNameOf reports whether a controller of a live object has the owner's kind, namespace and name. A controller reference names an owner
-// in the namespace of the object, or a cluster-scoped owner.
+// hasNameOf reports whether the controller of a live object has the owner's kind, namespace and name, whatever its UID. The controller is
+// in the namespace of the live object, or it is cluster-scoped.
 func (o *Owner) hasNameOf(controller *metav1.OwnerReference, live client.Object) bool {
 	return controller.Name == o.Reference.Name && controller.Kind == o.Reference.Kind && sameGroup(controller.APIVersion, o.Reference.APIVersion) &&
 		(o.Namespace == "" || o.Namespace == live.GetNamespace())
@@ -153,7 +154,7 @@ func sameGroup(a, b string) bool {
 	return groupOf(a) == groupOf(b)
 }
 
-// isReferencedBy reports whether the live object's controller reference is the one that would be applied.
+// isReferencedBy reports whether the live object's controller reference is exactly the one that an apply would set.
 func (o *Owner) isReferencedBy(live client.Object) bool {
 	ref := metav1.GetControllerOfNoCopy(live)
 	return ref != nil && ref.UID == o.Reference.UID && ref.APIVersion == o.Reference.APIVersion &&
@@ -161,26 +162,26 @@ func (o *Owner) isReferencedBy(live client.Object) bool {
 		ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion
 }
 
-// GarbageCollectorDelay is how long the garbage collector may take to delete an orphan. It usually takes seconds. But if the garbage
-// collector's watch broke while an owner was deleted and recreated under the same name, the garbage collector mistakes the new owner for
-// the old one, and never deletes the orphan.
+// GarbageCollectorDelay is how long the garbage collector may take to delete an orphan: a child whose owner is deleted. It usually takes
+// seconds. But if the garbage collector's watch was interrupted while an owner was deleted and created again under the same name, the
+// garbage collector mistakes the new owner for the old one, and never deletes the orphan.
 const GarbageCollectorDelay = time.Minute
 
-// OrphanError is returned for a child whose controller is a former owner.
+// OrphanError is returned for a live child whose controller is a former owner: a deleted owner of the same name.
 type OrphanError struct {
 	*WaitingError
-	Restored bool      // [ownedresources.Child.AdoptRestored] allows to take it back
-	Former   types.UID // the UID of that owner
+	Restored bool      // [ownedresources.Child.AdoptRestored] allows the present owner to adopt the object
+	Former   types.UID // the UID of the former owner
 }
 
 func (e OrphanError) Unwrap() error { return e.WaitingError }
 
-// Confirm makes sure that the owner is in the version that the API server has, before an object is deleted for it. The cache of a process
-// that has just started may show an old version of the owner, with other desired children. A conflict error means that the owner has
-// changed.
+// Confirm makes sure that we have the owner in the version that the API server has, before an object is deleted for it. The cache of a
+// process that has just started may show an old version of the owner, for which other children are desired. If the owner has changed, the
+// error is a conflict.
 //
-// In a pass of package reconcile the owner is read at most once in the life of the process. Elsewhere it is read once for all deletions of
-// a call.
+// In a reconcile by package reconcile, the owner is read at most once in the life of the process. Elsewhere it is read once for all
+// deletions of a call.
 func (o *Owner) Confirm(ctx context.Context) error {
 	if pass := passcontext.FromContext(ctx); pass != nil {
 		if known, err := pass.ConfirmCurrent(ctx, o.Object); known {
@@ -191,7 +192,7 @@ func (o *Owner) Confirm(ctx context.Context) error {
 		return nil
 	}
 	live, err := o.ReadOwner(ctx)
-	if err != nil || live == nil || live.GetUID() != o.Reference.UID { // all children of an owner that is gone are deleted anyway
+	if err != nil || live == nil || live.GetUID() != o.Reference.UID { // the children of a deleted owner are deleted anyway
 		return err
 	}
 	if version := o.Object.GetResourceVersion(); live.GetResourceVersion() != version {
@@ -202,12 +203,12 @@ func (o *Owner) Confirm(ctx context.Context) error {
 	return nil
 }
 
-// ReadOwner reads the owner past the cache. It returns nil if no object has its name.
+// ReadOwner reads the owner from the API server. It returns nil if no object has the owner's name.
 func (o *Owner) ReadOwner(ctx context.Context) (client.Object, error) {
 	return o.readNamed(ctx, client.ObjectKeyFromObject(o.Object))
 }
 
-// readNamed reads an object of the owner's kind past the cache. If no object has the name, it returns nil.
+// readNamed reads an object of the owner's kind from the API server. If no object has the name, it returns nil.
 func (o *Owner) readNamed(ctx context.Context, name types.NamespacedName) (client.Object, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(schema.FromAPIVersionAndKind(o.Reference.APIVersion, o.Reference.Kind))

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// PodTemplatePaths are the paths of the pod templates of Kubernetes' kinds, for unstructured objects.
+// PodTemplatePaths are the paths of the pod templates in unstructured objects of the kinds that Kubernetes has.
 var PodTemplatePaths = map[schema.GroupKind][]string{
 	{Kind: "PodTemplate"}:                {"template"},
 	{Kind: "ReplicationController"}:      {"spec", "template"},
@@ -20,8 +20,8 @@ var PodTemplatePaths = map[schema.GroupKind][]string{
 	{Group: "batch", Kind: "CronJob"}:    {"spec", "jobTemplate", "spec", "template"},
 }
 
-// PodTemplate returns the pod template of an object. If the object has no pod template, or is not of a Go type of
-// Kubernetes, it returns nil.
+// PodTemplate returns the pod template of a typed object of Kubernetes. For any other object, or one without a pod template, it returns
+// nil.
 func PodTemplate(obj client.Object) *corev1.PodTemplateSpec {
 	switch obj := obj.(type) {
 	case *corev1.PodTemplate:

@@ -12,15 +12,14 @@ import (
 
 var (
 	rawJSON        = reflect.TypeFor[runtime.RawExtension]()
-	rawJSONHolders sync.Map // reflect.Type → bool: whether its values can contain raw JSON
+	rawJSONHolders sync.Map // reflect.Type → bool: whether values of the type can contain raw JSON
 )
 
-// WithSortedJSON sorts the raw JSON in an object that is created: it removes white space, and sorts the fields. At every later
-// write, the API server decodes the raw JSON to this form.
+// WithSortedJSON rewrites the raw JSON in an object that is to be created, without white space and with sorted fields. The API server
+// brings raw JSON into the same form at every later write.
 //
-// The API server compares the raw JSON in an immutable spec byte by byte, such as the parameters of a ResourceClaim. If
-// it were stored in another form, the API server would refuse every later write as a change of the spec, even a change
-// of a label.
+// The API server compares the raw JSON in an immutable spec byte by byte, such as the parameters of a ResourceClaim. If the JSON were
+// stored in another form, the API server would refuse every later write as a change of the spec, even a change of a label.
 func WithSortedJSON(obj client.Object) {
 	if t := reflect.TypeOf(obj); t.Kind() == reflect.Pointer && holdsRawJSON(t.Elem()) {
 		SortJSON(reflect.ValueOf(obj).Elem())
@@ -36,7 +35,8 @@ func holdsRawJSON(t reflect.Type) bool {
 	return holds
 }
 
-// reaches reports whether values of a type can contain values of another type. Types that contain themselves are looked at once.
+// reaches reports whether values of a type can contain values of another type. It looks at each type once, because types may contain
+// themselves.
 func reaches(t, other reflect.Type, seen map[reflect.Type]bool) bool {
 	if t == other {
 		return true
@@ -58,7 +58,7 @@ func reaches(t, other reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// SortJSON sorts the raw JSON in a value that can be set.
+// SortJSON does the same as [WithSortedJSON] for one value, which must be settable.
 func SortJSON(v reflect.Value) {
 	if !holdsRawJSON(v.Type()) {
 		return

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// LiveReader returns a reader that reads past the cache. Without a manager it returns the client. Read unstructured objects
-// and metadata with it: by default, a manager's client does not cache them.
+// LiveReader returns the APIReader, which reads past the cache, or the client if APIReader is nil. A manager's client does not cache
+// unstructured objects by default. So read unstructured objects with the result.
 func (o *Owner) LiveReader() client.Reader {
 	if o.APIReader != nil {
 		return o.APIReader
@@ -20,7 +20,7 @@ func (o *Owner) LiveReader() client.Reader {
 	return o.Client
 }
 
-// ReadLive reads the object past the cache.
+// ReadLive reads the live object from the API server, and not from the cache.
 func (d *Desired) ReadLive(ctx context.Context) (client.Object, error) {
 	live := d.Kind.Empty()
 	if d.Owner.APIReader != nil {
@@ -33,14 +33,14 @@ func (d *Desired) ReadLive(ctx context.Context) (client.Object, error) {
 	return live, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, live)
 }
 
-// ReadTree reads the object past the cache, with fields that its Go type may not have.
+// ReadTree reads the live object from the API server as an unstructured object, so it also has fields that the Go type lacks.
 func (d *Desired) ReadTree(ctx context.Context) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(d.Kind.GVK)
 	return u, d.Owner.LiveReader().Get(ctx, d.Key(), u)
 }
 
-// ListLive lists objects of a kind in a namespace past the cache, which may not show our last write yet.
+// ListLive lists objects of a kind from the API server. The cache may not show our last write yet.
 func (o *Owner) ListLive(ctx context.Context, gvk schema.GroupVersionKind, namespace string, options ...client.ListOption) ([]unstructured.Unstructured, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
@@ -50,8 +50,8 @@ func (o *Owner) ListLive(ctx context.Context, gvk schema.GroupVersionKind, names
 	return list.Items, nil
 }
 
-// RequireCurrent returns a conflict if the API server has another version of the owner at this moment. [Owner.Confirm] only
-// makes sure that our version is not older than this process.
+// RequireCurrent returns a conflict if the API server has another version of the owner at this moment. [Owner.Confirm] proves less: our
+// version is not older than this process.
 func (o *Owner) RequireCurrent(ctx context.Context) error {
 	live, err := o.ReadOwner(ctx)
 	if err != nil {

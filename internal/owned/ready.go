@@ -19,10 +19,10 @@ import (
 // Ready returns nil if the live object is ready, a *FailedError if it does not become ready unless something changes, and a *WaitingError
 // otherwise.
 //
-// If condition is not empty, this condition decides. Otherwise the rules of kstatus decide, with one addition: if the schema of a custom
-// resource declares status.observedGeneration as an integer, the resource is not ready before its controller has set the field. By the
-// rules of kstatus alone, a custom resource without a status is ready at once. If the schema allows a text in the field as well, the
-// controller need not set it.
+// If condition is not empty, the condition of this type decides. Otherwise the rules of kstatus decide, with one addition: if the schema of
+// a custom resource declares status.observedGeneration as an integer, the resource is not ready before its controller has set the field. By
+// the rules of kstatus alone, a custom resource without a status is ready at once. If the schema also allows a string in the field, the
+// addition does not apply.
 func (k *Kind) Ready(live client.Object, condition string) error {
 	if condition != "" {
 		return k.readyByCondition(live, condition)
@@ -40,7 +40,7 @@ func (k *Kind) Ready(live client.Object, condition string) error {
 	return NewWaiting(result.Reason, 0, k.Describe(live)+": "+result.Message)
 }
 
-// observed returns a *WaitingError if the schema of a custom resource promises an observedGeneration that its controller has not set yet.
+// observed returns a *WaitingError if the schema of a custom resource declares an observedGeneration that its controller has not set yet.
 func (k *Kind) observed(live client.Object) error {
 	if k.Comparer == nil || applyschema.GoType(k.GVK) != nil || !applyschema.DeclaresNumber(k.Comparer.Schema().Child("status"), "observedGeneration") {
 		return nil
@@ -55,7 +55,7 @@ func (k *Kind) observed(live client.Object) error {
 	return NewWaiting(readiness.ReasonNotObserved, 0, fmt.Sprintf("%s: its controller has not reported a status.observedGeneration yet", k.Describe(live)))
 }
 
-// readyByCondition returns nil if the condition is True for the generation of the live object, and a *WaitingError otherwise.
+// readyByCondition returns nil if the condition is True for the live object's generation, and a *WaitingError otherwise.
 func (k *Kind) readyByCondition(live client.Object, conditionType string) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
@@ -81,11 +81,11 @@ func (k *Kind) readyByCondition(live client.Object, conditionType string) error 
 	return wait
 }
 
-// reasonConditionMissing is the reason of a child that waits for a condition without a reason.
+// reasonConditionMissing is the reason of the error for a child that waits for a condition, if the condition has no reason of its own.
 const reasonConditionMissing = "ConditionNotTrue"
 
-// JoinWaits returns one error for several children that are not ready, or nil for none. It has the reason of the first one, and the
-// shortest delay that is not zero.
+// JoinWaits joins the errors of several children that are not ready. It returns nil if there are none. The joined error has the reason of
+// the first error, and the shortest delay that is not zero.
 func JoinWaits(waits []*WaitingError) error {
 	if len(waits) == 0 {
 		return nil

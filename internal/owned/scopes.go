@@ -15,8 +15,8 @@ type Scopes struct {
 	known sync.Map // *Kind → bool
 }
 
-// Validate finds what is wrong with the objects before any request. It sets the owner's namespace on objects without
-// one.
+// Validate returns what is wrong with the objects, before any of them is read or written. It sets the owner's namespace on each object
+// without one.
 func (s *Scopes) Validate(o *Owner, all []Declared) error {
 	for i, d := range all {
 		if err := s.ValidateOne(o, d.Kind, d.Object); err != nil {
@@ -31,7 +31,7 @@ func (s *Scopes) Validate(o *Owner, all []Declared) error {
 	return nil
 }
 
-// ValidateOne finds what is wrong with an object before any request: see Validate.
+// ValidateOne does the same as Validate for one object.
 func (s *Scopes) ValidateOne(o *Owner, k *Kind, obj client.Object) error {
 	if err := s.validatePlace(o, k, obj); err != nil {
 		return err
@@ -39,8 +39,8 @@ func (s *Scopes) ValidateOne(o *Owner, k *Kind, obj client.Object) error {
 	return o.CheckIsAnother(k, obj)
 }
 
-// CheckIsAnother returns an error if an object is its own owner. The object would be overwritten, and deleted once it is not desired
-// any more.
+// CheckIsAnother returns an error if the object is the owner itself: the operator would overwrite its own owner, and delete it once the
+// object is not desired any more.
 func (o *Owner) CheckIsAnother(k *Kind, obj client.Object) error {
 	if record.NameOf(k.GVK.GroupKind(), obj) != o.ObjectName() {
 		return nil
@@ -48,7 +48,7 @@ func (o *Owner) CheckIsAnother(k *Kind, obj client.Object) error {
 	return fmt.Errorf("%s is its own owner: give the child another name than its owner's", k.Describe(obj))
 }
 
-// validatePlace finds what is wrong with the name and the namespace of an object. It sets the owner's namespace on an object without one.
+// validatePlace returns what is wrong with the name and the namespace of an object. It sets the owner's namespace on an object without one.
 func (s *Scopes) validatePlace(o *Owner, k *Kind, obj client.Object) error {
 	if obj.GetName() == "" {
 		return ErrNoName(k)
@@ -84,8 +84,8 @@ func ErrNoName(k *Kind) error {
 	return fmt.Errorf("a %s has no name: set metadata.name in the function that builds it, such as ownedresources.ObjectMeta(owner) does", k.GVK.Kind)
 }
 
-// IsNamespaced reports whether a kind is namespaced. If the kind is not served, or if a fake client has no scopes, known is false: only
-// the request that writes the object will show the scope.
+// IsNamespaced reports whether a kind is namespaced. If the kind is not served, or if a fake client has no scopes, known is false: only the
+// request that writes the object will show the scope.
 func (s *Scopes) IsNamespaced(o *Owner, k *Kind, obj client.Object) (namespaced, known bool, err error) {
 	scope, ok := s.known.Load(k)
 	if !ok {

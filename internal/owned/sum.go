@@ -8,7 +8,7 @@ import (
 	"github.com/opblocks/opblocks/internal/compare"
 )
 
-// Fingerprint returns a short hash of differences. Without differences it returns an empty text.
+// Fingerprint returns a short hash of differences. If there are none, it returns an empty string.
 func Fingerprint(differences []compare.Difference) string {
 	if len(differences) == 0 {
 		return ""
@@ -33,5 +33,5 @@ func SumOf(encoded []byte) (s Sum) {
 	return s
 }
 
-// Buffers are for encoded objects.
+// Buffers is a pool of buffers for encoded objects.
 var Buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 4096)) }}

@@ -1,8 +1,8 @@
-// Package ownwrites remembers our own writes until the cache shows them, so that the next pass neither creates nor writes
-// an object again.
+// Package ownwrites remembers the objects that this process has written until the cache shows them, so that the next reconcile neither
+// creates nor writes an object again.
 //
-// Nothing depends on it: without it, or after a restart, preconditions make the API server refuse a write that follows a
-// stale read, and the pass is repeated.
+// It only saves requests. Without it, or after a restart, preconditions make the API server refuse a write that follows a stale read, and
+// the reconcile is repeated.
 package ownwrites
 
 import (
@@ -19,26 +19,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// trust is how long a write is remembered if the cache does not show it: the cache's selector excludes the object, or the
-// API server was restored from a backup and its resource versions went back.
+// trust is how long a write is remembered if the cache does not show it. A cache never shows it if its selector excludes the object, or if
+// the API server was restored from a backup, so that its resource versions went back.
 const trust = 10 * time.Second
 
-// firstSweep is the number of writes at which the expired ones are first removed.
+// firstSweep is the number of writes at which writes that are older than trust are first removed.
 const firstSweep = 64
 
-// Writes remembers the API server's answers to writes until the cache has caught up. It is safe for concurrent use.
+// Writes remembers the API server's answers to writes until the cache shows them. It is safe for concurrent use.
 type Writes struct {
 	clock clock.PassiveClock
-	count atomic.Int64 // the number of entries; reading it needs no lock
+	count atomic.Int64 // the number of entries; it can be read without the lock
 	mu    sync.Mutex
 	byKey map[key]entry
 
-	sweepAt int // number of entries at which the expired ones are removed
+	sweepAt int // the number of entries at which old ones are removed
 }
 
 type key struct {
 	typ  reflect.Type
-	kind string // the kind of an unstructured object: these all have the same Go type
+	kind string // the kind of an unstructured object, because all of these have the same Go type
 	name types.NamespacedName
 }
 
@@ -62,12 +62,12 @@ func namedKey(obj client.Object, name types.NamespacedName) key {
 	return k
 }
 
-// Record remembers obj as the answer to a write. The caller must not modify it afterwards.
+// Record remembers obj, the API server's answer to a write. The caller must not modify obj afterwards.
 func (w *Writes) Record(obj client.Object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.clock.Now()
-	if len(w.byKey) >= w.sweepAt { // where the cache's events are filtered, Observe is not called
+	if len(w.byKey) >= w.sweepAt { // if events of the cache are filtered out, Observe does not remove their objects
 		maps.DeleteFunc(w.byKey, func(_ key, e entry) bool { return !now.Before(e.until) })
 		w.sweepAt = max(firstSweep, 2*len(w.byKey))
 	}
@@ -75,9 +75,9 @@ func (w *Writes) Record(obj client.Object) {
 	w.count.Store(int64(len(w.byKey)))
 }
 
-// Observe is called for every event of the cache, and forgets the writes that the cache has caught up with. A deletion is
-// such an event too, so an object that was deleted right after its creation is not believed to exist. Observe reports whether obj is
-// an object that we have just written.
+// Observe is called for every event of the cache. If obj is not older than the remembered write, Observe forgets the write. It is also
+// called for a deleted object, so that an object that was deleted right after its creation is not taken for existing. Observe reports
+// whether obj is an object that we have just written.
 func (w *Writes) Observe(obj client.Object) (ours bool) {
 	if w.count.Load() == 0 {
 		return false
@@ -91,7 +91,7 @@ func (w *Writes) Observe(obj client.Object) (ours bool) {
 	return ok && e.object.GetUID() == obj.GetUID()
 }
 
-// Newer returns the object that we wrote if it is newer than cached, and cached otherwise.
+// Newer returns the object that we wrote if it is newer than cached. Otherwise it returns cached.
 func (w *Writes) Newer(cached client.Object) client.Object {
 	if w.count.Load() == 0 {
 		return cached
@@ -106,8 +106,8 @@ func (w *Writes) Newer(cached client.Object) client.Object {
 	return cached
 }
 
-// Unseen returns the object that we wrote and that the cache does not have, or nil. It reads only the type of named,
-// and its kind if named is unstructured.
+// Unseen is called if the cache does not have the object with this name. It returns the object if we have just written it, or nil. It uses
+// only the Go type of named, and the kind if named is unstructured.
 func (w *Writes) Unseen(named client.Object, name types.NamespacedName) client.Object {
 	if w.count.Load() == 0 {
 		return nil
@@ -120,7 +120,7 @@ func (w *Writes) Unseen(named client.Object, name types.NamespacedName) client.O
 	return nil
 }
 
-// Pending reports whether there is a write that the cache does not show yet.
+// Pending reports whether any write is not shown by the cache yet.
 func (w *Writes) Pending() bool {
 	if w.count.Load() == 0 {
 		return false

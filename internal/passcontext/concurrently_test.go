@@ -23,7 +23,7 @@ func TestConcurrently(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // a call that waits for ever fails
+			synctest.Test(t, func(t *testing.T) { // if a call waits for ever, the test fails
 				var all sync.WaitGroup
 				all.Add(tc.n)
 				done := make([]bool, tc.n)
@@ -51,8 +51,8 @@ func TestConcurrentlyPanics(t *testing.T) {
 	})
 }
 
-// TestConcurrentlyNested calls Concurrently within Concurrently, with more calls than the limit of goroutines. All calls return: none
-// waits until another one ends a goroutine.
+// TestConcurrentlyNested calls Concurrently within Concurrently, with more calls than the limit of goroutines. All calls have to return:
+// none may wait until another goroutine ends.
 func TestConcurrentlyNested(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var done atomic.Int32

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestTypedEqualsKstatusInItsOwnCases takes the manifests from the tests of kstatus, in the version of that module in
-// go.mod.
+// TestTypedEqualsKstatusInItsOwnCases compares this package with kstatus. It takes the manifests from the tests of kstatus, in the version
+// that go.mod requires.
 func TestTypedEqualsKstatusInItsOwnCases(t *testing.T) {
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", "github.com/fluxcd/cli-utils/pkg/kstatus/status").Output()
 	require.NoError(t, err)

@@ -1,10 +1,10 @@
 // Package readiness computes whether an object has reached the state that its spec asks for, by the rules of kstatus
-// (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md), and by one more: a Service of type
-// LoadBalancer has an address. To kstatus it is ready as soon as it has a cluster IP, before anybody can reach it from outside.
+// (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md), and by one more: a Service of type LoadBalancer has an
+// address. For kstatus it is ready as soon as it has a cluster IP, before anybody can reach it from outside.
 //
-// kstatus takes unstructured objects only, and converting a typed object costs more than the computation. The rules
-// for the most frequent kinds, Deployment and Service, are therefore written out for the typed objects, and the other
-// workloads are converted without their pod templates. Tests compare both ways.
+// kstatus takes only unstructured objects, and converting a typed object costs more than the computation itself. So this package implements
+// the rules for typed Deployments and Services, the most frequent kinds. It converts the other workloads without their pod templates. Tests
+// compare the results with kstatus.
 package readiness
 
 import (
@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// ReasonNotObserved is the Reason of a Deployment, StatefulSet or other object whose controller has not observed its
-// latest generation yet. The word is kstatus's.
+// ReasonNotObserved is the Reason of a Deployment, StatefulSet or other object whose controller has not observed its latest generation yet.
+// kstatus uses the same word.
 const ReasonNotObserved = "LatestGenerationNotObserved"
 
 // Result is the readiness of an object.
@@ -43,9 +43,9 @@ func Compute(obj client.Object, gvk schema.GroupVersionKind) (Result, error) {
 	return computeUnstructured(withoutUnread(obj), gvk)
 }
 
-// ComputeInScheme is like [Compute] and looks up the kind of obj in the scheme where it is needed: not for a
-// *appsv1.Deployment, a *corev1.Service, a *corev1.ConfigMap and a *corev1.Secret. It returns an error if the scheme does
-// not have the type of obj.
+// ComputeInScheme does the same as [Compute], and looks up the kind of obj in the scheme if it is needed. It is not needed for a
+// *appsv1.Deployment, a *corev1.Service, a *corev1.ConfigMap and a *corev1.Secret. If the scheme does not have the type of obj, the error
+// says so.
 func ComputeInScheme(obj client.Object, scheme *runtime.Scheme) (Result, error) {
 	if result, ok := computeTyped(obj); ok {
 		return result, nil
@@ -63,7 +63,7 @@ func computeUnstructured(obj client.Object, gvk schema.GroupVersionKind) (Result
 	if err != nil {
 		return Result{}, fmt.Errorf("status of %s %s: %w", gvk.Kind, client.ObjectKeyFromObject(obj), err)
 	}
-	if _, own := obj.(runtime.Unstructured); own { // the converter returns the object's own map, which others may read
+	if _, own := obj.(runtime.Unstructured); own { // the converter returns the map of the object itself, which others may read
 		content = maps.Clone(content)
 	}
 	readGeneration(content)
@@ -86,8 +86,9 @@ func computeUnstructured(obj client.Object, gvk schema.GroupVersionKind) (Result
 	return result, nil
 }
 
-// readGeneration replaces a status.observedGeneration that is a text by its number, without changing the status itself. A controller that
-// writes its status as Protobuf does (https://protobuf.dev/programming-guides/json) sends 64-bit numbers as texts. Istio is one of them.
+// readGeneration replaces a status.observedGeneration that is a string by its number. It changes content, and not the status map itself,
+// which others may read. A controller that writes its status as Protobuf does (https://protobuf.dev/programming-guides/json) sends 64-bit
+// numbers as strings. Istio is one of them.
 func readGeneration(content map[string]any) {
 	state, _ := content["status"].(map[string]any)
 	text, isText := state["observedGeneration"].(string)

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// deployment returns a Deployment of three replicas whose rollout is complete, edited.
+// deployment returns a Deployment of three replicas whose rollout is complete, after calling edit.
 func deployment(edit func(*appsv1.Deployment)) *appsv1.Deployment {
 	d := &appsv1.Deployment{}
 	d.Namespace, d.Name, d.Generation = "ns", "web", 2
@@ -37,8 +37,8 @@ func deployment(edit func(*appsv1.Deployment)) *appsv1.Deployment {
 	return d
 }
 
-// TestTypedEqualsKstatus compares the rules written out here with what an unstructured object gets: Status, Reason and Message
-// are the same.
+// TestTypedEqualsKstatus compares the result for a typed object with the result of kstatus for the same object, unstructured: Status,
+// Reason and Message are the same.
 func TestTypedEqualsKstatus(t *testing.T) {
 	deployments := map[string]func(*appsv1.Deployment){
 		"Complete":        nil,
@@ -92,7 +92,7 @@ func TestTypedEqualsKstatus(t *testing.T) {
 	}
 }
 
-// TestLoadBalancer tests the rule that kstatus does not have: nobody can use a load balancer without an address.
+// TestLoadBalancer tests the rule that kstatus does not have: a load balancer without an address is not ready, because nobody can use it.
 func TestLoadBalancer(t *testing.T) {
 	service := &corev1.Service{Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer, ClusterIP: "10.0.0.1"}}
 	tests := map[string]struct {
@@ -115,7 +115,7 @@ func TestLoadBalancer(t *testing.T) {
 	}
 }
 
-// The fields that withoutUnread removes do not change the result.
+// If withoutUnread removes fields, the result stays the same.
 func TestWithoutUnread(t *testing.T) {
 	template := deployment(nil).Spec.Template
 	template.Spec.Containers = []corev1.Container{{Name: "web", Image: "nginx"}}
@@ -155,8 +155,8 @@ func TestWithoutUnread(t *testing.T) {
 	}
 }
 
-// requireReadsNoMore requires that kstatus does not read the fields that withoutUnread removes, and that the object is not
-// changed.
+// requireReadsNoMore requires that kstatus does not read the fields that withoutUnread removes, and that withoutUnread does not change the
+// object.
 func requireReadsNoMore(t *testing.T, obj client.Object) {
 	t.Helper()
 	gvk, err := apiutil.GVKForObject(obj, scheme.Scheme)
@@ -206,7 +206,7 @@ func TestComputeInScheme(t *testing.T) {
 	require.NoError(t, err, "the kind of a Deployment need not be looked up")
 }
 
-// Istio's controller writes the generation as a text, as Protobuf does.
+// Istio's controller writes the observed generation as a string, as Protobuf does.
 func TestGenerationThatIsAText(t *testing.T) {
 	for generation, want := range map[any]status.Status{"2": status.CurrentStatus, "1": status.InProgressStatus, int64(2): status.CurrentStatus} {
 		gateway := &unstructured.Unstructured{Object: map[string]any{

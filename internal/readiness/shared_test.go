@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestComputeChangesNothing checks that the object is only read: others may hold it, such as a cache.
+// TestComputeChangesNothing checks that Compute only reads the object, which may be in the memory of a cache.
 func TestComputeChangesNothing(t *testing.T) {
 	obj := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "web"}}}
 	before := obj.DeepCopy()

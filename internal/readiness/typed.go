@@ -32,8 +32,8 @@ func computeTyped(obj client.Object) (result Result, ok bool) {
 	return Result{}, false
 }
 
-// withoutUnread returns an object without large fields that kstatus does not read, so that it is converted in a fraction of the
-// time. If it removes a field, it returns a shallow copy. Otherwise it returns the object itself.
+// withoutUnread returns an object without large fields that kstatus does not read, so that converting it takes much less time. If it
+// removes a field, it returns a shallow copy. Otherwise it returns the object itself.
 func withoutUnread(obj client.Object) client.Object {
 	switch obj := obj.(type) {
 	case *appsv1.StatefulSet:
@@ -63,7 +63,7 @@ func withoutUnread(obj client.Object) client.Object {
 	return obj
 }
 
-// withoutUnreadMetadata returns the metadata without labels, annotations, owners and managed fields.
+// withoutUnreadMetadata returns the metadata without labels, annotations, owner references and managed fields.
 func withoutUnreadMetadata(m *metav1.ObjectMeta) metav1.ObjectMeta {
 	few := *m
 	few.Labels, few.Annotations, few.OwnerReferences, few.ManagedFields = nil, nil, nil, nil
@@ -79,7 +79,7 @@ func ofDeployment(d *appsv1.Deployment) Result {
 	if s.ObservedGeneration != 0 && s.ObservedGeneration != d.Generation {
 		return inProgress(ReasonNotObserved, fmt.Sprintf("%s generation is %d, but latest observed generation is %d", "Deployment", d.Generation, s.ObservedGeneration))
 	}
-	// kstatus prefers these two conditions to the rules of a kind. The Deployment controller sets neither of them.
+	// kstatus looks at these two conditions before the rules of the kind. The Deployment controller sets neither of them.
 	for i := range s.Conditions {
 		c := &s.Conditions[i]
 		if c.Status != corev1.ConditionTrue {
@@ -92,7 +92,7 @@ func ofDeployment(d *appsv1.Deployment) Result {
 			return Result{status.FailedStatus, cmp.Or(c.Reason, string(c.Type)), c.Message}
 		}
 	}
-	// Without a deadline the Deployment controller sets no condition Progressing.
+	// If the spec has no deadline, the Deployment controller sets no condition Progressing.
 	progressing := d.Spec.ProgressDeadlineSeconds == nil || *d.Spec.ProgressDeadlineSeconds == math.MaxInt32
 	available := false
 	for i := range s.Conditions {
@@ -140,7 +140,8 @@ func ofService(s *corev1.Service) Result {
 	return Result{Status: status.CurrentStatus}
 }
 
-// ofServiceContent returns the readiness of an unstructured Service that is ready by the rules of kstatus.
+// ofServiceContent returns the readiness of an unstructured Service that is ready for kstatus: it also has to have an address if its type
+// is LoadBalancer.
 func ofServiceContent(content map[string]any) Result {
 	serviceType, _, _ := unstructured.NestedString(content, "spec", "type")
 	ingress, _, _ := unstructured.NestedFieldNoCopy(content, "status", "loadBalancer", "ingress")

@@ -1,42 +1,42 @@
 package record
 
-// Form is where a key stands in the metadata of an object.
+// Form says where a key is in the metadata of an object.
 type Form string
 
-// The forms.
+// The values of Form.
 const (
 	AsAnnotation Form = "annotation"
 	AsLabel      Form = "label"
 	AsFinalizer  Form = "finalizer"
 )
 
-// Setter is what sets a key on a child.
+// Setter says which code sets a key on a child.
 type Setter string
 
-// The setters.
+// The values of Setter.
 const (
-	SetByWrite  Setter = "write"  // a write of the engine, after the object was compared
-	SetByMark   Setter = "mark"   // the same, if the object is bound by a [Mark]
-	SetByOption Setter = "option" // an option of a child, on the desired object: it is compared like what the builder sets
-	SetByMaker  Setter = "make"   // the code that creates or starts the object: the key is not copied from another child
+	SetByWrite  Setter = "write"  // each write of a child, after the child was compared with the desired one
+	SetByMark   Setter = "mark"   // each write of a child that has a [Mark] in place of an owner reference
+	SetByOption Setter = "option" // an option of a child, on the desired object; so it is compared like what the user's function sets
+	SetByMaker  Setter = "make"   // the code that creates or starts the object; the key is never a copy from another child
 )
 
-// ChildKey is one kind of record on a child.
+// ChildKey describes an annotation, a label or a finalizer that this library sets on children.
 type ChildKey struct {
 	Key  string
 	Form Form
 	By   Setter
 
-	// Provenance means that the value says how, for whom, or from which versions the object was written. Plans and events do not show
-	// such a key as a difference.
+	// Provenance means that the value only says how, for whom, or from which versions the object was written. Plans and events do not show a
+	// difference in it.
 	Provenance bool
 
-	// Versions means that the value has resource versions, which differ from run to run of a test.
+	// Versions means that the value depends on resource versions, so it differs from one run of a test to the next.
 	Versions bool
 }
 
-// onChildren has every key of a child. It decides which keys are dropped from a copy of another child's metadata, which keys are taken
-// off with a mark, and which keys do not count as a difference.
+// onChildren has every key that this library sets on children. The table decides which keys are removed if a builder copies them from
+// another child, which keys are removed together with a [Mark], and which keys do not count as a difference.
 var onChildren = []ChildKey{
 	{Key: Applied, Form: AsAnnotation, By: SetByWrite, Provenance: true},
 	{Key: Set, Form: AsAnnotation, By: SetByWrite},
@@ -57,7 +57,7 @@ var onChildren = []ChildKey{
 	{Key: Scheduled, Form: AsAnnotation, By: SetByMaker},
 }
 
-// OnChildren returns the keys of children of one form for which the function returns true.
+// OnChildren returns the keys of the annotations, labels or finalizers on children for which the function returns true.
 func OnChildren(form Form, is func(ChildKey) bool) (keys []string) {
 	for _, k := range onChildren {
 		if k.Form == form && is(k) {

@@ -1,8 +1,9 @@
-// Package record has every annotation, label and finalizer of the domain opblocks.dev, and the formats of their values.
-// docs/records.md has them in a table. Labels of Kubernetes' own domains are set by the builders of package ownedresources. The functions are pure: they neither read nor write objects of the API server.
+// Package record has every annotation, label and finalizer of the domain opblocks.dev, and the formats of their values. docs/records.md has
+// them in a table. The builders of package ownedresources set labels of Kubernetes' own domains. The functions of this package only
+// compute: they neither read nor write objects of the API server.
 //
-// Whoever may write an object can write any value. So each parser returns the zero value for a value that this module
-// does not write, and a value never proves anything about another object.
+// Whoever may write an object can write any value. So each parser returns the zero value for a value that this module does not write, and a
+// value never proves anything about another object.
 package record
 
 import (
@@ -23,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// On children of a set.
+// Keys on the children of a set of children.
 const (
 	Applied   = "opblocks.dev/applied"        // annotation, on every child: see [LastApplied]
 	Set       = "opblocks.dev/set"            // annotation: the name of the set, if it has one
@@ -44,30 +45,31 @@ const (
 	Scheduled = "opblocks.dev/scheduled-time" // annotation of a Job that runs by a schedule: the due time in RFC 3339
 )
 
-// On owners. A prefix is followed by the name that [Key] returns for a child, or by the name of a set.
+// Keys on owners. The key of a child's annotation is a prefix and the name that [Key] returns for the child. The finalizer of a set is the
+// prefix and the name of the set.
 const (
 	RunPrefix       = "run-once.opblocks.dev/"       // annotation: see [Run]
 	ExpansionPrefix = "expand-volumes.opblocks.dev/" // annotation, of the owner and of pods: see [Expansion]
 	finalizerPrefix = "children.opblocks.dev/"       // finalizer of a set: see [Finalizer]
 )
 
-// People write these on objects.
+// Keys that people write on objects.
 const (
 	Paused    = "opblocks.dev/paused"       // annotation: see [Pause]
 	Requested = "opblocks.dev/requested-at" // annotation: any text, such as the time; each new value requests a pass
 
-	// ObserveInterval is an annotation: a duration, how often something outside of the cluster is observed.
+	// ObserveInterval is an annotation. Its value is a duration: how often objects outside of the cluster are observed.
 	ObserveInterval = "opblocks.dev/observe-interval"
 )
 
-// Method is how an object was last written. It begins the value of [Applied].
+// Method says how an object was last written. The value of [Applied] begins with it.
 type Method string
 
-// The methods.
+// The values of Method.
 const (
-	ByCreate Method = "v1:created:" // by POST: the fields have to be migrated before they can be applied
+	ByCreate Method = "v1:created:" // by POST: before the next apply, the ownership of the fields is moved to our server-side apply
 	ByApply  Method = "v1:applied:" // by server-side apply
-	ByOthers Method = ""            // not by this module, or in a version of the format that is not known
+	ByOthers Method = ""            // not by this module, or the format has another version
 )
 
 const (
@@ -75,17 +77,16 @@ const (
 	replicasSuffix  = ":replicas"
 )
 
-// LastApplied is the value of [Applied]: v1:created:HASH or v1:applied:HASH, where v1 is the version of the format. If
-// the API server has stored something else than what was sent, :rewritten-HASH follows. The suffix :replicas follows if
-// spec.replicas was sent.
+// LastApplied is the value of [Applied]: v1:created:HASH or v1:applied:HASH, where v1 is the version of the format. If the API server has
+// stored something else than was sent, :rewritten-HASH follows. If spec.replicas was sent, :replicas follows.
 type LastApplied struct {
 	Method    Method
 	Hash      string // the hash of what was sent
-	Rewritten string // a hash of the differences that the API server made; empty if it made none
-	Replicas  bool   // spec.replicas was sent; if a later apply does not send it, the live value stays
+	Rewritten string // a hash of the differences between what was sent and what the API server stored; empty if there are none
+	Replicas  bool   // spec.replicas was sent; if a later apply does not send it any more, the live value stays
 }
 
-// LastAppliedOf returns the record of an object.
+// LastAppliedOf returns the value of [Applied] of an object.
 func LastAppliedOf(obj metav1.Object) LastApplied {
 	return ParseLastApplied(obj.GetAnnotations()[Applied])
 }
@@ -114,7 +115,7 @@ func (l LastApplied) String() string {
 	return value
 }
 
-// OrderOf returns the rank of an object: children with a higher one are pruned first. The default is 0.
+// OrderOf returns the rank of an object. Children with a higher rank are pruned first. The default is 0.
 func OrderOf(obj metav1.Object) int {
 	order, err := strconv.Atoi(obj.GetAnnotations()[Order])
 	if err != nil {
@@ -123,7 +124,7 @@ func OrderOf(obj metav1.Object) int {
 	return max(0, order)
 }
 
-// Name is the kind and the name of an object.
+// Name is the kind, the namespace and the name of an object.
 type Name struct {
 	Kind schema.GroupKind
 	types.NamespacedName
@@ -134,21 +135,21 @@ func NameOf(kind schema.GroupKind, obj metav1.Object) Name {
 	return Name{kind, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}}
 }
 
-// String returns KIND.GROUP/NAMESPACE/NAME. A part that the name does not have is empty.
+// String returns KIND.GROUP/NAMESPACE/NAME. A part that is not set is empty.
 func (n Name) String() string {
 	return n.Kind.String() + "/" + n.Namespace + "/" + n.NamespacedName.Name
 }
 
-// Mark names the owner of an object that has no owner reference: the label [OwnerUID] and the annotations [Owner],
-// [Object] and [Retained]. Before anything is done to the object, UID has to be compared with the UID of an owner.
+// Mark names the owner of an object that has no owner reference. It is stored in the label [OwnerUID] and the annotations [Owner], [Object]
+// and [Retained]. Anybody may have written it. So before anything is done to the object, compare UID with the UID of an owner.
 type Mark struct {
 	Owner    Name
 	UID      types.UID
 	Retained bool
 }
 
-// MarkOf returns the mark of an object of a kind. If the object has no mark, MarkOf returns false. If the annotation [Object] names another
-// object, this object is a copy of it, and MarkOf returns false too.
+// MarkOf returns the mark of an object of a kind. If the object has no mark, MarkOf returns false. It also returns false if the annotation
+// [Object] names another object: this object is then a copy, and the mark is not its own.
 func MarkOf(obj metav1.Object, kind schema.GroupKind) (Mark, bool) {
 	annotations := obj.GetAnnotations()
 	m, ok := ParseOwner(annotations[Owner])
@@ -171,7 +172,7 @@ func ParseOwner(value string) (Mark, bool) {
 	}, true
 }
 
-// Annotations returns the annotations of the mark on an object.
+// Annotations returns the annotations that store the mark on an object with this name.
 func (m Mark) Annotations(object Name) map[string]string {
 	annotations := map[string]string{Owner: m.Owner.String() + "/" + string(m.UID), Object: object.String()}
 	if m.Retained {
@@ -180,13 +181,14 @@ func (m Mark) Annotations(object Name) map[string]string {
 	return annotations
 }
 
-// BuilderOf returns the value of [Builder] for a child with a position among the functions that build objects of its kind.
+// BuilderOf returns the value of [Builder] for a child. functions are the names of the functions that build objects of its kind, and
+// position is the position of the child among them.
 func BuilderOf(functions []string, position int) string {
 	return fmt.Sprintf("%s/%d", hashOf(strings.Join(functions, "\n"), 8), position)
 }
 
-// Triggers is the value of [Rotated]: a list of KEY=HASH, separated by commas, with the hash of the trigger for which
-// the key was last rotated.
+// Triggers is the value of [Rotated]: KEY=HASH for each generated key of a Secret, separated by commas. HASH is the hash of the text that
+// the function RotateOn returned when the key was last rotated.
 type Triggers map[string]string
 
 // ParseTriggers parses a value of [Rotated].
@@ -209,13 +211,13 @@ func (t Triggers) String() string {
 	return strings.Join(pairs, ",")
 }
 
-// HashOfTrigger returns the hash of a trigger.
+// HashOfTrigger returns the hash of a text that the function RotateOn returned.
 func HashOfTrigger(trigger string) string { return hashOf(trigger, 16) }
 
-// RunState is how far a Job that runs once has come.
+// RunState says how far a Job that runs once has come.
 type RunState string
 
-// How far a Job has come.
+// The values of RunState.
 const (
 	RunStarted  RunState = "started"
 	RunComplete RunState = "complete"
@@ -224,13 +226,13 @@ const (
 
 const runVersion = "v1"
 
-// Run is the record of an owner about a Job that runs once: v1:started:CONTENT:UID, v1:complete:CONTENT or
-// v1:failed:CONTENT, with the value of [Content] and the UID of the Job. The name of the set follows after a colon, if
-// it has one. The zero value is for a Job that has never run.
+// Run is the value of the owner's annotation about a Job that runs once: v1:started:CONTENT:UID, v1:complete:CONTENT or v1:failed:CONTENT.
+// CONTENT is the value of [Content] of the Job, and UID is its UID. If the set has a name, the name follows after a colon. The zero value
+// is for a Job that has never run.
 type Run struct {
 	State   RunState
 	Content string
-	UID     types.UID // the UID of a Job that was started
+	UID     types.UID // the UID of the Job that was started
 	Set     string
 }
 
@@ -264,20 +266,20 @@ func (r Run) String() string {
 	return strings.Join(parts, ":")
 }
 
-// Is reports whether the Job of this content is in this state.
+// Is reports whether the Job with this content is in this state.
 func (r Run) Is(state RunState, content string) bool { return r.State == state && r.Content == content }
 
-// Ended reports whether the Job of this content has completed or failed.
+// Ended reports whether the Job with this content has completed or failed.
 func (r Run) Ended(content string) bool {
 	return r.Is(RunComplete, content) || r.Is(RunFailed, content)
 }
 
-// Names reports whether this Job of the content was started.
+// Names reports whether r records that this Job with this content was started.
 func (r Run) Names(content string, job types.UID) bool {
 	return r.Is(RunStarted, content) && r.UID == job
 }
 
-// Expansion is the record, in JSON, about a StatefulSet that is replaced by one with larger volumes.
+// Expansion is the value, in JSON, of an annotation about a StatefulSet that is being replaced by one with larger volumes.
 type Expansion struct {
 	Set       string `json:"set,omitempty"`
 	Namespace string `json:"namespace"`
@@ -285,7 +287,7 @@ type Expansion struct {
 	Replicas  *int32 `json:"replicas,omitempty"`
 }
 
-// ParseExpansion parses the value of an annotation with [ExpansionPrefix]. It returns nil for another value.
+// ParseExpansion parses the value of an annotation with [ExpansionPrefix]. For any other value it returns nil.
 func ParseExpansion(value string) *Expansion {
 	e := &Expansion{}
 	if value == "" || json.Unmarshal([]byte(value), e) != nil ||
@@ -295,12 +297,11 @@ func ParseExpansion(value string) *Expansion {
 	return e
 }
 
-// maxName is the longest name of an annotation after the slash.
+// maxName is the API's limit for the part of an annotation's key after the slash.
 const maxName = 63
 
-// Key returns the key of the annotation of an owner about a child: the prefix and the name of the child. The namespace
-// of the child and an underscore precede the name if it is not the namespace of the owner. A name that is too long ends
-// in a hash.
+// Key returns the key of an owner's annotation about a child: the prefix and the name of the child. If the child is in another namespace
+// than the owner, the namespace and an underscore precede the name. If the name would be too long, it is cut and ends in a hash.
 func Key(prefix, ownerNamespace string, child metav1.Object) string {
 	name := child.GetName()
 	if namespace := child.GetNamespace(); namespace != ownerNamespace {
@@ -312,23 +313,22 @@ func Key(prefix, ownerNamespace string, child metav1.Object) string {
 	return prefix + name
 }
 
-// Finalizer returns the finalizer of a set: "children.opblocks.dev/" and the name of the set, or "set" if it has none.
+// Finalizer returns the finalizer of a set: "children.opblocks.dev/" and the name of the set, or "set" if the set has no name.
 func Finalizer(set string) string { return finalizerPrefix + cmp.Or(set, "set") }
 
-// SetOf returns the name of the set that has a finalizer. It returns false for other finalizers.
+// SetOf returns the name of the set that a finalizer belongs to. For any other finalizer it returns false.
 func SetOf(finalizer string) (set string, ok bool) {
 	return strings.CutPrefix(finalizer, finalizerPrefix)
 }
 
-// Pause is what [Paused] says: "true", or the time when the pause ends, in RFC 3339. "false" means the same as no
-// annotation. Any other value pauses too, since whoever wrote it wanted the object to be left alone. Two
-// pauses can be compared with ==.
+// Pause is the meaning of [Paused]: "true" pauses, and so does a time in RFC 3339 until this time. "false" means the same as no annotation.
+// Any other value pauses too, because whoever wrote it wanted the object to be left alone. Two pauses can be compared with ==.
 type Pause struct {
 	Paused bool
 	Until  time.Time // in UTC; zero if the pause has no end
 }
 
-// PauseOf returns what the annotation of an object says, regardless of the time.
+// PauseOf returns the pause that the annotation of an object asks for, whether or not it has already ended.
 func PauseOf(obj metav1.Object) Pause {
 	value, ok := obj.GetAnnotations()[Paused]
 	if !ok || value == "false" {
@@ -341,7 +341,7 @@ func PauseOf(obj metav1.Object) Pause {
 	return Pause{Paused: true, Until: until.UTC()}
 }
 
-// At returns the pause at a time: it is not paused if the pause has ended.
+// At returns the pause as it is at this time: if it has ended, the result is not paused.
 func (p Pause) At(now time.Time) Pause {
 	if !p.Until.IsZero() && !now.Before(p.Until) {
 		return Pause{}
@@ -349,7 +349,7 @@ func (p Pause) At(now time.Time) Pause {
 	return p
 }
 
-// hashOf returns the first hexadecimal digits of the SHA-256 of a text.
+// hashOf returns the SHA-256 of a text in hexadecimal, cut to this number of digits.
 func hashOf(text string, digits int) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])[:digits]

@@ -174,7 +174,7 @@ func TestParseExpansion(t *testing.T) {
 	require.Equal(t, &record.Expansion{Namespace: "shop", Name: "web", Replicas: new(int32(3))}, e)
 }
 
-// Objects in clusters have these names.
+// Objects in clusters have these finalizers, so the names must not change.
 func TestFinalizer(t *testing.T) {
 	require.Equal(t, "children.opblocks.dev/storage", record.Finalizer("storage"))
 	require.Equal(t, "children.opblocks.dev/set", record.Finalizer(""))
@@ -185,7 +185,7 @@ func TestFinalizer(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestDocumented compares the keys of this package with the tables of docs/records.md.
+// TestDocumented compares the keys in this package with the tables in docs/records.md.
 func TestDocumented(t *testing.T) {
 	source, err := parser.ParseFile(token.NewFileSet(), "record.go", nil, parser.SkipObjectResolution)
 	require.NoError(t, err)
@@ -211,7 +211,7 @@ func TestDocumented(t *testing.T) {
 	require.Equal(t, keys, documented, "the tables of docs/records.md have other keys than record.go")
 }
 
-// TestOnChildren compares the table of keys of children with the one of docs/records.md.
+// TestOnChildren compares the table onChildren with the table in docs/records.md.
 func TestOnChildren(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "records.md"))
 	require.NoError(t, err)

@@ -25,23 +25,24 @@ import (
 	"github.com/opblocks/opblocks/internal/versions"
 )
 
-// Forms are the forms in which a reconciler watches its kinds: one form for each kind.
+// Forms says for each kind in which form a reconciler watches it: as typed objects, as unstructured objects, or as metadata.
 //
-// A cache has one informer for each form of a kind: for typed objects, for unstructured objects, and for metadata. One
-// informer may be behind another, and an informer that a read has started has no event handler. If an event came from one
-// informer and the read from another, the read could be older than the event, and no later event would correct that.
+// A cache has one informer for each form of a kind. One informer may be behind another, and an informer that a read has started has no
+// event handler. If an event came from one informer and a read used another, the read could return an older object than the event, and no
+// later event would correct that. So each kind is watched and read in only one form.
 type Forms struct {
-	// Epoch is the epoch of the resource versions of what is watched.
+	// Epoch counts how often the resource versions of the watched objects went back.
 	Epoch versions.Epoch
 
 	scheme  *runtime.Scheme
 	watched map[schema.GroupVersionKind]form
-	kinds   map[schema.GroupKind]form // the largest form in any version
-	typed   map[reflect.Type]bool     // the types of the kinds that are watched as typed objects
-	known   sync.Map                  // reflect.Type → knownType, of other types that were read, such as lists
+	kinds   map[schema.GroupKind]form // the largest form in any version of the kind
+	typed   map[reflect.Type]bool     // the Go types of the kinds that are watched as typed objects
+	known   sync.Map                  // reflect.Type → knownType: for other types that were read, such as lists
 }
 
-// form is the form of the objects in an informer. If a kind is to be watched in several forms, it is watched in the largest.
+// form is the form in which an informer holds objects. If a kind is to be watched in several forms, the largest is used: the last of these
+// constants.
 type form int
 
 const (
@@ -61,8 +62,8 @@ func formOf(obj runtime.Object) form {
 	return typed
 }
 
-// NewForms returns the forms of the watched objects and of the objects that the references are to. If the cache need not
-// hold referenced objects whole, only their metadata is watched.
+// NewForms returns the forms for the watched objects, and for the objects that the references name. If the cache need not hold a referenced
+// object as a whole, only its metadata is watched.
 func NewForms(scheme *runtime.Scheme, watched []client.Object, references []Reference) (*Forms, error) {
 	f := &Forms{
 		scheme: scheme, watched: map[schema.GroupVersionKind]form{}, kinds: map[schema.GroupKind]form{}, typed: map[reflect.Type]bool{},
@@ -97,23 +98,23 @@ func (f *Forms) add(obj client.Object, of form) error {
 	return nil
 }
 
-// source is where objects are read.
+// source says from where objects are read.
 type source int
 
 const (
 	server       source = iota
-	wholeObjects        // metadata, from the whole objects in the cache
+	wholeObjects        // metadata, read from the whole objects in the cache
 	cache
 )
 
-// knownType is where objects of a Go type are read, and their kind.
+// knownType says from where objects of a Go type are read, and what their kind is.
 type knownType struct {
 	from source
 	gvk  schema.GroupVersionKind
 }
 
-// sourceOf returns where an object or a list is read. If it is typed and in the cache, sourceOf returns no kind. Otherwise
-// it also returns the kind of the objects. A kind that is watched in no version is an error.
+// sourceOf returns from where an object or a list is read. It also returns the kind of the objects, except for a typed object that is read
+// from the cache. If no version of the kind is watched, it returns an error.
 func (f *Forms) sourceOf(obj runtime.Object) (source, schema.GroupVersionKind, error) {
 	t := reflect.TypeOf(obj)
 	if f.typed[t] {
@@ -140,13 +141,13 @@ func (f *Forms) sourceOf(obj runtime.Object) (source, schema.GroupVersionKind, e
 	case of == metadata && watched != 0:
 		from = wholeObjects
 	}
-	if of == typed { // objects of several kinds have each of the other types
+	if of == typed { // the other Go types stand for many kinds
 		f.known.Store(t, knownType{from, gvk})
 	}
 	return from, gvk, nil
 }
 
-// empty returns an empty object in the form in which its kind is watched.
+// empty returns an empty object of a kind, in the form in which the kind is watched.
 func (f *Forms) empty(gvk schema.GroupVersionKind) (client.Object, error) {
 	var obj client.Object
 	switch f.watched[gvk] {
@@ -165,7 +166,7 @@ func (f *Forms) empty(gvk schema.GroupVersionKind) (client.Object, error) {
 	return obj, nil
 }
 
-// emptyList returns an empty list of whole objects in the form in which their kind is watched.
+// emptyList returns an empty list for a kind that is watched as whole objects, in the form in which it is watched.
 func (f *Forms) emptyList(gvk schema.GroupVersionKind) (client.ObjectList, error) {
 	kind := gvk
 	kind.Kind += "List"
@@ -181,7 +182,7 @@ func (f *Forms) emptyList(gvk schema.GroupVersionKind) (client.ObjectList, error
 	return made.(client.ObjectList), nil
 }
 
-// Watch watches the kind of an object in its one form. The handler and the predicates get the objects in the form of obj.
+// Watch watches the kind of an object in the form of the kind. The handler and the predicates get the objects in the form that obj has.
 func (f *Forms) Watch(b *ctrl.Builder, obj client.Object, h handler.EventHandler, predicates ...predicate.Predicate) error {
 	gvk, err := apiutil.GVKForObject(obj, f.scheme)
 	if err != nil {
@@ -200,7 +201,7 @@ func (f *Forms) Watch(b *ctrl.Builder, obj client.Object, h handler.EventHandler
 	return nil
 }
 
-// converting is a handler that converts the objects of events into another form, and then applies its predicate.
+// converting is a handler that converts the objects of events into another form, and then calls the predicate and the handler.
 type converting struct {
 	handler   handler.EventHandler
 	predicate predicate.Predicate
@@ -235,7 +236,7 @@ func (c converting) Generic(ctx context.Context, e event.GenericEvent, q queue) 
 	}
 }
 
-// convert returns nil for an object that has no JSON form.
+// convert returns the object in the form c.to. If the object cannot be converted, it returns nil.
 func (c converting) convert(ctx context.Context, obj client.Object) client.Object {
 	if c.to == metadata {
 		m := meta.AsPartialObjectMetadata(obj)

@@ -14,10 +14,10 @@ import (
 	"github.com/opblocks/opblocks/internal/hashedvalues"
 )
 
-// Reader reads the kinds that a reconciler watches. What it returns is never older than the event of the object that triggered
-// the reconcile: it comes from the informer that delivered the event, or from the API server.
+// Reader reads the kinds that a reconciler watches. An object that it returns is never older than the event that triggered the reconcile:
+// the object comes from the informer that delivered the event, or from the API server.
 type Reader struct {
-	// Forms are the forms in which the kinds are watched.
+	// Forms says in which form each kind is watched.
 	Forms *Forms
 	// Cache reads from the cache.
 	Cache client.Reader
@@ -27,7 +27,7 @@ type Reader struct {
 
 var _ client.Reader = &Reader{}
 
-// Get reads an object. It refuses kinds that are not watched.
+// Get reads an object. For a kind that is not watched, it returns an error.
 func (r *Reader) Get(ctx context.Context, name client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 	switch from, gvk, err := r.Forms.sourceOf(obj); {
 	case err != nil:
@@ -40,7 +40,8 @@ func (r *Reader) Get(ctx context.Context, name client.ObjectKey, obj client.Obje
 	return r.Cache.Get(ctx, name, obj, opts...)
 }
 
-// List lists objects. It refuses kinds that are not watched, and whole objects of a kind whose metadata alone is watched.
+// List lists objects. For a kind that is not watched, it returns an error. It also returns an error if whole objects are asked for, and
+// only the metadata of their kind is watched.
 func (r *Reader) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	switch from, gvk, err := r.Forms.sourceOf(list); {
 	case err != nil:
@@ -55,16 +56,16 @@ func (r *Reader) List(ctx context.Context, list client.ObjectList, opts ...clien
 	return r.Cache.List(ctx, list, opts...)
 }
 
-// CachesWhole reports whether the object is a whole object, not metadata, that is read from the cache.
+// CachesWhole reports whether objects of this type are read from the cache, and as whole objects.
 func (r *Reader) CachesWhole(obj client.Object) bool {
 	from, _, err := r.Forms.sourceOf(obj)
 	return err == nil && from == cache && formOf(obj) != metadata
 }
 
-// Epoch returns the epoch of the resource versions of what is read.
+// Epoch returns how often the resource versions of the watched objects went back.
 func (r *Reader) Epoch() uint64 { return r.Forms.Epoch.Current() }
 
-// InCache reports whether the object, whole or metadata, is read in the cache.
+// InCache reports whether objects of this type are read from the cache, as whole objects or as metadata.
 func (r *Reader) InCache(obj client.Object) bool {
 	from, _, err := r.Forms.sourceOf(obj)
 	return err == nil && from != server
@@ -108,9 +109,9 @@ func copyMetadata(whole client.Object, into *metav1.PartialObjectMetadata, gvk s
 	into.SetGroupVersionKind(gvk)
 }
 
-// PastCache reads the metadata of an object past the cache, from the API server. If the object does not exist, found is nil. PastCache lists
-// by name, since the operator may list whatever its cache holds. If the request fails, nobody knows whether the object exists, and
-// PastCache returns the error.
+// PastCache reads the metadata of an object from the API server. If the object does not exist, found is nil. PastCache sends a list request
+// for this name, because the operator is allowed to list all kinds in its cache. If the request fails, it is not known whether the object
+// exists, and PastCache returns the error.
 func PastCache(ctx context.Context, live client.Reader, gvk schema.GroupVersionKind, name client.ObjectKey) (found *metav1.PartialObjectMetadata, err error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))

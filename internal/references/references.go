@@ -1,5 +1,5 @@
-// Package references watches the objects that another object refers to by name. A change of such an object enqueues the
-// objects that refer to it. Packages reconcile and ownedresources both use it.
+// Package references watches the objects that another object names. If such an object changes, the objects that name it are enqueued.
+// Packages reconcile and ownedresources both use it.
 package references
 
 import (
@@ -22,25 +22,24 @@ import (
 	"github.com/opblocks/opblocks/internal/versions"
 )
 
-// Reference declares which objects of a kind an object refers to.
+// Reference declares which objects of one kind another object names.
 type Reference struct {
 	// Object is an empty object of the kind.
 	Object client.Object
-	// Cached is whether the cache holds the whole objects, and not only their metadata.
+	// Cached is true if the cache has to hold the whole objects, and not only their metadata.
 	Cached bool
-	// Names returns the names of the objects that an object refers to, each with its namespace.
+	// Names returns the names of the objects that an object names, each with its namespace.
 	Names func(client.Object) []types.NamespacedName
 }
 
-// New returns the reference of a T to the objects that names returns. An empty namespace stands for the namespace of
-// the T.
+// New returns the Reference for the objects that names returns. An empty namespace stands for the namespace of the T.
 func New[T client.Object](cached bool, obj client.Object, names func(T) []types.NamespacedName) Reference {
 	return Reference{Object: obj, Cached: cached, Names: func(referrer client.Object) []types.NamespacedName {
 		typed, ok := referrer.(T)
 		if !ok {
 			return nil
 		}
-		all := slices.Clone(names(typed)) // the slice may belong to the object in the cache
+		all := slices.Clone(names(typed)) // a copy, because the slice may belong to an object in the cache
 		for i := range all {
 			if all[i].Namespace == "" {
 				all[i].Namespace = referrer.GetNamespace()
@@ -50,9 +49,9 @@ func New[T client.Object](cached bool, obj client.Object, names func(T) []types.
 	}}
 }
 
-// Watch adds one watch for each kind that objects of a type refer to, in the form in which the kind is watched. from is an empty
-// object of that type. holder is a pointer that belongs to the caller alone: it makes the names of the indexes unique. served
-// are the watches of kinds that the API server may not serve: the events of these kinds come from them.
+// Watch adds one watch for each kind of object that the references name, in the form in which the kind is watched. from is an empty
+// object of the type that names these objects. holder is a pointer that belongs only to the caller, so that the names of the indexes are
+// unique. served has the watches of kinds that the API server may not serve: their events come from these watches.
 func Watch(mgr ctrl.Manager, b *ctrl.Builder, from client.Object, holder any, references []Reference, forms *Forms, served map[schema.GroupVersionKind]*servedkinds.Watch) error {
 	fromKind, err := apiutil.GVKForObject(from, mgr.GetScheme())
 	if err != nil {
@@ -72,7 +71,7 @@ func Watch(mgr ctrl.Manager, b *ctrl.Builder, from client.Object, holder any, re
 	}
 	for _, kind := range kinds {
 		w := watch{mgr: mgr, from: from, fromKind: fromKind, kind: kind, references: byKind[kind], forms: forms, served: served[kind]}
-		// The pointer is in the name because another reconciler of the same kind has an index of its own.
+		// The name contains the pointer, because another reconciler of the same kind needs its own index.
 		if err := w.add(b, fmt.Sprintf("opblocks.dev/%p-refers-to-%s", holder, kind.GroupKind())); err != nil {
 			return fmt.Errorf("references of %s to %s: %w", fromKind.Kind, kind.Kind, err)
 		}
@@ -80,17 +79,17 @@ func Watch(mgr ctrl.Manager, b *ctrl.Builder, from client.Object, holder any, re
 	return nil
 }
 
-// watch is the watch of one kind.
+// watch is a watch of one kind of object that others name.
 type watch struct {
 	mgr            ctrl.Manager
 	from           client.Object
 	fromKind, kind schema.GroupVersionKind
 	references     []Reference
 	forms          *Forms
-	served         *servedkinds.Watch // nil unless the API server may not serve the kind
+	served         *servedkinds.Watch // set only if the API server may not serve the kind
 }
 
-// add indexes objects by the names that they refer to, and watches the kind that they refer to.
+// add adds an index of the objects by the names that they name, and watches the named objects.
 func (w *watch) add(b *ctrl.Builder, index string) error {
 	err := w.mgr.GetFieldIndexer().IndexField(context.Background(), w.from, index, func(obj client.Object) []string {
 		var keys []string
@@ -116,7 +115,7 @@ func (w *watch) add(b *ctrl.Builder, index string) error {
 			return nil
 		}
 		var requests []ctrl.Request
-		_ = meta.EachListItem(found, func(item runtime.Object) error { // the function returns no error
+		_ = meta.EachListItem(found, func(item runtime.Object) error { // the function returns no error, so there is none
 			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(item.(client.Object))})
 			return nil
 		})
@@ -134,7 +133,7 @@ func (w *watch) add(b *ctrl.Builder, index string) error {
 	return nil
 }
 
-// observing is a handler that also observes the resource versions of events.
+// observing is a handler that also passes the resource versions of updates to a versions.Epoch.
 type observing struct {
 	epoch *versions.Epoch
 	handler.EventHandler

@@ -18,8 +18,8 @@ var (
 	releaseHeader = `(?m)^## \[%s\] - \d{4}-\d{2}-\d{2}$`
 )
 
-// check returns what is wrong with the files of the repository for a release with a tag. The tag of a nested module begins with its
-// folder.
+// check returns what is wrong with the files of the repository for a release with this tag. If the release is of a nested module, the tag
+// begins with the folder of the module.
 func check(root fs.FS, readModule func(folder string) ([]byte, error), tag string) []string {
 	parts := aTag.FindStringSubmatch(tag)
 	if parts == nil {
@@ -36,7 +36,7 @@ func check(root fs.FS, readModule func(folder string) ([]byte, error), tag strin
 	}
 }
 
-// checkModule returns what is wrong with a go.mod file. The module requires the library in the given version, if it is not "".
+// checkModule returns what is wrong with a go.mod file. If version is not "", the module has to require this version of the library.
 func checkModule(readModule func(folder string) ([]byte, error), folder, version string) (faults []string) {
 	file := path.Join(folder, "go.mod")
 	var module struct {
@@ -68,7 +68,7 @@ func checkModule(readModule func(folder string) ([]byte, error), folder, version
 	return append(faults, fmt.Sprintf("%s does not require %s: run go get %[2]s@%[3]s in %[4]s", file, library, version, folder))
 }
 
-// checkFiles returns what is wrong with the changelog and the recorded API.
+// checkFiles returns what is wrong with the changelog and the recorded API for this version.
 func checkFiles(root fs.FS, version string) (faults []string) {
 	changelog, err := fs.ReadFile(root, "CHANGELOG.md")
 	if err != nil {

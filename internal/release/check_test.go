@@ -18,7 +18,7 @@ func TestCheck(t *testing.T) {
 		reason string
 		tag    string
 		files  map[string]string
-		module string // "": it cannot be read
+		module string // the go.mod as JSON; "" if it cannot be read
 		want   []string
 	}{
 		"Ready":       {"all is there", "v0.1.0", map[string]string{"CHANGELOG.md": described, "hack/api/v0.1.0.txt": "x"}, noReplace, nil},

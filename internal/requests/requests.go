@@ -10,16 +10,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Count records requests as "METHOD resource", such as "POST deployments" or "PATCH memcacheds/status", in the order
-// in which they were sent. Discovery, lists, watches, events, leases and access reviews do not count: they are
-// requests of the process, not of a pass. Events are counted apart. The zero value is ready to use.
+// Count records requests as "METHOD resource", such as "POST deployments" or "PATCH memcacheds/status", in the order in which they were
+// sent. It does not record discovery, lists, watches, leases and access reviews: these are requests of the process, and not of a reconcile.
+// It counts requests that write events separately. The zero value is ready to use.
 type Count struct {
 	mu     sync.Mutex
 	sent   []string
 	events int
 }
 
-// Wrap returns a copy of the configuration whose clients count their requests.
+// Wrap returns a copy of the configuration. The requests of clients with this configuration are counted.
 func (c *Count) Wrap(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -43,14 +43,14 @@ func (c *Count) add(r *http.Request) {
 	}
 }
 
-// Events returns the number of requests that wrote an event since the Count was made. Recorders send them in the background.
+// Events returns the number of requests that have written an event since the Count was made. Event recorders send them in the background.
 func (c *Count) Events() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.events
 }
 
-// Add records a request that no transport sends, such as to a server in memory: "METHOD resource".
+// Add records a request that no HTTP transport sends, such as a request to a server in memory. request is "METHOD resource".
 func (c *Count) Add(request string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +70,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// name returns the method and the resource of a request, or "" if it does not count. Paths are
+// name returns the method and the resource of a request, or "" for a request that is not recorded. Paths are
 // /api/v1/namespaces/NS/RESOURCE/NAME/SUB and /apis/GROUP/VERSION/….
 func name(r *http.Request) string {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
@@ -80,7 +80,7 @@ func name(r *http.Request) string {
 	case len(parts) > 3 && parts[0] == "apis":
 		parts = parts[3:]
 	default:
-		return "" // discovery
+		return "" // a request for discovery
 	}
 	if parts[0] == "namespaces" && len(parts) > 2 {
 		parts = parts[2:]

@@ -22,7 +22,7 @@ import (
 
 func main() {
 	err := run()
-	if errors.Is(err, errFailed) { // the tests have been printed
+	if errors.Is(err, errFailed) { // the output of the failed tests has been printed
 		os.Exit(1)
 	}
 	if err != nil {
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// errFailed is the error of tests that fail.
+// errFailed is the error if tests fail.
 var errFailed = errors.New("tests failed")
 
 func run() error {
@@ -51,7 +51,7 @@ func run() error {
 	return (&runner{*race, *timeout, os.Stdout, os.Stderr}).test(ctx, ".")
 }
 
-// hasCompiler reports whether the command go can compile C, which it finds out itself.
+// hasCompiler reports whether the go command can compile C. The go command itself finds that out.
 func hasCompiler() bool {
 	enabled, err := exec.Command("go", "env", "CGO_ENABLED").Output()
 	return err == nil && strings.TrimSpace(string(enabled)) == "1"

@@ -16,14 +16,14 @@ import (
 	"strings"
 )
 
-// module is a folder in which the command go finds packages with tests.
+// module is a folder in which the go command finds packages with tests.
 type module struct {
-	folder   string // the root of the workspace stands for all of its modules
-	outside  bool   // it is not in the workspace
+	folder   string // the root folder stands for all modules of the workspace
+	outside  bool   // the module does not belong to the workspace
 	packages []*testedPackage
 }
 
-// testedPackage is a package that has tests, with the names that `go list -json` uses.
+// testedPackage is a package that has tests. Its fields are named as in the output of `go list -json`.
 type testedPackage struct {
 	ImportPath   string
 	Dir          string
@@ -32,8 +32,8 @@ type testedPackage struct {
 	XTestGoFiles []string
 }
 
-// modulesIn returns the modules of the checkout that have tests, with these flags of the compiler, such as -race: first the modules of the
-// workspace together, then each other one.
+// modulesIn returns the modules in the checkout that have tests: first one entry for all modules of the workspace, then each other module.
+// flags are flags of the compiler, such as -race.
 func modulesIn(root string, flags ...string) ([]*module, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -63,7 +63,7 @@ func modulesIn(root string, flags ...string) ([]*module, error) {
 	return all, workspace.list(flags, patterns...)
 }
 
-// foldersOfTests returns the folders of the modules that have a test file, sorted.
+// foldersOfTests returns, sorted, the folders of the modules that contain a test file.
 func foldersOfTests(root string) (folders []string, err error) {
 	err = eachTestFile(root, func(file string) {
 		folder := filepath.Dir(file)
@@ -78,7 +78,7 @@ func foldersOfTests(root string) (folders []string, err error) {
 	return slices.Compact(folders), err
 }
 
-// eachTestFile calls a function for each test file of the checkout that the command go does not leave out by its path.
+// eachTestFile calls a function for each test file in the checkout, except files whose path the go command ignores.
 func eachTestFile(root string, do func(file string)) error {
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -95,7 +95,7 @@ func eachTestFile(root string, do func(file string)) error {
 	})
 }
 
-// list finds the packages of the patterns that have tests.
+// list finds the packages that match the patterns and have tests.
 func (m *module) list(flags []string, patterns ...string) error {
 	arguments := slices.Concat([]string{"list", "-json=ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles"}, flags, patterns)
 	listed, err := m.command(arguments...).Output()
@@ -116,7 +116,7 @@ func (m *module) list(flags []string, patterns ...string) error {
 	}
 }
 
-// outputOf returns what a command has printed before it failed.
+// outputOf returns what a failed command has written to stderr.
 func outputOf(err error) string {
 	if failed, is := errors.AsType[*exec.ExitError](err); is {
 		return string(failed.Stderr)
@@ -124,7 +124,7 @@ func outputOf(err error) string {
 	return ""
 }
 
-// command returns the command go with some arguments in the module.
+// command returns a go command with these arguments, which runs in the module.
 func (m *module) command(args ...string) *exec.Cmd {
 	command := exec.Command("go", args...)
 	command.Dir = m.folder
@@ -146,8 +146,8 @@ func thatShareMemory(modules []*module) (sharing []*module) {
 	return sharing
 }
 
-// sharesMemory reports whether the package's own code starts goroutines or uses package sync. If a file cannot be parsed, it is true: the
-// compiler says why.
+// sharesMemory reports whether the package's own code starts goroutines or uses package sync. If a file cannot be parsed, it returns true,
+// so that the compiler reports the mistake.
 func (p *testedPackage) sharesMemory() bool {
 	return slices.ContainsFunc(p.GoFiles, func(name string) bool {
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
@@ -166,7 +166,7 @@ func (p *testedPackage) sharesMemory() bool {
 	})
 }
 
-// namesOf returns the packages of the modules, each on a line.
+// namesOf returns the names of the packages of the modules, one on each line.
 func namesOf(modules []*module) string {
 	text := &strings.Builder{}
 	for _, m := range modules {

@@ -9,34 +9,34 @@ import (
 	"time"
 )
 
-// ticksPerSecond is the unit of the times in /proc, which is the same on all architectures: see proc_pid_stat(5), and USER_HZ in the kernel.
+// ticksPerSecond is the unit of times in /proc: see proc_pid_stat(5), and USER_HZ in the kernel. It is the same on all architectures.
 const ticksPerSecond = 100
 
-// processTimes measures the processor time of the programs of tests from /proc, since the command go does not report it. Without /proc nothing
-// is measured.
+// processTimes measures the processor time of test programs from /proc, because the go command does not report it. On a system without
+// /proc, it measures nothing.
 type processTimes struct {
-	proc string // the folder
+	proc string // the folder /proc
 
 	mu    sync.Mutex
-	ticks map[string]int // user time by the folder of the package
+	ticks map[string]int // the user time in ticks, by the folder of the package
 }
 
 func newProcessTimes() *processTimes { return &processTimes{proc: "/proc", ticks: map[string]int{}} }
 
-// of returns the user time of a package's tests, and of all programs that they started, as far as it was sampled.
+// of returns the user time of a package's tests, and of all programs that they started, as far as sample has seen it.
 func (t *processTimes) of(folder string) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return time.Duration(t.ticks[folder]) * time.Second / ticksPerSecond
 }
 
-// process is a line of /proc.
+// process is a process as /proc describes it.
 type process struct {
 	parent int
-	ticks  int // user time of the process and of its children that it has waited for
+	ticks  int // the user time of the process, and of its children that have ended and that it has waited for
 }
 
-// sample looks at all processes.
+// sample reads the times of all processes.
 func (t *processTimes) sample() {
 	stats, _ := filepath.Glob(filepath.Join(t.proc, "[0-9]*", "stat"))
 	processes, children := map[int]process{}, map[int][]int{}
@@ -67,7 +67,8 @@ func (t *processTimes) sample() {
 	}
 }
 
-// parseStat parses a file stat of /proc. The second field is the name of the program in parentheses, which may contain anything.
+// parseStat parses a file named stat in /proc. The second field is the name of the program in parentheses, which may contain any
+// characters.
 func parseStat(text string) (process, bool) {
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	if len(fields) < 14 {

@@ -13,16 +13,16 @@ import (
 
 // runner runs `go test`.
 type runner struct {
-	race     bool          // only the packages that share memory, under the race detector
-	timeout  time.Duration // the time that the tests of a package may take
+	race     bool          // runs only the packages that share memory, under the race detector
+	timeout  time.Duration // the time limit for the tests of a package
 	out, log io.Writer
 }
 
-// test runs the tests of the checkout. If tests fail, it has printed them, and the error is errFailed.
+// test runs the tests of the checkout. If tests fail, it prints them and returns errFailed.
 func (r *runner) test(ctx context.Context, root string) error {
 	var flags []string
 	if r.race {
-		flags = append(flags, "-race") // without the files that have the build tag !race
+		flags = append(flags, "-race") // so files with the build tag !race are left out
 	}
 	modules, err := modulesIn(root, flags...)
 	if err != nil {
@@ -42,9 +42,10 @@ func (r *runner) test(ctx context.Context, root string) error {
 	return t.finish()
 }
 
-// testModule runs the tests of a module with these flags of the compiler, and lets the tracker follow them. It returns an error if they could not be run, or were interrupted.
+// testModule runs the tests of a module with these flags of the compiler. The tracker gets their events. If the tests could not be run, or
+// were interrupted, it returns an error.
 func (r *runner) testModule(ctx context.Context, m *module, flags []string, t *tracker) error {
-	// More packages than processors run at once, since most of them wait for a server. `go vet` is a part of `make lint`.
+	// One more package than there are processors runs at once, because most of them wait for a server. `make lint` runs `go vet`.
 	args := []string{"test", "-json", "-vet=off", "-ldflags=-s -w", "-parallel=6", fmt.Sprintf("-p=%d", runtime.GOMAXPROCS(0)+1), fmt.Sprintf("-timeout=%s", r.timeout)}
 	args = append(args, flags...)
 	for _, p := range m.packages {
@@ -52,7 +53,7 @@ func (r *runner) testModule(ctx context.Context, m *module, flags []string, t *t
 	}
 	command := m.command(args...)
 	command.Stderr = r.log
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so that it can be ended with all its children
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // so the command can be ended together with all its children
 	events, err := command.StdoutPipe()
 	if err != nil {
 		return err
@@ -67,7 +68,7 @@ func (r *runner) testModule(ctx context.Context, m *module, flags []string, t *t
 		return errors.New("interrupted; nothing is left running")
 	}
 	if failed, is := errors.AsType[*exec.ExitError](err); is && failed.ExitCode() == 1 {
-		err = nil // tests failed
+		err = nil // the tests have failed, which the tracker reports
 	}
 	return errors.Join(unread, err)
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEveryTestFile checks that make test runs every test file of the repository: none is in a module of its own that is forgotten, none is
-// left out by its name or by a build constraint.
+// TestEveryTestFile checks that make test runs every test file of the repository: no module is forgotten, and no file is left out
+// because of its name or a build constraint.
 func TestEveryTestFile(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
-	t.Setenv("GOWORK", filepath.Join(root, "go.work")) // make compatibility tests without a workspace and with other flags
+	t.Setenv("GOWORK", filepath.Join(root, "go.work")) // make compatibility runs the tests without a workspace and with other flags
 	t.Setenv("GOFLAGS", "")
 	modules, err := modulesIn(root)
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestEveryTestFile(t *testing.T) {
 	assert.NotEmpty(t, run)
 }
 
-// checkout writes a workspace of a module with some test functions, each in a package of its own, and a module outside of the workspace.
+// checkout writes a workspace with a module that has these test functions, each in its own package, and a module outside of the workspace.
 func checkout(t *testing.T, tests map[string]string) (root string) {
 	t.Helper()
 	root = t.TempDir()
@@ -65,8 +65,8 @@ func TestRunner(t *testing.T) {
 		reason  string
 		tests   map[string]string
 		want    error
-		printed []string // regular expressions
-		silent  []string // texts that are not printed
+		printed []string // regular expressions that the output has to match
+		silent  []string // texts that the output must not have
 	}{
 		"Passes": {
 			reason:  "what passes is a line; every module is tested",
@@ -118,7 +118,7 @@ func TestRunner(t *testing.T) {
 	}
 }
 
-// TestInterrupted interrupts the runner while a test runs that never ends.
+// TestInterrupted interrupts the runner while it runs a test that never ends.
 func TestInterrupted(t *testing.T) {
 	begun := filepath.Join(t.TempDir(), "begun")
 	require.NoError(t, syscall.Mkfifo(begun, 0o600))
@@ -126,7 +126,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	testing := make(chan string, 1)
 	go func() {
-		pid, err := os.ReadFile(begun) // returns when the test has written
+		pid, err := os.ReadFile(begun) // succeeds when the test has written the file
 		assert.NoError(t, err)
 		interrupt()
 		testing <- strings.TrimSpace(string(pid))
@@ -162,7 +162,7 @@ func TestSharesMemory(t *testing.T) {
 	}
 }
 
-// TestProcessTimes samples a folder that looks like /proc.
+// TestProcessTimes reads a folder that looks like /proc.
 func TestProcessTimes(t *testing.T) {
 	proc := t.TempDir()
 	for pid, stat := range map[string]string{

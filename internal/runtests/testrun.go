@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// testRun is the run of one package's tests.
+// testRun is one run of the tests of a package.
 type testRun struct {
 	tested *testedPackage
 	begun  time.Time
 	wall   time.Duration
-	user   time.Duration // processor time of the tests and of all that they started; 0: not known
-	failed []string      // the names of the tests
-	broken bool          // the package failed
+	user   time.Duration // the processor time of the tests and of all programs that they started; 0 if it is not known
+	failed []string      // the names of the failed tests
+	broken bool          // the package has failed
 	cached bool
 
-	output map[string]*strings.Builder // what the package, "", and its tests that have not passed have printed
-	order  []string                    // their names
+	output map[string]*strings.Builder // the output by test, without tests that have passed; the output of the package itself has the key ""
+	order  []string                    // the keys of output in the order in which they were added
 }
 
 func (r *testRun) add(test, output string) {
@@ -33,13 +33,14 @@ func (r *testRun) add(test, output string) {
 func (r *testRun) testEnded(e *event) {
 	switch e.Action {
 	case "pass", "skip":
-		delete(r.output, e.Test) // nobody reads it
+		delete(r.output, e.Test) // the output of a passed test is never printed
 	case "fail":
 		r.failed = append(r.failed, e.Test)
 	}
 }
 
-// print prints the last line of a package, such as "ok" with its time. If it has failed, all output of tests that have not passed comes before.
+// print prints the last line of a package's output, such as "ok" with the time. If the package has failed, it first prints all output of
+// the tests that have not passed.
 func (r *testRun) print(out io.Writer) {
 	own := r.output[""]
 	if own == nil {

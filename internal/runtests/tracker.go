@@ -13,20 +13,20 @@ import (
 	"time"
 )
 
-// tracker follows the tests of all packages.
+// tracker follows the tests of all packages, and prints their results.
 type tracker struct {
 	out, log io.Writer
 	begun    time.Time
 	total    int
 	times    *processTimes
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	running map[string]*testRun
 	ended   []*testRun
-	full    bool // the disk
+	full    bool // the disk is full
 }
 
-// event is what `go test -json` prints.
+// event is an event that `go test -json` prints.
 type event struct {
 	Action, Package, Test, Output string
 	Elapsed                       float64 // in seconds
@@ -43,7 +43,7 @@ func newTracker(modules []*module, out, log io.Writer) *tracker {
 	return t
 }
 
-// watch prints how far the tests are every 15 seconds, and measures processor time, until stop is called.
+// watch prints every 15 seconds how far the tests are, and measures processor time, until stop is called.
 func (t *tracker) watch() (stop func()) {
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -65,7 +65,7 @@ func (t *tracker) watch() (stop func()) {
 	return func() { close(done); <-stopped }
 }
 
-// progress says how far the tests are, and which packages have been tested for longest.
+// progress returns a line that says how far the tests are, and which of the running packages take longest.
 func (t *tracker) progress(now time.Time) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,7 +82,7 @@ func (t *tracker) progress(now time.Time) string {
 	return text + "; " + strings.Join(names, ", ")
 }
 
-// follow reads the events until the command ends.
+// follow reads events until the command ends.
 func (t *tracker) follow(events io.Reader) error {
 	for decoder := json.NewDecoder(events); ; {
 		var e event
@@ -90,7 +90,7 @@ func (t *tracker) follow(events io.Reader) error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			_, _ = io.Copy(io.Discard, events) // so that the command can end
+			_, _ = io.Copy(io.Discard, events) // reads the rest of the output, so that the command can end
 			return fmt.Errorf("the output of go test: %w", err)
 		}
 		t.note(&e)
@@ -102,7 +102,7 @@ func (t *tracker) note(e *event) {
 	defer t.mu.Unlock()
 	t.full = t.full || strings.Contains(e.Output, "no space left on device")
 	r := t.running[e.Package]
-	if r == nil { // it is built, or has ended
+	if r == nil { // the package is still being built, or has already ended
 		fmt.Fprint(t.out, e.Output)
 		return
 	}
@@ -147,7 +147,7 @@ func (t *tracker) finish() error {
 	return nil
 }
 
-// slowest returns a table of the packages that took longest.
+// slowest returns a table of the n packages that took longest.
 func (t *tracker) slowest(n int) string {
 	ran := slices.DeleteFunc(slices.Clone(t.ended), func(r *testRun) bool { return r.cached })
 	slices.SortFunc(ran, func(a, b *testRun) int {

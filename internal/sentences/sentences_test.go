@@ -1,5 +1,5 @@
-// Package sentences tests that comments and pages keep clear of five patterns that readers have to read twice. CONTRIBUTING.md has the
-// patterns and what to write instead. The package contains no code.
+// Package sentences tests that comments and pages do not use five patterns that readers have to read twice. CONTRIBUTING.md has the
+// patterns, and what to write instead. The package contains only tests.
 package sentences
 
 import (
@@ -18,11 +18,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pattern is a way to write that readers have to read twice.
+// pattern is a way of writing that readers have to read twice.
 type pattern struct {
 	name    string
 	text    *regexp.Regexp
-	except  *regexp.Regexp // nil for none
+	except  *regexp.Regexp // texts that match and are allowed; nil for none
 	instead string
 }
 
@@ -43,7 +43,7 @@ var patterns = []pattern{
 	{name: "// of", text: regexp.MustCompile(`^// of `), instead: "write a phrase that stands alone, such as 'the number of keys'"},
 }
 
-// most is how many sentences with a pattern are left because each reads well. testdata/allowed.txt has them.
+// most is how many sentences may have such a pattern, because they read well in spite of it. testdata/allowed.txt has them.
 const most = 20
 
 func TestSentences(t *testing.T) {
@@ -91,7 +91,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// readAllowed returns the lines of testdata/allowed.txt: the pattern, the file and the text, separated by tabs.
+// readAllowed returns the lines of testdata/allowed.txt. Each has the pattern, the file and the text, separated by tabs.
 func readAllowed(t *testing.T) map[string]bool {
 	t.Helper()
 	file, err := os.Open(filepath.Join("testdata", "allowed.txt"))
@@ -104,13 +104,13 @@ func readAllowed(t *testing.T) map[string]bool {
 	return allowed
 }
 
-// line is a line of a page, or of a comment.
+// line is a line of a page or of a comment.
 type line struct {
 	number int
-	text   string // it begins with "// " if it is beside code
+	text   string // it begins with "// " if the comment is on a line with code
 }
 
-// quoted is text that a line is about.
+// quoted matches text in quotation marks, in which patterns are allowed.
 var quoted = regexp.MustCompile(`"[^"]*"`)
 
 // matching returns the patterns that a line has.
@@ -127,7 +127,7 @@ func matching(l line) (found []pattern) {
 	return found
 }
 
-// commentsOf returns the lines of the comments of a Go file, except the output of examples and comments for tools.
+// commentsOf returns the lines of the comments in a Go file, except the output of examples, and comments for tools.
 func commentsOf(source []byte) (lines []line) {
 	files := token.NewFileSet()
 	file := files.AddFile("", -1, len(source))
@@ -158,7 +158,7 @@ func commentsOf(source []byte) (lines []line) {
 	}
 }
 
-// linesOf returns the lines of a page without its blocks of code.
+// linesOf returns the lines of a page, without its blocks of code.
 func linesOf(page string) (lines []line) {
 	code := false
 	for i, text := range strings.Split(page, "\n") {

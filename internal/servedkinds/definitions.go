@@ -18,11 +18,11 @@ import (
 
 var definitionResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// permissionRetry is how often the watch of definitions is tried again after it was forbidden.
+// permissionRetry is the delay after which CustomResourceDefinitions are watched again, if the API server has forbidden the watch.
 const permissionRetry = 10 * time.Minute
 
-// definitions watches the metadata of all CustomResourceDefinitions, where that is permitted. It does not use the manager's
-// cache: an informer there that is forbidden would keep the manager from starting.
+// definitions watches the metadata of all CustomResourceDefinitions, if the operator is allowed to. It does not use the manager's cache: an
+// informer there that is forbidden would keep the manager from starting.
 type definitions struct {
 	client  metadata.Interface
 	changed func(group string, initial bool)
@@ -31,7 +31,7 @@ type definitions struct {
 	informer toolscache.SharedIndexInformer // nil while the watch is forbidden
 }
 
-// run watches until the context ends.
+// run watches the definitions until the context ends. If the watch is forbidden, it tries again after permissionRetry.
 func (d *definitions) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		d.watch(ctx)
@@ -42,13 +42,13 @@ func (d *definitions) run(ctx context.Context) {
 	}
 }
 
-// watch watches until the context ends, or a request is forbidden.
+// watch watches the definitions until the context ends, or the API server forbids a request.
 func (d *definitions) watch(ctx context.Context) {
 	logger := log.FromContext(ctx)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	informer := metadatainformer.NewFilteredMetadataInformer(d.client, definitionResource, metav1.NamespaceAll, 0, nil, nil).Informer()
-	// The three calls can fail only after the informer was started.
+	// These three calls can fail only if the informer has already been started.
 	_ = informer.SetTransform(onlyIdentity)
 	_ = informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *toolscache.Reflector, err error) {
 		if !apierrors.IsForbidden(err) {
@@ -81,8 +81,8 @@ func (d *definitions) notify(obj any, initial bool) {
 	}
 }
 
-// uid returns the UID of the definition of a resource, which is empty if no definition exists. If definitions cannot be
-// watched, or have not been listed yet, known is false.
+// uid returns the UID of the CustomResourceDefinition of a resource, or "" if there is none. If definitions cannot be watched, or have not
+// been listed yet, known is false.
 func (d *definitions) uid(resource, group string) (uid types.UID, known bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -96,7 +96,8 @@ func (d *definitions) uid(resource, group string) (uid types.UID, known bool) {
 	return "", true
 }
 
-// onlyIdentity drops everything that is not used. An informer drops updates that do not change the resource version.
+// onlyIdentity keeps the name and the UID of a definition, and drops the rest to save memory. It also keeps the resource version, because
+// an informer ignores updates that do not change it.
 func onlyIdentity(obj any) (any, error) {
 	if definition, ok := obj.(*metav1.PartialObjectMetadata); ok {
 		definition.ObjectMeta = metav1.ObjectMeta{Name: definition.Name, UID: definition.UID, ResourceVersion: definition.ResourceVersion}

@@ -17,7 +17,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// While the watch is forbidden, nothing is known of definitions. The permission may be granted later.
+// While the watch is forbidden, nothing is known of definitions. Later the permission is granted.
 func TestDefinitions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		scheme := runtime.NewScheme()

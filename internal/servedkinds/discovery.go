@@ -14,12 +14,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// discoverer reads the resources of a group and version from the API server, without a cache.
+// discoverer reads the resources of a group and version from the API server, and not from a cache.
 type discoverer interface {
 	resources(ctx context.Context, gv schema.GroupVersion) (*metav1.APIResourceList, error)
 }
 
-// discoveryClient sends the requests itself: the methods of client-go's discovery client take a context only from v0.37 on.
+// discoveryClient sends discovery requests. It does not use client-go's discovery client, whose methods take a context only from v0.37 on.
 type discoveryClient struct{ client rest.Interface }
 
 func (d discoveryClient) resources(ctx context.Context, gv schema.GroupVersion) (*metav1.APIResourceList, error) {
@@ -31,9 +31,9 @@ func (d discoveryClient) resources(ctx context.Context, gv schema.GroupVersion) 
 	return list, d.client.Get().AbsPath(path...).Do(ctx).Into(list)
 }
 
-// observation is what discovery shows of a kind. The zero value is a kind that is not served.
+// observation is what discovery shows of a kind. The zero value means that the kind is not served.
 type observation struct {
-	resource   string // the plural name; empty if the kind is not served
+	resource   string // the plural name of the resource; empty if the kind is not served
 	namespaced bool
 	definition types.UID // the UID of the CustomResourceDefinition; empty if there is none, or if it is not known
 
@@ -42,7 +42,7 @@ type observation struct {
 
 func (o observation) served() bool { return o.resource != "" }
 
-// discover returns the resources of a group and version. If the version is not served, it returns none. An error means that
+// discover returns the resources of a group and version. If the API server does not serve the version, there are none. An error means that
 // it is not known whether the version is served, for example because an aggregated API server does not answer.
 func discover(ctx context.Context, d discoverer, gv schema.GroupVersion) ([]metav1.APIResource, error) {
 	list, err := d.resources(ctx, gv)
@@ -55,15 +55,15 @@ func discover(ctx context.Context, d discoverer, gv schema.GroupVersion) ([]meta
 	return list.APIResources, nil
 }
 
-// neededVerbs are the verbs without which a kind counts as not served. While a CustomResourceDefinition is being deleted,
-// its kind has no verb create.
+// neededVerbs are the verbs that a resource must have to count as served. While a CustomResourceDefinition is being deleted, its resource
+// does not have the verb create.
 var neededVerbs = []string{"create", "list", "watch"}
 
-// observe finds a kind among the resources of its group and version.
+// observe looks for a kind among the resources of its group and version.
 func observe(kind string, resources []metav1.APIResource) observation {
 	for i := range resources {
 		r := &resources[i]
-		if r.Kind != kind || strings.Contains(r.Name, "/") { // a subresource may have the kind of its resource
+		if r.Kind != kind || strings.Contains(r.Name, "/") { // a subresource may have the same kind as its resource
 			continue
 		}
 		if slices.ContainsFunc(neededVerbs, func(verb string) bool { return !slices.Contains(r.Verbs, verb) }) {
@@ -74,8 +74,8 @@ func observe(kind string, resources []metav1.APIResource) observation {
 	return observation{}
 }
 
-// checkMapping returns an error if the RESTMapper does not agree with discovery. The cache uses the RESTMapper to find the
-// resource of a kind.
+// checkMapping returns an error if the RESTMapper maps a kind to another resource than discovery shows. The cache uses the RESTMapper to
+// find the resource of a kind.
 func checkMapping(mapper meta.RESTMapper, kind schema.GroupVersionKind, observed observation) error {
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
@@ -89,7 +89,7 @@ func checkMapping(mapper meta.RESTMapper, kind schema.GroupVersionKind, observed
 	}
 	namespaced := mapping.Scope.Name() == meta.RESTScopeNameNamespace
 	if mapping.Resource.Resource != observed.resource || namespaced != observed.namespaced {
-		// The client remembers the resource of each kind too, and cannot be made to forget it.
+		// The client also remembers the resource of each kind, and cannot be made to forget it.
 		return fmt.Errorf("%s was served as %s and is now served as %s (namespaced: %t): restart the operator", kind, mapping.Resource.Resource, observed.resource, observed.namespaced)
 	}
 	return nil

@@ -46,7 +46,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// cachingMapper has no mapping until it is reset, as one of client-go with a cached discovery client.
+// cachingMapper has no mapping until it is reset, like a RESTMapper of client-go with a cached discovery client.
 type cachingMapper struct {
 	meta.RESTMapper
 	fresh meta.RESTMapper

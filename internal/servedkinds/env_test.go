@@ -34,7 +34,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// controlPlane runs no controllers: the API server itself serves custom resources and removes them.
+// controlPlane runs no controllers. The API server itself serves custom resources, and removes them.
 var controlPlane = controlplane.Shared(controlplane.Options{})
 
 const (
@@ -42,14 +42,14 @@ const (
 	often      = 10 * time.Millisecond
 )
 
-// runtimeLog is what controller-runtime and its informers log, of all tests.
+// runtimeLog has what controller-runtime and its informers have logged in all tests.
 var runtimeLog = sync.OnceValue(func() *errorLog {
 	l := &errorLog{}
 	ctrl.SetLogger(l.logger())
 	return l
 })
 
-// errorLog keeps the errors that are logged.
+// errorLog keeps the logged errors.
 type errorLog struct {
 	mu    sync.Mutex
 	lines []string
@@ -66,18 +66,18 @@ func (l *errorLog) logger() logr.Logger {
 	}, funcr.Options{})
 }
 
-// about returns the errors about a kind.
+// about returns the logged errors about a kind.
 func (l *errorLog) about(kind string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(l.lines), func(line string) bool { return !strings.Contains(line, kind) })
 }
 
-// testEnv is a namespace of a real API server, and the kinds of one test.
+// testEnv is a namespace of a real API server, and an API group for the kinds of one test.
 type testEnv struct {
 	client    client.Client // an administrator's client
 	namespace string
-	group     string // the API group of this test alone
+	group     string // an API group that only this test uses
 }
 
 func newTestEnv(t *testing.T) *testEnv {
@@ -95,7 +95,7 @@ func (e *testEnv) gvk(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: e.group, Version: "v1", Kind: kind}
 }
 
-// install creates the CustomResourceDefinition of a kind, served as v1 and v2. It does not wait.
+// install creates the CustomResourceDefinition of a kind, with the versions v1 and v2. It does not wait until they are served.
 func (e *testEnv) install(t *testing.T, kind string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	plural := strings.ToLower(kind) + "s"
@@ -129,7 +129,7 @@ func (e *testEnv) uninstall(t *testing.T, crd *apiextensionsv1.CustomResourceDef
 	}, eventually, often)
 }
 
-// create creates an object when the API server serves its kind.
+// create creates an object, as soon as the API server serves its kind.
 func (e *testEnv) create(t *testing.T, kind, name string) *unstructured.Unstructured {
 	t.Helper()
 	obj := objectOf(e.gvk(kind))
@@ -139,7 +139,7 @@ func (e *testEnv) create(t *testing.T, kind, name string) *unstructured.Unstruct
 	return obj
 }
 
-// account returns the configuration of a ServiceAccount that may do everything in the namespace, and nothing outside.
+// account returns the client configuration of a ServiceAccount that may do everything in the namespace, and nothing outside of it.
 func (e *testEnv) account(t *testing.T) *rest.Config {
 	t.Helper()
 	meta := metav1.ObjectMeta{Namespace: e.namespace, Name: "operator"}
@@ -162,7 +162,7 @@ func (e *testEnv) account(t *testing.T) *rest.Config {
 	return account
 }
 
-// operator is a manager with controllers of ConfigMaps that watch kinds of the test.
+// operator is a manager with controllers of ConfigMaps. The controllers also watch kinds of the test.
 type operator struct {
 	env   *testEnv
 	mgr   ctrl.Manager
@@ -175,7 +175,7 @@ func (e *testEnv) newOperator(t *testing.T, config *rest.Config, namespaces ...s
 	options := ctrl.Options{
 		Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplane.Patience),
 		Controller: controllerOptions,
-		Cache:      cache.Options{ReaderFailOnMissingInformer: true}, // so that the test sees which informers exist
+		Cache:      cache.Options{ReaderFailOnMissingInformer: true}, // so the test sees which informers exist
 	}
 	for _, namespace := range namespaces {
 		options.Cache.DefaultNamespaces = map[string]cache.Config{namespace: {}}
@@ -192,7 +192,7 @@ func (e *testEnv) newOperator(t *testing.T, config *rest.Config, namespaces ...s
 
 var controllerOptions = config.Controller{SkipNameValidation: new(true)}
 
-// controllerOf is a controller that watches one kind. It records the requests that it gets.
+// controllerOf is a controller with a Watch of one kind. It records the requests that it gets.
 type controllerOf struct {
 	*Watch
 	operator *operator
@@ -202,8 +202,8 @@ type controllerOf struct {
 	seen map[string]int
 }
 
-// watch adds a controller. An event of an object of the kind enqueues the object's name, and a change of the kind enqueues
-// "all".
+// watch adds a controller with a Watch. An event of an object of the kind enqueues the object's name. If the API server begins or ceases to
+// serve the kind, "all" is enqueued.
 func (o *operator) watch(t *testing.T, kind string) *controllerOf {
 	t.Helper()
 	c := &controllerOf{operator: o, kind: kind, seen: map[string]int{}}
@@ -239,7 +239,7 @@ func (o *operator) start(t *testing.T) {
 	require.True(t, o.mgr.GetCache().WaitForCacheSync(ctx))
 }
 
-// passes waits for a pass of the object, and forgets all passes.
+// passes waits until the controller has reconciled the object with this name, and forgets all requests.
 func (c *controllerOf) passes(t *testing.T, name string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -252,7 +252,7 @@ func (c *controllerOf) passes(t *testing.T, name string) {
 	clear(c.seen)
 }
 
-// isWatched waits until the kind is watched, or until it is not.
+// isWatched waits until reads of the kind are permitted, or until they are not.
 func (c *controllerOf) isWatched(t *testing.T, want bool) {
 	t.Helper()
 	require.Eventually(t, func() bool { return c.reads() == want }, eventually, often, "%s is watched: %t", c.kind, want)
@@ -266,7 +266,7 @@ func (c *controllerOf) reads() bool {
 	return true
 }
 
-// names returns the names of the objects in the cache that the index finds. It fails if the kind has no informer.
+// names returns the names of the objects in the cache that the index has under name. It fails if the kind has no informer.
 func (c *controllerOf) names(t *testing.T, name string) []string {
 	t.Helper()
 	list := &unstructured.UnstructuredList{}

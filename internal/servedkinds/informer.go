@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// Only the goroutine of [Kinds.Start] calls the methods in this file, unless a comment says otherwise.
+// Only the goroutine of [Kinds.Start] calls the methods in this file, unless the comment of a method says otherwise.
 
-// act does what an observation of a kind requires.
+// act starts or stops the informer of a kind if the observation requires it.
 func (k *Kinds) act(ctx context.Context, kd *kind, now observation) {
 	k.mu.Lock()
 	do := decide(kd.phase, kd.shown, now)
@@ -36,7 +36,7 @@ func (k *Kinds) startInformer(ctx context.Context, kd *kind, now observation) er
 	if err := checkMapping(k.mapper, kd.gvk, now); err != nil {
 		return err
 	}
-	if kd.leftover { // it holds objects of the time before
+	if kd.leftover { // the informer has objects that it held before the kind was removed
 		if err := k.cache.RemoveInformer(ctx, kd.object); err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (k *Kinds) startInformer(ctx context.Context, kd *kind, now observation) er
 	return nil
 }
 
-// attachAll adds handlers to the informer for each watch that has none there.
+// attachAll adds the handlers of each watch that has no handlers at the informer yet.
 func (k *Kinds) attachAll(ctx context.Context, kd *kind) error {
 	k.mu.Lock()
 	var missing []*Watch
@@ -69,11 +69,11 @@ func (k *Kinds) attachAll(ctx context.Context, kd *kind) error {
 	return errors.Join(errs...)
 }
 
-// attach makes the indexes of a watch, adds its handlers, and permits reads when the handlers have had all initial events.
+// attach adds the indexes and handlers of a watch to the informer. It permits reads when the handlers have got all initial events.
 func (k *Kinds) attach(ctx context.Context, kd *kind, w *Watch) error {
 	for field, extract := range w.options.Indexes {
 		err := k.cache.IndexField(ctx, kd.object, field, extract)
-		if err != nil && !strings.Contains(err.Error(), "indexer conflict") { // another watch has the same index; client-go has no type for it
+		if err != nil && !strings.Contains(err.Error(), "indexer conflict") { // another watch has added the same index; client-go has no type for this error
 			return err
 		}
 	}
@@ -84,7 +84,7 @@ func (k *Kinds) attach(ctx context.Context, kd *kind, w *Watch) error {
 	k.mu.Lock()
 	w.attached = a
 	k.mu.Unlock()
-	if w.ctx.Err() != nil { // it has left before it was attached
+	if w.ctx.Err() != nil { // the watch has ended in between
 		a.stop()
 		return nil
 	}
@@ -96,7 +96,8 @@ func (k *Kinds) attach(ctx context.Context, kd *kind, w *Watch) error {
 	return nil
 }
 
-// started logs the first of several failures to start an informer or to add handlers, and plans another attempt.
+// started is called after each attempt to start an informer or to add handlers. It logs the first of several failures, and schedules
+// another attempt.
 func (k *Kinds) started(kd *kind, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -111,7 +112,7 @@ func (k *Kinds) started(kd *kind, err error) {
 	k.schedules[kd.gvk.GroupVersion()].within(startRetry, time.Now())
 }
 
-// synced permits the reads of a watch. It may be called by any goroutine.
+// synced permits the reads of a watch, because the handlers have got all initial events. Any goroutine may call it.
 func (k *Kinds) synced(w *Watch, a *attachment) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -124,8 +125,8 @@ func (k *Kinds) synced(w *Watch, a *attachment) {
 	}
 }
 
-// isSlow enqueues the requests of a watch that does not start, so that the reconciled objects can show it.
-// The goroutine that waits for the start calls it.
+// isSlow enqueues the requests of a watch that has not started in time, so that the reconciled objects can show that. The goroutine that
+// waits for the start calls it.
 func (k *Kinds) isSlow(w *Watch, a *attachment) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -134,7 +135,8 @@ func (k *Kinds) isSlow(w *Watch, a *attachment) {
 	}
 }
 
-// stopInformer ends the handlers and the permission to read. The informer is removed when no read is left.
+// stopInformer removes the handlers of a kind that is not served any more, and ends the permission to read. When no read is left, it
+// removes the informer.
 func (k *Kinds) stopInformer(ctx context.Context, kd *kind) {
 	k.logger.V(1).Info("A kind is not served any more", "kind", kd.gvk.String())
 	k.mu.Lock()
@@ -161,16 +163,16 @@ func (k *Kinds) stopInformer(ctx context.Context, kd *kind) {
 	k.removeInformer(ctx, kd)
 }
 
-// If nobody reads the informer of a kind that is gone, removeInformer removes it.
+// removeInformer removes the informer of a kind that is not served any more, unless somebody still reads.
 func (k *Kinds) removeInformer(ctx context.Context, kd *kind) {
 	k.mu.Lock()
 	readers := kd.readers
 	k.mu.Unlock()
-	if readers > 0 { // the end of the last one wakes the loop
+	if readers > 0 { // when the last read ends, the loop runs again
 		return
 	}
-	// A cache that is limited to namespaces asks the RESTMapper for the scope. If the RESTMapper has forgotten the kind,
-	// this fails, and the informer is removed before the next start.
+	// A cache that is limited to namespaces asks the RESTMapper whether the kind is namespaced. If the RESTMapper has forgotten the kind, this
+	// call fails. Then the informer is removed before the next start.
 	err := k.cache.RemoveInformer(ctx, kd.object)
 	if err != nil {
 		k.logger.Error(err, "The informer of a kind that is not served any more cannot be removed: its errors can be ignored", "kind", kd.gvk.String())
@@ -178,10 +180,10 @@ func (k *Kinds) removeInformer(ctx context.Context, kd *kind) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	kd.phase, kd.shown, kd.informer, kd.leftover = idle, observation{}, nil, err != nil
-	k.schedules[kd.gvk.GroupVersion()].within(quickDelays[0], time.Now()) // the kind may have come back
+	k.schedules[kd.gvk.GroupVersion()].within(quickDelays[0], time.Now()) // the kind may be served again already
 }
 
-// checked ends the wait of controllers that start while the kind is not served.
+// checked ends the wait of the controllers that start while the kind is not served.
 func (k *Kinds) checked(kd *kind) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

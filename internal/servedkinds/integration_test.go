@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// An operator that may watch CustomResourceDefinitions follows them at once. Two of its controllers watch one kind.
+// If the operator may watch CustomResourceDefinitions, it notices changes at once. Two of its controllers watch the same kind.
 func TestKindsFollowDefinitions(t *testing.T) {
 	env := newTestEnv(t)
 	rules := env.install(t, "Rule")
@@ -36,7 +36,7 @@ func TestKindsFollowDefinitions(t *testing.T) {
 		two.passes(t, "a")
 		require.Equal(t, []string{"a"}, one.names(t, "a"))
 
-		// It goes while its object exists.
+		// The definition is deleted while an object of its kind exists.
 		env.uninstall(t, monitors)
 		one.isWatched(t, false)
 		two.isWatched(t, false)
@@ -46,13 +46,13 @@ func TestKindsFollowDefinitions(t *testing.T) {
 	}
 	errorsSoFar := len(runtimeLog().about("Monitor"))
 
-	// The other kind was not touched: its informer has no second initial list, and its events come.
+	// The watch of the other kind is not affected: its informer is not started again, and its events arrive.
 	require.True(t, rule.reads())
 	env.create(t, "Rule", "r1")
 	rule.passes(t, "r1")
 	require.Len(t, rule.names(t, "r0"), 1)
 
-	// A version that is no longer served is a kind that is no longer served.
+	// If only one version of a kind is no longer served, its watch stops as if the kind was not served any more.
 	require.NoError(t, env.client.Get(t.Context(), client.ObjectKeyFromObject(rules), rules))
 	rules.Spec.Versions[0].Served = false
 	require.NoError(t, env.client.Update(t.Context(), rules))
@@ -69,7 +69,7 @@ func TestKindsFollowDefinitions(t *testing.T) {
 	require.False(t, managers.Has(o.mgr))
 }
 
-// A definition that is deleted and created again at once has a new informer, which holds nothing of the time before.
+// A definition is deleted and created again at once. The new informer must not have objects of the deleted definition.
 func TestKindsOfReplacedDefinition(t *testing.T) {
 	env := newTestEnv(t)
 	crd := env.install(t, "Monitor")
@@ -96,7 +96,7 @@ func TestKindsOfReplacedDefinition(t *testing.T) {
 	}
 }
 
-// An operator without any permission outside of its namespace finds out by discovery. Its cache is limited to the namespace.
+// An operator has no permission outside of its namespace, so it uses discovery only. Its cache is limited to the namespace.
 func TestKindsWithoutPermission(t *testing.T) {
 	env := newTestEnv(t)
 	o := env.newOperator(t, env.account(t), env.namespace)
@@ -121,7 +121,8 @@ func TestKindsWithoutPermission(t *testing.T) {
 	noGoroutines(t)
 }
 
-// Without the permission nobody notices that a definition was replaced between two checks. The informer recovers by itself.
+// If the operator may not watch definitions, it does not notice that a definition was replaced between two checks. The informer recovers by
+// itself.
 func TestKindsOfReplacedDefinitionWithoutPermission(t *testing.T) {
 	env := newTestEnv(t)
 	crd := env.install(t, "Monitor")
@@ -139,7 +140,7 @@ func TestKindsOfReplacedDefinitionWithoutPermission(t *testing.T) {
 	require.Empty(t, c.names(t, "before"))
 }
 
-// A definition is watched while objects with a finalizer keep it from being removed.
+// While objects with a finalizer keep a deleted definition from being removed, its kind counts as not served.
 func TestKindsOfDefinitionBeingDeleted(t *testing.T) {
 	env := newTestEnv(t)
 	crd := env.install(t, "Monitor")

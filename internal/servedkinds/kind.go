@@ -6,31 +6,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// kind is what the watches of one kind and form of object share: one informer of the manager's cache. The lock of [Kinds]
-// guards it; only the goroutine of [Kinds.Start] changes phase, shown and what follows.
+// kind has what all watches of one kind share, if they watch it in the same form (typed, unstructured, or metadata): one informer of the
+// manager's cache. The lock of [Kinds] guards it. Only the goroutine of [Kinds.Start] changes phase and the fields below it.
 type kind struct {
 	gvk     schema.GroupVersionKind
-	object  client.Object // empty; its type is the form in which the cache holds the objects
-	watches []*Watch      // the watches that a controller has started
-	readers int           // reads that are permitted and have not ended
+	object  client.Object // an empty object; its Go type is the form in which the cache holds the objects
+	watches []*Watch      // the watches that their controllers have started
+	readers int           // the number of reads that were permitted and have not ended
 
 	phase    phase
-	shown    observation // the observation for which the informer was started
+	shown    observation // what discovery showed when the informer was started
 	informer cache.Informer
-	failing  bool // the last start has failed
-	leftover bool // an informer that could not be removed is still in the cache
+	failing  bool // the last attempt to start the informer has failed
+	leftover bool // the cache still has an informer that could not be removed
 }
 
 // phase is the state of a kind's informer.
 type phase int
 
 const (
-	idle     phase = iota // no informer
+	idle     phase = iota // the kind has no informer
 	running               // the informer has been started
-	draining              // the kind is gone: the informer is removed when no read is left
+	draining              // the kind is not served any more: the informer is removed when no read is left
 )
 
-// action is what has to be done about a kind.
+// action says what has to be done with the informer of a kind.
 type action int
 
 const (
@@ -39,7 +39,8 @@ const (
 	stop
 )
 
-// decide returns what an observation of the kind requires. shown is the observation for which the informer was started.
+// decide returns what has to be done with the informer of a kind. shown is what discovery showed when the informer was started, and now is
+// what it shows now.
 func decide(p phase, shown, now observation) action {
 	switch p {
 	case idle:
@@ -55,8 +56,8 @@ func decide(p phase, shown, now observation) action {
 	return nothing
 }
 
-// merge returns the observation. If it has no definition, merge adds the definition of now: definitions may be listed
-// later than the kind.
+// merge returns o. If o has no UID of a definition, merge adds the UID that now has: the definitions may have been listed later than the
+// kind.
 func (o observation) merge(now observation) observation {
 	if o.definition == "" {
 		o.definition, o.definitionKnown = now.definition, now.definitionKnown

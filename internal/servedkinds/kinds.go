@@ -23,11 +23,11 @@ import (
 	"github.com/opblocks/opblocks/internal/managervalues"
 )
 
-// startRetry is the delay after a failed start of an informer before the next attempt.
+// startRetry is the delay before the next attempt to start an informer.
 const startRetry = 10 * time.Second
 
-// Kinds starts and stops the informers of the kinds that the API server may not serve. There is one per manager: see
-// [ForManager]. It is safe for concurrent use.
+// Kinds starts and stops the informers of kinds that the API server may not serve. There is one Kinds per manager: see [ForManager]. It is
+// safe for concurrent use.
 type Kinds struct {
 	cache       informers
 	scheme      *runtime.Scheme
@@ -37,15 +37,15 @@ type Kinds struct {
 	logger      logr.Logger
 	period      time.Duration
 
-	wake       chan struct{}  // holds one value if the loop has something to do
-	goroutines sync.WaitGroup // waits for the goroutines that the loop has started
+	wake       chan struct{}  // has a value if the loop of Start has something to do
+	goroutines sync.WaitGroup // the goroutines that the loop of Start has started
 
 	mu        sync.Mutex
 	kinds     map[key]*kind
 	schedules map[schema.GroupVersion]*schedule
 }
 
-// informers is what is used of the manager's cache.
+// informers are the methods of the manager's cache that this package uses.
 type informers interface {
 	GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error)
 	RemoveInformer(ctx context.Context, obj client.Object) error
@@ -58,11 +58,10 @@ type key struct {
 	form reflect.Type
 }
 
-// managers are the Kinds of the managers of this process. If one manager had two, they would remove each other's
-// informers.
+// managers has the Kinds of each manager of this process. If a manager had two, they would remove each other's informers.
 var managers managervalues.Values[*Kinds]
 
-// ForManager returns the Kinds of a manager, which the manager starts and stops. It sends no request.
+// ForManager returns the Kinds of a manager. The manager starts and stops it. ForManager sends no request.
 func ForManager(mgr ctrl.Manager) (*Kinds, error) {
 	return managers.Of(mgr, func() (*Kinds, error) {
 		resources, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
@@ -87,7 +86,8 @@ func newKinds(c informers, scheme *runtime.Scheme, mapper meta.RESTMapper, d dis
 	}
 }
 
-// Start starts and stops informers until the context ends. It sends no request before a source has been started. It returns when all its goroutines have ended.
+// Start starts and stops informers until the context ends. It sends no request before the first watch has been started. It returns when all
+// its goroutines have ended.
 func (k *Kinds) Start(ctx context.Context) error {
 	ctx = log.IntoContext(ctx, k.logger)
 	defer k.goroutines.Wait()
@@ -106,14 +106,14 @@ func (k *Kinds) Start(ctx context.Context) error {
 		case <-timer.C:
 		}
 		k.round(ctx)
-		if next, ok := k.nextCheck(); ok { // a watch has been started
+		if next, ok := k.nextCheck(); ok { // at least one watch has been started
 			watchDefinitions()
 			timer.Reset(time.Until(next))
 		}
 	}
 }
 
-// round does everything that is due.
+// round does everything that is due: it reads discovery, and starts and stops informers.
 func (k *Kinds) round(ctx context.Context) {
 	for _, gv := range k.takeDue(time.Now()) {
 		resources, err := discover(ctx, k.discovery, gv)
@@ -130,7 +130,7 @@ func (k *Kinds) round(ctx context.Context) {
 	}
 	for _, kd := range k.all() {
 		switch k.phaseOf(kd) {
-		case running: // a watch may have been started since
+		case running: // another watch of the kind may have been started since
 			k.started(kd, k.attachAll(ctx, kd))
 		case draining:
 			k.removeInformer(ctx, kd)
@@ -138,7 +138,7 @@ func (k *Kinds) round(ctx context.Context) {
 	}
 }
 
-// takeDue returns which groups and versions have to be checked now, and plans their next check.
+// takeDue returns the groups and versions that have to be checked now, and schedules their next checks.
 func (k *Kinds) takeDue(now time.Time) []schema.GroupVersion {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -152,8 +152,8 @@ func (k *Kinds) takeDue(now time.Time) []schema.GroupVersion {
 	return due
 }
 
-// noteDiscovery logs the first of several errors of discovery. A kind that is not known keeps its last state: an API server that does not
-// answer still serves its kinds.
+// noteDiscovery logs the first of several errors of discovery. After an error, each kind keeps its last state: an API server that does not
+// answer may still serve its kinds.
 func (k *Kinds) noteDiscovery(gv schema.GroupVersion, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -164,7 +164,7 @@ func (k *Kinds) noteDiscovery(gv schema.GroupVersion, err error) {
 	s.failing = err != nil
 }
 
-// nextCheck returns when the next check is due. It returns false if no watch has been started.
+// nextCheck returns when the next check is due. If no watch has been started, ok is false.
 func (k *Kinds) nextCheck() (next time.Time, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -210,7 +210,7 @@ func (k *Kinds) phaseOf(kd *kind) phase {
 	return kd.phase
 }
 
-// observe finds a kind among the resources of its group and version, and its definition.
+// observe returns what discovery shows of a kind, with the UID of its CustomResourceDefinition.
 func (k *Kinds) observe(gvk schema.GroupVersionKind, resources []metav1.APIResource) observation {
 	o := observe(gvk.Kind, resources)
 	if o.served() && k.definitions != nil {

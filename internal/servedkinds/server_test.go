@@ -34,26 +34,26 @@ var (
 	ruleGVK    = schema.GroupVersionKind{Group: "rules.example.com", Version: "v1", Kind: "Rule"}
 )
 
-// poll is the longest time until a change is found by discovery alone.
+// poll is the longest time until discovery alone notices a change.
 const poll = defaultPeriod + defaultPeriod/10 + time.Second
 
-// testServer is discovery, the cache and the objects of the kinds, in a bubble of synctest.
+// testServer stands for the API server's discovery, the manager's cache and the objects, in a bubble of package testing/synctest.
 type testServer struct {
-	meta.RESTMapper // nil: only RESTMapping is called
+	meta.RESTMapper // nil, because only RESTMapping is called
 
 	t     *testing.T
 	kinds *Kinds
 
 	mu         sync.Mutex
 	served     map[schema.GroupVersionKind]metav1.APIResource
-	err        error // the error of discovery
+	err        error // the error that discovery returns
 	checks     int
 	sources    map[schema.GroupVersionKind]*fcache.FakeControllerSource
 	allSources []*fcache.FakeControllerSource
 	informers  map[schema.GroupVersionKind]*testInformer
 	removed    []string
 	indexError error
-	forbidden  bool // lists of objects are forbidden
+	forbidden  bool // lists of objects are refused as forbidden
 
 	stop func() // stops the Kinds, and waits until they have ended
 }
@@ -69,7 +69,7 @@ func (i *testInformer) AddEventHandlerWithOptions(h toolscache.ResourceEventHand
 	return i.SharedIndexInformer.AddEventHandlerWithOptions(h, o)
 }
 
-// newTestServer returns a server that serves no kind, with its Kinds running.
+// newTestServer returns a server that serves no kind, and starts its Kinds.
 func newTestServer(t *testing.T) *testServer {
 	s := &testServer{
 		t: t, served: map[schema.GroupVersionKind]metav1.APIResource{},
@@ -179,7 +179,7 @@ func (s *testServer) GetInformer(_ context.Context, obj client.Object, _ ...cach
 		}
 	}
 	i := &testInformer{SharedIndexInformer: toolscache.NewSharedIndexInformer(objects, objectOf(gvk), 0, toolscache.Indexers{})}
-	// The default handler sleeps by the real time, which the bubble does not have.
+	// The default handler sleeps, by a clock that is not the fake clock of synctest.
 	if err := i.SetWatchErrorHandler(func(*toolscache.Reflector, error) {}); err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (s *testServer) IndexField(ctx context.Context, obj client.Object, field st
 	return i.AddIndexers(toolscache.Indexers{field: func(obj any) ([]string, error) { return extract(obj.(client.Object)), nil }})
 }
 
-// testServer is a RESTMapper that agrees with discovery.
+// RESTMapping maps kinds as discovery shows them.
 func (s *testServer) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	gvk := gk.WithVersion(versions[0])
 	return &meta.RESTMapping{Resource: gvk.GroupVersion().WithResource(gvk.Kind + "s"), GroupVersionKind: gvk, Scope: meta.RESTScopeNamespace}, nil
@@ -228,8 +228,8 @@ func objectOf(gvk schema.GroupVersionKind) *unstructured.Unstructured {
 	return u
 }
 
-// testController is a controller with one watch. Its events enqueue the name of the object, and a change of the kind
-// enqueues "owner".
+// testController is a controller with one Watch. An event enqueues the name of the object. If the API server begins or ceases to serve the
+// kind, "owner" is enqueued.
 type testController struct {
 	*Watch
 	queue workqueue.TypedRateLimitingInterface[ctrl.Request]
@@ -253,7 +253,7 @@ func (s *testServer) newWatch(gvk schema.GroupVersionKind) *Watch {
 	return w
 }
 
-// start starts a controller with a watch, and returns when its workers would start.
+// start starts a watch as a controller does, and returns when the controller would start its workers.
 func (s *testServer) start(w *Watch) *testController {
 	s.t.Helper()
 	c := &testController{Watch: w, queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())}
@@ -271,7 +271,7 @@ func (s *testServer) start(w *Watch) *testController {
 	return c
 }
 
-// reads reports whether the kind may be read.
+// reads reports whether reads of the kind are permitted.
 func (c *testController) reads() bool {
 	if !c.Acquire() {
 		return false

@@ -26,44 +26,43 @@ type Handler struct {
 	Predicates []predicate.Predicate
 }
 
-// Options are what a [Watch] does while its kind is served.
+// Options say what a [Watch] does while its kind is served.
 type Options struct {
-	// Indexes are added to the cache before the handlers are, by the names of their fields. Two watches may have the same.
+	// Indexes are added to the cache before the handlers are. The keys are the names of the index fields. Two watches may have the same index.
 	Indexes map[string]client.IndexerFunc
 	// Handlers get the events.
 	Handlers []Handler
-	// Requests returns what is enqueued when reads become permitted, when they no longer are, and when the watch of a kind that
-	// is served does not start. An error is retried. It may be nil.
+	// Requests returns the requests that are enqueued when reads become permitted, when they no longer are, and when the watch of a served
+	// kind does not start in time. If it returns an error, it is called again. It may be nil.
 	Requests func(ctx context.Context) ([]ctrl.Request, error)
-	// Appeared is called before reads are permitted. It may be nil. It must not call the Watch.
+	// Appeared is called when the kind becomes served, before reads are permitted. It may be nil. It must not call the Watch.
 	Appeared func()
-	// Gone is called when reads are no longer permitted, before the informer is removed, so it may still read the cache. It
-	// may be nil.
+	// Gone is called when reads are no longer permitted, and before the informer is removed. So it may still read the cache. It may be nil.
 	Gone func(ctx context.Context)
 }
 
-// Watch is the source of one controller for one kind. Make it with [Kinds.Watch], and pass it to the method WatchesRawSource
-// of the builder of exactly one controller. The event filter of the builder does not apply to it.
+// Watch is the source of events of one kind for one controller. Create it by [Kinds.Watch], and pass it to WatchesRawSource of exactly one
+// controller's builder. The builder's event filter does not apply to it.
 type Watch struct {
 	kinds   *Kinds
 	kind    *kind
 	options Options
 
-	// Set by Start.
+	// Start sets these.
 	ctx   context.Context
 	queue workqueue.TypedRateLimitingInterface[ctrl.Request]
 
-	// The lock of the Kinds guards these.
+	// The lock of Kinds guards these.
 	attached *attachment   // nil while the kind is not served
 	served   bool          // reads are permitted
-	settled  chan struct{} // closed when the controller need not wait
-	waited   bool          // the controller does not wait any more
+	settled  chan struct{} // closed when the controller need not wait any more before it starts its workers
+	waited   bool          // the controller has stopped waiting
 }
 
 var _ source.TypedSyncingSource[ctrl.Request] = &Watch{}
 
-// Watch returns a watch of the kind of obj. The cache holds its objects in the form of obj: typed, unstructured, or metadata
-// alone. A type that is in no scheme is an error.
+// Watch returns a watch of the kind of obj. The cache holds the objects in the same form as obj: typed, unstructured, or only metadata. If
+// no scheme has the type of obj, Watch returns an error.
 func (k *Kinds) Watch(obj client.Object, o Options) (*Watch, error) {
 	gvk, err := apiutil.GVKForObject(obj, k.scheme)
 	if err != nil {
@@ -83,7 +82,7 @@ func (k *Kinds) Watch(obj client.Object, o Options) (*Watch, error) {
 // AddHandler adds a handler. It must be called before Start.
 func (w *Watch) AddHandler(h Handler) { w.options.Handlers = append(w.options.Handlers, h) }
 
-// String returns what the log of the controller calls the source.
+// String returns the name of the source in the log of the controller.
 func (w *Watch) String() string { return fmt.Sprintf("source of %s while it is served", w.kind.gvk) }
 
 // Start is called by the controller. It returns at once.
@@ -103,9 +102,8 @@ func (w *Watch) Start(ctx context.Context, queue workqueue.TypedRateLimitingInte
 	return nil
 }
 
-// WaitForSync is called by the controller before its workers start. If the kind is served, it waits until the handlers have had
-// all initial events. If the context ends before that, it returns no error: a kind that is optional must not keep the other
-// kinds from working.
+// WaitForSync is called by the controller before its workers start. If the kind is served, it waits until the handlers have got all initial
+// events. If the context ends before that, it returns no error: a kind that is optional must not keep the controller from working.
 func (w *Watch) WaitForSync(ctx context.Context) error {
 	select {
 	case <-w.settled:
@@ -120,7 +118,7 @@ func (w *Watch) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-// Acquire reports whether the kind is served, and its objects may be read from the cache. If so, the caller must call
+// Acquire reports whether the kind is served, and its objects may be read from the cache. If it returns true, the caller must call
 // [Watch.Release] after the last read.
 func (w *Watch) Acquire() bool {
 	w.kinds.mu.Lock()
@@ -138,8 +136,8 @@ func (w *Watch) Served() bool {
 	return w.kind.phase == running
 }
 
-// CheckAgain starts new checks of whether the kind is served, as an event of its definition does. Call it if the API server
-// answers as if the kind were not served.
+// CheckAgain makes new checks whether the kind is served, as an event of its definition does. Call it if the API server answers a request
+// as if the kind was not served.
 func (w *Watch) CheckAgain() {
 	w.kinds.mu.Lock()
 	defer w.kinds.mu.Unlock()
@@ -149,7 +147,7 @@ func (w *Watch) CheckAgain() {
 	}
 }
 
-// Release ends what [Watch.Acquire] has permitted.
+// Release ends the permission to read that [Watch.Acquire] has given.
 func (w *Watch) Release() {
 	w.kinds.mu.Lock()
 	defer w.kinds.mu.Unlock()
@@ -172,7 +170,7 @@ func (k *Kinds) leave(w *Watch) {
 	}
 }
 
-// setServed permits or ends the reads of the watch, and enqueues its requests. The caller holds the lock.
+// setServed permits the reads of the watch, or ends the permission, and enqueues its requests. The caller holds the lock.
 func (w *Watch) setServed(served bool) {
 	if w.served == served {
 		return
@@ -182,15 +180,15 @@ func (w *Watch) setServed(served bool) {
 	w.changed()
 }
 
-// changed enqueues the requests of the watch. If the controller is about to reconcile everything, it does nothing. The caller
-// holds the lock.
+// changed enqueues the requests of the watch. While the controller still waits to start, it does nothing: the controller is about to
+// reconcile everything. The caller holds the lock.
 func (w *Watch) changed() {
 	if w.waited && w.options.Requests != nil {
 		w.kinds.goroutines.Go(w.enqueue)
 	}
 }
 
-// settle ends the wait of the controller. The caller holds the lock.
+// settle lets the controller start its workers. The caller holds the lock.
 func (w *Watch) settle() {
 	select {
 	case <-w.settled:
@@ -215,7 +213,7 @@ func (w *Watch) enqueue() {
 	}
 }
 
-// add adds requests to the queue. If the queue has priorities, they come after the requests of events.
+// add adds requests to the queue. In a priority queue, they come after the requests of events.
 func (w *Watch) add(requests []ctrl.Request) {
 	if queue, ok := w.queue.(priorityqueue.PriorityQueue[ctrl.Request]); ok {
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: new(handler.LowPriority)}, requests...)
@@ -226,7 +224,7 @@ func (w *Watch) add(requests []ctrl.Request) {
 	}
 }
 
-// wakeUp makes the loop look what is due.
+// wakeUp makes the loop of [Kinds.Start] run once more.
 func (k *Kinds) wakeUp() {
 	select {
 	case k.wake <- struct{}{}:
@@ -234,8 +232,8 @@ func (k *Kinds) wakeUp() {
 	}
 }
 
-// definitionChanged makes a check of a group due at once, after an event of a CustomResourceDefinition. If the definition did
-// not exist when the watch began, quick checks follow.
+// definitionChanged is called for an event of a CustomResourceDefinition of this group. It makes a check of the group due at once. If the
+// event is not a part of the first list of definitions (initial), more quick checks follow.
 func (k *Kinds) definitionChanged(group string, initial bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -252,7 +250,7 @@ func (k *Kinds) definitionChanged(group string, initial bool) {
 	}
 }
 
-// attachment is the handlers of a watch at one informer.
+// attachment has the handlers that a watch has added to one informer.
 type attachment struct {
 	ctx           context.Context
 	end           context.CancelFunc
@@ -266,7 +264,7 @@ func newAttachment(w *Watch, informer cache.Informer) (*attachment, error) {
 	a := &attachment{informer: informer}
 	a.ctx, a.end = context.WithCancel(w.ctx)
 	for _, h := range w.options.Handlers {
-		// Events that are still delivered after the end are dropped.
+		// After the attachment has ended, the informer may still deliver events. They are dropped.
 		predicates := append([]predicate.Predicate{predicate.NewPredicateFuncs(func(client.Object) bool { return a.ctx.Err() == nil })}, h.Predicates...)
 		s := &source.Informer{Informer: &registrar{Informer: informer, attachment: a}, Handler: h.Handler, Predicates: predicates}
 		if err := s.Start(a.ctx, w.queue); err != nil {
@@ -277,11 +275,11 @@ func newAttachment(w *Watch, informer cache.Informer) (*attachment, error) {
 	return a, nil
 }
 
-// slowStart is how long the start of a watch usually takes at most. A watch that is forbidden does not start.
+// slowStart is the time in which a watch usually starts. If the API server forbids it, a watch does not start.
 const slowStart = 10 * time.Second
 
-// waitForSync waits until the informer has listed its objects and the handlers have had them. It returns false if the
-// attachment or the context ended before. It calls slow once if that takes long.
+// waitForSync waits until the informer has listed its objects, and the handlers have got them. If the attachment or the context ends before
+// that, it returns false. If it takes longer than slowStart, it calls slow once.
 func (a *attachment) waitForSync(ctx context.Context, slow func()) bool {
 	timer := time.NewTimer(slowStart)
 	defer timer.Stop()
@@ -297,24 +295,24 @@ func (a *attachment) waitForSync(ctx context.Context, slow func()) bool {
 			slow()
 		case <-a.ctx.Done():
 			return false
-		case <-ctx.Done(): // the manager stops this package before the controllers, whose context a.ctx is
+		case <-ctx.Done(): // the manager stops this package before the controllers, and a.ctx belongs to a controller
 			return false
 		}
 	}
 	return true
 }
 
-// stop removes the handlers from the informer, which other watches may still use.
+// stop removes the handlers from the informer. Other watches may still use the informer.
 func (a *attachment) stop() {
 	a.once.Do(func() {
 		a.end()
 		for _, r := range a.registrations {
-			_ = a.informer.RemoveEventHandler(r) // the error is that the handler was not added to this informer
+			_ = a.informer.RemoveEventHandler(r) // an error only means that the informer does not have this handler
 		}
 	})
 }
 
-// registrar is an informer that remembers the handlers which are added.
+// registrar is an informer that remembers the handlers which are added to it.
 type registrar struct {
 	cache.Informer
 	attachment *attachment

@@ -316,7 +316,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// A handler may be called after its end, by an informer that still delivers what it has buffered.
+// An informer may still deliver events that it has buffered after the attachment has ended.
 func TestAttachmentDropsLateEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTestServer(t)
@@ -337,7 +337,7 @@ func TestAttachmentDropsLateEvents(t *testing.T) {
 	})
 }
 
-// lateInformer hands over the handlers that are added.
+// lateInformer keeps the handlers that are added, so that the test can call them late.
 type lateInformer struct {
 	cache.Informer
 	handler toolscache.ResourceEventHandler

@@ -1,4 +1,5 @@
-// Package serviceaccount returns the access that a pod of a ServiceAccount has, for tests and for the command controlplane.
+// Package serviceaccount returns a client configuration with the permissions of a ServiceAccount, as a pod has it. Tests and the command
+// controlplane use it.
 package serviceaccount
 
 import (
@@ -15,9 +16,9 @@ import (
 
 const tokenLifetime = 24 * time.Hour
 
-// Config returns the access of a ServiceAccount of the cluster that config is for: a token, which is valid for 24 hours. c
-// requests the token, and must have the permission to create serviceaccounts/token. If the ServiceAccount does not exist, the
-// error is one that apierrors.IsNotFound recognizes.
+// Config returns a client configuration with a token of a ServiceAccount, for the cluster of config. The token is valid for 24 hours. c
+// requests the token, and must have the permission to create serviceaccounts/token. If the ServiceAccount does not exist,
+// apierrors.IsNotFound recognizes the error.
 func Config(ctx context.Context, c client.Client, config *rest.Config, namespace, name string) (*rest.Config, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(tokenLifetime.Seconds()))}}

@@ -1,5 +1,5 @@
-// Package typecheck checks the packages of a module, or of the modules of a workspace, by the rules of the compiler, and generates no code.
-// Imports from other modules are read as the go command has compiled them, once for all packages. Tests that look at code use it.
+// Package typecheck checks the types of the packages of a module or a workspace, as the compiler does. It generates no code. Imports from
+// other modules are read from the files that the go command has compiled, once for all packages. Tests that look at code use it.
 package typecheck
 
 import (
@@ -21,26 +21,25 @@ import (
 	"strings"
 )
 
-// Options say what is checked.
+// Options say which packages are checked, and how.
 type Options struct {
-	Dir      string   // where the go command runs
-	Env      []string // added to the environment of the go command
-	Patterns []string // name packages, such as "./..."
-	Tests    bool     // with the tests of the packages
-	Uses     bool     // with Package.Info
+	Dir      string   // the folder in which the go command runs
+	Env      []string // variables that are added to the environment of the go command
+	Patterns []string // the packages, such as "./..."
+	Tests    bool     // checks the packages with their test files too
+	Uses     bool     // sets Package.Info
 }
 
-// Package is a checked package. If it has tests, it occurs a second time, with them.
+// Package is a package after it was checked. If it has tests, and Options.Tests is set, it occurs a second time, with its test files.
 type Package struct {
-	ImportPath string // with tests, as `go list` prints it: "example.com/shop [example.com/shop.test]"
+	ImportPath string // with test files, as `go list` prints it: "example.com/shop [example.com/shop.test]"
 	Files      []*ast.File
 	Types      *types.Package
-	Info       *types.Info // with Options.Uses: what the identifiers mean
-	Err        error       // has all that the compiler would say
+	Info       *types.Info // set with Options.Uses: what the identifiers refer to
+	Err        error       // all errors that the compiler would report
 }
 
-// Load returns the packages in the order of their paths. An error means that they could not be listed. The errors of a package are in its
-// Err.
+// Load returns the packages, sorted by path. An error means that the packages could not be listed. The errors in a package are in its Err.
 func Load(ctx context.Context, o Options) ([]*Package, *token.FileSet, error) {
 	arguments := []string{"-deps", "-json=ImportPath,Dir,GoFiles,Imports,ImportMap,Module"}
 	if o.Tests {
@@ -57,7 +56,7 @@ func Load(ctx context.Context, o Options) ([]*Package, *token.FileSet, error) {
 		if err := listed.Decode(p); err != nil {
 			return nil, nil, fmt.Errorf("read the list of packages: %w", err)
 		}
-		if p.Module != nil && p.Module.Main && !strings.HasSuffix(p.ImportPath, ".test") { // the program of a test is generated
+		if p.Module != nil && p.Module.Main && !strings.HasSuffix(p.ImportPath, ".test") { // the main package of a test program is generated, so it is not checked
 			s.packages[p.ImportPath] = p
 			imports = append(imports, p.Imports...)
 		}
@@ -75,7 +74,7 @@ func Load(ctx context.Context, o Options) ([]*Package, *token.FileSet, error) {
 	return s.checkAll(), s.files, nil
 }
 
-// list returns what `go list` prints.
+// list returns the output of `go list`.
 func list(ctx context.Context, o Options, arguments ...string) ([]byte, error) {
 	var failed bytes.Buffer
 	command := exec.CommandContext(ctx, "go", append([]string{"list"}, arguments...)...)
@@ -87,8 +86,7 @@ func list(ctx context.Context, o Options, arguments ...string) ([]byte, error) {
 	return output, nil
 }
 
-// exports returns a function that opens the compiled file of a package. Each of the lines has an import path and a
-// file.
+// exports returns a function that opens the compiled file of a package. Each of the lines has an import path and the name of a file.
 func exports(lines string) importer.Lookup {
 	files := map[string]string{}
 	for line := range strings.Lines(lines) {
@@ -98,15 +96,15 @@ func exports(lines string) importer.Lookup {
 	return func(path string) (io.ReadCloser, error) { return os.Open(files[path]) }
 }
 
-// sources are the packages that are checked from their source.
+// sources has the packages that are checked from their source files.
 type sources struct {
 	files    *token.FileSet
 	packages map[string]*source
-	exported types.Importer // imports what is compiled
+	exported types.Importer // imports packages from their compiled files
 	uses     bool
 }
 
-// source is a package as `go list -json` describes it, and after it was checked.
+// source is a package as `go list -json` describes it, and the result of its check.
 type source struct {
 	ImportPath string
 	Dir        string
@@ -126,7 +124,7 @@ type module struct {
 
 func (s *sources) checkAll() (all []*Package) {
 	for path := range s.packages {
-		_, _ = s.check(path) // the package has the error
+		_, _ = s.check(path) // the source itself keeps the error
 	}
 	for _, p := range s.packages {
 		all = append(all, &p.checked)
@@ -135,7 +133,7 @@ func (s *sources) checkAll() (all []*Package) {
 	return all
 }
 
-// check returns a package after it has been checked.
+// check checks a package, unless it was checked before, and returns it.
 func (s *sources) check(path string) (*types.Package, error) {
 	p := s.packages[path]
 	if p == nil {
@@ -167,7 +165,7 @@ func (s *sources) check(path string) (*types.Package, error) {
 	return p.checked.Types, p.checked.Err
 }
 
-// mapped returns the package that a path in a source means: in a test, it may be the package with its test files.
+// mapped returns the path of the package that an import in a source file refers to. In a test, this may be the package with its test files.
 func (p *source) mapped(path string) string {
 	if mapped, ok := p.ImportMap[path]; ok {
 		return mapped

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLoad checks a module with packages that compile, one that does not, and a test that needs what only a test file declares.
+// TestLoad checks a module with packages that compile, a package that does not, and a test that uses what only a test file declares.
 func TestLoad(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{

@@ -7,13 +7,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Reason is the reason of conditions and events about a loop.
+// Reason is the reason of conditions and events about a write that is delayed because another writer undoes it.
 const Reason = "WriteLoop"
 
 const (
-	// Gap is the time without a write after which a loop ends, in addition to the delay.
+	// Gap is a time without a write. If nothing is written for the current delay plus Gap, a loop ends.
 	Gap = time.Minute
-	// After Free writes of a loop, one more write is made at once. Later writes are delayed.
+	// Free is the number of writes of a loop after which only one more write is made at once. Later writes are delayed.
 	Free = 5
 	// MinDelay is the first delay.
 	MinDelay = 2 * time.Second
@@ -21,7 +21,7 @@ const (
 	MaxDelay = 5 * time.Minute
 )
 
-// NewMetric returns the metric of the loops. All packages that count loops register it, and share one.
+// NewMetric returns the metric about loops. All packages that count loops register it, and share one.
 func NewMetric() *prometheus.GaugeVec {
 	return prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "opblocks_write_loop",
@@ -29,8 +29,8 @@ func NewMetric() *prometheus.GaugeVec {
 	}, []string{"kind", "namespace", "name", "path"})
 }
 
-// Loop counts writes of the same content. The caller drops it by [Loop.End] if the content changes. The zero value has counted
-// none.
+// Loop counts writes of the same content to the same object. If the content changes, the caller calls [Loop.End] and drops the Loop. The
+// zero value has counted no write.
 type Loop struct {
 	writes int
 	last   time.Time
@@ -43,10 +43,10 @@ func (l *Loop) Count(now time.Time) {
 	l.last = now
 }
 
-// Touch keeps a loop without writes from ending, as a write would.
+// Touch keeps the loop from ending, as a write would, and counts no write.
 func (l *Loop) Touch(now time.Time) { l.last = now }
 
-// Delay returns the time between the last write and the next: 0 at first, then twice as long each time.
+// Delay returns the time that has to pass between the last write and the next: 0 at first, then twice as long each time, up to MaxDelay.
 func (l *Loop) Delay() time.Duration {
 	if l.writes <= Free {
 		return 0
@@ -57,8 +57,8 @@ func (l *Loop) Delay() time.Duration {
 // HasEnded reports whether nothing was written for so long that the next write begins a new loop.
 func (l *Loop) HasEnded(now time.Time) bool { return now.Sub(l.last) >= l.Delay()+Gap }
 
-// Wait returns how long the next write has to wait, or 0. The first time that a write has to wait, begins is true, and Wait
-// sets the metric with these labels.
+// Wait returns how long the next write has to wait. 0 means that it need not wait. The first time that a write has to wait, begins is true,
+// and Wait sets the metric with these labels.
 func (l *Loop) Wait(now time.Time, metric *prometheus.GaugeVec, kind, namespace, name, path string) (wait time.Duration, begins bool) {
 	if wait = max(0, l.Delay()-now.Sub(l.last)); wait == 0 {
 		return 0, false
@@ -72,7 +72,7 @@ func (l *Loop) Wait(now time.Time, metric *prometheus.GaugeVec, kind, namespace,
 	return wait, begins
 }
 
-// End removes the metric of a loop that is dropped.
+// End removes the metric. Call it before the loop is dropped.
 func (l *Loop) End(metric *prometheus.GaugeVec) {
 	if l.labels != nil && metric != nil {
 		metric.Delete(l.labels)

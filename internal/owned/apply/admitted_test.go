@@ -50,12 +50,12 @@ func mutate(t *testing.T, env *ownedtest.Server, group, resource, expression str
 func admittedEnv(t *testing.T) *ownedtest.Server {
 	t.Helper()
 	env := newRealServer(t)
-	env.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "default"}}) // no controller makes it
+	env.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "default"}}) // the ServiceAccount, which no controller creates here
 	const create = admissionregistrationv1.Create
 	mutate(t, env, "", "pods", `JSONPatch{op: "add", path: "/spec/nodeSelector", value: has(object.spec.nodeSelector) ? {"disk": dyn(object.spec.nodeSelector.disk), "pool": dyn("shop")} : {"pool": dyn("shop")}}`, create)
 	mutate(t, env, "batch", "jobs", `JSONPatch{op: "replace", path: "/spec/template/spec/containers/0/image", value: "mirror.example.com/" + object.spec.template.spec.containers[0].image}`, create)
 	mutate(t, env, "apps", "statefulsets", `JSONPatch{op: "add", path: "/spec/volumeClaimTemplates/0/spec/storageClassName", value: "fast"}`, create)
-	// Each try sends an object of its own: the answer to a try has fields, such as the selector of a Job, that a creation may not have.
+	// Each attempt builds new objects. The answer to an attempt has fields that a creation may not have, such as the selector of a Job.
 	require.Eventually(t, func() bool {
 		pod, job, set := admittedPod(env), admittedJob(env), admittedSet(env)
 		for _, obj := range []client.Object{pod, job, set} {
@@ -94,7 +94,8 @@ func admittedSet(env *ownedtest.Server) *appsv1.StatefulSet {
 
 func label(obj client.Object, value string) { obj.GetLabels()["version"] = value }
 
-// A field that admission has set on creation and that nobody may change must not keep other changes from being made.
+// A policy changes a field when the object is created, and nobody may change the field afterwards. It must not keep other changes of the
+// object from being applied.
 func TestFieldsThatAdmissionHasSet(t *testing.T) {
 	env := admittedEnv(t)
 	tests := map[string]struct {
@@ -136,7 +137,7 @@ func TestFieldsThatAdmissionHasSet(t *testing.T) {
 		for options, recreate := range map[string][]ownedtest.Option{"": nil, ", with Recreate": {withRecreate()}} {
 			t.Run(name+options, func(t *testing.T) {
 				env.Applier = apply.New()
-				if child := tc.build(); env.Exists(t, child) { // the case before has left it
+				if child := tc.build(); env.Exists(t, child) { // the case before this one has left the object
 					require.NoError(t, env.Other.Delete(t.Context(), child, client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationBackground)))
 				}
 				before := env.MustApply(t, tc.build(), recreate...)
@@ -158,7 +159,7 @@ func TestFieldsThatAdmissionHasSet(t *testing.T) {
 	}
 }
 
-// The fields of admission are found out once. When the object is changed again, they cost no request.
+// Which fields admission has set is found out once. When the object is changed again, finding them costs no request.
 func TestFieldsThatAdmissionHasSetAreRemembered(t *testing.T) {
 	env := admittedEnv(t)
 	set := admittedSet(env)
@@ -176,7 +177,7 @@ func TestFieldsThatAdmissionHasSetAreRemembered(t *testing.T) {
 	}
 }
 
-// A new desired value for a field that admission has set is not mistaken for the value of admission.
+// The operator desires a new value for a field that admission has set. This value is not taken for the value that admission has set.
 func TestNewWishForAFieldThatAdmissionHasSet(t *testing.T) {
 	env := admittedEnv(t)
 	wish := func() *corev1.Pod {
@@ -198,7 +199,8 @@ func TestNewWishForAFieldThatAdmissionHasSet(t *testing.T) {
 	require.Equal(t, map[string]string{"disk": "nvme", "pool": "shop"}, second.Object.(*corev1.Pod).Spec.NodeSelector)
 }
 
-// The message about a refused template names the fields that the apply would add. It does not name the fields that may be changed.
+// The API server refuses a change of a pod template. The error names the fields that the apply would add, and not the fields that may be
+// changed.
 func TestRefusalOfATemplateNamesWhatIsAdded(t *testing.T) {
 	env := admittedEnv(t)
 	env.MustApply(t, admittedJob(env))
@@ -210,7 +212,7 @@ func TestRefusalOfATemplateNamesWhatIsAdded(t *testing.T) {
 	require.ErrorContains(t, err, `(the apply would change spec.template.spec.containers[name="migrate"].env)`)
 }
 
-// A dropped field changes the desired object too, also if admission has set another field in the same list.
+// The operator drops a field, and the apply removes it, although admission has set another field in the same list.
 func TestDroppedFieldBesideOneThatAdmissionHasSet(t *testing.T) {
 	env := admittedEnv(t)
 	set := admittedSet(env)
@@ -223,7 +225,7 @@ func TestDroppedFieldBesideOneThatAdmissionHasSet(t *testing.T) {
 	require.NotNil(t, live.Spec.VolumeClaimTemplates[0].Spec.VolumeAttributesClassName)
 }
 
-// While nothing else changes, a refused change costs no request. After ten minutes it is tried again.
+// While nothing else changes, a change that the API server has refused is not sent again. After ten minutes it is.
 func TestKnownRefusal(t *testing.T) {
 	env := newInMemory(t)
 	clock := clocktesting.NewFakePassiveClock(time.Unix(0, 0))
@@ -245,7 +247,7 @@ func TestKnownRefusal(t *testing.T) {
 	env.MustApply(t, env.Service())
 }
 
-// Fields that admission has set in the claim templates of a StatefulSet do not keep the operator from letting the templates grow.
+// Admission has set fields in the claim templates of a StatefulSet. The option ExpandVolumes still lets the templates grow.
 func TestExpandVolumesThatAdmissionHasSet(t *testing.T) {
 	env := admittedEnv(t)
 	first := env.MustApply(t, admittedSet(env), withExpandVolumes())
@@ -258,7 +260,7 @@ func TestExpandVolumesThatAdmissionHasSet(t *testing.T) {
 	require.NoError(t, env.Other.Get(t.Context(), client.ObjectKeyFromObject(env.Owner), env.Owner))
 	orphaning := &appsv1.StatefulSet{}
 	env.Live(t, orphaning)
-	orphaning.Finalizers = nil // no collector runs
+	orphaning.Finalizers = nil // no garbage collector runs here to remove the finalizer
 	require.NoError(t, env.Other.Update(t.Context(), orphaning))
 	second := env.MustApply(t, larger, withExpandVolumes())
 	require.NotEqual(t, first.Object.GetUID(), second.Object.GetUID())
@@ -267,7 +269,8 @@ func TestExpandVolumesThatAdmissionHasSet(t *testing.T) {
 	require.Equal(t, "fast", *template.StorageClassName)
 }
 
-// The API server lets nobody remove a toleration of a Pod, and an apply replaces the list as a whole.
+// The API server lets nobody remove a toleration from a Pod, and an apply replaces the whole list. So an apply has to send the tolerations
+// that others have added.
 func TestTolerationsOfOthers(t *testing.T) {
 	env := newServer(t)
 	env.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "default"}})

@@ -20,8 +20,7 @@ import (
 	"github.com/opblocks/opblocks/internal/versions"
 )
 
-// Operation is what was done to an object. CreateOrUpdate of
-// controller-runtime returns the same type.
+// Operation is what was done to an object. CreateOrUpdate of controller-runtime returns the same type.
 type Operation = controllerutil.OperationResult
 
 const (
@@ -35,16 +34,16 @@ const (
 
 // Result is what [ownedresources.Apply] did to one object.
 type Result struct {
-	// Object is the live object. It may be the cache's own: read it, but do not modify it.
+	// Object is the live object. It may be the object in the cache's memory: do not modify it.
 	Object client.Object
 	// Operation is what was done.
 	Operation Operation
 
-	FromCache bool // Object is the version that the cache shows, and not a later answer to a write of ours
+	FromCache bool // Object is the version in the cache, and not the answer to a later write of ours
 }
 
 // Applier applies objects. Its memory saves requests and comparisons. The memory also keeps the Applier from recreating a child twice for
-// the same change, and from taking part in a write loop.
+// the same change, and slows down writes that another writer undoes again and again.
 type Applier struct {
 	Kinds *owned.Kinds
 	Cache Cache
@@ -58,7 +57,8 @@ type Applier struct {
 	report.Reporter
 }
 
-// New returns an Applier that knows the built-in kinds. A set with a manager gives it the kinds of its API server.
+// New returns an Applier for the kinds in client-go. A set with a manager replaces its Kinds, so that it knows the schemas of the API
+// server.
 func New() *Applier {
 	m, v := report.NewMetrics(), &versions.Epoch{}
 	return &Applier{
@@ -67,18 +67,18 @@ func New() *Applier {
 	}
 }
 
-// ForgetOwner drops what is remembered of the children of an owner that is gone.
+// ForgetOwner drops what is remembered of the children of an owner that does not exist any more.
 func (a *Applier) ForgetOwner(owner types.UID) {
 	a.Loops.Forget(owner)
 	a.Recreations.Forget(owner)
 }
 
-// AsCached are the options of a read that returns the cache's own object. Nobody may change the object. It has hashes in place of large
-// values.
+// AsCached are the options of a read that returns the object in the cache's memory itself. Nobody may change this object. A large Secret or
+// ConfigMap may have hashes in place of long values.
 var AsCached = []client.GetOption{&client.GetOptions{UnsafeDisableDeepCopy: new(true)}, hashedvalues.AsHashed}
 
-// Begin applies one object if needed. If the object does not exist, Begin writes nothing and returns its Creation, for [Send] and
-// [Applier.FinishCreation].
+// Begin applies one object if needed. If the object does not exist, Begin writes nothing and returns a [Creation]: [Send] sends it, and
+// [Applier.FinishCreation] handles the answer.
 func (a *Applier) Begin(ctx context.Context, o *owned.Owner, child owned.Declared) (Result, *Creation, error) {
 	object, full, err := child.Kind.Normalize(child.Object, child.Options)
 	if err != nil {
@@ -87,7 +87,7 @@ func (a *Applier) Begin(ctx context.Context, o *owned.Owner, child owned.Declare
 	return a.beginNormalized(ctx, o, child, object, full)
 }
 
-// applyNormalized creates or applies one object in the form that [owned.Kind.Normalize] returns.
+// applyNormalized creates or applies one object that [owned.Kind.Normalize] has returned.
 func (a *Applier) applyNormalized(ctx context.Context, o *owned.Owner, child owned.Declared, object, full client.Object) (Result, error) {
 	result, c, err := a.beginNormalized(ctx, o, child, object, full)
 	if c == nil {
@@ -108,7 +108,7 @@ func (a *Applier) beginNormalized(ctx context.Context, o *owned.Owner, child own
 		return Result{}, nil, fmt.Errorf("%s: %w", k.Describe(object), err)
 	}
 	sent := len(encoded)
-	if child.Binding != owned.ByReference { // the binding too decides whether the object is as desired
+	if child.Binding != owned.ByReference { // the way in which the child names its owner is a part of the desired state
 		encoded = append(encoded, byte(child.Binding))
 	}
 	*buffer = encoded
@@ -139,8 +139,8 @@ func (a *Applier) beginNormalized(ctx context.Context, o *owned.Owner, child own
 }
 
 // Read returns the live object from the cache, or the answer to our own last write if the answer is newer. If the object does not exist,
-// Read returns nil. If the cache has hashes in place of the object's values, and one of these values is not as desired, Read reads the
-// object from the API server.
+// Read returns nil. The cache may have hashes in place of the object's values. If such a value is not as desired, Read reads the object
+// from the API server.
 func (a *Applier) Read(ctx context.Context, o *owned.Owner, k *owned.Kind, obj client.Object) (live client.Object, fromCache bool, err error) {
 	return read(ctx, a.Writes, o, k, obj)
 }
@@ -170,13 +170,13 @@ func read(ctx context.Context, writes *ownwrites.Writes, o *owned.Owner, k *owne
 	return nil, false, fmt.Errorf("read %s: %w", k.Describe(obj), err)
 }
 
-// MaxCacheDelay is the longest time that a cache may be behind. If a cache has not shown an object for longer, it will never show the
-// object.
+// MaxCacheDelay is the longest time that a cache may be behind the API server. If a cache has not shown an object for longer, it never
+// will.
 const MaxCacheDelay = time.Minute
 
-// UpdateUnseen reads an object past the cache and updates it. The object exists although the cache does not show it: somebody has just
-// created it, or the cache's selector leaves it out. alreadyExists is the error of the creation that found this out. If the object is older
-// than [MaxCacheDelay], and the update does not bring it into the cache, the error is an [*owned.NotCachedError].
+// UpdateUnseen reads an object from the API server and updates it. The object exists although the cache does not show it: somebody has just
+// created it, or the cache's selector leaves it out. alreadyExists is the error of the creation that failed for this reason. If the object
+// is older than [MaxCacheDelay], and the update does not bring it into the cache, the error is an [*owned.NotCachedError].
 func (a *Applier) UpdateUnseen(ctx context.Context, d *owned.Desired, alreadyExists error) (Result, error) {
 	live, err := readUnseen(ctx, d, alreadyExists)
 	if err != nil {
@@ -194,7 +194,7 @@ func (a *Applier) UpdateUnseen(ctx context.Context, d *owned.Desired, alreadyExi
 func readUnseen(ctx context.Context, d *owned.Desired, alreadyExists error) (client.Object, error) {
 	live, err := d.ReadLive(ctx)
 	switch {
-	case apierrors.IsNotFound(err): // deleted in between: a lost race
+	case apierrors.IsNotFound(err): // the object was deleted in between
 		return nil, alreadyExists
 	case err != nil:
 		return nil, fmt.Errorf("read %s, which exists but is not in the cache: %w", d, err)

@@ -35,7 +35,7 @@ func TestApplyTriesAllObjects(t *testing.T) {
 	require.NotEmpty(t, results[1].Object.(*corev1.Service).Spec.ClusterIP)
 }
 
-// blind is a client whose cache shows nothing. Unstructured reads go past a manager's cache.
+// blind is a client whose cache shows no object. Reads of unstructured objects go to the API server, as with a manager's client.
 type blind struct{ client.Client }
 
 func (b blind) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -77,7 +77,7 @@ func TestApplyOfAnObjectThatExistsAndThenIsGone(t *testing.T) {
 	require.ErrorIs(t, err, exists, "a lost race: the next pass creates it")
 }
 
-// Most authors write Go's own numbers and lists into an unstructured object.
+// A builder may put Go's own numbers and lists into an unstructured object.
 func TestWithJSONValues(t *testing.T) {
 	w := newInMemory(t)
 	want := func() client.Object {
@@ -121,8 +121,7 @@ func TestWithData(t *testing.T) {
 	require.Equal(t, map[string][]byte{"a": []byte("text"), "b": []byte("wins"), "c": {0xff}}, live.Data)
 }
 
-// An owner that is itself a child has the annotations of the engine, and builders copy the
-// annotations of the owner.
+// An owner that is itself a child has annotations that this library has set, and builders copy the annotations of the owner.
 func TestWithoutOwnAnnotations(t *testing.T) {
 	w := newInMemory(t)
 	want := func() *corev1.Service {
@@ -136,7 +135,7 @@ func TestWithoutOwnAnnotations(t *testing.T) {
 	w.Settled(t, want())
 }
 
-// staleClient is a client whose cache still shows an object as it was.
+// staleClient is a client whose cache shows an old version of one object.
 type staleClient struct {
 	client.Client
 	was *appsv1.Deployment

@@ -20,19 +20,20 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// changeCase is a file of testdata/changes: a child is applied, somebody edits it, and the desired object changes.
+// changeCase is a file of testdata/changes. It applies a child, edits the live object as another writer, changes the desired object and
+// applies it again.
 type changeCase struct {
 	Reason    string          `json:"reason"`
-	Validates bool            `json:"validates,omitempty"` // needs a validation that the server in memory does not have
+	Validates bool            `json:"validates,omitempty"` // the case needs a validation that the server in memory does not have
 	Before    json.RawMessage `json:"before"`              // the desired object at first
-	Edit      jsonpatch.Patch `json:"edit,omitempty"`      // changes the live object by hand
+	Edit      jsonpatch.Patch `json:"edit,omitempty"`      // changes the live object as another writer
 	Change    jsonpatch.Patch `json:"change,omitempty"`    // changes the desired object
 	Operation string          `json:"operation,omitempty"` // what the next apply does; only in the folder drift
-	After     jsonpatch.Patch `json:"after"`               // a JSON patch of the live object in the end: its test operations pass
+	After     jsonpatch.Patch `json:"after"`               // test operations of a JSON patch, which must hold for the live object in the end
 }
 
-// forEachChange runs a test for each file of a folder of testdata/changes, once with the desired object as a Go struct
-// and once as an unstructured object.
+// forEachChange runs a test for each file of a folder of testdata/changes: once with the desired object as a Go struct, and once as an
+// unstructured object.
 func forEachChange(t *testing.T, folder string, test func(t *testing.T, env *ownedtest.Server, c *changeCase, form func([]byte) client.Object)) {
 	names, err := filepath.Glob("testdata/changes/" + folder + "/*.yaml")
 	require.NoError(t, err)
@@ -69,7 +70,7 @@ func typedObject(t *testing.T, json []byte) client.Object {
 	return obj.(client.Object)
 }
 
-// patched returns JSON after a JSON patch.
+// patched returns a JSON document after a JSON patch.
 func patched(t *testing.T, json []byte, patch jsonpatch.Patch) []byte {
 	t.Helper()
 	if patch == nil {
@@ -80,7 +81,7 @@ func patched(t *testing.T, json []byte, patch jsonpatch.Patch) []byte {
 	return after
 }
 
-// withAnnotations returns JSON of an object with these annotations alone.
+// withAnnotations returns the JSON of an object that has annotations with exactly these keys.
 func withAnnotations(t *testing.T, json []byte, keys ...string) []byte {
 	t.Helper()
 	u := unstructuredObject(t, json).(*unstructured.Unstructured)
@@ -94,7 +95,7 @@ func withAnnotations(t *testing.T, json []byte, keys ...string) []byte {
 	return after
 }
 
-// liveJSON returns the JSON of the live object that has the owner's name.
+// liveJSON returns the JSON of the live object, which has the owner's name.
 func liveJSON(t *testing.T, env *ownedtest.Server, desired []byte) []byte {
 	t.Helper()
 	live := unstructuredObject(t, desired)
@@ -104,7 +105,7 @@ func liveJSON(t *testing.T, env *ownedtest.Server, desired []byte) []byte {
 	return json
 }
 
-// edit changes the live object by hand.
+// edit changes the live object as another writer.
 func edit(t *testing.T, env *ownedtest.Server, desired []byte, patch jsonpatch.Patch) {
 	t.Helper()
 	edited := unstructuredObject(t, patched(t, liveJSON(t, env, desired), patch))
@@ -131,8 +132,8 @@ func TestApplyRepairsDrift(t *testing.T) {
 	})
 }
 
-// A desired field contradicts a field that belongs to nobody, or to somebody else. An annotation is dropped in the same
-// apply, so that more than one difference is known.
+// The desired object has a field that contradicts a live field. The live field belongs to nobody, or to another writer. The same apply
+// drops an annotation, so that more than one difference is known.
 func TestApplyReplacesWhatContradicts(t *testing.T) {
 	forEachChange(t, "contradiction", func(t *testing.T, env *ownedtest.Server, c *changeCase, form func([]byte) client.Object) {
 		for _, keys := range [][]string{{"example.com/dropped"}, {"example.com/dropped", "example.com/changed"}} {
@@ -163,6 +164,6 @@ func TestApplyReplacesWhatContradicts(t *testing.T) {
 		patched(t, liveJSON(t, env, desired), c.After)
 		env.Live(t, live)
 		require.NotContains(t, live.GetAnnotations(), "example.com/later", "our fields can be dropped afterwards")
-		require.NoError(t, env.Other.Delete(t.Context(), live)) // its node port is needed again
+		require.NoError(t, env.Other.Delete(t.Context(), live)) // deleted because the next test needs its node port
 	})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 )
 
-// claimEnv is a namespace with a claim that is bound and can grow.
+// claimEnv is a namespace with a PersistentVolumeClaim that is bound and can grow.
 type claimEnv struct {
 	*ownedtest.Server
 	class string
@@ -33,7 +33,7 @@ func newClaimEnv(t *testing.T) *claimEnv {
 	return env
 }
 
-// wish returns the claim that an operator builds.
+// wish returns the PersistentVolumeClaim that an operator builds.
 func (env *claimEnv) wish(size, version string) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: env.Meta(), Spec: corev1.PersistentVolumeClaimSpec{
 		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: &env.class,
@@ -43,7 +43,7 @@ func (env *claimEnv) wish(size, version string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// setCapacity binds the claim to a volume of this capacity, as the controllers of Kubernetes do.
+// setCapacity binds the PersistentVolumeClaim to a volume of this capacity, as the controllers of Kubernetes do.
 func (env *claimEnv) setCapacity(t *testing.T, capacity string) {
 	t.Helper()
 	claim := &corev1.PersistentVolumeClaim{}
@@ -52,7 +52,7 @@ func (env *claimEnv) setCapacity(t *testing.T, capacity string) {
 	require.NoError(t, env.Other.Status().Update(t.Context(), claim))
 }
 
-// grow lets the claim grow as somebody else.
+// grow raises the storage request of the live PersistentVolumeClaim as another writer.
 func (env *claimEnv) grow(t *testing.T, size string) {
 	t.Helper()
 	claim := &corev1.PersistentVolumeClaim{}
@@ -85,7 +85,7 @@ func TestClaimThatSomebodyElseHasLetGrow(t *testing.T) {
 	require.Equal(t, "9Gi", requested(result.Object), "a larger wish is sent")
 }
 
-// The API server accepts a smaller request after an expansion that has failed, as long as it is above the capacity.
+// After an expansion has failed, the API server accepts a smaller storage request, as long as it is above the capacity.
 func TestClaimWithALoweredWish(t *testing.T) {
 	env := newClaimEnv(t)
 	env.MustApply(t, env.wish("9Gi", "1"))

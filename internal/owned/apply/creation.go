@@ -19,18 +19,18 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// Creation is the POST of an object that does not exist. Everything about it is decided, so that several creations can be sent at once.
+// Creation is a prepared request that creates an object. Everything about it is decided, so that several of them can be sent at once.
 type Creation struct {
 	*owned.Desired
 	object client.Object // the object that is sent; after the request, the API server's answer
 	err    error         // the error of the request
 }
 
-// prepareCreation decides how an absent object is created. It reads the objects that the decision depends on, and makes the generated
-// values.
+// prepareCreation decides how an object that does not exist is created. It reads the objects on which the decision depends, and makes the
+// random values of generated keys.
 func (a *Applier) prepareCreation(ctx context.Context, d *owned.Desired) (*Creation, error) {
-	// The pods of a StatefulSet that is being replaced run on without a controller. The new StatefulSet has to adopt them at once, so its
-	// creation is neither held nor slowed down.
+	// While a StatefulSet is replaced, its pods run on without a controller. The new StatefulSet has to adopt them at once. So its creation
+	// neither waits for other objects nor is slowed down.
 	orphans, err := write.OrphanedPods(ctx, d)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (a *Applier) prepareCreation(ctx context.Context, d *owned.Desired) (*Creat
 	if err := errors.Join(requireOneBuilder(ctx, d), plan.CheckValues(d), a.Cache.require(d)); err != nil {
 		return nil, err
 	}
-	if d.Binding != owned.ByReference { // if the owner were gone, the garbage collector would not delete the object
+	if d.Binding != owned.ByReference { // if the owner were gone, nobody would delete an object without an owner reference
 		if err := d.Owner.ConfirmAlive(ctx); err != nil {
 			return nil, err
 		}
@@ -62,10 +62,10 @@ func (a *Applier) prepareCreation(ctx context.Context, d *owned.Desired) (*Creat
 	return &Creation{Desired: d, object: obj}, err
 }
 
-// errNotSent is the error of a creation whose goroutine ended before the answer came, for example because of a panic.
+// errNotSent is the error of a creation whose goroutine ended without an answer, for example because of a panic.
 var errNotSent = errors.New("the creation was not sent to its end")
 
-// Send sends creations at once.
+// Send sends the creations concurrently, and waits for the answers.
 func Send(ctx context.Context, all ...*Creation) {
 	passcontext.Concurrently(ctx, len(all), func(i int) {
 		c := all[i]
@@ -74,13 +74,13 @@ func Send(ctx context.Context, all ...*Creation) {
 	})
 }
 
-// answer returns the object that a creation has made. If the creation failed, answer returns the error.
+// answer returns the object that the API server has created. If the creation failed, it returns the error.
 func (a *Applier) answer(c *Creation) (client.Object, error) {
 	d := c.Desired
 	switch {
 	case apierrors.HasStatusCause(c.err, corev1.NamespaceTerminatingCause):
 		wait := owned.NewWaiting(owned.ReasonTerminating, 0, fmt.Sprintf("%s is not created, since its namespace is being deleted", d))
-		if d.Object.GetNamespace() != d.Owner.Namespace { // no event shows when the namespace is gone
+		if d.Object.GetNamespace() != d.Owner.Namespace { // no event shows when a namespace other than the owner's is gone
 			return nil, owned.WithDelay(wait, terminatingNamespaceDelay)
 		}
 		return nil, wait
@@ -91,10 +91,10 @@ func (a *Applier) answer(c *Creation) (client.Object, error) {
 	return d.Kind.AsLive(c.object)
 }
 
-// finish returns the object that a creation has made. It remembers the object and reports the creation.
+// finish returns the object that the API server has created. It also remembers the object and reports the creation.
 func (a *Applier) finish(ctx context.Context, c *Creation) (client.Object, error) {
 	answer, err := a.answer(c)
-	c.Replicas = nil // the replicas are sent once
+	c.Replicas = nil // the number of replicas is sent only once
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,8 @@ func (a *Applier) finish(ctx context.Context, c *Creation) (client.Object, error
 	return answer, nil
 }
 
-// FinishCreation notes what was created. If an object of this name exists after all, FinishCreation updates it: see [Applier.UpdateUnseen].
+// FinishCreation remembers and reports the created object. If an object of this name already existed, FinishCreation updates it: see
+// [Applier.UpdateUnseen].
 func (a *Applier) FinishCreation(ctx context.Context, c *Creation) (Result, error) {
 	answer, err := a.finish(ctx, c)
 	if apierrors.IsAlreadyExists(err) {
@@ -116,5 +117,5 @@ func (a *Applier) FinishCreation(ctx context.Context, c *Creation) (Result, erro
 	return Result{Object: answer, Operation: Created}, nil
 }
 
-// terminatingNamespaceDelay is the delay before an object is tried again if its namespace is being deleted.
+// terminatingNamespaceDelay is the delay before the next attempt to create an object whose namespace is being deleted.
 const terminatingNamespaceDelay = 10 * time.Second

@@ -117,8 +117,8 @@ func TestKindOfACustomResource(t *testing.T) {
 	}
 }
 
-// TestApplyEmptiesAStruct drops the last field of a struct that is still desired. A server-side apply would leave null in
-// its place, which the schema of the custom resource forbids.
+// TestApplyEmptiesAStruct drops the last field of a struct, and the desired object still has the empty struct. A server-side apply alone
+// would leave null there, which the schema of the custom resource forbids.
 func TestApplyEmptiesAStruct(t *testing.T) {
 	env := newServer(t)
 	gadget := func(size int64, subject map[string]any) *unstructured.Unstructured {

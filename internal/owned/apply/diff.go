@@ -17,7 +17,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// Diff returns what would be done to an object: see [ownedresources.Diff]. It is a preview of an object without options.
+// Diff returns what an apply would change in an object: see [ownedresources.Diff]. It is a preview of an object without options.
 func (a Previews) Diff(ctx context.Context, o *owned.Owner, child owned.Declared) (preview.Change, error) {
 	d, err := desireDeclared(o, child)
 	if err != nil {
@@ -36,22 +36,22 @@ func (a Previews) Diff(ctx context.Context, o *owned.Owner, child owned.Declared
 	return p.Change, nil
 }
 
-// differencesOfApply finds out by dry runs which fields an apply would change. answer is the object as it would be after the apply.
+// differencesOfApply finds the fields that an apply would change, by dry runs. answer is the object as it would be after the apply.
 func differencesOfApply(ctx context.Context, d *owned.Desired, live client.Object) (differences []preview.Difference, answer client.Object, err error) {
 	last := record.LastAppliedOf(live)
 	migrates, releases := plan.TakeOverSteps(d, last)
-	var kept map[string]any // live fields that are handed over before the apply, so that they stay
+	var kept map[string]any // live values of fields that another manager gets before the apply, so that the apply does not remove them
 	if releases {
 		if kept, err = plan.HandedOverFields(d, live); err != nil {
 			return nil, nil, err
 		}
 	}
-	if migrates && live.GetUID() != "" { // objects of controller-runtime's fake client have no UID
+	if migrates && live.GetUID() != "" { // an object of controller-runtime's fake client has no UID
 		answer, err = write.TakeOverDryRun(ctx, d, live, kept)
 	}
 	if answer == nil && err == nil {
 		anyVersion := live.DeepCopyObject().(client.Object)
-		anyVersion.SetResourceVersion("") // so that a controller's write of the status in between is not a conflict
+		anyVersion.SetResourceVersion("") // if a controller writes the status in between, that is not a conflict
 		answer, err = write.ServerSideApply(ctx, d, anyVersion, client.DryRunAll)
 	}
 	switch {
@@ -80,7 +80,7 @@ func differencesOfApply(ctx context.Context, d *owned.Desired, live client.Objec
 }
 
 // reclaimedAnswer returns the object as it would be after an apply and [write.Reclaim]. answer is the answer to a dry run of the apply. If
-// no field has to be removed, reclaimedAnswer returns answer.
+// Reclaim would remove no field, reclaimedAnswer returns answer.
 func reclaimedAnswer(ctx context.Context, d *owned.Desired, live, answer client.Object) (client.Object, error) {
 	last := record.LastAppliedOf(live)
 	if plan.OurEntry(d, answer) < 0 || !plan.IsLost(d, last, live) && !plan.IsReclaimable(d, answer) {
@@ -92,11 +92,11 @@ func reclaimedAnswer(ctx context.Context, d *owned.Desired, live, answer client.
 	return write.ReclaimDryRun(ctx, d, live, answer)
 }
 
-// isSecret reports whether an object is a Secret, so that its values are hidden.
+// isSecret reports whether an object is a Secret, whose values a preview must not show.
 func isSecret(d *owned.Desired) bool { return d.Kind.GVK.Kind == "Secret" }
 
-// resolvedAnswer returns what a refused apply would make of the object after the live fields that contradict the apply were removed. If
-// this does not help, the error is the refusal.
+// resolvedAnswer is called after the API server has refused a dry run of an apply. It returns what the apply would make of the object
+// without the live fields that contradict it. If that does not help, the error is the refusal.
 func resolvedAnswer(ctx context.Context, d *owned.Desired, refusal error) (client.Object, error) {
 	live, err := d.ReadTree(ctx)
 	if err != nil {
@@ -115,10 +115,10 @@ func resolvedAnswer(ctx context.Context, d *owned.Desired, refusal error) (clien
 	return trial, err
 }
 
-// admittedAnswer returns what a refused apply would make of the object if the apply sent the live values of the fields that admission has
-// set. If this does not help, the error is the refusal.
+// admittedAnswer is called after the API server has refused a dry run of an apply. It returns what the apply would make of the object with
+// the live values of the fields that admission has set. If that does not help, the error is the refusal.
 func admittedAnswer(ctx context.Context, d *owned.Desired, live *unstructured.Unstructured, migrates bool, refusal error) (answer client.Object, err error) {
-	asCreated, _ := write.TryCreation(ctx, d) // without an answer nothing is known of admission
+	asCreated, _ := write.TryCreation(ctx, d) // without an answer, it is not known what admission changes
 	why, err := plan.Examine(d, live, asCreated)
 	if err != nil {
 		return nil, err
@@ -135,10 +135,10 @@ func admittedAnswer(ctx context.Context, d *owned.Desired, live *unstructured.Un
 	return answer, err
 }
 
-// provenance are the annotations that do not count as a difference.
+// provenance has the annotations of this library whose changes a preview does not show.
 var provenance = record.OnChildren(record.AsAnnotation, func(k record.ChildKey) bool { return k.Provenance })
 
-// authored returns two objects as trees of the fields that an author may set.
+// authored returns two objects as trees (decoded JSON) of only the fields that a user may set.
 func authored(objs ...client.Object) (before, after map[string]any, err error) {
 	var trees [2]map[string]any
 	for i, obj := range objs {

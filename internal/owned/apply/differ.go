@@ -15,11 +15,11 @@ import (
 
 // differ collects the fields that an apply would change.
 type differ struct {
-	hidden bool // values are hidden
+	hidden bool // values are not shown
 	found  []preview.Difference
 }
 
-// addLocal adds the fields that differ by the comparison of this module, without the API server's answer.
+// addLocal adds the differences that this module finds by itself, without the API server's answer.
 func (d *differ) addLocal(desired *owned.Desired, live client.Object) {
 	for _, local := range desired.Kind.Comparer.Differences(desired.Object, live) {
 		d.add(local.Path, decoded(local.Have), decoded(local.Want))
@@ -32,8 +32,7 @@ func (d *differ) addChanged(before, after any) {
 	}
 }
 
-// fieldName returns how a field is written in paths: in brackets if its name has dots or slashes, as keys of
-// labels and annotations have.
+// fieldName returns how a path names a field. If the name has dots or slashes, as keys of labels and annotations have, it is in brackets.
 func fieldName(name string) string {
 	if strings.ContainsAny(name, "./") {
 		return "[" + name + "]"
@@ -41,7 +40,7 @@ func fieldName(name string) string {
 	return name
 }
 
-// If the path has no difference yet, add adds one. Null is the same as absent: an apply sends neither.
+// add adds a difference, unless there is already one for the path. Null is the same as absent: an apply sends neither.
 func (d *differ) add(path string, before, after any) {
 	difference := preview.Difference{Path: path, Have: d.show(path, before), Want: d.show(path, after)}
 	if difference.Have == "" && difference.Want == "" {
@@ -63,11 +62,11 @@ func (d *differ) show(path string, v any) string {
 	return encoded(v)
 }
 
-// environment matches a path through a field whose name says that it holds environment variables, as a list or a map: env, extraEnv,
-// envVars or environment.
+// environment matches a path through a field that holds environment variables, as a list or a map. The name of such a field is env,
+// extraEnv, envVars, environment or similar.
 var environment = regexp.MustCompile(`(^|\.)([a-zA-Z]*E|[eE])nv(s|Vars?|ironment|ironmentVariables)?([.[]|$)`)
 
-// holdsEnvironment reports whether a value belongs to an environment variable, or contains environment variables.
+// holdsEnvironment reports whether a value is a part of an environment variable, or contains environment variables.
 func holdsEnvironment(path string, v any) bool {
 	if environment.MatchString(path) {
 		return true

@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 )
 
-// dryRunClient is a client whose dry runs of creations fail while failure is set.
+// dryRunClient is a client. While failure is set, dry runs of creations fail with it.
 type dryRunClient struct {
 	client.Client
 	failure error
@@ -29,7 +29,7 @@ func (c *dryRunClient) Create(ctx context.Context, obj client.Object, options ..
 	return c.Client.Create(ctx, obj, options...)
 }
 
-// A dry run that fails for a moment says nothing of the object: the next pass asks again.
+// If a dry run fails for a temporary reason, nothing is known of the object. The next reconcile sends the dry run again.
 func TestDryRunThatFailsForAMoment(t *testing.T) {
 	busy := apierrors.NewServiceUnavailable("a webhook is restarting")
 	t.Run("fields of admission", func(t *testing.T) {

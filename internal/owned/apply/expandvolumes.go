@@ -19,13 +19,13 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// expandVolumes replaces a live StatefulSet whose claim templates have to grow, and then returns a [*owned.WaitingError]. If
-// no template has to grow, or if the API server would refuse other changes of the StatefulSet, it returns nil.
+// expandVolumes deletes a live StatefulSet whose claim templates have to grow, so that a new one replaces it, and returns a
+// [*owned.WaitingError]. If no template has to grow, or if the API server would refuse other changes of the StatefulSet, it returns nil.
 func (a *Applier) expandVolumes(ctx context.Context, d *owned.Desired, live client.Object) error {
 	if grown, err := feature.Growth(d, live); err != nil || len(grown) == 0 {
 		return err
 	}
-	tree, err := d.ReadTree(ctx) // the cache may be behind, and a StatefulSet is not deleted because of an old version
+	tree, err := d.ReadTree(ctx) // the cache may be behind, and no StatefulSet must be deleted because of an old version
 	if err != nil {
 		return fmt.Errorf("read %s: %w", d, err)
 	}
@@ -57,15 +57,15 @@ func (a *Applier) expandVolumes(ctx context.Context, d *owned.Desired, live clie
 	return a.replaceStatefulSet(ctx, d, set, tree)
 }
 
-// replaceStatefulSet deletes a StatefulSet without its pods. The event of the deletion triggers the reconcile that creates the
-// new one.
+// replaceStatefulSet deletes a StatefulSet and keeps its pods. The event of the deletion triggers the reconcile that creates the new
+// StatefulSet.
 func (a *Applier) replaceStatefulSet(ctx context.Context, d *owned.Desired, set *appsv1.StatefulSet, live client.Object) error {
 	value, err := json.Marshal(record.Expansion{Set: d.Owner.Set, Namespace: set.Namespace, Name: set.Name, Replicas: set.Spec.Replicas})
 	if err != nil {
 		return err
 	}
 	key := record.Key(record.ExpansionPrefix, d.Owner.Namespace, d.Object)
-	if d.Owner.Object.GetAnnotations()[key] == string(value) { // an earlier process has written this value, and has died since
+	if d.Owner.Object.GetAnnotations()[key] == string(value) { // an earlier attempt has already written this value
 		err = d.Owner.RequireCurrent(ctx)
 	} else {
 		err = write.SetRecord(ctx, d.Owner, key, string(value))

@@ -15,7 +15,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// credentials returns a Secret with a key that its author sets.
+// credentials returns a Secret in which the builder sets one key.
 func credentials() *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}, StringData: map[string]string{"username": "web"}}
 }
@@ -53,7 +53,7 @@ func TestGenerate(t *testing.T) {
 	ownedtest.ByHand(t, env, &live, func(s *corev1.Secret) { s.Data["password"] = []byte("their own") })
 	env.MustApply(t, want, generate...)
 	require.NotContains(t, env.Requests.Sent(), "PATCH secrets", "a value that a user puts in stays")
-	_, err := env.Apply(t, credentials(), generate...) // and survives the next change
+	_, err := env.Apply(t, credentials(), generate...) // the generated value survives the next change
 	require.NoError(t, err)
 	env.Live(t, &live)
 	require.Equal(t, "their own", string(live.Data["password"]))
@@ -68,7 +68,7 @@ func TestGenerate(t *testing.T) {
 	require.NotContains(t, live.Annotations[record.Applied], string(live.Data["cookie"]))
 }
 
-// A builder may set a key that would otherwise be generated.
+// If a builder sets a key that would otherwise be generated, no value is generated.
 func TestGenerateNothingForAValueOfTheAuthor(t *testing.T) {
 	env := newInMemory(t)
 	given := func(password string) *corev1.Secret {
@@ -100,7 +100,7 @@ func TestGenerateInAnAdoptedSecret(t *testing.T) {
 	require.Len(t, live.Data["cookie"], 8)
 }
 
-// The cache may be behind: if it does not show a generated value yet, the value is not replaced.
+// The cache may not show a generated value yet. Then the value is not replaced.
 func TestGenerateWithAStaleCache(t *testing.T) {
 	env := newInMemory(t)
 	env.MustApply(t, credentials())

@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// For server-side apply an item with another key is another item.
+// If somebody changes the key of a list item, server-side apply takes it for another item.
 func TestApplyRepairsTheKeyOfAnItem(t *testing.T) {
 	t.Run("ServicePort", func(t *testing.T) {
 		w := newServer(t)
@@ -60,7 +60,7 @@ func TestApplyRepairsTheKeyOfAnItem(t *testing.T) {
 	})
 }
 
-// Anybody can write an item without the key of its list. The API server then refuses every server-side apply of the object.
+// Anybody can write a list item without the key of its list. Then the API server refuses every server-side apply of the object.
 func TestApplyBesideAnItemWithoutAKey(t *testing.T) {
 	env := newRealServer(t)
 	want := func(automounts bool, label string) *corev1.ServiceAccount {

@@ -14,8 +14,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
-// The names of the keys are as long as their values, so the managed fields double the object's size. The API server creates the
-// object without managed fields, and cannot apply it any more.
+// The keys of the ConfigMap are as long as their values, and managed fields repeat the keys, so they double the object's size. The API
+// server creates the object without managed fields, and refuses to apply it afterwards.
 func TestApplyOfALargeObject(t *testing.T) {
 	env := newRealServer(t)
 	want := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "large"}, Data: map[string]string{}}
@@ -36,7 +36,7 @@ func TestApplyOfALargeObject(t *testing.T) {
 	env.Expect(t, small, apply.Created, "POST configmaps")
 }
 
-// The API server compares the parameters of an immutable ResourceClaimTemplate byte by byte, also when a label changes.
+// The API server compares the raw JSON in an immutable ResourceClaimTemplate byte by byte, even if only a label changes.
 func TestLabelBesideImmutableRawJSON(t *testing.T) {
 	tests := map[string]struct{ reason, raw string }{
 		"Order":      {"Fields are in the order of a struct.", `{"kind":"Sharing","apiVersion":"gpu.example.com/v1"}`},

@@ -13,7 +13,7 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/feature"
 )
 
-// Declare looks up the kinds of the objects given to [ownedresources.Apply], and validates them.
+// Declare looks up the kinds of the objects that [ownedresources.Apply] got, and validates the objects.
 func (a *Applier) Declare(o *owned.Owner, objs []client.Object) ([]owned.Declared, error) {
 	all := make([]owned.Declared, len(objs))
 	for i, obj := range objs {
@@ -29,7 +29,7 @@ func (a *Applier) Declare(o *owned.Owner, objs []client.Object) ([]owned.Declare
 	return all, a.Validate(o, all)
 }
 
-// Desire makes an object ready to be compared and sent.
+// Desire normalizes an object, so that it can be compared with the live one and sent.
 func (a *Applier) Desire(o *owned.Owner, obj client.Object, options *owned.Options) (*owned.Desired, error) {
 	k, err := a.Kinds.Of(obj, o.Client.Scheme())
 	if err != nil {
@@ -38,7 +38,7 @@ func (a *Applier) Desire(o *owned.Owner, obj client.Object, options *owned.Optio
 	return desire(o, k, obj, options)
 }
 
-// desire is Desire for an object of a known kind.
+// desire does the same as Desire for an object whose kind is known.
 func desire(o *owned.Owner, k *owned.Kind, obj client.Object, options *owned.Options) (*owned.Desired, error) {
 	object, full, err := k.Normalize(obj, options)
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// deleteOrphan deletes an orphan that no other owner keeps, if the garbage collector has not deleted it in time. The event of
-// the deletion triggers the reconcile that creates our object. deleteOrphan always returns an error: if nothing failed, a
-// [*owned.WaitingError].
+// deleteOrphan deletes an orphan (an object of a former owner, which had the same name) if the garbage collector has not deleted it in
+// time, and if it has no other owner. The event of the deletion triggers the reconcile that creates our object. deleteOrphan always returns
+// an error: if nothing failed, a [*owned.WaitingError].
 func (a *Applier) deleteOrphan(ctx context.Context, d *owned.Desired, live client.Object, orphan owned.OrphanError) error {
 	now := a.Clock.Now()
 	deadline := a.Children.OrphanSince(live.GetUID(), now).Add(owned.GarbageCollectorDelay)
@@ -32,7 +32,7 @@ func (a *Applier) deleteOrphan(ctx context.Context, d *owned.Desired, live clien
 	if len(live.GetOwnerReferences()) != 1 || live.GetDeletionTimestamp() != nil {
 		return wait
 	}
-	// The cache may be behind: perhaps our owner was deleted, and the other owner of this name lives.
+	// The cache may be behind: perhaps our owner is deleted, and the controller that the orphan names is the present owner of this name.
 	switch current, err := d.Owner.ReadOwner(ctx); {
 	case err != nil:
 		return err
@@ -46,9 +46,9 @@ func (a *Applier) deleteOrphan(ctx context.Context, d *owned.Desired, live clien
 	return wait
 }
 
-// RemoveMarked deletes an object that has a mark in place of an owner reference, after its owner was found not to need the
-// object. It reads the object from the API server, because the cache may be configured to drop managed fields. If the object is
-// not ours (its mark is gone, or our field manager has never written it), RemoveMarked deletes nothing and returns false.
+// RemoveMarked deletes an object that has a mark (annotations that name its owner) and no owner reference. Call it after the owner was
+// found not to need the object. It reads the object from the API server, because the cache may be configured to drop managed fields. If the
+// object has lost its mark, or our field manager has never written it, RemoveMarked deletes nothing and returns false.
 func (a *Applier) RemoveMarked(ctx context.Context, o *owned.Owner, k *owned.Kind, obj client.Object) (ours bool, err error) {
 	before, marked := record.MarkOf(obj, k.GVK.GroupKind())
 	live, err := o.ReadMetadata(ctx, k, client.ObjectKeyFromObject(obj))
@@ -56,7 +56,7 @@ func (a *Applier) RemoveMarked(ctx context.Context, o *owned.Owner, k *owned.Kin
 	case err != nil:
 		return false, err
 	case live == nil || live.GetUID() != obj.GetUID():
-		return true, nil // the object is gone, and the cache does not show that yet
+		return true, nil // this object is gone, and the cache does not show that yet
 	case live.GetDeletionTimestamp() != nil:
 		return true, nil
 	}
@@ -86,16 +86,16 @@ func (a *Applier) RemoveMarked(ctx context.Context, o *owned.Owner, k *owned.Kin
 	return true, nil
 }
 
-// Unreference removes the owner reference from a live object, and sets the mark, in one patch. The resource version is a
-// precondition. Unreference returns the updated live object.
+// Unreference replaces the owner reference of a live object by a mark (annotations that name the owner), in one patch with the resource
+// version as precondition. It returns the updated live object.
 //
 // An apply would not suffice: if another field manager has written the reference too, the reference would stay.
 func (a *Applier) Unreference(ctx context.Context, o *owned.Owner, k *owned.Kind, live client.Object, b owned.Binding) (client.Object, error) {
 	return a.rebind(ctx, o, k, live, b, o.Reference.UID)
 }
 
-// rebind replaces the owner reference to the owner with the UID former by the reference or the mark of our owner: see
-// Unreference.
+// rebind removes the reference to the owner with the UID former from a live object, and sets the reference to our owner, or the mark
+// (annotations that name the owner). See Unreference.
 func (a *Applier) rebind(ctx context.Context, o *owned.Owner, k *owned.Kind, live client.Object, b owned.Binding, former types.UID) (client.Object, error) {
 	annotations, labels := map[string]any{}, map[string]any{}
 	references := owned.WithoutReferenceTo(live, former)
@@ -113,7 +113,7 @@ func (a *Applier) rebind(ctx context.Context, o *owned.Owner, k *owned.Kind, liv
 		references = []metav1.OwnerReference{}
 	}
 	if last := record.LastAppliedOf(live); last.Method != record.ByOthers {
-		last.Method = record.ByCreate // the fields of this patch have to be migrated before the next apply
+		last.Method = record.ByCreate // by this record, the next apply first moves the ownership of the fields of this patch to our server-side apply
 		annotations[record.Applied] = last.String()
 	}
 	metadata := map[string]any{"annotations": annotations, "labels": labels, "ownerReferences": references}
@@ -125,7 +125,7 @@ func (a *Applier) rebind(ctx context.Context, o *owned.Owner, k *owned.Kind, liv
 	return answer, nil
 }
 
-// addChanges adds the changes between two maps to a merge patch.
+// addChanges adds the differences between two maps to a JSON merge patch.
 func addChanges(patch map[string]any, before, after map[string]string) {
 	for key, value := range after {
 		if old, is := before[key]; !is || old != value {

@@ -19,8 +19,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/testkinds"
 )
 
-// TestForeignObjectStays proves that nothing is sent, whether the cache shows the object or not. TestDecide of package plan has
-// the rules.
+// TestForeignObjectStays proves that no write is sent to an object of another owner, whether the cache shows the object or not.
+// TestDecide of package plan tests the rules.
 func TestForeignObjectStays(t *testing.T) {
 	for _, cache := range []string{"InTheCache", "NotInTheCache"} {
 		t.Run(cache, func(t *testing.T) {
@@ -60,11 +60,11 @@ func TestMayWriteWaitsForDeletion(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return apierrors.IsNotFound(w.Other.Get(context.Background(), client.ObjectKeyFromObject(live), live))
 	}, 10*time.Second, 20*time.Millisecond)
-	w.Applier.Writes.Observe(live) // as its watch would
+	w.Applier.Writes.Observe(live) // as the watch of the object would call it
 	w.Expect(t, w.Deployment(), apply.Created, "POST deployments")
 }
 
-// The control plane of these tests has no garbage collector at all.
+// The control plane of these tests runs no garbage collector.
 func TestDeleteOrphan(t *testing.T) {
 	tests := map[string]struct {
 		reason string

@@ -19,7 +19,7 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/write"
 )
 
-// Without controllers a namespace stays Terminating.
+// The control plane runs no controllers, so a deleted namespace stays Terminating.
 func TestPostInANamespaceThatIsDeleted(t *testing.T) {
 	w := newServer(t)
 	require.NoError(t, w.Other.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.Namespace}}))
@@ -38,7 +38,7 @@ func TestPostOfAnInvalidObject(t *testing.T) {
 	require.True(t, strings.HasPrefix(err.Error(), "create Deployment "+w.Namespace+"/web: "), err.Error())
 }
 
-// A desired object may be a copy of a live one.
+// A builder may return a copy of a live object.
 func TestPostOfACopiedObject(t *testing.T) {
 	env := newServer(t)
 	source := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "source"}, Data: map[string][]byte{"a": []byte("b")}}
@@ -87,8 +87,8 @@ func TestServerSideApplyLosesARace(t *testing.T) {
 	}
 }
 
-// An API server that is older than the Kubernetes libraries does not know all of their fields. It refuses such a field by its name, whether the
-// child exists or not, and the child stays as it is.
+// The API server may be older than the Kubernetes libraries, and lack some of their fields. It refuses an object with such a field, and its
+// error names the field. This is so whether the child exists or not, and a live child stays as it is.
 func TestFieldOfALaterVersion(t *testing.T) {
 	w := newServer(t)
 	later := func() *unstructured.Unstructured {

@@ -20,8 +20,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// Previews says what an Applier would do, and writes nothing. The owner's client must refuse all writes but dry runs. Previews uses the
-// answers to writes that the cache does not show yet. It uses nothing else that the Applier remembers.
+// Previews returns what an Applier would do, and writes nothing. The owner's client must refuse all writes but dry runs. As an Applier
+// does, Previews uses the answers to writes that the cache does not show yet. It uses nothing else that the Applier remembers.
 type Previews struct {
 	Cache  Cache
 	Writes *ownwrites.Writes
@@ -30,20 +30,20 @@ type Previews struct {
 // Previews returns the [Previews] of this Applier.
 func (a *Applier) Previews() Previews { return Previews{Cache: a.Cache, Writes: a.Writes} }
 
-// Previewed is the preview of one object.
+// Previewed is the result of a preview of one object.
 type Previewed struct {
 	preview.Change
-	// Live is the object after the change: the answer to a dry run. If nothing changes, or if the answer is not known, Live is the live
-	// object. If the object does not exist either, Live is nil.
+	// Live is the object as it would be after the change: the answer to a dry run. If nothing changes, or if the answer is not known, Live is
+	// the live object. If the object does not exist either, Live is nil.
 	Live client.Object
 }
 
 // Preview returns what a reconcile would do to one object, and writes nothing. An object that the cache shows as desired costs no request.
-// Any other object costs at most three: a read past the cache and two dry runs. If the API server refuses the change, one more read and a
-// few more dry runs look for a way around the refusal, as an apply does.
+// Any other object costs at most three requests: a read from the API server and two dry runs. If the API server refuses the change, Preview
+// looks for a way around the refusal, as an apply does. That costs one more read and a few more dry runs.
 //
-// Preview decides with the stages of an update. It assumes what only time or other writers decide: the owner is current, no write is
-// delayed, and the children that the object waits for are ready.
+// Preview decides by the same rules as an update. It assumes that the owner is current, that no write is delayed, and that the children for
+// which the object waits are ready: only time or other writers decide these.
 func (a Previews) Preview(ctx context.Context, o *owned.Owner, child owned.Declared) (Previewed, error) {
 	if child.Options.RunOnce {
 		return a.previewRun(ctx, o, &child)
@@ -69,8 +69,8 @@ func (a Previews) Preview(ctx context.Context, o *owned.Owner, child owned.Decla
 	return a.previewLive(ctx, d)
 }
 
-// desireDeclared returns a declared object in the form in which it is compared and sent, with the binding, the builder, the order and the
-// reads of its child.
+// desireDeclared normalizes a declared object, so that it can be compared and sent. It also sets the fields that come from the object's
+// child: Binding, Builder, Order and Reads.
 func desireDeclared(o *owned.Owner, child owned.Declared) (*owned.Desired, error) {
 	d, err := desire(o, child.Kind, child.Object, child.Options)
 	if err != nil {
@@ -80,8 +80,8 @@ func desireDeclared(o *owned.Owner, child owned.Declared) (*owned.Desired, error
 	return d, nil
 }
 
-// previewLive is Preview for an object that is read from the API server. If another writer changes the object in between, previewLive tries
-// once more.
+// previewLive does the same as Preview for an object that exists. It reads the object from the API server. If another writer changes the
+// object in between, previewLive tries once more.
 func (a Previews) previewLive(ctx context.Context, d *owned.Desired) (Previewed, error) {
 	p, err := a.previewVersion(ctx, d)
 	if apierrors.IsConflict(err) { // another writer was faster
@@ -90,7 +90,7 @@ func (a Previews) previewLive(ctx context.Context, d *owned.Desired) (Previewed,
 	return p, err
 }
 
-// previewVersion is Preview for the version of an object that the API server has now.
+// previewVersion does the same as Preview for the version of the object that the API server has now.
 func (a Previews) previewVersion(ctx context.Context, d *owned.Desired) (Previewed, error) {
 	live, err := d.ReadLive(ctx)
 	switch {
@@ -124,7 +124,7 @@ func (a Previews) previewVersion(ctx context.Context, d *owned.Desired) (Preview
 	return a.previewApply(ctx, d, live, p)
 }
 
-// foresee returns the plan for a live object, and does not execute it.
+// foresee returns the plan for a live object: what an update would do next. It does not execute the plan.
 func (a Previews) foresee(ctx context.Context, d *owned.Desired, live client.Object) (plan.Plan, error) {
 	s := &plan.State{Desired: d, Live: live, Known: map[plan.Fact]bool{plan.OwnerIsAlive: true}}
 	for range maxSteps {
@@ -152,7 +152,7 @@ func changeOf(d *owned.Desired, action string) preview.Change {
 	return preview.Change{Kind: d.Kind.GVK.GroupKind(), Name: d.Key(), Action: action}
 }
 
-// previewCreation creates an absent object by a dry run.
+// previewCreation previews an object that does not exist, by a dry run of its creation.
 func (a Previews) previewCreation(ctx context.Context, d *owned.Desired) (Previewed, error) {
 	if err := errors.Join(plan.CheckValues(d), a.Cache.require(d)); err != nil {
 		return Previewed{}, err
@@ -179,7 +179,7 @@ func isNamespaceMissing(err error) bool {
 	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
 }
 
-// previewApply applies an object by a dry run.
+// previewApply previews an apply of an object, by dry runs.
 func (a Previews) previewApply(ctx context.Context, d *owned.Desired, live client.Object, planned plan.Plan) (Previewed, error) {
 	feature.SetGenerated(ctx, d, feature.PlanFill(d.Generate, live))
 	differences, answer, err := differencesOfApply(ctx, d, live)
@@ -207,8 +207,8 @@ func (a Previews) previewApply(ctx context.Context, d *owned.Desired, live clien
 	return p, nil
 }
 
-// previewTakeBack previews an object that a former owner of this name controls. It sends no dry run of an apply: the API server would
-// refuse it, because the object would have two controllers.
+// previewTakeBack previews the adoption of an object that a former owner of this name controls. It sends no dry run of an apply: the API
+// server would refuse it, because the object would have two controllers.
 func previewTakeBack(d *owned.Desired, live client.Object) Previewed {
 	found := differ{hidden: isSecret(d)}
 	found.addLocal(d, live)
@@ -250,8 +250,8 @@ func (a Previews) previewRecreation(ctx context.Context, d *owned.Desired, live 
 	return p, err
 }
 
-// previewExpansion previews a StatefulSet whose claim templates have to grow. If the API server would refuse other changes of the
-// StatefulSet, accepted is false.
+// previewExpansion previews the replacement of a StatefulSet whose claim templates have to grow. If the API server would refuse other
+// changes of the StatefulSet, accepted is false.
 func (a Previews) previewExpansion(ctx context.Context, d *owned.Desired, live client.Object) (p Previewed, accepted bool, err error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {

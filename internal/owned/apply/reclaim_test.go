@@ -20,7 +20,7 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 )
 
-// clearManagedFields does what some tools do to save space.
+// clearManagedFields clears the managed fields of an object, as some tools do to save space.
 func clearManagedFields(t *testing.T, env *ownedtest.Server, obj client.Object) {
 	t.Helper()
 	env.Live(t, obj)
@@ -108,8 +108,8 @@ func TestReclaimDataKey(t *testing.T) {
 	env.Settled(t, want)
 }
 
-// If the desired object is the same as before the managed fields were cleared, our fields are known. The fields of others
-// stay.
+// If the desired object has not changed since the managed fields were cleared, it is known which fields were ours. The fields of other
+// writers stay.
 func TestReclaimOnDrift(t *testing.T) {
 	env := newServer(t)
 	want := env.Deployment()
@@ -130,7 +130,7 @@ func TestReclaimOnDrift(t *testing.T) {
 	require.NotContains(t, live.Labels, "example.com/ours")
 }
 
-// interruptedClient is a client of a process that ends after its next server-side apply.
+// interruptedClient is the client of a process that ends right after its next server-side apply.
 type interruptedClient struct {
 	client.Client
 	applied, ended bool
@@ -147,7 +147,8 @@ func (c *interruptedClient) Patch(ctx context.Context, obj client.Object, patch 
 	return c.Client.Patch(ctx, obj, patch, opts...)
 }
 
-// TestReclaimAfterACrash ends the process between the apply and the patch that takes the fields back.
+// TestReclaimAfterACrash ends the process after the apply, and before the patch that removes our fields from the entry of
+// before-first-apply.
 func TestReclaimAfterACrash(t *testing.T) {
 	for _, form := range []string{"Typed", "Unstructured"} {
 		asForm := func(t *testing.T, env *ownedtest.Server, o client.Object) client.Object {
@@ -230,8 +231,8 @@ func TestReclaimAfterACrash(t *testing.T) {
 	}
 }
 
-// TestReclaimAfterTheStatusWasApplied clears the managed fields and lets a controller apply the status next. Then the API
-// server adds no entry for the fields that were ours.
+// TestReclaimAfterTheStatusWasApplied clears the managed fields, and lets a controller apply the status next. After that, the API server
+// adds no managed fields entry for the fields that were ours.
 func TestReclaimAfterTheStatusWasApplied(t *testing.T) {
 	for _, start := range []string{"AfterPost", "AfterApply"} {
 		t.Run(start, func(t *testing.T) {

@@ -16,25 +16,25 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/write"
 )
 
-// RecoverFrom tries to write an object in another way after the API server has refused to apply it. If it succeeds, it returns the updated
-// object. If no other way helps, the error is the refusal. If the object is recreated, the error is a [*owned.WaitingError].
+// RecoverFrom is called after the API server has refused an apply. It tries to write the object in another way, and returns the updated
+// object. If no other way helps, the error is the refusal. If the object is deleted to be recreated, the error is a [*owned.WaitingError].
 func (a *Applier) RecoverFrom(ctx context.Context, d *owned.Desired, refusal error) (client.Object, error) {
 	if !plan.IsInvalid(refusal) {
 		return nil, refusal
 	}
-	live, err := d.ReadTree(ctx) // the object may have another owner now, and the cache does not show that yet
+	live, err := d.ReadTree(ctx) // the object may have another owner by this time, and the cache may not show that yet
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", d, err)
 	}
 	if err := errors.Join(d.Owner.MayWrite(d, live), feature.CheckGenerated(d, live)); err != nil {
 		return nil, err
 	}
-	d.Admitted = nil // the fields that were remembered did not help
+	d.Admitted = nil // sending the remembered live values did not help
 	answer, err := write.Overrule(ctx, d, live, refusal)
 	if err != nil || answer != nil {
 		return answer, err
 	}
-	asCreated, _ := write.TryCreation(ctx, d) // without an answer nothing is known of admission
+	asCreated, _ := write.TryCreation(ctx, d) // without an answer, it is not known what admission changes
 	why, err := plan.Examine(d, live, asCreated)
 	if err != nil {
 		return nil, err
@@ -49,8 +49,8 @@ func (a *Applier) RecoverFrom(ctx context.Context, d *owned.Desired, refusal err
 	return nil, refusal
 }
 
-// Refuse handles a refusal that no other write can avoid, because a field cannot be changed. If the child has the option Recreate, Refuse
-// recreates the object. Otherwise it returns the refusal.
+// Refuse handles a refusal that no other write can avoid, because the desired object changes an immutable field. If the child has the
+// option Recreate, Refuse deletes the object, so that it is created again. Otherwise it returns the refusal.
 func (a *Applier) Refuse(ctx context.Context, d *owned.Desired, refusal error) error {
 	refusal = fmt.Errorf("apply %s: %w", d, refusal)
 	if !d.Options.Recreate {
@@ -66,15 +66,15 @@ func (a *Applier) Refuse(ctx context.Context, d *owned.Desired, refusal error) e
 	return a.recreate(ctx, d, live, refusal)
 }
 
-// ReasonRecreating is the reason while an object is deleted to be created again.
+// ReasonRecreating is the reason in conditions while an object is deleted to be created again.
 const ReasonRecreating = "Recreating"
 
-// recreate deletes an object because the API server refuses to change it. The event of the deletion triggers the reconcile that creates
-// the object again. A refusal does not tell for certain whether a field is immutable or a value is wrong. So recreate first tries, in a
-// dry run, to create the new object under another name.
+// recreate deletes an object because the API server refuses to change it. The event of the deletion triggers the reconcile that creates the
+// object again. The refusal does not show whether a field is immutable or a value is wrong. So recreate first tries to create the new
+// object under another name, in a dry run.
 //
 // If this process has already recreated the object for the same change, recreate returns the refusal: another new object would be refused
-// too. If another writer has put an object in the place of the new one, that object is deleted again, less often each time.
+// too. If another writer puts an object in the place of the new one, recreate deletes that object too, but with growing delays.
 func (a *Applier) recreate(ctx context.Context, d *owned.Desired, live client.Object, refusal error) error {
 	if a.Recreations.Has(d, live) {
 		return fmt.Errorf("recreated once for this change already: %w", refusal)

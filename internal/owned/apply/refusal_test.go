@@ -46,7 +46,7 @@ func TestRecreate(t *testing.T) {
 		require.Equal(t, apply.Created, result.Operation)
 		require.NotEqual(t, before.GetUID(), result.Object.GetUID())
 
-		// The object that was created for this change is refused like the object before it.
+		// The API server refuses this change of the new object too, as it refused the change of the deleted one.
 		d, err := w.Applier.Desire(w.OwnerOf(t), changed(w), &owned.Options{Recreate: true})
 		require.NoError(t, err)
 		immutable := apierrors.NewInvalid(appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), "web", nil)
@@ -76,7 +76,7 @@ func TestRecreate(t *testing.T) {
 		for i := range writeloop.Free + 1 {
 			require.Equal(t, apply.ReasonRecreating, ownedtest.ReasonOf(recreate("an object with another UID is recreated again")))
 			require.False(t, w.Exists(t, w.Deployment()))
-			if i%2 == 0 { // the other writer is sometimes faster than our creation
+			if i%2 == 0 { // in every second round, another writer creates the object before us
 				w.MustApply(t, changed(w), withRecreate())
 			}
 			putBack()
@@ -104,7 +104,7 @@ func TestRecreate(t *testing.T) {
 	})
 }
 
-// The cache may show an object as ours although it has got another owner.
+// The cache may still show an object as ours after another owner has got it.
 func TestRecreateReadsPastTheCache(t *testing.T) {
 	w := newInMemory(t)
 	ours := w.Expect(t, w.Deployment(), apply.Created, "POST deployments").(*appsv1.Deployment).DeepCopy()
@@ -135,8 +135,8 @@ func TestRecreateAgainAfterAnotherChange(t *testing.T) {
 	}
 }
 
-// A refusal is remembered for the object with the fields of CreateOnly. If one of these fields is
-// corrected, the object is tried again.
+// The process remembers a refusal together with the fields of CreateOnly that were sent. If one of these fields is corrected, the object is
+// sent again.
 func TestCorrectedFieldThatIsOnlyCreated(t *testing.T) {
 	env := newInMemory(t)
 	build := func(version, key string) *corev1.ConfigMap {

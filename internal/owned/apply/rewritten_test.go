@@ -20,7 +20,7 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 )
 
-// withoutMemory proves that a process that remembers nothing writes nothing.
+// withoutMemory proves that a process that has just started, and so remembers nothing, writes nothing.
 func withoutMemory(t *testing.T, env *ownedtest.Server, want client.Object) {
 	t.Helper()
 	for range 2 {
@@ -136,7 +136,7 @@ func rewriteImages(t *testing.T, env *ownedtest.Server) {
 	t.Helper()
 	mutate(t, env, "apps", "deployments", `JSONPatch{op: "replace", path: "/spec/template/spec/containers/0/image", value: "mirror.example.com/nginx:1.27"}`,
 		admissionregistrationv1.Create, admissionregistrationv1.Update)
-	require.Eventually(t, func() bool { // the API server watches its policies
+	require.Eventually(t, func() bool { // the API server needs a moment until it uses the policy
 		probe := env.Deployment()
 		probe.Name = "probe"
 		require.NoError(t, env.Other.Create(t.Context(), probe, client.DryRunAll))
@@ -151,24 +151,24 @@ func TestToleratedDifferences(t *testing.T) {
 	w := newRealServer(t)
 	rewriteImages(t, w)
 	rewritten := []string{"Deployment,spec.template.spec.containers[name=web].image=1"}
-	w.Expect(t, w.Deployment(), apply.Created, "POST deployments", "PATCH deployments") // the second request records what was rewritten
+	w.Expect(t, w.Deployment(), apply.Created, "POST deployments", "PATCH deployments") // the second request stores a hash of what the API server changed
 	w.Settled(t, w.Deployment())
 	require.Equal(t, rewritten, ownedtest.Shown(t, w.Applier.Metrics, "opblocks_settled_differences"), "the metric names the field")
 
 	for range 2 {
-		w.Applier = apply.New() // after a restart the record is in the object
+		w.Applier = apply.New() // after a restart, only the annotation of the object has the hash
 		w.Settled(t, w.Deployment())
 		require.Equal(t, rewritten, ownedtest.Shown(t, w.Applier.Metrics, "opblocks_settled_differences"))
 	}
 
 	changed := w.Deployment()
 	changed.Spec.Replicas = new(int32(3))
-	w.Expect(t, changed, apply.Applied, "GET deployments", "PATCH deployments", "PATCH deployments") // migrates, and applies
-	w.Expect(t, w.Deployment(), apply.Applied, "PATCH deployments")                                  // the record has not changed
+	w.Expect(t, changed, apply.Applied, "GET deployments", "PATCH deployments", "PATCH deployments") // moves the ownership of the fields, and applies
+	w.Expect(t, w.Deployment(), apply.Applied, "PATCH deployments")                                  // the hash has not changed, so it is not stored again
 	w.Applier = apply.New()
 	w.Settled(t, w.Deployment())
 
 	ownedtest.ByHand(t, w, &appsv1.Deployment{}, func(d *appsv1.Deployment) { d.Spec.Replicas = new(int32(9)) })
-	w.Expect(t, w.Deployment(), apply.Applied, "PATCH deployments") // other drift is repaired
+	w.Expect(t, w.Deployment(), apply.Applied, "PATCH deployments") // another change by hand is repaired
 	w.Settled(t, w.Deployment())
 }

@@ -29,11 +29,11 @@ import (
 
 // This file executes what [feature.NextRunAction] decides for a Job of [ownedresources.Child.RunOnce].
 
-// maxRunActions limits the actions in one reconcile. A Job never needs as many.
+// maxRunActions is the largest number of actions for a Job in one reconcile. A Job never needs as many.
 const maxRunActions = 8
 
-// RunOnce executes the next actions for a Job of [ownedresources.Child.RunOnce]. The result has the live Job, or no object if the Job has
-// run and is gone. RunOnce does not check whether the child is ready: see [feature.RunReady].
+// RunOnce executes the next actions for a Job of [ownedresources.Child.RunOnce]. The result has the live Job. It has no object if the Job
+// has run and does not exist any more. RunOnce does not check whether the child is ready: see [feature.RunReady].
 func (a *Applier) RunOnce(ctx context.Context, o *owned.Owner, child *owned.Declared) (Result, error) {
 	d, err := desireRun(o, child)
 	if err != nil {
@@ -45,7 +45,7 @@ func (a *Applier) RunOnce(ctx context.Context, o *owned.Owner, child *owned.Decl
 	}
 	r := &run{applier: a, desired: d, child: child, key: record.Key(record.RunPrefix, o.Namespace, d.Object), live: live}
 	if pass := passcontext.FromContext(ctx); pass != nil {
-		pass.KeepAnnotation(r.key, o.Set) // the set that has written the annotation may no longer desire the Job
+		pass.KeepAnnotation(r.key, o.Set) // protects the annotation from a set that wrote it earlier and does not desire the Job any more
 	}
 	for range maxRunActions {
 		if result, done, err := r.act(ctx); done || err != nil {
@@ -55,16 +55,16 @@ func (a *Applier) RunOnce(ctx context.Context, o *owned.Owner, child *owned.Decl
 	return Result{}, fmt.Errorf("%s changes while it is reconciled", d)
 }
 
-// run is one reconcile of a Job that runs once.
+// run is the state of RunOnce for one Job in one reconcile.
 type run struct {
 	applier *Applier
 	desired *owned.Desired
 	child   *owned.Declared
-	key     string        // the key of the record on the owner
+	key     string        // the key of the owner's annotation that records the run
 	live    client.Object // nil if no live Job exists
 }
 
-// act executes the next action. If another action has to follow, done is false.
+// act finds out what has to be done next for the Job, and does it. If more has to be done in the same reconcile, done is false.
 func (r *run) act(ctx context.Context) (result Result, done bool, err error) {
 	var job *feature.JobState
 	if r.live != nil {
@@ -101,7 +101,7 @@ func (r *run) act(ctx context.Context) (result Result, done bool, err error) {
 	case feature.RunApply:
 		result, err = r.apply(ctx)
 		return result, true, err
-	case feature.RunIdentify: // the Job was made without RunOnce, or somebody has removed the annotation
+	case feature.RunIdentify: // the Job was created without RunOnce, or somebody has removed the annotation
 		if result, err = r.apply(ctx); plan.IsInvalid(err) {
 			err = r.replace(ctx)
 		}
@@ -112,9 +112,9 @@ func (r *run) act(ctx context.Context) (result Result, done bool, err error) {
 	return Result{}, false, err
 }
 
-// deletePods is the action for a Job that somebody has deleted without its pods while it ran. If none of the pods runs any more, deletePods
-// removes the finalizer, so that the Job is gone. Otherwise it deletes the Job once more, together with its pods. Without a manager it does
-// not look at the pods, and always deletes the Job once more.
+// deletePods is the action for a Job that somebody has deleted without its pods while it ran. If none of its pods runs any more, deletePods
+// removes the finalizer, so that the Job goes. Otherwise it deletes the Job once more, together with its pods. Without a manager it does
+// not read the pods, and always deletes the Job once more.
 func (r *run) deletePods(ctx context.Context) (result Result, done bool, err error) {
 	if r.desired.Owner.APIReader != nil {
 		pod, err := findRunningPod(ctx, r.desired)
@@ -131,13 +131,13 @@ func (r *run) deletePods(ctx context.Context) (result Result, done bool, err err
 	return Result{Object: r.live}, true, terminating(r.desired.Kind, r.live)
 }
 
-// actOnForeign is act for a live Job that this owner does not control: another owner controls it, or nobody does.
+// actOnForeign does the same as act for a live Job that this owner does not control: another owner controls it, or nobody.
 func (r *run) actOnForeign(ctx context.Context) (result Result, done bool, err error) {
 	if released, err := r.removeFormerFinalizer(ctx); err != nil || released {
 		r.live = nil
 		return Result{}, false, err
 	}
-	result, err = r.apply(ctx) // the Job is refused, adopted, or waited for
+	result, err = r.apply(ctx) // depending on its owner, the Job is refused, adopted, or waited for
 	return result, true, err
 }
 
@@ -150,9 +150,9 @@ func (r *run) setRecord(ctx context.Context, state record.RunState, job types.UI
 	return write.SetRecord(ctx, o, r.key, record.Run{State: state, Content: r.child.Content, UID: job, Set: o.Set}.String())
 }
 
-// desireRun returns the desired Job with the annotations of [ownedresources.Child.RunOnce]. The result must not be normalized again.
-// Otherwise the annotations would be removed if the Job has a copy of another object's metadata, and the fields of
-// [ownedresources.Child.CreateOnly] would be lost.
+// desireRun returns the desired Job with the annotations of [ownedresources.Child.RunOnce]. Do not normalize the result again: if the Job
+// has a copy of another object's metadata, the annotations would be removed, and the fields of [ownedresources.Child.CreateOnly] would be
+// lost.
 func desireRun(o *owned.Owner, child *owned.Declared) (*owned.Desired, error) {
 	object, full, err := child.Kind.Normalize(child.Object, child.Options)
 	if err != nil {
@@ -175,7 +175,7 @@ func desireRun(o *owned.Owner, child *owned.Declared) (*owned.Desired, error) {
 	}, nil
 }
 
-// create creates the Job. If a Job of that name exists after all, it returns that Job.
+// create creates the Job. If a Job of that name already exists, it returns the existing Job.
 func (r *run) create(ctx context.Context) (client.Object, error) {
 	d := r.desired
 	c, err := r.applier.prepareCreation(ctx, d)
@@ -185,7 +185,7 @@ func (r *run) create(ctx context.Context) (client.Object, error) {
 	if err := waitForFormerPods(ctx, d); err != nil {
 		return nil, err
 	}
-	if err := d.Owner.RequireCurrent(ctx); err != nil { // a process that sees an old version of the owner does not know what has run
+	if err := d.Owner.RequireCurrent(ctx); err != nil { // an old version of the owner does not show which Jobs have run
 		return nil, err
 	}
 	Send(ctx, c)
@@ -215,14 +215,14 @@ func waitForFormerPods(ctx context.Context, d *owned.Desired) error {
 func findRunningPod(ctx context.Context, d *owned.Desired) (client.Object, error) {
 	name := d.Object.GetName()
 	if len(validation.IsValidLabelValue(name)) > 0 {
-		return nil, nil // the API server refuses a Job of such a name
+		return nil, nil // the API server refuses a Job whose name is not a valid label value
 	}
 	pods, err := d.Owner.ListLive(ctx, feature.PodKind, d.Object.GetNamespace(), client.MatchingLabels{batchv1.JobNameLabel: name})
 	if err != nil {
 		return nil, fmt.Errorf("pods of %s: %w", d, err)
 	}
 	for i := range pods {
-		phase, _, _ := unstructured.NestedString(pods[i].Object, "status", "phase") // the API server sets it
+		phase, _, _ := unstructured.NestedString(pods[i].Object, "status", "phase") // the API server always sets the phase
 		controller := metav1.GetControllerOfNoCopy(&pods[i])
 		isOfJob := controller == nil || controller.Kind == d.Kind.GVK.Kind && controller.Name == name
 		if isOfJob && phase != string(corev1.PodSucceeded) && phase != string(corev1.PodFailed) {
@@ -232,7 +232,7 @@ func findRunningPod(ctx context.Context, d *owned.Desired) (client.Object, error
 	return nil, nil
 }
 
-// start starts the Job. The owner's annotation already names the Job.
+// start starts the suspended Job. The owner's annotation already records the Job's UID.
 func (r *run) start(ctx context.Context) (client.Object, error) {
 	answer, o := likeLive(r.desired.Kind, r.live), r.desired.Owner
 	if err := heldjob.Start(ctx, o.Client, r.live, answer, o.FieldManager); err != nil {
@@ -242,14 +242,14 @@ func (r *run) start(ctx context.Context) (client.Object, error) {
 	return answer, nil
 }
 
-// likeLive returns an empty object that has the Go type of live. live may be unstructured although its kind is typed.
+// likeLive returns an empty object of the Go type that live has. live may be unstructured even if k is a typed kind.
 func likeLive(k *owned.Kind, live client.Object) client.Object {
 	obj := reflect.New(reflect.TypeOf(live).Elem()).Interface().(client.Object)
 	obj.GetObjectKind().SetGroupVersionKind(k.GVK)
 	return obj
 }
 
-// RemoveRunFinalizer removes the finalizer from a Job. It returns the updated Job. If the Job is gone, it returns nil.
+// RemoveRunFinalizer removes the finalizer opblocks.dev/run-once from a Job. It returns the updated Job, or nil if the Job is gone.
 func RemoveRunFinalizer(ctx context.Context, writes *ownwrites.Writes, o *owned.Owner, k *owned.Kind, live client.Object) (client.Object, error) {
 	finalizers := slices.DeleteFunc(slices.Clone(live.GetFinalizers()), func(f string) bool { return f == record.RunOnce })
 	answer := likeLive(k, live)
@@ -259,7 +259,7 @@ func RemoveRunFinalizer(ctx context.Context, writes *ownwrites.Writes, o *owned.
 	case err != nil, live.GetDeletionTimestamp() != nil && len(finalizers) == 0:
 		writes.Forget(live, client.ObjectKeyFromObject(live))
 		return nil, nil
-	case live.GetDeletionTimestamp() == nil: // a Job that is being deleted may be gone now
+	case live.GetDeletionTimestamp() == nil: // a Job that is being deleted may be gone after this write, so it is not remembered
 		writes.Record(answer)
 	}
 	return answer, nil
@@ -270,23 +270,23 @@ func (r *run) removeFinalizer(ctx context.Context) (err error) {
 	return err
 }
 
-// removeFormerFinalizer removes the finalizer from a Job that is being deleted and that belongs to a former owner. Finalize
-// should have done so before that owner was gone, but somebody may have removed the owner's finalizer by hand.
+// removeFormerFinalizer removes the finalizer from a Job that is being deleted and that belongs to a former owner (a deleted owner of the
+// same name). Finalize should have removed it before that owner was gone, but somebody may have removed the owner's own finalizer by hand.
 func (r *run) removeFormerFinalizer(ctx context.Context) (released bool, err error) {
 	o := r.desired.Owner
 	if _, former := errors.AsType[owned.OrphanError](o.MayWrite(r.desired, r.live)); !former ||
 		r.live.GetDeletionTimestamp() == nil || !slices.Contains(r.live.GetFinalizers(), record.RunOnce) {
 		return false, nil
 	}
-	if err := o.RequireCurrent(ctx); err != nil { // if our owner is alive, the other owner of this name is gone
+	if err := o.RequireCurrent(ctx); err != nil { // if our owner exists, the former owner of the same name is gone
 		return false, err
 	}
 	err = r.removeFinalizer(ctx)
 	return err == nil, err
 }
 
-// replace deletes a Job whose content is not the desired one. The Job is gone after its pods are gone. If the deletion succeeds, the error
-// is a [*owned.WaitingError].
+// replace deletes a Job whose content is not the desired one. The deletion ends after the Job's pods are gone. If the request succeeds, the
+// error is a [*owned.WaitingError].
 func (r *run) replace(ctx context.Context) error {
 	d := r.desired
 	if d.Hold != "" {

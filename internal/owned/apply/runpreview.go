@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// previewRun is [Previews.Preview] for a Job of [ownedresources.Child.RunOnce].
+// previewRun does the same as [Previews.Preview] for a Job of [ownedresources.Child.RunOnce].
 func (a Previews) previewRun(ctx context.Context, o *owned.Owner, child *owned.Declared) (Previewed, error) {
 	d, err := desireRun(o, child)
 	if err != nil {
@@ -47,7 +47,7 @@ func (a Previews) previewRun(ctx context.Context, o *owned.Owner, child *owned.D
 		p.Action, p.Effects = forecast.Delete, []string{"it was never started, and is not needed"}
 	case feature.RunWait, feature.RunDeletePods:
 		return p, owned.NewWaiting(owned.ReasonTerminating, 0, fmt.Sprintf("%s is being deleted", d))
-	case feature.RunRecordComplete, feature.RunRecordFailed, feature.RunRelease, feature.RunNothing: // only records and the finalizer change
+	case feature.RunRecordComplete, feature.RunRecordFailed, feature.RunRelease, feature.RunNothing: // these actions change only the owner's annotation and the finalizer
 	}
 	return p, nil
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 )
 
-// newSprocketServer returns an environment for the kind of sprockets.yaml. If knownSchema is true, its schema is known, as it is
-// with a manager.
+// newSprocketServer returns an environment for the kind of sprockets.yaml. If knownSchema is true, the applier knows the schema of the
+// kind, as it does with a manager.
 func newSprocketServer(t *testing.T, knownSchema bool) *ownedtest.Server {
 	t.Helper()
 	env := newRealServer(t)
@@ -36,7 +36,7 @@ func sprocket(t *testing.T, env *ownedtest.Server, content string) *unstructured
 	return u
 }
 
-// Server-side apply merges maps without a schema, and takes lists without a schema for one value.
+// Without a schema, server-side apply merges maps, and replaces lists as a whole.
 func TestForeignFieldsBesideOursWithoutASchema(t *testing.T) {
 	const content = `{metadata: {labels: {a: b}}, spec: {securityContext: {runAsUser: 1000}, containers: [{name: a, image: b}]}}`
 	const want = "{priority: 1, spec: {config: " + content + ", any: " + content + ", partly: {known: {name: a}, unknown: " + content + "}, " +
@@ -77,7 +77,7 @@ func TestNulls(t *testing.T) {
 		plain: null, teeth: null, defaulted: null, labels: {a: null}, note: `
 	stored := map[string]any{
 		"size": nil, "subject": nil, "parts": nil, "config": map[string]any{"grpc": nil, "http": map[string]any{"endpoint": "a"}},
-		"defaulted": int64(3), "labels": map[string]any{}, // the others are not nullable
+		"defaulted": int64(3), "labels": map[string]any{}, // the other fields are not nullable
 	}
 	for _, known := range []bool{true, false} {
 		t.Run(fmt.Sprint("KnownSchema=", known), func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestNulls(t *testing.T) {
 			env.Expect(t, want("second"), apply.Applied, slices.Concat(refused, []string{"PATCH sprockets"})...)
 			requireStored("second")
 
-			if !known { // nobody knows which nulls the API server stores
+			if !known { // without the schema, it is not known which nulls the API server stores
 				return
 			}
 			ownedtest.ByHand(t, env, sprocket(t, env, "{}"), func(u *unstructured.Unstructured) {
@@ -122,7 +122,7 @@ func TestNulls(t *testing.T) {
 			ownedtest.ByHand(t, env, sprocket(t, env, "{}"), func(u *unstructured.Unstructured) {
 				require.NoError(t, unstructured.SetNestedStringMap(u.Object, map[string]string{"name": "theirs"}, "spec", "subject"))
 			})
-			env.Settled(t, want("second")) // server-side apply would not repair it
+			env.Settled(t, want("second")) // server-side apply would not repair the difference
 		})
 	}
 }

@@ -10,10 +10,11 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// controlPlane is an API server to whose objects only the tests write.
+// controlPlane is an API server without controllers: only the tests write its objects.
 var controlPlane = controlplane.Shared(controlplane.Options{CRDs: []string{"../testkinds"}})
 
-// newServer returns a namespace of a real API server in which only the test writes, and with -short one of a server in memory. The owner exists.
+// newServer returns a namespace of a real API server in which only the test writes. With -short the server is in memory instead. The owner
+// exists.
 func newServer(t *testing.T) *ownedtest.Server {
 	t.Helper()
 	if testing.Short() {
@@ -22,13 +23,14 @@ func newServer(t *testing.T) *ownedtest.Server {
 	return newRealServer(t)
 }
 
-// newInMemory returns a server in memory, for what depends on the engine alone. The owner exists.
+// newInMemory returns a server in memory, for tests that need no real API server. The owner exists.
 func newInMemory(t *testing.T) *ownedtest.Server {
 	t.Helper()
 	return ownedtest.NewInMemory(t, "../testkinds")
 }
 
-// newRealServer is newServer for what the server in memory does not have: admission plug-ins, published schemas, and some validation.
+// newRealServer returns a namespace of a real API server even with -short, for tests of what the server in memory lacks: admission
+// plug-ins, published schemas, and some validation.
 func newRealServer(t *testing.T) *ownedtest.Server {
 	t.Helper()
 	return ownedtest.NewWithOwner(t, controlPlane(t))

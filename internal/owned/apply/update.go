@@ -18,12 +18,12 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// maxSteps limits the steps for one object in one reconcile. An object never needs as many.
+// maxSteps is the largest number of plans for one object in one reconcile. An object never needs as many.
 const maxSteps = 16
 
-// update brings a live object of any kind to the desired state. Package plan decides what is done next, and package write sends it. If the
-// live object is not ours, update returns an error. If the API server refuses a request, such as a changed port of a Service, the code in
-// refusal.go takes over.
+// update brings a live object to the desired state. Package plan decides what is done next, and package write sends it. If the live object
+// is not ours, update returns an error. If the API server refuses a request, such as a changed port of a Service, the code in refusal.go
+// takes over.
 func (a *Applier) update(ctx context.Context, d *owned.Desired, live client.Object) (Result, error) {
 	if err := leaveGrownClaim(ctx, d, live); err != nil {
 		return Result{}, err
@@ -47,7 +47,7 @@ func (a *Applier) update(ctx context.Context, d *owned.Desired, live client.Obje
 	return Result{}, fmt.Errorf("%s changes while it is applied", d)
 }
 
-// learn finds out a fact that a plan needs.
+// learn finds out a [plan.Fact] that a plan needs before it is executed.
 func (a *Applier) learn(ctx context.Context, s *plan.State, need plan.Fact, p plan.Plan) error {
 	if need != plan.PaceOfWrites {
 		return ask(ctx, s, need, p)
@@ -59,7 +59,7 @@ func (a *Applier) learn(ctx context.Context, s *plan.State, need plan.Fact, p pl
 	return nil
 }
 
-// ask finds out a fact that does not depend on what this process remembers.
+// ask finds out a [plan.Fact] that does not depend on the memory of this process.
 func ask(ctx context.Context, s *plan.State, need plan.Fact, p plan.Plan) (err error) {
 	//exhaustive:enforce
 	switch need {
@@ -71,22 +71,22 @@ func ask(ctx context.Context, s *plan.State, need plan.Fact, p plan.Plan) (err e
 		}
 	case plan.BuiltByOne:
 		err = requireOneBuilder(ctx, s.Desired)
-	case plan.PaceOfWrites: // learn and foresee handle this fact themselves
+	case plan.PaceOfWrites: // learn and foresee set this fact themselves
 	}
 	s.Known[need] = err == nil
 	return err
 }
 
-// leaveGrownClaim removes the storage request from a desired claim if somebody else has let the live claim grow: the live request is
-// larger, and our field manager does not own it. If we sent the live request, we would own it too, and the next apply of the other manager
-// would conflict. If our field manager owns the live request, our request is sent even if it is smaller: the API server accepts a smaller
-// request after a failed expansion.
+// leaveGrownClaim removes the storage request from the desired PersistentVolumeClaim if another writer has let the live claim grow: the
+// live request is larger, and our field manager does not own it. If we sent the live request, we would own it too, and the next apply of
+// the other manager would conflict. If our field manager owns the live request, our request is sent even if it is smaller: the API server
+// accepts a smaller request after a failed expansion.
 func leaveGrownClaim(ctx context.Context, d *owned.Desired, live client.Object) error {
 	grown, err := feature.IsGrownClaim(d, live)
 	if !grown || err != nil {
 		return err
 	}
-	if len(live.GetManagedFields()) == 0 { // the cache may be configured to drop them
+	if len(live.GetManagedFields()) == 0 { // the cache may be configured to drop managed fields
 		if live, err = d.ReadLive(ctx); err != nil {
 			return fmt.Errorf("read %s: %w", d, err)
 		}
@@ -110,11 +110,11 @@ func requireOneBuilder(ctx context.Context, d *owned.Desired) error {
 	return fmt.Errorf("%s is built by two steps, %q and %q, which would overwrite each other: build it in one of them, or give the objects different names", d, running, other)
 }
 
-// execute executes the plan for a live object. If another plan has to follow, done is false.
+// execute executes the plan for a live object. If another plan has to be made afterwards, done is false.
 func (a *Applier) execute(ctx context.Context, s *plan.State, p plan.Plan) (result Result, done bool, err error) {
 	d := s.Desired
 	if isCovered := p.Verb == plan.DoNothing || p.Verb == plan.DoRefuse; isCovered && len(p.Differences) > 0 && !plan.ContainsAll(s.Rewritten, p.Differences) {
-		a.Children.SetRewritten(d.Kind.GVK.Kind, s.Live.GetUID(), p.Differences) // an earlier process has recorded them
+		a.Children.SetRewritten(d.Kind.GVK.Kind, s.Live.GetUID(), p.Differences) // the differences that an earlier process has recorded in the object
 	}
 	//exhaustive:enforce
 	switch p.Verb {
@@ -142,7 +142,7 @@ func (a *Applier) execute(ctx context.Context, s *plan.State, p plan.Plan) (resu
 			a.Report(ctx, d.Owner, d.Kind, s.Live, report.OutcomeApplied, p.Paths)
 		}
 		return Result{}, false, err
-	case plan.DoExpand: // if the API server would refuse other changes, the object is applied, which returns that refusal
+	case plan.DoExpand: // nil means that the API server would refuse other changes: the next plan applies the object, and returns that refusal
 		err := a.expandVolumes(ctx, d, s.Live)
 		s.Expanded = err == nil
 		return Result{}, false, err
@@ -181,7 +181,7 @@ func (a *Applier) applyDesired(ctx context.Context, s *plan.State, p plan.Plan) 
 	}
 	if err != nil {
 		err = plan.SeeUserPatch(d, before, err)
-		unasked := d.Trial != nil && d.Trial.Err != nil && !plan.IsInvalid(d.Trial.Err) // the reason may pass, for example a used up quota
+		unasked := d.Trial != nil && d.Trial.Err != nil && !plan.IsInvalid(d.Trial.Err) // the dry run failed for a reason that may pass, such as a used up quota
 		if plan.IsInvalid(err) && !unasked {
 			a.Children.SetRefused(d, before, a.Clock.Now(), err)
 		}
@@ -192,7 +192,7 @@ func (a *Applier) applyDesired(ctx context.Context, s *plan.State, p plan.Plan) 
 	a.Children.CountWrite(d, answer.GetUID(), p.Paths, a.Clock.Now())
 	answer = a.remember(ctx, d, answer)
 	paths := p.Paths
-	if len(p.Differences) == 0 { // the desired object has changed, and the live object already has the change
+	if len(p.Differences) == 0 { // only the desired object has changed, and the live object already is like that
 		paths = ""
 	}
 	a.Report(ctx, d.Owner, d.Kind, answer, report.OutcomeApplied, paths)
@@ -202,7 +202,7 @@ func (a *Applier) applyDesired(ctx context.Context, s *plan.State, p plan.Plan) 
 	return Result{Object: answer, Operation: Applied}, nil
 }
 
-// remember keeps the answer to a write until the cache shows it. It also keeps how the answer differs from what was sent. It returns the
+// remember keeps the answer to a write until the cache shows it, and the differences between the answer and what was sent. It returns the
 // live object.
 func (a *Applier) remember(ctx context.Context, d *owned.Desired, answer client.Object) client.Object {
 	differences := d.Kind.Comparer.Differences(d.Object, answer)

@@ -11,8 +11,8 @@ import (
 	"github.com/opblocks/opblocks/ownedresources/overlay"
 )
 
-// If the API server refuses a value of a user's patch, the error names the path in the user's field: users do not know the object that was
-// built.
+// A user's patch of a pod template may have a value that the API server refuses. Then the error names the path in the user's field, because
+// users do not know the object that was built from it.
 func TestRefusalBecauseOfAUserPatch(t *testing.T) {
 	tests := map[string]struct {
 		reason, patch, want string
@@ -55,7 +55,7 @@ func TestRefusalBecauseOfAUserPatch(t *testing.T) {
 				if way == "applied" {
 					env.MustApply(t, patched("{}"))
 				}
-				for range 2 { // the second time the refusal is known
+				for range 2 { // the second time, the process remembers the refusal
 					_, err := env.Apply(t, patched(tc.patch))
 					require.True(t, apierrors.IsInvalid(err), "%v", err)
 					require.ErrorContains(t, err, tc.want, tc.reason)
@@ -64,7 +64,7 @@ func TestRefusalBecauseOfAUserPatch(t *testing.T) {
 			})
 		}
 	}
-	t.Run("a Pod", func(t *testing.T) { // it is its own template
+	t.Run("a Pod", func(t *testing.T) { // a Pod is its own pod template
 		env := newRealServer(t)
 		env.Owner.Spec.PodTemplate = overlay.PodTemplate{Raw: []byte(`{"spec": {"containers": [{"name": "web", "ports": [{"containerPort": 99999}]}]}}`)}
 		template, err := env.Owner.Spec.PodTemplate.Apply(corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "web:1"}}}}, nil)

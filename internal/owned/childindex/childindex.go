@@ -1,4 +1,5 @@
-// Package childindex knows which objects a set of children has written for each owner, without a list.
+// Package childindex keeps, for each owner, the names of the objects that a set of children has written. So they are found without listing
+// a kind.
 package childindex
 
 import (
@@ -10,36 +11,37 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// Index holds the names of the objects that a set has written, by their owners. It has the name of every such object that the cache shows.
-// For a moment it may also have the name of an object that is gone or has another owner. Without a manager it is empty. It is safe for
-// concurrent use.
+// Index has the names of the objects that a set has written, by the UIDs of their owners. It has the name of every such object that the
+// cache shows. For a moment it may also have the name of an object that is gone or has another owner. Without a manager it is empty. It is
+// safe for concurrent use.
 //
-// A name is added by the function that is given to IndexField: the cache calls it with each version of an object, before any event handler
-// and before a reader sees the object. A name is removed after the event of the object's deletion, or when a reader does not find the
-// object. A real index of the cache would need nearly a kilobyte of maps for each owner.
+// Add is called by a function that is registered with IndexField. The cache calls this function with each version of an object, before any
+// event handler, and before a reader sees the object. A name is removed after the event of the object's deletion, or when a reader does not
+// find the object. An index in the cache itself would need nearly a kilobyte of maps for each owner.
 type Index struct {
 	mu      sync.RWMutex
 	byOwner map[types.UID]names
 	adds    uint64 // the number of calls of Add
-	// marked has, for the name of each owner, the UIDs of the owners whose children carry a mark instead of an owner reference. If deleted
-	// owners of this name have left children, there are several UIDs. A UID without children may stay until the name is looked up.
+	// marked is for children that have a mark (annotations that name their owner) and no owner reference. For the name of each owner it has
+	// the UIDs of the owners of such children. If deleted owners of this name have left children, there are several UIDs. A UID without
+	// children may stay until the name is looked up.
 	marked map[record.Name][]types.UID
 }
 
-// Name is the name of an object.
+// Name is the kind and the name of an object.
 type Name struct {
-	Kind int32 // the object's kind, as the index of the first child of the set that has this kind
+	Kind int32 // the index of the first child of the set that has this kind
 	types.NamespacedName
 }
 
-// names are the names of the children of one owner. A list that was returned to a reader is never changed.
+// names are the names of the children of one owner. A list that was returned to a reader is never changed afterwards.
 type names struct {
-	added  uint64 // the number of the last call of Add
+	added  uint64 // the number of the last call of Add for this owner
 	list   []Name
-	places map[Name]int // the places in the list; nil while it is short
+	places map[Name]int // the index of each name in the list; nil while the list is short
 }
 
-// longList is the length of the longest list in which a name is found by a search. In a longer list it is found by a map.
+// longList is the length of the longest list that is searched item by item. A longer list has a map.
 const longList = 32
 
 // New returns an index without objects.
@@ -61,9 +63,9 @@ func (x *Index) State(owner types.UID) uint64 {
 	return x.byOwner[owner].added
 }
 
-// RemoveAbsent removes the name of an object that the cache did not show. mark is the mark that the object had, or nil. before is the
-// result of [Index.State] before the cache was read. If a child of the owner was added since, RemoveAbsent removes nothing and returns
-// false: that child may be this object.
+// RemoveAbsent removes the name of an object that the cache did not show. mark is the mark of the object (annotations that name its owner),
+// or nil. before is the result of [Index.State] before the cache was read. If a child of the owner was added since, RemoveAbsent removes
+// nothing and returns false: that child may be this object.
 func (x *Index) RemoveAbsent(owner types.UID, child Name, mark *record.Mark, before uint64) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -75,7 +77,7 @@ func (x *Index) RemoveAbsent(owner types.UID, child Name, mark *record.Mark, bef
 	if at < 0 {
 		return true
 	}
-	list := slices.Clone(found.list) // a reader may have the present one
+	list := slices.Clone(found.list) // a reader may still use the present list
 	last := len(list) - 1
 	list[at] = list[last]
 	if found.list = list[:last:last]; last == 0 {
@@ -93,7 +95,7 @@ func (x *Index) RemoveAbsent(owner types.UID, child Name, mark *record.Mark, bef
 	return true
 }
 
-// sweep forgets the owners of a name that have no children.
+// sweep forgets the UIDs of owners of this name that have no children.
 func (x *Index) sweep(name record.Name) {
 	x.marked[name] = slices.DeleteFunc(x.marked[name], func(uid types.UID) bool { return len(x.byOwner[uid].list) == 0 })
 	if len(x.marked[name]) == 0 {
@@ -101,7 +103,7 @@ func (x *Index) sweep(name record.Name) {
 	}
 }
 
-// FormerOwners returns the UIDs of other owners of this name that have left children.
+// FormerOwners returns the UIDs of other owners of this name that have left children. Such an owner is usually deleted.
 func (x *Index) FormerOwners(name record.Name, owner types.UID) (former []types.UID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -117,7 +119,7 @@ func (x *Index) FormerOwners(name record.Name, owner types.UID) (former []types.
 	return former
 }
 
-// Add adds an object. If the object has an owner reference, mark is nil.
+// Add adds an object. mark is the mark of the object (annotations that name its owner), or nil if the object has an owner reference.
 func (x *Index) Add(owner types.UID, child Name, mark *record.Mark) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -141,7 +143,7 @@ func (x *Index) Add(owner types.UID, child Name, mark *record.Mark) {
 	x.byOwner[owner] = found
 }
 
-// RemoveKind removes all objects of a kind that is no longer served.
+// RemoveKind removes the names of all objects of a kind that the API server does not serve any more.
 func (x *Index) RemoveKind(kind int32) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

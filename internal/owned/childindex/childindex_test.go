@@ -45,7 +45,7 @@ func TestChildIndex(t *testing.T) {
 	}
 }
 
-// The cache may show an object right after a reader has not found it.
+// The cache may begin to show an object right after a reader has not found it.
 func TestRemoveAbsentAfterItAppeared(t *testing.T) {
 	x := New()
 	x.Add("o", indexedName(0, "a"), nil)
@@ -82,7 +82,7 @@ func TestFormerOwners(t *testing.T) {
 	require.Empty(t, x.marked)
 }
 
-// Nobody asks for the children of an owner that is gone.
+// When an owner is gone, nobody looks up its children any more. So nothing must stay in memory.
 func TestNothingStaysOfAnOwnerThatIsGone(t *testing.T) {
 	web := record.Name{Kind: schema.GroupKind{Group: "example.com", Kind: "Shop"}, NamespacedName: types.NamespacedName{Namespace: "ns", Name: "web"}}
 	mark := &record.Mark{Owner: web, UID: "o"}

@@ -8,26 +8,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// counts is what was checked, so that a test that checks nothing fails.
+// counts counts the checks, so that a test that checks nothing fails.
 type counts struct {
-	subjects atomic.Int64 // manifests, in two forms each
-	settled  atomic.Int64 // subjects with a rewritten difference
+	subjects atomic.Int64 // the manifests of the corpus, each as a Go struct and as an unstructured object
+	settled  atomic.Int64 // objects that the API server stores with other values than were sent
 
-	fields    atomic.Int64 // values, structs, lists and maps of ours that were to be changed by hand
-	refused   atomic.Int64 // changes that the API server refused, with every value
-	noticed   atomic.Int64 // changes that were noticed without a write
+	fields    atomic.Int64 // values, structs, lists and maps of ours that were to be changed as another writer
+	refused   atomic.Int64 // fields for which the API server refused every other value
+	noticed   atomic.Int64 // changes that the comparison noticed in a dry run
 	repaired  atomic.Int64
-	stuck     atomic.Int64 // changes that could not be repaired, see unrepairable
-	leftovers atomic.Int64 // repairs that left an item of somebody else
+	stuck     atomic.Int64 // changes that no apply could repair, see unrepairable
+	leftovers atomic.Int64 // repairs after which an item of another writer is left
 
 	dropped     atomic.Int64 // fields that were dropped
-	dropRefused atomic.Int64 // fields that the API server requires, or that are immutable
-	uncompared  atomic.Int64 // drops whose result was not compared with a new object
+	dropRefused atomic.Int64 // drops that the API server refused, because the field is required or immutable
+	uncompared  atomic.Int64 // drops after which the object was not compared with a newly created one
 
-	foreign atomic.Int64 // fields of others that survived
+	foreign atomic.Int64 // fields of other writers that survived our writes
 
-	foreseen       atomic.Int64 // plans of one object
-	foreseenFields atomic.Int64 // fields that they said would change, and that did
+	foreseen       atomic.Int64 // previews of one object
+	foreseenFields atomic.Int64 // fields that a preview said would change, and that did
 }
 
 func (n *counts) String() string {
@@ -43,8 +43,7 @@ func (n *counts) String() string {
 		n.foreseen.Load(), n.foreseenFields.Load())
 }
 
-// requireEnough requires that a run over all manifests has checked about as much as when this test was
-// written.
+// requireEnough requires that a run over all manifests has checked about as much as it did when this test was written.
 func (n *counts) requireEnough(t *testing.T) {
 	t.Helper()
 	require.GreaterOrEqual(t, n.subjects.Load(), int64(2*95))

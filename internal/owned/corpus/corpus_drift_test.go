@@ -16,8 +16,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
-// changeEachField edits fields of the live object by hand, one field at a time, and checks that each edit is repaired. It skips a field that
-// an earlier manifest of the corpus has in the same shape.
+// changeEachField changes fields of the live object as another writer, one field at a time, and checks that each change is repaired. It
+// skips a field if an earlier manifest of the corpus has a field that the API server treats alike: see shapeOf.
 func (s *subject) changeEachField(t *testing.T, n *counts) {
 	t.Helper()
 	var fixed immutableFields
@@ -36,9 +36,11 @@ func (s *subject) changeEachField(t *testing.T, n *counts) {
 	}
 }
 
-// changeAllFields first changes each field of ours by hand, in a dry run, and each change must be noticed. It leaves out the fields that
-// the typed form has changed alone. It sends no request for a field if the API server has accepted the change of a field of the same shape.
-// Then it changes all fields together, or as many as the API server accepts, and they must be repaired.
+// changeAllFields first changes each field of ours as another writer, in a dry run, and checks that the comparison notices the change. It
+// skips the fields that the typed subject has changed one at a time. If the API server has already accepted a change of a field that it
+// treats alike (see shapeOf), no request is sent.
+//
+// Then it changes all fields together, or as many as the API server accepts, and checks that they are repaired.
 func (s *subject) changeAllFields(t *testing.T, n *counts) {
 	t.Helper()
 	k, want := s.kind(t), owned.WithData(s.want)
@@ -82,22 +84,23 @@ func (s *subject) changeAllFields(t *testing.T, n *counts) {
 	})
 }
 
-// covers reports whether the edited object still covers the wanted one, although a field was changed. Both are read in the form of the
-// subject. If this form does not send the field, covers reports false.
+// covers reports whether the comparison would miss a changed field: whether the edited object still has everything that the wanted object
+// sets. Both are decoded in the form of the subject (Go struct or unstructured). If this form does not send the field, covers reports
+// false.
 func (s *subject) covers(t *testing.T, want, edited client.Object, at path) bool {
 	t.Helper()
 	_, sent := at.in(s.sent(t))
 	return sent && s.kind(t).Comparer.Covers(owned.WithData(s.decoded(t, contentOf(t, want))), s.decoded(t, contentOf(t, edited)))
 }
 
-// repair applies after fields were changed by hand, and checks that this restores them. It reports whether the API
-// server accepted the repair.
+// repair applies the wanted object after another writer has changed fields, and checks that this restores them. It reports whether the API
+// server accepted the apply.
 func (s *subject) repair(t *testing.T, changed []path, before map[string]any, n *counts) bool {
 	t.Helper()
 	edited := s.live(t)
 	most := s.migrationWrites() + 1
 	op, sent, err := s.apply(t.Context(), s.want)
-	for apierrors.IsConflict(err) { // a controller was faster
+	for apierrors.IsConflict(err) { // a controller has written the object in between
 		s.refresh(t)
 		op, sent, err = s.apply(t.Context(), s.want)
 	}
@@ -139,8 +142,8 @@ func (s *subject) repair(t *testing.T, changed []path, before map[string]any, n 
 	return true
 }
 
-// editToOtherValue changes a field by hand to another value that the API server accepts. It returns the change and the answer. If the API
-// server accepts no other value, it returns nil.
+// editToOtherValue changes a field, as another writer, to another value that the API server accepts. It returns the change and the API
+// server's answer. If the API server accepts no other value, it returns nil.
 func (s *subject) editToOtherValue(t *testing.T, at path, fixed *immutableFields, n *counts, options ...client.PatchOption) (map[string]any, client.Object) {
 	t.Helper()
 	old, there := at.in(s.live(t))
@@ -153,7 +156,7 @@ func (s *subject) editToOtherValue(t *testing.T, at path, fixed *immutableFields
 		return nil, nil
 	}
 	if at.String() == "/metadata/annotations" {
-		return nil, nil // opblocks.dev/applied is in it, so this would change more than one field
+		return nil, nil // the map has opblocks.dev/applied too, so this would change more than one field
 	}
 	n.fields.Add(1)
 	if fixed.contains(at) {
@@ -189,7 +192,8 @@ func (s *subject) editToOtherValue(t *testing.T, at path, fixed *immutableFields
 	return nil, nil
 }
 
-// noteAccepted notes which of the other values of a field the API server has accepted, for fields of the same shape.
+// noteAccepted remembers, for a field and all fields that the API server treats alike (see shapeOf), which of the other values the API
+// server has accepted.
 func (s *subject) noteAccepted(t *testing.T, at path, before, change map[string]any) {
 	t.Helper()
 	accepted := -1
@@ -199,9 +203,9 @@ func (s *subject) noteAccepted(t *testing.T, at path, before, change map[string]
 	s.accepted.Store(s.shapeOf(t, s.sent(t), at), accepted)
 }
 
-// editLikeElsewhere returns a change that the API server has accepted for another field of the same shape, and the live object with this
-// change. It sends nothing. If the API server has accepted no change of such a field, the change is nil. If no field of this shape was
-// changed before, known is false.
+// editLikeElsewhere sends nothing. It returns the change that the API server has accepted for another field that it treats alike (see
+// shapeOf), and the live object with this change. If the API server has accepted no change of such a field, the change is nil. If no such
+// field was changed before, known is false.
 func (s *subject) editLikeElsewhere(t *testing.T, at path, n *counts) (change map[string]any, edited client.Object, known bool) {
 	t.Helper()
 	accepted, known := s.accepted.Load(s.shapeOf(t, s.sent(t), at))
@@ -223,11 +227,11 @@ func (s *subject) editLikeElsewhere(t *testing.T, at path, n *counts) (change ma
 	}
 }
 
-// restoredByServer reports whether the API server has set a removed map again: a Job without labels gets the labels of
+// restoredByServer reports whether the API server itself has set a removed map again. For example, a Job without labels gets the labels of
 // its pods.
 func restoredByServer(at path, now, old any) bool {
 	if _, item := at[len(at)-1].(int); item {
-		return false // now is the next item
+		return false // the index has the next item now
 	}
 	n, _ := now.(map[string]any)
 	o, _ := old.(map[string]any)
@@ -239,7 +243,7 @@ func restoredByServer(at path, now, old any) bool {
 	return len(o) > 0
 }
 
-// containsItem reports whether one of the list items on the path is in its list as before.
+// containsItem reports whether a list on the path still has, unchanged, the item that the path leads through.
 func containsItem(at path, before, after map[string]any) bool {
 	for _, list := range at.lists() {
 		item, _ := at[:len(list)+1].in(before)
@@ -254,7 +258,7 @@ func containsItem(at path, before, after map[string]any) bool {
 	return false
 }
 
-// undo writes the values that the fields had before a change by hand.
+// undo writes, as another writer, the values that the fields had before they were changed.
 func (s *subject) undo(t *testing.T, before map[string]any) error {
 	t.Helper()
 	var ops []map[string]any
@@ -275,7 +279,7 @@ func (s *subject) undo(t *testing.T, before map[string]any) error {
 	return s.byHand(t, ops...)
 }
 
-// foreignItems are items that somebody else adds to lists that several writers share, by the end of the path.
+// foreignItems are items that another writer adds to lists that several writers share. The key is the end of the list's path.
 var foreignItems = map[string]any{
 	"/spec/containers":       map[string]any{"name": "theirs", "image": "theirs:1"},
 	"/spec/initContainers":   map[string]any{"name": "theirs-first", "image": "theirs:1"},
@@ -297,7 +301,7 @@ var foreignItems = map[string]any{
 	"/members":              "theirs",
 }
 
-// leaveForeignFields adds fields and list items as another field manager. They must cause no write, and survive ours.
+// leaveForeignFields adds fields and list items as another field manager. They must cause no write, and our writes must not remove them.
 func (s *subject) leaveForeignFields(t *testing.T, n *counts) {
 	t.Helper()
 	theirs := []path{{"metadata", "labels", "theirs"}, {"metadata", "annotations", "theirs"}}
@@ -341,7 +345,7 @@ func (s *subject) leaveForeignFields(t *testing.T, n *counts) {
 	op, sent, err := s.apply(t.Context(), s.changed())
 	require.NoError(t, err)
 	require.Equal(t, apply.Applied, op, "a change of ours beside foreign fields")
-	require.LessOrEqual(t, sent, most, "writes: a change of ours beside foreign fields") // a write that replaced lists may have left nothing to migrate
+	require.LessOrEqual(t, sent, most, "writes: a change of ours beside foreign fields") // a write that replaced lists may have already moved the field ownership
 	for _, at := range theirs {
 		old, _ := at.in(before)
 		now, there := at.in(s.live(t))
@@ -349,17 +353,17 @@ func (s *subject) leaveForeignFields(t *testing.T, n *counts) {
 			t.Errorf("foreign %s did not survive a write of ours: %v became %v", at, old, now)
 		}
 	}
-	if s.form == "typed" { // the other form undoes it in clearManagedFields
+	if s.form == "typed" { // the unstructured form removes the annotation in clearManagedFields
 		s.expect(t, s.want, apply.Applied, 1, "the change is undone")
 	}
 }
 
-// clearManagedFields clears the managed fields by hand, as some tools do to save space. A field that is added or dropped
-// afterwards must come or go, whatever the kind.
+// clearManagedFields clears the managed fields, as some tools do to save space. After that, a field that the operator adds must appear, and
+// a field that it drops must disappear, for every kind.
 func (s *subject) clearManagedFields(t *testing.T) {
 	t.Helper()
 	wants := []client.Object{s.want}
-	if s.form == "typed" { // the live object of the other form has the annotation
+	if s.form == "typed" { // the live object of the unstructured form still has the annotation
 		wants = append([]client.Object{s.changed()}, wants...)
 	}
 	for _, want := range wants {
@@ -374,7 +378,7 @@ func (s *subject) clearManagedFields(t *testing.T) {
 
 const changedAnnotation = "example.com/changed"
 
-// changed returns the wanted object with one annotation more.
+// changed returns the wanted object with one more annotation.
 func (s *subject) changed() client.Object {
 	want := s.want.DeepCopyObject().(client.Object)
 	annotations := want.GetAnnotations()

@@ -18,18 +18,18 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// dropEachField applies the wanted object several times, each time without one of the fields that alone returns. After each apply, the live
-// object must be as if it had been created without this field.
+// dropEachField tests single fields: it applies the wanted object without the field. After each apply, the live object must be like an
+// object that was created without the field. The method alone returns the fields to test.
 func (s *subject) dropEachField(t *testing.T, n *counts) {
 	t.Helper()
 	before := s.normalized(t, s.live(t), serverSet)
 	full := s.sent(t)
-	var last path // the field that was dropped before and is wanted again with the next drop
+	var last path // the field that the previous apply dropped, and that the next apply sends again
 	var fixed immutableFields
 	for _, at := range s.alone(t) {
 		if _, item := at[len(at)-1].(int); item {
 			if v, _ := at.in(full); isLeaf(v) {
-				continue // an item of an atomic list or a set
+				continue // an item of an atomic list or a set has no key
 			}
 		}
 		if fixed.contains(at) || matches(required, at) {
@@ -56,7 +56,7 @@ func (s *subject) dropEachField(t *testing.T, n *counts) {
 		}
 		last = at
 		n.dropped.Add(1)
-		if at.field() != "replicas" { // handing over replicas takes one more write
+		if at.field() != "replicas" { // giving replicas to another field manager takes one more write
 			require.LessOrEqual(t, sent, most, "writes to drop %s", at)
 		}
 		if matches(undroppable, at) {
@@ -76,7 +76,8 @@ func (s *subject) dropEachField(t *testing.T, n *counts) {
 	s.expect(t, s.want, apply.Unchanged, 0, "after the last field came back")
 }
 
-// dropAllFields drops all fields whose shape a check of the typed form could drop, or as many of them as the API server allows together.
+// dropAllFields drops together all fields that the API server treats like one that the typed form could drop (see shapeOf), or as many of
+// them as it accepts.
 func (s *subject) dropAllFields(t *testing.T, n *counts) {
 	t.Helper()
 	full := s.sent(t)
@@ -106,7 +107,7 @@ func (s *subject) dropAllFields(t *testing.T, n *counts) {
 	s.expect(t, s.want, apply.Unchanged, 0, "all fields again")
 }
 
-// restoreIsRefused applies the whole object again and reports whether the API server refuses that.
+// restoreIsRefused applies the whole object again, and reports whether the API server refuses it.
 func (s *subject) restoreIsRefused(t *testing.T, last path, n *counts) bool {
 	t.Helper()
 	_, _, err := s.apply(t.Context(), s.want)
@@ -122,7 +123,7 @@ func (s *subject) restoreIsRefused(t *testing.T, last path, n *counts) bool {
 	return true
 }
 
-// compareWithNew compares the live object with one that is created like want, in a dry run.
+// compareWithNew compares the live object with the result of a dry run that creates want.
 func (s *subject) compareWithNew(t *testing.T, want client.Object, dropped string, n *counts) {
 	t.Helper()
 	fresh := s.asCreated(t, want)
@@ -135,12 +136,12 @@ func (s *subject) compareWithNew(t *testing.T, want client.Object, dropped strin
 	}
 }
 
-// asCreated returns what the object would be if it were created like want now. It returns nil if the API server refuses
-// the dry run.
+// asCreated returns what the API server would make of want if it created it now, by a dry run. If the API server refuses the dry run, it
+// returns nil.
 func (s *subject) asCreated(t *testing.T, want client.Object) map[string]any {
 	t.Helper()
 	if s.kind(t).GVK.Kind == "Pod" {
-		return nil // admission adds a volume with another name to each
+		return nil // admission adds a volume with a random name to each pod
 	}
 	encoded, err := s.kind(t).Comparer.AppendApply(nil, owned.WithData(want), s.kind(t).GVK, "", "")
 	require.NoError(t, err)
@@ -160,7 +161,7 @@ func (s *subject) asCreated(t *testing.T, want client.Object) map[string]any {
 	return u.Object
 }
 
-// normalized returns an object without its name and the fields that differ from one object to the next.
+// normalized returns an object without its name and without the given fields, so that two objects of one kind can be compared.
 func (s *subject) normalized(t *testing.T, object map[string]any, without map[string]bool) map[string]any {
 	t.Helper()
 	encoded, err := json.Marshal(object)
@@ -176,11 +177,11 @@ func (s *subject) normalized(t *testing.T, object map[string]any, without map[st
 	}
 	metadata, _ := content["metadata"].(map[string]any)
 	if content["aggregationRule"] != nil {
-		delete(content, "rules") // a controller sets them
+		delete(content, "rules") // a controller sets the rules
 	}
 	claims, _ := path{"spec", "volumeClaimTemplates"}.in(content)
 	templates, _ := claims.([]any)
-	for _, claim := range templates { // an apply removes their kind, which a POST sets
+	for _, claim := range templates { // a POST sets their apiVersion and kind, and an apply removes them
 		delete(claim.(map[string]any), "apiVersion")
 		delete(claim.(map[string]any), "kind")
 	}
@@ -189,7 +190,7 @@ func (s *subject) normalized(t *testing.T, object map[string]any, without map[st
 	return pruned
 }
 
-// serverSet are fields and keys that the API server and its controllers set, and records of the engine.
+// serverSet are the fields, labels and annotations that the API server, its controllers and this library set.
 var serverSet = withRecords(map[string]bool{
 	"deployment.kubernetes.io/revision":        true,
 	"deprecated.daemonset.template.generation": true, "creationTimestamp": true, "status": true, "uid": true,
@@ -199,7 +200,7 @@ var serverSet = withRecords(map[string]bool{
 	"paused": true, // set by the test, see pause
 })
 
-// withRecords returns the keys with the annotations that writes of the engine set.
+// withRecords adds to the keys the annotations that each write of this library sets.
 func withRecords(keys map[string]bool) map[string]bool {
 	for _, key := range record.OnChildren(record.AsAnnotation, func(k record.ChildKey) bool { return k.By == record.SetByWrite }) {
 		keys[key] = true
@@ -207,16 +208,17 @@ func withRecords(keys map[string]bool) map[string]bool {
 	return keys
 }
 
-// serverKept are the fields of serverSet, and the fields that an object keeps from its creation, although they are not wanted any more.
+// serverKept are the fields of serverSet, and fields that an object keeps from its creation although they are not wanted any more.
 var serverKept = func() map[string]bool {
 	kept := maps.Clone(serverSet)
-	for _, field := range []string{"ipFamilies", "ipFamilyPolicy", "replicas"} { // replicas are handed over
+	for _, field := range []string{"ipFamilies", "ipFamilyPolicy", "replicas"} { // another field manager gets the replicas
 		kept[field] = true
 	}
 	return kept
 }()
 
-// withoutFields removes these fields, nulls, and values that become empty by that: the answers of the API server differ in them.
+// withoutFields returns v without these fields, without nulls, and without values that become empty by that. The answers of the API server
+// differ in them.
 func withoutFields(v any, fields map[string]bool) any {
 	switch v := v.(type) {
 	case map[string]any:

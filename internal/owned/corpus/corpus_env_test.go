@@ -35,7 +35,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// corpusEnv is where the manifests are applied.
+// corpusEnv has the control plane and the namespaces in which the manifests are applied.
 type corpusEnv struct {
 	controlPlane *controlplane.ControlPlane
 	scheme       *runtime.Scheme
@@ -44,22 +44,22 @@ type corpusEnv struct {
 	mapper       meta.RESTMapper
 	other        client.Client
 	kinds        *owned.Kinds
-	namespaces   map[string]string        // the namespace of each form
+	namespaces   map[string]string        // by form: the namespace of the typed or the unstructured objects
 	owners       map[string]client.Object // the owner in each namespace
-	droppable    shapes                   // what the checks of typed subjects could drop
-	accepted     sync.Map                 // which changes of their fields the API server accepted
-	newNamespace func(*testing.T) string  // creates one more
+	droppable    shapes                   // the fields that the typed subjects could drop, by shapeOf
+	accepted     sync.Map                 // the changes that the API server accepted for fields of the typed subjects, by shapeOf
+	newNamespace func(*testing.T) string  // creates another namespace
 }
 
-// manifest is a file of testdata/manifests.
+// manifest is a file of testdata/manifests. It is tested in two forms: as a Go struct (typed), and as an unstructured object.
 type manifest struct {
 	name    string
-	even    bool // every other manifest is: see subject.plansChange
+	even    bool // every second manifest is even: see subject.plansChange
 	yaml    []byte
-	typed   *subject                  // the subject in the typed form
-	untyped *subject                  // the subject in the unstructured form
-	changes map[string]map[string]any // changes by hand that the typed form has repaired, by the path of the field
-	refused map[string]error          // changes by hand that the API server refused of the typed form; the unstructured one does not try them
+	typed   *subject                  // the manifest as a Go struct
+	untyped *subject                  // the manifest as an unstructured object
+	changes map[string]map[string]any // the changes of one field that the typed subject has tried as another writer, by the path of the field
+	refused map[string]error          // the changes that the API server refused to the typed subject; the unstructured subject does not try them
 }
 
 // cluster is a control plane with the controllers of Kubernetes.
@@ -110,25 +110,27 @@ func (c *corpusEnv) manifests(t *testing.T) []manifest {
 		require.NoError(t, err)
 		files = append(files, manifest{name: strings.TrimSuffix(filepath.Base(name), ".yaml"), yaml: b, refused: map[string]error{}, changes: map[string]map[string]any{}})
 	}
-	slices.SortStableFunc(files, func(a, b manifest) int { return len(b.yaml) - len(a.yaml) }) // longest first, so that the test is short
+	slices.SortStableFunc(files, func(a, b manifest) int { return len(b.yaml) - len(a.yaml) }) // the longest files first, so that the parallel tests end earlier
 	for i := range files {
 		files[i].even = i%2 == 0
 	}
 	return files
 }
 
-// otherVersion is the environment variable that chooses another version of Kubernetes than the one that the corpus was written for.
+// otherVersion is the name of an environment variable. It is set if the tests run on another version of Kubernetes than the one for which
+// the corpus was written.
 const otherVersion = "OPBLOCKS_KUBERNETES"
 
 // newManifests are the manifests with a kind or a field that only Kubernetes 1.36 has.
 var newManifests = []string{"deployment-scheduling-group", "mutatingadmissionpolicy-labels"}
 
-// isForVersion reports whether the version of Kubernetes that runs has the kind and the fields of a manifest.
+// isForVersion reports whether the Kubernetes version under test has the kind and all fields of a manifest.
 func isForVersion(m manifest) bool {
 	return os.Getenv(otherVersion) == "" || !slices.Contains(newManifests, m.name)
 }
 
-// subject returns a manifest in one form. A cluster-scoped object gets a unique name, in place of the word corpus.
+// subject returns the test subject for a manifest: its object as a Go struct (form "typed") or as an unstructured object, with an owner and
+// a client. A cluster-scoped object gets a unique name, in place of the word corpus.
 func (c *corpusEnv) subject(t *testing.T, m *manifest, form string) *subject {
 	t.Helper()
 	s := &subject{manifest: m, form: form, other: c.other, writes: &writeCounter{}, applier: apply.New(), droppable: &c.droppable, accepted: &c.accepted}
@@ -152,7 +154,7 @@ func (c *corpusEnv) subject(t *testing.T, m *manifest, form string) *subject {
 			}
 		})
 	case strings.HasPrefix(m.name, "resourcequota") || strings.HasPrefix(m.name, "limitrange"):
-		namespace = c.newNamespace(t) // it would limit all other objects of the namespace
+		namespace = c.newNamespace(t) // an object of this kind would limit all other objects of the namespace
 	}
 	s.want, s.owner = obj, c.owner(t, namespace, namespaced)
 	if namespaced {
@@ -165,7 +167,7 @@ func (c *corpusEnv) subject(t *testing.T, m *manifest, form string) *subject {
 	return s
 }
 
-// decode returns the manifest as a Go struct or as an unstructured object.
+// decode returns a manifest as a Go struct or as an unstructured object, depending on the form.
 func (c *corpusEnv) decode(t *testing.T, manifest []byte, form string) client.Object {
 	t.Helper()
 	if form == "unstructured" {
@@ -180,7 +182,7 @@ func (c *corpusEnv) decode(t *testing.T, manifest []byte, form string) client.Ob
 	return obj.(client.Object)
 }
 
-// owner returns a ConfigMap as the owner of namespaced objects, and the namespace as the owner of cluster-scoped ones.
+// owner returns the owner of the objects in a namespace: a ConfigMap. The owner of cluster-scoped objects is the namespace.
 func (c *corpusEnv) owner(t *testing.T, namespace string, namespaced bool) client.Object {
 	t.Helper()
 	key := fmt.Sprint(namespace, namespaced)
@@ -198,7 +200,7 @@ func (c *corpusEnv) owner(t *testing.T, namespace string, namespaced bool) clien
 	return owner
 }
 
-// createAndSettle creates all objects, and waits until no controller writes them any more.
+// createAndSettle creates all objects, and waits until no controller writes to them any more.
 func (c *corpusEnv) createAndSettle(t *testing.T, subjects []*subject) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -235,8 +237,8 @@ func (c *corpusEnv) createAndSettle(t *testing.T, subjects []*subject) {
 	}, controlplane.Patience, time.Second, "controllers have not settled")
 }
 
-// awaitControllers creates a Deployment and waits until its pod is ready. By that time the controllers have begun with
-// all earlier objects, also on a busy machine: their queues are in order.
+// awaitControllers creates a Deployment and waits until its pod is ready. Controllers process their queues in order. So they have begun
+// with all objects that were created before, even on a busy machine.
 func (c *corpusEnv) awaitControllers(t *testing.T) {
 	t.Helper()
 	last := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.newNamespace(t), Name: "last"}}
@@ -247,7 +249,7 @@ func (c *corpusEnv) awaitControllers(t *testing.T) {
 	}, controlplane.Patience, 100*time.Millisecond, "the Deployment that was created last is available")
 }
 
-// observed reports whether the controller of the object has observed its last generation.
+// observed reports whether the object's controller has observed the latest generation.
 func (s *subject) observed(t *testing.T) bool {
 	seen, found, err := unstructured.NestedInt64(s.live(t), "status", "observedGeneration")
 	return err != nil || !found || seen == s.client.last.GetGeneration()

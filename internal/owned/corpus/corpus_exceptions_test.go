@@ -10,7 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// isRefusal reports whether the API server has refused what a request asks for. For a failure of the API server it reports false.
+// isRefusal reports whether the API server has refused the content of a request. If the API server itself has failed, isRefusal reports
+// false.
 func isRefusal(err error) bool {
 	for _, no := range []string{
 		"INTERNAL_ERROR; received from peer", // it panics when an Indexed Job loses its completions
@@ -28,16 +29,16 @@ func isRefusal(err error) bool {
 		apierrors.IsInternalError(err) && strings.Contains(err.Error(), "failed to create typed")
 }
 
-// immutableFields are paths that cannot change once the object exists, whatever their value.
+// immutableFields are paths of fields that cannot change after the object was created, whatever their value.
 type immutableFields []string
 
-// contains reports whether a field is one of them, or inside one of them.
+// contains reports whether a field is one of the immutable fields, or inside one of them.
 func (f immutableFields) contains(at path) bool {
 	return slices.ContainsFunc(f, func(known string) bool { return strings.HasPrefix(at.String()+"/", known) })
 }
 
-// noteIfImmutable reports whether the API server would refuse every other value as well, and adds the field in that
-// case.
+// noteIfImmutable reports whether the API server would refuse every other value of the field too. If so, and if the object is not a Pod, it
+// adds the field.
 func (f *immutableFields) noteIfImmutable(s *subject, t *testing.T, at path, err error) bool {
 	for _, words := range []string{"immutable", "updates to statefulset spec", "pod updates may not change"} {
 		if strings.Contains(err.Error(), words) {
@@ -50,25 +51,25 @@ func (f *immutableFields) noteIfImmutable(s *subject, t *testing.T, at path, err
 	return false
 }
 
-// exceptions are fields for which the API server has rules that no apply can follow.
+// exceptions are patterns of fields for which the API server has rules that no apply can follow.
 type exceptions []struct {
 	at     *regexp.Regexp
 	reason string
 }
 
-// unrepairable fields cannot be set again by server-side apply after they were changed or dropped.
+// unrepairable fields cannot be set again by server-side apply after somebody has changed or removed them.
 var unrepairable = exceptions{
 	{regexp.MustCompile(`/immutable$`), "the API never allows it"},
 }
 
-// unstored fields are sent, and an apply does not store them.
+// unstored fields are sent by an apply, but the API server does not store them.
 var unstored = exceptions{
 	{regexp.MustCompile(`/volumeClaimTemplates/\d+/(apiVersion|kind)$`), "the API server stores them at the creation only"},
 	{regexp.MustCompile(`/schedulingGroup(/\w+)?$`), "the API server drops fields of a feature that is switched off"},
 }
 
-// required fields cannot be dropped, wherever they are. The API server is not asked again for each place, since a refusal costs four requests and
-// proves nothing. It refuses enough other fields.
+// required fields cannot be dropped, in any object that has them. The tests do not try to: a refusal costs four requests and proves
+// nothing, and enough other fields are refused.
 var required = exceptions{
 	{regexp.MustCompile(`/template/spec$`), "of a pod"},
 	{regexp.MustCompile(`/containers(/\d+/(name|image|volumeMounts/\d+/(name|mountPath)|ports/\d+/containerPort|env/\d+/name))?$`), "of a container"},
@@ -81,7 +82,7 @@ var required = exceptions{
 	{regexp.MustCompile(`/webhooks/\d+/(name|clientConfig|sideEffects|admissionReviewVersions)$`), "of a webhook"},
 }
 
-// undroppable fields stay after an apply without them.
+// undroppable fields stay in the live object after an apply without them.
 var undroppable = exceptions{
 	{regexp.MustCompile(`/dataSource(Ref)?$`), "the API server restores each of the two from the other, which nobody sent"},
 	{regexp.MustCompile(`/targetCPUUtilizationPercentage$`), "an autoscaler in the older version keeps its metrics"},

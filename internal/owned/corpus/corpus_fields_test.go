@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// path leads to a value in decoded JSON, by names of fields and indices of items.
+// path leads to a value in decoded JSON. Its steps are names of fields and indices of list items.
 type path []any
 
 func (p path) String() string {
@@ -32,7 +32,7 @@ func (p path) pointer() string {
 // with returns the path of a field or item below p.
 func (p path) with(step any) path { return append(slices.Clip(p), step) }
 
-// in returns the value at the path in v, and whether there is one.
+// in returns the value at the path in v, and whether v has such a value.
 func (p path) in(v any) (any, bool) {
 	for _, step := range p {
 		switch at := step.(type) {
@@ -54,7 +54,7 @@ func (p path) in(v any) (any, bool) {
 	return v, true
 }
 
-// field returns the name of the innermost field on the path.
+// field returns the last step on the path that is a name of a field.
 func (p path) field() string {
 	for _, step := range slices.Backward(p) {
 		if name, ok := step.(string); ok {
@@ -64,7 +64,7 @@ func (p path) field() string {
 	return ""
 }
 
-// lists returns the paths of the lists on the path, innermost first.
+// lists returns the paths of the lists around the value, innermost first.
 func (p path) lists() []path {
 	var lists []path
 	for i, step := range slices.Backward(p) {
@@ -126,8 +126,8 @@ func withValue(v any, p path, value any) any {
 	return v
 }
 
-// fieldsOf returns the paths of all that an object sets: values, and the structs, maps and lists around them. Its kind
-// and name are left out.
+// fieldsOf returns the paths of all values that an object sets, and of the structs, maps and lists around them. It leaves out the object's
+// kind and name.
 func fieldsOf(object map[string]any) []path {
 	var found []path
 	var walk func(v any, at path)
@@ -165,7 +165,7 @@ func isLeaf(v any) bool {
 	return true
 }
 
-// bisect tries all paths together. If that fails, it tries each half.
+// bisect tries all paths together. If that fails, it tries each half, and so on.
 func bisect(paths []path, try func([]path) bool) {
 	if len(paths) > 0 && !try(paths) && len(paths) > 1 {
 		bisect(paths[:len(paths)/2], try)
@@ -173,7 +173,7 @@ func bisect(paths []path, try func([]path) bool) {
 	}
 }
 
-// alternatives are groups of values that the API accepts in place of each other.
+// alternatives are groups of values. The API accepts each value of a group in the same fields.
 var alternatives = [][]any{
 	{"TCP", "UDP", "SCTP"}, {"Always", "IfNotPresent", "Never", "OnFailure"}, {"ClusterIP", "NodePort", "LoadBalancer"},
 	{"Cluster", "Local"}, {"RollingUpdate", "OnDelete"}, {"ClientIP", "None"}, {"Forbid", "Allow", "Replace"},
@@ -189,7 +189,7 @@ var alternatives = [][]any{
 	{"FailIndex", "FailJob", "Ignore", "Count"}, {"PriorityClass", "Terminating"}, {"string", "integer"},
 }
 
-// otherValues returns values to try in place of v, in order. nil removes the value.
+// otherValues returns the values to try in place of v, in order. nil means that the field is removed.
 func otherValues(at path, v any) []any {
 	switch v := v.(type) {
 	case bool:
@@ -208,7 +208,7 @@ func otherValues(at path, v any) []any {
 	return []any{nil}
 }
 
-// otherTexts returns texts to try in place of v, in order.
+// otherTexts returns the strings to try in place of v, in order.
 func otherTexts(at path, v string) []any {
 	var others []any
 	for _, group := range alternatives {

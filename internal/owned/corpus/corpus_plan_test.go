@@ -22,15 +22,15 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/write"
 )
 
-// foreseen is what a plan says of one object before a new version of the operator writes it.
+// foreseen is what a preview says of one object, before a new version of the operator writes it.
 type foreseen struct {
 	apply.Previewed
 	err    error
 	before client.Object
 }
 
-// foresee asks what an apply of want would do, as a plan does: in a process that remembers nothing, and by a client that sends only
-// reads and dry runs. It costs at most three requests, and none if nothing would be done.
+// foresee previews an apply of want. It uses a process that remembers nothing, and a client that sends only reads and dry runs. The preview
+// may cost at most three requests, and none if it says that nothing would be done.
 func (s *subject) foresee(t *testing.T, want client.Object, n *counts) foreseen {
 	t.Helper()
 	o, err := owned.NewOwner(s.owner, client.NewDryRunClient(s.client), s.apiReader)
@@ -58,7 +58,7 @@ func (s *subject) foresee(t *testing.T, want client.Object, n *counts) foreseen 
 	return f
 }
 
-// check compares what was foreseen of an apply with what the apply has done. A plan right after the apply must be empty.
+// check compares the preview with what the apply has done. A second preview right after the apply must find nothing to do.
 func (f *foreseen) check(t *testing.T, s *subject, want client.Object, op apply.Operation, err error, n *counts) {
 	t.Helper()
 	switch {
@@ -82,7 +82,7 @@ func (f *foreseen) check(t *testing.T, s *subject, want client.Object, op apply.
 		}
 		value, there := is.in(after)
 		if matches(undroppable, at) {
-			return // the API server restores it
+			return // the API server restores the field
 		}
 		if d.Want != "(hidden)" && !same(d.Want, value) && (f.Note == "" || !strings.Contains(d.Path+d.Want, "odePort")) {
 			t.Errorf("%s: it is %v", d, value)
@@ -105,18 +105,18 @@ func (f *foreseen) check(t *testing.T, s *subject, want client.Object, op apply.
 	}
 }
 
-// recorded are fields that an apply or a controller changes beside the desired ones.
+// recorded are fields that an apply or a controller changes in addition to the desired ones.
 var recorded = withRecords(map[string]bool{
 	"deployment.kubernetes.io/revision":        true,
 	"deprecated.daemonset.template.generation": true, "autoscaling.alpha.kubernetes.io/conditions": true,
 })
 
-// isUnforeseeable reports whether the API server refuses a request and not its dry run.
+// isUnforeseeable reports whether the API server has refused a request for a reason for which it does not refuse a dry run.
 func isUnforeseeable(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "provided port is not in the valid range") // nothing is reserved in a dry run
+	return err != nil && strings.Contains(err.Error(), "provided port is not in the valid range") // in a dry run the API server reserves no port
 }
 
-// same reports whether a value is as the plan writes it.
+// same reports whether the text in a preview stands for this value.
 func same(text string, value any) bool {
 	if text == "" {
 		return value == nil
@@ -126,7 +126,7 @@ func same(text string, value any) bool {
 	return err == nil && utiljson.Unmarshal([]byte(text), &planned) == nil && text == string(encoded)
 }
 
-// pathOf parses the path of a difference. An item of a list is an index, or its keys as JSON.
+// pathOf parses the path of a difference. A list item in it is an index, or the item's keys as JSON.
 func pathOf(t *testing.T, text string) (at path) {
 	t.Helper()
 	for text != "" {
@@ -159,7 +159,7 @@ func pathOf(t *testing.T, text string) (at path) {
 	return at
 }
 
-// resolved returns the path with indices in place of the keys of items. If an item does not exist, its index is beyond the list.
+// resolved returns the path with indices in place of the keys of items. If an item does not exist, its index is the length of the list.
 func (p path) resolved(v any) path {
 	found := path{}
 	for _, step := range p {
@@ -187,8 +187,8 @@ func (p path) resolved(v any) path {
 	return found
 }
 
-// changeDesired gives single fields of the desired object another value, as a new version of the operator does. Then it gives them the old
-// value again. Both changes must be as foreseen. It stops after a change that the API server accepts.
+// changeDesired changes a field of the desired object, as a new version of the operator does, and then changes it back. For both changes,
+// the preview must be right. It tries at most three fields, until the API server accepts a change.
 func (s *subject) changeDesired(t *testing.T, n *counts) {
 	t.Helper()
 	full := s.sent(t)
@@ -204,7 +204,8 @@ func (s *subject) changeDesired(t *testing.T, n *counts) {
 	}
 }
 
-// dropAfterCreation drops a field of an object that was only created: its first apply takes over the fields of the POST.
+// dropAfterCreation drops a field of an object that was created and never applied. So the first apply has to take over the fields of the
+// POST. The preview must be right.
 func (s *subject) dropAfterCreation(t *testing.T, n *counts) {
 	t.Helper()
 	full := s.sent(t)
@@ -222,8 +223,8 @@ func (s *subject) dropAfterCreation(t *testing.T, n *counts) {
 	require.NoError(t, err)
 }
 
-// tryFields applies an object with a change of one field, which must be as foreseen. It tries some fields, which differ from manifest to
-// manifest. It stops after a change that the API server accepts.
+// tryFields applies an object with a change of one field. The preview of the change must be right. It tries at most three fields, until the
+// API server accepts a change. Which fields it tries differs from manifest to manifest.
 func (s *subject) tryFields(t *testing.T, n *counts, changed func(path) client.Object) {
 	t.Helper()
 	fields := fieldsOf(s.sent(t))
@@ -245,7 +246,7 @@ func (s *subject) tryFields(t *testing.T, n *counts, changed func(path) client.O
 	}
 }
 
-// applyForeseen applies want and compares that with what was foreseen.
+// applyForeseen previews an apply of want, applies want, and compares the two.
 func (s *subject) applyForeseen(t *testing.T, want client.Object, n *counts) error {
 	t.Helper()
 	f := s.foresee(t, want, n)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// share notes, for each subject, the fields whose shape an earlier subject has too: see shapeOf. The tests do not change or drop such a field on
-// its own again.
+// share finds, for each subject, the fields that the API server treats like a field of an earlier subject (see shapeOf). The tests do not
+// change or drop such a field on its own again.
 func share(t *testing.T, subjects []*subject) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -25,15 +25,15 @@ func share(t *testing.T, subjects []*subject) {
 	}
 }
 
-// alone returns the fields that the subject changes and drops alone.
+// alone returns the fields that the tests change and drop one at a time in this subject.
 func (s *subject) alone(t *testing.T) []path {
 	t.Helper()
 	return slices.DeleteFunc(fieldsOf(s.sent(t)), func(at path) bool { return s.elsewhere[at.String()] })
 }
 
-// shapeOf returns a text that is the same for fields that the API server treats alike. The text has the kind of the object and the names of
-// the fields on the path. For an item it says whether the item is the only one, the first one or a later one. For the value it has the
-// type, and whether the value is empty. If the API has only a few values for the field, it has the value.
+// shapeOf returns a string that is the same for all fields that the API server treats alike. It has the object's kind and the names of the
+// fields on the path. For a list item it says whether the item is the first one, and whether it is the only one. For the value it has the
+// type, and whether the value is empty. If the API accepts only a few values in the field, it also has the value.
 func (s *subject) shapeOf(t *testing.T, object map[string]any, at path) string {
 	t.Helper()
 	var shape strings.Builder
@@ -54,7 +54,7 @@ func (s *subject) shapeOf(t *testing.T, object map[string]any, at path) string {
 	return shape.String()
 }
 
-// shapes is a set of shapes of fields that several subtests use at a time.
+// shapes is a set of results of shapeOf that several subtests use concurrently.
 type shapes struct{ m sync.Map }
 
 func (s *shapes) add(shape string)      { s.m.Store(shape, true) }

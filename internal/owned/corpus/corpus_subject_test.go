@@ -26,37 +26,37 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// subject is one manifest in one form, on the API server.
+// subject is one manifest in one form (Go struct or unstructured), and its object on the API server.
 type subject struct {
 	manifest *manifest
-	form     string // typed or unstructured
+	form     string // "typed" for a Go struct, or "unstructured"
 	want     client.Object
-	rename   *strings.Replacer // makes names that no object has; nil for a namespaced object
+	rename   *strings.Replacer // gives the object names that are free in the cluster; nil for a namespaced object
 
 	applier   *apply.Applier
 	apiReader client.Reader
-	client    *upToDateClient // its writes are counted
-	other     client.Client   // the client of somebody else
+	client    *upToDateClient // the operator's client, whose writes are counted
+	other     client.Client   // the client of another writer
 	writes    *writeCounter
 	owner     client.Object
 
-	elsewhere map[string]bool // fields that another manifest has too, and that are changed and dropped alone there; by path
-	droppable *shapes         // what can be dropped, as the checks of typed subjects find out
-	accepted  *sync.Map       // which of the other values of a field the API server accepts, or -1, by shape; the same checks find that out too
+	elsewhere map[string]bool // by path: the fields that other subjects change and drop one at a time, and this one does not
+	droppable *shapes         // the fields that the typed subjects could drop, by shapeOf
+	accepted  *sync.Map       // by shapeOf: the index of the other value that the API server accepted in the typed subjects, or -1
 }
 
-// plansChange reports whether this form of the manifest plans a change of a field. The other form plans that a field is dropped. So each form
-// plans both, and each manifest is planned both ways.
+// plansChange reports whether this subject previews a changed field. Otherwise it previews a dropped field. The two forms of a manifest
+// differ in this, and so do neighbouring manifests.
 func (s *subject) plansChange() bool { return s.manifest.even == (s.form == "typed") }
 
 func (s *subject) String() string { return s.manifest.name + "/" + s.form }
 
-// writeCounter counts, at the transport, the writes that the API server accepted. Unlike package requests it counts
-// writes to Leases too.
+// writeCounter is a transport that counts the writes that the API server has accepted. Unlike package requests, it counts writes to Leases
+// too.
 type writeCounter struct {
 	next http.RoundTripper
 	n    atomic.Int64
-	all  atomic.Int64 // all requests, also reads, dry runs and what is refused
+	all  atomic.Int64 // all requests, also reads, dry runs and refused requests
 }
 
 func (w *writeCounter) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -77,7 +77,7 @@ func (w *writeCounter) wrap(config *rest.Config) *rest.Config {
 	return config
 }
 
-// upToDateClient is a client whose cache shows the last answer of the API server.
+// upToDateClient is a client whose cache shows the API server's last answer.
 type upToDateClient struct {
 	client.Client
 	last client.Object
@@ -91,7 +91,7 @@ func (c *upToDateClient) Get(ctx context.Context, key client.ObjectKey, obj clie
 	return nil
 }
 
-// apply applies want and returns what was done, and the number of writes.
+// apply applies want, and returns what was done and the number of writes.
 func (s *subject) apply(ctx context.Context, want client.Object) (apply.Operation, int64, error) {
 	o, err := owned.NewOwner(s.owner, s.client, s.apiReader)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *subject) apply(ctx context.Context, want client.Object) (apply.Operatio
 		return "", 0, err
 	}
 	if s.client.last != nil {
-		s.applier.Children.Change(s.client.last.GetUID(), s.applier.Children.DropLoop) // so that no write is held back, as if the changes were hours apart
+		s.applier.Children.Change(s.client.last.GetUID(), s.applier.Children.DropLoop) // otherwise the writes would be delayed, since they follow each other within seconds
 	}
 	rewritten := ""
 	if s.client.last != nil {
@@ -110,7 +110,7 @@ func (s *subject) apply(ctx context.Context, want client.Object) (apply.Operatio
 	}
 	s.writes.n.Store(0)
 	result, err := s.applyOne(ctx, &o, children)
-	for apierrors.IsConflict(err) && s.client.last != nil { // a controller was faster
+	for apierrors.IsConflict(err) && s.client.last != nil { // a controller has written the object in between
 		live := s.client.last.DeepCopyObject().(client.Object)
 		if err = s.other.Get(ctx, client.ObjectKeyFromObject(live), live); err == nil {
 			s.client.last = live
@@ -121,7 +121,7 @@ func (s *subject) apply(ctx context.Context, want client.Object) (apply.Operatio
 	sent := s.writes.n.Load()
 	if err == nil {
 		if s.client.last = result.Object; record.LastAppliedOf(result.Object).Rewritten != rewritten {
-			sent-- // the write that records it
+			sent-- // the second write, which stores a hash of the differences
 		}
 	}
 	return result.Operation, sent, err
@@ -132,7 +132,7 @@ func (s *subject) applyOne(ctx context.Context, o *owned.Owner, children []owned
 	return results[0], err
 }
 
-// expect applies want and requires an operation and a number of writes.
+// expect applies want, and requires this operation and this number of writes.
 func (s *subject) expect(t *testing.T, want client.Object, op apply.Operation, n int64, reason string) {
 	t.Helper()
 	before := s.client.last
@@ -145,7 +145,7 @@ func (s *subject) expect(t *testing.T, want client.Object, op apply.Operation, n
 	require.Equal(t, n, sent, "writes: %s", reason)
 }
 
-// refresh reads the live object, as the cache will after its event.
+// refresh reads the live object, as if the event of the last change had reached the cache.
 func (s *subject) refresh(t *testing.T) {
 	t.Helper()
 	live := reflect.New(reflect.TypeOf(s.want).Elem()).Interface().(client.Object)
@@ -163,7 +163,7 @@ func (s *subject) kind(t *testing.T) *owned.Kind {
 	return k
 }
 
-// sent returns what an apply of want sends, without kind, owner reference and annotation.
+// sent returns what an apply sends, without the kind, the owner reference and the annotations of this library.
 func (s *subject) sent(t *testing.T) map[string]any {
 	t.Helper()
 	encoded, err := s.kind(t).Comparer.AppendJSON(nil, owned.WithData(s.want))
@@ -173,7 +173,7 @@ func (s *subject) sent(t *testing.T) map[string]any {
 	return object
 }
 
-// decoded returns an object with the content, in the subject's form.
+// decoded returns an object with this content, as a Go struct or unstructured, like the subject.
 func (s *subject) decoded(t *testing.T, content map[string]any) client.Object {
 	t.Helper()
 	if _, untyped := s.want.(*unstructured.Unstructured); untyped {
@@ -188,7 +188,7 @@ func (s *subject) decoded(t *testing.T, content map[string]any) client.Object {
 	return obj
 }
 
-// live returns the content of the object as it was last seen.
+// live returns the content of the object in its last known version.
 func (s *subject) live(t *testing.T) map[string]any {
 	t.Helper()
 	return contentOf(t, s.client.last)
@@ -204,7 +204,7 @@ func contentOf(t *testing.T, obj client.Object) map[string]any {
 	return content
 }
 
-// byHand changes the live object as another field manager. The error is the API server's refusal.
+// byHand changes the live object as another field manager. If the API server refuses the change, it returns the error.
 func (s *subject) byHand(t *testing.T, operations ...map[string]any) error {
 	t.Helper()
 	edited, err := s.edit(t, operations)
@@ -214,7 +214,7 @@ func (s *subject) byHand(t *testing.T, operations ...map[string]any) error {
 	return err
 }
 
-// edit patches the live object as another field manager and returns the answer.
+// edit patches the live object as another field manager, and returns the API server's answer.
 func (s *subject) edit(t *testing.T, operations []map[string]any, options ...client.PatchOption) (client.Object, error) {
 	t.Helper()
 	patch, err := json.Marshal(operations)
@@ -223,7 +223,7 @@ func (s *subject) edit(t *testing.T, operations []map[string]any, options ...cli
 	return edited, s.other.Patch(t.Context(), edited, client.RawPatch(types.JSONPatchType, patch), append(options, client.FieldOwner("kubectl-edit"))...)
 }
 
-// operation is an operation of a JSON patch.
+// operation returns an operation of a JSON patch.
 func operation(op string, at path, value any) map[string]any {
 	o := map[string]any{"op": op, "path": at.pointer()}
 	if op != "remove" {
@@ -232,19 +232,20 @@ func operation(op string, at path, value any) map[string]any {
 	return o
 }
 
-// restartOperator drops what is remembered in memory and checks that nothing is sent.
+// restartOperator replaces the applier by one that remembers nothing, and checks that an apply sends nothing.
 func (s *subject) restartOperator(t *testing.T, n *counts) {
 	t.Helper()
 	before := s.applier
 	s.applier = apply.New()
 	s.applier.Kinds = before.Kinds
 	if !s.kind(t).Comparer.Covers(owned.WithData(s.want), s.client.last) {
-		n.settled.Add(1) // admission adds tolerations to a pod, for example
+		n.settled.Add(1) // for example, admission adds tolerations to a pod
 	}
 	s.expect(t, s.want, apply.Unchanged, 0, "after a restart")
 }
 
-// migrate makes an apply happen, which first moves the fields of the POST to our field manager for server-side apply.
+// migrate removes the annotation opblocks.dev/applied and applies again. Without the annotation, the applier first moves the ownership of
+// the fields of the POST to our server-side apply.
 func (s *subject) migrate(t *testing.T) {
 	t.Helper()
 	for {
@@ -252,7 +253,7 @@ func (s *subject) migrate(t *testing.T) {
 			require.NoError(t, s.byHand(t, operation("remove", path{"metadata", "annotations", record.Applied}, nil)))
 		}
 		op, n, err := s.apply(t.Context(), s.want)
-		if apierrors.IsConflict(err) { // a controller was faster
+		if apierrors.IsConflict(err) { // a controller has written the object in between
 			s.refresh(t)
 			continue
 		}
@@ -264,8 +265,8 @@ func (s *subject) migrate(t *testing.T) {
 	s.expect(t, s.want, apply.Unchanged, 0, "after the migration")
 }
 
-// migrationWrites returns 1 after a POST, and after a repair that had to replace whole lists: the next write first
-// migrates fields. It returns 0 otherwise.
+// migrationWrites returns 1 if the next apply first has to move the ownership of fields: after a POST, and after a repair that replaced
+// whole lists. Otherwise it returns 0.
 func (s *subject) migrationWrites() int64 {
 	if strings.HasPrefix(s.client.last.GetAnnotations()[record.Applied], string(record.ByApply)) {
 		return 0
@@ -289,13 +290,13 @@ func (s *subject) recreateOnly(t *testing.T) {
 		return apierrors.IsNotFound(s.other.Get(t.Context(), client.ObjectKeyFromObject(s.want), s.kind(t).Empty()))
 	}, 20*time.Second, 20*time.Millisecond)
 	s.client.last = nil
-	s.applier.Writes.Observe(deleted) // as its watch would
+	s.applier.Writes.Observe(deleted) // as the watch of the object would call it
 	s.expect(t, s.want, apply.Created, 1, "deleted by hand")
 	s.refresh(t)
 }
 
-// pause sets the field paused of a Deployment, as another field manager, so that its controller does not replace pods
-// after every change.
+// pause sets the field paused of a Deployment, as another field manager. So the Deployment's controller does not replace pods after every
+// change.
 func (s *subject) pause(t *testing.T) {
 	t.Helper()
 	at := path{"spec", "paused"}

@@ -1,9 +1,9 @@
 //go:build !race
 
-// Each object has an applier of its own, so the race detector finds nothing. With it, the tests would take ten times as long.
+// Each object has its own applier, so the race detector finds nothing here. With it, the tests would take ten times as long.
 
-// Package corpus tests the engine with manifests of all built-in kinds and of two custom ones, and with random objects, on a real API server.
-// It has no code.
+// Package corpus tests the engine with manifests of all built-in kinds and of two custom resources, and with random objects, on a real API
+// server. It contains only tests.
 package corpus
 
 import (
@@ -16,19 +16,18 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/apply"
 )
 
-// TestCorpus applies each manifest of testdata/manifests, once as a Go struct and once as an unstructured object, and
-// waits until the controllers write nothing any more. Then it checks, for every field, what
-// docs/ownedresources-apply.md promises:
+// TestCorpus applies each manifest of testdata/manifests, once as a Go struct and once as an unstructured object, and waits until the
+// controllers write nothing any more. Then it checks, for every field, what docs/ownedresources-apply.md promises:
 //
 //   - Applying again sends nothing, also after a restart of the operator.
-//   - A field that somebody else changes is noticed and repaired by one write.
-//   - A field that is dropped is removed, as if the object had been created without it.
-//   - Fields and list items of others cause no write, and survive ours.
-//   - If a new version of the operator changes one field, then what happens is what the plan has foreseen.
+//   - A field that another writer changes is noticed, and repaired by one write.
+//   - A field that the operator drops is removed, as if the object had been created without it.
+//   - Fields and list items of other writers cause no write, and our writes do not remove them.
+//   - If a new version of the operator changes one field, what happens is what a preview has said.
 //
-// Every field of every manifest is changed and dropped together with the others of the manifest. A field is also changed and dropped alone: beside
-// the controllers in the shortest manifest of each kind, and without them in the first other manifest of the kind that has the field in this
-// shape. Each manifest has a subtest in each group: -run 'TestCorpus//deployment-web' checks one.
+// Every field of every manifest is changed and dropped together with the others of the manifest. In the typed form, fields are also changed
+// and dropped one at a time: in the shortest manifest of each kind, while the controllers run; and in the first other manifest of the kind
+// that has such a field, while they are paused. Each manifest has a subtest in each group: -run 'TestCorpus//deployment-web' checks one.
 func TestCorpus(t *testing.T) {
 	c := newCorpusEnv(t)
 	files := slices.DeleteFunc(c.manifests(t), func(m manifest) bool { return !isForVersion(m) })
@@ -45,7 +44,7 @@ func TestCorpus(t *testing.T) {
 
 	var n counts
 	checkEach(t, "settled", subjects, func(t *testing.T, s *subject) { s.checkSettled(t, &n) })
-	// The controllers are paused during most changes: they cannot restore a field, so only an apply can have repaired it.
+	// The controllers are paused during most changes. They cannot restore a field then, so only an apply can have repaired it.
 	t.Cleanup(func() { require.NoError(t, c.controlPlane.ResumeControllers()) })
 	require.NoError(t, c.controlPlane.PauseControllers())
 	checkEach(t, "planned", planned, func(t *testing.T, s *subject) { s.checkPlanned(t, &n) })
@@ -54,18 +53,18 @@ func TestCorpus(t *testing.T) {
 	checkEach(t, "beside-controllers", beside, func(t *testing.T, s *subject) { s.checkChanges(t, &n) })
 	checkEach(t, "unstructured", untyped, func(t *testing.T, s *subject) { s.checkChanges(t, &n) })
 	t.Log(&n)
-	if n.subjects.Load() == int64(len(subjects)) && os.Getenv(otherVersion) == "" { // all of them, and not a selection by -run
+	if n.subjects.Load() == int64(len(subjects)) && os.Getenv(otherVersion) == "" { // all manifests are checked, and not a selection by -run
 		n.requireEnough(t)
 	}
 }
 
-// groups returns the typed subjects whose changes are checked while the controllers are paused, the typed subjects that are
-// checked beside running controllers, and the unstructured subjects. The unstructured subjects need the results of the typed ones.
-// The shortest manifest of each kind is checked beside running controllers, and so is each object that only a controller deletes.
+// groups divides the subjects into three groups: the typed subjects that are checked while the controllers are paused, the typed subjects
+// that are checked while the controllers run, and the unstructured subjects, which need the results of the typed ones. While the
+// controllers run, the shortest manifest of each kind is checked, and each object that only a controller can delete.
 func groups(t *testing.T, subjects []*subject) (alone, beside, untyped []*subject) {
 	t.Helper()
 	shortest := map[string]*subject{} // by kind
-	for _, s := range subjects {      // the longest manifests first
+	for _, s := range subjects {      // the longest manifests come first
 		if s.form == "typed" {
 			shortest[s.kind(t).GVK.Kind] = s
 		}
@@ -84,7 +83,7 @@ func groups(t *testing.T, subjects []*subject) (alone, beside, untyped []*subjec
 	return alone, beside, untyped
 }
 
-// checkEach runs a check of each subject as a subtest.
+// checkEach runs a check for each subject, as a subtest.
 func checkEach(t *testing.T, name string, subjects []*subject, check func(*testing.T, *subject)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -97,28 +96,28 @@ func checkEach(t *testing.T, name string, subjects []*subject, check func(*testi
 	})
 }
 
-// checkSettled runs the checks that write least. They come first, so they find the objects as the controllers left them.
+// checkSettled runs the checks that write least. They run first, while the objects are as the controllers left them.
 func (s *subject) checkSettled(t *testing.T, n *counts) {
 	s.refresh(t)
 	s.expect(t, s.want, apply.Unchanged, 0, "the second apply")
 	s.expect(t, s.want, apply.Unchanged, 0, "the third apply")
 	s.restartOperator(t, n)
-	if !s.plansChange() { // the other form does
+	if !s.plansChange() { // the other form drops a field
 		s.dropAfterCreation(t, n)
 	}
 	s.migrate(t)
 	s.pause(t)
 }
 
-// checkPlanned changes a field of what is desired, as a new version of the operator does.
+// checkPlanned checks previews of a changed desired object, as after an update of the operator.
 func (s *subject) checkPlanned(t *testing.T, n *counts) {
-	if s.kind(t).GVK.Kind != "Namespace" && len(s.client.last.GetFinalizers()) == 0 { // it could not be created again while the controllers are paused
+	if s.kind(t).GVK.Kind != "Namespace" && len(s.client.last.GetFinalizers()) == 0 { // otherwise the object could not be created again while the controllers are paused
 		s.refresh(t)
 		s.changeDesired(t, n)
 	}
 }
 
-// checkChanges drops and changes the fields of a subject: one after the other if it is typed, all together if it is unstructured.
+// checkChanges drops and changes the fields of a subject: one after the other if it is typed, and all together if it is unstructured.
 func (s *subject) checkChanges(t *testing.T, n *counts) {
 	s.refresh(t)
 	if s.form == "typed" {
@@ -126,7 +125,7 @@ func (s *subject) checkChanges(t *testing.T, n *counts) {
 	} else {
 		s.dropAllFields(t, n)
 	}
-	if s.form == "typed" && s.kind(t).GVK.Kind != "CustomResourceDefinition" { // each write to one makes the API server build all schemas again
+	if s.form == "typed" && s.kind(t).GVK.Kind != "CustomResourceDefinition" { // each write to a definition makes the API server build all schemas again
 		s.changeEachField(t, n)
 	} else {
 		s.changeAllFields(t, n)

@@ -26,13 +26,12 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/testkinds"
 )
 
-// TestRecordedFingerprints compares fingerprints of differences with the ones in testdata/fingerprints.txt, which
-// version 6f01fb7 of this module computed. Clusters store fingerprints of rewritten differences. If one of them
-// changes, that object is applied again, and its fingerprint is written in a second request.
+// TestRecordedFingerprints compares fingerprints (short hashes of differences) with the ones in testdata/fingerprints.txt, which version
+// 6f01fb7 of this module computed. Objects in clusters carry such fingerprints, for the differences between what was sent and what the API
+// server stored. If a release changed one of them, the object would be applied again, and its fingerprint written in a second request.
 //
-// The file has the fingerprints of the manifests of the corpus, of random Deployments and Services, and of odd texts,
-// as Go structs, as unstructured objects, and as apply configurations. In the live object, values are removed, emptied
-// or changed.
+// The file has the fingerprints of the manifests of the corpus, of random Deployments and Services, and of odd strings, as Go structs, as
+// unstructured objects, and as apply configurations. In the live object, values are removed, emptied or changed.
 func TestRecordedFingerprints(t *testing.T) {
 	got := fingerprintsToRecord(t)
 	recorded, err := os.ReadFile("testdata/fingerprints.txt")
@@ -50,7 +49,7 @@ func TestRecordedFingerprints(t *testing.T) {
 	}
 }
 
-// fingerprintsToRecord returns fingerprints by name.
+// fingerprintsToRecord returns the fingerprints by the names that they have in the file.
 func fingerprintsToRecord(t *testing.T) map[string]string {
 	t.Helper()
 	types := runtime.NewScheme()
@@ -108,10 +107,10 @@ func fingerprintsToRecord(t *testing.T) map[string]string {
 	return fingerprints
 }
 
-// rewritten returns an object with edited values, as a Go struct and as an unstructured object.
+// rewritten returns an object with changed values, as if the API server had changed them, as a Go struct and as an unstructured object.
 func rewritten(t *testing.T, k *owned.Kind, content *unstructured.Unstructured, edit string) (typed, untyped client.Object) {
 	t.Helper()
-	for _, texts := range []bool{true, false} { // an edited text may have no meaning to the Go type: a quantity, a date
+	for _, texts := range []bool{true, false} { // a changed string may be invalid for the Go type, such as a quantity or a date
 		e := editor{edit: edit, texts: texts}
 		edited := e.edited(content.Object).(map[string]any)
 		for _, field := range []string{"apiVersion", "kind"} {
@@ -132,7 +131,7 @@ func rewritten(t *testing.T, k *owned.Kind, content *unstructured.Unstructured, 
 	return nil, nil
 }
 
-// editor edits every third value of a tree.
+// editor changes every third value of a tree.
 type editor struct {
 	edit   string
 	texts  bool

@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// choices builds valid objects from random bytes. When the bytes are used up, each choice is the first and simplest one.
+// choices builds valid objects from random bytes. When the bytes are used up, it always chooses the first and simplest value.
 type choices struct{ data []byte }
 
-// randomObjects returns Deployments and Services by their number: as many of each as count says, each made of step more
-// random bytes than the one before. They are always the same, since files in testdata have hashes of them.
+// randomObjects returns Deployments and Services with their numbers: count of each kind. Each object is made of step more random bytes than
+// the object before. The objects are always the same, because files in testdata have hashes of them.
 func randomObjects(count, step int) iter.Seq2[int, client.Object] {
 	return func(yield func(int, client.Object) bool) {
 		random := rand.New(rand.NewPCG(3, 4))
@@ -34,7 +34,7 @@ func randomObjects(count, step int) iter.Seq2[int, client.Object] {
 	}
 }
 
-// below returns a number from 0 to n-1.
+// below returns a random number from 0 to n-1.
 func (c *choices) below(n int) int {
 	if len(c.data) == 0 {
 		return 0
@@ -193,7 +193,7 @@ func (c *choices) env() []corev1.EnvVar {
 func (c *choices) container(name string, firstPort int32, volumes []corev1.Volume) corev1.Container {
 	container := corev1.Container{
 		Name: name, Image: oneOf(c, "app:1", "app:2", "app@sha256:0000000000000000000000000000000000000000000000000000000000000000"),
-		// The API server sets its default for the first image only, so no image ends in ":latest".
+		// The API server sets its default for the first image only, so no image has the tag latest.
 		ImagePullPolicy: oneOf(c, "", corev1.PullAlways, corev1.PullNever),
 		Command:         some(c, 2, "run", "--fast", ""),
 		Args:            some(c, 3, "a", "b", "$(PLAIN)"),

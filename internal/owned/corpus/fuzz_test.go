@@ -11,9 +11,9 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 )
 
-// FuzzDeploymentsAndServices applies random valid objects to a real API server, and then other random ones of the same
-// name. It checks that applying again sends nothing, that a field changed by hand is repaired, and that nothing is left
-// of the first object.
+// FuzzDeploymentsAndServices applies a random valid object to a real API server, and then another random one with the same name. It checks
+// that applying again sends nothing, that a field which another writer changes is repaired, and that nothing of the first object is left
+// after the second apply.
 func FuzzDeploymentsAndServices(f *testing.F) {
 	const seeds, length = 30, 600
 	random := rand.New(rand.NewPCG(1, 2))
@@ -27,7 +27,7 @@ func FuzzDeploymentsAndServices(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		env := newFuzzEnv(t)
 		c := &choices{data: data}
-		headless, recreate := c.yes(), c.yes() // both are immutable
+		headless, recreate := c.yes(), c.yes() // both fields are immutable
 		deployments := [2]client.Object{c.deployment("web", recreate), c.deployment("web", recreate)}
 		services := [2]client.Object{c.service("web", headless), c.service("web", headless)}
 		for _, pair := range [][2]client.Object{deployments, services} {
@@ -59,7 +59,7 @@ func newFuzzEnv(t *testing.T) *ownedtest.Server {
 	return env
 }
 
-// fuzzed returns a subject for an object that has not been applied yet.
+// fuzzed returns a test subject for an object that has not been applied yet.
 func fuzzed(t *testing.T, env *ownedtest.Server, want client.Object) *subject {
 	t.Helper()
 	m := &manifest{name: t.Name(), refused: map[string]error{}}
@@ -72,7 +72,7 @@ func fuzzed(t *testing.T, env *ownedtest.Server, want client.Object) *subject {
 	return s
 }
 
-// changeSomeField changes one field by hand. It must be repaired.
+// changeSomeField changes one field as another writer, and requires that an apply repairs it.
 func (s *subject) changeSomeField(t *testing.T, c *choices) {
 	t.Helper()
 	paths := fieldsOf(s.sent(t))

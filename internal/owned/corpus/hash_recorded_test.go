@@ -31,9 +31,9 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/testkinds"
 )
 
-// TestRecordedHashes compares hashes with the ones in testdata/hashes.txt, which version 6f01fb7 of this module
-// computed. Clusters store such hashes. If one of them changes, the children are written again, and a hash in a pod
-// template rolls the pods. The file has the hash of
+// TestRecordedHashes compares hashes with the ones in testdata/hashes.txt, which version 6f01fb7 of this module computed. Objects in
+// clusters carry such hashes. If a release changed one of them, the children would be written again, and a changed hash in a pod template
+// would replace the pods. The file has the hash of
 //
 //   - each manifest of the corpus, as a Go struct and as an unstructured object;
 //   - random Deployments and Services, in the same two forms;
@@ -55,7 +55,7 @@ func TestRecordedHashes(t *testing.T) {
 	}
 }
 
-// hashesToRecord returns hashes by name.
+// hashesToRecord returns the hashes by the names that they have in the file.
 func hashesToRecord(t *testing.T) map[string]string {
 	t.Helper()
 	hashes := map[string]string{}
@@ -112,7 +112,7 @@ func hashesToRecord(t *testing.T) map[string]string {
 	return hashes
 }
 
-// unstructuredToRecord are objects with numbers, nulls and texts that a manifest rarely has.
+// unstructuredToRecord are objects with numbers, nulls and strings that are rare in manifests.
 func unstructuredToRecord() map[string]*unstructured.Unstructured {
 	specs := map[string]any{
 		"Floats":      []any{1.5, 1e6, 1e20, 1e21, 1e-5, 1e-7, 123456789.0, 0.0, math.MaxFloat64, math.SmallestNonzeroFloat64},
@@ -122,7 +122,7 @@ func unstructuredToRecord() map[string]*unstructured.Unstructured {
 		"NilMap":      map[string]any{"a": map[string]any(nil), "b": []any(nil)},
 		"Escapes":     oddText,
 		"EscapedKeys": map[string]any{oddText: "x", "\n": "y", "<&>": "z", "ü": "1", "\xff": "2"},
-		"Int":         map[string]any{"a": 5, "b": []string{"x"}, "c": map[string]string{"k": "v"}}, // none of apimachinery's types
+		"Int":         map[string]any{"a": 5, "b": []string{"x"}, "c": map[string]string{"k": "v"}}, // types that apimachinery does not expect in an unstructured object
 	}
 	objects := map[string]*unstructured.Unstructured{}
 	for name, spec := range specs {
@@ -131,7 +131,7 @@ func unstructuredToRecord() map[string]*unstructured.Unstructured {
 	return objects
 }
 
-// oddText has all that an encoder of JSON may escape.
+// oddText has every character that an encoder of JSON may escape.
 const oddText = "\x00\x01\b\t\n\v\f\r\x1f \"\\/'<>&\x7f\u0080é\u2028\u2029\ufffd\ufeff😀\xff\xc3\\n\\u2028\\\\"
 
 type namedText string
@@ -148,7 +148,7 @@ type recursiveToRecord struct {
 	Map  map[string]namedText `json:"map,omitempty"`
 }
 
-// valuesToRecord are values for ownedresources.SetHash.
+// valuesToRecord returns values for ownedresources.SetHash.
 func valuesToRecord() map[string]any {
 	type inner struct {
 		Name string `json:"name"`

@@ -12,13 +12,13 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// A claim cannot shrink. If somebody else, such as an autoscaler of volumes, has let a claim grow, the API server would refuse the
-// builder's smaller request, and every other change of the claim with it.
+// The storage request of a PersistentVolumeClaim cannot become smaller. If somebody else, such as an autoscaler of volumes, has raised the
+// request of the live claim, the API server refuses the builder's smaller request, and with it every other change of the claim.
 
-// requestPath is the path of the storage that a claim requests.
+// requestPath is the path of the storage request in a PersistentVolumeClaim.
 var requestPath = []string{"spec", "resources", "requests", "storage"}
 
-// IsGrownClaim reports whether a live claim requests more than the desired one.
+// IsGrownClaim reports whether a live PersistentVolumeClaim requests more storage than the desired one.
 func IsGrownClaim(d *owned.Desired, live client.Object) (bool, error) {
 	if d.Kind.GVK != ClaimKind {
 		return false, nil
@@ -31,7 +31,7 @@ func IsGrownClaim(d *owned.Desired, live client.Object) (bool, error) {
 	return requests && want.Cmp(have) < 0, err
 }
 
-// WithoutRequest returns a claim without the storage that it requests.
+// WithoutRequest returns a copy of a PersistentVolumeClaim without its storage request.
 func WithoutRequest(claim client.Object) client.Object {
 	claim = claim.DeepCopyObject().(client.Object)
 	switch claim := claim.(type) {
@@ -43,7 +43,7 @@ func WithoutRequest(claim client.Object) client.Object {
 	return claim
 }
 
-// PhaseOf returns the phase of a live claim.
+// PhaseOf returns the phase of a live PersistentVolumeClaim.
 func PhaseOf(live client.Object) (corev1.PersistentVolumeClaimPhase, error) {
 	claim, err := asClaim(live)
 	if err != nil {
@@ -61,7 +61,7 @@ func requestOf(obj client.Object) (size resource.Quantity, requests bool, err er
 	return size, requests, nil
 }
 
-// asClaim returns a typed or unstructured claim as a typed one.
+// asClaim returns a typed or unstructured PersistentVolumeClaim as a typed one.
 func asClaim(obj client.Object) (*corev1.PersistentVolumeClaim, error) {
 	switch obj := obj.(type) {
 	case *corev1.PersistentVolumeClaim:

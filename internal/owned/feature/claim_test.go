@@ -17,7 +17,7 @@ func TestIsGrownClaim(t *testing.T) {
 	cases := map[string]struct {
 		reason     string
 		kind       schema.GroupVersionKind
-		want, live string // the storage that is requested; empty for none
+		want, live string // the storage requests; empty for none
 		grown      bool
 	}{
 		"Grown":       {"Somebody else has let it grow.", ClaimKind, "1Gi", "2Gi", true},

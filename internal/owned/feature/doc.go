@@ -1,3 +1,3 @@
-// Package feature makes the decisions of three options of a child: Generate, RunOnce and ExpandVolumes. It is pure, except
-// that it makes random values.
+// Package feature makes the decisions of three options of a child: Generate, RunOnce and ExpandVolumes. Its functions send no request and
+// keep no state. Except for random values, their results depend only on their arguments.
 package feature

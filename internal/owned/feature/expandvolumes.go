@@ -23,10 +23,10 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// The reason while a claim cannot grow, and the delay before the next attempt.
+// The reason while a PersistentVolumeClaim cannot grow, and the delay before the next attempt.
 const (
 	ReasonClaimNotBound = "ClaimNotBound"
-	// ClaimRecheck is how long to wait for claims to be bound: they are not watched.
+	// ClaimRecheck is the delay before claims are read again to see whether they are bound. They are not watched.
 	ClaimRecheck = 30 * time.Second
 )
 
@@ -37,13 +37,13 @@ func expandVolumesMistake(o *owned.Options, kind schema.GroupKind) error {
 	return nil
 }
 
-// VolumeGrowth is a claim template that requests more storage than the live one.
+// VolumeGrowth is a claim template of a StatefulSet that requests more storage than the live StatefulSet's template of this name.
 type VolumeGrowth struct {
 	Template string
 	From, To resource.Quantity
 }
 
-// growthOf returns the claim templates that request more than the live StatefulSet. If one requests less, the error is
+// growthOf returns the claim templates that request more storage than the live StatefulSet's. If a template requests less, the error is
 // Invalid.
 func growthOf(name string, want, live []corev1.PersistentVolumeClaim) (grown []VolumeGrowth, err error) {
 	var shrunk field.ErrorList
@@ -81,9 +81,9 @@ func AsStatefulSet(obj client.Object) (*appsv1.StatefulSet, error) {
 	return nil, fmt.Errorf("%T is not a StatefulSet", obj)
 }
 
-// ExpansionOf returns the record of an expansion that an annotation of the owner holds. If the engine would not write this value
-// under this key, it returns nil. Anybody who may change the owner can write any value, so the record only says where to look: see
-// package write.
+// ExpansionOf returns what the owner's annotation with this key records about a StatefulSet that is being replaced by one with larger
+// volumes. If this library would not write such a value under this key, it returns nil. Anybody who may change the owner can write any
+// value there. So the record only says where to look: see package write.
 func ExpansionOf(o *owned.Owner, key string) *record.Expansion {
 	e := record.ParseExpansion(o.Object.GetAnnotations()[key])
 	if e == nil || o.Namespace != "" && e.Namespace != o.Namespace ||
@@ -93,7 +93,7 @@ func ExpansionOf(o *owned.Owner, key string) *record.Expansion {
 	return e
 }
 
-// Growth returns the claim templates that have to grow in a live StatefulSet. If one would shrink, the error is Invalid.
+// Growth returns the claim templates of a live StatefulSet that have to grow. If a template would shrink, the error is Invalid.
 func Growth(d *owned.Desired, live client.Object) ([]VolumeGrowth, error) {
 	want, err := AsStatefulSet(d.Object)
 	if err != nil {
@@ -110,7 +110,7 @@ func Growth(d *owned.Desired, live client.Object) ([]VolumeGrowth, error) {
 	return grown, nil
 }
 
-// WithFormerSizes returns a StatefulSet whose claim templates request what they requested before they grew.
+// WithFormerSizes returns a copy of a StatefulSet in which the claim templates in grown request the storage that they requested before.
 func WithFormerSizes(obj client.Object, grown []VolumeGrowth) (client.Object, error) {
 	obj = obj.DeepCopyObject().(client.Object)
 	switch obj := obj.(type) {
@@ -128,7 +128,7 @@ func WithFormerSizes(obj client.Object, grown []VolumeGrowth) (client.Object, er
 		}
 		for _, item := range templates {
 			template, _ := item.(map[string]any)
-			name, _, _ := unstructured.NestedString(template, "metadata", "name") // one without a name is refused
+			name, _, _ := unstructured.NestedString(template, "metadata", "name") // the API server refuses a template without a name
 			if g := slices.IndexFunc(grown, func(g VolumeGrowth) bool { return g.Template == name }); g >= 0 {
 				if err := unstructured.SetNestedField(template, grown[g].From.String(), "spec", "resources", "requests", "storage"); err != nil {
 					return nil, err
@@ -140,14 +140,14 @@ func WithFormerSizes(obj client.Object, grown []VolumeGrowth) (client.Object, er
 	return obj, nil
 }
 
-// The kinds that are read beside a StatefulSet.
+// The kinds that are read in addition to the StatefulSet.
 var (
 	ClaimKind = corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim")
 	PodKind   = corev1.SchemeGroupVersion.WithKind("Pod")
 )
 
-// WantedSize returns the storage that a claim has to request at least. If the claim does not belong to a claim template in grown, it
-// returns false. set is the name of the StatefulSet.
+// WantedSize returns the storage that a PersistentVolumeClaim has to request at least. If the claim does not belong to a claim template in
+// grown, it returns false. set is the name of the StatefulSet.
 func WantedSize(claim, set string, grown []VolumeGrowth) (resource.Quantity, bool) {
 	for _, g := range grown {
 		if ordinal, ok := strings.CutPrefix(claim, g.Template+"-"+set+"-"); ok && IsOrdinal(ordinal) {
@@ -157,13 +157,13 @@ func WantedSize(claim, set string, grown []VolumeGrowth) (resource.Quantity, boo
 	return resource.Quantity{}, false
 }
 
-// IsOrdinal reports whether a text is the ordinal of a pod of a StatefulSet.
+// IsOrdinal reports whether a string can be the ordinal of a pod of a StatefulSet.
 func IsOrdinal(text string) bool {
 	_, err := strconv.ParseUint(text, 10, 31)
 	return err == nil
 }
 
-// SetReplicas sets the replicas of a StatefulSet that is sent.
+// SetReplicas sets the number of replicas of a StatefulSet that is to be sent.
 func SetReplicas(obj client.Object, replicas int32) {
 	switch obj := obj.(type) {
 	case *appsv1.StatefulSet:

@@ -15,7 +15,7 @@ func TestGrowthOf(t *testing.T) {
 	cases := map[string]struct {
 		reason     string
 		want, live []corev1.PersistentVolumeClaim
-		grown      []string // template, from, to
+		grown      []string // for each claim template that grows: its name, the old size and the new size
 		err        string
 	}{
 		"Same":          {"Nothing has to grow.", claimTemplates("data", "1Gi"), claimTemplates("data", "1Gi"), nil, ""},

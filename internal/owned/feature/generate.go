@@ -19,10 +19,10 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// maxGeneratedLength is the longest value that [ownedresources.Child.Generate] makes.
+// maxGeneratedLength is the largest length of a value that [ownedresources.Child.Generate] makes.
 const maxGeneratedLength = 1024
 
-// generateMistake returns what is wrong with the generated keys of a child.
+// generateMistake returns an error if the generated keys in the options of a child are not valid.
 func generateMistake(o *owned.Options, kind schema.GroupKind) error {
 	if len(o.Generate) == 0 {
 		return nil
@@ -49,9 +49,9 @@ func generateMistake(o *owned.Options, kind schema.GroupKind) error {
 	return nil
 }
 
-// WithoutGenerated returns a desired Secret without the keys that are generated: the keys for which the Secret has no
-// value of its own. It also returns these keys. An annotation of the returned Secret has the hashes of their triggers,
-// so a changed trigger changes the desired Secret.
+// WithoutGenerated returns a copy of a desired Secret without the keys to generate, and these keys. If the Secret has its own value for a
+// key, nothing is generated for it. An annotation of the copy has the hashes of what RotateOn returns for the keys. So a new result of
+// RotateOn changes the desired Secret.
 func WithoutGenerated(o *owned.Owner, obj client.Object, keys []owned.GeneratedKey) (client.Object, []owned.GeneratedKey) {
 	if len(keys) == 0 {
 		return obj, nil
@@ -77,7 +77,7 @@ func WithoutGenerated(o *owned.Owner, obj client.Object, keys []owned.GeneratedK
 	return obj, generated
 }
 
-// dropEmptyData removes an empty data map from an unstructured Secret, as encoding does for a typed one.
+// dropEmptyData removes an empty data map from an unstructured Secret. Encoding a typed Secret leaves out an empty map, too.
 func dropEmptyData(obj client.Object) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		if data, isMap := u.Object["data"].(map[string]any); isMap && len(data) == 0 {
@@ -86,17 +86,17 @@ func dropEmptyData(obj client.Object) {
 	}
 }
 
-// noTrigger is the hash of an empty trigger.
+// noTrigger is the hash of an empty string. If RotateOn returns an empty string, the value is kept.
 var noTrigger = record.HashOfTrigger("")
 
-// FillPlan is what has to be done to the generated keys of a live Secret.
+// FillPlan says, for the generated keys of a Secret, which values are kept and which are made.
 type FillPlan struct {
-	keep      map[string][]byte    // values that stay
-	Fill      []owned.GeneratedKey // keys that get a new value
-	Triggered bool                 // a trigger has changed: its hash is not the recorded hash
+	keep      map[string][]byte    // the values that stay
+	Fill      []owned.GeneratedKey // the keys that get a new random value
+	Triggered bool                 // for at least one key, RotateOn returned another string than the annotation of the live Secret records
 }
 
-// PlanFill decides which values of a live Secret are kept. live is nil if there is none.
+// PlanFill decides which values of a live Secret are kept. live is nil if the Secret does not exist.
 func PlanFill(keys []owned.GeneratedKey, live client.Object) FillPlan {
 	plan := FillPlan{keep: map[string][]byte{}}
 	var triggers record.Triggers
@@ -120,7 +120,7 @@ func PlanFill(keys []owned.GeneratedKey, live client.Object) FillPlan {
 	return plan
 }
 
-// LacksGenerated returns the paths of the generated keys that a live Secret has no value for.
+// LacksGenerated returns the paths of the generated keys for which a live Secret has no value.
 func LacksGenerated(d *owned.Desired, live client.Object) (paths []string) {
 	for _, k := range d.Generate {
 		if len(SecretValue(live, k.Name)) == 0 {
@@ -130,7 +130,7 @@ func LacksGenerated(d *owned.Desired, live client.Object) (paths []string) {
 	return paths
 }
 
-// SetGenerated sets the values that are sent, and makes the new ones.
+// SetGenerated puts the values to send into d: the values to keep, and new random ones.
 func SetGenerated(ctx context.Context, d *owned.Desired, plan FillPlan) {
 	d.Generated = plan.keep
 	for _, k := range plan.Fill {
@@ -138,7 +138,7 @@ func SetGenerated(ctx context.Context, d *owned.Desired, plan FillPlan) {
 	}
 }
 
-// CheckGenerated returns a conflict if the live object is not the version for which the generated values were decided.
+// CheckGenerated returns a conflict if the live object is not in the version for which the values of the generated keys were decided.
 func CheckGenerated(d *owned.Desired, live client.Object) error {
 	if len(d.Generate) == 0 || live.GetResourceVersion() == d.GeneratedFrom {
 		return nil
@@ -147,12 +147,12 @@ func CheckGenerated(d *owned.Desired, live client.Object) error {
 		errors.New("it has changed since its generated keys were read: read it again"))
 }
 
-// generatedAlphabet has no character that has a meaning in a URL or a shell.
+// generatedAlphabet contains no character that has a meaning in URLs or shells.
 const generatedAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
 // randomText returns random characters of the alphabet, each with the same probability.
 func randomText(ctx context.Context, length int) []byte {
-	const fair = 256 - 256%len(generatedAlphabet) // higher bytes would make the first characters more frequent
+	const fair = 256 - 256%len(generatedAlphabet) // larger bytes are not used: with them, the first characters would be more frequent
 	text := make([]byte, 0, length)
 	random := make([]byte, 2*length)
 	for {
@@ -177,7 +177,7 @@ func SecretValue(obj client.Object, key string) []byte {
 		data, _ := obj.Object["data"].(map[string]any)
 		encoded, _ := data[key].(string)
 		value, err := base64.StdEncoding.DecodeString(encoded)
-		if err != nil { // the API server never stores such a value
+		if err != nil { // the API server stores only valid base64
 			return nil
 		}
 		return value

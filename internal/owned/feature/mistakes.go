@@ -9,7 +9,7 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// MistakeOf returns what is wrong with the options of a child, or nil. kind is the kind of the child's objects. hasInput is whether the
+// MistakeOf returns an error if options of a child are not valid, or nil. kind is the kind of the child's objects. hasInput is true if the
 // child has an input.
 func MistakeOf(o *owned.Options, kind schema.GroupKind, hasInput bool) error {
 	if o.KeepWhileMissing != nil && !hasInput {

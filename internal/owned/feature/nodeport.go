@@ -10,8 +10,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// ChoosesPort reports whether the answer to a dry run has a node port that neither the live object nor the desired one has. In a
-// dry run the API server does not reserve a node port: it answers with a port outside its range.
+// ChoosesPort reports whether the answer to a dry run has a node port that neither the live object nor the desired object has. In a dry run
+// the API server does not reserve node ports: it answers with a port outside of its range.
 func ChoosesPort(d *owned.Desired, live, answer client.Object) bool {
 	if d.Kind.GVK != corev1.SchemeGroupVersion.WithKind("Service") {
 		return false

@@ -21,13 +21,13 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// Reasons of a Job that runs once.
+// The reasons in conditions about a Job that runs once.
 const (
 	ReasonJobRunning  = "JobRunning"
 	ReasonJobFailed   = "JobFailed"
 	ReasonPodsRunning = "FormerPodsRunning"
 
-	// PodRecheck is how long to wait for the pods of an earlier Job: they are not watched.
+	// PodRecheck is the delay before the pods of an earlier Job are read again. They are not watched.
 	PodRecheck = 10 * time.Second
 )
 
@@ -45,15 +45,15 @@ func runOnceMistake(o *owned.Options, kind schema.GroupKind) error {
 	return nil
 }
 
-// JobState is what is observed of a live Job.
+// JobState is the observed state of a live Job.
 type JobState struct {
 	UID              types.UID
-	content          string // empty if somebody has removed the annotation
+	content          string // the value of the annotation opblocks.dev/content; empty if somebody has removed it
 	deleting, held   bool
 	complete, failed bool
 	expired          bool // the Job is being deleted because of its time to live
 	finalizer        bool // the Job has the finalizer opblocks.dev/run-once
-	collected        bool // the garbage collector deletes or orphans its pods before the Job goes
+	collected        bool // the garbage collector deletes or orphans the Job's pods before the Job is gone
 }
 
 func observeJob(job *batchv1.Job) *JobState {
@@ -90,7 +90,8 @@ const (
 	RunNothing        RunAction = "do nothing: it has run"
 )
 
-// NextRunAction decides what has to be done for a Job of this content. If no live Job exists, job is nil.
+// NextRunAction decides what to do next for a Job whose desired spec has this content hash. If no live Job exists, job is nil. last is what
+// the owner's annotation records about the last run.
 func NextRunAction(last record.Run, content string, job *JobState) RunAction {
 	if job == nil {
 		if last.Ended(content) {
@@ -130,10 +131,10 @@ func NextRunAction(last record.Run, content string, job *JobState) RunAction {
 	return RunApply
 }
 
-// changeableJobFields are the fields of a Job's spec that can be changed without a new Job. The other fields are its content.
+// changeableJobFields are the fields of a Job's spec whose change does not start a new run. The hash of the content does not cover them.
 var changeableJobFields = []string{"activeDeadlineSeconds", "backoffLimit", "parallelism", "suspend", "ttlSecondsAfterFinished"}
 
-// RunContent returns a hash of the part of a Job's spec that has to run only once.
+// RunContent returns a hash of the part of a Job's spec that must run only once.
 func RunContent(k *owned.Kind, obj client.Object) (string, error) {
 	encoded, err := k.Comparer.AppendJSON(nil, obj)
 	if err != nil {
@@ -175,8 +176,8 @@ func AsJob(live client.Object) (*batchv1.Job, error) {
 	return nil, fmt.Errorf("%T is not a Job", live)
 }
 
-// AddRunFields adds what [ownedresources.Child.RunOnce] needs to a Job that is sent: the suspension when it is created, and the finalizer
-// until the owner has the record of its end.
+// AddRunFields adds what [ownedresources.Child.RunOnce] needs to a Job that is to be sent. A Job that is created is suspended. It has a
+// finalizer until the owner's annotation records the end of the run.
 func AddRunFields(d *owned.Desired, obj client.Object, method record.Method) {
 	if !d.Options.RunOnce {
 		return
@@ -190,13 +191,13 @@ func AddRunFields(d *owned.Desired, obj client.Object, method record.Method) {
 	heldjob.Hold(obj)
 }
 
-// runEnded reports whether a Job of the desired content has completed or failed, as the owner's annotation says.
+// runEnded reports whether the owner's annotation records that a Job of the desired content has completed or failed.
 func runEnded(d *owned.Desired) bool {
 	last := record.ParseRun(d.Owner.Object.GetAnnotations()[record.Key(record.RunPrefix, d.Owner.Namespace, d.Object)])
 	return last.Ended(d.Object.GetAnnotations()[record.Content])
 }
 
-// LacksRunFinalizer reports whether a live Job has lost the finalizer that it needs.
+// LacksRunFinalizer reports whether a live Job needs the finalizer opblocks.dev/run-once and does not have it.
 func LacksRunFinalizer(d *owned.Desired, live client.Object) bool {
 	return d.Options.RunOnce && !slices.Contains(live.GetFinalizers(), record.RunOnce) && !runEnded(d)
 }
@@ -206,14 +207,14 @@ func setsSuspend(obj client.Object) bool {
 	case *batchv1.Job:
 		return obj.Spec.Suspend != nil
 	case *unstructured.Unstructured:
-		_, found, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "suspend") // a spec of another type is refused later
+		_, found, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "suspend") // if the spec is not a map, the API server refuses it later
 		return found
 	}
 	return false
 }
 
-// RunReady returns nil if a Job of the content is complete, a [*owned.FailedError] if it has failed, and a [*owned.WaitingError]
-// otherwise.
+// RunReady returns nil if a Job with the desired content has completed, a [*owned.FailedError] if it has failed, and a
+// [*owned.WaitingError] otherwise.
 func RunReady(o *owned.Owner, child *owned.Declared) error {
 	key := record.Key(record.RunPrefix, o.Namespace, child.Object)
 	last, name := record.ParseRun(o.Object.GetAnnotations()[key]), child.Kind.Describe(child.Object)

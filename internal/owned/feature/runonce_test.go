@@ -106,7 +106,7 @@ func TestObserveJob(t *testing.T) {
 	require.False(t, observeJob(job(batchv1.JobSuccessCriteriaMet, nil, 0)).complete)
 }
 
-// The hash must be the same in every version of this package: otherwise an update of an operator would run every Job again.
+// The hash must not change with a release of this package. Otherwise an update of an operator would run every Job again.
 func TestRunContent(t *testing.T) {
 	hash := func(obj client.Object) string {
 		k, err := owned.BuiltIn.Of(obj, scheme.Scheme)

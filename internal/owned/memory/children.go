@@ -16,8 +16,8 @@ import (
 	"github.com/opblocks/opblocks/internal/versions"
 )
 
-// Children is what an Applier remembers of live children, by their UIDs. It saves comparisons and requests, and is
-// empty after a restart. It is safe for concurrent use.
+// Children is what an Applier remembers of live children, by their UIDs. It saves comparisons and requests. It is empty after a restart,
+// and safe for concurrent use.
 type Children struct {
 	seed     maphash.Seed
 	versions *versions.Epoch
@@ -26,43 +26,45 @@ type Children struct {
 	ByUID    map[types.UID]rememberedChild
 }
 
-// rememberedChild is what is remembered of one child. There is one for every child, so it is small.
+// rememberedChild is what is remembered of one child. Every child has one, so it is small.
 type rememberedChild struct {
-	// verified is the digest of the state in which the child was last found to be as desired. If it never was, verified is 0.
+	// verified is a digest (see the method digest) of the version and the desired state in which the child was last found to be as desired. If
+	// it never was, verified is 0.
 	verified uint64
 	// details is nil if the child was always found to be as desired.
 	details *ChildDetails
 }
 
-// ChildDetails are what is remembered of a child that had to be written, or of an orphan that has the name of a child.
+// ChildDetails are what is remembered of a child that had to be written, or of an object of a former owner that has the name of a child.
 type ChildDetails struct {
-	// Rewritten are the rewritten differences: how the answer to our last write differs from what was sent. Sending the same again would
-	// lead to the same differences.
+	// Rewritten is how the API server's answer to our last write differs from what was sent. If the same is sent again, the same differences
+	// are expected.
 	Rewritten []compare.Difference
 	kind      string // the kind of the child, for the metric of these differences
-	// loop is nil if the child has not been written lately.
+	// loop counts our writes that another writer undoes. It is nil if the child has not been written lately.
 	loop *writeLoop
-	// orphanSince is when the child was first seen to belong to a former owner.
+	// orphanSince is when the child was first seen to belong to a former owner (a deleted owner of the same name).
 	orphanSince time.Time
-	// Admitted are the fields that were sent with their live values, see [owned.Admitted].
+	// Admitted are the immutable fields that admission has set, and that were sent with their live values.
 	Admitted *owned.Admitted
 	// refused is the last write that the API server refused as invalid. It is nil if the API server has accepted a write since.
 	refused *refusedWrite
 }
 
-// refusedWrite is a write that the API server refused.
+// refusedWrite is a write that the API server refused as invalid.
 type refusedWrite struct {
 	desired owned.Sum
-	full    client.Object // with the fields of CreateOnly, which the hash lacks
-	version string        // see authoredVersion
+	full    client.Object // the object with the fields of CreateOnly, which the hash does not cover
+	version string        // the result of authoredVersion for the live object
 	at      time.Time
 	err     error
 }
 
-// refusalDelay is the delay before a refused write is sent again. Package reconcile looks again after as long.
+// refusalDelay is the time after which a refused write is sent again. A reconciler of package reconcile reconciles again after the same
+// time.
 const refusalDelay = 10 * time.Minute
 
-// NewChildren returns a memory that counts rewritten differences in the metrics.
+// NewChildren returns a memory without children. The metrics m count the differences between what was sent and what the API server stored.
 func NewChildren(m *report.Metrics, v *versions.Epoch) *Children {
 	return &Children{seed: maphash.MakeSeed(), versions: v, metrics: m, ByUID: map[types.UID]rememberedChild{}}
 }
@@ -78,7 +80,7 @@ func (m *Children) Forget(uid types.UID) {
 	delete(m.ByUID, uid)
 }
 
-// Change calls f with the details of a child, and drops them if f leaves them empty.
+// Change calls f, which may change the details of a child. If the details are empty afterwards, Change drops them.
 func (m *Children) Change(uid types.UID, f func(*ChildDetails)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -97,7 +99,7 @@ func (m *Children) Change(uid types.UID, f func(*ChildDetails)) {
 	m.ByUID[uid] = record
 }
 
-// DetailsOf returns the details of a child or of an orphan, if there are any.
+// DetailsOf returns the details of a child, or of an object of a former owner. If there are none, found is false.
 func (m *Children) DetailsOf(uid types.UID) (d ChildDetails, found bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -107,8 +109,8 @@ func (m *Children) DetailsOf(uid types.UID) (d ChildDetails, found bool) {
 	return ChildDetails{}, false
 }
 
-// IsVerified reports whether the live object, in this version, was already found to be what its owner desires. If so, there is nothing to
-// compare. encoded is what would be sent, and whatever else decides whether the child is as desired, such as its binding.
+// IsVerified reports whether the live object, in this version, was already found to be as desired. If so, it need not be compared again.
+// encoded is the desired state: what would be sent, and how the child names its owner.
 func (m *Children) IsVerified(o *owned.Owner, live client.Object, encoded []byte) bool {
 	now := m.digest(o, live, encoded)
 	m.mu.RLock()
@@ -116,10 +118,10 @@ func (m *Children) IsVerified(o *owned.Owner, live client.Object, encoded []byte
 	return m.ByUID[live.GetUID()].verified == now
 }
 
-// SetVerified remembers that the live object, in this version, is what its owner desires: see IsVerified.
+// SetVerified remembers that the live object, in this version, is as desired: see IsVerified.
 func (m *Children) SetVerified(o *owned.Owner, live client.Object, encoded []byte) {
 	uid := live.GetUID()
-	if uid == "" { // controller-runtime's fake client sets none
+	if uid == "" { // an object of controller-runtime's fake client has no UID
 		return
 	}
 	now := m.digest(o, live, encoded)
@@ -130,7 +132,7 @@ func (m *Children) SetVerified(o *owned.Owner, live client.Object, encoded []byt
 	m.ByUID[uid] = record
 }
 
-// digest is never 0. It is valid in this process only.
+// digest returns a hash of the live object's version and of the desired state. It is never 0, and valid in this process only.
 func (m *Children) digest(o *owned.Owner, live client.Object, encoded []byte) uint64 {
 	type state struct {
 		version string
@@ -141,7 +143,8 @@ func (m *Children) digest(o *owned.Owner, live client.Object, encoded []byte) ui
 	return maphash.Comparable(m.seed, state{live.GetResourceVersion(), m.versions.Current(), o.Reference.UID, maphash.Bytes(m.seed, encoded)}) | 1
 }
 
-// SetRewritten remembers the rewritten differences of a write. If the write has none, SetRewritten forgets the earlier ones.
+// SetRewritten remembers how the API server's answer to a write differs from what was sent. If it does not differ, SetRewritten forgets the
+// earlier differences.
 func (m *Children) SetRewritten(kind string, uid types.UID, differences []compare.Difference) {
 	if len(differences) == 0 {
 		if known, found := m.DetailsOf(uid); !found || known.Rewritten == nil {
@@ -156,7 +159,8 @@ func (m *Children) SetRewritten(kind string, uid types.UID, differences []compar
 	})
 }
 
-// SetAdmitted remembers the fields that were sent with their live values. If admitted is nil, it forgets the earlier ones.
+// SetAdmitted remembers the immutable fields that admission has set, and that were sent with their live values. If admitted is nil, it
+// forgets the earlier ones.
 func (m *Children) SetAdmitted(uid types.UID, admitted *owned.Admitted) {
 	if known, found := m.DetailsOf(uid); admitted == nil && (!found || known.Admitted == nil) {
 		return
@@ -171,14 +175,14 @@ func (m *Children) SetRefused(d *owned.Desired, live client.Object, now time.Tim
 	}
 }
 
-// SetAccepted forgets that the API server has refused to write a child.
+// SetAccepted forgets that the API server has refused to write a child, because it has accepted a write since.
 func (m *Children) SetAccepted(uid types.UID) {
 	if known, found := m.DetailsOf(uid); found && known.refused != nil {
 		m.Change(uid, func(d *ChildDetails) { d.refused = nil })
 	}
 }
 
-// Refusal returns the error with which the API server last refused the same write. It returns nil if the write can be sent: the API server
+// Refusal returns the error with which the API server refused this write before. It returns nil if the write has to be sent: the API server
 // has not refused the same write, somebody has changed the live object since, or the refusal is at least 10 minutes old.
 func (m *Children) Refusal(d *owned.Desired, live client.Object, now time.Time) error {
 	known, found := m.DetailsOf(live.GetUID())
@@ -192,8 +196,8 @@ func (m *Children) Refusal(d *owned.Desired, live client.Object, now time.Time) 
 	return r.err
 }
 
-// authoredVersion returns a text that changes with what authors set in a live object: the spec, labels, annotations and finalizers, but not the
-// status. An object without a generation has its resource version.
+// authoredVersion returns a string that changes with the spec, the labels, the annotations and the finalizers of a live object, but not
+// with its status. For an object without a generation, it returns the resource version.
 func authoredVersion(live client.Object) string {
 	if generation := live.GetGeneration(); generation > 0 {
 		return fmt.Sprint(generation, live.GetLabels(), live.GetAnnotations(), live.GetFinalizers())
@@ -207,7 +211,8 @@ func (m *Children) count(d *ChildDetails, by float64) {
 	}
 }
 
-// OrphanSince returns when this child was first seen to be an orphan. If it is seen as an orphan for the first time, that time is now.
+// OrphanSince returns when the object with this UID was first seen to belong to a former owner (a deleted owner of the same name). If it is
+// seen so for the first time, OrphanSince remembers and returns now.
 func (m *Children) OrphanSince(uid types.UID, now time.Time) (since time.Time) {
 	m.Change(uid, func(d *ChildDetails) {
 		if d.orphanSince.IsZero() {

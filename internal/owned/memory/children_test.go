@@ -91,7 +91,7 @@ func TestWriteLoopEnds(t *testing.T) {
 	require.Empty(t, m.ByUID, "nothing is left of a deleted object")
 }
 
-// shown returns a metric's series as "label,label=value".
+// shown returns the series of a metric, each as "label,label=value".
 func shown(t *testing.T, m *report.Metrics, name string) []string {
 	t.Helper()
 	registry := prometheus.NewRegistry()

@@ -1,3 +1,3 @@
-// Package memory holds what is remembered of children by their UIDs and names. The memory saves requests and comparisons. It
-// may be empty, as after a restart.
+// Package memory holds what the process remembers of children, by their UIDs and names. The memory saves requests and comparisons. It may
+// be empty, as it is after a restart.
 package memory

@@ -9,17 +9,17 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// Recreations remembers which children were deleted to be recreated, and for which change, by the owner's UID. It is empty after a restart,
-// and safe for concurrent use.
+// Recreations remembers, for each owner, which children this process has deleted in order to create them again, and for which change. It is
+// empty after a restart, and safe for concurrent use.
 type Recreations struct {
 	mu      sync.Mutex
 	ByOwner map[types.UID]map[owned.ChildName]recreatedChild
 }
 
-// recreatedChild is a child that was deleted to be recreated.
+// recreatedChild is a child that was deleted in order to be created again.
 type recreatedChild struct {
-	sum     owned.Sum // the hash of the desired child
-	created types.UID // the UID of what was created instead; empty until then
+	sum     owned.Sum // the hash of the desired child at that time
+	created types.UID // the UID of the new object; empty before it is created
 }
 
 // NewRecreations returns an empty memory.
@@ -27,14 +27,14 @@ func NewRecreations() *Recreations {
 	return &Recreations{ByOwner: map[types.UID]map[owned.ChildName]recreatedChild{}}
 }
 
-// Forget drops what is remembered of the children of an owner that is gone.
+// Forget drops what is remembered of the children of an owner that does not exist any more.
 func (r *Recreations) Forget(owner types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.ByOwner, owner)
 }
 
-// Has reports whether this process has created the live object in the place of an object that was deleted for the same change.
+// Has reports whether this process has created the live object in place of one that it deleted for the same change.
 func (r *Recreations) Has(d *owned.Desired, live client.Object) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -42,7 +42,7 @@ func (r *Recreations) Has(d *owned.Desired, live client.Object) bool {
 	return found && last == recreatedChild{d.Sum, live.GetUID()}
 }
 
-// Begin notes that a child is deleted to be recreated.
+// Begin notes that a child is deleted in order to be created again.
 func (r *Recreations) Begin(d *owned.Desired) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *Recreations) Begin(d *owned.Desired) {
 	r.ByOwner[owner][d.Name()] = recreatedChild{sum: d.Sum}
 }
 
-// Created notes the UID of the object that was created in the place of a deleted child.
+// Created notes the UID of the object that was created in place of a deleted child.
 func (r *Recreations) Created(d *owned.Desired, uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +62,7 @@ func (r *Recreations) Created(d *owned.Desired, uid types.UID) {
 	}
 }
 
-// End is called after a write of a child. If the desired child is not the one for which the child was recreated, End forgets the recreation.
+// End is called after a write of a child. If the desired child has changed since the child was recreated, End forgets the recreation.
 func (r *Recreations) End(d *owned.Desired) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

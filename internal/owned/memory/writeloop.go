@@ -13,8 +13,8 @@ import (
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
-// writeLoop counts writes of the same desired object for the same fields: another controller or an admission plug-in
-// changes them back each time.
+// writeLoop counts our writes of the same desired object for the same fields. Many such writes mean that another controller or an admission
+// plug-in changes the fields back each time.
 type writeLoop struct {
 	sum   owned.Sum
 	paths string
@@ -25,8 +25,8 @@ func (l *writeLoop) isOf(d *owned.Desired, paths string) bool {
 	return l.sum == d.Sum && l.paths == paths
 }
 
-// DelayWrite returns how long the next write has to wait. 0 means that it need not wait. begins is true once in a loop: when the first
-// delay begins.
+// DelayWrite returns how long the next write of these paths has to wait because another writer undoes our writes. 0 means that it need not
+// wait. begins is true only when a write is delayed for the first time.
 func (m *Children) DelayWrite(d *owned.Desired, uid types.UID, paths string, now time.Time) (wait time.Duration, begins bool) {
 	m.Change(uid, func(child *ChildDetails) {
 		l := child.loop
@@ -42,7 +42,7 @@ func (m *Children) DelayWrite(d *owned.Desired, uid types.UID, paths string, now
 	return wait, begins
 }
 
-// CountWrite counts a write of these paths.
+// CountWrite counts a write of a child because the fields at these paths differed.
 func (m *Children) CountWrite(d *owned.Desired, uid types.UID, paths string, now time.Time) {
 	m.Change(uid, func(child *ChildDetails) {
 		if child.loop == nil || !child.loop.isOf(d, paths) {
@@ -53,7 +53,7 @@ func (m *Children) CountWrite(d *owned.Desired, uid types.UID, paths string, now
 	})
 }
 
-// DropLoop ends a loop, if there is one, and removes its metric.
+// DropLoop ends the count of writes of a child, and removes its metric.
 func (m *Children) DropLoop(child *ChildDetails) {
 	if child.loop != nil {
 		child.loop.End(m.metrics.Loops)
@@ -61,36 +61,36 @@ func (m *Children) DropLoop(child *ChildDetails) {
 	child.loop = nil
 }
 
-// Undone is a creation, deletion or recreation of a child, which another writer may undo. Its value is the path in the metric.
+// Undone is a creation, deletion or recreation of a child that another writer may undo. Its value is the label path of the metric.
 type Undone string
 
 // The writes that another writer may undo.
 const (
-	Creating   Undone = "creation"   // another writer deletes the child
-	Deletion   Undone = "deletion"   // another writer creates the child, which is not desired
-	Recreation Undone = "recreation" // another writer puts the old child back
+	Creating   Undone = "creation"   // we create the child, and another writer deletes it
+	Deletion   Undone = "deletion"   // we delete the child, which is not desired, and another writer creates it
+	Recreation Undone = "recreation" // we delete the child to create it anew, and another writer creates the old one again
 )
 
-// UndoneMessages are the messages of a delayed write. Each has a verb for the child.
+// UndoneMessages are the formats of the messages about a delayed write. Each takes the name of the child.
 var UndoneMessages = map[Undone]string{
 	Creating:   "%s is deleted again and again by another writer, so it is created less often",
 	Deletion:   "%s is not desired and is created again and again by another writer, so it is deleted less often",
 	Recreation: "%s is replaced by the former one again and again by another writer, so it is recreated less often",
 }
 
-// NameLoops counts how often we create, delete or recreate a child while another writer undoes that. The key is the child's name, because a
-// child that is created again has another UID. A creation is counted only if another writer has deleted the child before. Our own creation
-// drops the count of deletions. NameLoops is safe for concurrent use.
+// NameLoops counts how often we create, delete or recreate a child while another writer undoes that. The key has the child's name, because
+// a child that is created again has another UID. A creation is counted only if another writer has deleted the child before. If we create
+// the child ourselves, the count of its deletions is dropped. NameLoops is safe for concurrent use.
 type NameLoops struct {
 	metrics *report.Metrics
 	count   atomic.Int64 // the length of byName, which can be read without the lock
 	mu      sync.Mutex
 	byName  map[NameLoopKey]*nameLoop
-	delayed map[NameLoopKey]bool // the loops with a metric
+	delayed map[NameLoopKey]bool // the loops that have a metric
 	swept   time.Time
 }
 
-// NameLoopKey identifies a loop: the child of an owner, and the write.
+// NameLoopKey is what is counted: one kind of write of one child of an owner.
 type NameLoopKey struct {
 	Owner types.UID
 	Child record.Name
@@ -103,12 +103,13 @@ type nameLoop struct {
 	writeloop.Loop
 }
 
-// NewNameLoops returns a memory without loops. The metrics m show the loops whose writes are delayed.
+// NewNameLoops returns a memory without counts. m are the metrics that show which writes are delayed.
 func NewNameLoops(m *report.Metrics) *NameLoops {
 	return &NameLoops{metrics: m, byName: map[NameLoopKey]*nameLoop{}, delayed: map[NameLoopKey]bool{}}
 }
 
-// Delay returns how long a write has to wait. 0 means that it need not wait. begins is true once in a loop: when the first delay begins.
+// Delay returns how long a write has to wait because another writer undoes our writes. 0 means that it need not wait. begins is true only
+// when a write is delayed for the first time.
 func (l *NameLoops) Delay(key NameLoopKey, s owned.Sum, kind string, now time.Time) (wait time.Duration, begins bool) {
 	if l.count.Load() == 0 {
 		return 0, false
@@ -127,7 +128,7 @@ func (l *NameLoops) Delay(key NameLoopKey, s owned.Sum, kind string, now time.Ti
 	return wait, begins
 }
 
-// Add counts a write. A creation is counted only if ChildGone has been called: most children are created once.
+// Add counts a write. A creation is counted only if ChildGone was called before: most children are created only once.
 func (l *NameLoops) Add(key NameLoopKey, s owned.Sum, uid types.UID, now time.Time) {
 	if key.Write == Creating && l.count.Load() == 0 {
 		return
@@ -137,7 +138,7 @@ func (l *NameLoops) Add(key NameLoopKey, s owned.Sum, uid types.UID, now time.Ti
 	l.sweep(now)
 	loop := l.byName[key]
 	if key.Write == Creating {
-		l.drop(NameLoopKey{key.Owner, key.Child, Deletion}) // we create the child ourselves, so no other writer has created it
+		l.drop(NameLoopKey{key.Owner, key.Child, Deletion}) // the child did not exist, so no other writer has created it again
 	}
 	if loop == nil && key.Write == Creating {
 		return
@@ -153,7 +154,8 @@ func (l *NameLoops) Add(key NameLoopKey, s owned.Sum, uid types.UID, now time.Ti
 	loop.Count(now)
 }
 
-// ChildGone begins to count how often a child is created. If the loops show that we have deleted the child ourselves, it does nothing.
+// ChildGone is called when a child is deleted. If the counts do not show that we have deleted it ourselves, ChildGone begins to count its
+// creations.
 func (l *NameLoops) ChildGone(owner types.UID, child record.Name, uid types.UID, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -176,7 +178,8 @@ func (l *NameLoops) put(key NameLoopKey, loop *nameLoop) {
 	l.count.Store(int64(len(l.byName)))
 }
 
-// sweep drops the loops that have ended. It does so at most once in [writeloop.Gap], the time without a write after which a loop ends.
+// sweep drops the counts of loops that have ended. It does so at most once in [writeloop.Gap]: if nothing is written for so long, a loop
+// ends.
 func (l *NameLoops) sweep(now time.Time) {
 	if since := now.Sub(l.swept); since >= 0 && since < writeloop.Gap {
 		return
@@ -188,11 +191,11 @@ func (l *NameLoops) sweep(now time.Time) {
 		}
 	}
 	if len(l.byName) == 0 {
-		l.byName = map[NameLoopKey]*nameLoop{} // a map keeps the memory of what it has held
+		l.byName = map[NameLoopKey]*nameLoop{} // a Go map does not shrink when keys are deleted
 	}
 }
 
-// Forget drops the loops of an owner that is gone, if they have a metric. The other loops of the owner end by themselves.
+// Forget drops the counts for an owner that does not exist any more, if they have a metric. The other counts end by themselves.
 func (l *NameLoops) Forget(owner types.UID) {
 	if l.count.Load() == 0 {
 		return

@@ -21,7 +21,7 @@ import (
 // Option sets an option of a child.
 type Option = func(*owned.Options)
 
-// Apply applies want as a child of the owner. First it resets the count of requests.
+// Apply applies want as a child of the owner. It first sets the count of requests to zero.
 func (s *Server) Apply(t *testing.T, want client.Object, options ...Option) (apply.Result, error) {
 	t.Helper()
 	o, child := s.declare(t, want, options)
@@ -35,7 +35,7 @@ func One(ctx context.Context, a *apply.Applier, o *owned.Owner, child owned.Decl
 	return results[0], err
 }
 
-// MustApply is Apply, and requires that it succeeds.
+// MustApply does the same as Apply, and requires that it succeeds.
 func (s *Server) MustApply(t *testing.T, want client.Object, options ...Option) apply.Result {
 	t.Helper()
 	result, err := s.Apply(t, want, options...)
@@ -43,8 +43,8 @@ func (s *Server) MustApply(t *testing.T, want client.Object, options ...Option) 
 	return result
 }
 
-// Expect applies want, and requires this operation. The first request is the read, which a cache would serve.
-// Expect requires that the other requests are the ones in sent. It returns the live object.
+// Expect applies want, and requires that Apply reports this operation. It also requires that exactly the requests in sent are sent, after
+// one read that a cache would answer. It returns the live object.
 func (s *Server) Expect(t *testing.T, want client.Object, op apply.Operation, sent ...string) client.Object {
 	t.Helper()
 	result := s.MustApply(t, want)
@@ -55,7 +55,7 @@ func (s *Server) Expect(t *testing.T, want client.Object, op apply.Operation, se
 	return result.Object
 }
 
-// Settled requires that an apply sends nothing but the read.
+// Settled requires that applying want sends only one read.
 func (s *Server) Settled(t *testing.T, want client.Object) {
 	t.Helper()
 	s.Expect(t, want, apply.Unchanged)
@@ -79,19 +79,19 @@ func (s *Server) declare(t *testing.T, want client.Object, options []Option) (*o
 	return o, children[0]
 }
 
-// ReasonOf returns the reason of an error that waits.
+// ReasonOf returns the reason of a [*owned.WaitingError].
 func ReasonOf(wait *owned.WaitingError) string {
 	reason, _ := wait.Waiting()
 	return reason
 }
 
-// DelayOf returns the delay before the retry that an error asks for. If the error asks for none, it returns 0.
+// DelayOf returns the delay before the next reconcile that a [*owned.WaitingError] asks for. It returns 0 if the error asks for none.
 func DelayOf(wait *owned.WaitingError) time.Duration {
 	_, after := wait.Waiting()
 	return after
 }
 
-// RequireWaits requires an error that waits for this reason, and that has these parts in its message.
+// RequireWaits requires that err is a [*owned.WaitingError] with this reason, and with these parts in its message.
 func RequireWaits(t *testing.T, err error, reason string, messages ...string) {
 	t.Helper()
 	var wait *owned.WaitingError
@@ -102,7 +102,7 @@ func RequireWaits(t *testing.T, err error, reason string, messages ...string) {
 	}
 }
 
-// Shown returns a metric's series as "label,label=value".
+// Shown returns the series of a metric, each as "label,label=value".
 func Shown(t *testing.T, m *report.Metrics, name string) []string {
 	t.Helper()
 	registry := prometheus.NewRegistry()

@@ -15,9 +15,9 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// NewInMemory returns the namespace default of a new server in memory, which knows the kinds of Kubernetes and the kinds of these files or
-// folders. The owner exists. The server has the schemas, the defaults and the field managers of a real one, but no admission plug-ins and
-// not all of the validation.
+// NewInMemory returns a new server in memory, with the namespace default. The server knows the kinds of Kubernetes, and the kinds that are
+// defined in these files or folders. The owner exists. The server has the schemas, the defaults and the field managers of a real API
+// server, but no admission plug-ins and not all of the validation.
 func NewInMemory(t *testing.T, crds ...string) *Server {
 	t.Helper()
 	s := newServer(reconciletest.NewClient(t, scheme.Scheme, crds...), metav1.NamespaceDefault)
@@ -26,7 +26,7 @@ func NewInMemory(t *testing.T, crds ...string) *Server {
 	return s
 }
 
-// counted is a client of a server in memory that counts its requests as [requests.Count] does at the transport.
+// counted is a client of a server in memory. It counts its requests as [requests.Count] does for a real API server.
 type counted struct {
 	client.Client
 	requests *requests.Count

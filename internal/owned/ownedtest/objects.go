@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Meta returns the metadata of a child: the name of the owner, and a label.
+// Meta returns the metadata of a child. It has the owner's name and a label.
 func (s *Server) Meta() metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: s.Namespace, Name: "web", Labels: map[string]string{"tier": "front"}}
 }
 
-// Deployment returns the child of most tests.
+// Deployment returns the child that most tests apply.
 func (s *Server) Deployment() *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: s.Meta(), Spec: appsv1.DeploymentSpec{
 		Replicas: new(int32(2)),
@@ -32,14 +32,14 @@ func (s *Server) Deployment() *appsv1.Deployment {
 	}}
 }
 
-// Service returns a Service of the pods of Deployment.
+// Service returns a Service that selects the pods of Deployment.
 func (s *Server) Service() *corev1.Service {
 	return &corev1.Service{ObjectMeta: s.Meta(), Spec: corev1.ServiceSpec{
 		Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{{Name: "http", Port: 80}},
 	}}
 }
 
-// Unstructured returns the object that an apply of o sends.
+// Unstructured returns the object that an apply of o sends, as an unstructured object.
 func (s *Server) Unstructured(t *testing.T, o client.Object) *unstructured.Unstructured {
 	t.Helper()
 	k, err := s.Applier.Kinds.Of(o, s.Client.Scheme())

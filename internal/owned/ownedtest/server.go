@@ -1,5 +1,5 @@
 // Package ownedtest is the environment for tests of the engine: a namespace of a real API server or of a server in memory, an owner, and
-// functions that apply one object. Tests of package ownedresources use it too, for sets of children.
+// functions that apply one object. Tests of package ownedresources use it too.
 package ownedtest
 
 import (
@@ -30,14 +30,14 @@ func init() { testkinds.AddShop(scheme.Scheme) }
 type Server struct {
 	Plane     *controlplane.ControlPlane // nil for a server in memory
 	Client    client.Client              // the operator's client; its requests are counted
-	Other     client.Client              // the client of somebody else
+	Other     client.Client              // the client of another writer
 	Requests  *requests.Count
 	Namespace string
 	Owner     *testkinds.Shop
-	Applier   *apply.Applier // it remembers nothing yet
+	Applier   *apply.Applier // the Applier that the tests call; a new one remembers nothing
 }
 
-// others has the client of somebody else for each control plane, so that kinds are discovered once in a test process.
+// others has one client of another writer for each control plane. The tests of a process share it, so that kinds are discovered only once.
 var others sync.Map
 
 func otherOf(t *testing.T, plane *controlplane.ControlPlane) client.Client {
@@ -51,7 +51,7 @@ func otherOf(t *testing.T, plane *controlplane.ControlPlane) client.Client {
 	return other
 }
 
-// New returns a new namespace of a control plane. The owner does not exist yet.
+// New returns a new namespace of a control plane, without the owner.
 func New(t *testing.T, plane *controlplane.ControlPlane) *Server {
 	t.Helper()
 	s := newServer(otherOf(t, plane), controlplane.Namespace(t, plane))
@@ -62,7 +62,7 @@ func New(t *testing.T, plane *controlplane.ControlPlane) *Server {
 	return s
 }
 
-// NewWithOwner is New, and creates the owner.
+// NewWithOwner returns a new namespace of a control plane, with the owner.
 func NewWithOwner(t *testing.T, plane *controlplane.ControlPlane) *Server {
 	t.Helper()
 	s := New(t, plane)
@@ -77,8 +77,8 @@ func newServer(other client.Client, namespace string) *Server {
 	}
 }
 
-// Published returns the kinds with the schemas of the API server. It waits until the schema of sample is published, which is a moment after
-// the kind is served.
+// Published returns the kinds with the schemas that the API server publishes. It waits until the schema of sample is published, which is a
+// moment after the kind is served.
 func (s *Server) Published(t *testing.T, sample client.Object) *owned.Kinds {
 	t.Helper()
 	server, err := discovery.NewDiscoveryClientForConfig(s.Plane.Config())
@@ -99,13 +99,13 @@ func (s *Server) NewOwnerNamed(t *testing.T, name string) *testkinds.Shop {
 	return owner
 }
 
-// RereadOwner reads the owner as the next pass would.
+// RereadOwner reads the owner again, as the next reconcile would.
 func (s *Server) RereadOwner(t *testing.T) {
 	t.Helper()
 	require.NoError(t, s.Other.Get(t.Context(), client.ObjectKeyFromObject(s.Owner), s.Owner))
 }
 
-// OwnerOf returns the owner as the engine knows it.
+// OwnerOf returns the owner as an [owned.Owner].
 func (s *Server) OwnerOf(t *testing.T) *owned.Owner {
 	t.Helper()
 	o, err := owned.NewOwner(s.Owner, s.Client, nil)
@@ -113,20 +113,20 @@ func (s *Server) OwnerOf(t *testing.T) *owned.Owner {
 	return &o
 }
 
-// Create creates an object as somebody else.
+// Create creates an object as another writer.
 func (s *Server) Create(t *testing.T, obj client.Object) {
 	t.Helper()
 	require.NoError(t, s.Other.Create(t.Context(), obj))
 }
 
-// CreateForTest creates an object without a namespace as somebody else, and deletes it when the test ends.
+// CreateForTest creates an object without a namespace as another writer, and deletes it when the test ends.
 func (s *Server) CreateForTest(t *testing.T, obj client.Object) {
 	t.Helper()
 	s.Create(t, obj)
 	s.DeleteAfter(t, obj)
 }
 
-// DeleteAfter deletes an object without a namespace when the test ends. The context of the test has ended by then.
+// DeleteAfter deletes an object without a namespace when the test ends. It does not use the context of the test, which has ended then.
 func (s *Server) DeleteAfter(t *testing.T, obj client.Object) {
 	t.Cleanup(func() { require.NoError(t, s.Other.Delete(context.Background(), obj)) })
 }
@@ -137,7 +137,7 @@ func (s *Server) Live(t *testing.T, obj client.Object) {
 	require.NoError(t, s.Other.Get(t.Context(), types.NamespacedName{Namespace: s.Namespace, Name: "web"}, obj))
 }
 
-// Exists reads obj and reports whether it exists. If obj has no namespace, Exists sets the namespace of the Server.
+// Exists reads obj and reports whether it exists. If obj has no namespace, Exists sets the namespace of the Server first.
 func (s *Server) Exists(t *testing.T, obj client.Object) bool {
 	t.Helper()
 	if obj.GetNamespace() == "" {
@@ -148,7 +148,7 @@ func (s *Server) Exists(t *testing.T, obj client.Object) bool {
 	return !apierrors.IsNotFound(err)
 }
 
-// ByHand changes the object that has the owner's name, as kubectl edit does.
+// ByHand changes the live object that has the owner's name, as kubectl edit does.
 func ByHand[T client.Object](t *testing.T, s *Server, obj T, change func(T)) {
 	t.Helper()
 	s.Live(t, obj)

@@ -18,21 +18,21 @@ import (
 )
 
 // Admission may change an object when it is created: it extends a node selector, names a mirror in an image, or sets the storage class of a
-// claim template. In a Pod, a Job and a StatefulSet most of these fields cannot be changed afterwards. An apply of the desired object would
+// claim template. Most of these fields cannot be changed afterwards in a Pod, a Job or a StatefulSet. An apply of the desired object would
 // undo the changes of admission, so the API server refuses the whole apply.
 //
-// A dry run of a creation shows what admission makes of the object now. It explains each field that the apply would change. If the dry run
-// shows the live value, admission has set this value, and the apply has to send it. If the dry run shows another value, the desired value
-// is a new one.
+// A dry run of a creation shows what admission would make of the desired object now. This explains each field that the apply would change.
+// If the dry run has the live value, admission has set this value, and the apply has to send it. If the dry run has another value, the
+// operator desires a new value.
 
 // Refused is what is known of an apply that the API server has refused.
 type Refused struct {
-	Admitted *owned.Admitted // the fields that are to be sent with their live values; nil for none
+	Admitted *owned.Admitted // the fields that have to be sent with their live values; nil for none
 	wishes   *fieldpath.Set  // the other fields that the apply would add or change
 }
 
-// Examine finds out why the API server has refused an apply. asCreated is what the API server would make of the object if it was created now,
-// or nil if that is not known.
+// Examine finds out why the API server has refused an apply. asCreated is what the API server would make of the object if it was created
+// now. It is nil if that is not known.
 func Examine(d *owned.Desired, live *unstructured.Unstructured, asCreated client.Object) (*Refused, error) {
 	want, err := Tree(d, record.ByApply)
 	if err != nil {
@@ -51,7 +51,7 @@ func Examine(d *owned.Desired, live *unstructured.Unstructured, asCreated client
 		return nil, fmt.Errorf("fields of %s: %w", d, err)
 	}
 	trees, err := typedTrees(d.Kind, have, created)
-	if err != nil { // the live object has fields of a newer API server, which the schema lacks
+	if err != nil { // the live object may have fields of a newer API server, which the schema lacks
 		return &Refused{wishes: fieldpath.NewSet()}, nil
 	}
 	difference, err := trees[0].Compare(trees[1])
@@ -73,9 +73,9 @@ func Examine(d *owned.Desired, live *unstructured.Unstructured, asCreated client
 	return r, nil
 }
 
-// comparableTree returns an object as a tree that can be compared with the tree of another version. If the kind has a Go type, each object
-// is converted to it first: the API server leaves out zeros that the tree of a Go type has. The apiVersion and the kind of claim templates
-// are left out: the API server shows them in a stored StatefulSet, and not in its answer to a dry run.
+// comparableTree returns an object as a tree (decoded JSON), so that a live object and the answer to a dry run can be compared. If the kind
+// has a Go type, the object is converted to this type first: the API server leaves out zeros that the Go type writes. The apiVersion and
+// the kind of claim templates are left out: a stored StatefulSet has them, and the answer to a dry run does not.
 func comparableTree(k *owned.Kind, obj client.Object) (map[string]any, error) {
 	if u, untyped := obj.(*unstructured.Unstructured); untyped && k.Type != reflect.TypeFor[unstructured.Unstructured]() {
 		same := reflect.New(k.Type).Interface().(client.Object)
@@ -90,7 +90,7 @@ func comparableTree(k *owned.Kind, obj client.Object) (map[string]any, error) {
 	}
 	templates, found, err := unstructured.NestedSlice(tree, "spec", "volumeClaimTemplates")
 	if !found || err != nil {
-		return tree, nil // a kind without claim templates
+		return tree, nil // the kind has no claim templates
 	}
 	for _, template := range templates {
 		if fields, ok := template.(map[string]any); ok {
@@ -116,8 +116,8 @@ func typedTrees(k *owned.Kind, trees ...map[string]any) (values []*typed.TypedVa
 	return values, nil
 }
 
-// StillAdmitted returns the fields of a that still have to be sent with their live values. It leaves out each field whose desired or live
-// value has changed since a was made. If no field is left, it returns nil.
+// StillAdmitted returns the fields of a that still have to be sent with their live values. It leaves out each field whose desired value or
+// live value has changed since a was made. If no field is left, it returns nil.
 func StillAdmitted(d *owned.Desired, live client.Object, a *owned.Admitted) *owned.Admitted {
 	want, err := Tree(d, record.ByApply)
 	if err != nil {
@@ -147,7 +147,7 @@ func StillAdmitted(d *owned.Desired, live client.Object, a *owned.Admitted) *own
 	return &owned.Admitted{Values: values, Wish: want}
 }
 
-// withAdmitted returns a tree that is to be applied, with the live values of the admitted fields.
+// withAdmitted returns the tree of an apply, with the live values of the fields that admission has set.
 func withAdmitted(d *owned.Desired, tree map[string]any) (map[string]any, error) {
 	if d.Admitted == nil {
 		return tree, nil
@@ -167,8 +167,8 @@ func withAdmitted(d *owned.Desired, tree map[string]any) (map[string]any, error)
 	return treeOf(want)
 }
 
-// changedBy returns the fields of a live object that an apply would add, change or remove, without the fields in notExamined. A removed
-// field may be a default, which the API server sets again.
+// changedBy returns the fields of a live object that an apply would add, change or remove. It leaves out the fields in notExamined. A field
+// that it returns as removed may be a default, which the API server sets again.
 func changedBy(d *owned.Desired, live *unstructured.Unstructured, want map[string]any) *typed.Comparison {
 	same := &typed.Comparison{Removed: fieldpath.NewSet(), Modified: fieldpath.NewSet(), Added: fieldpath.NewSet()}
 	merged, _, err := MergeInto(d, live, want)
@@ -186,7 +186,7 @@ func changedBy(d *owned.Desired, live *unstructured.Unstructured, want map[strin
 	return changes.ExcludeFields(notExamined)
 }
 
-// notExamined are fields about which the API server never refuses a change, and the number of replicas, which others may set.
+// notExamined are the fields that the API server always allows to change, and the number of replicas, which others may set.
 var notExamined = fieldpath.NewSet(fieldpath.MakePathOrDie("apiVersion"), fieldpath.MakePathOrDie("kind"), fieldpath.MakePathOrDie("metadata"),
 	fieldpath.MakePathOrDie("status"), fieldpath.MakePathOrDie("spec", "replicas"))
 

@@ -15,7 +15,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// ToSend returns a copy of the object with the controller reference or the mark, and the annotations of the engine.
+// ToSend returns a copy of the object that also has the owner reference, or the annotations that name the owner, and the other
+// annotations of this library.
 func ToSend(d *owned.Desired, method record.Method) client.Object {
 	obj := d.Object
 	if method == record.ByCreate {
@@ -57,15 +58,15 @@ func ToSend(d *owned.Desired, method record.Method) client.Object {
 	return obj
 }
 
-// lastApplied is the value of opblocks.dev/applied for a write of the object.
+// lastApplied returns the value of the annotation opblocks.dev/applied for a write of the object.
 func lastApplied(d *owned.Desired, method record.Method) string {
 	return record.LastApplied{
 		Method: method, Hash: string(d.Sum[:]), Rewritten: d.Rewritten, Replicas: d.Replicas != nil || DesiresReplicas(d.Object),
 	}.String()
 }
 
-// ToPost returns what a POST sends. Like an apply, it leaves out the fields of a copied live object, and nulls. The
-// API server would store the fields, and the first apply would remove a stored null.
+// ToPost returns the object that a POST sends. It leaves out what an apply leaves out too: nulls, and fields such as the UID that a builder
+// has copied from a live object. Otherwise the API server would store them, and the first apply would remove a stored null.
 func ToPost(d *owned.Desired) (client.Object, error) {
 	obj := ToSend(d, record.ByCreate)
 	if _, untyped := obj.(*unstructured.Unstructured); untyped {
@@ -76,13 +77,15 @@ func ToPost(d *owned.Desired) (client.Object, error) {
 	return obj, nil
 }
 
-// IsUntypable reports whether the API server refused an apply that does not fit its schema, or that has a key twice.
+// IsUntypable reports whether the API server refused an apply because it does not fit the schema, or because two list items have the same
+// key.
 func IsUntypable(err error) bool {
 	return strings.Contains(err.Error(), "failed to create typed patch object")
 }
 
-// CheckValues returns an error for values that the API server would accept, but should not get. If two items of a list
-// have the same key, it would then refuse every apply of the object. A huge quantity would keep it computing.
+// CheckValues returns an error for values that the API server would accept, but that must not be sent: two list items with the same key,
+// because the API server would then refuse every apply of the object, and huge quantities, because the API server would compute for very
+// long.
 func CheckValues(d *owned.Desired) error {
 	tree, err := Tree(d, record.ByCreate)
 	if err != nil {

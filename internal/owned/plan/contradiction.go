@@ -15,19 +15,19 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// Contradiction searches for the parts of a live object that contradict a desired one.
+// Contradiction searches for the parts of a live object that contradict the desired one, so that the API server refuses to apply it.
 type Contradiction struct {
 	schema  applyschema.Schema
 	want    map[string]any
-	merged  map[string]any // what the refused apply would have made of the live object
+	merged  map[string]any // the result that the refused apply would have had
 	Entries []metav1.ManagedFieldsEntry
 	causes  [][]applyschema.Step
-	level   int // how far from the causes parts are removed
+	level   int // how many steps around the refused fields parts are removed: see contradicting
 	removed [][]applyschema.Step
-	asIs    bool // merged has not been tried, and the API server may accept it although it refused the apply
+	asIs    bool // merged itself has to be tried first: the API server may accept it although it refused the apply
 }
 
-// NewContradiction returns nil if the refusal names no field that may be replaced.
+// NewContradiction starts the search. It returns nil if the refusal names no field that may be replaced.
 func NewContradiction(d *owned.Desired, live *unstructured.Unstructured, refusal error) (*Contradiction, error) {
 	want, err := Tree(d, record.ByApply)
 	if err != nil {
@@ -35,7 +35,7 @@ func NewContradiction(d *owned.Desired, live *unstructured.Unstructured, refusal
 	}
 	merged, entries, err := MergeInto(d, live, want)
 	if err != nil {
-		return nil, nil // the live object has fields of a newer API server, which the schema lacks
+		return nil, nil // the live object may have fields of a newer API server, which the schema lacks
 	}
 	c := &Contradiction{schema: d.Kind.Comparer.Schema(), want: want, merged: merged, Entries: entries}
 	c.schema.FillEmpty(want, merged)
@@ -54,7 +54,7 @@ func NewContradiction(d *owned.Desired, live *unstructured.Unstructured, refusal
 	return c, nil
 }
 
-// Next returns the next tree to try. If no tree is left, it returns nil.
+// Next returns the next object to try, as decoded JSON. It returns nil if nothing is left to try.
 func (c *Contradiction) Next() map[string]any {
 	if c.asIs {
 		c.asIs = false
@@ -70,8 +70,8 @@ func (c *Contradiction) Next() map[string]any {
 	return nil
 }
 
-// Learn takes in the refusal of the last tree. If the refusal names no new field, the next tree also lacks parts that
-// are farther from the known fields.
+// Learn takes the API server's refusal of the last result of Next. If the refusal names no new field, the next result also lacks parts that
+// are one step farther from the known fields.
 func (c *Contradiction) Learn(refusal error) {
 	tree := applyschema.Without(c.merged, c.removed)
 	news := false
@@ -93,11 +93,11 @@ func (c *Contradiction) deepest() (most int) {
 	return most + 1
 }
 
-// contradicting returns the parts to remove at the current level, and at the levels before it:
+// contradicting returns the parts to remove at the current level, together with the parts of the lower levels:
 //
-//   - Level 0: the fields that the refusals name.
-//   - Level 1: items of others with the same value in such a field.
-//   - Level n: what others set n−1 steps around such a field.
+//   - Level 0: fields of others at the refused fields.
+//   - Level 1: list items of others that have the same value as a refused field.
+//   - Level n: fields of others n−1 steps around a refused field.
 func (c *Contradiction) contradicting() (found [][]applyschema.Step) {
 	add := func(paths [][]applyschema.Step) {
 		for _, path := range paths {
@@ -122,7 +122,7 @@ func (c *Contradiction) contradicting() (found [][]applyschema.Step) {
 	return found
 }
 
-// clashing returns the items of others that have the same value as a cause, in the same field.
+// clashing returns the list items of others that have, in the same field, the same value as the refused field at the path cause.
 func (c *Contradiction) clashing(cause []applyschema.Step) (found [][]applyschema.Step) {
 	value := applyschema.At(c.merged, cause)
 	switch value.(type) {
@@ -142,7 +142,7 @@ func (c *Contradiction) clashing(cause []applyschema.Step) (found [][]applyschem
 	return found
 }
 
-// pathsLike returns the paths of a tree that differ from a path in the indices of items only.
+// pathsLike returns the paths of a tree that differ from a path only in the indices of list items.
 func pathsLike(tree any, like, at []applyschema.Step) (paths [][]applyschema.Step) {
 	if len(at) == len(like) {
 		return [][]applyschema.Step{slices.Clone(at)}
@@ -159,8 +159,8 @@ func pathsLike(tree any, like, at []applyschema.Step) (paths [][]applyschema.Ste
 	return paths
 }
 
-// isReplaceable reports whether fields of others at a path may be removed: the path is not in metadata or status, and
-// is not the whole spec of the object or of a pod.
+// isReplaceable reports whether fields of others at a path may be removed: the path is not in metadata or status, and does not lead to the
+// whole spec of the object or of a pod.
 func isReplaceable(path []applyschema.Step) bool {
 	if len(path) < 2 || path[0] == "metadata" || path[0] == "status" {
 		return false
@@ -172,7 +172,7 @@ func isReplaceable(path []applyschema.Step) bool {
 	return true
 }
 
-// CausesOf returns the paths of the fields that a refusal names, in the tree that was refused.
+// CausesOf returns the paths, in the refused tree, of the fields that the API server names in its refusal.
 func CausesOf(refusal error, tree any) (causes [][]applyschema.Step) {
 	if IsDuplicateNodePort(refusal) {
 		return pathsLike(tree, []applyschema.Step{"spec", "ports", 0, "nodePort"}, nil)
@@ -193,12 +193,12 @@ func CausesOf(refusal error, tree any) (causes [][]applyschema.Step) {
 
 var podVolumes = []applyschema.Step{"spec", "template", "spec", "volumes"}
 
-// withoutClaimVolumes returns the path at which a tree has the field that a refusal names. It returns false if the tree
-// does not have the field.
+// withoutClaimVolumes returns the path at which a tree has the field that a refusal names by path. It returns false if the tree does not
+// have the field.
 //
-// The paths differ in the pod volumes of a StatefulSet with claim templates. The API server validates the pods with one
-// volume for each claim template, in any order, before the volumes of the pod template. It leaves out the volumes of
-// the pod template that have the name of a claim template.
+// The two paths differ in the pod volumes of a StatefulSet with claim templates. The API server validates the pods that the StatefulSet
+// would create. Their list of volumes first has one volume for each claim template, in any order, and then the volumes of the pod template,
+// except those with the name of a claim template.
 func withoutClaimVolumes(tree any, path []applyschema.Step) ([]applyschema.Step, bool) {
 	n := len(podVolumes)
 	if len(path) <= n || !reflect.DeepEqual(path[:n], podVolumes) || !isStatefulSet(tree) {
@@ -246,11 +246,11 @@ func (p fieldPath) steps() []applyschema.Step {
 	return steps
 }
 
-// IsInvalid reports whether the API server refused an object for its content.
+// IsInvalid reports whether the API server refused an object because its content is invalid.
 func IsInvalid(err error) bool { return apierrors.IsInvalid(err) && !IsUntypable(err) }
 
-// IsDuplicateNodePort reports whether two ports of a Service would have the same node port. The API server answers that
-// with a 500, without a reason.
+// IsDuplicateNodePort reports whether the API server refused a Service because two ports have the same node port. The API server answers
+// this with a 500 without a reason.
 func IsDuplicateNodePort(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "duplicate nodePort")
 }

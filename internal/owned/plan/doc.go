@@ -1,3 +1,3 @@
-// Package plan decides what is done next to one object: see [Decide] and its [Stages]. It also makes what is sent. It is
-// pure: it sends no request and remembers nothing.
+// Package plan decides what is done next to one live object: see [Decide] and its [Stages]. It also builds what is sent. It sends no
+// request and remembers nothing.
 package plan

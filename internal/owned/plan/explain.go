@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Explain adds the fields of the spec that the apply would add or change to a refusal that names only the whole spec. It returns any other
-// error unchanged.
+// Explain returns the refusal with more detail: if the API server names only the whole spec, Explain adds the fields of the spec that the
+// apply would add or change. It returns any other error unchanged.
 func (r *Refused) Explain(refusal error) error {
 	var status apierrors.APIStatus
 	if !errors.As(refusal, &status) || status.Status().Details == nil {
@@ -33,9 +33,9 @@ func (r *Refused) Explain(refusal error) error {
 	return fmt.Errorf("%w (the apply would change %s)", refusal, strings.Join(names, ", "))
 }
 
-// namesBelow returns the paths of the outermost fields of a set that are below a field.
+// namesBelow returns the paths of the outermost fields of a set that are inside of a field.
 func namesBelow(fields *fieldpath.Set, field string) (names []string) {
-	for path := range fields.All() { // a field comes before those below it
+	for path := range fields.All() { // an outer field comes before the fields inside of it
 		name := nameOf(path)
 		if isBelow(name, field) && !slices.ContainsFunc(names, func(outer string) bool { return name == outer || isBelow(name, outer) }) {
 			names = append(names, name)
@@ -44,14 +44,14 @@ func namesBelow(fields *fieldpath.Set, field string) (names []string) {
 	return names
 }
 
-// isBelow reports whether a path leads to a field or an item inside of another path.
+// isBelow reports whether the path leads to a field or an item inside of the field at outer.
 func isBelow(path, outer string) bool {
 	rest, below := strings.CutPrefix(path, outer)
 	return below && rest != "" && (rest[0] == '.' || rest[0] == '[')
 }
 
-// nameOf returns a path as a text. It cuts the path off before an item that is its own key: such an item is a
-// value, which may be secret.
+// nameOf returns a path as a string. An item of a set is identified by its value, which may be secret. So nameOf leaves out such an item
+// and what follows it.
 func nameOf(path fieldpath.Path) string {
 	if i := slices.IndexFunc(path, func(e fieldpath.PathElement) bool { return e.Value != nil }); i >= 0 {
 		path = path[:i]

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// A refusal that names only a whole spec does not say which of its fields cannot be changed.
+// If the API server names only the whole spec in its refusal, users do not see which field cannot be changed.
 func TestExplain(t *testing.T) {
 	path, web := fieldpath.MakePathOrDie, fieldpath.KeyByFields("name", "web")
 	image := path("spec", "template", "spec", "containers", web, "image")
@@ -23,7 +23,7 @@ func TestExplain(t *testing.T) {
 		reason string
 		causes []string
 		wishes []fieldpath.Path
-		adds   string // empty if the refusal stays as it is
+		adds   string // the added text; empty if the refusal is unchanged
 	}{
 		"a field": {
 			"The path has the keys of the lists.", []string{"spec"}, []fieldpath.Path{image},

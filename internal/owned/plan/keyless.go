@@ -12,12 +12,11 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// The API server refuses every apply of an object that has an item without the keys of its list, such as a secret without a
-// name in a ServiceAccount. Anybody can write such an item, and it makes the API server drop all managed fields.
+// The API server refuses every apply of an object that has a list item without the key of its list, such as a secret without a name in a
+// ServiceAccount. Anybody can write such an item, and it makes the API server drop all managed fields.
 //
-// Such an object is written by a patch, which sets what an apply would have made of the object. The object has no managed
-// fields, so nobody knows what else is ours: fields that are not desired are removed, see package write. Items without keys
-// stay.
+// The operator writes such an object by a patch, which sets what an apply would have made of the object. Without managed fields, nobody
+// knows which of the other fields are ours. So fields that are not desired are removed: see package write. Items without keys stay.
 
 // IsLiveUntypable reports whether the API server refused an apply because the live object does not fit its schema.
 func IsLiveUntypable(err error) bool {
@@ -29,8 +28,8 @@ func IsLiveUntypable(err error) bool {
 		strings.Contains(text, "failed to create manager for existing fields") // without managed fields
 }
 
-// PutBack appends items of a live tree to the same lists of another tree. It returns false if a list is inside an item of
-// another list, or if the tree lacks the map that the list belongs to.
+// PutBack appends the items of a live tree at these paths to the same lists of another tree. It returns false if such a list is inside of
+// an item of another list, or if the tree lacks the map that the list belongs to.
 func PutBack(tree, live map[string]any, items [][]applyschema.Step) bool {
 	for _, path := range items {
 		holder, isMap := applyschema.At(tree, path[:len(path)-2]).(map[string]any)
@@ -44,7 +43,7 @@ func PutBack(tree, live map[string]any, items [][]applyschema.Step) bool {
 	return true
 }
 
-// WithoutUndesired returns a tree without the fields that are not desired. Fields that surely belong to others stay.
+// WithoutUndesired returns a tree without the fields that are not desired. Fields that certainly belong to others stay.
 func WithoutUndesired(d *owned.Desired, tree, want map[string]any, withSpec bool) (map[string]any, error) {
 	var sets [2]*fieldpath.Set
 	for i, object := range []map[string]any{tree, want} {

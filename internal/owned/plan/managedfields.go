@@ -14,8 +14,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// hasFormerEntry reports whether an object may have the entry that [FormerEntry] finds. It allocates nothing, while
-// GetManagedFields of an unstructured object returns decoded copies.
+// hasFormerEntry reports whether an object may have the managed fields entry that [FormerEntry] finds. It is a cheap check before:
+// GetManagedFields of an unstructured object would decode and copy all entries.
 func hasFormerEntry(obj client.Object) bool {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -29,21 +29,21 @@ func hasFormerEntry(obj client.Object) bool {
 	})
 }
 
-// FormerEntry returns the index of the managed fields entry of before-first-apply, or -1. The API server adds this
-// entry to an object that has no managed fields.
+// FormerEntry returns the index of the managed fields entry of the manager before-first-apply, or -1. The API server adds this entry at a
+// server-side apply of an object without managed fields.
 func FormerEntry(obj client.Object) int {
 	return slices.IndexFunc(obj.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == beforeFirstApply && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == ""
 	})
 }
 
-// OurEntry returns the index of our own managed fields entry, or -1.
+// OurEntry returns the index of the managed fields entry of our server-side applies, or -1.
 func OurEntry(d *owned.Desired, obj client.Object) int {
 	return slices.IndexFunc(obj.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool { return isOurs(d, entry) })
 }
 
-// FormerFields returns the fields that may have been ours before the managed fields were cleared, and the fields that
-// managers own. The first set is the entry that [FormerEntry] finds. Without such an entry it is all fields that no
+// FormerFields returns two sets: former are the fields that may have been ours before the managed fields were cleared, and owned are the
+// fields that managers own. former is the entry of before-first-apply. If the object has no such entry, former is all fields that no
 // manager owns.
 func FormerFields(d *owned.Desired, live *unstructured.Unstructured) (former, owned *fieldpath.Set, err error) {
 	at := FormerEntry(live)
@@ -76,14 +76,15 @@ func isOurs(d *owned.Desired, entry metav1.ManagedFieldsEntry) bool {
 	return entry.Manager == string(d.Owner.FieldManager) && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == ""
 }
 
-// RequestsStorage reports whether we have written the storage that a live claim requests, and nobody has changed it since.
+// RequestsStorage reports whether our field manager owns the storage request of a live PersistentVolumeClaim: we have written it, and
+// nobody has changed it since.
 func RequestsStorage(d *owned.Desired, claim client.Object) bool {
 	return isWrittenBy(claim, fieldpath.MakePathOrDie("spec", "resources", "requests", "storage"), func(manager string) bool {
 		return manager == string(d.Owner.FieldManager)
 	})
 }
 
-// isWrittenBy reports whether a field manager has written a field.
+// isWrittenBy reports whether a field manager for which the function returns true owns a field.
 func isWrittenBy(live client.Object, path fieldpath.Path, is func(manager string) bool) bool {
 	return slices.ContainsFunc(live.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		set, err := fieldSet(entry)
@@ -99,7 +100,7 @@ func fieldSet(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	return set, set.FromJSON(bytes.NewReader(entry.FieldsV1.GetRawBytes()))
 }
 
-// FieldsV1Of returns a set of fields as managed fields store it.
+// FieldsV1Of returns a set of fields in the format of managed fields.
 func FieldsV1Of(set *fieldpath.Set) (*metav1.FieldsV1, error) {
 	encoded, err := set.ToJSON()
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// Verb is what is done next to a live object.
+// Verb says what is done next to a live object.
 type Verb string
 
-// The verbs.
+// The values of Verb.
 const (
 	DoNothing  Verb = "do nothing: it is as desired"
 	DoRemove   Verb = "delete it: a former owner has left it"
@@ -34,21 +34,21 @@ const (
 	notDecided Verb = "" // the stages that follow decide
 )
 
-// Plan is what is done next to a live object, and why.
+// Plan says what is done next to a live object, and why.
 type Plan struct {
 	Verb        Verb
-	Paths       string               // the fields that differ, for logs and events
+	Paths       string               // the paths of the fields that differ, for logs and events
 	Differences []compare.Difference // the same fields, with their values
-	Adopts      types.UID            // the former owner of an object that is adopted
-	Needs       []Fact               // what has to be known before the plan is executed
-	Err         error                // the error of DoReturn; the reason for DoRemove, DoCollect and DoRefuse
-	IsOurs      bool                 // for DoReturn: other children may be built from the live object
+	Adopts      types.UID            // for an object that is adopted: the UID of its former owner
+	Needs       []Fact               // the facts that have to be known before the plan is executed
+	Err         error                // for DoReturn, the error to return; for DoRemove, DoCollect and DoRefuse, the reason
+	IsOurs      bool                 // for DoReturn: the live object is ours, so other children may be built from it
 }
 
-// Fact is what a stage cannot know from the object and its memory. It takes a request to learn it, or it changes with time.
+// Fact names something that a plan depends on, and that has to be found out first. It takes a request, or it changes with time.
 type Fact string
 
-// The facts.
+// The facts that a plan may need.
 const (
 	OwnerIsAlive Fact = "whether the owner is as the API server has it"
 	FormerIsGone Fact = "whether the former owner that the mark names is gone"
@@ -56,25 +56,26 @@ const (
 	PaceOfWrites Fact = "whether a write has to wait, because another writer undoes it again and again"
 )
 
-// State is what is known of one desired and one live object.
+// State is what is known of one desired object and its live object.
 type State struct {
 	*owned.Desired
 	Live      client.Object
-	Rewritten []compare.Difference // the rewritten differences of our last write, in the memory of this process
+	Rewritten []compare.Difference // how the API server's answer to our last write differed from what was sent, as far as this process remembers
 	Known     map[Fact]bool
-	Gone      bool   // FormerIsGone
-	Paced     string // the paths of the write for which PaceOfWrites was found out
-	Delay     error  // PaceOfWrites: a [*owned.WaitingError] while a write has to wait
-	Expanded  bool   // DoExpand is done, so the rest of the object is applied
+	Gone      bool   // the answer to the fact FormerIsGone
+	Paced     string // the Paths of the plan for which the fact PaceOfWrites was found out
+	Delay     error  // the answer to the fact PaceOfWrites: a [*owned.WaitingError] while a write has to wait
+	Expanded  bool   // DoExpand has ended without a replacement, so the object is applied
 }
 
-// Stage decides a part of the plan for a live object. It sends no request and changes nothing.
+// Stage is one step of the decision about a live object. It gets the plan of the stages before, and returns it or another one. It sends no
+// request and changes nothing.
 type Stage func(s *State, p Plan) Plan
 
-// Stages are all stages, in the order in which they decide. A stage can replace what earlier ones have planned.
+// Stages are all stages, in the order in which they decide. A stage can replace the plan of the stages before.
 var Stages = []Stage{leaveOthers, bind, CompareLive, requireOneBuilder, holdBack, slowDown, checkDesired, expand}
 
-// Decide returns what to do next. It is pure.
+// Decide returns what is done next to a live object. Its result depends only on its arguments.
 func Decide(stages []Stage, s *State) (p Plan) {
 	for _, stage := range stages {
 		if p = stage(s, p); p.Verb == DoReturn || p.Verb == DoRemove || p.Verb == DoCollect {
@@ -84,7 +85,7 @@ func Decide(stages []Stage, s *State) (p Plan) {
 	return p
 }
 
-// Missing returns the first fact that the plan needs and that is not known.
+// Missing returns the first fact that the plan needs and that is not known yet.
 func (s *State) Missing(p Plan) (Fact, bool) {
 	i := slices.IndexFunc(p.Needs, func(f Fact) bool { return !s.Known[f] || f == PaceOfWrites && s.Paced != p.Paths })
 	if i < 0 || p.Verb == DoReturn {
@@ -93,7 +94,7 @@ func (s *State) Missing(p Plan) (Fact, bool) {
 	return p.Needs[i], true
 }
 
-// leaveOthers leaves objects alone that are not ours.
+// leaveOthers plans to return an error for an object that belongs to another owner, and to delete or adopt an object of a former owner.
 func leaveOthers(s *State, p Plan) Plan {
 	err := s.Owner.MayWrite(s.Desired, s.Live)
 	if orphan, ok := errors.AsType[owned.OrphanError](err); ok {
@@ -108,9 +109,9 @@ func leaveOthers(s *State, p Plan) Plan {
 		return p
 	case !ok:
 		return Plan{Verb: DoReturn, Err: err}
-	case !s.Known[FormerIsGone]: // nothing is deleted until the fact is known
+	case !s.Known[FormerIsGone]: // the first plan only asks for the fact, and nothing is deleted before it is known
 		return Plan{Verb: DoRemove, Needs: []Fact{FormerIsGone}, Err: former}
-	case !s.Gone && former.Mark.Owner == s.Owner.ObjectName(): // the cache is behind: our owner is gone, and the owner of the mark has its name now
+	case !s.Gone && former.Mark.Owner == s.Owner.ObjectName(): // the cache is behind: our owner is deleted, and the owner that the mark names is the present one
 		return Plan{Verb: DoReturn, Err: apierrors.NewConflict(schema.GroupResource{Resource: s.Owner.Reference.Kind}, s.Owner.Reference.Name,
 			errors.New("it was deleted and created anew, and the cache does not show that yet"))}
 	case !s.Gone:
@@ -127,8 +128,9 @@ func leaveOthers(s *State, p Plan) Plan {
 	return p
 }
 
-// bind plans to take the owner reference off an object that is to have a mark. An apply cannot take off a reference that another field
-// manager has written too. If the owner reference or the mark of the object is about to change, the plan needs the fact OwnerIsAlive.
+// bind handles the way in which the live object names its owner. If the object is to have annotations that name the owner (a mark) in
+// place of the owner reference, bind plans to remove the reference by a patch. An apply would not remove a reference that another field
+// manager has written too. If the reference or the mark is about to change, the plan needs the fact OwnerIsAlive.
 func bind(s *State, p Plan) Plan {
 	if p.Verb == DoTakeBack {
 		return p
@@ -143,9 +145,10 @@ func bind(s *State, p Plan) Plan {
 	return p
 }
 
-// CompareLive plans an apply if the hash, the set, the order or the binding of the live object differs from the desired one, or
-// if the live object does not cover what is desired. Package compare decides which fields are compared. It also plans an
-// apply if fields have to be reclaimed, although nothing differs.
+// CompareLive plans an apply if the hash, the set, the order or the owner of the live object differs from the desired one, or if the live
+// object does not have everything that is desired. Package compare decides which fields are compared. Differences that the API server made
+// before, when the same was sent, do not count. If the managed fields were cleared and fields of ours have to be removed from the entry of
+// before-first-apply, CompareLive plans an apply although nothing differs.
 func CompareLive(s *State, p Plan) Plan {
 	if p.Verb != notDecided {
 		return p
@@ -172,7 +175,8 @@ func CompareLive(s *State, p Plan) Plan {
 	return p
 }
 
-// requireOneBuilder adds the fact BuiltByOne to the needs of a write: two steps that build the same object would undo each other's writes.
+// requireOneBuilder adds the fact BuiltByOne to the needs of a write. If two steps built the same object, they would undo each other's
+// writes.
 func requireOneBuilder(_ *State, p Plan) Plan {
 	if p.Verb == DoApply || p.Verb == DoBind || p.Verb == DoRefuse {
 		p.Needs = append(p.Needs, BuiltByOne)
@@ -180,7 +184,7 @@ func requireOneBuilder(_ *State, p Plan) Plan {
 	return p
 }
 
-// lacks returns the paths of the fields that the options of a child ask for, and that the live object does not have.
+// lacks returns the paths of fields that options of the child require and that the live object does not have.
 func lacks(d *owned.Desired, live client.Object) (paths []string) {
 	paths = feature.LacksGenerated(d, live)
 	if feature.LacksRunFinalizer(d, live) {
@@ -189,7 +193,8 @@ func lacks(d *owned.Desired, live client.Object) (paths []string) {
 	return paths
 }
 
-// pathsOf returns the fields that differ. If the live object does not name this set, it returns the annotation that names the set instead.
+// pathsOf returns the paths of the fields that differ. If the live object's annotation names another set, it returns the path of this
+// annotation instead.
 func (s *State) pathsOf(differences []compare.Difference) string {
 	set := s.Live.GetAnnotations()[record.Set]
 	switch {
@@ -201,13 +206,13 @@ func (s *State) pathsOf(differences []compare.Difference) string {
 	return "metadata.annotations[" + record.Set + "]"
 }
 
-// ContainsAll reports whether known contains all of the differences. If known is empty, it reports false.
+// ContainsAll reports whether known contains all differences. If known is empty, it reports false.
 func ContainsAll(known, differences []compare.Difference) bool {
 	return len(known) > 0 && !slices.ContainsFunc(differences, func(d compare.Difference) bool { return !slices.Contains(known, d) })
 }
 
-// holdBack keeps a changed desired object from being applied before the objects that it waits for are ready. If only the live object has
-// changed, it is still repaired.
+// holdBack keeps an apply waiting if the desired object has changed, and the objects that it waits for are not ready. If only the live
+// object has changed, the apply is not held back.
 func holdBack(s *State, p Plan) Plan {
 	if p.Verb == DoApply && s.Desired.Hold != "" && record.LastAppliedOf(s.Live).Hash != string(s.Sum[:]) {
 		return Plan{Verb: DoReturn, Err: s.Held("is not changed"), IsOurs: true}
@@ -215,7 +220,7 @@ func holdBack(s *State, p Plan) Plan {
 	return p
 }
 
-// slowDown delays a write that another writer undoes again and again.
+// slowDown plans to return an error while a write has to wait because another writer undoes our writes.
 func slowDown(s *State, p Plan) Plan {
 	if p.Verb != DoApply && p.Verb != DoBind && p.Verb != DoTakeBack {
 		return p
@@ -227,7 +232,8 @@ func slowDown(s *State, p Plan) Plan {
 	return p
 }
 
-// checkDesired refuses values that the API server would accept, and should not get.
+// checkDesired plans to return an error if the desired object has values that the API server would accept, but that must not be sent: see
+// CheckValues.
 func checkDesired(s *State, p Plan) Plan {
 	if _, unknown := s.Missing(p); p.Verb != DoApply || unknown {
 		return p
@@ -252,7 +258,7 @@ func expand(s *State, p Plan) Plan {
 	return p
 }
 
-// pathsOf lists the fields without their values, which may be secret.
+// pathsOf lists the paths of the fields that differ, without their values, which may be secret.
 func pathsOf(differences []compare.Difference) string {
 	if len(differences) == 0 {
 		return "metadata"

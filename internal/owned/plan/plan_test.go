@@ -20,7 +20,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// planned is a desired ConfigMap of an App, and a live one that was applied.
+// planned has a desired ConfigMap of an App, and a live ConfigMap as an apply has left it.
 type planned struct {
 	*State
 	live *corev1.ConfigMap
@@ -43,7 +43,7 @@ func newPlanned(t *testing.T) *planned {
 	return &planned{State: &State{Desired: d, Live: live, Known: map[Fact]bool{}}, live: live}
 }
 
-// marks gives the live object the mark of an owner in place of the owner reference.
+// marks gives the live object a mark (annotations that name an owner) in place of the owner reference.
 func (p *planned) marks(owner types.UID, retained bool) {
 	p.live.OwnerReferences = nil
 	p.live.Labels = map[string]string{record.OwnerUID: string(owner)}
@@ -194,15 +194,13 @@ func TestMissing(t *testing.T) {
 	require.False(t, missing, "a plan that only returns an error asks for nothing")
 }
 
-// knowsPace adds the facts that no other step builds the object and that nothing delays the planned
-// write.
+// knowsPace adds two facts: no other step builds the object, and nothing delays the planned write.
 func (p *planned) knowsPace() {
 	p.Known[BuiltByOne], p.Known[PaceOfWrites] = true, true
 	p.Paced = Decide(Stages, p.State).Paths
 }
 
-// claims turns the live and the desired object into StatefulSets whose claim templates request this
-// storage.
+// claims replaces the live and the desired object by StatefulSets whose claim templates request this storage.
 func (p *planned) claims(live, want string) {
 	set := func(meta metav1.ObjectMeta, size string) *appsv1.StatefulSet {
 		return &appsv1.StatefulSet{ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{VolumeClaimTemplates: claimTemplates("data", size)}}

@@ -16,40 +16,39 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// Some tools clear the managed fields of an object to save space. Then the API server does not know any more which fields
-// are ours. At the next server-side apply it adds an entry of the manager before-first-apply, which owns all live fields.
-// Fields that are dropped would stay for ever, since that manager owns them too. The answer to the apply shows the entry.
+// Some tools clear the managed fields of an object to save space. Then the API server does not know any more which fields are ours. At the
+// next server-side apply, it adds an entry of the manager before-first-apply, which owns all live fields. If we then drop a field, it
+// stays, because that manager owns it too. The answer to the apply shows the entry.
 //
-// If a controller applies the status before we apply, the API server adds no such entry for our fields. Then nobody owns
-// the fields that are dropped, and they would stay as well. The live object before the apply shows that our entry is
-// missing.
+// If a controller applies the status before we apply, the API server adds no such entry for our fields. If we then drop a field, nobody
+// owns it, and it stays as well. The live object before the apply shows that our entry is missing.
 
 const (
 	beforeFirstApply = fieldmanager.BeforeFirstApply
-	// FoundBefore is a new name for before-first-apply. Package write renames the manager when it has taken our fields from its entry. So a
-	// later entry of before-first-apply is known to be new.
+	// FoundBefore is a new name for the manager before-first-apply. When package write has removed our fields from its entry, it renames the
+	// manager. So a later entry of before-first-apply is known to be new.
 	FoundBefore = "opblocks-before-first-apply"
 )
 
-// IsReclaimable reports whether the entry before-first-apply may still own fields of ours: the managed fields were cleared
-// before our last apply, and we have not removed our fields from that entry yet. The object has that entry and our own one.
+// IsReclaimable reports whether the managed fields entry of before-first-apply may still own fields of ours: the managed fields were
+// cleared before our last apply, and our fields were not removed from that entry yet. The object has that entry and our own entry.
 func IsReclaimable(d *owned.Desired, obj client.Object) bool {
 	return hasFormerEntry(obj) && FormerEntry(obj) >= 0 && OurEntry(d, obj) >= 0
 }
 
-// IsLost reports whether our managed fields entry has been cleared, and others have written entries since. last is the
-// record in the live object.
+// IsLost reports whether our managed fields entry was cleared, and other managers have written entries since. last is what the live
+// object's annotation opblocks.dev/applied says.
 func IsLost(d *owned.Desired, last record.LastApplied, live client.Object) bool {
 	return last.Method != record.ByOthers && len(live.GetManagedFields()) > 0 && OurEntry(d, live) < 0 && FormerEntry(live) < 0
 }
 
-// HasDropped reports whether a field may have been dropped since the managed fields were cleared. last is the record
-// before the apply, and answer is the API server's answer to the apply.
+// HasDropped reports whether we may have dropped a field since the managed fields were cleared. last is what the live object's annotation
+// opblocks.dev/applied said before the apply, and answer is the API server's answer to the apply.
 //
-// If this apply has sent the same as the last write, that write may have been an apply A that dropped a field: the managed fields were
-// cleared, then A dropped the field, then the process died before it took the fields back. We see it because A wrote the record
-// opblocks.dev/applied: the entry of before-first-apply does not own it. If the entry of before-first-apply does not own our owner
-// reference, the object was not ours when the managed fields were cleared, so nothing was dropped.
+// If this apply has sent something else than the last write, it may have dropped a field. If it has sent the same, an earlier apply A may
+// have dropped one: the managed fields were cleared, then A dropped the field, then the process died before it removed our fields from the
+// entry of before-first-apply. In that case A wrote the annotation, so the entry does not own the annotation. If the entry does not own our
+// owner reference, the object was not ours when the managed fields were cleared, so nothing was dropped.
 func HasDropped(d *owned.Desired, last record.LastApplied, answer client.Object) (bool, error) {
 	former := FormerEntry(answer)
 	switch {
@@ -70,8 +69,8 @@ func HasDropped(d *owned.Desired, last record.LastApplied, answer client.Object)
 
 var recordPath = fieldpath.MakePathOrDie("metadata", "annotations", record.Applied)
 
-// Removable returns the fields that may be removed. It leaves out the fields that may belong to others, and each field that contains such a
-// field or a field in owned.
+// Removable returns the fields of a set that may be removed. It leaves out the fields that may belong to others, and each field that
+// contains such a field or a field in owned.
 func Removable(d *owned.Desired, fields, owned *fieldpath.Set, withSpec bool) (*fieldpath.Set, error) {
 	createOnly, err := createOnlyFields(d)
 	if err != nil {
@@ -97,7 +96,7 @@ func Removable(d *owned.Desired, fields, owned *fieldpath.Set, withSpec bool) (*
 	return removable.Difference(holding), nil
 }
 
-// Without returns a copy of a tree without some fields. Empty structs that are desired stay.
+// Without returns a copy of a tree without some fields. If a struct becomes empty by that, and the struct is desired, it stays.
 func Without(d *owned.Desired, tree map[string]any, fields *fieldpath.Set) (map[string]any, error) {
 	want, err := Tree(d, record.ByApply)
 	if err != nil {
@@ -121,7 +120,7 @@ func Without(d *owned.Desired, tree map[string]any, fields *fieldpath.Set) (map[
 	return kept, nil
 }
 
-// mayRemove reports whether a field that nobody is known to own may be removed.
+// mayRemove reports whether a field may be removed although nobody is known to own it.
 func mayRemove(d *owned.Desired, path fieldpath.Path, withSpec bool) bool {
 	names := make([]string, len(path))
 	for i, element := range path {

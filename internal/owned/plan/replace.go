@@ -20,7 +20,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// Tree returns what is sent, as decoded JSON.
+// Tree returns the object that a write sends, as decoded JSON.
 func Tree(d *owned.Desired, method record.Method) (map[string]any, error) {
 	body, err := d.Kind.Comparer.AppendApply(nil, ToSend(d, method), d.Kind.GVK, "", "")
 	if err != nil {
@@ -33,9 +33,9 @@ func Tree(d *owned.Desired, method record.Method) (map[string]any, error) {
 	return withAdmitted(d, tree)
 }
 
-// MergeInto returns what a server-side apply of want makes of the live object: the fields of want are merged into it, and the
-// fields that were sent before and are not in want are removed. It also returns the managed fields entries, with our own entry as
-// the apply would write it.
+// MergeInto returns what a server-side apply of want would make of the live object: the fields of want are merged into it, and the fields
+// that were sent before and are not in want are removed. It also returns the managed fields entries, in which our own entry is as the apply
+// would write it.
 func MergeInto(d *owned.Desired, live *unstructured.Unstructured, want map[string]any) (map[string]any, []metav1.ManagedFieldsEntry, error) {
 	content := live.DeepCopy()
 	content.SetManagedFields(nil)
@@ -82,13 +82,13 @@ func MergeInto(d *owned.Desired, live *unstructured.Unstructured, want map[strin
 	return merged, entries, err
 }
 
-// untracked are fields that the API server leaves out of managed fields.
+// untracked are the fields that managed fields never contain.
 var untracked = fieldpath.NewSet(
 	fieldpath.MakePathOrDie("apiVersion"), fieldpath.MakePathOrDie("kind"), fieldpath.MakePathOrDie("metadata"),
 	fieldpath.MakePathOrDie("metadata", "name"), fieldpath.MakePathOrDie("metadata", "namespace"),
 )
 
-// oneVersion converts nothing: what was written in another version of the API is not removed.
+// oneVersion is a version converter that converts nothing. So fields that were written in another version of the API are not removed.
 type oneVersion fieldpath.APIVersion
 
 type otherVersionError struct{}
@@ -107,7 +107,7 @@ func (oneVersion) IsMissingVersionError(err error) bool {
 	return is
 }
 
-// AnnotationPointer is the path of opblocks.dev/applied in a JSON patch.
+// AnnotationPointer is the path of the annotation opblocks.dev/applied in a JSON patch.
 var AnnotationPointer = jsonPointer(fieldPath{{name: "metadata"}, {name: "annotations"}, {name: record.Applied}})
 
 // JSONPatchOperation is one operation of a JSON patch (RFC 6902).
@@ -117,8 +117,8 @@ type JSONPatchOperation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// ReplacePatch returns a JSON patch that turns the live object into a tree. It has the live resource version, if there is one, as
-// precondition. If the patch adds values, pass record.ByCreate, so that the fields are migrated before the next apply.
+// ReplacePatch returns a JSON patch that turns the live object into tree. If the live object has a resource version, it is a precondition.
+// If the patch adds values, pass record.ByCreate, so that the next apply first moves the ownership of the fields to our server-side apply.
 func ReplacePatch(d *owned.Desired, live *unstructured.Unstructured, tree map[string]any, entries []metav1.ManagedFieldsEntry, method record.Method) ([]byte, error) {
 	var patch []JSONPatchOperation
 	if version := live.GetResourceVersion(); version != "" {
@@ -167,7 +167,7 @@ func ReplacePatch(d *owned.Desired, live *unstructured.Unstructured, tree map[st
 	return json.Marshal(patch)
 }
 
-// wantsNull reports whether a field at the top of the desired object is null. Other nulls of a merged object are structs whose
+// wantsNull reports whether the desired object has null in this field at the top level. Any other null in a merged object is a struct whose
 // last field was dropped.
 func wantsNull(d *owned.Desired, prefix, name string) bool {
 	u, untyped := d.Object.(*unstructured.Unstructured)

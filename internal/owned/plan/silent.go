@@ -13,14 +13,13 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// If a request drops certain fields, the API server keeps them and reports no error. This file is about the ones that
-// change how the object behaves.
+// If a request drops certain fields, the API server keeps them and reports no error. This file handles the fields among them that change
+// how the object behaves.
 
-// SilentRefusal returns an error if the live object keeps a field that is not desired any more. The error is Invalid,
-// as if the API server had refused the change.
+// SilentRefusal returns an error if the live object keeps a field that is not desired any more. The error is Invalid, as if the API server
+// had refused the change.
 //
-// A headless Service stays headless when clusterIP is dropped: the API server copies clusterIP: None from the live
-// object.
+// A headless Service stays headless when the builder drops clusterIP: the API server copies clusterIP: None from the live object.
 func SilentRefusal(d *owned.Desired, live client.Object) error {
 	if clusterIPOf(live) != corev1.ClusterIPNone || !wantsClusterIP(d.Full) {
 		return nil
@@ -43,7 +42,7 @@ func clusterIPOf(obj client.Object) string {
 	return ""
 }
 
-// wantsClusterIP reports whether a Service is to have an address of its own.
+// wantsClusterIP reports whether a desired Service is to get a cluster IP.
 func wantsClusterIP(obj client.Object) bool {
 	typ := corev1.ServiceType("")
 	switch obj := obj.(type) {
@@ -56,11 +55,10 @@ func wantsClusterIP(obj client.Object) bool {
 	return clusterIPOf(obj) == "" && typ != corev1.ServiceTypeExternalName
 }
 
-// withCopiedFields sets the fields of an object that the API server would fill with copies of other fields. Otherwise
-// nobody would own the copy, and the copy would bring the other field back after we drop it.
+// withCopiedFields sets the fields of an object that the API server would fill with copies of other fields. Otherwise nobody would own the
+// copy. After a drop of the other field, the API server would restore it from the copy.
 //
-// A pod's serviceAccountName is copied to its older name, serviceAccount. If only the older one is set, it is copied to
-// serviceAccountName.
+// A pod's serviceAccountName is copied to its older name, serviceAccount. If only the older one is set, it is copied to serviceAccountName.
 func withCopiedFields(obj client.Object) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		if pod := podSpecIn(u); pod != nil {
@@ -75,7 +73,7 @@ func withCopiedFields(obj client.Object) {
 	}
 }
 
-// copyIfUnset copies the text of one field to another that has none.
+// copyIfUnset copies the string in one field to another field that is empty.
 func copyIfUnset(fields map[string]any, from, to string) {
 	name, _ := fields[from].(string)
 	if unset := fields[to] == nil || fields[to] == ""; unset && name != "" {
@@ -83,8 +81,7 @@ func copyIfUnset(fields map[string]any, from, to string) {
 	}
 }
 
-// podSpecIn returns the pod spec of an unstructured object of Kubernetes' kinds. If the object has no pod spec, it
-// returns nil.
+// podSpecIn returns the pod spec of an unstructured object of a kind that Kubernetes has. If the object has no pod spec, it returns nil.
 func podSpecIn(u *unstructured.Unstructured) (spec map[string]any) {
 	holder := u.Object
 	if kind := u.GroupVersionKind().GroupKind(); kind != (schema.GroupKind{Kind: "Pod"}) {
@@ -99,7 +96,7 @@ func podSpecIn(u *unstructured.Unstructured) (spec map[string]any) {
 	return spec
 }
 
-// podSpecOf returns the pod spec of an object of a Go type. If the object has no pod spec, it returns nil.
+// podSpecOf returns the pod spec of a typed object. If the object has no pod spec, it returns nil.
 func podSpecOf(obj client.Object) *corev1.PodSpec {
 	if pod, ok := obj.(*corev1.Pod); ok {
 		return &pod.Spec

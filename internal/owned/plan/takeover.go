@@ -14,16 +14,17 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// TakeOverSteps decides what has to be done before the next apply. last is the record of the last write. migrates is true if the last write
-// was not an apply. releases is true if fields have to be handed over to another manager.
+// TakeOverSteps decides what has to be done before the next apply. last is what the live object's annotation opblocks.dev/applied says
+// about the last write. migrates is true if the last write was not an apply, so that the ownership of its fields has to be moved to our
+// server-side apply. releases is true if fields have to be given to another field manager, so that the apply does not remove them.
 func TakeOverSteps(d *owned.Desired, last record.LastApplied) (migrates, releases bool) {
 	migrates = last.Method != record.ByApply
 	releases = migrates && d.Options.CreateOnly != nil || last.Replicas && !DesiresReplicas(d.Object)
 	return migrates, releases
 }
 
-// HandedOverFields returns the live values of the fields that were sent and are not sent any more. If no field is like that, it returns
-// nil.
+// HandedOverFields returns the live values of the fields that were sent before and are not sent any more, and that have to stay. If there
+// are none, it returns nil.
 func HandedOverFields(d *owned.Desired, live client.Object) (map[string]any, error) {
 	var trees [3]map[string]any
 	for i, obj := range []client.Object{d.Full, d.Object, live} {
@@ -71,7 +72,7 @@ func Overlaid(tree, fields map[string]any) map[string]any {
 	return tree
 }
 
-// onlyIn returns the live values of the fields in which full and part differ. If they differ in no field, it returns nil.
+// onlyIn returns the live values of the fields in which full and part differ. If they do not differ, it returns nil.
 func onlyIn(full, part, live any) any {
 	f, fOK := full.(map[string]any)
 	p, pOK := part.(map[string]any)
@@ -108,7 +109,7 @@ func holdsList(v any) bool {
 	return false
 }
 
-// DesiresReplicas reports whether spec.replicas of a scalable object is set.
+// DesiresReplicas reports whether the object sets spec.replicas.
 func DesiresReplicas(obj client.Object) bool {
 	switch obj := obj.(type) {
 	case *appsv1.Deployment:

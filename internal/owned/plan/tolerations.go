@@ -11,8 +11,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// keepTolerations keeps the tolerations that another manager has added to a Pod. The API server refuses to remove or change a toleration of a
-// Pod, and the list is replaced as a whole by an apply.
+// keepTolerations adds to values the tolerations of a live Pod that another manager has added. The API server refuses to remove or change a
+// toleration of a Pod, and an apply replaces the list as a whole.
 func keepTolerations(d *owned.Desired, live *unstructured.Unstructured, want, values map[string]any) {
 	path, isOther := []string{"spec", "tolerations"}, func(manager string) bool { return manager != string(d.Owner.FieldManager) }
 	wanted, _, _ := unstructured.NestedSlice(want, path...)
@@ -28,10 +28,10 @@ func keepTolerations(d *owned.Desired, live *unstructured.Unstructured, want, va
 			all[i] = toleration
 		}
 	}
-	_ = unstructured.SetNestedSlice(values, all, path...) // values is a tree of maps, as the schema has it
+	_ = unstructured.SetNestedSlice(values, all, path...) // it cannot fail, because spec is a map
 }
 
-// isSameToleration reports whether two tolerations differ at most in the seconds, which may be changed.
+// isSameToleration reports whether two tolerations differ at most in their tolerationSeconds, which may be changed.
 func isSameToleration(a, b any) bool {
 	is, isMap := a.(map[string]any)
 	other, otherIsMap := b.(map[string]any)

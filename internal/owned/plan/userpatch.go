@@ -17,16 +17,17 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// userPatch is a patch of a pod template that users write in a field of the owner, such as overlay.PodTemplate.
+// userPatch is a patch that users write in a field of the owner, and that is merged into a pod template. overlay.PodTemplate is one.
 type userPatch interface {
-	// Origin returns the field of the patch to look at if the API server refuses a field of the merged pod template.
+	// Origin returns the path of the field in the patch that sets the field at the path at of the merged pod template. If the patch does not
+	// set that field, found is false.
 	Origin(merged *corev1.PodTemplateSpec, at []any) (path string, found bool)
 }
 
 var userPatchType = reflect.TypeFor[userPatch]()
 
-// SeeUserPatch adds to a refusal the fields of users' patches that may have caused it: users know what they wrote, and not what was built
-// from it. live is nil for a creation.
+// SeeUserPatch adds to a refusal the paths of the fields in users' patches that may have caused it: users know what they wrote, and not
+// what was built from it. live is nil for a creation.
 func SeeUserPatch(d *owned.Desired, live client.Object, refusal error) error {
 	if !IsInvalid(refusal) {
 		return refusal
@@ -55,7 +56,7 @@ func SeeUserPatch(d *owned.Desired, live client.Object, refusal error) error {
 	return fmt.Errorf("%w (see %s of %s)", refusal, strings.Join(names, ", "), d.Owner)
 }
 
-// refusedTree returns what the API server has refused, or nil if that is not known.
+// refusedTree returns the object that the API server has refused, as decoded JSON. It returns nil if that is not known.
 func refusedTree(d *owned.Desired, live client.Object) map[string]any {
 	if live == nil {
 		tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(d.Full)
@@ -63,7 +64,7 @@ func refusedTree(d *owned.Desired, live client.Object) map[string]any {
 			return nil
 		}
 		u := &unstructured.Unstructured{Object: tree}
-		u.SetGroupVersionKind(d.Kind.GVK) // a typed object does not carry its kind
+		u.SetGroupVersionKind(d.Kind.GVK) // a typed object has no apiVersion and kind
 		return u.Object
 	}
 	want, err := Tree(d, record.ByApply)
@@ -80,7 +81,8 @@ func refusedTree(d *owned.Desired, live client.Object) map[string]any {
 	return want
 }
 
-// podTemplateAt returns the pod template around a field, and the steps from there to the field. A Pod is its own template.
+// podTemplateAt returns the pod template that contains the field at cause, and the path from the template to the field. A Pod is its own
+// template.
 func podTemplateAt(tree map[string]any, cause []applyschema.Step) (*corev1.PodTemplateSpec, []any) {
 	start := 0
 	if tree["kind"] != "Pod" {
@@ -95,7 +97,7 @@ func podTemplateAt(tree map[string]any, cause []applyschema.Step) (*corev1.PodTe
 	}
 	var at []any
 	if isMetadata := len(cause) > start && (cause[start] == "labels" || cause[start] == "annotations"); isMetadata {
-		at = append(at, "metadata") // the API server leaves this step out for a template
+		at = append(at, "metadata") // the API server leaves out this step of the path
 	}
 	for _, step := range cause[start:] {
 		at = append(at, step)
@@ -103,13 +105,13 @@ func podTemplateAt(tree map[string]any, cause []applyschema.Step) (*corev1.PodTe
 	return template, at
 }
 
-// patchField is a field of an owner with a patch.
+// patchField is a field of the owner that has a user's patch.
 type patchField struct {
 	patch userPatch
 	path  *field.Path
 }
 
-// patchesIn returns the patches in a value, at any depth. path is the path of the value in the JSON form of the owner.
+// patchesIn returns the users' patches in a value, at any depth. path is the path of the value in the owner.
 func patchesIn(v reflect.Value, path *field.Path) (found []patchField) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -138,7 +140,7 @@ func patchesIn(v reflect.Value, path *field.Path) (found []patchField) {
 		}
 	case reflect.Map:
 		for key, value := range v.Seq2() {
-			copied := reflect.New(value.Type()) // the values of a map have no address
+			copied := reflect.New(value.Type()) // a value in a map is not addressable
 			copied.Elem().Set(value)
 			found = append(found, patchesIn(copied, path.Key(fmt.Sprint(key)))...)
 		}
@@ -146,7 +148,7 @@ func patchesIn(v reflect.Value, path *field.Path) (found []patchField) {
 	return found
 }
 
-// pathOfField returns the path of a field of a struct. The fields of an embedded struct are fields of the struct around it.
+// pathOfField returns the path of a field of a struct. An embedded struct adds no step to the path.
 func pathOfField(path *field.Path, f reflect.StructField) *field.Path {
 	switch name, _, _ := strings.Cut(f.Tag.Get("json"), ","); {
 	case name == "" && f.Anonymous:

@@ -16,7 +16,7 @@ func TestPodTemplateAt(t *testing.T) {
 		reason string
 		tree   map[string]any
 		cause  []applyschema.Step
-		want   []any // nil: the field is not in a pod template
+		want   []any // nil if the field is not in a pod template
 	}{
 		"Field":       {"the steps go from the template to the field", deployment, []applyschema.Step{"spec", "template", "spec", "nodeName"}, []any{"spec", "nodeName"}},
 		"Label":       {"the API server leaves out the metadata of a template", deployment, []applyschema.Step{"spec", "template", "labels"}, []any{"metadata", "labels"}},

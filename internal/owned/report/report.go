@@ -17,14 +17,14 @@ import (
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
-// The outcomes.
+// What was done to a child.
 const (
 	OutcomeCreated   owned.Outcome = "Created"
 	OutcomeApplied   owned.Outcome = "Applied"
 	OutcomeRecreated owned.Outcome = "Recreated"
 	OutcomeDeleted   owned.Outcome = "Deleted"
-	OutcomeRetained  owned.Outcome = "Retained" // it stays although its owner is deleted
-	OutcomeFailed    owned.Outcome = "Failed"   // only counted: package reconcile emits the events of errors
+	OutcomeRetained  owned.Outcome = "Retained" // the object stays although its owner is deleted
+	OutcomeFailed    owned.Outcome = "Failed"   // counted only: package reconcile emits the events of errors
 )
 
 // Reporter tells what was done to children: by metrics, in the log, and by events on their owner.
@@ -33,7 +33,8 @@ type Reporter struct {
 	Recorder events.EventRecorder // nil without a manager
 }
 
-// Report counts what was done to an object, logs it, and keeps it for EmitEvents. The detail must not contain values of fields.
+// Report counts what was done to an object, logs it, and keeps it for EmitEvents. detail must not contain values of fields, which may be
+// secret.
 func (r *Reporter) Report(ctx context.Context, o *owned.Owner, k *owned.Kind, obj client.Object, done owned.Outcome, detail string) {
 	r.Metrics.applies.WithLabelValues(k.GVK.Kind, strings.ToLower(string(done))).Inc()
 	if done == OutcomeFailed {
@@ -69,10 +70,9 @@ func (r *Reporter) Report(ctx context.Context, o *owned.Owner, k *owned.Kind, ob
 	event.Texts = append(event.Texts, text)
 }
 
-// EmitEvents emits one event on the owner for each outcome, since each event is a request. If an event has the same
-// reason, action, owner and related object as another one within six minutes, client-go counts it as a repetition and
-// drops its note. So the action is the name of the step, and the related object is a child in the version after the
-// write.
+// EmitEvents emits one event on the owner for each outcome of its children, since each event is a request. If an event has the same reason,
+// action, owner and related object as another one within six minutes, client-go counts it as a repetition and drops its note. To avoid
+// that, the action is the name of the step, and the related object is a child in the version after the write.
 func (r *Reporter) EmitEvents(o *owned.Owner) {
 	for _, done := range [...]owned.Outcome{OutcomeRecreated, OutcomeCreated, OutcomeApplied, OutcomeDeleted, OutcomeRetained} {
 		if event, ok := o.Done[done]; ok {
@@ -83,7 +83,8 @@ func (r *Reporter) EmitEvents(o *owned.Owner) {
 	o.Done = nil
 }
 
-// Delayed returns the error for a write that is delayed. It emits an event if the delays begin.
+// Delayed returns the error for a write that has to wait because another writer undoes our writes. If it is delayed for the first time,
+// Delayed also emits an event.
 func (r *Reporter) Delayed(o *owned.Owner, live client.Object, message string, wait time.Duration, begins bool) error {
 	if begins && r.Recorder != nil {
 		r.Recorder.Eventf(o.Object, live, corev1.EventTypeWarning, ReasonWriteLoop, o.Action(), "%s", eventnote.Cut(message))
@@ -91,7 +92,7 @@ func (r *Reporter) Delayed(o *owned.Owner, live client.Object, message string, w
 	return owned.NewWaiting(ReasonWriteLoop, wait, message)
 }
 
-// Metrics are the metrics about writes. After they are registered, all sets of a process share them.
+// Metrics are the metrics about writes of children. After they are registered, all sets of a process share them.
 type Metrics struct {
 	applies   *prometheus.CounterVec
 	Rewritten *prometheus.GaugeVec
@@ -113,8 +114,8 @@ func NewMetrics() *Metrics {
 	}
 }
 
-// Register registers the metrics, or replaces them by the metrics that another set has registered. Call it before they
-// are used.
+// Register registers the metrics. If another set has already registered its metrics, Register replaces ours by them. Call it before the
+// metrics are used.
 func (m *Metrics) Register(registry prometheus.Registerer) error {
 	return errors.Join(registerOrShare(registry, &m.applies), registerOrShare(registry, &m.Rewritten), registerOrShare(registry, &m.Loops))
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// validateAnywhere finds what is wrong with an object of a child with the option Anywhere, before any request. It sets
-// the owner's namespace on an object without one, and removes the namespace of a cluster-scoped object.
+// validateAnywhere returns what is wrong with an object of a child with the option Anywhere, before it is read or written. It sets the
+// owner's namespace on an object without one, and removes the namespace of a cluster-scoped object.
 func (s *Set) validateAnywhere(ctx context.Context, o *owned.Owner, d *owned.Declared) error {
 	obj, k := d.Object, d.Kind
 	if obj.GetName() == "" {
@@ -50,14 +50,14 @@ func (s *Set) validateAnywhere(ctx context.Context, o *owned.Owner, d *owned.Dec
 	return nil
 }
 
-// coverage is the key under which the result of covers is remembered: a kind and a namespace.
+// coverage is the key under which a result of the method covers is kept: a kind and a namespace.
 type coverage struct {
 	sample    any // the pointer to an empty object of the kind
 	namespace string
 }
 
-// covers reports whether the operator's cache covers the namespace of an object. If the namespace cannot be checked, it counts as covered,
-// and the read that follows fails. covers sends no request.
+// covers reports whether the operator's cache holds objects in the namespace of name. If that is not known, it reports true: the read that
+// follows then fails. covers sends no request.
 func (s *Set) covers(ctx context.Context, sample client.Object, gvk schema.GroupVersionKind, name client.ObjectKey) bool {
 	if s.Cache == nil || name.Namespace == "" {
 		return true
@@ -80,9 +80,9 @@ func (s *Set) covers(ctx context.Context, sample client.Object, gvk schema.Group
 	return covered
 }
 
-// enqueueMarked returns a handler that enqueues the owner that a child's mark names. It does not enqueue an owner in a namespace that the
-// cache does not cover: such an owner belongs to another installation of the operator. For a kind whose objects always have an owner
-// reference, enqueueMarked returns nil.
+// enqueueMarked returns a handler for children without an owner reference. It enqueues the owner that the annotations of the child name. If
+// the owner is in a namespace that the cache does not hold, the owner belongs to another installation of the operator, and is not enqueued.
+// For a kind whose objects always have an owner reference, enqueueMarked returns nil.
 func (s *Set) enqueueMarked(mgr ctrl.Manager, owner client.Object, gvk schema.GroupVersionKind) (handler.EventHandler, error) {
 	ownerKind, err := apiutil.GVKForObject(owner, mgr.GetScheme())
 	if err != nil {

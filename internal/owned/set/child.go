@@ -19,27 +19,28 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// Child is an [ownedresources.Child] without its types.
+// Child is an [ownedresources.Child] without its type parameters.
 type Child struct {
-	Build    func(*Reconciliation) error // adds the desired objects to the Reconciliation
+	Build    func(*Reconciliation) error // calls the user's function and adds the objects that it returns to the Reconciliation
 	function string                      // the name of the function that builds
 	Sample   client.Object               // an empty object of the child's kind, in the type of its live objects
-	Inputs   []*Input                    // what Build reads
+	Inputs   []*Input                    // the inputs whose values Build uses
 	After    []*Child
 	Options  owned.Options
-	Mistake  error // a mistake in a call of one of its methods
+	Mistake  error // the mistake in a call of one of the child's methods; nil for none
 
-	Configuration bool // the objects are built by apply configurations
-	inSet         bool // a set has the child, so the child must not change any more
+	Configuration bool // the objects are built as apply configurations
+	inSet         bool // the child belongs to a set, so it must not be changed any more
 }
 
-// NewChild returns a child of the kind of sample. build builds its objects by calling f, the user's function. NewChild uses only f's name.
+// NewChild returns a child of the kind of sample. build builds its objects by calling f, the user's function. NewChild itself uses only the
+// name of f.
 func NewChild(sample client.Object, f any, build func(*Reconciliation) error) *Child {
 	return &Child{Sample: sample, Build: build, function: goruntime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()}
 }
 
-// Change calls f, which changes the child. If a set has the child already, Change does not call f, and notes as a mistake that the method
-// was called too late.
+// Change calls f, which changes the child. If the child already belongs to a set, Change does not call f. It records as a mistake that the
+// method was called too late.
 func (c *Child) Change(method string, f func(*Child)) {
 	if c.inSet {
 		c.Mistake = fmt.Errorf("its method %s was called after Ensure: call it before", method)
@@ -50,7 +51,7 @@ func (c *Child) Change(method string, f func(*Child)) {
 
 func (c *Child) empty() client.Object { return c.Sample.DeepCopyObject().(client.Object) }
 
-// AddConfiguration adds an object, given as an apply configuration, to the child that is being built.
+// AddConfiguration adds an object, built as an apply configuration, to the child that is being built.
 func (r *Reconciliation) AddConfiguration(configuration runtime.ApplyConfiguration) error {
 	obj, err := fromConfiguration(configuration, r.Kinds[r.building].GVK)
 	if err == nil {
@@ -59,7 +60,7 @@ func (r *Reconciliation) AddConfiguration(configuration runtime.ApplyConfigurati
 	return err
 }
 
-// fromConfiguration returns an apply configuration as an unstructured object of a kind.
+// fromConfiguration converts an apply configuration to an unstructured object of a kind.
 func fromConfiguration(configuration runtime.ApplyConfiguration, gvk schema.GroupVersionKind) (*unstructured.Unstructured, error) {
 	data, err := json.Marshal(configuration)
 	if err != nil {
@@ -76,7 +77,8 @@ func fromConfiguration(configuration runtime.ApplyConfiguration, gvk schema.Grou
 	return obj, nil
 }
 
-// dependencies returns the children that have to be applied before this one.
+// dependencies returns the children that have to be applied before this one: those after which it comes, and those whose live objects its
+// inputs read.
 func (c *Child) dependencies() []*Child {
 	before := slices.Clip(c.After)
 	for _, in := range c.Inputs {
@@ -85,7 +87,7 @@ func (c *Child) dependencies() []*Child {
 	return before
 }
 
-// liveInput returns a child whose live object this one is built from, or nil.
+// liveInput returns a child whose live objects an input of this child reads, or nil.
 func (c *Child) liveInput() *Child {
 	for _, in := range c.Inputs {
 		if live := in.live; len(live) > 0 {
@@ -95,7 +97,7 @@ func (c *Child) liveInput() *Child {
 	return nil
 }
 
-// kindName returns the kind of the child's objects, for messages.
+// kindName returns the name of the kind of the child's objects, for messages.
 func (c *Child) kindName() string {
 	if u, untyped := c.Sample.(*unstructured.Unstructured); untyped {
 		return u.GetKind()
@@ -103,8 +105,8 @@ func (c *Child) kindName() string {
 	return reflect.TypeOf(c.Sample).Elem().Name()
 }
 
-// groupKind returns the kind of the child's objects. For Go types it knows only the kinds that have an option of their own: Secret, Job and
-// StatefulSet.
+// groupKind returns the kind of the child's objects. For typed objects it knows only Secret, Job and StatefulSet, because only these kinds
+// have options of their own.
 func (c *Child) groupKind() schema.GroupKind {
 	switch c.Sample.(type) {
 	case *corev1.Secret:
@@ -117,5 +119,5 @@ func (c *Child) groupKind() schema.GroupKind {
 	return c.Sample.GetObjectKind().GroupVersionKind().GroupKind()
 }
 
-// Describe names a child whose objects are not known, for messages.
+// Describe names a child for messages, if its objects are not known.
 func (c *Child) Describe() string { return "child " + c.kindName() }

@@ -14,15 +14,15 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// ChildKinds are the kinds of a set's children under a scheme, in their order.
+// ChildKinds are the kinds of a set's children in a scheme, one for each child, in the order of the children.
 type ChildKinds struct {
 	children []*Child
 	scheme   *runtime.Scheme
 	kinds    []*owned.Kind
-	Builders []string // see opblocks.dev/builder
+	Builders []string // by child: the value of the annotation opblocks.dev/builder; empty for none
 }
 
-// sampleOf returns the sample of the first child of a kind, or nil if the set has no such child.
+// sampleOf returns the empty object of the first child of a kind, or nil if the set has no such child.
 func (ks *ChildKinds) sampleOf(gvk schema.GroupVersionKind) client.Object {
 	for i, k := range ks.kinds {
 		if k.GVK == gvk {
@@ -37,12 +37,12 @@ func (ks *ChildKinds) isAnywhere(gvk schema.GroupVersionKind) bool {
 	return ks.hasOption(gvk, func(o *owned.Options) bool { return o.Anywhere })
 }
 
-// isMarked reports whether objects of a kind may be without an owner reference.
+// isMarked reports whether objects of a kind may have annotations that name the owner in place of an owner reference.
 func (ks *ChildKinds) isMarked(gvk schema.GroupVersionKind) bool {
 	return ks.hasOption(gvk, func(o *owned.Options) bool { return o.Anywhere || o.Retain != nil })
 }
 
-// hasOption reports whether the function returns true for the options of a child of this kind. Call it after the set has looked up its
+// hasOption reports whether the function returns true for the options of any child of this kind. Call it after the set has looked up its
 // kinds.
 func (ks *ChildKinds) hasOption(gvk schema.GroupVersionKind, is func(*owned.Options) bool) bool {
 	for i, k := range ks.kinds {
@@ -53,7 +53,7 @@ func (ks *ChildKinds) hasOption(gvk schema.GroupVersionKind, is func(*owned.Opti
 	return false
 }
 
-// uncompiled returns the kind of a child without its schema. All children of the kind share the result.
+// uncompiled returns the kind of a child without its schema. Children of the same kind share one result.
 func (ks *ChildKinds) uncompiled(sample client.Object, scheme *runtime.Scheme) (*owned.Kind, error) {
 	gvk, err := apiutil.GVKForObject(sample, scheme)
 	if err != nil {
@@ -67,22 +67,23 @@ func (ks *ChildKinds) uncompiled(sample client.Object, scheme *runtime.Scheme) (
 	return &owned.Kind{GVK: gvk, Type: reflect.TypeOf(sample).Elem()}, nil
 }
 
-// retainsAll reports whether each child of a kind has the option Retain, with a function that returns true.
+// retainsAll reports whether all children of a kind have the option Retain, and all their functions return true for the owner.
 func (ks *ChildKinds) retainsAll(k *owned.Kind, owner client.Object) bool {
 	return ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.Retain != nil }) &&
 		!ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.BindingFor(owner) != owned.ByRetention })
 }
 
-// retainsNone reports whether a kind has children with the option Retain, and all their functions return false. If the kind has no such
-// child, nobody knows whether a retained object is still needed, so the object stays.
+// retainsNone reports whether a kind has children with the option Retain, and all their functions return false for the owner. If the kind
+// has no such child, retainsNone reports false: nobody knows whether a retained object is still needed, so it stays.
 func (ks *ChildKinds) retainsNone(k *owned.Kind, owner client.Object) bool {
 	return ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.Retain != nil }) &&
 		!ks.hasOption(k.GVK, func(o *owned.Options) bool { return o.BindingFor(owner) == owned.ByRetention })
 }
 
-// buildersOf returns a text for each child with the option Retain that shares its kind with other children of the set: a hash of the names
-// of the functions that build the kind, and the position. If a release adds, removes or reorders such children, the hash changes, and a
-// live object with the earlier hash is attributed to no child. Only an exchange of two functions without a name is not noticed.
+// buildersOf returns a value of the annotation opblocks.dev/builder for each child that has the option Retain and shares its kind with
+// other children of the set. The value has a hash of the names of the functions that build objects of this kind, and the position of the
+// child among them. If a release adds, removes or reorders such children, the hash changes, and it is not known which child built a live
+// object with the earlier hash. Only an exchange of two functions without names is not noticed.
 func (ks *ChildKinds) buildersOf() []string {
 	kinds := ks.kinds
 	builders := make([]string, len(kinds))
@@ -107,7 +108,7 @@ func (ks *ChildKinds) buildersOf() []string {
 	return builders
 }
 
-// builderOf returns the child that built a live object, or nil if that is not known.
+// builderOf returns the child that built a live object, by the annotation opblocks.dev/builder. It returns nil if that is not known.
 func (ks *ChildKinds) builderOf(w written) *Child {
 	wrote := w.object.GetAnnotations()[record.Builder]
 	for i, builder := range ks.Builders {
@@ -118,9 +119,10 @@ func (ks *ChildKinds) builderOf(w written) *Child {
 	return nil
 }
 
-// keeps reports whether a live object that is not desired stays. The function of the child that built it decides. If that child is not
-// known, the functions of all children of its kind decide: a retained object is deleted only if all functions return false, and any other
-// object stays only if all functions return true.
+// keeps reports whether a live object that is not desired any more stays. If it is known which child built the object, the function that
+// this child gave to Retain decides. Otherwise the functions of all children of its kind decide: an object that was already retained is
+// deleted only if all of them return false, and an object with an owner reference stays only if all children of its kind have such a
+// function and all return true.
 func (ks *ChildKinds) keeps(o *owned.Owner, w written) bool {
 	if child := ks.builderOf(w); child != nil {
 		return child.Options.BindingFor(o.Seen) == owned.ByRetention
@@ -131,8 +133,9 @@ func (ks *ChildKinds) keeps(o *owned.Owner, w written) bool {
 	return ks.retainsAll(w.kind, o.Seen)
 }
 
-// watchedPlace returns the index of the child in whose form, typed or unstructured, a kind is watched: the first typed child of the kind.
-// If the kind has no typed child, it returns place, the index of the first child of the kind.
+// watchedPlace returns the index of a child of the same kind as the child at place: the child that decides whether the kind is watched as
+// typed or as unstructured objects. This is the first typed child of the kind. If there is none, it is the child at place, which is the
+// first of its kind.
 func watchedPlace(children []*Child, kinds []*owned.Kind, place int) int {
 	for i, k := range kinds {
 		if k.GVK == kinds[place].GVK && isUntyped(children[i].Sample) == 0 {
@@ -142,7 +145,7 @@ func watchedPlace(children []*Child, kinds []*owned.Kind, place int) int {
 	return place
 }
 
-// firstOfKind returns the index of the first child that has the same kind as child i.
+// firstOfKind returns the index of the first child of the same kind as child i.
 func firstOfKind(kinds []*owned.Kind, i int) int {
 	return slices.IndexFunc(kinds, func(k *owned.Kind) bool { return k.GVK == kinds[i].GVK })
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// DesiredNames are the objects that are desired in one reconcile. Not all desired objects of the kinds in unbuilt are
-// known: a child of such a kind was not built.
+// DesiredNames are the objects that are desired in one reconcile. A kind is in unbuilt if one of its children was not built. Not all
+// desired objects of such a kind are known.
 type DesiredNames struct {
 	Objects []owned.Declared
 	unbuilt []*owned.Kind
-	retains []byte // see Reconciliation.retains
+	retains []byte // the results of the functions given to Retain, see Reconciliation.retains
 }
 
-// undesired returns a function that reports whether an object of a name is certainly not desired.
+// undesired returns a function that reports whether the object with a name is certainly not desired.
 func (d DesiredNames) undesired() func(record.Name) bool {
 	isDesired := func(name record.Name) bool {
 		return slices.ContainsFunc(d.Objects, func(o owned.Declared) bool { return o.ObjectName() == name })
@@ -46,5 +46,5 @@ func (d DesiredNames) without(found []written) (rest []written) {
 	return rest
 }
 
-// NameIndexFrom is the number of objects from which on names are found in a map, instead of by a search.
+// NameIndexFrom is the number of objects from which a map is used to find names, and not a search in the list.
 const NameIndexFrom = 16

@@ -29,7 +29,7 @@ func (s *Set) FinalizerName() string {
 	return record.Finalizer(s.Name)
 }
 
-// FormerFinalizerNames returns the finalizers of the earlier names: see [ownedresources.ChildSet.FormerFinalizerNames].
+// FormerFinalizerNames returns the finalizers of the set's former names: see [ownedresources.ChildSet.FormerFinalizerNames].
 func (s *Set) FormerFinalizerNames() (names []string) {
 	if s.FinalizerName() == "" {
 		return nil
@@ -44,11 +44,11 @@ func (s *Set) FormerFinalizerNames() (names []string) {
 // ([ownedresources.Child.RunOnce]), or pods without a controller ([ownedresources.Child.ExpandVolumes]).
 func (s *Set) holdsObjects() bool {
 	return slices.ContainsFunc(s.Children, func(c *Child) bool {
-		return c != nil && (c.Options.RunOnce || c.Options.ExpandVolumes) // nil is a mistake, which Reconcile returns
+		return c != nil && (c.Options.RunOnce || c.Options.ExpandVolumes) // a nil child is a mistake, which Reconcile returns
 	})
 }
 
-// FinalizeOwner deletes what the garbage collector does not delete: see [ownedresources.ChildSet.Finalize].
+// FinalizeOwner deletes the objects that the garbage collector does not delete: see [ownedresources.ChildSet.Finalize].
 func (s *Set) FinalizeOwner(ctx context.Context, c client.Client, obj client.Object) error {
 	r, err := newReconciliation(ctx, s, c, obj, toClean)
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *Set) FinalizeOwner(ctx context.Context, c client.Client, obj client.Obj
 	return nil
 }
 
-// finalize deletes what the garbage collector does not delete, and returns the objects that still exist.
+// finalize deletes the objects that the garbage collector does not delete, and returns the objects that still exist.
 func (s *Set) finalize(r *Reconciliation, known *retention, found []written) (remaining []written, err error) {
 	ctx, o := r.ctx, r.owner
 	if !s.RemoveInOrder {
@@ -104,7 +104,7 @@ func (s *Set) finalize(r *Reconciliation, known *retention, found []written) (re
 	if err != nil || len(remaining) > 0 {
 		return remaining, err
 	}
-	// The cache may not show an object yet that was created a moment ago, perhaps by an earlier process.
+	// The cache may not show an object that was created just before, perhaps by an earlier process.
 	unseen, err := s.listMarkedLive(r, known)
 	if err != nil || len(unseen) == 0 {
 		return nil, err
@@ -117,11 +117,11 @@ func (s *Set) finalize(r *Reconciliation, known *retention, found []written) (re
 	return remaining, err
 }
 
-// UnseenDelay is the delay before Finalize checks again whether an object that the cache does not show is gone.
+// UnseenDelay is the delay before Finalize checks again whether objects that the cache does not show are gone.
 const UnseenDelay = 2 * time.Second
 
-// listMarkedLive returns the objects without an owner reference that this set wrote for the owner, read past the cache.
-// Objects that stay are left out.
+// listMarkedLive reads from the API server the objects that this set wrote for the owner without an owner reference. It leaves out the
+// objects that stay when the owner is deleted.
 func (s *Set) listMarkedLive(r *Reconciliation, known *retention) (found []written, err error) {
 	for i, k := range r.Kinds {
 		if firstOfKind(r.Kinds, i) != i || !s.Known().isMarked(k.GVK) {
@@ -146,15 +146,15 @@ func (s *Set) listMarkedLive(r *Reconciliation, known *retention) (found []writt
 	return found, nil
 }
 
-// listLabelled lists the metadata of the objects of a kind that have the owner's label, past the cache. If the operator's
-// role does not allow to list a kind in all namespaces, it lists the namespaces of the desired objects.
+// listLabelled lists from the API server the metadata of the objects of a kind that have the label with the owner's UID. If the operator's
+// role does not allow to list the kind in all namespaces, it lists only the namespaces of the desired objects.
 func (s *Set) listLabelled(r *Reconciliation, k *owned.Kind) ([]metav1.PartialObjectMetadata, error) {
 	list := func(namespace string) ([]metav1.PartialObjectMetadata, error) {
 		objs := &metav1.PartialObjectMetadataList{}
 		objs.SetGroupVersionKind(k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List"))
 		err := r.owner.LiveReader().List(r.ctx, objs, client.InNamespace(namespace), client.MatchingLabels{record.OwnerUID: string(r.owner.Reference.UID)})
 		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-			return nil, nil // the kind is not served any more, so there are none
+			return nil, nil // a kind that is not served any more has no objects
 		}
 		if err != nil {
 			return nil, fmt.Errorf("list the children of %s: %w", r.owner, err)
@@ -171,7 +171,7 @@ func (s *Set) listLabelled(r *Reconciliation, k *owned.Kind) ([]metav1.PartialOb
 	namespaces := map[string]bool{}
 	for i, child := range s.Children {
 		if !r.States[i].built && child.liveInput() == nil {
-			r.build(i) // what cannot be built here was not created by the last reconcile either
+			r.build(i) // if the child cannot be built here, the last reconcile has not created its objects either
 		}
 	}
 	for j := range r.objects {
@@ -192,15 +192,14 @@ func (s *Set) listLabelled(r *Reconciliation, k *owned.Kind) ([]metav1.PartialOb
 	return all, nil
 }
 
-// observeOrphaning notes which owners are deleted with orphan propagation. The API server shows that by a finalizer,
-// which the garbage collector removes after some milliseconds. The cache calls the functions of its indexes for each
-// version of an object, and before any event handler. An event handler might be called only after the pass that needs to
-// know.
+// observeOrphaning records which owners are deleted with orphan propagation. During such a deletion the owner has a finalizer, which the
+// garbage collector removes after some milliseconds. The cache calls index functions for each version of an object, before any event
+// handler. An event handler might be called too late, after the reconcile that needs to know.
 func (s *Set) observeOrphaning(mgr ctrl.Manager, owner client.Object) error {
 	if !slices.ContainsFunc(s.Children, func(c *Child) bool { return c.Options.Anywhere }) {
 		return nil
 	}
-	// The pointer is in the name because another set of the same kind has an index of its own.
+	// The index name contains the pointer, because another set for the same kind of owner needs its own index.
 	index := fmt.Sprintf("opblocks.dev/%p-orphaning", s)
 	return mgr.GetFieldIndexer().IndexField(context.Background(), owner, index, func(obj client.Object) []string {
 		s.Owners.ownerSeen(obj)
@@ -208,13 +207,14 @@ func (s *Set) observeOrphaning(mgr ctrl.Manager, owner client.Object) error {
 	})
 }
 
-// isOrphaning reports whether the owner is deleted with orphan propagation.
+// isOrphaning reports whether the owner is deleted with orphan propagation, so that its children have to stay.
 func (s *Set) isOrphaning(o *owned.Owner) bool {
 	return slices.Contains(o.Object.GetFinalizers(), metav1.FinalizerOrphanDependents) || s.Owners.isOrphaning(o.Reference.UID)
 }
 
-// unmarkAll takes the marks off the objects that the set wrote for the owner without an owner reference. These objects then belong to
-// nobody. The garbage collector does the same with the owner references of the other objects.
+// unmarkAll is called if the owner is deleted with orphan propagation. From the objects that the set wrote for the owner without an owner
+// reference, it removes the annotations that name the owner. These objects then belong to nobody. The garbage collector does the same with
+// the owner references of the other objects.
 func (s *Set) unmarkAll(r *Reconciliation, known *retention, found []written) (released []written, err error) {
 	unseen, err := s.listMarkedLive(r, known)
 	if err != nil {

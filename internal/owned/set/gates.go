@@ -14,24 +14,25 @@ import (
 	"github.com/opblocks/opblocks/internal/servedkinds"
 )
 
-// gates are the watches of the kinds with the option IfServed, by kind. They are nil without a manager.
+// gates has, for each kind with the option IfServed, the watch of the kind. The watch tells whether the API server serves the kind, and
+// permits reads from the cache. gates is nil without a manager.
 type gates map[schema.GroupVersionKind]*servedkinds.Watch
 
-// servedState is whether the kind of a child with the option IfServed is served in one reconcile.
+// servedState says whether the API server serves the kind of a child, in one reconcile.
 type servedState int
 
-// The states.
+// The values of servedState.
 const (
-	alwaysServed servedState = iota // without the option
+	alwaysServed servedState = iota // the child does not have the option IfServed, so its kind is not checked
 	NotServed
-	NotWatched // served, but the cache does not have its objects yet
+	NotWatched // the kind is served, but the cache does not have its objects yet
 	ServedNow
 )
 
-// leavesOut reports whether a child in this state is left out of a reconcile.
+// leavesOut reports whether a reconcile leaves out a child whose kind is in this state.
 func (s servedState) leavesOut() bool { return s == NotServed || s == NotWatched }
 
-// acquire reports whether the kind of a child may be read. If so, the caller must call release.
+// acquire returns the state of a child's kind. If the state is ServedNow, the kind may be read until the caller calls release.
 func (g gates) acquire(child *Child, gvk schema.GroupVersionKind, c client.Client) (servedState, error) {
 	if !child.Options.IfServed {
 		return alwaysServed, nil
@@ -61,8 +62,8 @@ func (g gates) release(state servedState, gvk schema.GroupVersionKind) {
 	}
 }
 
-// CheckRefusal returns the error of a child with the option IfServed. If the API server has just ceased to serve the child's kind, the
-// error is a [*owned.WaitingError], and the watch checks again whether the kind is served. Otherwise it is err.
+// CheckRefusal replaces the error of a child with the option IfServed if the API server has just ceased to serve the child's kind. The new
+// error is a [*owned.WaitingError], and the watch checks again whether the kind is served. Any other err is returned unchanged.
 func (g gates) CheckRefusal(d *owned.Declared, err error) error {
 	if !meta.IsNoMatchError(err) && !apierrors.IsMethodNotSupported(err) && !isUnknownResource(err) {
 		return err
@@ -74,11 +75,12 @@ func (g gates) CheckRefusal(d *owned.Declared, err error) error {
 		"%s: its kind is not served any more: %v", d.Kind.Describe(d.Object), err))
 }
 
-// refusalRetry is the delay before a child is tried again if its kind is no longer served. The watch of the kind usually notices the
-// change earlier.
+// refusalRetry is the delay before the next attempt to write a child whose kind is no longer served. The watch of the kind usually notices
+// the change earlier.
 const refusalRetry = 5 * time.Second
 
-// isUnknownResource reports whether the API server does not know the resource. If only the object does not exist, it reports false.
+// isUnknownResource reports whether the API server does not know the resource. If only the object does not exist, isUnknownResource reports
+// false.
 func isUnknownResource(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }

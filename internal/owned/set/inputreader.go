@@ -20,23 +20,23 @@ import (
 	"github.com/opblocks/opblocks/internal/step"
 )
 
-// InputReader is the reader that the function of an input gets. It reads the objects that the input declares, and notes their versions.
+// InputReader is the reader that an input's function gets. It reads only objects that the input declares, and records their versions.
 type InputReader struct {
 	client.Reader
 	Scheme     *runtime.Scheme
-	live       client.Reader // nil without a manager
+	live       client.Reader // reads from the API server; nil without a manager
 	unseen     func(kind string, obj metav1.Object)
 	owner      client.Object
 	references []references.Reference
 
 	reads     []owned.ReadVersion
-	pastCache bool // an object was read past the cache
-	failed    bool // a read failed, so what was read is not known
+	pastCache bool // an object was read from the API server, and not from the cache
+	failed    bool // a read failed, so the list of reads is not complete
 }
 
 var _ client.Reader = &InputReader{}
 
-// newInputReader returns the reader of an input with these references, for one reconcile. The owner is a copy: see
+// newInputReader returns the reader of an input with these references, for one reconcile. The reader has a copy of the owner: see
 // ownerOfInputs.
 func (r *Reconciliation) newInputReader(refs []references.Reference) *InputReader {
 	return &InputReader{
@@ -45,7 +45,7 @@ func (r *Reconciliation) newInputReader(refs []references.Reference) *InputReade
 	}
 }
 
-// Get reads an object that the input declares, and notes its version. Any other object is an error.
+// Get reads an object that the input declares, and records its version. For any other object, it returns an error.
 func (r *InputReader) Get(ctx context.Context, name client.ObjectKey, obj client.Object, options ...client.GetOption) error {
 	kind, err := apiutil.GVKForObject(obj, r.Scheme)
 	if err != nil {
@@ -97,8 +97,8 @@ func (r *InputReader) Get(ctx context.Context, name client.ObjectKey, obj client
 	return err
 }
 
-// get reads an object. hashed reports whether the cache has hashes in place of the object's values, so that the whole object was read past
-// the cache.
+// get reads an object. If the cache has hashes in place of the object's values, get reads the object from the API server instead, and
+// hashed is true.
 func (r *InputReader) get(ctx context.Context, name client.ObjectKey, obj client.Object, options []client.GetOption) (hashed bool, err error) {
 	err = r.Reader.Get(ctx, name, obj, append(slices.Clip(options), hashedvalues.AsHashed)...)
 	if err != nil || !hashedvalues.IsHashed(obj) {
@@ -107,12 +107,12 @@ func (r *InputReader) get(ctx context.Context, name client.ObjectKey, obj client
 	return true, r.Reader.Get(ctx, name, obj, options...)
 }
 
-// List is refused: only changes of objects that an input names trigger a reconcile.
+// List returns an error. An input reads objects by name, because only changes of the objects that it names trigger a reconcile.
 func (r *InputReader) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	return fmt.Errorf("list of %T by an input: an input reads objects by the names that it declares; list in a step of your own", list)
 }
 
-// declared returns the reference that declares an object.
+// declared returns the reference of the input that names an object. If none does, it returns an error.
 func (r *InputReader) declared(kind schema.GroupVersionKind, name client.ObjectKey) (references.Reference, error) {
 	var found []references.Reference
 	for _, ref := range r.references {
@@ -135,13 +135,14 @@ func (r *InputReader) declared(kind schema.GroupVersionKind, name client.ObjectK
 	return references.Reference{}, fmt.Errorf("the input reads %s %s, which the function of its Reads does not name: return that name there, so that a change triggers a reconcile", kind.Kind, name)
 }
 
-// cachesWhole reports whether a whole object of this type, and not only its metadata, is read from the cache.
+// cachesWhole reports whether objects of this type are read from the cache as whole objects, and not only as metadata.
 func cachesWhole(r client.Reader, obj client.Object) bool {
 	known, ok := r.(step.Reader)
 	return ok && known.CachesWhole(obj)
 }
 
-// epochOfReads returns the epoch of the resource versions that inputs read: see package versions.
+// epochOfReads returns the number that versions.Epoch has for the objects that inputs read. It changes when resource versions have gone
+// back.
 func (s *Set) epochOfReads(c client.Client) uint64 {
 	if known, ok := s.inputReader(c).(step.Reader); ok {
 		return known.Epoch()
@@ -149,8 +150,8 @@ func (s *Set) epochOfReads(c client.Client) uint64 {
 	return 0
 }
 
-// inputReader returns the reader of inputs. No read is older than the event that triggered the reconcile. The client of
-// a step makes sure of that itself. Without a manager inputReader returns the client.
+// inputReader returns the reader of inputs. No object that it reads is older than the event that triggered the reconcile. If c is the
+// client of a step, c itself makes sure of that. Without a manager, inputReader returns c.
 func (s *Set) inputReader(c client.Client) client.Reader {
 	if _, ofStep := c.(step.Reader); ofStep || s.Forms == nil {
 		return c
@@ -158,9 +159,9 @@ func (s *Set) inputReader(c client.Client) client.Reader {
 	return &references.Reader{Forms: s.Forms, Cache: c, Live: s.APIReader}
 }
 
-// noteUnseen notes that an object that an input reads exists, and that the cache does not show it. If the object is at most
-// [apply.MaxCacheDelay] old, the cache may only be behind. If it is older, no change of the object triggers a reconcile, and the reconcile
-// fails with a [*owned.NotCachedError].
+// noteUnseen is called if an object that an input reads exists, and the cache does not show it. If the object is at most
+// [apply.MaxCacheDelay] old, the cache may only be behind. If it is older, the cache leaves it out, so its changes trigger no reconcile.
+// Then the reconcile fails with a [*owned.NotCachedError].
 func (r *Reconciliation) noteUnseen(kind string, obj metav1.Object) {
 	if r.Set.Applier.Clock.Since(obj.GetCreationTimestamp().Time) <= apply.MaxCacheDelay {
 		r.unseen = true
@@ -174,7 +175,7 @@ func versionOf(obj metav1.Object) string {
 	return string(obj.GetUID()) + "/" + obj.GetResourceVersion()
 }
 
-// remembered returns what is remembered of an input, if neither the owner nor what was read has changed since.
+// remembered returns the remembered value of an input. If the owner or an object that was read has changed since, ok is false.
 func (r *Reconciliation) remembered(input *Input) (known inputMemory, ok bool) {
 	if r.readsAnew {
 		return known, false
@@ -186,7 +187,7 @@ func (r *Reconciliation) remembered(input *Input) (known inputMemory, ok bool) {
 	return known, r.areCurrent(known.reads)
 }
 
-// areCurrent reports whether the cache shows objects in the versions in which they were read.
+// areCurrent reports whether the cache still shows the objects in the versions in which they were read.
 func (r *Reconciliation) areCurrent(reads []owned.ReadVersion) bool {
 	reader := r.Set.inputReader(r.client)
 	return !slices.ContainsFunc(reads, func(read owned.ReadVersion) bool {
@@ -202,7 +203,8 @@ func (r *Reconciliation) areCurrent(reads []owned.ReadVersion) bool {
 	})
 }
 
-// remember keeps a value that took requests to read. A value that was read only from the cache is read again in each reconcile.
+// remember keeps the value of an input if reading it took requests. A value that was read only from the cache is not kept: each reconcile
+// reads it again.
 func (r *Reconciliation) remember(input *Input, owner uint64, reader *InputReader, value any, err error) {
 	r.unknown = r.unknown || reader.failed
 	if r.readsAnew || err != nil || reader.failed || !reader.pastCache {
@@ -211,7 +213,7 @@ func (r *Reconciliation) remember(input *Input, owner uint64, reader *InputReade
 	r.Set.Owners.setInput(r.owner.Reference.UID, input, inputMemory{owner, reader.reads, value})
 }
 
-// digestOwner returns a digest of the part of the owner that an input may read.
+// digestOwner returns a hash of the parts of the owner that an input may read.
 func (r *Reconciliation) digestOwner() uint64 {
 	return r.Set.Owners.digestOwner(r.Object, r.Set.epochOfReads(r.client))
 }

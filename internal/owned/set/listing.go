@@ -19,8 +19,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// listWritten returns the objects that this set wrote for the owner, also objects that are being deleted. A kind that is not served
-// ([ownedresources.Child.IfServed]) has no objects. If a kind is not served, unserved is true.
+// listWritten returns the objects that this set wrote for the owner, including objects that are being deleted. If the API server does not
+// serve a kind ([ownedresources.Child.IfServed]), the kind has no objects, and unserved is true.
 func (s *Set) listWritten(ctx context.Context, o *owned.Owner) (found []written, unserved bool, err error) {
 	is := func(k *owned.Kind, obj client.Object) bool { return s.isWritten(o, k, obj) }
 	err = s.eachKind(o, func(place int, k *owned.Kind) error {
@@ -31,8 +31,8 @@ func (s *Set) listWritten(ctx context.Context, o *owned.Owner) (found []written,
 	return found, unserved, err
 }
 
-// listFormer returns the objects that this set wrote anywhere for a former owner, and that are not retained. The garbage collector does not
-// delete them. Without a manager, their events do not trigger a reconcile either.
+// listFormer returns the objects that this set wrote for a former owner (a deleted owner of the same name) without an owner reference, and
+// that are not retained. The garbage collector does not delete them. Without a manager, their events do not trigger a reconcile either.
 func (s *Set) listFormer(ctx context.Context, o *owned.Owner) (found []written, err error) {
 	name := o.ObjectName()
 	is := func(k *owned.Kind, obj client.Object) bool {
@@ -50,7 +50,7 @@ func (s *Set) listFormer(ctx context.Context, o *owned.Owner) (found []written, 
 	return found, err
 }
 
-// eachKind calls a function with each kind of children, and with the place of the kind: see childindex.Name.
+// eachKind calls a function once for each kind of the set's children. place is the index of the first child of the kind.
 func (s *Set) eachKind(o *owned.Owner, do func(place int, k *owned.Kind) error) error {
 	kinds, err := s.KindsIn(o.Client.Scheme())
 	if err != nil {
@@ -67,8 +67,9 @@ func (s *Set) eachKind(o *owned.Owner, do func(place int, k *owned.Kind) error) 
 	return nil
 }
 
-// list returns the objects of a kind that satisfy a function. With a manager it reads the objects that the index has for these owners.
-// Without a manager it lists all objects of the kind. The objects may be the cache's own. If the kind is left out, served is false.
+// list returns the objects of a kind for which the function returns true. With a manager it reads the objects whose names the index has for
+// these owners. Without a manager it lists all objects of the kind. The objects may be in the cache's memory: do not modify them. If the
+// kind is left out because it is not served, served is false.
 func (s *Set) list(ctx context.Context, o *owned.Owner, place int, k *owned.Kind, owners []types.UID, is func(*owned.Kind, client.Object) bool) (found []written, served bool, err error) {
 	state, err := s.Served.acquire(s.Children[place], k.GVK, o.Client)
 	if err != nil || state.leavesOut() {
@@ -118,10 +119,12 @@ func (s *Set) listIndexed(ctx context.Context, place int, k *owned.Kind, owners 
 	return all, nil
 }
 
-// readIndexed reads an object into live. The index has the name of the object among the children of the owner. If the cache does not show
-// the object, or shows that it is not a child of the owner any more, the name is removed from the index. If another child of the owner has
-// just appeared, the name cannot be removed, and gone is false. live has the form, typed or unstructured, of the watch that fills the
-// index: the cache may have one informer for each form, and the other informer may be behind.
+// readIndexed reads into live an object whose name is in the index, among the children of the owner. If the cache does not show the object
+// as a child of the owner any more, readIndexed removes the name from the index. If another child of the owner has just appeared, the name
+// cannot be removed, and gone is false.
+//
+// live must be typed or unstructured like the objects of the watch that fills the index. The cache may have one informer for typed and one
+// for unstructured objects, and the other informer may be behind.
 func (s *Set) readIndexed(ctx context.Context, kind schema.GroupKind, owner types.UID, name childindex.Name, mark *record.Mark, live client.Object) (found, gone bool, err error) {
 	before := s.childIndex.State(owner)
 	err = s.Cache.Get(ctx, name.NamespacedName, live, apply.AsCached...)
@@ -134,8 +137,8 @@ func (s *Set) readIndexed(ctx context.Context, kind schema.GroupKind, owner type
 	return true, false, nil
 }
 
-// writtenFor returns the UID of the owner for which the set has written an object, and the object's mark. If the object has a controller,
-// the mark is nil. If the set has not written the object, ok is false.
+// writtenFor returns the UID of the owner for which the set has written an object. mark has the annotations of the object that name this
+// owner. If the object has a controller, mark is nil. If the set has not written the object, ok is false.
 func (s *Set) writtenFor(kind schema.GroupKind, obj client.Object) (owner types.UID, mark *record.Mark, ok bool) {
 	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
 		return ref.UID, nil, s.carriesRecords(obj)
@@ -154,12 +157,12 @@ func (s *Set) isWritten(o *owned.Owner, k *owned.Kind, live client.Object) bool 
 	return s.carriesRecords(live) && o.IsMarkedBy(live, k.GVK.GroupKind())
 }
 
-// carriesRecords reports whether a live object was written by this set, under its present name or an earlier one.
+// carriesRecords reports whether the annotations of a live object say that this set wrote it, under its present name or a former one.
 func (s *Set) carriesRecords(live client.Object) bool {
 	return owned.IsWrittenBy(live, s.Name, s.FormerNames)
 }
 
-// NewList returns an empty list of objects of a kind, in the type of sample.
+// NewList returns an empty list of objects of a kind. Its items are typed or unstructured like sample.
 func NewList(sample client.Object, gvk schema.GroupVersionKind, scheme *runtime.Scheme) client.ObjectList {
 	listKind := gvk.GroupVersion().WithKind(gvk.Kind + "List")
 	if _, untyped := sample.(runtime.Unstructured); !untyped {
@@ -174,9 +177,9 @@ func NewList(sample client.Object, gvk schema.GroupVersionKind, scheme *runtime.
 	return list
 }
 
-// ItemsOf returns the objects of a list, without copies.
+// ItemsOf returns the objects of a list. It does not copy them.
 func ItemsOf(list client.ObjectList) (objs []client.Object) {
-	_ = meta.EachListItem(list, func(item runtime.Object) error { // a list has items, and the function returns no error
+	_ = meta.EachListItem(list, func(item runtime.Object) error { // a list has items, and the function returns nil, so there is never an error
 		if obj, ok := item.(client.Object); ok {
 			objs = append(objs, obj)
 		}

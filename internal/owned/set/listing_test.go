@@ -10,7 +10,7 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// The index of children is filled by the informer of the typed form, so it is read in that form too.
+// The informer of the typed objects fills the index of children. So children are read as typed objects too.
 func TestWatchedPlace(t *testing.T) {
 	tree, typed, other := &Child{Sample: &unstructured.Unstructured{}}, &Child{Sample: &corev1.ConfigMap{}}, &Child{Sample: &unstructured.Unstructured{}}
 	configMap := &owned.Kind{GVK: corev1.SchemeGroupVersion.WithKind("ConfigMap")}

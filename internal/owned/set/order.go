@@ -16,13 +16,13 @@ import (
 // Order is the order in which the children of a set are applied.
 type Order struct {
 	index    map[*Child]int
-	Sequence []int   // the children in the order in which they are applied: dependencies first, then by the ranks of their kinds, then as declared
-	Rank     []int   // by child: one more than the highest rank of the children that it comes after, or 0
-	before   [][]int // by child: the children that it comes after
+	Sequence []int   // the indices of the children in the order of application: dependencies first, then by the ranks of their kinds, then as declared
+	Rank     []int   // by child: one more than the highest rank of the children after which it comes; 0 if there are none
+	before   [][]int // by child: the indices of the children after which it comes
 }
 
-// NewOrder returns an error for a mistake in the children: one is nil, is given twice, comes after a child of another set, comes
-// after itself in a cycle, or has options that exclude each other.
+// NewOrder returns an error for a mistake in the children: a child is nil, is given twice, comes after a child of another set, comes after
+// itself in a cycle, or has options that exclude each other.
 func NewOrder(children []*Child) (*Order, error) {
 	o := &Order{index: make(map[*Child]int, len(children)), Rank: make([]int, len(children)), before: make([][]int, len(children))}
 	for i, child := range children {
@@ -75,7 +75,8 @@ func (o *Order) checkChild(child *Child) error {
 	return nil
 }
 
-// visit appends a child to the sequence, after the children that it comes after. path leads to the child.
+// visit appends a child to the sequence, after the children after which it comes. path has the children that led to this one, to find
+// cycles.
 func (o *Order) visit(children []*Child, i int, path []int) error {
 	if slices.Contains(o.Sequence, i) {
 		return nil

@@ -23,23 +23,23 @@ type ownerMemory struct {
 	mu       sync.Mutex
 	ByUID    map[types.UID]rememberedOwner
 
-	// blocked holds the owners that wait for a name, because an object of somebody else has it. The owner reference of that object does not
-	// name these owners, so a deletion of the object does not enqueue them by itself. Several owners may wait for one name.
+	// blocked has the owners that cannot have a child because an object of somebody else has the child's name. That object has no owner
+	// reference to these owners, so its deletion alone would not enqueue them. Several owners may wait for one name.
 	blocked   map[record.Name][]types.NamespacedName
 	orphaning map[types.UID]bool // owners that are deleted with orphan propagation
-	// pruned holds the digest of the names that were desired when the other children were last pruned. Only sets without a manager use it,
-	// because their index is empty.
+	// pruned has a hash of the names that were desired when the children of the owner were last pruned. Only sets without a manager use it:
+	// they have no index of children.
 	pruned       map[types.UID]uint64
-	blockedCount atomic.Int64 // the length of blocked, which can be read without the lock
+	blockedCount atomic.Int64 // the length of blocked; it can be read without the lock
 }
 
 // rememberedOwner is what is remembered of one owner.
 type rememberedOwner struct {
-	// inputs are the values of inputs that were read from the API server. The key is the input.
+	// inputs has the value of each input for which objects were read from the API server, and not only from the cache.
 	inputs map[*Input]inputMemory
-	// settled is what the last reconcile found. It is the zero value if there may be something to do.
+	// settled describes the last reconcile, if that reconcile found nothing to do. Otherwise it is the zero value.
 	settled settledOwner
-	// running is the number of reconciles that have begun and not ended. disturbed is set if an event came while a reconcile ran.
+	// running is the number of reconciles of the owner that have begun and not ended. disturbed is set if an event came during one of them.
 	running   int32
 	disturbed bool
 }
@@ -49,7 +49,7 @@ func newOwnerMemory(v *versions.Epoch) *ownerMemory {
 		orphaning: map[types.UID]bool{}, pruned: map[types.UID]uint64{}}
 }
 
-// forget drops everything that is remembered of an owner that is gone.
+// forget drops everything that is remembered of an owner that does not exist any more.
 func (m *ownerMemory) forget(owner client.Object) {
 	m.forgetUID(owner.GetUID())
 	m.mu.Lock()
@@ -65,7 +65,7 @@ func (m *ownerMemory) forget(owner client.Object) {
 	m.blockedCount.Store(int64(len(m.blocked)))
 }
 
-// forgetUID drops what is remembered of the owner with this UID. Another object may have its name now.
+// forgetUID drops what is remembered of the owner with this UID. Another owner may have the same name now.
 func (m *ownerMemory) forgetUID(owner types.UID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,7 +86,7 @@ func (m *ownerMemory) change(owner types.UID, f func(*rememberedOwner)) {
 	m.ByUID[owner] = record
 }
 
-// digest is the same for the same names, and never 0. It is valid in this process only.
+// digest returns a hash of the desired names. It is never 0, and valid in this process only.
 func (m *ownerMemory) digest(desired DesiredNames) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
@@ -118,7 +118,7 @@ func (m *ownerMemory) setPruned(owner types.UID, children uint64) {
 	m.pruned[owner] = children
 }
 
-// ownerSeen remembers that an owner is deleted with orphan propagation.
+// ownerSeen records the owner if it is being deleted with orphan propagation.
 func (m *ownerMemory) ownerSeen(owner client.Object) {
 	if owner.GetDeletionTimestamp() == nil || !slices.Contains(owner.GetFinalizers(), metav1.FinalizerOrphanDependents) {
 		return
@@ -143,8 +143,8 @@ func (m *ownerMemory) setBlocked(child record.Name, owner types.NamespacedName) 
 	m.blockedCount.Store(int64(len(m.blocked)))
 }
 
-// takeBlocked returns the owners that wait for this object's name, and forgets that they wait. If the name is still taken, the next pass of
-// each owner notes it again.
+// takeBlocked returns the owners that wait for the name of this child, and forgets them. If the name is still taken, the next reconcile of
+// each owner records it again.
 func (m *ownerMemory) takeBlocked(child record.Name) []types.NamespacedName {
 	if m.blockedCount.Load() == 0 {
 		return nil
@@ -157,29 +157,30 @@ func (m *ownerMemory) takeBlocked(child record.Name) []types.NamespacedName {
 	return owners
 }
 
-// settledOwner is what a reconcile of an owner found, if it had nothing to do. There may be one for every owner, so it is small.
+// settledOwner describes a reconcile of an owner that found nothing to do. There may be one for every owner, so it is small.
 type settledOwner struct {
-	versions uint64 // the digest of the versions of the owner and its children, 0 if there may be something to do
-	epoch    uint64 // see package versions
+	versions uint64 // a hash of the versions of the owner and its children; 0 if there may be something to do
+	epoch    uint64 // the number of versions.Epoch at that time; it changes when resource versions have gone back
 	more     *settledMore
 }
 
-// settledMore is the rest of a settledOwner. It is nil for the most common sets.
+// settledMore has the parts of a settledOwner that only some sets need. It is nil for the others.
 type settledMore struct {
-	children []childindex.Name   // only without a manager, since the index is empty then
-	reads    []owned.ReadVersion // what the inputs have read
-	ofReads  uint64              // the epoch of the versions in reads
-	served   []servedState       // the state of each child, in a set with the option IfServed
+	children []childindex.Name   // the children, in a set without a manager, which has no index of children
+	reads    []owned.ReadVersion // the versions of the objects that the inputs have read
+	ofReads  uint64              // the number of versions.Epoch for the versions in reads
+	served   []servedState       // by child, in a set with the option IfServed: whether its kind was served
 }
 
-// settledChild is a live child that was as desired and ready.
+// settledChild is the version of a live child that was as desired and ready.
 type settledChild struct {
 	childindex.Name
 	uid     types.UID
 	version string
 }
 
-// settledVersions is a digest of the versions of an owner and its children, in any order. It is valid in this process only.
+// settledVersions computes a hash of the versions of an owner and its children, which may be added in any order. It is valid in this
+// process only.
 type settledVersions struct {
 	seed maphash.Seed
 	sum  uint64
@@ -191,11 +192,11 @@ func (m *ownerMemory) versionsOf(owner client.Object) settledVersions {
 
 func (v *settledVersions) add(child settledChild) { v.sum += maphash.Comparable(v.seed, child) }
 
-// digest is never 0.
+// digest returns the hash. It is never 0.
 func (v *settledVersions) digest() uint64 { return max(v.sum, 1) }
 
-// settledOf returns what the last reconcile of a settled owner found. If the owner may have something to do, or if resource versions have
-// gone back since, it returns the zero value.
+// settledOf returns what is remembered of the last reconcile of an owner that found nothing to do. If there may be something to do, or if
+// resource versions have gone back since, it returns the zero value.
 func (m *ownerMemory) settledOf(owner types.UID) settledOwner {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -206,9 +207,9 @@ func (m *ownerMemory) settledOf(owner types.UID) settledOwner {
 	return settled
 }
 
-// begin notes that a reconcile of the owner begins. An event that comes before the end of the reconcile is noted too: see
-// [ownerMemory.observe]. If two reconcilers share the set, two reconciles of an owner may run at once. begin returns the epoch of the
-// resource versions that the reconcile will see.
+// begin records that a reconcile of the owner begins. From then on, observe records events that come before the end of the reconcile. If
+// two reconcilers share the set, two reconciles of an owner may run at once. begin returns the number that versions.Epoch has at the
+// begin of the reconcile.
 func (m *ownerMemory) begin(owner types.UID) (epoch uint64) {
 	m.change(owner, func(r *rememberedOwner) {
 		r.disturbed = r.disturbed && r.running > 0
@@ -217,8 +218,8 @@ func (m *ownerMemory) begin(owner types.UID) (epoch uint64) {
 	return m.versions.Current()
 }
 
-// end notes that a reconcile of the owner has ended, and remembers what it found. epoch is the result of begin. If there may be something
-// to do, found is the zero value. If an event came or the owner was deleted during the reconcile, found is not remembered.
+// end records that a reconcile of the owner has ended. epoch is the result of begin. If the reconcile found nothing to do, found describes
+// it. Otherwise found is the zero value. If an event came during the reconcile, or the owner was deleted, found is not kept.
 func (m *ownerMemory) end(owner types.UID, epoch uint64, found settledOwner) {
 	m.change(owner, func(r *rememberedOwner) {
 		forgotten := r.running == 0 // the owner was deleted during the reconcile
@@ -233,13 +234,13 @@ func (m *ownerMemory) end(owner types.UID, epoch uint64, found settledOwner) {
 	})
 }
 
-// observe notes an event of an owner, or of an object that it controls: the owner is not settled any more. It reports whether the owner was
-// settled before.
+// observe is called for an event of an owner, or of an object that the owner controls: there may be something to do again. It reports
+// whether the last reconcile had found nothing to do.
 func (m *ownerMemory) observe(owner types.UID) (forgot bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	record, found := m.ByUID[owner]
-	if !found { // perhaps it is not an owner of ours
+	if !found { // the UID may belong to an owner of another kind
 		return false
 	}
 	forgot = record.settled.versions != 0
@@ -248,15 +249,16 @@ func (m *ownerMemory) observe(owner types.UID) (forgot bool) {
 	return forgot
 }
 
-// inputMemory is the value of an input that was read past the cache, for one owner.
+// inputMemory is the remembered value of an input for one owner.
 type inputMemory struct {
-	owner uint64 // see digestOwner
+	owner uint64 // the result of digestOwner when the value was read
 	reads []owned.ReadVersion
 	value any
 }
 
-// digestOwner returns a digest of an owner's spec, labels and annotations, and of the epochs of the resource versions: see package
-// versions. The generation stands for the spec. If the kind has no generation, the resource version does.
+// digestOwner returns a hash of the parts of an owner that an input may read: its spec, labels and annotations. The generation stands for
+// the spec. If the kind has no generation, the resource version stands for it. The hash also covers the numbers of versions.Epoch, which
+// change when resource versions have gone back.
 func (m *ownerMemory) digestOwner(owner client.Object, ofReads uint64) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
@@ -266,7 +268,7 @@ func (m *ownerMemory) digestOwner(owner client.Object, ofReads uint64) uint64 {
 	} else {
 		h.WriteString(owner.GetResourceVersion())
 	}
-	var pairs uint64 // the sum does not depend on the order of the maps
+	var pairs uint64 // a sum does not depend on the order of the map
 	for i, pairsOf := range []map[string]string{owner.GetLabels(), owner.GetAnnotations()} {
 		for key, value := range pairsOf {
 			pairs += maphash.Comparable(m.seed, [2]string{key, value}) * uint64(2*i+1)

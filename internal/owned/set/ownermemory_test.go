@@ -61,8 +61,8 @@ func TestOwnerMemory(t *testing.T) {
 	})
 }
 
-// Two reconcilers that share a set may reconcile an owner at once. An event that comes while both run is not lost when the first
-// of them ends.
+// Two reconcilers that share a set may reconcile an owner at the same time. An event that comes while both run must not be lost when the
+// first one ends.
 func TestSettledOfTwoReconcilesAtOnce(t *testing.T) {
 	m := newOwnerMemory(&versions.Epoch{})
 	found := settledOwner{versions: 7}

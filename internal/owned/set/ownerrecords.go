@@ -17,18 +17,19 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// RecordPrefixes are the prefixes of the keys of records on owners. Whoever may write the owner can write any value
-// there, so a value says where to look and what to try, and never proves anything about other objects: before a
-// deletion, the live object has to show that it is ours.
+// RecordPrefixes are the prefixes of the annotations in which this library stores records on owners. Whoever may write the owner can write
+// any value there. So a value only says where to look and what to try, and proves nothing about other objects: before an object is deleted,
+// the live object itself has to show that it is ours.
 var RecordPrefixes = []string{record.RunPrefix, record.ExpansionPrefix}
 
-// Some facts must outlive the child that they are about: that a Job has run, or that a StatefulSet is being replaced. They are stored in
-// records on the owner, one annotation for each child. The owner's resource version is a precondition of each write of a record. So a
-// process that sees an old version of the owner can never write a record.
+// Some facts must be known longer than the child exists: that a Job has run, or that a StatefulSet is being replaced. They are stored in
+// annotations of the owner, one for each child. The owner's resource version is a precondition of each write of such an annotation. So a
+// process that sees an old version of the owner cannot write one.
 
-// withoutRecords returns the owner as the functions of the children get it: without its records. A function that copies the owner's
-// annotations into a pod template would otherwise change what is desired with every record. So a Job of [ownedresources.Child.RunOnce]
-// would be replaced again and again. If the owner has no record and the set writes none, withoutRecords returns the owner itself.
+// withoutRecords returns the owner as the functions that build children get it: without the annotations in which this library stores
+// records. If a function copies the owner's annotations into a pod template, each new record would change what is desired, and a Job of
+// [ownedresources.Child.RunOnce] would be replaced again and again. If the owner has no record and the set writes none, withoutRecords
+// returns the owner itself.
 func (s *Set) withoutRecords(obj client.Object) client.Object {
 	isRecord := func(key, _ string) bool {
 		return slices.ContainsFunc(RecordPrefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
@@ -47,9 +48,8 @@ func (s *Set) withoutRecords(obj client.Object) client.Object {
 	return without
 }
 
-// abandonExpansions deletes the pods of StatefulSets that this set deleted to replace them, and that are not desired
-// any more. The records on the owner name these StatefulSets. It waits until the garbage collector has orphaned the
-// pods.
+// abandonExpansions handles StatefulSets that this set deleted in order to replace them by ones with larger volumes, and that are not
+// desired any more. The owner's annotations name them. It waits until the garbage collector has orphaned their pods, and deletes the pods.
 func (s *Set) abandonExpansions(ctx context.Context, o *owned.Owner, desired map[string]bool) error {
 	if !slices.ContainsFunc(s.Children, func(c *Child) bool { return c.Options.ExpandVolumes }) {
 		return nil
@@ -69,7 +69,7 @@ func (s *Set) abandonExpansions(ctx context.Context, o *owned.Owner, desired map
 			return err
 		}
 		if o.Object.GetDeletionTimestamp() == nil {
-			return write.SetRecord(ctx, o, key, "") // the write triggers the next reconcile, for further records
+			return write.SetRecord(ctx, o, key, "") // this write triggers the next reconcile, which handles the next record
 		}
 	}
 	return nil
@@ -77,8 +77,7 @@ func (s *Set) abandonExpansions(ctx context.Context, o *owned.Owner, desired map
 
 var jobKind = batchv1.SchemeGroupVersion.WithKind("Job").GroupKind()
 
-// UndesiredRuns returns the keys of the records that this set has written on the owner about Jobs that it does not
-// desire any more.
+// UndesiredRuns returns the keys of the owner's annotations in which this set has recorded runs of Jobs that it does not desire any more.
 func UndesiredRuns(o *owned.Owner, desired DesiredNames) (keys []string) {
 	if slices.ContainsFunc(desired.unbuilt, func(k *owned.Kind) bool { return k.GVK.GroupKind() == jobKind }) {
 		return nil
@@ -97,8 +96,8 @@ func UndesiredRuns(o *owned.Owner, desired DesiredNames) (keys []string) {
 	return keys
 }
 
-// forgetRuns removes the records on the owner about Jobs that this set does not desire any more. It waits until the
-// Jobs are gone. If another set of the pass desires a Job now, the record is left to that set.
+// forgetRuns removes the owner's annotations about Jobs that this set does not desire any more, once the Jobs are gone. If another set of
+// the same reconcile desires such a Job now, the annotation is assigned to that set.
 func (s *Set) forgetRuns(ctx context.Context, o *owned.Owner, desired DesiredNames, found []written) error {
 	for _, key := range UndesiredRuns(o, desired) {
 		if slices.ContainsFunc(found, func(w written) bool {
@@ -124,9 +123,9 @@ func (s *Set) forgetRuns(ctx context.Context, o *owned.Owner, desired DesiredNam
 	return nil
 }
 
-// removeRunFinalizers removes the finalizers from all Jobs of an owner that is being deleted. It lists the Jobs past the cache, because
-// the cache may not show the latest. The owner's deletion may have orphaned some Jobs, so a search by controller would not find all of
-// them.
+// removeRunFinalizers removes the finalizer opblocks.dev/run-once from all Jobs of an owner that is being deleted. It lists the Jobs from
+// the API server, because the cache may not show the latest. It does not search by controller: the deletion of the owner may already have
+// removed the owner references of some Jobs.
 func (s *Set) removeRunFinalizers(ctx context.Context, o *owned.Owner) error {
 	for i, child := range s.Children {
 		if !child.Options.RunOnce {

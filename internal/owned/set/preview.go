@@ -14,11 +14,11 @@ import (
 	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// Preview returns what the next [Set.Reconcile] would do to the children of obj, also for children that are as desired. c must refuse all
-// writes but dry runs. Preview builds the children as Reconcile does, and previews all of them, also a child that has to wait: its change
-// says what it waits for.
+// Preview returns what the next [Set.Reconcile] would do to the children of obj. The result also has an entry for each child that is as
+// desired. c must refuse all writes but dry runs. Preview builds the children as Reconcile does. It also previews a child that has to wait:
+// its entry says what it waits for.
 //
-// The error is a mistake in the set. If something fails for one child, the error is in the change of that child.
+// The error is a mistake in the set. If something fails for one child, the error is in the entry of that child.
 func (s *Set) Preview(ctx context.Context, c client.Client, obj client.Object) ([]preview.Change, error) {
 	r, err := newReconciliation(ctx, s, c, obj, toLook)
 	if err != nil {
@@ -34,14 +34,14 @@ func (s *Set) Preview(ctx context.Context, c client.Client, obj client.Object) (
 	return v.changes, nil
 }
 
-// walk collects the changes of the children of one owner.
+// walk collects the results of Preview for one owner.
 type walk struct {
 	r       *Reconciliation
 	changes []preview.Change
-	failed  bool // a child fails, so Reconcile prunes nothing
+	failed  bool // something fails for a child, so Reconcile would prune nothing
 }
 
-// children builds the children and previews their objects, in the order of [Reconciliation.run].
+// children builds the children and previews their objects, in the same order as [Reconciliation.run].
 func (v *walk) children() {
 	for _, i := range v.r.Set.order.Sequence {
 		if v.r.Set.Children[i].liveInput() == nil {
@@ -60,16 +60,16 @@ func (v *walk) children() {
 	}
 }
 
-// buildChild builds a child, and notes why it cannot be built.
+// buildChild builds a child. If it cannot be built, buildChild adds an entry that says why.
 func (v *walk) buildChild(i int) {
 	v.r.build(i)
 	v.takeFailures(i)
-	if missing := v.r.States[i].missing; missing != nil { // with KeepWhileMissing the child is built all the same
+	if missing := v.r.States[i].missing; missing != nil { // with the option KeepWhileMissing, the child is built although an object is missing
 		v.note(i, missing)
 	}
 }
 
-// takeFailures turns what failed for a child into changes.
+// takeFailures adds an entry for each error that the Reconciliation has recorded for a child.
 func (v *walk) takeFailures(i int) {
 	for _, err := range v.r.failures {
 		v.note(i, err)
@@ -80,12 +80,12 @@ func (v *walk) takeFailures(i int) {
 	v.r.failures, v.r.waits = nil, nil
 }
 
-// note adds an error of a child whose objects are not known. The change has only the child's kind and the error.
+// note adds an entry for an error of a child whose objects are not known. It has only the child's kind and the error.
 func (v *walk) note(i int, err error) {
 	v.add(preview.Change{Kind: v.r.Kinds[i].GVK.GroupKind()}, err)
 }
 
-// add adds a change, and the error that keeps it from being made.
+// add adds an entry. err is the reason why the change would not be made, or nil.
 func (v *walk) add(c preview.Change, err error) {
 	if wait, ok := errors.AsType[*owned.WaitingError](err); ok {
 		c.Waits = wait.Error()
@@ -95,7 +95,7 @@ func (v *walk) add(c preview.Change, err error) {
 	v.changes = append(v.changes, c)
 }
 
-// object previews one desired object. after names the objects that it comes after and that are not ready or about to change. If there are
+// object previews one desired object. after names the objects after which it comes and that are not ready or would change. If there are
 // none, after is empty.
 func (v *walk) object(i int, d *owned.Declared, after string) {
 	p, err := v.previewObject(i, d)
@@ -126,8 +126,8 @@ func (v *walk) previewObject(i int, d *owned.Declared) (apply.Previewed, error) 
 	return v.r.Set.Applier.Previews().Preview(v.r.ctx, v.r.owner, *d)
 }
 
-// pruned adds a change for each object that is not desired any more: the object is deleted or retained. While a child fails, Reconcile
-// prunes nothing, and these changes say so.
+// pruned adds an entry for each object that is not desired any more: it would be deleted or retained. If something fails for a child,
+// Reconcile would prune nothing, and these entries say so.
 func (v *walk) pruned() {
 	after := ""
 	if v.failed {

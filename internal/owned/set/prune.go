@@ -19,8 +19,9 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// prune deletes the children that the set wrote for the owner and that are not desired any more. In a pass of package reconcile it does so
-// after all steps, if each of them succeeded or waits. If there is nothing to prune, it sends no request and returns true.
+// prune deletes the children that the set wrote for the owner and that are not desired any more. In a reconcile by package reconcile, the
+// deletion is left to the end, after all steps, and is done only if each step succeeded or waits. If there is nothing to prune, prune sends
+// no request and returns true.
 func (s *Set) prune(ctx context.Context, o *owned.Owner, desired DesiredNames) (nothingToPrune bool, err error) {
 	if !s.mayPrune(o, desired) && len(UndesiredRuns(o, desired)) == 0 {
 		return true, nil
@@ -33,8 +34,8 @@ func (s *Set) prune(ctx context.Context, o *owned.Owner, desired DesiredNames) (
 	return false, now(ctx)
 }
 
-// mayPrune reports whether there may be children that are not desired. Without a manager it reports true until a call has listed and pruned
-// the children for the same desired names.
+// mayPrune reports whether there may be children that are not desired. Without a manager the set has no index of children. Then mayPrune
+// reports true until the children were listed and pruned once for the same desired names.
 func (s *Set) mayPrune(o *owned.Owner, desired DesiredNames) bool {
 	if s.Cache == nil {
 		return !s.Owners.isPruned(o.Reference.UID, s.Owners.digest(desired))
@@ -80,9 +81,9 @@ func (s *Set) pruneNow(ctx context.Context, o *owned.Owner, desired DesiredNames
 	return nil
 }
 
-// deleteInOrder deletes the objects with the highest order, and returns the objects that are not gone yet. While objects with a lower order
-// wait until these are gone, the error is a [*owned.WaitingError]. If an object turns out not to be ours, it is left alone and not waited
-// for. why is a part of the error messages.
+// deleteInOrder deletes the objects with the highest rank (the annotation opblocks.dev/order), and returns the objects that are not gone
+// yet. If objects with a lower rank have to wait until these are gone, the error is a [*owned.WaitingError]. If an object turns out not to
+// be ours, deleteInOrder neither deletes it nor waits for it. why is a part of the error messages.
 func (s *Set) deleteInOrder(ctx context.Context, o *owned.Owner, found []written, why string) (remaining []written, err error) {
 	defer s.Applier.EmitEvents(o)
 	for len(found) > 0 {
@@ -124,7 +125,7 @@ func (s *Set) deleteInOrder(ctx context.Context, o *owned.Owner, found []written
 	return nil, nil
 }
 
-// delete deletes an object that the set wrote. It returns false if it turns out not to be ours.
+// delete deletes an object that the set wrote. If the object turns out not to be ours, delete returns false.
 func (s *Set) delete(ctx context.Context, o *owned.Owner, w written) (ours bool, err error) {
 	holdsRun := slices.Contains(w.object.GetFinalizers(), record.RunOnce)
 	if w.object.GetDeletionTimestamp() != nil && !holdsRun {

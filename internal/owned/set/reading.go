@@ -16,16 +16,17 @@ import (
 	"github.com/opblocks/opblocks/internal/references"
 )
 
-// Input is an Input without its types.
+// Input is an [ownedresources.Input] without its type parameters.
 type Input struct {
 	read       func(r *Reconciliation) (any, []owned.ReadVersion, error)
 	references []references.Reference
-	live       []*Child // the children whose live objects are read
-	parts      []*Input // the inputs that it is made of
+	live       []*Child // the children whose live objects the input reads
+	parts      []*Input // the inputs that this one combines
 	Mistake    error
 }
 
-// readsIn returns what the input has read in a reconcile, and the versions of the live children from which its value is made.
+// readsIn returns the versions of the objects that the input has read in a reconcile, including the live children from which its value is
+// made.
 func (in *Input) readsIn(r *Reconciliation) []owned.ReadVersion {
 	reads := slices.Clip(r.inputs[in].reads)
 	for _, part := range in.parts {
@@ -42,27 +43,27 @@ func (in *Input) readsIn(r *Reconciliation) []owned.ReadVersion {
 	return reads
 }
 
-// inputResult is what was read for an input, and in which versions.
+// inputResult is the value that was read for an input, and the versions of the objects that were read.
 type inputResult struct {
 	value any
 	reads []owned.ReadVersion
 	err   error
 }
 
-// Value reads the input for the child that is being built. If an object is missing and the child has the option
-// [ownedresources.Child.KeepWhileMissing], it returns no error.
+// Value returns the value of the input for the child that is being built. If an object is missing, and the child has the option
+// [ownedresources.Child.KeepWhileMissing], Value returns no error.
 func (in *Input) Value(r *Reconciliation) (any, error) {
 	value, err := in.readOnce(r)
 	return value, r.inputError(err)
 }
 
-// readOnce reads the input, once in a reconcile.
+// readOnce reads the input, at most once in a reconcile.
 func (in *Input) readOnce(r *Reconciliation) (any, error) {
 	result, known := r.inputs[in]
 	if !known {
 		value, reads, err := in.read(r)
 		result = inputResult{value, reads, err}
-		if len(in.live) == 0 && (len(in.parts) == 0 || err == nil) { // a live object may still be applied in this reconcile, so it is read again
+		if len(in.live) == 0 && (len(in.parts) == 0 || err == nil) { // a live object may still be applied in this reconcile, so its input is read again
 			if r.inputs == nil {
 				r.inputs = map[*Input]inputResult{}
 			}
@@ -72,8 +73,8 @@ func (in *Input) readOnce(r *Reconciliation) (any, error) {
 	return result.value, result.err
 }
 
-// inputError returns the error of an input as an error of the child that is being built. If an object is missing and the child has the
-// option KeepWhileMissing, it returns nil, and the child is applied.
+// inputError adds the child that is being built to the error of an input. If an object is missing, and the child has the option
+// KeepWhileMissing, it returns nil, so that the child is applied.
 func (r *Reconciliation) inputError(err error) error {
 	child := r.Set.Children[r.building]
 	wait, waits := errors.AsType[*owned.WaitingError](err)
@@ -88,7 +89,7 @@ func (r *Reconciliation) inputError(err error) error {
 	}
 	missing := owned.NewWaiting(owned.ReasonReferenceNotFound, 0, child.Describe()+": "+missingText(err))
 	if r.unseen {
-		missing = owned.WithDelay(missing, apply.MaxCacheDelay) // no event comes if the cache leaves the object out
+		missing = owned.WithDelay(missing, apply.MaxCacheDelay) // if the cache leaves out the object, no event triggers a reconcile
 	}
 	if child.Options.KeepWhileMissing == nil {
 		return missing
@@ -97,8 +98,7 @@ func (r *Reconciliation) inputError(err error) error {
 	return nil
 }
 
-// NewReadInput returns an input whose value is the result of the function read. read gets a reader, which reads only the objects that refs
-// declare.
+// NewReadInput returns an input whose value is the result of read. The reader that read gets reads only the objects that refs declare.
 func NewReadInput(refs []references.Reference, read func(ctx context.Context, r client.Reader, owner client.Object) (any, error)) *Input {
 	in := &Input{references: refs}
 	in.read = func(r *Reconciliation) (any, []owned.ReadVersion, error) {
@@ -113,9 +113,9 @@ func NewReadInput(refs []references.Reference, read func(ctx context.Context, r 
 	return in
 }
 
-// ownerOfInputs returns a copy of the owner for the functions of inputs. The value of an input is remembered, and may keep parts of the
-// owner that its function got. The owner of the reconcile cannot be kept: a step may change it in memory, and a later pass may read another
-// owner into the same memory.
+// ownerOfInputs returns a copy of the owner for the functions of inputs. The value of an input is remembered, and may refer to parts of the
+// owner that its function got. The owner of the reconcile cannot be used for that: a step may change it in memory, and a later reconcile
+// may read another owner into the same memory.
 func (r *Reconciliation) ownerOfInputs() client.Object {
 	if r.copied == nil {
 		r.copied = r.Object.DeepCopyObject().(client.Object)
@@ -123,7 +123,7 @@ func (r *Reconciliation) ownerOfInputs() client.Object {
 	return r.copied
 }
 
-// NewLiveInput returns an input whose value the function makes of the live objects of a child.
+// NewLiveInput returns an input whose value is computed from the live objects of a child.
 func NewLiveInput(c *Child, value func(live []client.Object) (any, error)) *Input {
 	if c == nil {
 		return &Input{Mistake: errors.New("the child whose live object is an input is nil")}
@@ -140,7 +140,7 @@ func NewLiveInput(c *Child, value func(live []client.Object) (any, error)) *Inpu
 	return in
 }
 
-// NewCombinedInput returns an input whose value the function makes of the values of other inputs.
+// NewCombinedInput returns an input whose value is computed from the values of other inputs.
 func NewCombinedInput(parts []*Input, value func(values map[*Input]any) (any, error)) *Input {
 	in := &Input{parts: parts}
 	for _, part := range parts {
@@ -153,12 +153,12 @@ func NewCombinedInput(parts []*Input, value func(values map[*Input]any) (any, er
 			read, failure := part.readOnce(r)
 			values[part] = read
 			if err == nil || isMissing(err) && failure != nil {
-				err = failure // any other failure comes first: it keeps even a child with KeepWhileMissing from being built
+				err = failure // a failure that is not a missing object comes first: not even a child with KeepWhileMissing is built then
 			}
 		}
 		if err == nil || isMissing(err) && r.Set.Children[r.building].Options.KeepWhileMissing != nil {
 			var failure error
-			made, failure = value(values) // missing values are zero
+			made, failure = value(values) // the value of an input whose object is missing is zero
 			err = cmp.Or(failure, err)
 		}
 		return made, nil, err
@@ -166,7 +166,7 @@ func NewCombinedInput(parts []*Input, value func(values map[*Input]any) (any, er
 	return in
 }
 
-// liveObjects returns the live objects of a child, in the type of the desired ones. While an object is missing, the error is a
+// liveObjects returns the live objects of a child, typed like the desired ones. While an object does not exist, the error is a
 // [*owned.WaitingError].
 func (r *Reconciliation) liveObjects(child *Child) (objs []client.Object, err error) {
 	state := &r.States[r.Set.order.index[child]]
@@ -203,7 +203,7 @@ func isMissing(err error) bool {
 	return ok || apierrors.IsNotFound(err)
 }
 
-// missingText returns the message of the MissingError in err. If err has none, missingText returns the whole message.
+// missingText returns the message of the MissingError in err. If err contains none, it returns the whole message of err.
 func missingText(err error) string {
 	if missing, ok := errors.AsType[MissingError](err); ok {
 		return missing.Error()

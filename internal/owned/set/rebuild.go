@@ -16,10 +16,10 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// checkPurity builds the children although the owner is settled. If they differ from what was applied last, it returns an error: a
-// function that builds them depends on something else than the owner and the inputs.
+// checkPurity builds the children although nothing has changed for the owner. If they differ from what was applied last, it returns an
+// error: a function that builds them depends on something else than the owner and the inputs.
 func (s *Set) checkPurity(ctx context.Context, c client.Client, obj client.Object, children []childindex.Name, last *settledMore) error {
-	obj = obj.DeepCopyObject().(client.Object) // it may be the cache's own
+	obj = obj.DeepCopyObject().(client.Object) // the object may be in the cache's memory
 	r, err := newReconciliation(passcontext.WithoutFaults(ctx), s, c, obj, toLook)
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func (s *Set) checkPurity(ctx context.Context, c client.Client, obj client.Objec
 	}
 	for _, i := range s.order.Sequence {
 		if r.build(i); readsOthers(r, last.reads) {
-			return nil // an object has changed, and the cache does not show that yet
+			return nil // an object that an input reads has changed after all, and the cache has shown that only now
 		}
 		if err := errors.Join(r.failures...); err != nil || len(r.waits) > 0 {
 			return impure(s.Children[i].Describe(), "it cannot be built any more", errors.Join(err, owned.JoinWaits(r.waits)))
@@ -46,7 +46,7 @@ func (s *Set) checkPurity(ctx context.Context, c client.Client, obj client.Objec
 	return nil
 }
 
-// readsOthers reports whether an input has read another object than before, or another version.
+// readsOthers reports whether an input has read other objects or other versions than before.
 func readsOthers(r *Reconciliation, before []owned.ReadVersion) bool {
 	for _, result := range r.inputs {
 		if slices.ContainsFunc(result.reads, func(read owned.ReadVersion) bool { return !slices.Contains(before, read) }) {
@@ -56,7 +56,7 @@ func readsOthers(r *Reconciliation, before []owned.ReadVersion) bool {
 	return false
 }
 
-// compareWithApplied returns an error if an object is not what was applied last.
+// compareWithApplied returns an error if a desired object differs from what was applied last.
 func compareWithApplied(r *Reconciliation, d *owned.Declared) error {
 	live, _, err := r.Set.Applier.Read(r.ctx, r.owner, d.Kind, d.Object)
 	if err != nil {
@@ -86,9 +86,9 @@ func impure(subject, difference string, err error) error {
 	return fmt.Errorf("%s: %w", message, err)
 }
 
-// Builds reports whether a set builds an object of this name for an owner. It calls the functions that build objects of that kind,
-// and changes nothing. If it is not certain, it reports false: an input may miss an object, a child may be built from a live one, or
-// a function may panic. The pass over that owner reports the panic.
+// Builds reports whether a set builds an object of this kind and name for an owner. It calls the functions that build objects of that kind,
+// and changes nothing. If it is not certain, it reports false: an object that an input reads may be missing, a child may be built from a
+// live one, or a function may panic. The reconcile of that owner reports the panic.
 func Builds(ctx context.Context, s *Set, c client.Client, obj client.Object, kind schema.GroupKind, name types.NamespacedName) (builds bool) {
 	defer func() { builds = recover() == nil && builds }()
 	kinds, err := s.KindsIn(c.Scheme())
@@ -101,7 +101,7 @@ func Builds(ctx context.Context, s *Set, c client.Client, obj client.Object, kin
 			continue
 		}
 		if r == nil {
-			ctx = passcontext.NewContext(passcontext.WithoutFaults(ctx), nil) // nothing that happens here is a part of the pass
+			ctx = passcontext.NewContext(passcontext.WithoutFaults(ctx), nil) // nothing that happens here is a part of the current reconcile
 			if r, err = newReconciliation(ctx, s, c, obj.DeepCopyObject().(client.Object), toLook); err != nil {
 				return false
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// Reconciliation is one call of [ownedresources.ChildSet.Reconcile]: what was built, and what became of it.
+// Reconciliation is the state of one call of [ownedresources.ChildSet.Reconcile]: what was built, and what was done with it.
 type Reconciliation struct {
 	Set    *Set
 	ctx    context.Context
@@ -28,30 +28,30 @@ type Reconciliation struct {
 	States   []ChildState     // the state of each child
 	objects  []owned.Declared // the objects of all children, in the order in which they were built
 	byName   map[record.Name]int
-	inputs   map[*Input]inputResult // the inputs that were read, by their pointers
-	copied   client.Object          // see ownerOfInputs
+	inputs   map[*Input]inputResult // the results of the inputs that were read
+	copied   client.Object          // the copy of the owner for inputs, see ownerOfInputs
 
-	begun    []begun // what was begun, and not concluded yet
+	begun    []begun // the objects that were begun and not concluded yet, see begun
 	failures []error
 	waits    []*owned.WaitingError
 
-	unseen  bool // an object that an input reads exists, and the cache does not show it yet
-	changed bool // an object was written, or read from elsewhere than the cache
+	unseen  bool // an object that an input reads exists, and the cache does not show it
+	changed bool // an object was written, or was not read from the cache
 	quiet   bool // there was nothing to do
-	unknown bool // an input could not read something, and made a value all the same
+	unknown bool // an input could not read an object, and returned a value all the same
 
-	readsAnew bool   // the values of inputs are neither remembered nor used again
-	ofReads   uint64 // the epoch of the versions that inputs read, when the reconcile began
+	readsAnew bool   // values of inputs are neither taken from the memory nor kept there
+	ofReads   uint64 // the number that versions.Epoch had for the objects of inputs when the reconcile began
 }
 
-// ChildState is what became of one child.
+// ChildState is what was done with one child.
 type ChildState struct {
-	from, to int // the child's part of objects
+	from, to int // the child's objects are objects[from:to]
 	built    bool
-	missing  error  // set if an object that the input reads is missing, and the child is applied all the same
-	NotReady string // the object that the children after this one have to wait for; empty if this child is ready
+	missing  error  // set if an object that an input reads is missing, and the child is applied all the same
+	NotReady string // the name of the object for which later children have to wait; empty if this child is ready
 	Served   servedState
-	unusable error // why a kind that is served cannot be applied yet
+	unusable error // why the child cannot be applied although its kind is served; nil for nothing
 }
 
 func (r *Reconciliation) run() error {
@@ -59,7 +59,7 @@ func (r *Reconciliation) run() error {
 		defer r.acquireServed()()
 	}
 	for _, i := range r.Set.order.Sequence {
-		if r.Set.Children[i].liveInput() == nil { // before any write, so that most mistakes are found before it
+		if r.Set.Children[i].liveInput() == nil { // these children are built before any write, so that most mistakes are found before it
 			r.build(i)
 		}
 	}
@@ -77,7 +77,7 @@ func (r *Reconciliation) run() error {
 		r.noteServed()
 	}
 	r.abandonExpansions()
-	if len(r.failures) > 0 { // a child that could not be built, or whose replacement failed, must not be pruned
+	if len(r.failures) > 0 { // children that could not be built, or whose replacement failed, must not be pruned
 		return errors.Join(r.failures...)
 	}
 	nothingToPrune, err := r.Set.prune(r.ctx, r.owner, DesiredNames{r.objects, r.unbuilt(), r.retains()})
@@ -104,7 +104,7 @@ func (r *Reconciliation) abandonExpansions() {
 	}
 }
 
-// build calls the child's function. Only the inputs of the child may send a request.
+// build calls the function that builds the child's objects. Only the inputs of the child may send requests.
 func (r *Reconciliation) build(i int) {
 	child, state := r.Set.Children[i], &r.States[i]
 	if state.Served.leavesOut() {
@@ -123,7 +123,7 @@ func (r *Reconciliation) build(i int) {
 		r.fail(i, child.Describe(), err)
 	}
 	if pass := passcontext.FromContext(r.ctx); err != nil && child.Options.RunOnce && pass != nil {
-		pass.KeepAnnotation(record.RunPrefix, r.owner.Set) // nobody knows which Jobs it desires
+		pass.KeepAnnotation(record.RunPrefix, r.owner.Set) // it is not known which Jobs the child desires
 	}
 	reads := r.readsOf(child)
 	for j := state.from; j < state.to; j++ {
@@ -132,7 +132,7 @@ func (r *Reconciliation) build(i int) {
 	}
 }
 
-// readsOf returns what the inputs of a child have read.
+// readsOf returns the versions of the objects that the inputs of a child have read.
 func (r *Reconciliation) readsOf(child *Child) (reads []owned.ReadVersion) {
 	for _, in := range child.Inputs {
 		reads = append(reads, in.readsIn(r)...)
@@ -156,7 +156,7 @@ func (r *Reconciliation) Add(obj client.Object) {
 	})
 }
 
-// check finds what is wrong with an object before any request. It sets the owner's namespace on an object without one.
+// check records in an object what is wrong with it, before it is read or written. It sets the owner's namespace on an object without one.
 func (r *Reconciliation) check(j int) {
 	d := &r.objects[j]
 	if d.Options.Anywhere {
@@ -175,17 +175,17 @@ func (r *Reconciliation) check(j int) {
 	}
 }
 
-// functionOf returns the name of the function that has built object j, for messages.
+// functionOf returns the name of the function that built object j, for messages.
 func functionOf(r *Reconciliation, j int) string {
 	i := slices.IndexFunc(r.States, func(s ChildState) bool { return s.from <= j && j < s.to })
 	return path.Base(r.Set.Children[i].function)
 }
 
-// errReportedOnce is the error of an object that has the kind and the name of an earlier object. The earlier object has an error that names
-// both.
+// errReportedOnce is the error of an object that has the kind and the name of an earlier object. The error of the earlier object names the
+// functions that build the two.
 var errReportedOnce = errors.New("an earlier object has the same name")
 
-// indexOf returns the index of an earlier object that has the same kind and name as object j, or -1.
+// indexOf returns the index of the earlier object with the kind and the name of object j. If there is none, it returns -1.
 func (r *Reconciliation) indexOf(j int) int {
 	d := &r.objects[j]
 	if j < NameIndexFrom {
@@ -204,7 +204,7 @@ func (r *Reconciliation) indexOf(j int) int {
 	return -1
 }
 
-// fail notes that a child is not ready, and why. subject names what the children after it have to wait for.
+// fail records why a child is not ready. subject is the name of the object for which later children have to wait.
 func (r *Reconciliation) fail(i int, subject string, err error) {
 	if r.States[i].NotReady == "" {
 		r.States[i].NotReady = subject
@@ -225,7 +225,7 @@ func (r *Reconciliation) fail(i int, subject string, err error) {
 	}
 }
 
-// unbuilt returns the kinds of the children that were not built in this call.
+// unbuilt returns the kinds of the children that were not built.
 func (r *Reconciliation) unbuilt() (kinds []*owned.Kind) {
 	for i := range r.States {
 		if !r.States[i].built {

@@ -8,7 +8,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// retains returns what the functions of [ownedresources.Child.Retain] return, for the digest of what is desired.
+// retains returns, for each function of [ownedresources.Child.Retain], a byte that tells its result. It is a part of the hash of what is
+// desired.
 func (r *Reconciliation) retains() (all []byte) {
 	for _, child := range r.Set.Children {
 		if child.Options.Retain != nil {
@@ -18,8 +19,7 @@ func (r *Reconciliation) retains() (all []byte) {
 	return all
 }
 
-// withoutRetained returns the objects that may be pruned. It takes the owner reference off an object that is to be
-// retained.
+// withoutRetained returns the objects that may be pruned. From an object that has to stay (option Retain), it removes the owner reference.
 func (s *Set) withoutRetained(ctx context.Context, o *owned.Owner, undesired []written) (rest []written, err error) {
 	for _, w := range undesired {
 		if !s.Known().keeps(o, w) {
@@ -36,10 +36,10 @@ func (s *Set) withoutRetained(ctx context.Context, o *owned.Owner, undesired []w
 	return rest, nil
 }
 
-// retention says which objects stay when an owner is deleted.
+// retention says which objects stay when the owner is deleted (option Retain).
 type retention struct {
-	decided map[record.Name]bool // whether an object that is desired stays
-	unknown map[*owned.Kind]bool // the kinds with a retained child that could not be built
+	decided map[record.Name]bool // by the name of a desired object: whether it stays
+	unknown map[*owned.Kind]bool // the kinds that have a child whose objects stay and that could not be built
 }
 
 // retentionOf builds the children with the option Retain, to find out which of their objects stay when the owner is deleted.
@@ -66,7 +66,7 @@ func (s *Set) retentionOf(r *Reconciliation) *retention {
 	return known
 }
 
-// stays reports whether an object that the set wrote stays when the owner is deleted.
+// stays reports whether an object that the set wrote stays when the owner is deleted (option Retain).
 func (s *Set) stays(known *retention, o *owned.Owner, w written) bool {
 	name := record.NameOf(w.kind.GVK.GroupKind(), w.object)
 	if stays, decided := known.decided[name]; decided {
@@ -84,8 +84,9 @@ func (s *Set) stays(known *retention, o *owned.Owner, w written) bool {
 	return false
 }
 
-// retainAtDeletion takes the owner references off the objects that are to stay. This is needed if no reconcile came after the
-// function of [ownedresources.Child.Retain] began to return true. It returns the other objects, and the objects that stay.
+// retainAtDeletion removes the owner references from the objects that are to stay. This is needed if the function of
+// [ownedresources.Child.Retain] began to return true only after the last reconcile. It returns the other objects, and the objects that
+// stay.
 func (s *Set) retainAtDeletion(r *Reconciliation, known *retention, found []written) (rest, stay []written, err error) {
 	for _, w := range found {
 		if !s.stays(known, r.owner, w) {
@@ -94,7 +95,7 @@ func (s *Set) retainAtDeletion(r *Reconciliation, known *retention, found []writ
 			stay = append(stay, w)
 		}
 	}
-	for name, stays := range known.decided { // the cache may not show an object that was created right before
+	for name, stays := range known.decided { // the cache may not show an object that was created just before
 		if stays && !containsName(stay, name) {
 			if w, err := s.readWritten(r, name); err != nil {
 				return nil, nil, err
@@ -114,7 +115,7 @@ func (s *Set) retainAtDeletion(r *Reconciliation, known *retention, found []writ
 	return rest, stay, nil
 }
 
-// readWritten reads an object of this name past the cache. It returns nil if the set has not written it for the owner.
+// readWritten reads an object of this name from the API server. If the set has not written the object for the owner, it returns nil.
 func (s *Set) readWritten(r *Reconciliation, name record.Name) (*written, error) {
 	for _, k := range r.Kinds {
 		if k.GVK.GroupKind() != name.Kind {
@@ -129,7 +130,7 @@ func (s *Set) readWritten(r *Reconciliation, name record.Name) (*written, error)
 	return nil, nil
 }
 
-// reportRetained says what stays when the owner is deleted, by an event on the owner and in the log.
+// reportRetained reports the objects that stay when the owner is deleted, by an event on the owner and in the log.
 func (s *Set) reportRetained(ctx context.Context, o *owned.Owner, stay []written) {
 	for _, w := range stay {
 		s.Applier.Report(ctx, o, w.kind, w.object, report.OutcomeRetained, "")

@@ -14,18 +14,18 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/write"
 )
 
-// begun is an object between begin and conclude: it was applied, or its creation is prepared. Its readiness is not checked yet.
+// begun is an object after begin and before conclude: it was applied, or its creation is prepared. Whether it is ready was not checked yet.
 type begun struct {
 	child    int
-	object   int // -1 for an error of the child itself
+	object   int // the index of the object; -1 for an error of the child itself
 	result   apply.Result
-	creation *apply.Creation // set only if the object is to be created
+	creation *apply.Creation // the prepared creation; nil if the object exists
 	err      error
 }
 
-// needsOthers reports whether the children that have begun must be concluded before child i begins: child i comes after one of them, or the
-// rank of its kind is higher than the rank of one of their kinds. It always reports true for a child that is built from a live object and
-// for a Job that runs once: such a child is not sent together with others.
+// needsOthers reports whether the objects that were begun have to be concluded before child i begins. That is so if child i comes after
+// one of their children, or if its kind has a higher rank than one of their kinds. For a child that is built from a live object, and for a
+// Job that runs once, it always reports true, because such a child is not sent together with others.
 func (r *Reconciliation) needsOthers(i int) bool {
 	child := r.Set.Children[i]
 	return child.Options.RunOnce || child.liveInput() != nil || slices.ContainsFunc(r.begun, func(b begun) bool {
@@ -33,8 +33,8 @@ func (r *Reconciliation) needsOthers(i int) bool {
 	})
 }
 
-// begin applies the objects of a child. If an object does not exist, begin only prepares its creation, and conclude sends it. All objects
-// are tried, whatever happens to the others.
+// begin applies the objects of a child. If an object does not exist, begin only prepares its creation, which conclude sends. If one object
+// fails, begin continues with the next.
 func (r *Reconciliation) begin(i int) {
 	child, state := r.Set.Children[i], &r.States[i]
 	hold := r.holdFor(child)
@@ -77,7 +77,7 @@ func keepWhileMissing(r *Reconciliation, d *owned.Declared, state *ChildState) e
 	return err
 }
 
-// conclude sends all creations at once, and then finds out for each object that was begun, in their order, whether it is ready.
+// conclude sends all prepared creations concurrently. Then it checks each object that was begun, in order: whether it is ready, or why not.
 func (r *Reconciliation) conclude() {
 	var creations []*apply.Creation
 	for i := range r.begun {
@@ -113,8 +113,8 @@ func (r *Reconciliation) conclude() {
 	r.begun = r.begun[:0]
 }
 
-// isUsableClaim reports whether an object is a claim that exists and is not lost. The children after it need not wait until it is bound: a
-// claim may be bound only when a pod uses it. With the option ReadyWhen they wait for the condition.
+// isUsableClaim reports whether an object is a PersistentVolumeClaim that exists and is not lost. Later children need not wait until it is
+// bound, because a claim may be bound only when a pod uses it. If the child has the option ReadyWhen, they wait for its condition.
 func isUsableClaim(d *owned.Declared) bool {
 	if d.Live == nil || d.Kind.GVK != feature.ClaimKind || d.Options.ReadyCondition != "" {
 		return false
@@ -123,7 +123,7 @@ func isUsableClaim(d *owned.Declared) bool {
 	return err == nil && phase != corev1.ClaimLost
 }
 
-// concludeObject returns nil if an object is ready, or why it is not. It also sets the live object of d.
+// concludeObject returns nil if an object is ready, or an error that says why it is not. It also sets the Live object of d.
 func (r *Reconciliation) concludeObject(d *owned.Declared, b *begun) error {
 	if d.Err != nil {
 		return d.Err
@@ -149,7 +149,8 @@ func (r *Reconciliation) concludeObject(d *owned.Declared, b *begun) error {
 	return err
 }
 
-// holdFor returns the names of the objects that the child comes after and that are not ready, or "" if the child may be changed.
+// holdFor returns the names of the objects for which the child has to wait: it comes after them, and they are not ready. If there are none,
+// it returns "".
 func (r *Reconciliation) holdFor(child *Child) (names string) {
 	for _, before := range child.After {
 		if state := &r.States[r.Set.order.index[before]]; state.NotReady != "" {

@@ -23,7 +23,7 @@ import (
 	"github.com/opblocks/opblocks/internal/servedkinds"
 )
 
-// Reasons of the conditions and errors about kinds that may not be served.
+// The reasons in conditions and errors about kinds that the API server may not serve.
 const (
 	ReasonKindServed     = "KindServed"
 	ReasonKindNotServed  = "KindNotServed"
@@ -32,14 +32,13 @@ const (
 	reasonSchemaMissing  = "SchemaNotServed"
 )
 
-// schemaRetry is the delay before a schema is asked for again. The API server publishes it shortly after it serves the
-// kind.
+// schemaRetry is the delay before the next attempt to read a schema. The API server publishes the schema shortly after it serves the kind.
 const schemaRetry = time.Second
 
-// ConditionTypes returns the condition types of [ownedresources.Child.IfServed].
+// ConditionTypes returns the types of the conditions that [ownedresources.Child.IfServed] sets.
 func (s *Set) ConditionTypes() (types []string) {
 	for _, child := range s.Children {
-		if child != nil { // a mistake, which Reconcile returns
+		if child != nil { // a nil child is a mistake, which Reconcile returns
 			types = append(types, child.Options.ServedConditions...)
 		}
 	}
@@ -47,7 +46,7 @@ func (s *Set) ConditionTypes() (types []string) {
 	return slices.Compact(types)
 }
 
-// checkServed returns whether the children of a kind have the option IfServed. If only some have it, that is an error.
+// checkServed reports whether the children of a kind have the option IfServed. If only some have it, it returns an error.
 func (s *Set) checkServed(gvk schema.GroupVersionKind, scheme *runtime.Scheme) (ifServed bool, err error) {
 	var all []bool
 	for _, child := range s.Children {
@@ -61,7 +60,7 @@ func (s *Set) checkServed(gvk schema.GroupVersionKind, scheme *runtime.Scheme) (
 	return slices.Contains(all, true), nil
 }
 
-// watchWhileServed returns the watch of a kind with the option IfServed.
+// watchWhileServed returns the watch of a kind with the option IfServed. It watches the kind only while the API server serves it.
 func (k WatchedKind) watchWhileServed(mgr ctrl.Manager, child client.Object) (*servedkinds.Watch, error) {
 	kinds, err := servedkinds.ForManager(mgr)
 	if err != nil {
@@ -95,7 +94,7 @@ func (k WatchedKind) watchWhileServed(mgr ctrl.Manager, child client.Object) (*s
 	return w, nil
 }
 
-// allOwners returns a request for every owner in the cache.
+// allOwners returns a request for each owner in the cache.
 func (s *Set) allOwners(ctx context.Context, mgr ctrl.Manager) (requests []ctrl.Request, err error) {
 	gvk, err := apiutil.GVKForObject(s.newOwner(), mgr.GetScheme())
 	if err != nil {
@@ -118,8 +117,8 @@ func (s *Set) allOwners(ctx context.Context, mgr ctrl.Manager) (requests []ctrl.
 	return requests, nil
 }
 
-// forgetFormerKind is called when a kind is served again. It drops the schema of the kind, and the remembered writes of its objects. These
-// objects were removed with the former definition, perhaps before the cache had shown them.
+// forgetFormerKind is called when the API server serves a kind again. It drops the schema of the kind, and the remembered writes of its
+// objects: the objects were deleted together with the former CustomResourceDefinition, perhaps before the cache had shown them.
 func (k WatchedKind) forgetFormerKind(scheme *runtime.Scheme) {
 	k.set.Applier.Kinds.Forget(k.gvk)
 	k.set.Applier.Writes.ForgetIf(func(obj client.Object) bool {
@@ -128,8 +127,8 @@ func (k WatchedKind) forgetFormerKind(scheme *runtime.Scheme) {
 	})
 }
 
-// forgetChildren drops what is remembered of the children of a kind that is not served any more. It does not wait for the events of their
-// deletion, because the cache may never send them.
+// forgetChildren drops what is remembered of the children of a kind that the API server does not serve any more. It does not wait for the
+// events of their deletion, because the cache may never deliver them.
 func (k WatchedKind) forgetChildren(ctx context.Context, sample client.Object, scheme *runtime.Scheme) {
 	k.set.childIndex.RemoveKind(k.place)
 	list := NewList(sample, k.gvk, scheme)
@@ -141,19 +140,20 @@ func (k WatchedKind) forgetChildren(ctx context.Context, sample client.Object, s
 	}
 }
 
-// acquireServed finds out which children are left out, and returns a function that ends the permission to read the others.
+// acquireServed finds out which children are left out because their kinds are not served. The other kinds may be read until the returned
+// function is called.
 func (r *Reconciliation) acquireServed() (release func()) {
 	r.Kinds = slices.Clone(r.Kinds)
 	for i, child := range r.Set.Children {
 		state := &r.States[i]
 		var err error
 		if state.Served, err = r.Set.Served.acquire(child, r.Kinds[i].GVK, r.client); err != nil {
-			r.fail(i, child.Describe(), err) // the children after it wait: perhaps the kind is served
+			r.fail(i, child.Describe(), err) // the kind may be served, so later children wait for this one
 		}
 		if state.Served != ServedNow {
 			continue
 		}
-		// The kind is compiled only now: the API server has no schema of a kind that it does not serve.
+		// The schema is looked up only now, because the API server has no schema for a kind that it does not serve.
 		compiled, err := r.Set.compile(child, r.client.Scheme())
 		if err != nil {
 			state.unusable = owned.NewWaiting(reasonSchemaMissing, schemaRetry, fmt.Sprintf(
@@ -169,7 +169,7 @@ func (r *Reconciliation) acquireServed() (release func()) {
 	}
 }
 
-// servedAs reports whether the kinds of the children are in the states in then. The caller must call release after its reads.
+// servedAs reports whether the kinds of the children are served as they were in then. The caller must call release after its reads.
 func (s *Set) servedAs(c client.Client, then []servedState) (release func(), same bool) {
 	kinds, err := s.KindsIn(c.Scheme())
 	if err != nil {
@@ -188,7 +188,7 @@ func (s *Set) servedAs(c client.Client, then []servedState) (release func(), sam
 	}, same
 }
 
-// noteServed sets the conditions of the children with the option IfServed.
+// noteServed sets the conditions of the children that have the option IfServed.
 func (r *Reconciliation) noteServed() {
 	pass := passcontext.FromContext(r.ctx)
 	if pass == nil {
@@ -199,8 +199,8 @@ func (r *Reconciliation) noteServed() {
 	}
 }
 
-// ServedCondition returns the condition with this type. It is about the children that name the type in [ownedresources.Child.IfServed].
-// Children that are left out come first in the message, and decide the reason.
+// ServedCondition returns the condition of this type. It is about the children that name the type in [ownedresources.Child.IfServed].
+// Children that are left out come first in the message and decide the reason.
 func (r *Reconciliation) ServedCondition(conditionType string) metav1.Condition {
 	messages := map[string][]string{}
 	for i, child := range r.Set.Children {

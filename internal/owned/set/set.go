@@ -1,6 +1,6 @@
 // Package set reconciles the children of owners: it reads inputs, builds the children, applies them, prunes the children that are not
-// desired any more, and watches what they depend on. A [Reconciliation] is one reconcile of one owner; its method run is where to
-// begin.
+// desired any more, and watches what they depend on. A [Reconciliation] is one reconcile of one owner. Its method run is where to begin
+// reading.
 package set
 
 import (
@@ -19,28 +19,28 @@ import (
 	"github.com/opblocks/opblocks/internal/references"
 )
 
-// Set is a [ownedresources.ChildSet] without the type of its owners.
+// Set is an [ownedresources.ChildSet] without the type of its owners.
 type Set struct {
 	Name          string
 	FormerNames   []string
 	ownerType     reflect.Type
 	Children      []*Child
 	order         *Order
-	Mistake       error // a mistake in the children
+	Mistake       error // the mistake in the children; nil for none
 	RemoveInOrder bool
 	Applier       *apply.Applier
 	Owners        *ownerMemory
 	childIndex    *childindex.Index
-	APIReader     client.Reader     // reads past the cache; nil without a manager
-	Cache         client.Reader     // nil without a manager
-	coverage      sync.Map          // coverage → bool: whether the cache covers the namespace
-	Forms         *references.Forms // nil without a manager, and in a pass of package reconcile, whose client has them
+	APIReader     client.Reader     // reads from the API server; nil without a manager
+	Cache         client.Reader     // the manager's cache; nil without a manager
+	coverage      sync.Map          // coverage → bool: the results of the method covers
+	Forms         *references.Forms // nil without a manager, and for a step of package reconcile, whose client has them
 	kinds         atomic.Pointer[ChildKinds]
 	ifServed      bool  // a child has the option IfServed
 	Served        gates // nil without a manager
 }
 
-// New returns a set of children for owners of a type.
+// New returns a set of children for owners of this Go type.
 func New(ownerType reflect.Type, children []*Child) *Set {
 	s := &Set{ownerType: ownerType, Children: children, Applier: apply.New(), childIndex: childindex.New()}
 	s.Owners = newOwnerMemory(s.Applier.Versions)
@@ -66,12 +66,13 @@ func (s *Set) err() error {
 	return nil
 }
 
-// newOwner returns an empty owner.
+// newOwner returns an empty object of the owners' type.
 func (s *Set) newOwner() client.Object {
 	return reflect.New(s.ownerType.Elem()).Interface().(client.Object)
 }
 
-// finalizerNames returns the finalizer of the set and the finalizers of its earlier names. If the set needs none, it returns nil.
+// finalizerNames returns the finalizers of the set under its present name and its former names. If the set needs no finalizer, it returns
+// nil.
 func (s *Set) finalizerNames() []string {
 	if name := s.FinalizerName(); name != "" {
 		return append([]string{name}, s.FormerFinalizerNames()...)
@@ -87,7 +88,7 @@ func (s *Set) Reconcile(ctx context.Context, c client.Client, obj client.Object)
 		return err
 	}
 	defer s.Applier.EmitEvents(r.owner)
-	var found settledOwner // stays zero if a function panics
+	var found settledOwner // found stays zero if a function panics
 	uid := r.owner.Reference.UID
 	epoch := s.Owners.begin(uid)
 	defer func() { s.Owners.end(uid, epoch, found) }()
@@ -96,16 +97,17 @@ func (s *Set) Reconcile(ctx context.Context, c client.Client, obj client.Object)
 	return err
 }
 
-// purpose is what a reconciliation is for.
+// purpose says for what a Reconciliation is made.
 type purpose int
 
 const (
 	toApply purpose = iota // the children are applied, and the values of inputs are remembered
-	toLook                 // nothing is written, and the values of inputs are neither remembered nor used again
-	toClean                // the owner is deleted: nothing is built
+	toLook                 // nothing is written, and the values of inputs are neither taken from the memory nor kept there
+	toClean                // the owner is being deleted: nothing is applied
 )
 
-// newReconciliation returns a reconcile of an owner in which nothing is done yet. The error is a mistake in the set, or in the owner.
+// newReconciliation returns the state for one reconcile of an owner, before anything is done. The error is a mistake in the set or in the
+// owner.
 func newReconciliation(ctx context.Context, s *Set, c client.Client, obj client.Object, purpose purpose) (*Reconciliation, error) {
 	if err := s.err(); err != nil {
 		return nil, err
@@ -129,7 +131,7 @@ func newReconciliation(ctx context.Context, s *Set, c client.Client, obj client.
 	return r, nil
 }
 
-// ownerOf returns an object as the owner of the children of this set.
+// ownerOf returns an object as the [owned.Owner] of the set's children.
 func (s *Set) ownerOf(obj client.Object, c client.Client) (owned.Owner, error) {
 	o, err := owned.NewOwner(obj, c, s.APIReader)
 	if err == nil {
@@ -138,10 +140,10 @@ func (s *Set) ownerOf(obj client.Object, c client.Client) (owned.Owner, error) {
 	return o, err
 }
 
-// Known returns the kinds. Before they are looked up, it returns nil.
+// Known returns the kinds of the children. It returns nil before they were looked up.
 func (s *Set) Known() *ChildKinds { return s.kinds.Load() }
 
-// KindsIn returns the kinds of the children under a scheme, in their order.
+// KindsIn returns the kinds of the children in a scheme, in the order of the children.
 func (s *Set) KindsIn(scheme *runtime.Scheme) ([]*owned.Kind, error) {
 	if known := s.kinds.Load(); known != nil && known.scheme == scheme {
 		return known.kinds, nil
@@ -150,7 +152,7 @@ func (s *Set) KindsIn(scheme *runtime.Scheme) ([]*owned.Kind, error) {
 	for _, child := range s.Children {
 		var k *owned.Kind
 		var err error
-		if child.Options.IfServed { // the API server may have no schema of it yet: see acquireServed
+		if child.Options.IfServed { // the API server may have no schema of the kind yet, see acquireServed
 			k, err = found.uncompiled(child.Sample, scheme)
 		} else {
 			k, err = s.compile(child, scheme)
@@ -165,7 +167,7 @@ func (s *Set) KindsIn(scheme *runtime.Scheme) ([]*owned.Kind, error) {
 	return found.kinds, nil
 }
 
-// compile returns the kind of a child, and remembers it.
+// compile returns the kind of a child with its schema. It is looked up only once.
 func (s *Set) compile(child *Child, scheme *runtime.Scheme) (*owned.Kind, error) {
 	if child.Configuration {
 		return s.Applier.Kinds.OfConfiguration(child.Sample, scheme)
@@ -173,11 +175,11 @@ func (s *Set) compile(child *Child, scheme *runtime.Scheme) (*owned.Kind, error)
 	return s.Applier.Kinds.Of(child.Sample, scheme)
 }
 
-// Watched returns an empty object for each child, of the child's kind.
+// Watched returns an empty object of each child's kind.
 func (s *Set) Watched() []client.Object {
 	var kinds []client.Object
 	for _, child := range s.Children {
-		if child != nil { // a mistake, which Reconcile returns
+		if child != nil { // a nil child is a mistake, which Reconcile returns
 			kinds = append(kinds, child.empty())
 		}
 	}

@@ -12,23 +12,22 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// A child is a pure function of its owner and of its inputs. So while the owner, the inputs and the live children are
-// the same as in a reconcile that found nothing to do, the owner is settled: there is nothing to build and nothing to
-// compare.
+// What a child's function builds depends only on the owner and on the inputs. So if the owner, the inputs and the live children are the
+// same as in a reconcile that found nothing to do, there is still nothing to do. Such an owner is called settled.
 
-// Settled reports whether an owner is settled: Reconcile would find everything unchanged since its last call, and ready. If it is not
-// certain, it reports false. It sends a request only if an input does, or if a child is read past the cache. It does not change obj, which
-// may be the cache's own.
+// Settled reports whether the owner is settled: Reconcile would find everything as desired and ready, and would change nothing. If that is
+// not certain, it reports false. It sends a request only if an input does, or if a child is not read from the cache. It does not change
+// obj, which may be in the cache's memory.
 //
 // It is certain if all of these hold:
 //
-//   - The last call was made in a pass of package reconcile, returned nil and changed nothing.
-//   - The cache shows obj, each child and each object that an input has read in the versions that the last call saw, and it shows no other
-//     child.
-//   - The same kinds are served.
+//   - The last Reconcile of obj ran as a step of package reconcile, returned nil and changed nothing.
+//   - The cache shows obj, each child, and each object that an input has read in the versions that the last Reconcile saw. It shows no
+//     other child.
+//   - The API server serves the same kinds.
 //   - No event of obj or of a child came since.
 //
-// Package reconcile calls it, and then leaves the step out.
+// If Settled reports true, package reconcile does not call Reconcile.
 func (s *Set) Settled(ctx context.Context, c client.Client, obj client.Object) bool {
 	last := s.Owners.settledOf(obj.GetUID())
 	if last.versions == 0 {
@@ -67,10 +66,10 @@ func (s *Set) Settled(ctx context.Context, c client.Client, obj client.Object) b
 }
 
 // canSettle reports whether a reconcile depends only on the owner, the inputs, the live children and the served kinds. With
-// [ownedresources.Child.Anywhere] and [ownedresources.Child.Retain] it also depends on objects of former owners. These have no controller,
-// so their events are not noted. With [ownedresources.Child.RunOnce] it also depends on a Job that is gone. Sets with such children are
-// never left out. With [ownedresources.Child.ExpandVolumes] there is nothing to do for claims while the owner has no annotation about them,
-// so the owner's version suffices.
+// [ownedresources.Child.Anywhere] and [ownedresources.Child.Retain] it also depends on objects of deleted owners. These have no controller,
+// so their events are not recorded. With [ownedresources.Child.RunOnce] it also depends on a Job that may not exist any more. So a set with
+// such children is always reconciled. With [ownedresources.Child.ExpandVolumes] there is nothing to do for claims while the owner has no
+// annotation about them, so the owner's version suffices.
 func (s *Set) canSettle() bool {
 	return !slices.ContainsFunc(s.Children, func(c *Child) bool {
 		return c.Options.Anywhere || c.Options.Retain != nil || c.Options.RunOnce
@@ -78,7 +77,7 @@ func (s *Set) canSettle() bool {
 }
 
 // areSettled reports whether the cache shows an owner and its children in the versions in which they were as desired. If the cache does not
-// show a write of ours yet, it reports false.
+// show our last write yet, it reports false.
 func (s *Set) areSettled(ctx context.Context, c client.Client, owner client.Object, children []childindex.Name, versions uint64) bool {
 	kinds, err := s.KindsIn(c.Scheme())
 	if err != nil {
@@ -88,7 +87,7 @@ func (s *Set) areSettled(ctx context.Context, c client.Client, owner client.Obje
 	for _, name := range children {
 		place := watchedPlace(s.Children, kinds, int(name.Kind))
 		k := kinds[place]
-		if k.Comparer == nil { // see ChildKinds.uncompiled
+		if k.Comparer == nil { // the kind has no schema yet, see ChildKinds.uncompiled
 			if k, err = s.compile(s.Children[place], c.Scheme()); err != nil {
 				return false
 			}
@@ -102,8 +101,8 @@ func (s *Set) areSettled(ctx context.Context, c client.Client, owner client.Obje
 	return now.digest() == versions
 }
 
-// readSettled returns a child in the version that the cache shows. If the cache does not show the child, or does not show our last write of
-// the child yet, found is false.
+// readSettled returns a child in the version that the cache shows. If the cache does not show the child or our last write of it, found is
+// false.
 func readSettled(ctx context.Context, c client.Client, a *apply.Applier, k *owned.Kind, name childindex.Name) (child settledChild, found bool) {
 	live := k.Receivers.Get().(client.Object)
 	defer k.Release(live)
@@ -113,16 +112,15 @@ func readSettled(ctx context.Context, c client.Client, a *apply.Applier, k *owne
 	return settledChild{name, live.GetUID(), live.GetResourceVersion()}, true
 }
 
-// readsSettled reports whether the cache still shows the objects that the inputs have read, in the versions in which they were read.
+// readsSettled reports whether the cache still shows the objects that inputs have read, in the versions in which they were read.
 func (s *Set) readsSettled(ctx context.Context, c client.Client, last *settledMore) bool {
 	r := &Reconciliation{Set: s, ctx: ctx, client: c}
 	return last.ofReads == s.epochOfReads(c) && r.areCurrent(last.reads)
 }
 
-// settledBy returns what to remember of a reconcile that found nothing to do. It returns the zero value if there may be something
-// to do.
+// settledBy returns what to remember of a reconcile that found nothing to do. If there may be something to do, it returns the zero value.
 func settledBy(r *Reconciliation) (now settledOwner) {
-	if !r.quiet || r.unknown || r.owner.Reference.UID == "" || r.Object.GetResourceVersion() == "" { // controller-runtime's fake client sets no UID
+	if !r.quiet || r.unknown || r.owner.Reference.UID == "" || r.Object.GetResourceVersion() == "" { // an object of controller-runtime's fake client has no UID
 		return now
 	}
 	if pass := passcontext.FromContext(r.ctx); pass == nil || !pass.AsCached(r.owner.Object) {

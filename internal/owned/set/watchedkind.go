@@ -27,13 +27,13 @@ type WatchedKind struct {
 	set   *Set
 	gvk   schema.GroupVersionKind
 	owner schema.GroupKind // the kind of the owners
-	place int32            // see childindex.Name
+	place int32            // the index of the first child of the kind
 
-	sample client.Object // an object in the form that is watched: typed or not
+	sample client.Object // an empty object, typed or unstructured like the watched objects
 }
 
-// Kind returns the [WatchedKind] for the kind of an object. The error says that the set has no child of this kind, or what to add to the
-// scheme.
+// Kind returns the [WatchedKind] for the kind of an object. If the set has no child of this kind, or the scheme lacks the type, it returns
+// an error.
 func (s *Set) Kind(child client.Object, scheme *runtime.Scheme) (WatchedKind, error) {
 	owner, err := kindOf(s.newOwner(), scheme)
 	if err != nil {
@@ -59,7 +59,7 @@ func kindOf(obj client.Object, scheme *runtime.Scheme) (schema.GroupVersionKind,
 	return gvk, nil
 }
 
-// indexIn makes the cache call Index. Two reconcilers that share the set have one index.
+// indexIn registers Index with the cache. If two reconcilers share the set, they have one index.
 func (k WatchedKind) indexIn(ctx context.Context, mgr ctrl.Manager, child client.Object) error {
 	err := mgr.GetFieldIndexer().IndexField(ctx, child, k.field(), k.Index)
 	if err != nil && !strings.Contains(err.Error(), "indexer conflict") { // client-go has no type for it
@@ -68,11 +68,12 @@ func (k WatchedKind) indexIn(ctx context.Context, mgr ctrl.Manager, child client
 	return nil
 }
 
-// field returns the name of the index in the cache. The pointer is in it because another set has an index of its own.
+// field returns the name of the index in the cache. It contains the pointer, because another set needs its own index.
 func (k WatchedKind) field() string { return fmt.Sprintf("opblocks.dev/%p-children", k.set) }
 
-// Index adds an object to the index of the set, if the set has written it. The cache calls it for each version of an object, also for the
-// version before an update and for a deleted object. It returns no values for the index of the cache.
+// Index adds the name of an object to the set's index of children, if the set has written the object. The cache calls it for each
+// version of an object, also for the version before an update and for a deleted object. Index returns no keys, so the cache's own index
+// stays empty.
 func (k WatchedKind) Index(obj client.Object) []string {
 	if owner, mark, ok := k.writtenFor(obj); ok {
 		k.set.childIndex.Add(owner, childindex.Name{Kind: k.place, NamespacedName: client.ObjectKeyFromObject(obj)}, mark)
@@ -80,8 +81,8 @@ func (k WatchedKind) Index(obj client.Object) []string {
 	return nil
 }
 
-// remove removes the name of an object from the index, because the object is gone or has another owner. If the cache shows a child of
-// that name and owner again, the name stays.
+// remove removes the name of an object from the index of children, because the object is gone or has another owner. If the cache again
+// shows an object of that name and owner, the name stays.
 func (k WatchedKind) remove(obj client.Object) {
 	owner, mark, ok := k.writtenFor(obj)
 	if !ok || k.set.Cache == nil {
@@ -97,16 +98,17 @@ func (k WatchedKind) remove(obj client.Object) {
 	for range removals {
 		live := k.sample.DeepCopyObject().(client.Object)
 		found, gone, err := k.set.readIndexed(context.Background(), k.gvk.GroupKind(), owner, name, mark, live)
-		if found || gone || err != nil { // a name that cannot be read stays
+		if found || gone || err != nil { // if the read fails, the name stays
 			return
 		}
 	}
 }
 
-// removals is how often the removal of a name is tried. It fails only if another child of the owner appears at that moment.
+// removals is the number of attempts to remove a name. An attempt fails only if another child of the owner appears at that moment.
 const removals = 100
 
-// writtenFor is like [Set.writtenFor], but ok is also false if the owner has another kind: a set of that kind may have the same name.
+// writtenFor does the same as [Set.writtenFor], but ok is also false if the owner has another kind: a set for owners of that kind may have
+// the same name.
 func (k WatchedKind) writtenFor(obj client.Object) (owner types.UID, mark *record.Mark, ok bool) {
 	if ref := metav1.GetControllerOfNoCopy(obj); ref != nil && ref.Kind != k.owner.Kind {
 		return "", nil, false
@@ -115,7 +117,7 @@ func (k WatchedKind) writtenFor(obj client.Object) (owner types.UID, mark *recor
 	return owner, mark, ok && (mark == nil || mark.Owner.Kind == k.owner)
 }
 
-// Observe lets every event of a child through, and keeps what is remembered of children and their owners up to date.
+// Observe returns a predicate that lets every event pass. With each event, it updates what is remembered of the child and its owner.
 func (k WatchedKind) Observe() predicate.Predicate {
 	a := k.set.Applier
 	changed := func(child client.Object) {
@@ -141,7 +143,7 @@ func (k WatchedKind) Observe() predicate.Predicate {
 			return true
 		},
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() { // the watch was interrupted while the object was deleted and created again
+			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() { // the object was deleted and created again while the watch was interrupted
 				gone(e.ObjectOld)
 				appeared(e.ObjectNew)
 				return true
@@ -156,14 +158,14 @@ func (k WatchedKind) Observe() predicate.Predicate {
 			return true
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool {
-			a.Writes.Forget(e.Object, client.ObjectKeyFromObject(e.Object)) // after a broken watch, the event has an older version
+			a.Writes.Forget(e.Object, client.ObjectKeyFromObject(e.Object)) // after an interruption of the watch, the event may have an older version
 			gone(e.Object)
 			return true
 		},
 	}
 }
 
-// changesHands reports whether an update may have given an object to another owner or set.
+// changesHands reports whether an update may have given an object to another owner or another set.
 func changesHands(before, after client.Object) bool {
 	was, is := metav1.GetControllerOfNoCopy(before), metav1.GetControllerOfNoCopy(after)
 	if (was == nil) != (is == nil) || was != nil && was.UID != is.UID {
@@ -174,8 +176,7 @@ func changesHands(before, after client.Object) bool {
 		(old[record.Applied] == "") != (present[record.Applied] == "")
 }
 
-// enqueueBlocked enqueues the owners that wait for an object's name, when the object is deleted or gets another
-// controller or mark.
+// enqueueBlocked returns a handler. It enqueues the owners that wait for an object's name when the object is deleted or gets another owner.
 func (k WatchedKind) enqueueBlocked() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 	enqueue := func(child client.Object, q queue) {

@@ -22,7 +22,7 @@ import (
 	"github.com/opblocks/opblocks/internal/step"
 )
 
-// SetupWithBuilder watches the children and what their inputs read: see [ownedresources.ChildSet.SetupWithBuilder].
+// SetupWithBuilder watches the children and the objects that their inputs read: see [ownedresources.ChildSet.SetupWithBuilder].
 func (s *Set) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	if err := s.WatchChildren(mgr, b); err != nil {
 		return err
@@ -39,8 +39,8 @@ func (s *Set) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	return references.Watch(mgr, b, owner, s, s.References(), forms, s.Served)
 }
 
-// addPlanned adds the set to the manager if the manager is a [step.Planner], which starts no reconciler and collects what each would do: see
-// package upgrade. With any other manager it does nothing.
+// addPlanned adds the set to a manager that only plans, a [step.Planner]: it starts no reconciler, and collects what each would do (see
+// package upgrade). With any other manager, addPlanned does nothing.
 func (s *Set) addPlanned(mgr ctrl.Manager, owner client.Object) error {
 	m, plans := mgr.(step.Planner)
 	if !plans {
@@ -58,11 +58,11 @@ func (s *Set) addPlanned(mgr ctrl.Manager, owner client.Object) error {
 	return nil
 }
 
-// References returns what the inputs read.
+// References returns the references to the objects that the inputs read.
 func (s *Set) References() (all []references.Reference) {
 	var seen []*Input
 	for _, child := range s.Children {
-		if child == nil { // a mistake, which Reconcile returns
+		if child == nil { // a nil child is a mistake, which Reconcile returns
 			continue
 		}
 		for _, in := range child.Inputs {
@@ -74,7 +74,7 @@ func (s *Set) References() (all []references.Reference) {
 	return all
 }
 
-// WatchChildren is SetupWithBuilder without what the inputs read.
+// WatchChildren does the same as SetupWithBuilder, except that it does not watch the objects that the inputs read.
 func (s *Set) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 	if err := s.err(); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (s *Set) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 	}
 	seen := map[schema.GroupVersionKind]bool{}
 	watched := s.Watched()
-	slices.SortStableFunc(watched, func(a, b client.Object) int { return isUntyped(a) - isUntyped(b) }) // see references.Forms
+	slices.SortStableFunc(watched, func(a, b client.Object) int { return isUntyped(a) - isUntyped(b) }) // typed objects first, since a kind that is watched as both is watched as typed
 	for _, child := range watched {
 		kind, err := s.Kind(child, mgr.GetScheme())
 		if err != nil {
@@ -135,11 +135,11 @@ func (s *Set) WatchChildren(mgr ctrl.Manager, b *ctrl.Builder) error {
 	return nil
 }
 
-// ObserveOwners returns a handler that forgets owners that were deleted. An owner that has an event is not settled
-// any more.
+// ObserveOwners returns a handler of the events of owners. If an owner has an event, there may be something to do for it again. If it is
+// deleted, the handler forgets it.
 //
-// If an owner was settled, the handler enqueues it on a resync. Each watch has a goroutine of its own, so another
-// watch may have enqueued the owner before. That reconcile may have been left out, because the owner was still settled.
+// On a resync, the handler enqueues the owner if nothing was to do for it before. Another watch, which has its own goroutine, may have
+// enqueued the owner earlier. That reconcile may have been skipped, because nothing was to do yet.
 func (s *Set) ObserveOwners() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 	a := s.Applier
@@ -147,7 +147,7 @@ func (s *Set) ObserveOwners() handler.EventHandler {
 		CreateFunc: func(_ context.Context, e event.CreateEvent, _ queue) { s.Owners.observe(e.Object.GetUID()) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			a.Versions.Observe(e.ObjectOld, e.ObjectNew)
-			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() { // the watch was interrupted while the owner was deleted and created again
+			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() { // the owner was deleted and created again while the watch was interrupted
 				s.Owners.forgetUID(e.ObjectOld.GetUID())
 				a.ForgetOwner(e.ObjectOld.GetUID())
 			}

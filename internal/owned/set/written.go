@@ -14,7 +14,7 @@ import (
 type written struct {
 	kind   *owned.Kind
 	object client.Object
-	order  int // see opblocks.dev/order
+	order  int // the rank in the annotation opblocks.dev/order
 }
 
 func describeAll(all []written) []string {
@@ -25,7 +25,7 @@ func describeAll(all []written) []string {
 	return names
 }
 
-// enumerate lists the first three names, and the number of the others.
+// enumerate returns the first three names, and the number of the others.
 func enumerate(names []string) string {
 	const most = 3
 	if len(names) <= most {

@@ -28,13 +28,13 @@ type GadgetSpec struct {
 	Raw     *runtime.RawExtension `json:"raw,omitempty"`
 }
 
-// GadgetPart is an item of a list that is merged by name.
+// GadgetPart is an item of a list that server-side apply merges by name.
 type GadgetPart struct {
 	Name   string `json:"name"`
 	Weight *int32 `json:"weight,omitempty"`
 }
 
-// GadgetStep is an item of a list that is replaced as a whole.
+// GadgetStep is an item of a list that server-side apply replaces as a whole.
 type GadgetStep struct {
 	Run     string `json:"run"`
 	Retries *int32 `json:"retries,omitempty"`
@@ -44,7 +44,7 @@ type GadgetStep struct {
 func (g *Gadget) DeepCopyObject() runtime.Object {
 	c := *g
 	g.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
-	return &c // the tests do not change what is below
+	return &c // a shallow copy suffices, because the tests do not change what the fields refer to
 }
 
 // GadgetKind is the kind of a [Gadget].
@@ -76,7 +76,7 @@ type WidgetSpec struct {
 	Template *runtime.RawExtension `json:"template,omitempty"`
 }
 
-// WidgetEndpoint is an item of a list that is merged by port and protocol.
+// WidgetEndpoint is an item of a list that server-side apply merges by port and protocol.
 type WidgetEndpoint struct {
 	Port     int32    `json:"port"`
 	Protocol string   `json:"protocol,omitempty"`
@@ -84,7 +84,7 @@ type WidgetEndpoint struct {
 	Weight   *float64 `json:"weight,omitempty"`
 }
 
-// WidgetTLS is an object that is replaced as a whole.
+// WidgetTLS is an object that server-side apply replaces as a whole.
 type WidgetTLS struct {
 	Secret     string `json:"secret,omitempty"`
 	MinVersion string `json:"minVersion,omitempty"`
@@ -100,7 +100,7 @@ type WidgetGroup struct {
 func (w *Widget) DeepCopyObject() runtime.Object {
 	c := *w
 	w.ObjectMeta.DeepCopyInto(&c.ObjectMeta)
-	return &c // the tests do not change what is below
+	return &c // a shallow copy suffices, because the tests do not change what the fields refer to
 }
 
 // WidgetKind is the kind of a [Widget].

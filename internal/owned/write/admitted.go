@@ -10,8 +10,9 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/plan"
 )
 
-// KeepAdmitted applies an object whose apply was refused. It sends the live values of the fields that admission set when the object was
-// created: see [plan.Examine]. If that does not help, it returns nil. If the object is written, these fields are in d.Admitted.
+// KeepAdmitted applies an object after the API server has refused to apply it. It sends the live values of the immutable fields that
+// admission set when the object was created: see [plan.Examine]. If that does not help, it returns nil. If the object is written,
+// d.Admitted has these fields.
 func KeepAdmitted(ctx context.Context, d *owned.Desired, live *unstructured.Unstructured, why *plan.Refused, options ...client.PatchOption) (client.Object, error) {
 	if d.Admitted = why.Admitted; d.Admitted == nil {
 		return nil, nil

@@ -12,22 +12,22 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// A server-side apply leaves alone what it does not send. What it leaves may contradict what it sends:
+// A server-side apply leaves alone the live fields that it does not send. Such fields may contradict what it sends:
 //
-//   - a field of another choice of a union, which was defaulted or set by somebody else: spec.strategy.rollingUpdate
-//     beside the type Recreate, or the configMap of a volume beside its emptyDir;
-//   - an item of a list whose key somebody has changed. Server-side apply takes it for another item. But it still has a value of our item
-//     that must be unique: the name or node port of a port, or the host port of a container.
+//   - A field of another choice of a union, which was defaulted or set by somebody else: spec.strategy.rollingUpdate beside the type
+//     Recreate, or the configMap of a volume beside its emptyDir.
+//   - A list item whose key somebody has changed. Server-side apply takes it for another item. But it still has a value of our item that
+//     must be unique: the name or node port of a port, or the host port of a container.
 //
-// The API server then refuses every apply of the object, also for other changes. So the object is written in another way: one patch has
-// the effect of the apply, and also removes the fields that contradict it. Dry runs find these fields: first the fields that the API
-// server names in its refusal, then their siblings, and so on outwards.
+// The API server then refuses every apply of the object, also for other changes. So the object is written in another way: one patch has the
+// effect of the apply, and also removes the fields that contradict it. Dry runs find these fields: first the fields that the API server
+// names in its refusal, then their siblings, and so on outwards.
 
-// MaxAttempts is the number of requests that look for a way around one refusal.
+// MaxAttempts is the largest number of requests that look for a way around one refusal.
 const MaxAttempts = 6
 
-// Overrule writes the object without the live fields that contradict what is desired. If the refusal has another reason (a field cannot be
-// changed, or the desired object is wrong), Overrule returns nil.
+// Overrule writes the object without the live fields that contradict what is desired. If the API server refuses the apply for another
+// reason (a field cannot be changed, or the desired object is wrong), Overrule returns nil.
 func Overrule(ctx context.Context, d *owned.Desired, live *unstructured.Unstructured, refusal error) (client.Object, error) {
 	patch, _, err := Resolve(ctx, d, live, refusal)
 	if err != nil || patch == nil {

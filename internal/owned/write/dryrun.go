@@ -16,11 +16,11 @@ import (
 )
 
 // TakeOverDryRun returns what [TakeOver] and an apply after it would make of the object. A dry run of the apply alone cannot show that: it
-// does not move the ownership of the fields, so a field that is not desired any more would stay. So the apply is computed here, and a dry
-// run of a patch shows what the API server makes of the result, such as the default of a field that is removed.
+// does not move the ownership of the fields, so a field that is not desired any more would stay. So TakeOverDryRun computes the result of
+// the apply. A dry run of a patch then shows what the API server makes of this result, such as the default of a removed field.
 //
-// kept are the live fields that are handed over. If no field is to be taken over, or if the result cannot be computed, TakeOverDryRun
-// returns nil.
+// kept are the live fields that another field manager would get before the apply. If no ownership has to be moved, or if the result cannot
+// be computed, TakeOverDryRun returns nil.
 func TakeOverDryRun(ctx context.Context, d *owned.Desired, live client.Object, kept map[string]any) (client.Object, error) {
 	tree, err := asTree(d, live)
 	if err != nil {
@@ -39,12 +39,12 @@ func TakeOverDryRun(ctx context.Context, d *owned.Desired, live client.Object, k
 	}
 	merged, _, err := plan.MergeInto(d, taken, want)
 	if err != nil {
-		return nil, nil // the live object has fields of a newer API server, which the schema lacks
+		return nil, nil // the live object may have fields of a newer API server, which the schema lacks
 	}
 	return tryTree(ctx, d, tree, plan.Overlaid(merged, kept))
 }
 
-// MoveOwnership moves the ownership of fields in the managed fields of an object, and sends nothing: see [TakeOver].
+// MoveOwnership changes the managed fields of an object in memory, as [TakeOver] does on the API server. It sends no request.
 func MoveOwnership(d *owned.Desired, live client.Object) error {
 	manager := string(d.Owner.FieldManager)
 	if err := csaupgrade.UpgradeManagedFields(live, sets.New(d.Options.FormerManagers...).Insert(manager), manager); err != nil {
@@ -92,8 +92,8 @@ func asTree(d *owned.Desired, obj client.Object) (*unstructured.Unstructured, er
 	return &unstructured.Unstructured{Object: content}, nil
 }
 
-// tryTree returns what the API server would make of the object if the live one was replaced by a tree. The version of the live object
-// is not a precondition, so that a controller that writes the status does not matter.
+// tryTree returns what the API server would make of the object if the live object was replaced by tree. The live object's version is not a
+// precondition, so a controller that writes the status in between does no harm.
 func tryTree(ctx context.Context, d *owned.Desired, live *unstructured.Unstructured, tree map[string]any) (client.Object, error) {
 	live = live.DeepCopy()
 	live.SetResourceVersion("")

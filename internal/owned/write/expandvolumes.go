@@ -21,8 +21,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// AcceptsRest asks the API server, by a dry run, whether it would accept the other changes of a StatefulSet. In the dry run, the claim
-// templates request what they request now.
+// AcceptsRest reports whether the API server would accept the other changes of a StatefulSet whose claim templates have to grow. It asks by
+// a dry run, in which the claim templates request what they request now.
 func AcceptsRest(ctx context.Context, d *owned.Desired, live *unstructured.Unstructured, grown []feature.VolumeGrowth) (bool, error) {
 	rest := *d
 	rest.Trial = nil
@@ -48,8 +48,9 @@ func AcceptsRest(ctx context.Context, d *owned.Desired, live *unstructured.Unstr
 	return answer != nil, err
 }
 
-// GrowClaims makes the claims of a StatefulSet request as much storage as grown asks for, if they request less. It finds the claims by their
-// names, and by the StatefulSet's selector: the controller of StatefulSets sets the labels of the selector on each claim.
+// GrowClaims raises the storage requests of a StatefulSet's PersistentVolumeClaims to the sizes in grown, if they request less. It finds
+// the claims by their names and by the StatefulSet's selector: the controller of StatefulSets sets the labels of the selector on each
+// claim.
 func GrowClaims(ctx context.Context, o *owned.Owner, set *appsv1.StatefulSet, grown []feature.VolumeGrowth) error {
 	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 	if err != nil {
@@ -89,9 +90,9 @@ func GrowClaims(ctx context.Context, o *owned.Owner, set *appsv1.StatefulSet, gr
 	return nil
 }
 
-// GrowLeftClaims lets the claims grow that an earlier StatefulSet of the same name has left. Call it before the new StatefulSet is created:
-// the controller of the new one uses these claims as they are. Claims that are not bound cannot grow. The StatefulSet is created all the
-// same, since its pods may bind them. Without a manager the claims are not read.
+// GrowLeftClaims raises the storage requests of the PersistentVolumeClaims that an earlier StatefulSet of the same name has left. Call it
+// before the new StatefulSet is created, whose controller uses these claims as they are. Claims that are not bound cannot grow. They do not
+// keep the StatefulSet from being created, since its pods may bind them. Without a manager the claims are not read.
 func GrowLeftClaims(ctx context.Context, d *owned.Desired) error {
 	if !d.Options.ExpandVolumes || d.Owner.APIReader == nil {
 		return nil
@@ -118,14 +119,14 @@ func growClaim(ctx context.Context, o *owned.Owner, claim *unstructured.Unstruct
 	return PatchLocked(ctx, o, claim, claim, map[string]any{}, request)
 }
 
-// KeepReplicas sets the replicas of a new StatefulSet. If no number of replicas is desired, the new StatefulSet gets the number that the
-// replaced StatefulSet had. The owner's annotation has that number. orphans are the pods that the new StatefulSet is going to adopt. If the
-// number is not 0, one of these pods has to carry the same annotation: the owner's annotation alone may be forged.
+// KeepReplicas sets the number of replicas of a new StatefulSet that replaces a deleted one. If the desired object sets no number, the new
+// StatefulSet gets the number that the deleted one had, from the owner's annotation. Anybody may have forged this annotation. So unless the
+// number is 0, a pod in orphans (the pods that the new StatefulSet is going to adopt) has to have the same annotation.
 func KeepReplicas(ctx context.Context, d *owned.Desired, orphans []unstructured.Unstructured) error {
 	if !d.Options.ExpandVolumes || plan.DesiresReplicas(d.Object) {
 		return nil
 	}
-	if err := d.Owner.RequireCurrent(ctx); err != nil { // an older owner may have another annotation, or none
+	if err := d.Owner.RequireCurrent(ctx); err != nil { // an old version of the owner may have another annotation, or none
 		return err
 	}
 	key := record.Key(record.ExpansionPrefix, d.Owner.Namespace, d.Object)
@@ -141,8 +142,8 @@ func KeepReplicas(ctx context.Context, d *owned.Desired, orphans []unstructured.
 }
 
 // FinishExpansion ends the replacement of a StatefulSet after the controller has observed the new StatefulSet, and so has adopted the pods.
-// It lets the claims grow that the controller has created for the replaced StatefulSet in between, takes the marks off the pods, and
-// removes the record from the owner.
+// It raises the requests of the claims that the controller has created for the deleted StatefulSet in between. It also removes the
+// annotations about the replacement from the pods and from the owner.
 func FinishExpansion(ctx context.Context, o *owned.Owner, child *owned.Declared, live client.Object) error {
 	key := record.Key(record.ExpansionPrefix, o.Namespace, child.Object)
 	if !child.Options.ExpandVolumes || o.Object.GetAnnotations()[key] == "" || live == nil {

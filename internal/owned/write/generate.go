@@ -10,13 +10,12 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/feature"
 )
 
-// FillGenerated decides which values of the generated keys are sent with the next apply, and returns the live object
-// that they were taken from. Its version is the precondition of that apply, so a value that somebody sets in between is
-// not replaced.
+// FillGenerated decides which values of the generated keys the next apply sends. It returns the live object from which it took the values
+// to keep. The version of this object is the precondition of the apply. So if somebody sets a value in between, the value is not replaced.
 //
-// New values are only made after a read past the cache: a cache may leave out the data of Secrets. A trigger is only
-// compared for an owner that is known to be current. A process that has just started may see an older trigger, and
-// would rotate back.
+// New values are made only after a read from the API server, because a cache may leave out the data of Secrets. If RotateOn returns another
+// string than before, FillGenerated first makes sure that the owner is current: a process that has just started may see an older owner, and
+// would rotate the value back.
 func FillGenerated(ctx context.Context, d *owned.Desired, live client.Object) (client.Object, error) {
 	if len(d.Generate) == 0 {
 		return live, nil

@@ -14,7 +14,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// ByPatch writes an object that cannot be applied. If ByPatch cannot write it either, it returns the refusal of the apply.
+// ByPatch writes an object that the API server refuses to apply because a list item has no key. If it cannot write the object either, it
+// returns the refusal of the apply.
 func ByPatch(ctx context.Context, d *owned.Desired, last record.LastApplied, refusal error, options ...client.PatchOption) (client.Object, error) {
 	live, err := d.ReadTree(ctx)
 	if err != nil {

@@ -14,9 +14,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// PatchLocked sends a merge patch of the metadata, and of the spec if spec is not nil. The UID and the resource version
-// of the live object are preconditions. It writes the API server's answer into answer, which is an empty object, with
-// its kind if it is not typed.
+// PatchLocked sends a merge patch of the metadata, and of the spec if spec is not nil. The UID and the resource version of the live object
+// are preconditions. The API server's answer is written into answer, an empty object. An unstructured answer must have its kind.
 func PatchLocked(ctx context.Context, o *owned.Owner, live, answer client.Object, metadata, spec map[string]any) error {
 	metadata["uid"], metadata["resourceVersion"] = live.GetUID(), live.GetResourceVersion()
 	content := map[string]any{"metadata": metadata}
@@ -32,16 +31,15 @@ func PatchLocked(ctx context.Context, o *owned.Owner, live, answer client.Object
 	return lostRaceAsConflict(o.Client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch), o.FieldManager))
 }
 
-// DeleteExactly deletes an object in the version that was read. If the object has changed since, the API server answers
-// with a conflict: the object may belong to another owner or set now. DeleteExactly returns the errors of the API
-// server unchanged.
+// DeleteExactly deletes an object in the version that was read. If the object has changed since, the API server answers with a conflict,
+// because the object may belong to another owner or set now. DeleteExactly returns the API server's errors unchanged.
 func DeleteExactly(ctx context.Context, c client.Client, obj client.Object, policy metav1.DeletionPropagation) error {
 	uid, version := obj.GetUID(), obj.GetResourceVersion()
 	return c.Delete(ctx, obj, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(policy))
 }
 
-// lostRaceAsConflict turns the refusal of a precondition on the UID into a conflict. If the object was deleted or
-// replaced since it was read, the API server answers 409, or 422 on metadata.uid as if the object were invalid.
+// lostRaceAsConflict turns the API server's refusal of the UID as a precondition into a conflict. If the object was deleted or replaced
+// since it was read, the API server answers 409, or 422 on metadata.uid as if the object were invalid.
 func lostRaceAsConflict(err error) error {
 	var status apierrors.APIStatus
 	if !apierrors.IsInvalid(err) || !errors.As(err, &status) || status.Status().Details == nil {
@@ -59,7 +57,7 @@ func lostRaceAsConflict(err error) error {
 	return withStatus(status, metav1.StatusReasonConflict, http.StatusConflict)
 }
 
-// withStatus returns an error of the API server with another reason and code.
+// withStatus returns a copy of an API server's error with another reason and code.
 func withStatus(status apierrors.APIStatus, reason metav1.StatusReason, code int32) error {
 	err := &apierrors.StatusError{ErrStatus: status.Status()}
 	err.ErrStatus.Reason, err.ErrStatus.Code = reason, code

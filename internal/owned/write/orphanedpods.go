@@ -17,12 +17,12 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// While [ownedresources.Child.ExpandVolumes] replaces a StatefulSet, its pods have no controller. The mark on each pod is the only proof
-// that it was a pod of the owner. The record on the owner is not a proof: whoever may write the owner could name the
-// pods of somebody else.
+// While [ownedresources.Child.ExpandVolumes] replaces a StatefulSet, its pods have no controller. Annotations on each pod name the owner,
+// and only they prove that the pod belonged to the owner. The owner's own annotation proves nothing: whoever may write the owner could name
+// the pods of somebody else in it.
 
-// MarkPods marks the pods of a StatefulSet before it is deleted without them. A pod that the StatefulSet's controller
-// creates after that carries no mark. If the StatefulSet is then not created again, such a pod stays.
+// MarkPods writes annotations that name the owner on the pods of a StatefulSet, before the StatefulSet is deleted without its pods. A pod
+// that the StatefulSet's controller creates later has no such annotations. If the StatefulSet is then not created again, such a pod stays.
 func MarkPods(ctx context.Context, o *owned.Owner, set *appsv1.StatefulSet, key, value string) error {
 	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 	if err != nil {
@@ -54,7 +54,7 @@ func asAny(marks map[string]string) map[string]any {
 	return all
 }
 
-// unmarkPods takes the marks off the pods that a new StatefulSet has adopted.
+// unmarkPods removes the annotations that name the owner from the pods that a new StatefulSet has adopted.
 func unmarkPods(ctx context.Context, o *owned.Owner, set *appsv1.StatefulSet) error {
 	pods, key, err := markedPods(ctx, o, set)
 	if err != nil {
@@ -76,8 +76,8 @@ func patchMarks(ctx context.Context, o *owned.Owner, pod *unstructured.Unstructu
 	return nil
 }
 
-// markedPods returns the live pods that carry the owner's mark and a record that names the StatefulSet, and the key of
-// that record.
+// markedPods returns the live pods whose annotations name this owner and this StatefulSet. key is the key of the annotation that names the
+// StatefulSet.
 func markedPods(ctx context.Context, o *owned.Owner, set client.Object) (pods []unstructured.Unstructured, key string, err error) {
 	key = record.Key(record.ExpansionPrefix, o.Namespace, set)
 	pods, err = o.ListLive(ctx, feature.PodKind, set.GetNamespace(), client.MatchingLabels{record.OwnerUID: string(o.Reference.UID)})
@@ -89,8 +89,8 @@ func markedPods(ctx context.Context, o *owned.Owner, set client.Object) (pods []
 	}), key, err
 }
 
-// OrphanedPods returns the pods of the StatefulSet that the object replaces. If the owner has no record of such a StatefulSet, it sends no
-// request.
+// OrphanedPods returns the pods of the StatefulSet that the object replaces. If the owner's annotation names no such StatefulSet, it sends
+// no request.
 func OrphanedPods(ctx context.Context, d *owned.Desired) ([]unstructured.Unstructured, error) {
 	if !d.Options.ExpandVolumes || feature.ExpansionOf(d.Owner, record.Key(record.ExpansionPrefix, d.Owner.Namespace, d.Object)) == nil {
 		return nil, nil
@@ -99,7 +99,7 @@ func OrphanedPods(ctx context.Context, d *owned.Desired) ([]unstructured.Unstruc
 	return slices.DeleteFunc(pods, func(pod unstructured.Unstructured) bool { return metav1.GetControllerOfNoCopy(&pod) != nil }), err
 }
 
-// DeleteOrphanedPods deletes the pods of a StatefulSet that was deleted to be replaced and is not desired any more.
+// DeleteOrphanedPods deletes the pods of a StatefulSet that was deleted in order to be replaced, and that is not desired any more.
 func DeleteOrphanedPods(ctx context.Context, o *owned.Owner, e *record.Expansion) error {
 	set := &unstructured.Unstructured{}
 	set.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("StatefulSet"))

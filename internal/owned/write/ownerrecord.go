@@ -13,8 +13,8 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// SetRecord sets a record on the owner. If the value is empty, it removes the record. If the owner has changed since
-// it was read, the error is a conflict.
+// SetRecord sets an annotation of the owner in which this library stores a record. If the value is empty, it removes the annotation. If the
+// owner has changed since it was read, the error is a conflict.
 func SetRecord(ctx context.Context, o *owned.Owner, key, value string) error {
 	if o.Object.GetAnnotations()[key] == value {
 		return nil

@@ -13,16 +13,16 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// Reclaim gives our fields back to us after an apply, if the managed fields had been cleared. before is the live object
-// before the apply, and answer the API server's answer.
+// Reclaim is called after an apply. If the managed fields of the object had been cleared, it makes sure that later applies can again remove
+// the fields that are ours. before is the live object before the apply, and answer is the API server's answer to the apply.
 //
-// If the apply has sent the same as the write before it, our fields are the fields that it sent. Otherwise nobody knows
-// which other fields were ours. All of them are removed, except fields that surely belong to others: owner references,
-// finalizers, labels and annotations of Kubernetes itself, and replicas or other fields that were handed over.
+// If the apply has sent the same as the write before it, our fields are the fields that it sent. Otherwise it is not known which other live
+// fields were ours. So all fields that are not desired are removed, except fields that certainly belong to others: owner references,
+// finalizers, labels and annotations of Kubernetes itself, replicas that an autoscaler sets, and fields that another manager owns.
 //
-// One patch takes our fields from the entry of before-first-apply, and removes the other fields. It has the live
-// resource version as precondition. If it fails, or the process ends before it, the entry stays, and the next pass
-// sends the patch: see [plan.IsReclaimable].
+// One patch removes our fields from the managed fields entry of before-first-apply, and removes the other fields. The live resource version
+// is a precondition. If the patch fails, or the process ends before it, the entry stays, and the next reconcile sends the patch: see
+// [plan.IsReclaimable].
 func Reclaim(ctx context.Context, d *owned.Desired, last record.LastApplied, before, answer client.Object) (client.Object, error) {
 	lost := plan.IsLost(d, last, before)
 	if !lost && !plan.IsReclaimable(d, answer) {
@@ -32,7 +32,7 @@ func Reclaim(ctx context.Context, d *owned.Desired, last record.LastApplied, bef
 	if err != nil || lost && !dropped {
 		return answer, err
 	}
-	for range MaxAttempts { // controllers may be faster
+	for range MaxAttempts { // a controller may write the object in between
 		live, readErr := d.ReadTree(ctx)
 		if readErr != nil {
 			return nil, fmt.Errorf("read %s: %w", d, readErr)
@@ -45,7 +45,7 @@ func Reclaim(ctx context.Context, d *owned.Desired, last record.LastApplied, bef
 		}
 		var reclaimed client.Object
 		if reclaimed, err = reclaimFrom(ctx, d, live, dropped, true); plan.IsInvalid(err) && dropped {
-			reclaimed, err = reclaimFrom(ctx, d, live, dropped, false) // something in the spec cannot be removed
+			reclaimed, err = reclaimFrom(ctx, d, live, dropped, false) // the API server does not allow to remove a field of the spec
 		}
 		if !apierrors.IsConflict(err) {
 			return reclaimed, err
@@ -54,8 +54,8 @@ func Reclaim(ctx context.Context, d *owned.Desired, last record.LastApplied, bef
 	return nil, err
 }
 
-// reclaimFrom takes our fields from the entry of before-first-apply. If something was dropped, it also removes from the
-// live object what is not desired.
+// reclaimFrom removes our fields from the managed fields entry of before-first-apply. If dropped is true, it also removes the fields that
+// are not desired from the live object.
 func reclaimFrom(ctx context.Context, d *owned.Desired, live *unstructured.Unstructured, dropped, withSpec bool) (client.Object, error) {
 	formerSet, owned, err := plan.FormerFields(d, live)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// TakeOver moves field ownership before an apply, so that the apply removes what is no longer desired and keeps what
-// others are to own. It returns the updated live object.
+// TakeOver moves field ownership before an apply, so that the apply removes what is no longer desired, and keeps what other managers are to
+// own. It returns the updated live object.
 func TakeOver(ctx context.Context, d *owned.Desired, live client.Object) (client.Object, error) {
 	last := record.LastAppliedOf(live)
 	migrates, releases := plan.TakeOverSteps(d, last)
@@ -40,11 +40,12 @@ func TakeOver(ctx context.Context, d *owned.Desired, live client.Object) (client
 	return handOver(ctx, d, live)
 }
 
-// migrate turns the fields that this operator, or a manager of [ownedresources.Child.FormerManagers], has written by Create and Update
-// into fields that our server-side apply owns. Without it, the managed fields entry of the POST would own fields that are not
-// desired any more, and they would stay for ever.
+// migrate moves the ownership of fields to our server-side apply: the fields that this operator, or a manager of
+// [ownedresources.Child.FormerManagers], has written by Create and Update. Otherwise the managed fields entry of the POST would own fields
+// that are not desired any more, and they would stay for ever.
 //
-// It reads past the cache, which may be configured to drop managedFields. The patch carries the version read.
+// It reads the object from the API server, because the cache may be configured to drop managedFields. The patch has the version that was
+// read as precondition.
 func migrate(ctx context.Context, d *owned.Desired) (client.Object, error) {
 	live, err := d.ReadLive(ctx)
 	if err != nil {
@@ -71,16 +72,16 @@ func migrate(ctx context.Context, d *owned.Desired) (client.Object, error) {
 	return live, nil
 }
 
-// migrateHidden is migrate for the fake client of controller-runtime, which tracks managed fields and does not return them by default.
-// The objects of the fake client are known by their missing UID: an API server sets a UID. Missing managed fields alone do not show
-// the fake client, because somebody may have cleared the managed fields on an API server.
+// migrateHidden does the same as migrate for the fake client of controller-runtime, which tracks managed fields and does not return them by
+// default. An object of the fake client has no UID, and an object of an API server has one. Missing managed fields alone do not show the
+// fake client, because somebody may have cleared them on an API server.
 //
-// If nobody else has applied the object since, the entry of the POST is the first one.
+// If nobody else has applied the object since the POST, the entry of the POST is the first of the managed fields.
 func migrateHidden(ctx context.Context, d *owned.Desired, live client.Object) error {
 	const entry = "/metadata/managedFields/0/"
 	last := record.LastAppliedOf(live)
 	if last.Method == record.ByOthers && len(d.Options.FormerManagers) == 0 {
-		return nil // no field is ours
+		return nil // this operator has written no field
 	}
 	err := errors.New("the fields of a former manager are not known")
 	if last.Method == record.ByCreate {
@@ -96,7 +97,7 @@ func migrateHidden(ctx context.Context, d *owned.Desired, live client.Object) er
 	}
 	var refusal apierrors.APIStatus
 	switch {
-	case err == nil, plan.IsInvalid(err): // the apply will be refused too
+	case err == nil, plan.IsInvalid(err): // if the patch is refused as invalid, the apply is refused too
 		return nil
 	case errors.As(err, &refusal):
 		return fmt.Errorf("take over the fields of %s: %w", d, WithoutValues(err))
@@ -105,12 +106,12 @@ func migrateHidden(ctx context.Context, d *owned.Desired, live client.Object) er
 		"build a fake client with the option WithReturnManagedFields: %w", d, err)
 }
 
-// handOver hands over fields that were sent once and are not sent any more, without changing them: the next apply would
-// remove them, or reset them to their defaults. A second field manager applies just these fields with their live
-// values, and so holds them until somebody else takes them.
+// handOver gives fields to a second field manager that were sent before and are not sent any more, without changing them. Otherwise the
+// next apply would remove them, or reset them to their defaults. The second manager applies just these fields with their live values, and
+// so owns them until somebody else takes them.
 //
-// They are the fields of [ownedresources.Child.CreateOnly], and replicas that go from set to unset: replicas would fall to 1,
-// although an autoscaler is to set them.
+// These are the fields of [ownedresources.Child.CreateOnly], and replicas if the desired object does not set them any more: replicas would
+// fall to 1, although an autoscaler is to set them.
 func handOver(ctx context.Context, d *owned.Desired, live client.Object) (client.Object, error) {
 	fields, err := plan.HandedOverFields(d, live)
 	if err != nil || fields == nil {

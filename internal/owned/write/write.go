@@ -22,7 +22,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// TryCreation returns what the object would become if it were created under another name. It sends at most one request for each desired object.
+// TryCreation returns what the object would become if it were created under another name, by a dry run. It sends at most one request for
+// each [owned.Desired].
 func TryCreation(ctx context.Context, d *owned.Desired) (client.Object, error) {
 	if d.Trial == nil {
 		obj, err := PostDryRun(ctx, d, "")
@@ -31,8 +32,8 @@ func TryCreation(ctx context.Context, d *owned.Desired) (client.Object, error) {
 	return d.Trial.Object, d.Trial.Err
 }
 
-// Post creates a child, and writes the API server's answer into it. A server-side apply can create too. But if an object of that name
-// exists and the cache does not show it, the apply would take the object over.
+// Post creates a child, and writes the API server's answer into it. A server-side apply can create an object too. But if the object exists
+// and the cache does not show it, the apply would take it over.
 func Post(ctx context.Context, o *owned.Owner, child client.Object) error {
 	return o.Client.Create(ctx, child, o.FieldManager, client.FieldValidation(metav1.FieldValidationStrict))
 }
@@ -52,18 +53,18 @@ func PostDryRun(ctx context.Context, d *owned.Desired, name string) (client.Obje
 	return obj, nil
 }
 
-// ApplyTo applies the object to the live one. If the live object has changed since it was read, ApplyTo reads it and tries once more. It
-// does not try again if the object has another UID or another record of the last apply, or is not ours: the cache may show an owner
-// reference that somebody has removed. An object with generated keys is left to the next reconcile. ApplyTo returns the live object after
-// and before the apply.
+// ApplyTo applies the object to the live one. If the live object has changed since it was read, ApplyTo reads it again and tries once more.
+// It does not try again if the object now has another UID, is not ours any more, or has another annotation opblocks.dev/applied: the cache
+// may show an owner reference that somebody has removed. An object with generated keys is left to the next reconcile. ApplyTo returns the
+// live object after and before the apply.
 func ApplyTo(ctx context.Context, d *owned.Desired, live client.Object) (answer, before client.Object, err error) {
 	answer, err = ServerSideApply(ctx, d, live)
-	if !apierrors.IsConflict(err) || len(d.Generate) > 0 { // another version may have other values of generated keys
+	if !apierrors.IsConflict(err) || len(d.Generate) > 0 { // in another version, generated keys may have other values
 		return answer, live, err
 	}
 	current, readErr := d.ReadLive(ctx)
 	if readErr != nil || current.GetUID() != live.GetUID() || record.LastAppliedOf(current) != record.LastAppliedOf(live) {
-		return nil, live, err // a lost race
+		return nil, live, err // another writer was faster
 	}
 	if err := d.Owner.MayWrite(d, current); err != nil {
 		return nil, live, err
@@ -72,9 +73,9 @@ func ApplyTo(ctx context.Context, d *owned.Desired, live client.Object) (answer,
 	return answer, current, err
 }
 
-// ServerSideApply applies the object to the live one. It is forced: a field of ours that another manager took is drift.
-// The UID and the resource version are preconditions, so that the apply neither creates an object nor writes one that
-// has got another owner.
+// ServerSideApply applies the object to the live one. The apply is forced: if another manager has taken a field of ours, we take it back.
+// The UID and the resource version are preconditions, so that the apply neither creates an object nor writes one that has got another
+// owner.
 func ServerSideApply(ctx context.Context, d *owned.Desired, live client.Object, options ...client.PatchOption) (client.Object, error) {
 	body, err := bodyOf(d, live)
 	if err != nil {
@@ -92,7 +93,7 @@ func ServerSideApply(ctx context.Context, d *owned.Desired, live client.Object, 
 	return answer, nil
 }
 
-// bodyOf returns what is applied to a live object.
+// bodyOf returns the body of an apply to a live object.
 func bodyOf(d *owned.Desired, live client.Object) ([]byte, error) {
 	if d.Admitted == nil {
 		return d.Kind.Comparer.AppendApply(nil, plan.ToSend(d, record.ByApply), d.Kind.GVK, string(live.GetUID()), live.GetResourceVersion())
@@ -108,9 +109,9 @@ func bodyOf(d *owned.Desired, live client.Object) ([]byte, error) {
 	return object.MarshalJSON()
 }
 
-// withoutNulls returns the body of an apply without the nulls that a refusal names. If the refusal names no null, withoutNulls returns nil.
-// A null of a field that is not nullable is dropped from a POST, and refused in an apply. [ownedresources.Apply] does not know the schemas
-// of custom resources, so it sends all nulls.
+// withoutNulls returns the body of an apply without the nulls that a refusal names. If the refusal names no null, it returns nil. If a
+// field is not nullable, the API server drops a null from a POST, and refuses it in an apply. [ownedresources.Apply] does not know the
+// schemas of custom resources, so it sends all nulls.
 func withoutNulls(body []byte, refusal error) []byte {
 	tree, found := map[string]any{}, false
 	if utiljson.Unmarshal(body, &tree) != nil {
@@ -149,8 +150,8 @@ func jsonPatch(ctx context.Context, d *owned.Desired, live client.Object, patch 
 	return d.Owner.Client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), append(options, d.Owner.FieldManager)...)
 }
 
-// unknownFieldAsInvalid turns a 500 into a 422 if an apply has sent a field that the API server's version does not have: the object is
-// invalid, and the server is not at fault.
+// unknownFieldAsInvalid turns a 500 into a 422 if an apply has sent a field that the API server does not know: the object is invalid, and
+// the server is not at fault.
 func unknownFieldAsInvalid(err error) error {
 	var status apierrors.APIStatus
 	if !apierrors.IsInternalError(err) || !errors.As(err, &status) || !plan.IsUntypable(err) {
@@ -168,8 +169,8 @@ func duplicateNodePortAsInvalid(err error) error {
 	return withStatus(status, metav1.StatusReasonInvalid, http.StatusUnprocessableEntity)
 }
 
-// refusalError is an error of the API server without the objects that it quotes. A quoted pod template would show
-// environment variables to everybody who reads the owner's status or the log.
+// refusalError is an error of the API server without the objects that it quotes. A quoted pod template would show the values of environment
+// variables to everybody who reads the owner's status or the log.
 type refusalError struct {
 	error
 	message string
@@ -181,7 +182,8 @@ func (r *refusalError) Unwrap() error { return r.error }
 // environmentValue matches the path of an environment variable, and the value that the API server quotes after it.
 var environmentValue = regexp.MustCompile(`([eE]nv[a-zA-Z]*[.[][^\s:]*)(: (?:Invalid|Unsupported|Duplicate) value: )("(?:[^"\\]|\\.)*"|[^\s:,"{[]+)`)
 
-// withoutEnvironment hides a value that the API server quotes. The name of a variable, and what it refers to, are shown.
+// withoutEnvironment replaces the value of an environment variable that the API server quotes. It keeps the name of the variable, and the
+// reference to its value.
 func withoutEnvironment(quoted string) string {
 	part := environmentValue.FindStringSubmatch(quoted)
 	if path := part[1]; strings.HasSuffix(path, "].name") || strings.Contains(path, ".valueFrom.") {
@@ -202,9 +204,9 @@ func WithoutValues(err error) error {
 	return &refusalError{error: err, message: message}
 }
 
-// WithSizeRemedy says what to do about an object that is too large for etcd. A managed fields entry has the name of each field and
-// a few more bytes, so the entry of a ConfigMap with many keys may be as large as its values. The API server creates an object
-// without managed fields if it is too large with them, and refuses to apply it.
+// WithSizeRemedy adds to an error what to do about an object that is too large for etcd. A managed fields entry has the name of each field
+// and a few more bytes, so the entry of a ConfigMap with many keys may be as large as its values. If an object is too large with its
+// managed fields, the API server creates it without them, and refuses to apply it.
 func WithSizeRemedy(err error) error {
 	if err == nil {
 		return nil
@@ -216,11 +218,12 @@ func WithSizeRemedy(err error) error {
 	return fmt.Errorf("%w: etcd takes 1.5 MiB a request by default, and an object and its managed fields have to fit into one: split the object, and delete the live object if it exists", err)
 }
 
-// RecordRewritten stores a hash of the rewritten differences in the record opblocks.dev/applied. Without it, every
-// process that does not remember them, and every call of [ownedresources.Apply], would send the same again. The hash takes a second
-// write, which is sent only if the hash has changed: the first write carried the hash of the write before it.
+// RecordRewritten stores a hash of the differences between what was sent and what the API server stored, in the annotation
+// opblocks.dev/applied. Without the hash, every process that does not remember the differences, and every call of [ownedresources.Apply],
+// would send the object again. This takes a second write, which is sent only if the hash has changed: the first write already carried the
+// hash of the write before it.
 //
-// It ignores errors. Without the hash, a process that does not remember the differences applies the object again.
+// RecordRewritten ignores errors. Without the hash, a process that does not remember the differences applies the object again.
 func RecordRewritten(ctx context.Context, d *owned.Desired, answer client.Object, rewritten string) client.Object {
 	last := record.LastAppliedOf(answer)
 	if last.Rewritten == rewritten || last.Method == record.ByOthers {
@@ -243,7 +246,8 @@ func RecordRewritten(ctx context.Context, d *owned.Desired, answer client.Object
 	return recorded
 }
 
-// Unmark takes the mark off a live object, which then belongs to nobody. The resource version is a precondition.
+// Unmark removes the label and the annotations that name the owner (the mark) from a live object, which then belongs to nobody. The
+// resource version is a precondition.
 func Unmark(ctx context.Context, o *owned.Owner, k *owned.Kind, live client.Object) error {
 	isMark := func(k record.ChildKey) bool { return k.By == record.SetByMark }
 	none := func(keys []string) map[string]any {

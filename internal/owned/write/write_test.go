@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// An API server of an older version does not have the field.
+// An API server of an older version does not know the field.
 func TestUnknownFieldAsInvalid(t *testing.T) {
 	err := unknownFieldAsInvalid(apierrors.NewInternalError(errors.New(`failed to create typed patch object (ns/web; apps/v1, Kind=Deployment): .spec.new: field not declared in schema`)))
 	require.True(t, apierrors.IsInvalid(err))
