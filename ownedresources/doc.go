@@ -47,7 +47,7 @@
 //     apply, with preconditions on its UID and its resource version. Before the first apply after a POST, the fields
 //     that the POST's entry in managedFields owns are moved to the apply's entry. Otherwise fields that are no longer
 //     desired would stay for ever.
-//   - An object that has another controller, or none, is left alone, and the error is an [OwnershipError], which names
+//   - An object that has another controller, or none, is not touched, and the error is an [OwnershipError], which names
 //     the controller. The options [Child.Adopt] and [Child.AdoptRetained] allow to take over an object without a controller.
 //   - While an object is being deleted, the error is a [WaitingError]. The event of its deletion triggers the next
 //     reconcile.
@@ -76,10 +76,9 @@
 //
 // # When an apply is refused
 //
-// Defaults and fields of others may contradict what is desired: the parameters of another strategy, the previous source
-// of a volume, an item that has our node port. Dry runs find these fields, and one write removes them, with the live
-// resource version as precondition. Other fields of others stay. Only if that write is refused too does [Child.Recreate]
-// delete the object.
+// Defaults and fields of others may contradict what is desired: the parameters of another strategy, the previous source of a volume, an
+// item that has our node port. Dry runs find these fields, and one write removes them, with the live resource version as precondition.
+// Other fields of others stay. Only if that write is refused too does [Child.Recreate] delete the object.
 //
 // # What is sent
 //

@@ -52,9 +52,10 @@ func ValidateName[C corev1.Service | appsv1.StatefulSet | batchv1.Job | batchv1.
 }
 
 const (
-	// maxRevisionedName is the longest name whose pods can have a label with the name, a hyphen and a suffix of ten characters.
+	// maxRevisionedName is the longest name of a StatefulSet whose pods can have a label with the name, a hyphen and a
+	// suffix of ten characters.
 	maxRevisionedName = validation.LabelValueMaxLength - 1 - 10
-	// maxCronJobName leaves room for the hyphen and the ten digits that the names of Jobs end in.
+	// maxCronJobName is the longest name to which a hyphen and ten digits can be added, which is the name of a Job.
 	maxCronJobName = validation.LabelValueMaxLength - 11
 )
 
