@@ -65,8 +65,8 @@ func BuildOrError[T client.Object, C any, P pointerTo[C]](f func(owner T) (P, er
 	})
 }
 
-// BuildEach returns a list of children of one kind, identified by their names. An object that is no longer in the list is pruned, also if
-// the list becomes empty, and also after a restart. If two objects have the same name, neither is applied.
+// BuildEach returns a list of children of one kind, identified by their names. An object that is not in the list any more is pruned, also
+// if the list becomes empty, and also after a restart. If two objects have the same name, neither is applied.
 func BuildEach[T client.Object, C any, P pointerTo[C]](f func(owner T) ([]P, error)) *Child[T, P] {
 	return newChild[T, P](P(new(C)), f, func(r *set.Reconciliation) error {
 		objs, err := f(r.Object.(T))

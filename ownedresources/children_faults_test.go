@@ -74,8 +74,8 @@ func TestChildrenSurviveEveryFault(t *testing.T) {
 	}))
 }
 
-// If no event of the owner or of a child has come, the set would be skipped. In a test the functions are called all the same,
-// and a function that then builds another object is reported.
+// If no event of the owner or of a child has come, the set would be skipped. A test calls the functions in any case, and
+// reports a function that then builds another object.
 func TestExplorationFindsImpureBuilders(t *testing.T) {
 	calls := 0
 	tests := map[string]struct {

@@ -35,7 +35,7 @@
 //   - [Child.Retain] keeps objects when the owner is deleted.
 //   - [Child.Generate] fills keys of a Secret with random values, once.
 //   - [Child.RunOnce] runs a Job once for each content.
-//   - [Child.ExpandVolumes] lets the volumes of a StatefulSet grow.
+//   - [Child.ExpandVolumes] enlarges the volumes of a StatefulSet.
 //
 // [Child.Adopt], [Child.AdoptRetained], [Child.Recreate], [Child.CreateOnly] and [Child.FormerManagers] change how a child is written.
 //
@@ -54,8 +54,8 @@
 //   - While the controller of an object is a former owner, the error is a [WaitingError] too: the garbage collector
 //     deletes the object. If it has not done so after a minute, and the object has no other owner, a [ChildSet] deletes
 //     it.
-//   - A child with the option [Child.Anywhere] or [Child.Retain] has a mark instead of an owner reference. It is ours if the mark
-//     names the object itself, and the owner with its UID. What a former owner has left is deleted, unless it is
+//   - A child with the option [Child.Anywhere] or [Child.Retain] has no owner reference. Instead it has a mark: a label and annotations that
+//     name the object itself, and the owner with its UID. Then it is ours. Objects that a former owner has left are deleted, unless they are
 //     retained.
 //
 // # When an object is applied
@@ -92,10 +92,10 @@
 //
 // # Words
 //
-//   - The mark of a child is a label and annotations that name its owner. It takes the place of an owner reference.
-//   - A record is an annotation of this package that stores a fact, such as opblocks.dev/applied.
-//   - A trigger is what the function of [Child.Generate] returns.
+//   - The mark of a child is a label and annotations that name its owner, instead of an owner reference.
+//   - A record is an annotation in which this package stores something, such as opblocks.dev/applied.
+//   - A trigger is the text that the function rotateOn of [Child.Generate] returns. If it changes and is not empty, a new value is generated.
 //   - A rewritten difference is one that the API server or an admission plug-in made.
-//   - An owner is settled if there is nothing to do for it.
+//   - An owner is settled if all its children are as desired, so that nothing has to be done for it.
 //   - A former owner is a deleted owner of the same name.
 package ownedresources

@@ -9,9 +9,9 @@ import "github.com/opblocks/opblocks/internal/owned"
 //
 // Kind and Name are the kind and the name of the object. Owner is its controller reference, or nil if it has none.
 //
-// An object may have the mark of another owner instead (see [Child.Anywhere]). Then Owner has the kind, the name and the UID of that
-// owner, and OwnerNamespace has its namespace. Retained is true if [Child.Retain] has kept the object of a former owner (a deleted
-// owner of the same name).
+// An object may name another owner by a label and annotations instead (see [Child.Anywhere]). Then Owner has the kind, the name and
+// the UID of that owner, and OwnerNamespace has its namespace. Retained is true if [Child.Retain] has kept the object of a former
+// owner (a deleted owner of the same name).
 //
 // Reason returns OwnedByAnother, the reason for a condition that shows the error.
 type OwnershipError = owned.OwnershipError

@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/ownedresources"
 )
 
-// A shard that is no longer in the list is pruned.
+// A shard that is not in the list any more is pruned.
 func ExampleBuildEach() {
 	ctx, c, shop := context.Background(), fake.NewFakeClient(), webShop(ShopSpec{})
 	children := ownedresources.Ensure(ownedresources.BuildEach(func(shop *Shop) (all []*corev1.Service, err error) {

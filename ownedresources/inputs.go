@@ -99,7 +99,7 @@ func From[T client.Object, S any](read func(ctx context.Context, r client.Reader
 // The resource version changes with every write that changes anything of the object: its content, a label, an annotation, a
 // finalizer, an owner reference, a managed field, or the deletionTimestamp of an object that waits for its finalizers. So the
 // value changes too, and the pods roll, although what they read may be the same. It also changes when an object is deleted and
-// created again with the same content. [ContentHash] changes with the content alone.
+// created again with the same content. [ContentHash] changes only with the content.
 func VersionHash[T client.Object](reads ...Read[T]) *Input[T, string] {
 	return From(func(ctx context.Context, r client.Reader, owner T) (string, error) {
 		var used []metav1.Object
@@ -186,7 +186,7 @@ func (in *Input[T, S]) Value(v *Values[T]) S {
 //		return Config{Settings: settings.Value(v), Password: password.Value(v)}
 //	}, settings, password)
 //
-// The function must depend on these values alone. If an object that one of the inputs reads is missing, the child is treated as if its
+// The function must depend only on these values. If an object that one of the inputs reads is missing, the child is treated as if its
 // own input read it: see [From] and [Child.KeepWhileMissing].
 func Combine[T client.Object, S any](f func(v *Values[T]) S, inputs ...AnyInput[T]) *Input[T, S] {
 	var parts []*set.Input

@@ -65,7 +65,7 @@ func (c *Child[T, C]) Generate(key string, length int, rotateOn ...func(owner T)
 // functions of all children of its kind return false. Functions without a name are identified by their position: give the children of such
 // a kind functions with names, or do not reorder them.
 //
-// If the namespace is deleted, the objects are deleted all the same.
+// If the namespace is deleted, the objects are deleted too.
 //
 // When the owner is deleted, an event with the reason Retained and a log entry name the objects that stay. A new owner of the same name
 // does not take it over: the error is an [*OwnershipError] whose Retained is true. With the option [Child.AdoptRetained] the new owner

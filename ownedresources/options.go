@@ -3,8 +3,8 @@ package ownedresources
 import "github.com/opblocks/opblocks/internal/owned/set"
 
 // FormerManagers takes over the fields of a child that an older operator wrote with Create and Update, under one of these
-// field managers. The next apply then removes fields that the older operator set and that are no longer desired. Without
-// this option such fields stay for ever.
+// field managers. The next apply then removes fields that the older operator set and that are not desired any more.
+// Without this option such fields stay for ever.
 //
 // client-go's default field manager is the name of the binary: "manager" in the images of kubebuilder and operator-sdk,
 // "main" or "__debug_bin" of an operator that was run from its sources.

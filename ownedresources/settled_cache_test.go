@@ -352,8 +352,8 @@ func TestFilterKeepsAnObject(t *testing.T) {
 	}
 }
 
-// In a reconcile that would skip the set, the functions of children are called all the same, to check that they are
-// pure. An impure function is reported, whatever it depends on.
+// In a reconcile that would skip the set, the functions of children are called to check that they are pure. An impure
+// function is reported, whatever it depends on.
 func TestImpureBuilders(t *testing.T) {
 	global, calls := "", 0
 	all := map[string]string{}

@@ -146,8 +146,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// When the set checks whether it has something to do, it reads into an unstructured object that it has used before.
-// The object must still have its kind.
+// To find out whether it has something to do, the set reads the child into an unstructured object that it has used
+// before. That object must still have its kind.
 func TestSettledUnstructured(t *testing.T) {
 	env := newEnvInMemory(t)
 	set := Ensure(Build(func(*Shop) *unstructured.Unstructured {

@@ -15,7 +15,7 @@
 //     gives the step a watch. [Func] makes a step of a function.
 //   - A step returns nil or an error, such as [Wait], [Stalled], [Success], [SuccessUntil], [Halt] or [WithReason].
 //   - Within a step, [Checkpoint] writes the status at once, [Eventf] emits an event, package secrets reads a Secret, [PatchLabels],
-//     [PatchAnnotations] and [PatchOwnerReference] write metadata, and [Yield] lets others go on.
+//     [PatchAnnotations] and [PatchOwnerReference] write metadata, and [Yield] lets other objects be reconciled.
 //   - [NewManager], [CacheOptions], [TransformCompact] and [HashLargeValues] set up the manager.
 //
 // # One pass
@@ -38,7 +38,7 @@
 //     [KeepConditions]. The pass finds the fields .status.conditions and .status.observedGeneration by these names, which the
 //     Kubernetes API conventions prescribe. A status may lack either field.
 //   - If the status differs from the status that was read, the pass writes the difference by one merge patch. The patch leaves
-//     fields alone that did not change. If the patch contains a list or removes a field, or if the status was empty, the patch
+//     out fields that did not change. If the patch contains a list or removes a field, or if the status was empty, the patch
 //     carries the resource version. Then it conflicts with any write of others since the object was read.
 //
 // # When the next pass runs

@@ -176,14 +176,14 @@ func (e *lowPriorityError) Unwrap() error { return e.err }
 const Yielded = turns.Yielded
 
 // Yield lets other objects be reconciled during long work, such as a statement for each of a thousand grants. Call it before each call to
-// an API outside of the cluster, with the context of the step. It returns nil while the pass may go on. When the pass has made its
+// an API outside of the cluster, with the context of the step. It returns nil while the pass may continue. When the pass has made its
 // number of calls, or its time has passed ([Reconciler.WithTurns]), Yield returns a [Wait] with the reason [Yielded]: return that error
 // from the step. The next pass runs after the objects that are waiting at that time, and has to find out by itself what is left to do. If
 // the conditions are about the present spec, they stay as they are until then.
 //
 // The first call of Yield in a step of a pass returns nil, so each pass makes progress. Outside of a pass Yield returns nil. In the
-// functions of package external it always returns nil, except in Update and Delete: a later pass could not go on in the middle of the other
-// functions.
+// functions of package external it always returns nil, except in Update and Delete: a later pass could not continue in the middle of the
+// other functions.
 func Yield(ctx context.Context) error {
 	pass := passcontext.FromContext(ctx)
 	if pass == nil || !passcontext.HasTurn(ctx) {

@@ -60,8 +60,8 @@ const (
 	// at RequeueAt, unless a later run starts then. Its deadline has not passed by then.
 	Deferred Verdict = "Deferred"
 	// TooLate means that no run starts, because the starting deadline of the latest due run has passed, or passes before a
-	// blackout window lets the run start. Record [Decision.ScheduledTime] as LastScheduleTime all the same; until then the
-	// verdict stays TooLate.
+	// blackout window lets the run start. Record [Decision.ScheduledTime] as LastScheduleTime also in this case. Until
+	// then the verdict stays TooLate.
 	TooLate Verdict = "TooLate"
 	// Suspended means that no run starts because [Input.Suspend] is set. [Status.Decide] never returns it.
 	Suspended Verdict = "Suspended"

@@ -46,7 +46,8 @@ func (s *Schedule) shortest() int64 {
 	return min(shortest, distance(days*24*60+(firstHour*60+first)-(lastHour*60+last))) * minute
 }
 
-// distance returns minutes, or the largest number if minutes is 0 or less, which means that there are no two times.
+// distance returns minutes, or the largest number if minutes is 0 or less, which means that two such times do not
+// exist.
 func distance(minutes int64) int64 {
 	if minutes <= 0 {
 		return math.MaxInt64 / minute

@@ -13,7 +13,7 @@ import (
 // send no request.
 //
 // In each reconcile, call [Status.Decide]. If the verdict is [Start], start the run, and call [Status.Record]; if it is
-// [TooLate], call Record alone. If the verdict is [ClockBehind], show [Status.ClockBehindReason] in a condition. While the
+// [TooLate], only call Record. If the verdict is [ClockBehind], show [Status.ClockBehindReason] in a condition. While the
 // schedule is suspended, call [Status.Stop] instead of Decide.
 type Status struct {
 	// ScheduleSince is the time from which the schedule is in effect, with its present time zone and blackout windows. No

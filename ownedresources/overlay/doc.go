@@ -26,7 +26,7 @@
 //     base has none. Nulls and directives in new items are carried out. It is an error if the API server would ignore or
 //     guess a part of the patch, or would apply it in no fixed order: an unknown field, a directive in a list that is replaced
 //     as a whole, a key that occurs twice.
-//   - The order of the result depends on the arguments alone, so an unchanged patch replaces no pods.
+//   - The order of the result depends only on the arguments, so an unchanged patch replaces no pods.
 //   - kubectl apply drops nulls before the API server sees them; with --server-side, and with kubectl create, they arrive.
 //     Directives always arrive: $patch: delete for an object or an item, an item $patch: replace for a list.
 //   - A user who may write the field can run any pod that the operator may create: as any service account of the

@@ -32,10 +32,10 @@ import (
 // keys, and can only be protected as a whole. An asterisk at the end of a key stands for any text. A path that no pod
 // template can have is an error in each call of Apply, also without a patch.
 //
-// Some fields can be set in two ways: spec.serviceAccountName by the older spec.serviceAccount, too, and an AppArmor profile by an
-// annotation of the pod. Protecting one of the two, or an object that contains it, protects the other. A field that overrides a protected
-// field has to be protected as well: the security context of a container overrides the security context of the pod, and another mount can
-// cover a protected mount.
+// Some fields can be set in two ways. An example is spec.serviceAccountName, which the older spec.serviceAccount sets too. Another one is
+// an AppArmor profile, which an annotation of the pod sets too. Protecting one of the two, or an object that contains it, protects the
+// other. A field that overrides a protected field has to be protected as well: the security context of a container overrides the security
+// context of the pod, and another mount can cover a protected mount.
 func Protect(paths ...string) Option {
 	parsed := make([]protectedPath, 0, len(paths))
 	for _, text := range paths {

@@ -70,8 +70,8 @@ func (a *applier[T, S]) apply(ctx context.Context) error {
 	return nil
 }
 
-// confirm records the things that were found. If a thing was taken over, it removes the version from the record, because nobody knows with
-// which version that thing was written.
+// confirm records the things that were found. If a thing was taken over, it removes the version from the record, because it is not known
+// with which version that thing was written.
 func (a *applier[T, S]) confirm() {
 	for _, f := range a.found {
 		if f.missing {

@@ -235,7 +235,8 @@ func TestMarkOfAnID(t *testing.T) {
 	require.Equal(t, "Succeeded", reason)
 }
 
-// TestRefusedIsRecorded: the API refuses a spec for good. Later passes are polls, since nobody waits for them.
+// TestRefusedIsRecorded: the API refuses a spec for good. Later passes have a low priority, since nobody waits for
+// them.
 func TestRefusedIsRecorded(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Update = func(context.Context, client.Client, *Account, external.Reference, entry, entry) error {

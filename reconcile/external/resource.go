@@ -152,7 +152,8 @@ type Resource[T client.Object, S any] struct {
 	// hosts. Default: the key.
 	Group func(key string) string
 
-	// Recreate makes the step delete the things under former keys before it creates the new ones. Default: it creates the new ones first.
+	// Recreate is for a changed key. If it is true, the step deletes the thing with the former key before it creates the new one. By
+	// default, it creates the new one first.
 	Recreate bool
 
 	// What an object forbids. The zero values forbid nothing.

@@ -26,7 +26,7 @@ type run struct {
 type runState int
 
 const (
-	held      runState = iota // created and suspended, and never started
+	held      runState = iota // created, suspended, and not started yet
 	active                    // started, and not finished
 	succeeded                 // finished
 	failed                    // finished

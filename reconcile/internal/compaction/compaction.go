@@ -109,7 +109,8 @@ func (c *compaction) value(v reflect.Value) {
 	}
 }
 
-// sharedMap returns an equal map of the same object, if one was seen before. Otherwise it returns m.
+// sharedMap returns an equal map of the same object, if one was seen before. Otherwise it returns m, with shared
+// strings.
 func (c *compaction) sharedMap(m map[string]string) map[string]string {
 	for _, known := range c.maps {
 		if maps.Equal(m, known) {

@@ -52,8 +52,9 @@ type spender struct {
 	by   passcontext.Spender
 }
 
-// Spend counts a call that a step is about to make. If the pass has made its number of calls, it returns an error. It never refuses the
-// first call of a spender. After a call by a step of this module, it also never refuses the first call by a function of the user.
+// Spend counts a call that a step is about to make. If the pass has made its number of calls, or its time is over, it returns an error. It
+// never refuses the first call of a spender. After a call by a step of this module, it also never refuses the first call by a function of
+// the user.
 func (t *Turn) Spend(now time.Time, most Bounds, step int, by passcontext.Spender) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// stateCollector is the metric of the states of all steps of a process. It forgets a step that the program does not
-// use any more.
+// stateCollector collects the metrics that show what all steps of a process wait for. It forgets a step that the
+// program does not use any more.
 type stateCollector struct {
 	waiting, spared, notReturned *prometheus.Desc
 
