@@ -93,8 +93,8 @@ func version(obj metav1.Object) [3]string {
 	return [3]string{obj.GetName(), string(obj.GetUID()), obj.GetResourceVersion()}
 }
 
-// SetHash sets the annotation key of obj to a hash of the values, in memory, and reports whether that changed the annotation.
-// Set it on a pod template (&deployment.Spec.Template) to roll the pods when a value changes, such as an object that they use.
+// SetHash sets the annotation key of obj to a hash of the values, in memory, and reports whether that changed the annotation. Set it on a
+// pod template (&deployment.Spec.Template) to replace the pods when a value changes, such as an object that they use.
 //
 // The hash is "v1:" and 32 hexadecimal digits. Equal values have the same hash in every process, on every platform and with every
 // version of Go. The order of a map's keys and of a struct's fields has no effect, nor has the notation of a quantity: 1000m and 1 have the
@@ -128,9 +128,9 @@ func SetHash(obj metav1.Object, key string, values ...any) (changed bool, err er
 const minKeyLength = 16
 
 // ContentHash returns an input whose value is a hash of the contents of all ConfigMaps and Secrets that reads declare: their names, their
-// data and their binaryData, and nothing else. In an annotation of a pod template it rolls the pods when the content of one of the objects
-// changes. When an object or the owner has changed, the object is read by one request. [VersionHash] needs no request, but its value
-// changes more often. If nothing is declared for an owner, the value is empty. If objects are missing, the value is the hash of the
+// data and their binaryData, and nothing else. In an annotation of a pod template it replaces the pods when the content of one of the
+// objects changes. When an object or the owner has changed, the object is read by one request. [VersionHash] needs no request, but its
+// value changes more often. If nothing is declared for an owner, the value is empty. If objects are missing, the value is the hash of the
 // others: see [Child.KeepAnnotationsWhileMissing].
 //
 // More people can read a pod than can read a Secret. With a plain hash they could check any number of guesses of a
@@ -140,8 +140,8 @@ const minKeyLength = 16
 //	key := ownedresources.Build(hashKey).Generate("key", 32)
 //	configuration := ownedresources.ContentHash(key, "key", ownedresources.Reads(&corev1.Secret{}, secrets))
 //
-// A UID is not secret enough, since owner references and events show it. A new value of key changes the hash, and the pods roll. The child
-// that is built from the input comes after the Secret, and waits until it exists.
+// A UID is not secret enough, since owner references and events show it. A new value of key changes the hash, and the pods are replaced.
+// The child that is built from the input comes after the Secret, and waits until it exists.
 func ContentHash[T client.Object](secret *Child[T, *corev1.Secret], key string, reads ...Read[T]) *Input[T, string] {
 	contents := From(func(ctx context.Context, r client.Reader, owner T) (string, error) {
 		return digestContents(ctx, r, owner, reads)

@@ -92,14 +92,14 @@ func From[T client.Object, S any](read func(ctx context.Context, r client.Reader
 }
 
 // VersionHash returns an input whose value is a hash of the versions of all objects that reads declare: their names, UIDs and
-// resource versions. In an annotation of a pod template it rolls the pods when one of the objects changes. It reads metadata from
-// the cache, so it sends no request and reads no content. If nothing is declared for an owner the value is empty. If objects are
-// missing, the value is the hash of the others: see [Child.KeepAnnotationsWhileMissing].
+// resource versions. In an annotation of a pod template it replaces the pods when one of the objects changes. It reads metadata
+// from the cache, so it sends no request and reads no content. If nothing is declared for an owner the value is empty. If objects
+// are missing, the value is the hash of the others: see [Child.KeepAnnotationsWhileMissing].
 //
 // The resource version changes with every write that changes anything of the object: its content, a label, an annotation, a
 // finalizer, an owner reference, a managed field, or the deletionTimestamp of an object that waits for its finalizers. So the
-// value changes too, and the pods roll, although what they read may be the same. It also changes when an object is deleted and
-// created again with the same content. [ContentHash] changes only with the content.
+// value changes too, and the pods are replaced, although what they read may be the same. It also changes when an object is
+// deleted and created again with the same content. [ContentHash] changes only with the content.
 func VersionHash[T client.Object](reads ...Read[T]) *Input[T, string] {
 	return From(func(ctx context.Context, r client.Reader, owner T) (string, error) {
 		var used []metav1.Object

@@ -88,10 +88,10 @@ func (c *Child[T, C]) ReadyWhen(conditionType string) *Child[T, C] {
 // holds also if the owner is deleted while the operator is down. If somebody removed the finalizer from a deleted owner, the objects stay
 // until an owner of the same name is created. Its set then deletes them, and waits until they are gone.
 //
-// An object is deleted only if its annotations name the object itself and an owner, and if the API server shows that this owner is deleted,
-// or if the owner does not desire the object any more. Its managed fields must also name the operator's field manager. So a copy of an
-// object is not deleted, for example a copy that a backup tool restored under another name. An object of another owner is not changed
-// either, and the error is an [*OwnershipError].
+// An object is deleted only if its annotations name the object itself and an owner, and its managed fields name the operator's field
+// manager. In addition, the API server has to show that this owner is deleted, or the owner does not desire the object any more. So a
+// copy of an object is not deleted, for example a copy that a backup tool restored under another name. An object of another owner is not
+// changed either, and the error is an [*OwnershipError].
 //
 // The operator's cache has to cover the namespaces (Cache.DefaultNamespaces of the manager's options), and its role needs the permissions
 // there. For an object in any other namespace, an error is returned. If a namespace is being deleted, the set waits until it is gone.

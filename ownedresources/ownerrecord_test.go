@@ -136,8 +136,8 @@ var forgeries = map[string][]struct{ name, value, reason string }{
 	},
 }
 
-// TestForgedRecords writes these values into annotations of an owner, as a user could who may write the owner and nothing else.
-// No object of others is changed or deleted, and the owner can be deleted.
+// TestForgedRecords writes forged values into annotations of an owner. A user who may write the owner and nothing else could do
+// that. No object of others is changed or deleted, and the owner can be deleted.
 func TestForgedRecords(t *testing.T) {
 	for _, prefix := range set.RecordPrefixes {
 		require.NotEmpty(t, forgeries[prefix], "forge the values of %s too", prefix)

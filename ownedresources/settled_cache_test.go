@@ -171,7 +171,7 @@ func TestSettledMissesNothing(t *testing.T) {
 	}
 }
 
-// An owner is settled if the set has nothing to do for it, and can be skipped. That holds only if the reconcile used
+// If the set has nothing to do for an owner, it is skipped the next time. That holds only if the last reconcile used
 // the version of the owner that the cache contains.
 func TestSettledIsOfTheCachedOwner(t *testing.T) {
 	t.Run("OwnWriteNotShown", func(t *testing.T) {

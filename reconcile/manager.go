@@ -196,8 +196,8 @@ type ManagerOption func(*ctrl.Options) error
 // The manager's client and its cache return such an object with its values, which they read from the API server, with one request for each
 // object. The operator needs the permission to get it. A child of package ownedresources is compared by the hashes, which costs no request
 // while the child is as desired. Predicates, functions that map events to requests, and index functions get the hashes. A changed value has
-// another hash, so predicates that compare the data work. An object with hashes has an annotation with which the API server would refuse
-// it, so the hashes cannot be written back.
+// another hash, so predicates that compare the data work. An object with hashes has an annotation that the API server refuses. So if
+// somebody writes such an object, the write fails, and no hash gets into the cluster.
 func HashLargeValues(bound int) ManagerOption {
 	return func(options *ctrl.Options) error {
 		if bound <= 0 {

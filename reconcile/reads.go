@@ -10,8 +10,8 @@ import (
 	"github.com/opblocks/opblocks/internal/references"
 )
 
-// Reads declares that a T references objects of a kind without owning them, such as a Secret with a password. names returns their
-// names. A change, the deletion or the re-creation of such an object triggers a reconcile of the T.
+// Reads declares that a T references objects of a kind without owning them, such as a Secret with a password. A change, the
+// deletion or the re-creation of such an object triggers a reconcile of the T.
 //
 // obj is an empty object, such as &corev1.Secret{}. names returns the names of the objects that a T references. An
 // empty namespace means the namespace of the T. names must only read, and must always return the same names for the

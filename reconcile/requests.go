@@ -59,7 +59,8 @@ func (p *pass) answer(outcomes []outcome) {
 
 // orAsked returns a predicate that passes the events that p passes, and some updates that p may drop: updates that change
 // [RequestedAnnotation], the interval of observations of package external, or the pause. Such an update passes only if p would pass the
-// creation of the new object. So if p selects objects, it still does. A predicate that looks for changes passes every creation.
+// creation of the new object. So p still decides which objects are reconciled. A predicate that looks for changes passes every
+// creation.
 func orAsked(p predicate.Predicate) predicate.Predicate {
 	asks := func(before, after client.Object) bool {
 		for _, key := range []string{RequestedAnnotation, record.ObserveInterval} {

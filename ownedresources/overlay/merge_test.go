@@ -22,7 +22,8 @@ import (
 	"github.com/opblocks/opblocks/ownedresources/overlay"
 )
 
-// If such a null is in a new item, the library turns it into the quantity 0.
+// quantityDeleted matches a null that removes a quantity. If such a null is in a new item, the API server's library
+// turns it into the quantity 0.
 var quantityDeleted = regexp.MustCompile(`"(cpu|memory)":null`)
 
 var patches = flag.Int("patches", 3000, "how many random patches TestRandomPatches applies")

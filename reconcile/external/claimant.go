@@ -31,16 +31,16 @@ func (c *claimant[T, S]) others(ctx context.Context, obj T, group string) ([]T, 
 	return slices.DeleteFunc(all, func(other T) bool { return other.GetUID() == obj.GetUID() }), err
 }
 
-// claimed says whether an object has a key or a group, according to its record.
+// claimed says whether the record of an object has a thing with some key, and whether that thing is known to exist.
 type claimed int
 
 const (
 	nothing   claimed = iota
-	pending           // it is not known whether the object has it
-	confirmed         // the object has it
+	pending           // the thing may exist
+	confirmed         // the thing exists
 )
 
-// has returns the best result among the recorded keys for which the function is returns true.
+// has returns the best result for the recorded keys for which the function is returns true.
 func (c *claimant[T, S]) has(obj T, is func(key string) bool) claimed {
 	most := nothing
 	for _, ref := range c.resource.Record(obj).all() {

@@ -30,8 +30,8 @@ func markOf(secret *corev1.Secret) (m mark) {
 // returned.
 func (r *Record) isIssuing() bool { return r.Issued != "" && r.Published == "" }
 
-// hasIssued reports whether a Secret has the values that Resource.Issue has returned last. If the write of the Secret was not recorded,
-// each write since that call is accepted.
+// hasIssued reports whether a Secret has the values that Resource.Issue has returned last. If the last write of the Secret was not
+// recorded, a Secret of any write with these values is accepted.
 func (r *Record) hasIssued(secret *corev1.Secret, keys []string) bool {
 	m := markOf(secret)
 	return r.Issued != "" && m.published != "" && (r.isIssuing() || m.published == r.Published) && m.sum == r.sumOf(secret, keys)

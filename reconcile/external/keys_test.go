@@ -157,7 +157,7 @@ func TestReady(t *testing.T) {
 	require.Empty(t, calls)
 }
 
-// TestSave uses Save to store the record in fields of the status' own.
+// TestSave stores the record in separate fields of the status, by Save.
 func TestSave(t *testing.T) {
 	saved := 0
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {

@@ -63,7 +63,8 @@ func TestMarkIsPutOnAgain(t *testing.T) {
 	require.Equal(t, "Succeeded", reason, "the record still says that it was created here")
 }
 
-// TestAdoptedIsNotAsked: a thing was taken over, and never got our mark. So the step does not call IsOurs for it.
+// TestAdoptedIsNotAsked: a thing was taken over. It never got the mark by which IsOurs finds that a thing is ours, so
+// the step does not call IsOurs for it.
 func TestAdoptedIsNotAsked(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Adopt = func(a *Account, _ entry) error {
@@ -222,8 +223,8 @@ func TestNewIsDeletedAlthoughNotShown(t *testing.T) {
 	}
 }
 
-// TestMarkOfAnID: the API gives IDs, so our thing cannot be confused with another one. Somebody has removed the mark, and the thing is
-// still ours.
+// TestMarkOfAnID: the API gives IDs, so our thing cannot be confused with another one. Somebody has removed the mark by which IsOurs
+// finds that the thing is ours. It is still treated as ours.
 func TestMarkOfAnID(t *testing.T) {
 	e := newEnv(t, external.ByID, nil)
 	e.pass()

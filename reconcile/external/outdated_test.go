@@ -16,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// TestVersionGoesBack: the version changes, the answer to the update is lost, and the version changes back.
+// TestVersionGoesBack: the result of Version changes, the answer to the update is lost, and the result changes back.
 func TestVersionGoesBack(t *testing.T) {
 	version, stored, lose := "v1", "", false
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
@@ -45,7 +45,7 @@ func TestVersionGoesBack(t *testing.T) {
 	require.Equal(t, "v1", stored, "v2 may have been stored")
 }
 
-// TestVersionChangesWithinGrace changes the version while the API does not show the created thing yet.
+// TestVersionChangesWithinGrace changes the result of Version while the API does not show the created thing yet.
 func TestVersionChangesWithinGrace(t *testing.T) {
 	for name, lost := range map[string]bool{"answered": false, "the answer is lost": true} {
 		t.Run(name, func(t *testing.T) {

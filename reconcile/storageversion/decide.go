@@ -11,8 +11,8 @@ const (
 	// startPatience is how long the cluster may take to begin a migration. Some clusters serve the API, but do not run its controller.
 	startPatience = time.Minute
 
-	// patience is how long the cluster may take for a migration. If both migrate at the same time, that does no harm: the second write of
-	// an object stores nothing.
+	// patience is how long the cluster may take for a migration. If the cluster and this package migrate at the same time, that does no
+	// harm: the second write of an object stores nothing.
 	patience = 10 * time.Minute
 )
 

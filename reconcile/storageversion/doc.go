@@ -46,15 +46,14 @@
 // MigrationSucceeded or MigrationFailed. After a failure, storedVersions stays as it is, and the package tries again after 5 seconds to 10
 // minutes. The message says what has failed:
 //
-//   - A schema, a webhook or a policy refuses objects. The message names up to five. The walk writes the other objects. Until the
+//   - A schema, a webhook or a policy refuses objects. The message names up to five. The walk through all objects writes the others. Until the
 //     CustomResourceDefinition changes, later walks try only the refused objects again.
 //   - The API server fails to write objects, for instance because the conversion webhook does not run. The same holds, but after ten
 //     failures in a row the walk ends.
 //   - A permission is missing. The walk ends at the first object.
 //
-// A walk goes through all objects. If the API server does not answer, or is too busy, the walk sends a request three times, and then ends.
-// Only the log says so. The metric opblocks_storage_migration_objects counts objects by their state, and the log has the beginning, the end
-// and each error.
+// If the API server does not answer, or is too busy, the walk sends a request three times, and then ends. Only the log says so. The metric
+// opblocks_storage_migration_objects counts objects by their state, and the log has the beginning, the end and each error.
 //
 // # What it needs
 //
