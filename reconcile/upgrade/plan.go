@@ -30,7 +30,7 @@ type Options struct {
 	Namespace string
 	// Selector limits the plan to objects whose labels match. By default the plan covers all objects.
 	Selector labels.Selector
-	// Every two seconds, a line is written to Progress that says how many objects are planned. The default is the standard error.
+	// Progress receives a line every two seconds, which says how many objects are planned. The default is the standard error.
 	// io.Discard suppresses the lines.
 	Progress io.Writer
 }
