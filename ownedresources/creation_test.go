@@ -23,7 +23,7 @@ type creations struct {
 	names []string
 }
 
-// newCreations returns a client that calls the function before at each creation.
+// newCreations returns a client that calls before, the given function, at each creation.
 func newCreations(before func()) *creations {
 	c := &creations{}
 	c.Client = fake.NewClientBuilder().WithScheme(scheme.Scheme).WithReturnManagedFields().WithInterceptorFuncs(interceptor.Funcs{

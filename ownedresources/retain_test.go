@@ -190,8 +190,8 @@ func (env *serverEnv) setVolumes(t *testing.T, keep bool, names ...string) {
 	env.setSpec(t, func(s *ShopSpec) { s.KeepData, s.Volumes = keep, names })
 }
 
-// Two children of one kind have the option Retain. The result of its function changes for one of them, a list. An object that is
-// removed from the list follows the function of the list.
+// Two children of one kind have the option Retain: a single object and a list. Only the result of the list's function changes.
+// It decides about an object that is removed from the list.
 func TestRetainIsPerChild(t *testing.T) {
 	always := withRetain(func(*Shop) bool { return true })
 	listed := withRetain(func(owner *Shop) bool { return owner.Spec.KeepData })

@@ -44,7 +44,8 @@ func (s onlyWhen) Reconcile(ctx context.Context, c client.Client, obj *Shop) err
 	return s.ChildSet.Reconcile(ctx, c, obj)
 }
 
-// If two steps build the same child, they would overwrite each other in every reconcile. So both return an error.
+// If two steps build the same child, they would overwrite each other in every reconcile. That is an error, unless
+// only one of them builds it for a given shop.
 func TestTwoStepsThatBuildOneChild(t *testing.T) {
 	keepsData, keepsNone := func(s *Shop) bool { return s.Spec.KeepData }, func(s *Shop) bool { return !s.Spec.KeepData }
 	panics := func(*Shop) bool { panic("it cannot say") }
