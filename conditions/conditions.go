@@ -13,10 +13,11 @@ import (
 //
 // If the stored condition has the same status and a time, LastTransitionTime stays as it is. Otherwise it becomes
 // c.LastTransitionTime. If that time is zero, it becomes the current time. If that time equals the stored time, because c
-// was returned by [Get] and then edited, it becomes the current time too. Times are cut to whole seconds, which is what
-// the API stores, so a stored condition equals the one that is read back.
+// was returned by [Get] and then edited, it becomes the current time too. Times are cut to whole seconds, as the API
+// stores them. So a stored condition equals the condition that is read back.
 //
-// A message of more than 32768 bytes is cut at a character and ends in "…". Bytes that are not UTF-8 become U+FFFD.
+// A message of more than 32768 bytes is shortened, without cutting a character in two, and ends in "…". Bytes that are
+// not UTF-8 become U+FFFD.
 //
 // A change replaces the slice. Set never writes to the old array, because an object in a cache may share it. The order of
 // the list and all other conditions stay as they are.
@@ -45,8 +46,8 @@ func Remove(list *[]metav1.Condition, conditionType string) (changed bool) {
 	return standard.Remove(list, conditionType)
 }
 
-// Set is like the function [Set], for a list of C. A field that C does not have, such as observedGeneration, is
-// dropped, and a difference in it is not a change.
+// Set is like the function [Set], for a list of C. Fields of c that C does not have, such as observedGeneration, are
+// dropped. If c differs from the stored condition only in such fields, nothing changes.
 func (e Editor[C]) Set(list *[]C, c metav1.Condition) (stored C, changed bool, err error) {
 	if list == nil {
 		return stored, false, errNilList(c.Type)

@@ -6,14 +6,14 @@
 //	…
 //	_, summaryChanged, err := conditions.Set(&app.Status.Conditions, conditions.Summarize(app.Status.Conditions, conditions.Summary{}))
 //
-// [Set] stores a condition and reports whether the list changed. [Get] and [IsTrue] read a condition, [Remove] removes one,
-// and [Summarize] computes one condition, such as Ready, from the others, as a [Summary] says. They work on []metav1.Condition. For another
-// condition struct, write an [Adapter] and pass it to [NewEditor], which returns the same functions for the struct. [List] gives generic code access to
-// the conditions of one object, whatever their Go type is. [History] is for APIs whose list is a history:
-// entries are only added to it.
+// [Set] stores a condition and reports whether the list changed. [Get] and [IsTrue] read a condition, [Remove] removes one, and [Summarize]
+// computes one condition, such as Ready, from the others, as a [Summary] says. They work on []metav1.Condition. For another condition
+// struct, write an [Adapter] and pass it to [NewEditor], which returns the same functions for the struct. [List] gives generic code access
+// to the conditions of one object, whatever their Go type is. [History] is for APIs whose list is a history, to which new entries are only
+// added.
 //
 // Facts that hold for all functions:
-//   - lastTransitionTime changes if and only if the status changes, as the Kubernetes API conventions demand:
+//   - lastTransitionTime changes if and only if the status changes, as the Kubernetes API conventions require:
 //     https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties
 //     A new reason, message or observedGeneration is a change that has to be written, but not a transition.
 //   - Setting a condition that is already stored changes nothing, so the object need not be written. For the same reason a

@@ -15,9 +15,9 @@ type Adapter[C any] interface {
 	Read(c C) metav1.Condition
 
 	// Write returns c with the values of to, if C has the fields. All other fields of c keep their values. For a new
-	// condition c is the zero value of C. Write must store to.LastTransitionTime as it is: it differs from the stored time
-	// only if the status differs. at is the time of this change in whole seconds. If C has a field lastUpdateTime, store at
-	// there.
+	// condition c is the zero value of C. Write must store to.LastTransitionTime unchanged: it differs from the stored time
+	// only if the status differs. at is the time of this change in whole seconds. If C has a field lastUpdateTime, set it
+	// to at.
 	Write(c C, to metav1.Condition, at metav1.Time) C
 
 	// Validate returns an error if the API of C would refuse c. If C has the validation patterns of metav1.Condition, call

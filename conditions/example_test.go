@@ -88,7 +88,7 @@ func ExampleSummary_success() {
 func ExampleStandard() {
 	var status struct{ Conditions []metav1.Condition }
 	var binder conditions.Binder = conditions.Standard()
-	list, err := binder.Bind(&status.Conditions) // a pointer that reflection found
+	list, err := binder.Bind(&status.Conditions) // such a pointer may come from reflection
 	if err != nil {
 		panic(err)
 	}

@@ -28,7 +28,7 @@ func other(conditionType string) metav1.Condition {
 	return metav1.Condition{Type: conditionType, Status: "True", Reason: "Fine", LastTransitionTime: noon}
 }
 
-// part returns a condition for a summary.
+// part returns one of the conditions from which a summary is computed.
 func part(conditionType string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
 	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message, ObservedGeneration: 2}
 }

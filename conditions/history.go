@@ -10,7 +10,7 @@ import (
 // History returns a [List] for a list that is a history, oldest entry first. The methods change *list.
 //
 // Its Set adds the condition at the end. If the last entry has the same type, status, reason and message, it adds nothing. If
-// the list then has more than limit entries, the oldest are dropped. LastTransitionTime of the new entry is the
+// the list then has more than limit entries, the oldest entries are dropped. LastTransitionTime of the new entry is the
 // LastTransitionTime of the condition in whole seconds. If it is zero, it becomes the current time. Messages are cut as in the
 // function [Set]. A change replaces the slice; the old array is never written to. The error wraps [ErrInvalid] (test with
 // errors.Is), and the list is then unchanged. A nil pointer and a limit below 1 are errors too.
@@ -18,7 +18,8 @@ import (
 // Its Get returns the newest condition of a type. Its Remove does nothing and returns false, because a history is not rewritten.
 func History(list *[]metav1.Condition, limit int) List { return standard.History(list, limit) }
 
-// add adds a condition to a history.
+// add adds a condition to a history, and drops the oldest entries beyond the limit. It adds nothing if the last entry
+// is the same.
 func (e Editor[C]) add(list *[]C, c metav1.Condition, limit int) (changed bool, err error) {
 	switch {
 	case list == nil:
@@ -46,12 +47,12 @@ func (e Editor[C]) History(list *[]C, limit int) List {
 	return history[C]{bound[C]{editor: e, list: list}, limit}
 }
 
-// sameEntry reports whether an entry repeats the previous entry. Times and generations do not count.
+// sameEntry reports whether b has the same type, status, reason and message as a. It ignores times and generations.
 func sameEntry(a, b metav1.Condition) bool {
 	return a.Type == b.Type && a.Status == b.Status && a.Reason == b.Reason && a.Message == b.Message
 }
 
-// history is the [List] of a history. It has the method All of bound.
+// history is the [List] that History returns. The embedded bound has its method All.
 type history[C any] struct {
 	bound[C]
 	limit int

@@ -45,7 +45,7 @@ func (e Editor[C]) Bind(list any) (List, error) {
 	return e.AsList(v.Convert(want).Interface().(*[]C)), nil
 }
 
-// bound is the [List] of an editor and a pointer.
+// bound is the [List] for a pointer to a list. It calls the methods of an editor.
 type bound[C any] struct {
 	editor Editor[C]
 	list   *[]C

@@ -24,7 +24,7 @@ func TestBind(t *testing.T) {
 		binder conditions.Binder
 		list   any
 		length func() int
-		want   string // part of the error
+		want   string // a part of the error
 	}{
 		"Standard": {
 			reason: "Most objects have a []metav1.Condition.",

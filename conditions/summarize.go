@@ -11,8 +11,8 @@ import (
 // Condition types. Reconciling and Stalled have the meaning that kstatus defines:
 // https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md.
 const (
-	// Ready is True if the object is as its spec demands. [Summarize] sums up other conditions. Package reconcile sums up the
-	// steps of a pass, also steps without a condition.
+	// Ready is True if the object is as its spec demands. [Summarize] computes it from other conditions. Package reconcile
+	// computes it from the results of all steps, also of steps without a condition.
 	Ready = "Ready"
 	// Reconciling is True while the controller works on the spec, and otherwise absent or False.
 	Reconciling = "Reconciling"
@@ -27,8 +27,8 @@ const ReasonSucceeded = "Succeeded"
 
 // The reasons of other summaries, if no summarized condition supplies one.
 const (
-	reasonFailed       = "Failed"       // the deciding condition is bad
-	reasonUnknown      = "Unknown"      // the deciding condition is Unknown
+	reasonFailed       = "Failed"       // a deciding condition is False, or True if it is negative, and has no reason
+	reasonUnknown      = "Unknown"      // a deciding condition is Unknown and has no reason
 	reasonMissing      = "Missing"      // the list lacks a type that Summary.Types names
 	reasonNoConditions = "NoConditions" // the list has no condition to sum up
 )
@@ -37,8 +37,8 @@ const (
 type Summary struct {
 	// Type is the type of the summary. The default is Ready. A condition of this type is never part of its own summary.
 	Type string
-	// Types limits the summary to these types, in this order. If the list lacks one of these types, the type counts as Unknown, unless it is
-	// negative. Reconciling and Stalled then count only if they are named. The default is all types of the list.
+	// Types limits the summary to these types, in this order. If the list lacks one of these types, the type counts as Unknown, unless it
+	// is negative. Reconciling and Stalled are then part of the summary only if they are named. The default is all types of the list.
 	Types []string
 	// Negative are types that are good if False or absent, such as Degraded. They are part of the summary even if Types does not name them.
 	// Then they come after the types that it names. Reconciling and Stalled are always negative.
@@ -57,13 +57,13 @@ type Summary struct {
 //	Unknown  if the list has no condition to sum up: an object that no controller has looked at is not ready
 //	True     otherwise
 //
-// Reason and message come from the condition that decides: the bad one, or else the Unknown one. If there are several,
-// the reason comes from the first, and the message is "Type: message; Type: message" in their order. For a condition
-// without a message, its reason takes the place of the message. A message that exceeds the API's limit of 32768 bytes
-// is cut.
+// Reason and message come from the condition that decides: a bad one, or an Unknown one if none is bad. If there are
+// several, the reason comes from the first, and the message is "Type: message; Type: message" in their order. For a
+// condition without a message, its reason takes the place of the message. A message that exceeds the API's limit of
+// 32768 bytes is cut.
 //
 // ObservedGeneration is the lowest observed generation of the summarized conditions, because the summary is only as
-// recent as the oldest condition. Conditions without an observed generation do not count. LastTransitionTime is zero;
+// recent as the oldest condition. Conditions without an observed generation are ignored. LastTransitionTime is zero;
 // [Set] fills it in.
 func Summarize(list []metav1.Condition, s Summary) metav1.Condition {
 	s.Type = cmp.Or(s.Type, Ready)
@@ -125,7 +125,8 @@ func (s Summary) types(list []metav1.Condition) []string {
 	})
 }
 
-// explain returns reason and message of a summary that these conditions decide.
+// explain returns reason and message of a summary. They come from the conditions that decide the summary, or the
+// reason is fallback.
 func explain(deciding []metav1.Condition, fallback string) (reason, message string) {
 	reason = deciding[0].Reason
 	if reason == "" {

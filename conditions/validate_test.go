@@ -12,7 +12,8 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 )
 
-// The validation markers of metav1.Condition. controller-gen writes them to every CustomResourceDefinition.
+// These are the validation markers of metav1.Condition, which controller-gen writes into every
+// CustomResourceDefinition.
 var (
 	typePattern = regexp.MustCompile(
 		`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$`)

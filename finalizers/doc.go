@@ -26,7 +26,7 @@
 //     read the object again and retry.
 //   - A cleanup must be idempotent. If the thing to remove is already gone, it must return nil. It runs again after a
 //     crash, after a conflict, and if the cache still shows the object with the finalizer.
-//   - Finalizers of other controllers may be removed before or after this one. The API server keeps no order, and any
+//   - Finalizers of other controllers may be removed before or after this one. The API server guarantees no order, and any
 //     client may reorder the list.
 //   - Removing a finalizer succeeds if the finalizer or the whole object is already gone.
 //

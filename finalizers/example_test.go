@@ -15,7 +15,8 @@ import (
 	"github.com/opblocks/opblocks/finalizers"
 )
 
-// reconciler keeps an account outside of the cluster for every ConfigMap. A ConfigMap stands for a custom resource here.
+// reconciler creates an account outside of the cluster for every ConfigMap. A ConfigMap stands for a custom resource
+// here.
 type reconciler struct{ client.Client }
 
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -58,7 +59,8 @@ func Example() {
 	// configmaps "ann" not found
 }
 
-// newUser returns a client and an object. The object has these finalizers. With finalizers, it has been in deletion for an hour.
+// newUser returns a client and an object with these finalizers. If there are any, the deletion of the object started an hour
+// ago.
 func newUser(names ...string) (client.Client, *corev1.ConfigMap) {
 	user := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "ann", Finalizers: names}}
 	if len(names) > 0 {
@@ -101,13 +103,13 @@ func ExampleFinalize() {
 	// Output: true <nil> [others.example.com/backup]
 }
 
-// A person can give up a cleanup with an annotation: the cleanup then returns nil.
+// A person can end a cleanup that fails with an annotation: the cleanup then returns nil.
 func ExampleFinalize_giveUpByAnnotation() {
 	c, user := newUser("example.com/account", "others.example.com/backup")
 	user.Annotations = map[string]string{"example.com/abandon": "true"}
 	deleted, err := finalizers.Finalize(context.Background(), c, user, finalizers.Finalizer{Name: "example.com/account", Cleanup: func(context.Context) error {
 		if user.Annotations["example.com/abandon"] == "true" {
-			return nil // and send an event
+			return nil // and also send an event
 		}
 		return errors.New("the database does not answer")
 	}})
@@ -131,7 +133,7 @@ func ExampleFinalizer() {
 	// true <nil> 1
 }
 
-// A release gives the finalizer another name.
+// A new release of an operator renames its finalizer.
 func ExampleReplace() {
 	c, user := newUser()
 	user.Finalizers = []string{"example.com/former-name"}
@@ -171,7 +173,7 @@ func ExampleFinalize_ordered() {
 	// true <nil> [others.example.com/backup]
 }
 
-// A test sets the clock that measures the limit.
+// A test replaces the clock with which GiveUpAfter is measured.
 func ExampleFinalizer_clock() {
 	ctx := context.Background()
 	deleted := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))

@@ -18,18 +18,18 @@ type Finalizer struct {
 	// Cleanup is required; see [Finalize] for what it must do.
 	Cleanup func(context.Context) error
 
-	// GiveUpAfter limits the time in which the cleanup is retried, so that an object and its namespace cannot hang in deletion
-	// for ever. The time starts at the object's deletion timestamp. After the limit, the first attempt that fails or waits is
-	// the last one: the finalizer is removed, and a log entry and a warning event with the reason CleanupGivenUp name the
+	// GiveUpAfter limits the time in which the cleanup is retried, so that the deletion of an object and its namespace cannot
+	// hang for ever. The time starts at the object's deletion timestamp. After the limit, the first attempt that fails or waits
+	// is the last one: the finalizer is removed, and a log entry and a warning event with the reason CleanupGivenUp name the
 	// error. 0 means no limit.
 	//
 	// The time also passes while the operator is down. Choose a limit longer than any outage: otherwise the first failure after
 	// a long outage is the last attempt. A failure while the context is cancelled, as when the operator shuts down, is never
 	// the last attempt.
 	//
-	// If a wait is longer than the time left, or has no delay, it is shortened to the time left. A wait is an error with
-	// the method Waiting() (reason string, after time.Duration). It is wrapped in an error that returns the shorter
-	// delay.
+	// A cleanup waits if it returns an error with the method Waiting() (reason string, after time.Duration). If its delay is
+	// zero, or is longer than the time until the limit, Finalize returns an error that wraps it and has the time until the
+	// limit as its delay.
 	GiveUpAfter time.Duration
 	// Recorder emits the event, and comes from mgr.GetEventRecorder. If it is nil, no event is emitted. In a namespace that is
 	// being deleted the API server refuses new events; then only the log has the error.
@@ -38,7 +38,7 @@ type Finalizer struct {
 	Now func() time.Time
 }
 
-// removalTimeout limits the removal of a finalizer whose context has already ended.
+// removalTimeout limits the request that removes a finalizer after the context has ended.
 const removalTimeout = 10 * time.Second
 
 // Finalize reports whether the object is being deleted. If it is, Finalize runs the cleanup of each finalizer that the object has. If a
@@ -48,10 +48,10 @@ const removalTimeout = 10 * time.Second
 // List the finalizers in the order in which their resources are created. Finalize runs the cleanups in reverse order, and begins a
 // cleanup only after it has removed the finalizer of the cleanup before. The order of the finalizers on the object does not matter.
 //
-// A cleanup must be idempotent. If the thing to remove is already gone, it must return nil. Finalize returns the error of the
-// cleanup. With [Finalizer.GiveUpAfter], it may return an error that wraps this error and waits for a shorter time. errors.Is and
-// errors.As find the wrapped errors, such as the wait errors of package reconcile. After that limit Finalize logs the error and
-// continues. If a cleanup wants to give up for its own reason, such as an annotation that a person sets, it returns nil.
+// A cleanup must be idempotent. If the thing to remove is already gone, it must return nil. Finalize returns the error of the cleanup.
+// With [Finalizer.GiveUpAfter], it may return an error that wraps this error and has a shorter delay. errors.Is and errors.As find the
+// wrapped errors, such as the wait errors of package reconcile. After that limit Finalize logs the error and continues. If a cleanup
+// wants to give up for its own reason, such as an annotation that a person sets, it returns nil.
 //
 // If the context ends during a cleanup that succeeds, because its deadline passes or the operator shuts down, Finalize still
 // removes the finalizer. The removal may take up to 10 seconds.
@@ -78,11 +78,11 @@ func (f *Finalizer) finalize(ctx context.Context, c client.Client, obj client.Ob
 		return nil
 	}
 	failure := f.Cleanup(ctx)
-	// A cleanup that was interrupted because the operator shuts down has not failed.
+	// A cleanup that was interrupted because the operator shuts down does not count as a failure.
 	if failure != nil && (errors.Is(ctx.Err(), context.Canceled) || !f.isOver(obj)) {
 		return f.limitWait(obj, failure)
 	}
-	if ctx.Err() != nil { // the deadline passed, or the operator shuts down: the finalizer is removed all the same
+	if ctx.Err() != nil { // the deadline passed, or the operator shuts down; the finalizer is removed in any case
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), removalTimeout)
 		defer cancel()
@@ -96,7 +96,8 @@ func (f *Finalizer) finalize(ctx context.Context, c client.Client, obj client.Ob
 	return nil
 }
 
-// validateFinalizers finds mistakes before the first request, so that they do not show up in the middle of a deletion.
+// validateFinalizers checks all arguments before the first request. So a mistake shows up at once, and not only when
+// an object is deleted.
 func validateFinalizers(list []Finalizer) error {
 	for i := range list {
 		f := &list[i]

@@ -40,9 +40,9 @@ func Ensure(ctx context.Context, c client.Client, obj client.Object, names ...st
 
 // Replace is [Ensure] for finalizers that had other names in an earlier release. The request that adds the missing
 // finalizers also removes the former names, so the object has a finalizer at every moment. If no finalizer is missing,
-// Replace removes nothing: a replica of the earlier release may add the former name again, and the two would take turns for
-// ever. So after the cleanup, pass the former names to [Remove], and run the cleanup for each former name that the object
-// has.
+// Replace removes nothing: a replica of the earlier release may add the former name again, and the two releases would then
+// undo each other's change for ever. So after the cleanup, pass the former names to [Remove], and run the cleanup for each
+// former name that the object has.
 func Replace(ctx context.Context, c client.Client, obj client.Object, former []string, names ...string) (added bool, err error) {
 	var missing []string
 	for _, name := range names {

@@ -27,7 +27,7 @@ const (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// counted is controller-runtime's fake client. It counts the patches that it gets.
+// counted is controller-runtime's fake client, and counts the patches.
 type counted struct {
 	client.WithWatch
 	requests int
@@ -67,14 +67,15 @@ func read(t *testing.T, c client.Client) *corev1.ConfigMap {
 	return u
 }
 
-// clock returns a clock that stands still.
+// clock returns a clock that always shows the same time.
 func clock(at time.Time) func() time.Time { return func() time.Time { return at } }
 
 var errDown = errors.New("the database does not answer")
 
 func succeed(context.Context) error { return nil }
 
-// waitError is an error with the method Waiting, as any package may define it.
+// waitError is an error with the method Waiting, which tells Finalize that the cleanup waits. Any package may define
+// such a type.
 type waitError struct{ after time.Duration }
 
 func (*waitError) Error() string                                   { return "connections are being drained" }
@@ -127,7 +128,7 @@ func (s *server) create(t *testing.T, obj client.Object, names ...string) {
 	obj.SetName("ann")
 	obj.SetFinalizers(names)
 	require.NoError(t, s.Create(t.Context(), obj))
-	t.Cleanup(func() { // a finalizer on an object would block the deletion of the namespace
+	t.Cleanup(func() { // an object with a finalizer would block the deletion of the namespace
 		_ = s.Patch(context.Background(), obj, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 	})
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/opblocks/opblocks/internal/eventnote"
 )
 
-// timeLeft returns the time until GiveUpAfter has passed. If it is zero or less, the next failure is the last attempt.
+// timeLeft returns the time until GiveUpAfter has passed. If the result is zero or less, the next failure is the last
+// attempt.
 func (f *Finalizer) timeLeft(obj client.Object) time.Duration {
 	now := f.Now
 	if now == nil {
@@ -23,7 +24,8 @@ func (f *Finalizer) timeLeft(obj client.Object) time.Duration {
 
 func (f *Finalizer) isOver(obj client.Object) bool { return f.GiveUpAfter > 0 && f.timeLeft(obj) <= 0 }
 
-// report writes to the log and to an event what the cleanup may have left.
+// report writes the error of the last attempt to the log and to an event, because the cleanup may not have removed
+// everything.
 func (f *Finalizer) report(ctx context.Context, obj client.Object, failure error) {
 	log.FromContext(ctx).Error(failure, "Gave up a cleanup; what it had to remove may still be there", "finalizer", f.Name, "after", f.GiveUpAfter)
 	if f.Recorder == nil {
@@ -33,13 +35,13 @@ func (f *Finalizer) report(ctx context.Context, obj client.Object, failure error
 	f.Recorder.Eventf(obj, nil, corev1.EventTypeWarning, "CleanupGivenUp", "Finalize", "%s", eventnote.Cut(note))
 }
 
-// waiter has the methods of package reconcile's Waiter, which this package does not import.
+// waiter has the methods of the interface Waiter of package reconcile, which this package does not import.
 type waiter interface {
 	error
 	Waiting() (reason string, after time.Duration)
 }
 
-// limitedWait is an error whose delay is shortened.
+// limitedWait wraps an error that waits, and has a shorter delay.
 type limitedWait struct {
 	error
 	reason string
@@ -49,8 +51,8 @@ type limitedWait struct {
 func (w *limitedWait) Unwrap() error                                 { return w.error }
 func (w *limitedWait) Waiting() (reason string, after time.Duration) { return w.reason, w.after }
 
-// limitWait shortens a wait that would end after the time to give up. Joined errors stay as they are, because one of them
-// may not be a wait.
+// limitWait shortens the delay of an error that waits, if the delay would end after GiveUpAfter. It does not change
+// joined errors, because one of them may not wait.
 func (f *Finalizer) limitWait(obj client.Object, failure error) error {
 	if f.GiveUpAfter == 0 {
 		return failure

@@ -22,7 +22,7 @@ func TestGiveUpAfter(t *testing.T) {
 		reason  string
 		now     time.Time
 		cleanup error
-		fails   bool // the cleanup fails once more
+		fails   bool // the cleanup fails again
 		event   string
 	}{
 		"InTime": {
@@ -80,7 +80,7 @@ func TestGiveUpAfterShutdown(t *testing.T) {
 	require.Equal(t, []string{account}, read(t, c).Finalizers)
 }
 
-// A cleanup that runs until the deadline of its context has failed.
+// If a cleanup ends because the deadline of its context has passed, it has failed.
 func TestGiveUpAfterContextDeadline(t *testing.T) {
 	c := newFake(deletedUser(account, theirs))
 	ctx, stop := context.WithDeadline(t.Context(), noon)
@@ -124,7 +124,7 @@ func TestGiveUpAfterLongError(t *testing.T) {
 	require.True(t, strings.HasSuffix(note, "ß…"))
 }
 
-// A wait without a delay, or with a long one, would end after the limit.
+// A wait without a delay, or with a long one, is shortened so that it ends at the limit.
 func TestGiveUpAfterShortensWaits(t *testing.T) {
 	cases := map[string]struct {
 		reason      string

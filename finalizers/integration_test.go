@@ -84,7 +84,7 @@ func TestRealLifeOfAnObject(t *testing.T) {
 	}
 }
 
-// The test shows the responses of the API server on which Ensure and Remove rely.
+// TestRealRefusals shows the responses of the API server on which Ensure and Remove rely.
 func TestRealRefusals(t *testing.T) {
 	t.Run("NewFinalizerDuringDeletion", func(t *testing.T) {
 		s := newServer(t)
@@ -133,7 +133,7 @@ func TestRealRefusals(t *testing.T) {
 	})
 }
 
-// The client needs only the permission to patch the kind. It needs neither update nor the subresource finalizers.
+// The client needs only the permission patch for the kind. It needs neither update nor the subresource finalizers.
 func TestRealPermissions(t *testing.T) {
 	s := newServer(t)
 	obj := &corev1.ConfigMap{}
@@ -160,7 +160,8 @@ func TestRealPermissions(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Several controllers each add and remove their own finalizer on one object at once. No finalizer may be lost or come back.
+// Several controllers add and remove their own finalizers on one object at the same time. No finalizer may be lost or come
+// back.
 func TestRealRace(t *testing.T) {
 	s := newServer(t)
 	const rounds = 40
@@ -230,7 +231,7 @@ func race(t *testing.T, s *server, obj *corev1.ConfigMap, names []string, act fu
 	return conflicts
 }
 
-// The event is recorded even though the object is gone and the error is long.
+// The event is recorded although the object is gone and the error is long.
 func TestRealGiveUpEvent(t *testing.T) {
 	s := newServer(t)
 	mgr, err := ctrl.NewManager(controlPlane(t).Config(), ctrl.Options{
@@ -268,7 +269,7 @@ func TestRealGiveUpEvent(t *testing.T) {
 	require.Contains(t, got.Note, "gave up example.com/account after 1ns, what it had to remove may still be there: the database does not answer;")
 }
 
-// The test shows how the API server treats events. The documentation of Finalizer relies on it.
+// TestRealEvents shows how the API server treats events. The documentation of Finalizer relies on it.
 func TestRealEvents(t *testing.T) {
 	s := newServer(t)
 	long := &eventsv1.Event{

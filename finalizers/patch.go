@@ -14,7 +14,7 @@ import (
 // patch replaces the object's list of finalizers. It changes nothing else.
 //
 // It sends a merge patch with the resource version that was read, so a change by another client in between is a conflict. A
-// JSON patch of the single entry would not be safer: if the list has become shorter, the JSON patch fails with status 422,
+// JSON patch that removes one entry would not be safer: if the list is shorter than expected, the API server answers 422,
 // which looks like invalid input.
 func patch(ctx context.Context, c client.Client, obj client.Object, finalizers []string) error {
 	if obj.GetResourceVersion() == "" {
@@ -32,7 +32,8 @@ func patch(ctx context.Context, c client.Client, obj client.Object, finalizers [
 	if !ok {
 		return fmt.Errorf("the deep copy of a %T is not a client.Object", obj)
 	}
-	// The response is decoded into the existing fields. If the response lacks a list, the old list would stay.
+	// The response is decoded into the existing fields. If the response has no list, the old list would stay, so it
+	// is removed first.
 	patched.SetFinalizers(nil)
 	patched.SetManagedFields(nil)
 	if err := c.Patch(ctx, patched, client.RawPatch(types.MergePatchType, data)); err != nil {

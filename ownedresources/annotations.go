@@ -30,11 +30,12 @@ func keepAnnotations(live, desired client.Object, keys []string) {
 	has, _, _ := unstructured.NestedStringMap(from.Object, path...)
 	want, _, _ := unstructured.NestedStringMap(to.Object, path...)
 	if kept := withLive(has, want, keys); len(kept) > 0 {
-		_ = unstructured.SetNestedStringMap(to.Object, kept, path...) // a template that is not a map is refused when it is applied
+		_ = unstructured.SetNestedStringMap(to.Object, kept, path...) // a template that is not a map: the API server refuses it
 	}
 }
 
-// withLive returns the desired annotations with the live values of some keys.
+// withLive returns a copy of the desired annotations. It replaces the values of these keys by the live values, where
+// the live object has them.
 func withLive(live, desired map[string]string, keys []string) map[string]string {
 	kept := maps.Clone(desired) // the builder may share the map
 	for _, key := range keys {

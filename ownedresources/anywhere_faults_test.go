@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// The tests of this file explore faults. They run one reconcile at a time, so the race detector would find nothing in
+// them, and they would take ten times as long.
 
 package ownedresources
 
@@ -22,7 +23,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// anywhereSet is a set of a ClusterRole, and of ConfigMaps in another namespace that come after it, one for each shard.
+// anywhereSet returns a set of children in other namespaces and at cluster scope: a ClusterRole, and one ConfigMap for
+// each shard, created after the ClusterRole.
 func anywhereSet() *ChildSet[*Shop] {
 	role := Build(func(owner *Shop) *rbacv1.ClusterRole {
 		return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "shop-" + owner.Name}}
@@ -47,7 +49,7 @@ func shard(i int) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: fmt.Sprint("web-", i)}}
 }
 
-// nothingLeft returns an error if the shop or one of its children exists.
+// nothingLeft returns an error if the shop or one of its children still exists.
 func nothingLeft(env *reconciletest.Env) error {
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "shop-web"}}
 	for _, obj := range []client.Object{newShop(), role, shard(0), shard(1)} {
@@ -68,7 +70,7 @@ func TestAnywhereSurvivesEveryFault(t *testing.T) {
 			changeShop(withShards(1)),
 			reconciletest.Change(shard(0), func(m *corev1.ConfigMap) { delete(m.Labels, record.OwnerUID) }),
 			reconciletest.Delete(shard(0)),
-			removeShopByForce(), // its marked objects are left until the next owner of its name comes
+			removeShopByForce(), // its children stay until another owner of the same name is created
 			reconciletest.Create(owner),
 			annotateShop(),
 			reconciletest.Delete(owner),
@@ -77,8 +79,8 @@ func TestAnywhereSurvivesEveryFault(t *testing.T) {
 	}))
 }
 
-// A release with another name of the step takes an owner over. The earlier release runs beside it. It sees only the
-// owners without the label of the new release, and may see a new label late.
+// A new release of an operator gives a step another name, and takes an owner over. The earlier release runs beside
+// it. The earlier release sees only the owners without the label of the new release, and may see a new label late.
 func TestRenamedStepSurvivesEveryFault(t *testing.T) {
 	owner := newShop(withShards(2))
 	reconciletest.Explore(t, withShops(reconciletest.Scenario{

@@ -17,7 +17,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// anywhere returns a set of a ClusterRole, and of ConfigMaps in the other namespace that come after it, as many as shards.
+// anywhere returns a set of a ClusterRole and, created after it, of as many ConfigMaps in the other namespace as the owner
+// asks for shards.
 func (env *serverEnv) anywhere(options ...childOption) *ChildSet[*Shop] {
 	options = append(options, withAnywhere())
 	role := with(Build(func(*Shop) *rbacv1.ClusterRole { return env.role() }), options...)
@@ -38,7 +39,8 @@ func (env *serverEnv) shard(i int) *corev1.ConfigMap {
 	return namedConfigMap(env.elsewhere, fmt.Sprint("web-", i))
 }
 
-// isOf reports whether an object has the mark of the owner, and no reference.
+// isOf returns a function that reports whether an object has no owner reference, and names the owner by its label and
+// its annotation instead.
 func (env *serverEnv) isOf(owner types.UID) func(client.Object) bool {
 	return func(obj client.Object) bool {
 		return obj.GetLabels()[record.OwnerUID] == string(owner) && len(obj.GetOwnerReferences()) == 0 &&
@@ -84,7 +86,7 @@ func TestAnywhere(t *testing.T) {
 		waitForMarks(t, env, env.shard(0), env.Owner.UID)
 		stop()
 		require.NoError(t, env.Other.Delete(t.Context(), env.Owner))
-		change(t, env, env.shard(0), func(m *corev1.ConfigMap) { m.Labels = nil }) // nothing repairs it any more
+		change(t, env, env.shard(0), func(m *corev1.ConfigMap) { m.Labels = nil }) // no operator runs that could repair it
 		waitFor(t, env, env.Owner, func(shop *Shop) bool { return shop.DeletionTimestamp != nil })
 		env.start(t, env.anywhere())
 		env.waitGone(t, env.Owner, env.role(), env.shard(0))
@@ -136,9 +138,9 @@ func TestAnywhere(t *testing.T) {
 			return made
 		}
 		renamed, moved := copyOf(env.elsewhere, "copy"), copyOf(env.Namespace, shard.Name)
-		forged := copyOf(env.elsewhere, "forged") // it claims to be a child, but the operator has never written it
+		forged := copyOf(env.elsewhere, "forged") // it looks like a child, but the operator has never written it
 		change(t, env, forged, func(m *corev1.ConfigMap) { m.Annotations[record.Object] = "ConfigMap/" + env.elsewhere + "/forged" })
-		env.setShards(t, 2) // prunes under the present names
+		env.setShards(t, 2) // children of the first name are pruned
 		waitForMarks(t, env, env.shard(1), env.Owner.UID)
 		require.NoError(t, env.Other.Delete(t.Context(), env.Owner))
 		env.waitGone(t, env.Owner, env.role(), shard, env.shard(1))
@@ -196,7 +198,7 @@ func TestAnywhere(t *testing.T) {
 		set.waitForError(t, func(err error) bool {
 			return err != nil && strings.Contains(err.Error(), "ConfigMap "+env.elsewhere+"/web-0 is in a namespace that the operator's cache does not cover")
 		})
-		waitForMarks(t, env, env.role(), env.Owner.UID) // the others are written all the same
+		waitForMarks(t, env, env.role(), env.Owner.UID) // the other children are written in any case
 		require.True(t, apierrors.IsNotFound(env.Other.Get(t.Context(), client.ObjectKeyFromObject(env.shard(0)), env.shard(0))))
 		require.NoError(t, env.Other.Delete(t.Context(), env.Owner))
 		env.waitGone(t, env.Owner, env.role())
@@ -204,7 +206,7 @@ func TestAnywhere(t *testing.T) {
 	t.Run("AnotherInstallationsChildStays", func(t *testing.T) {
 		env := newClusterEnv(t, ShopSpec{Shards: 1})
 		env.start(t, env.anywhere(), env.Namespace, env.elsewhere)
-		other := *env.Server // it covers the other namespace, but not the owner's
+		other := *env.Server // its cache covers the other namespace, but not the owner's namespace
 		other.Namespace = env.elsewhere
 		neighbour := &serverEnv{Server: &other, spec: env.spec}
 		set, _ := neighbour.start(t, env.anywhere(), env.elsewhere)

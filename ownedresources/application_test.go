@@ -12,8 +12,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// If an object has the label app.kubernetes.io/instance=NAME and no owner reference, Argo CD takes it for a part of the application NAME:
-// in version 2 by default, and in later versions by a setting. It prunes objects that are not in git.
+// If an object has the label app.kubernetes.io/instance=NAME and no owner reference, Argo CD believes that it belongs to the application
+// NAME: in version 2 by default, and in later versions by a setting. Argo CD then prunes the object, because it is not in git.
 func TestChildrenWithoutOwnerReferenceAreNotTakenForAnApplications(t *testing.T) {
 	env := newEnvInMemory(t)
 	claim := func(o *Shop) *corev1.PersistentVolumeClaim {

@@ -12,7 +12,7 @@ import (
 
 // Result is what [Apply] did to one object.
 type Result struct {
-	// Object is the live object. It may be the cache's own: read it, but do not modify it.
+	// Object is the live object. It may be shared with the cache: do not modify it.
 	Object client.Object
 	// Operation is what was done: OperationResultNone if the live object is as desired, and no request was sent;
 	// OperationResultCreated if it was absent; OperationResultUpdated if it differed, and was applied.
@@ -22,8 +22,8 @@ type Result struct {
 // Apply creates or applies the desired objects, with owner as their controller. It sends no request for an object that
 // is already as desired. It sets the owner's namespace on an object without one, in place.
 //
-// Apply returns one result per object, in the same order. All objects are tried, whatever happens to the others. The
-// result of an object that failed has a nil Object, except with a [*NotCachedError].
+// Apply returns one result per object, in the same order. An object that fails does not stop the others. The result of
+// an object that failed has a nil Object, except with a [*NotCachedError].
 //
 // The error joins the errors of all objects. Use errors.As to find an [*OwnershipError], a [*WaitingError] or a
 // [*NotCachedError]. The errors of the API server are found by the functions of k8s.io/apimachinery/pkg/api/errors:
@@ -37,11 +37,11 @@ type Result struct {
 //   - the garbage collector would delete an object at once: its owner is namespaced, and the object is cluster-scoped
 //     or in another namespace.
 //
-// Apply reads the objects from c. With a manager's client that is the cache, so the kinds should be watched, as
-// controller-runtime's Owns does. Apply remembers nothing between calls. An object that another writer changes back is
+// Apply reads the objects from c. With a manager's client that is the cache, so the kinds should be watched, as with
+// controller-runtime's Owns. Apply remembers nothing between calls. An object that another writer changes back is
 // therefore applied in every call. [Ensure] remembers its own writes, does not repeat one that the cache does not show
-// yet, and slows down where another writer changes a child back again and again. Both store in the object what the API
-// server or an admission plug-in has rewritten, and do not apply it again.
+// yet, and slows down where another writer changes a child back again and again. If the API server or an admission
+// plug-in changes what was sent, Apply and Ensure store that in an annotation, and do not apply it again.
 //
 // If two items of a list in an object have the same key, the error satisfies IsInvalid and names them, and the object
 // is neither created nor applied.

@@ -15,7 +15,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/ownedtest"
 )
 
-// configured returns a Deployment as an apply configuration, with a zero that a Go struct would leave out.
+// configured returns a Deployment as an apply configuration. It sets a field to zero, which a Go struct would leave
+// out.
 func configured(owner *Shop) *appsv1ac.DeploymentApplyConfiguration {
 	selector := map[string]string{"app": "web"}
 	return appsv1ac.Deployment(owner.Name, owner.Namespace).WithSpec(appsv1ac.DeploymentSpec().

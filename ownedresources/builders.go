@@ -15,8 +15,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// ObjectMeta returns metadata for a child of any kind: the name and the namespace of its owner, and [Labels]. All builders
-// of this package use it. The owner reference is added when the child is applied.
+// ObjectMeta returns metadata for a child of any kind: the name and the namespace of its owner, and [Labels]. All
+// builders of this package use ObjectMeta. The owner reference is added when the child is applied.
 //
 // The name fits most kinds. A Service, a StatefulSet, a Job and a CronJob need shorter names than a custom resource may
 // have: see [ValidateName].
@@ -28,8 +28,8 @@ func ObjectMeta(owner client.Object) metav1.ObjectMeta {
 // plain struct: edit it before it is applied.
 //
 // If selector is nil, the labels are app.kubernetes.io/name and app.kubernetes.io/instance of [Labels]. The other labels are left out, so
-// that a change of them rolls no pods. Two workloads of one owner need different selectors: otherwise a Service, a PodDisruptionBudget or a
-// NetworkPolicy for one workload also selects the pods of the other.
+// that a change of them replaces no pods. Two workloads of one owner need different selectors: otherwise a Service, a PodDisruptionBudget
+// or a NetworkPolicy for one workload also selects the pods of the other.
 //
 // Pods and containers meet the Pod Security Standard "restricted"
 // (https://kubernetes.io/docs/concepts/security/pod-security-standards/). The containers' own security contexts are
@@ -60,8 +60,8 @@ func podSpec(containers []corev1.Container) corev1.PodSpec {
 	}
 }
 
-// restricted returns a copy of a container's security context. The fields that the standard "restricted" asks of each container are set.
-// The other fields of the standard can be set for the whole pod.
+// restricted returns a copy of a container's security context, in which the fields are set that the standard "restricted" asks for in
+// each container. The other fields of the standard can be set for the whole pod.
 func restricted(given *corev1.SecurityContext) *corev1.SecurityContext {
 	c := given.DeepCopy()
 	if c == nil {
@@ -126,9 +126,9 @@ func Labels(owner client.Object) map[string]string {
 // The cache then holds only those objects of these kinds that have the labels app.kubernetes.io/name and app.kubernetes.io/managed-by, as
 // [Labels] returns them for any owner of this kind. Without it the cache holds all objects of the kinds in the cluster. Name a kind only if
 // the operator reads no other objects of it. A child without these labels is not created: the error is a [*NotCachedError]. If an earlier
-// release created a child without these labels, the child gets them while it is desired. Otherwise it stays until its owner is deleted. A
-// label is not a proof: if an object of somebody else has the labels, it is in the cache, but it is not a child. The map is new, and may be
-// changed.
+// release created a child without these labels, and the child is still desired, it gets the labels. If it is not desired any more, it stays
+// until its owner is deleted. If an object of somebody else has the labels, it is in the cache too, but it is not treated as a child. The
+// map is new, and may be changed.
 func OnlyChildren(owner client.Object, kinds ...client.Object) map[client.Object]cache.ByObject {
 	ofAll := Labels(owner)
 	delete(ofAll, labelInstance)
@@ -139,7 +139,7 @@ func OnlyChildren(owner client.Object, kinds ...client.Object) map[client.Object
 	return byObject
 }
 
-// defaultSelector returns the labels that never change while the owner exists.
+// defaultSelector returns the two labels of [Labels] that never change while the owner exists.
 func defaultSelector(owner client.Object) map[string]string {
 	return map[string]string{labelName: kindName(owner), labelInstance: LabelValue(owner.GetName())}
 }
@@ -152,18 +152,18 @@ func selectorOrDefault(owner client.Object, selector map[string]string) map[stri
 	return maps.Clone(selector)
 }
 
-// labelSelector returns the selector of a builder, or the default one, as a metav1.LabelSelector. Kinds whose selector is not a plain map
-// need it.
+// labelSelector returns a builder's selector, or the default selector, as a metav1.LabelSelector. It is for kinds whose selector is not a
+// plain map.
 func labelSelector(owner client.Object, selector map[string]string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: selectorOrDefault(owner, selector)}
 }
 
-// kindName returns the owner's kind in lower case. It is the name of the Go type, so no scheme is needed.
+// kindName returns the owner's kind in lower case. It uses the name of the Go type, so it needs no scheme.
 func kindName(owner client.Object) string {
 	return strings.ToLower(reflect.TypeOf(owner).Elem().Name())
 }
 
 // LabelValue returns a label value for the name of an object. A name may have 253 characters, a label value only 63. A name of at most 62
-// characters is returned unchanged. A longer name is cut and ends in a hash of the whole name: the value then has 63 characters, so that no
-// other name has it.
+// characters is returned unchanged. A longer name is cut and ends in a hash of the whole name: the value then has 63 characters, so it
+// never equals the value of a short name.
 func LabelValue(name string) string { return owned.LabelValue(name) }

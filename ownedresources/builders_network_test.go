@@ -101,7 +101,8 @@ func TestNewIngress(t *testing.T) {
 	}
 }
 
-// TestNewNetworkPolicyEgress proves that egress is limited exactly while there are rules for it.
+// TestNewNetworkPolicyEgress proves that egress is limited while the policy has egress rules, and is not limited
+// otherwise.
 func TestNewNetworkPolicyEgress(t *testing.T) {
 	env := newServerEnv(t)
 	const ingress, egress = networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress

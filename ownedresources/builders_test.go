@@ -25,8 +25,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// built builds one child with each builder, edited as an operator edits it. If changed is true, the children have other
-// content. Some of them lack fields that they had before, so the apply has to remove these fields.
+// built builds one child with each builder, and edits the child as an operator would. If changed is true, the children
+// have other content, and some of them lack fields that they had before, so the apply has to remove these fields.
 type built struct {
 	changed bool
 }
@@ -70,7 +70,7 @@ func (b built) daemonSet(owner *Shop) *appsv1.DaemonSet {
 	return NewDaemonSet(owner, map[string]string{"app": "agent"}, b.container())
 }
 
-// job has the same pods when changed: they are immutable.
+// job has the same pod template when changed is true, because a Job's pod template is immutable.
 func (b built) job(owner *Shop) *batchv1.Job {
 	j := NewJob(owner, built{}.container())
 	if b.changed {
@@ -162,8 +162,8 @@ func (b built) objects(owner *Shop) []client.Object {
 	}
 }
 
-// TestBuildersAreWrittenOnce proves that the API server changes no default of a builder: after each change, the next
-// pass writes nothing, also in a process which has just started and remembers nothing.
+// TestBuildersAreWrittenOnce proves that the API server does not change what a builder sets: after each change, the
+// next reconcile writes nothing. This holds also in a process that has just started and remembers nothing.
 func TestBuildersAreWrittenOnce(t *testing.T) {
 	for name, apply := range map[string]func(*testing.T, *serverEnv, built) error{
 		"Ensure": func(t *testing.T, env *serverEnv, b built) error {
@@ -239,7 +239,8 @@ type warningRecorder []string
 
 func (w *warningRecorder) HandleWarningHeader(_ int, _, text string) { *w = append(*w, text) }
 
-// TestBuildersDoNotChangeTheirArguments covers arguments that may be parts of an owner in the cache.
+// TestBuildersDoNotChangeTheirArguments passes arguments that may be parts of an owner in the cache, which must not
+// be changed.
 func TestBuildersDoNotChangeTheirArguments(t *testing.T) {
 	owner := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", Labels: map[string]string{"a": "b"}}}
 	selector := map[string]string{"app": "web"}

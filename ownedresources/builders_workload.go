@@ -19,7 +19,7 @@ import (
 // The selector, which is immutable once the Deployment exists, and the labels of the pods are both a copy of selector.
 // If selector is nil, they are the labels app.kubernetes.io/name and app.kubernetes.io/instance of [Labels]. The
 // metadata of the Deployment has all of Labels. The pods have only the labels of the selector, so a change of another
-// label rolls no pods. Replicas are unset: the API server sets one, or an autoscaler decides.
+// label replaces no pods. Replicas are unset: the API server sets one, or an autoscaler decides.
 //
 // Pods and containers meet the Pod Security Standard "restricted": see [PodTemplate].
 //

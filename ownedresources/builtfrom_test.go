@@ -10,7 +10,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// The annotation says from which owner a child was built. It changes with what the builders see of the owner, and only with the child.
+// The annotation opblocks.dev/built-from of a child has a hash of the parts of the owner that the builders see. A new hash is written
+// only together with another change of the child.
 func TestBuiltFrom(t *testing.T) {
 	env := newEnvInMemory(t)
 	s := Ensure(Build(func(owner *Shop) *corev1.ConfigMap {

@@ -8,17 +8,17 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/set"
 )
 
-// Child is what a T owns of one kind: an object of type C, or a list of them. It is a pure function of the T and of declared
-// inputs. Make one with [Build], [BuildOrError], [BuildEach], [BuildFrom], [BuildEachFrom] or [BuildApply], and apply it with
-// [Ensure].
+// Child describes what a T owns of one kind: an object of type C, or a list of objects. A function builds these objects from
+// the T and from declared inputs, and from nothing else. Make a Child with [Build], [BuildOrError], [BuildEach], [BuildFrom],
+// [BuildEachFrom] or [BuildApply], and apply it with [Ensure].
 //
-// A function that builds must return the same for the same owner and inputs. It must have no side effects, read no
-// clock and no global, and copy nothing from the live object. It must not change the owner.
+// The function must return the same objects for the same owner and inputs. It must have no side effects, read no clock and no
+// global, and copy nothing from the live object. It must not change the owner.
 //
-// The methods that return the child change it. Call them before [Ensure].
+// The methods of Child that return a Child change the child itself. Call them before [Ensure].
 type Child[T, C client.Object] struct{ child *set.Child }
 
-// AnyChild is a [Child] with any type of objects.
+// AnyChild is a [Child] whose objects may have any type.
 type AnyChild[T client.Object] interface {
 	isChildOf(owner T)
 	engine() *set.Child
@@ -26,7 +26,7 @@ type AnyChild[T client.Object] interface {
 
 func (c *Child[T, C]) isChildOf(T) {}
 
-// engine returns the child without its types.
+// engine returns the child without its type parameters.
 func (c *Child[T, C]) engine() *set.Child {
 	if c == nil {
 		return nil
@@ -65,8 +65,8 @@ func BuildOrError[T client.Object, C any, P pointerTo[C]](f func(owner T) (P, er
 	})
 }
 
-// BuildEach returns a list of children of one kind, which are told apart by their names. If an object falls out of the list, it is pruned,
-// also if the list becomes empty, and also after a restart. If two objects have one name, neither is applied.
+// BuildEach returns a list of children of one kind, identified by their names. An object that is not in the list any more is pruned, also
+// if the list becomes empty, and also after a restart. If two objects have the same name, neither is applied.
 func BuildEach[T client.Object, C any, P pointerTo[C]](f func(owner T) ([]P, error)) *Child[T, P] {
 	return newChild[T, P](P(new(C)), f, func(r *set.Reconciliation) error {
 		objs, err := f(r.Object.(T))
@@ -95,7 +95,7 @@ func BuildFrom[T client.Object, S, C any, P pointerTo[C]](input *Input[T, S], f 
 	return child
 }
 
-// BuildEachFrom is [BuildEach] with an input, as [BuildFrom] is [Build] with one.
+// BuildEachFrom is like [BuildEach], for a function that also gets the value of an input: see [BuildFrom].
 func BuildEachFrom[T client.Object, S, C any, P pointerTo[C]](input *Input[T, S], f func(owner T, value S) ([]P, error)) *Child[T, P] {
 	child := newChild[T, P](P(new(C)), f, func(r *set.Reconciliation) error {
 		value, err := input.value(r)
@@ -112,7 +112,8 @@ func BuildEachFrom[T client.Object, S, C any, P pointerTo[C]](input *Input[T, S]
 	return child
 }
 
-// newChild returns a child of the kind of sample. build builds its objects by calling f, the user's function. newChild uses only f's name.
+// newChild returns a child of the kind of sample. build builds its objects by calling f, the user's function. newChild itself only takes
+// the name of f.
 func newChild[T, P client.Object](sample client.Object, f any, build func(*set.Reconciliation) error) *Child[T, P] {
 	return &Child[T, P]{set.NewChild(sample, f, build)}
 }
@@ -131,7 +132,8 @@ func addObjects[C any, P pointerTo[C]](r *set.Reconciliation, objs []P) {
 	}
 }
 
-// untyped returns children without their types. It keeps nil children: the set returns an error for them.
+// untyped returns the children without their type parameters. It keeps nil children: the set returns an error for
+// them.
 func untyped[T client.Object](children []AnyChild[T]) []*set.Child {
 	all := make([]*set.Child, len(children))
 	for i, c := range children {

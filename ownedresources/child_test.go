@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A method that is called after Ensure would change only a part of what the set does.
+// A method of a child that is called after Ensure would take effect in some parts of the set and not in others.
 func TestChangeAfterEnsure(t *testing.T) {
 	child := Build(settings)
 	set := Ensure(child)

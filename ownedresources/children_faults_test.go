@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// The tests of this file explore faults. They run one reconcile at a time, so the race detector would find nothing in
+// them, and they would take ten times as long.
 
 package ownedresources
 
@@ -25,9 +26,9 @@ import (
 
 func settingsOf(*Shop) []types.NamespacedName { return []types.NamespacedName{{Name: "settings"}} }
 
-// shopSet is a set with everything that orders and feeds children: a Deployment built from an input, a list that comes after
-// it, and two ConfigMaps that come after the list: one is unstructured and built from the Deployment's live object, and the other
-// is an apply configuration.
+// shopSet returns a set in which children depend on each other in all ways: a Deployment built from an input, a list of
+// ConfigMaps created after it, and two ConfigMaps created after the list. One of the two is unstructured and built from the live
+// Deployment. The other one is an apply configuration.
 func shopSet() *ChildSet[*Shop] {
 	settings := From(func(ctx context.Context, r client.Reader, owner *Shop) (string, error) {
 		var read corev1.ConfigMap
@@ -73,8 +74,8 @@ func TestChildrenSurviveEveryFault(t *testing.T) {
 	}))
 }
 
-// If no event of the owner or of a child has come, a pass would be left out. There, a function that builds something else each
-// time is found.
+// If no event of the owner or of a child has come, the set would be skipped. A test calls the functions in any case, and
+// reports a function that then builds another object.
 func TestExplorationFindsImpureBuilders(t *testing.T) {
 	calls := 0
 	tests := map[string]struct {

@@ -19,10 +19,10 @@ import (
 // With a manager, a ChildSet emits events on the owner, with the reasons Created, Applied, Recreated and Deleted: at
 // most one of each in a reconcile. The metric opblocks_applies_total counts what it did.
 //
-// If another writer changes a child back again and again, the first six writes are made at once. Later ones are
-// delayed, by 2 seconds at first and by 5 minutes at most. While one is delayed the error is a [*WaitingError] with the
-// reason WriteLoop. A warning event on the owner and the metric opblocks_write_loop name the fields. The same holds if
-// another writer deletes what the set creates, creates what it prunes, or puts back what it recreates.
+// If another writer changes a child back again and again, the first six writes are made at once. Later ones are delayed, by 2 seconds at
+// first and by 5 minutes at most. While one is delayed the error is a [*WaitingError] with the reason WriteLoop. A warning event on the
+// owner and the metric opblocks_write_loop name the fields. The same holds if another writer deletes what the set creates, creates what it
+// prunes, or replaces a recreated child by another object.
 type ChildSet[T client.Object] struct{ set *set.Set }
 
 // Ensure returns a [ChildSet] of these children. It sends no request; [ChildSet.Reconcile] does. A mistake in the children,
@@ -31,31 +31,31 @@ func Ensure[T client.Object](children ...AnyChild[T]) *ChildSet[T] {
 	return &ChildSet[T]{set.New(reflect.TypeFor[T](), untyped(children))}
 }
 
-// SetName names the set. Call it before the first use. Package reconcile calls it with the name of the step. Two sets of
-// one owner with children of the same kind need different names, or each would prune the children of the other.
+// SetName names the set. Call it before the first use. Package reconcile calls it with the name of the step. If one
+// owner has two sets with children of the same kind, the sets need different names. Otherwise each would prune the
+// children of the other.
 func (s *ChildSet[T]) SetName(name string) { s.set.Name = name }
 
 // SetFormerNames tells the set which names it had in earlier releases, "" for none. Call it before the first use.
-// Package reconcile calls it with the FormerNames of the step. The set prunes what it wrote
-// under these names, and [ChildSet.Finalize] removes it. Every child that is still desired is applied once, to store
-// the present name.
+// Package reconcile calls it with the FormerNames of the step. The set prunes objects that it wrote under these
+// names, and [ChildSet.Finalize] removes them. Every child that is still desired is applied once, to store the
+// present name.
 func (s *ChildSet[T]) SetFormerNames(names ...string) { s.set.FormerNames = names }
 
 // Reconcile creates and applies the children of obj, prunes the objects that it wrote before and that are not desired any more, and checks
-// whether all children are ready. If nothing has changed, it sends no request. All children are tried, whatever happens to the others, in
-// the order of [Child.After].
+// whether all children are ready. If nothing has changed, it sends no request. A child that fails does not stop the others. The order is
+// set by [Child.After].
 //
 // The error joins the errors of all children: the errors of [Apply], the errors of the functions that build children
 // and read inputs, and [*FailedError]. If none of these occurs, but a child is not ready yet, waits for another one, or
 // waits for an object that an input reads, the error is a [*WaitingError]. If there is any other error than a
 // [*WaitingError], nothing is pruned. If a child could not be built, no object of its kind is pruned.
 //
-// Before any request, it returns an error for each object that is nil, has no name, or has the kind and name of another
-// one, and for each object that the garbage collector would delete at once: see [Apply]. Such objects are not written;
-// all others are.
+// Before any request, it returns an error for each object that is nil, has no name, or has the same kind and name as another one, and for
+// each object that the garbage collector would delete at once: see [Apply]. Such objects are not written. All others are written.
 //
-// In a pass of package reconcile the set prunes after all steps of the pass, if each of them succeeded or waits. So a
-// child can move from one set to another.
+// In package reconcile the set prunes at the end of a reconcile, after all steps, if each step succeeded or waits. So a child can move
+// from one set to another.
 func (s *ChildSet[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 	return s.set.Reconcile(ctx, c, obj)
 }
@@ -64,10 +64,10 @@ func (s *ChildSet[T]) Reconcile(ctx context.Context, c client.Client, obj T) err
 func (s *ChildSet[T]) Watched() []client.Object { return s.set.Watched() }
 
 // RemoveInOrder deletes the children in the reverse order of [Child.After] when the owner is deleted: a child is
-// deleted when the children that came after it are gone. It returns the set. The owner gets a finalizer for it, see
+// deleted once the children that were created after it are gone. It returns the set. The owner needs a finalizer: see
 // [ChildSet.FinalizerName].
 //
-// The garbage collector takes no notice of the order. So the order holds only if the owner is deleted with background
+// The garbage collector ignores the order. So the order holds only if the owner is deleted with background
 // propagation, which is the default of kubectl and of most clients: with foreground propagation the collector deletes
 // all children at once. What a child owns itself, such as the pods of a Deployment, may outlive it for a moment.
 func (s *ChildSet[T]) RemoveInOrder() *ChildSet[T] {
@@ -82,9 +82,9 @@ func (s *ChildSet[T]) RemoveInOrder() *ChildSet[T] {
 func (s *ChildSet[T]) FinalizerName() string { return s.set.FinalizerName() }
 
 // FormerFinalizerNames returns the finalizers that the set had under its earlier names ([ChildSet.SetFormerNames]).
-// [ChildSet.Finalize] serves them too. Package reconcile replaces them by the present one. In a reconciler of your own,
-// remove them when you add the present one (finalizers.Replace does both in one request), and after Finalize has
-// returned nil.
+// [ChildSet.Finalize] cleans up for them too. Package reconcile replaces them by the present finalizer. In a
+// reconciler of your own, remove them when you add the present finalizer (finalizers.Replace does both in one request),
+// and after Finalize has returned nil.
 func (s *ChildSet[T]) FormerFinalizerNames() []string { return s.set.FormerFinalizerNames() }
 
 // Finalize deletes the children of an owner that is being deleted, if nobody else deletes them: the children with the

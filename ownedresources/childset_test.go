@@ -16,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// settings returns a child of a ConfigMap.
+// settings builds the ConfigMap that is the child of these tests.
 func settings(owner *Shop) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: owner.Name + "-settings"}, Data: map[string]string{"a": "b"}}
 }
@@ -38,11 +38,11 @@ func TestReconcileWaitsForReadiness(t *testing.T) {
 	require.NoError(t, s.Reconcile(t.Context(), w.Client, w.Owner))
 }
 
-// Deletions of owners and children clear what is remembered of them.
+// When owners and children are deleted, the set forgets what it remembers about them.
 func TestDeletionsClearMemory(t *testing.T) {
 	w := newEnvInMemory(t)
 	s := Ensure(Build(settings))
-	for range 2 { // the second time it is found to be as desired
+	for range 2 { // the second reconcile finds the child as desired, and remembers that
 		require.NoError(t, s.Reconcile(t.Context(), w.Client, w.Owner))
 	}
 	d, err := s.set.Applier.Desire(&owned.Owner{Client: w.Client, Reference: metav1.OwnerReference{UID: w.Owner.UID}}, settings(w.Owner), &owned.Options{})
@@ -64,8 +64,9 @@ func TestDeletionsClearMemory(t *testing.T) {
 
 func deletionOf(obj client.Object) event.DeleteEvent { return event.DeleteEvent{Object: obj} }
 
-// The child has all options that a Secret may have, an order, and another namespace. The result of the
-// function of Retain changes.
+// The children have all options that a Secret may have, and an order, and are in another namespace than the owner.
+// The function of Retain changes its result. Still, a reconcile that changes nothing sends only the reads that a
+// cache serves.
 func TestReconcileOfCombinedOptionsIsQuiet(t *testing.T) {
 	env, elsewhere := newEnvInMemory(t), newEnvInMemory(t)
 	env.Owner.Finalizers = []string{"children.opblocks.dev/step"}

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A child that comes after a claim must not wait until the claim is bound: the class may bind the claim only when a pod uses it, and the
-// pod comes after the claim.
+// A child may come after a PersistentVolumeClaim. It must not wait until the claim is bound: the storage class may bind the claim only
+// when a pod uses it, and that pod may come after the claim.
 func TestAfterAClaim(t *testing.T) {
 	env := newEnvInMemory(t)
 	claim := Build(func(*Shop) *corev1.PersistentVolumeClaim { return env.claim() })

@@ -22,7 +22,7 @@ import (
 // sixNames are the children of TestRefusedCreations.
 var sixNames = []string{"one", "two", "three", "four", "five", "six"}
 
-// busyClient is a client whose API server has no time for the first creations of some objects.
+// busyClient is a client whose API server answers the creation of some objects with 429, Too Many Requests.
 type busyClient struct {
 	client.Client
 	busy map[string]bool
@@ -35,8 +35,9 @@ func (c *busyClient) Create(ctx context.Context, obj client.Object, options ...c
 	return c.Client.Create(ctx, obj, options...)
 }
 
-// TestRefusedCreations sends six creations all at once, as one set does, and one by one, as six sets do. The API server refuses some.
-// Each refusal names its object, all others are created, and the next pass creates what is missing and sends nothing else.
+// TestRefusedCreations sends six creations at the same time, as one set does, and one after another, as six sets do. The API server
+// refuses some. Each refusal names its object, and all other objects are created. The next reconcile creates the missing objects and
+// sends nothing else.
 func TestRefusedCreations(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
@@ -83,7 +84,7 @@ func TestRefusedCreations(t *testing.T) {
 	}
 }
 
-// setsOf returns one set of all ConfigMaps, or a set of each.
+// setsOf returns one set of all ConfigMaps, or one set for each ConfigMap.
 func setsOf(how string, names []string) (sets []*ChildSet[*Shop]) {
 	var children []AnyChild[*Shop]
 	for _, name := range names {
@@ -100,7 +101,7 @@ func setsOf(how string, names []string) (sets []*ChildSet[*Shop]) {
 	return sets
 }
 
-// reconcileAll returns the lines of all errors.
+// reconcileAll reconciles all sets and returns the lines of all errors.
 func reconcileAll(t *testing.T, sets []*ChildSet[*Shop], c client.Client, owner *Shop) (lines []string) {
 	t.Helper()
 	for _, set := range sets {
@@ -116,14 +117,14 @@ func refuseBusy(_ *testing.T, env *serverEnv) (client.Client, func()) {
 	return c, func() { c.busy = nil }
 }
 
-// refuseByQuota makes a quota as its controller does, which does not run here.
+// refuseByQuota creates a quota, and sets its status as the quota controller would, which does not run here.
 func refuseByQuota(t *testing.T, env *serverEnv) (client.Client, func()) {
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "small"}}
 	env.Create(t, quota)
 	hard := func(most string) {
 		t.Helper()
 		limit := corev1.ResourceList{"count/configmaps": resource.MustParse(most)}
-		require.NoError(t, env.Other.Get(t.Context(), client.ObjectKeyFromObject(quota), quota)) // admission counts in the status
+		require.NoError(t, env.Other.Get(t.Context(), client.ObjectKeyFromObject(quota), quota)) // admission compares with the quota's status
 		quota.Spec.Hard = limit
 		require.NoError(t, env.Other.Update(t.Context(), quota))
 		if quota.Status.Used == nil {
@@ -142,7 +143,7 @@ func refuseByQuota(t *testing.T, env *serverEnv) (client.Client, func()) {
 	}
 }
 
-// refuseByPolicy makes a policy that refuses one name in namespaces with a label.
+// refuseByPolicy creates an admission policy. It refuses one name in the namespaces that have a label.
 func refuseByPolicy(t *testing.T, env *serverEnv) (client.Client, func()) {
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: env.Namespace},
@@ -177,8 +178,8 @@ func refuseByPolicy(t *testing.T, env *serverEnv) (client.Client, func()) {
 	return env.Client, func() { label("") }
 }
 
-// waitForAdmission waits until the API server refuses, or admits, the creation of a ConfigMap of this name. Its admission learns of
-// changes a moment later.
+// waitForAdmission waits until the API server refuses the creation of a ConfigMap of this name, or accepts it if refuses is false.
+// Admission sees a new policy or quota a moment later.
 func (env *serverEnv) waitForAdmission(t *testing.T, name string, refuses bool) {
 	t.Helper()
 	require.Eventually(t, func() bool {

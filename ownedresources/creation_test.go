@@ -16,14 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// creations is a client that notes in which order objects are created.
+// creations is a client that records the order in which objects are created.
 type creations struct {
 	client.Client
 	mu    sync.Mutex
 	names []string
 }
 
-// newCreations returns a client that calls before for each creation.
+// newCreations returns a client that calls before, the given function, at each creation.
 func newCreations(before func()) *creations {
 	c := &creations{}
 	c.Client = fake.NewClientBuilder().WithScheme(scheme.Scheme).WithReturnManagedFields().WithInterceptorFuncs(interceptor.Funcs{
@@ -44,12 +44,13 @@ func namedBuilder(name string) func(*corev1.Namespace) *corev1.ConfigMap {
 	}
 }
 
-// clusterOwner may own objects in each namespace.
+// clusterOwner returns a cluster-scoped owner, which may own objects in every namespace.
 func clusterOwner() *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "owner", UID: "o"}}
 }
 
-// TestCreatesAtOnce creates three objects. Each creation waits for the others.
+// TestCreatesAtOnce creates three objects. Each creation waits until the others have begun, so the test hangs unless
+// they are sent concurrently.
 func TestCreatesAtOnce(t *testing.T) {
 	objects := func() (all []client.Object) {
 		for _, name := range []string{"a", "b", "c"} {
@@ -72,7 +73,7 @@ func TestCreatesAtOnce(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // a creation that waits for ever fails
+			synctest.Test(t, func(t *testing.T) { // if the creations wait for ever, synctest fails
 				var all sync.WaitGroup
 				all.Add(3)
 				c := newCreations(func() {
@@ -93,7 +94,7 @@ func TestOrderOfCreation(t *testing.T) {
 	tests := map[string]struct {
 		reason string
 		set    func() *ChildSet[*corev1.Namespace]
-		before []string // these come before the last one
+		before []string // the objects that are created before the last one
 		last   string
 	}{
 		"After": {

@@ -10,9 +10,9 @@ import (
 	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// Diff returns what [Apply] would do to each object, in the same order, and changes nothing. It reads the live objects past the cache, and
-// sends dry runs to the API server, so the result includes defaults and the changes of admission plug-ins. It stops at the first error. It
-// returns the same errors as Apply. If a step calls Apply, its method Preview can call Diff:
+// Diff returns what [Apply] would do to each object, in the same order, and changes nothing. It reads the live objects from the API server
+// instead of the cache, and sends dry runs, so the result includes defaults and the changes of admission plug-ins. It stops at the first
+// error. It returns the same errors as Apply. If a step calls Apply, its method Preview can call Diff:
 //
 //	func (s *step) Preview(ctx context.Context, c client.Client, obj *v1.Shop) ([]preview.Change, error) {
 //		return ownedresources.Diff(ctx, c, obj, settings(obj))

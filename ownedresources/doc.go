@@ -35,7 +35,7 @@
 //   - [Child.Retain] keeps objects when the owner is deleted.
 //   - [Child.Generate] fills keys of a Secret with random values, once.
 //   - [Child.RunOnce] runs a Job once for each content.
-//   - [Child.ExpandVolumes] lets the volumes of a StatefulSet grow.
+//   - [Child.ExpandVolumes] enlarges the volumes of a StatefulSet.
 //
 // [Child.Adopt], [Child.AdoptRetained], [Child.Recreate], [Child.CreateOnly] and [Child.FormerManagers] change how a child is written.
 //
@@ -47,15 +47,15 @@
 //     apply, with preconditions on its UID and its resource version. Before the first apply after a POST, the fields
 //     that the POST's entry in managedFields owns are moved to the apply's entry. Otherwise fields that are no longer
 //     desired would stay for ever.
-//   - An object that has another controller, or none, is left alone, and the error is an [OwnershipError], which names
+//   - An object that has another controller, or none, is not touched, and the error is an [OwnershipError], which names
 //     the controller. The options [Child.Adopt] and [Child.AdoptRetained] allow to take over an object without a controller.
 //   - While an object is being deleted, the error is a [WaitingError]. The event of its deletion triggers the next
 //     reconcile.
 //   - While the controller of an object is a former owner, the error is a [WaitingError] too: the garbage collector
 //     deletes the object. If it has not done so after a minute, and the object has no other owner, a [ChildSet] deletes
 //     it.
-//   - A child with the option [Child.Anywhere] or [Child.Retain] has a mark instead of an owner reference. It is ours if the mark
-//     names the object itself, and the owner with its UID. What a former owner has left is deleted, unless it is
+//   - A child with the option [Child.Anywhere] or [Child.Retain] has no owner reference. Instead it has a mark: a label and annotations that
+//     name the object itself, and the owner with its UID. Then it is ours. Objects that a former owner has left are deleted, unless they are
 //     retained.
 //
 // # When an object is applied
@@ -76,10 +76,9 @@
 //
 // # When an apply is refused
 //
-// Defaults and fields of others may contradict what is desired: the parameters of another strategy, the previous source
-// of a volume, an item that has our node port. Dry runs find these fields, and one write removes them, with the live
-// resource version as precondition. Other fields of others stay. Only if that write is refused too does [Child.Recreate]
-// delete the object.
+// Defaults and fields of others may contradict what is desired: the parameters of another strategy, the previous source of a volume, an
+// item that has our node port. Dry runs find these fields, and one write removes them, with the live resource version as precondition.
+// Other fields of others stay. Only if that write is refused too does [Child.Recreate] delete the object.
 //
 // # What is sent
 //
@@ -93,10 +92,10 @@
 //
 // # Words
 //
-//   - The mark of a child is a label and annotations that name its owner. It takes the place of an owner reference.
-//   - A record is an annotation of this package that stores a fact, such as opblocks.dev/applied.
-//   - A trigger is what the function of [Child.Generate] returns.
+//   - The mark of a child is a label and annotations that name its owner, instead of an owner reference.
+//   - A record is an annotation in which this package stores something, such as opblocks.dev/applied.
+//   - A trigger is the text that the function rotateOn of [Child.Generate] returns. If it changes and is not empty, a new value is generated.
 //   - A rewritten difference is one that the API server or an admission plug-in made.
-//   - An owner is settled if there is nothing to do for it.
+//   - An owner is settled if all its children are as desired, so that nothing has to be done for it.
 //   - A former owner is a deleted owner of the same name.
 package ownedresources

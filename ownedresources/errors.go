@@ -2,41 +2,42 @@ package ownedresources
 
 import "github.com/opblocks/opblocks/internal/owned"
 
-// OwnershipError is returned if an object has the desired name, and another controller or no controller. The object was left alone. Find
-// it with errors.As:
+// OwnershipError is returned if an object has the desired name, and another controller or no controller. The object was not changed.
+// Find the error with errors.As:
 //
 //	if foreign, ok := errors.AsType[*ownedresources.OwnershipError](err); ok { … }
 //
 // Kind and Name are the kind and the name of the object. Owner is its controller reference, or nil if it has none.
 //
-// An object may have the mark of another owner instead (see [Child.Anywhere]). Then Owner has the kind, the name and the UID of that
-// owner, and OwnerNamespace has its namespace. Retained is true if [Child.Retain] has kept the object of a former owner (a deleted owner
-// of the same name).
+// An object may name another owner by a label and annotations instead (see [Child.Anywhere]). Then Owner has the kind, the name and
+// the UID of that owner, and OwnerNamespace has its namespace. Retained is true if [Child.Retain] has kept the object of a former
+// owner (a deleted owner of the same name).
 //
 // Reason returns OwnedByAnother, the reason for a condition that shows the error.
 type OwnershipError = owned.OwnershipError
 
-// NotCachedError is returned if the cache does not show an object, or would not show it. Find it with errors.As. There are two cases:
+// NotCachedError is returned if the cache does not contain an object, or would not contain it after its creation. Find it with
+// errors.As. There are two cases:
 //
-//   - The cache still does not show a child that is as desired, or an object that an input reads ([From]), a minute after the object was
+//   - The cache still does not contain a child that is as desired, or an object that an input reads ([From]), a minute after the object was
 //     created. Each reconcile then costs one or two requests, and a change of the object triggers none.
 //   - A child is not created, because its labels do not match the selector of the cache.
 //
-// Its fields are the Kind and the Name of the object, and in the second case the Selector. Reason returns NotInCache.
+// Its fields are the Kind and the Name of the object, and in the second case the Selector of the cache. Reason returns NotInCache.
 type NotCachedError = owned.NotCachedError
 
-// FailedError is returned for a child that does not become ready unless something changes, by the rules of kstatus: a Job
-// that has failed, or a Deployment that has exceeded its progress deadline. Find it with errors.As.
+// FailedError is returned for a child that kstatus reports as failed: it does not become ready unless something changes. Examples are a
+// Job that has failed, and a Deployment that has exceeded its progress deadline. Find it with errors.As.
 //
-// It wraps a controller-runtime TerminalError, so controller-runtime does not retry it, nor any error that is joined with
-// it. An event of the child triggers the next reconcile. (Package reconcile retries the joined errors.)
+// It wraps a controller-runtime TerminalError, so controller-runtime retries neither it nor any error that is joined with it. An
+// event of the child triggers the next reconcile. (Package reconcile retries the joined errors.)
 //
 // Reason returns the reason of the child's own condition. Without such a reason it is Failed, or JobFailed for a Job of [Child.RunOnce].
 type FailedError = owned.FailedError
 
-// WaitingError is returned if there is nothing to do but to wait: a child is not ready yet, is being deleted, belongs
-// to a former owner (a deleted owner of the same name), or has been written too often (see [ChildSet]). Find it with
-// errors.As. Nothing has failed, so log it as information at most.
+// WaitingError is returned if the reconcile can only wait: a child is not ready yet, is being deleted, belongs to a former
+// owner (a deleted owner of the same name), or has been written too often (see [ChildSet]). Find it with errors.As. Nothing has
+// failed, so log it as information at most.
 //
 // Its reason is one of these:
 //

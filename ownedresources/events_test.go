@@ -58,7 +58,8 @@ func TestWritesAreCountedAndEmitted(t *testing.T) {
 		ownedtest.Shown(t, set.set.Applier.Metrics, "opblocks_applies_total"))
 }
 
-// TestEachWriteIsLogged checks that one line says what was written, and that it contains no value.
+// TestEachWriteIsLogged checks that each write is logged in one line, and that the line contains no value of the
+// object.
 func TestEachWriteIsLogged(t *testing.T) {
 	w := newEnvInMemory(t)
 	var lines []string
@@ -89,7 +90,7 @@ func TestEachWriteIsLogged(t *testing.T) {
 	says()
 }
 
-// sentEvent is what an event says beside its note.
+// sentEvent has the fields of an event except its note.
 type sentEvent struct{ reason, action, related string }
 
 type eventRecorder struct{ sent []sentEvent }

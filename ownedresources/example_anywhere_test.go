@@ -35,7 +35,7 @@ func ExampleChild_Anywhere() {
 	// map[content:sale] 0 Shop.example.com/default/web/6d1f
 }
 
-// The user decides by .spec.keepData whether the data stays when the Shop is deleted.
+// The field .spec.keepData decides whether the data stays when the Shop is deleted.
 func ExampleChild_Retain() {
 	ctx := context.Background()
 	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *corev1.Secret {

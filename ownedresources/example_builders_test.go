@@ -20,7 +20,7 @@ import (
 	"github.com/opblocks/opblocks/ownedresources"
 )
 
-// shop owns what the builders of the examples build.
+// shop is the owner in the examples of the builders.
 var shop = webShop(ShopSpec{Version: "1.4", Content: "sale", Shards: 3})
 
 func ExampleNewDeployment() {
@@ -62,7 +62,7 @@ func ExampleLabelValue() {
 	// a-name-that-a-custom-resource-may-well-have-but-that-510b5194b0
 }
 
-// A kind that has no builder is built from the metadata and the template of pods.
+// A kind that has no builder is built from ObjectMeta and PodTemplate.
 func ExampleObjectMeta() {
 	account := &corev1.ServiceAccount{ObjectMeta: ownedresources.ObjectMeta(shop)}
 	fmt.Println(account.Namespace, account.Name, account.Labels["app.kubernetes.io/managed-by"])
@@ -82,7 +82,7 @@ func ExamplePodTemplate() {
 	// map[app:web] true [ALL]
 }
 
-// A StatefulSet needs a headless Service with its selector.
+// A StatefulSet needs a headless Service with the same selector.
 func ExampleNewStatefulSet() {
 	s := ownedresources.NewStatefulSet(shop, nil, corev1.Container{Name: "redis", Image: "redis:7"})
 	s.Spec.Replicas = new(shop.Spec.Shards)
@@ -102,7 +102,7 @@ func ExampleNewDaemonSet() {
 	// web map[app:agent] map[app:agent]
 }
 
-// The name of the Job contains what it is for, so another version has another Job.
+// The name of the Job contains the version, so another version has another Job.
 func ExampleNewJob() {
 	j := ownedresources.NewJob(shop, corev1.Container{Name: "migrate", Image: "web:" + shop.Spec.Version, Args: []string{"migrate"}})
 	j.Name += "-migrate-" + shop.Spec.Version
@@ -143,7 +143,7 @@ func ExampleNewPodDisruptionBudget() {
 	// map[app:web] 1
 }
 
-// MinAvailable takes the place of MaxUnavailable: the API server refuses a budget with both.
+// MinAvailable is set instead of MaxUnavailable: the API server refuses a budget with both.
 func ExampleNewPodDisruptionBudget_minAvailable() {
 	budget := ownedresources.NewPodDisruptionBudget(shop, nil)
 	budget.Spec.MaxUnavailable, budget.Spec.MinAvailable = nil, new(intstr.FromString("50%"))
@@ -205,7 +205,7 @@ func ExampleContainerPorts() {
 	// 53 "" "UDP"
 }
 
-// A child that the API server would refuse is not sent to it.
+// ValidateName finds a name that the API server would refuse, so no request is sent for it.
 func ExampleValidateName() {
 	child := ownedresources.BuildOrError(func(shop *Shop) (*corev1.Service, error) {
 		errs := ownedresources.ValidateName[corev1.Service](shop.Name, field.NewPath("metadata", "name"))
@@ -218,7 +218,7 @@ func ExampleValidateName() {
 	// metadata.name: Invalid value: "a-name-that-a-custom-resource-may-well-have-but-that-no-service-may": not a name for a Service, choose another: must be no more than 63 characters
 }
 
-// The API server accepts the name of this StatefulSet, and no pod of it is ever created.
+// The API server accepts the name of this StatefulSet, but no pod of it could ever be created.
 func ExampleValidateName_statefulSet() {
 	name := "a-name-that-the-api-server-accepts-but-no-label-of-a-pod"
 	errs := ownedresources.ValidateName[appsv1.StatefulSet](name, field.NewPath("metadata", "name"))

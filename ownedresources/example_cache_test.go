@@ -10,7 +10,7 @@ import (
 	"github.com/opblocks/opblocks/ownedresources"
 )
 
-// The cache holds only the Deployments and Services of Shops.
+// The cache holds only those Deployments and Services that are children of Shops.
 func ExampleOnlyChildren() {
 	options := cache.Options{ByObject: ownedresources.OnlyChildren(&Shop{}, &appsv1.Deployment{}, &corev1.Service{})}
 	for kind, by := range options.ByObject {

@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/ownedresources"
 )
 
-// A shard that falls out of the list is pruned.
+// A shard that is not in the list any more is pruned.
 func ExampleBuildEach() {
 	ctx, c, shop := context.Background(), fake.NewFakeClient(), webShop(ShopSpec{})
 	children := ownedresources.Ensure(ownedresources.BuildEach(func(shop *Shop) (all []*corev1.Service, err error) {
@@ -71,7 +71,8 @@ func ExampleChild_After() {
 	// map[content:sale]
 }
 
-// A set without package reconcile: it needs the finalizer, and Finalize while the owner is being deleted.
+// A set in a reconciler that does not use package reconcile: the reconciler adds the finalizer, and calls Finalize
+// while the owner is being deleted.
 func ExampleChildSet_RemoveInOrder() {
 	ctx := context.Background()
 	database := ownedresources.Build(func(shop *Shop) *corev1.Secret {
@@ -96,7 +97,8 @@ func ExampleChildSet_RemoveInOrder() {
 	// <nil>
 }
 
-// One of three pods runs. That is enough for the condition. It is not enough for the rules of kstatus, which are the default.
+// One of three pods runs. The condition is then True, so the child is ready. By the rules of kstatus, which are the default,
+// it would not be ready.
 func ExampleChild_ReadyWhen() {
 	ctx, shop := context.Background(), webShop(ShopSpec{Shards: 3})
 	c := fake.NewClientBuilder().WithStatusSubresource(&appsv1.Deployment{}).Build()

@@ -21,7 +21,7 @@ func themeName(*Shop) []types.NamespacedName {
 	return []types.NamespacedName{{Name: "theme"}} // in the owner's namespace
 }
 
-// readColor returns the color of the theme. It reads what themeName declares.
+// readColor returns the color of the theme. It may read only the ConfigMap whose name themeName returns.
 func readColor(ctx context.Context, r client.Reader, shop *Shop) (string, error) {
 	var theme corev1.ConfigMap
 	err := r.Get(ctx, client.ObjectKey{Namespace: shop.Namespace, Name: "theme"}, &theme)
@@ -54,7 +54,7 @@ func ExampleBuildFrom() {
 	// body { background: green }
 }
 
-// The child stays as it is while an object that its input reads is missing.
+// If an object that its input reads is missing, the child stays as it is.
 func ExampleFrom() {
 	color := ownedresources.From(readColor, ownedresources.Reads(&corev1.ConfigMap{}, themeName))
 	children := ownedresources.Ensure(ownedresources.BuildFrom(color, func(shop *Shop, color string) (*corev1.Secret, error) {
@@ -73,7 +73,7 @@ func ExampleFrom() {
 
 const usesTheme = "example.com/theme"
 
-// The pods are replaced when the theme changes, and stay as they are when somebody deletes it.
+// The pods are replaced when the theme changes. They are not replaced when the theme is deleted.
 func ExampleVersionHash() {
 	ctx, c, shop := context.Background(), fake.NewFakeClient(theme("green")), webShop(ShopSpec{Version: "1.27"})
 	version := ownedresources.VersionHash(ownedresources.Reads(&corev1.ConfigMap{}, themeName))
@@ -100,8 +100,8 @@ func ExampleVersionHash() {
 	// theme deleted - new pods: false - child Deployment: ConfigMap theme: not found; Deployment default/web: Replicas: 0/1
 }
 
-// The pods are replaced when the content of the theme changes, and not when somebody labels it. The hash is keyed, so it tells nothing
-// about the content.
+// The pods are replaced when the content of the theme changes, and not when only its labels change. The hash is keyed, so it reveals
+// nothing about the content.
 func ExampleContentHash() {
 	ctx, c, shop := context.Background(), fake.NewFakeClient(theme("green")), webShop(ShopSpec{Version: "1.27"})
 	key := ownedresources.Build(func(shop *Shop) *corev1.Secret {
@@ -139,7 +139,7 @@ func ExampleContentHash() {
 func ExampleChild_Live() {
 	service := ownedresources.Build(func(shop *Shop) *corev1.Service {
 		s := ownedresources.NewService(shop, nil, corev1.ServicePort{Port: 80})
-		s.Spec.ClusterIP = "10.96.0.7" // the fake client allocates none
+		s.Spec.ClusterIP = "10.96.0.7" // the fake client allocates no address
 		return s
 	})
 	settings := ownedresources.BuildFrom(service.Live(), func(shop *Shop, live *corev1.Service) (*corev1.ConfigMap, error) {
@@ -158,7 +158,7 @@ func ExampleChild_LiveEach() {
 		for i := range shop.Spec.Shards {
 			s := ownedresources.NewService(shop, nil, corev1.ServicePort{Port: 80})
 			s.Name = fmt.Sprintf("%s-%d", shop.Name, i)
-			s.Spec.ClusterIP = fmt.Sprintf("10.96.0.%d", i+1) // the fake client allocates none
+			s.Spec.ClusterIP = fmt.Sprintf("10.96.0.%d", i+1) // the fake client allocates no address
 			all = append(all, s)
 		}
 		return all, nil
@@ -183,7 +183,7 @@ func ExampleCombine() {
 	color := ownedresources.From(readColor, ownedresources.Reads(&corev1.ConfigMap{}, themeName))
 	service := ownedresources.Build(func(shop *Shop) *corev1.Service {
 		s := ownedresources.NewService(shop, nil, corev1.ServicePort{Port: 80})
-		s.Spec.ClusterIP = "10.96.0.7" // the fake client allocates none
+		s.Spec.ClusterIP = "10.96.0.7" // the fake client allocates no address
 		return s
 	})
 	live := service.Live()

@@ -13,8 +13,8 @@ import (
 	"github.com/opblocks/opblocks/ownedresources"
 )
 
-// The set builds one ConfigMap for each color of the theme. If a color falls out of the list, its
-// ConfigMap is pruned.
+// The set builds one ConfigMap for each color of the theme. If a color is removed from the list, its ConfigMap is
+// pruned.
 func ExampleBuildEachFrom() {
 	c := fake.NewFakeClient(theme("green,blue"))
 	colors := ownedresources.From(readColor, ownedresources.ReadsCached(&corev1.ConfigMap{}, themeName))
@@ -35,7 +35,8 @@ func ExampleBuildEachFrom() {
 	// map[style.css:body { background: blue }]
 }
 
-// An object of that name belongs to somebody else. It is left alone, and the error names its owner.
+// Somebody else has created an object with the name of the child. The object is not changed, and the error names its
+// owner.
 func ExampleOwnershipError() {
 	theirs := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "default", Name: "web",

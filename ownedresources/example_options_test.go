@@ -70,7 +70,8 @@ func ExampleChild_Adopt() {
 	// true map[content:sale]
 }
 
-// A new owner takes over what the former owner has left, and nothing else of that name.
+// A new owner takes over what the former owner, a deleted owner of the same name, has left. It takes over nothing
+// else of that name.
 func ExampleChild_AdoptRetained() {
 	ctx, c := context.Background(), fake.NewFakeClient()
 	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *corev1.ConfigMap {
@@ -89,7 +90,7 @@ func ExampleChild_AdoptRetained() {
 	// owner of the data: second
 }
 
-// A field that an older operator wrote is removed once it is no longer wanted.
+// A field that an older operator set, and that is not desired any more, is removed.
 func ExampleChild_FormerManagers() {
 	ctx, shop := context.Background(), webShop(ShopSpec{Content: "sale"})
 	c := fake.NewClientBuilder().WithReturnManagedFields().Build()
@@ -128,7 +129,7 @@ func ExampleChild_Recreate() {
 	// map[content:sale]
 }
 
-// refusePatches answers as the API server does when a patch changes an immutable field.
+// refusePatches returns the error with which the API server refuses a patch of an immutable field.
 func refusePatches(_ context.Context, _ client.WithWatch, obj client.Object, _ client.Patch, _ ...client.PatchOption) error {
 	return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("ConfigMap").GroupKind(), obj.GetName(), nil)
 }
@@ -153,7 +154,7 @@ func ExampleChild_Generate() {
 	// 32 characters, new: true
 }
 
-// The Job does not run again when its time to live has removed it.
+// The Job's time to live is over, and it was deleted. It does not run again.
 func ExampleChild_RunOnce() {
 	ctx := context.Background()
 	migration := ownedresources.Build(func(shop *Shop) *batchv1.Job {
@@ -167,7 +168,7 @@ func ExampleChild_RunOnce() {
 	shop.Finalizers = []string{children.FinalizerName()} // package reconcile adds it
 	c := fake.NewClientBuilder().WithObjects(shop).WithStatusSubresource(&batchv1.Job{}).WithInterceptorFuncs(interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, options ...client.CreateOption) error {
-			obj.SetUID(types.UID("uid-of-" + obj.GetName())) // as the API server does
+			obj.SetUID(types.UID("uid-of-" + obj.GetName())) // the API server sets a UID too
 			return c.Create(ctx, obj, options...)
 		},
 	}).Build()
@@ -190,7 +191,8 @@ func ExampleChild_RunOnce() {
 	// Jobs: 0
 }
 
-// The claim grows first. Then the StatefulSet is replaced, without its pods.
+// The storage request of the PersistentVolumeClaim is raised first. Then the StatefulSet is deleted and created
+// again, and its pods keep running.
 func ExampleChild_ExpandVolumes() {
 	ctx := context.Background()
 	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *appsv1.StatefulSet {
@@ -244,7 +246,7 @@ func refuseLargerTemplates(ctx context.Context, c client.WithWatch, obj client.O
 	return c.Patch(ctx, obj, patch, options...)
 }
 
-// A child that was restored from a backup, without its owner reference, is taken back by the restored owner, which has another UID.
+// A child was restored from a backup, without its owner reference. The restored owner, which has another UID, takes it back.
 func ExampleChild_AdoptRestored() {
 	ctx, c := context.Background(), fake.NewFakeClient()
 	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *corev1.ConfigMap {
@@ -258,7 +260,7 @@ func ExampleChild_AdoptRestored() {
 		settings := get(c, "web", &corev1.ConfigMap{})
 		fmt.Println("owner of the settings:", settings.OwnerReferences[0].UID)
 		must(c.Delete(ctx, shop))
-		settings.OwnerReferences = nil // as a tool for backups restores it
+		settings.OwnerReferences = nil // a backup tool restores it without them
 		must(c.Update(ctx, settings))
 	}
 	// Output:

@@ -9,8 +9,8 @@ import (
 	"github.com/opblocks/opblocks/ownedresources"
 )
 
-// Shop is the custom resource of the examples. Its users ask for a version, a content, a number of shards and so on; the operator of the
-// examples builds its children from these.
+// Shop is the custom resource of the examples. Its spec asks for a version, a content, a number of shards and so on. The operator of the
+// examples builds its children from these fields.
 type (
 	Shop     = ownedresources.Shop
 	ShopSpec = ownedresources.ShopSpec
@@ -27,7 +27,7 @@ func get[T client.Object](c client.Client, name string, obj T) T {
 	return obj
 }
 
-// must ends an example that cannot go on.
+// must ends an example at an error.
 func must(err error) {
 	if err != nil {
 		panic(err)

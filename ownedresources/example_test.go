@@ -29,7 +29,7 @@ func ExampleApply() {
 	// unchanged <nil>
 }
 
-// An object that somebody else created is left alone.
+// An object that somebody else created is not changed.
 func ExampleApply_notOurs() {
 	shop := webShop(ShopSpec{})
 	c := fake.NewFakeClient(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: shop.Namespace, Name: shop.Name}})
@@ -59,7 +59,7 @@ func ExampleEnsure() {
 
 func ExampleSetHash() {
 	d := &appsv1.Deployment{}
-	for _, settings := range []map[string]int{{"cpu": 1, "memory": 2}, {"memory": 2, "cpu": 1}} { // the order of the keys does not count
+	for _, settings := range []map[string]int{{"cpu": 1, "memory": 2}, {"memory": 2, "cpu": 1}} { // the order of a map's keys does not matter
 		changed, err := ownedresources.SetHash(&d.Spec.Template, "example.com/settings", settings)
 		fmt.Println(changed, err, d.Spec.Template.Annotations)
 	}
@@ -94,7 +94,7 @@ func ExampleBuildOrError() {
 	// .spec.content is not JSON
 }
 
-// A child whose function returns nil is deleted.
+// A child is deleted if its function returns nil.
 func ExampleBuild_notWanted() {
 	ctx, c, shop := context.Background(), fake.NewFakeClient(), webShop(ShopSpec{})
 	children := ownedresources.Ensure(ownedresources.Build(func(shop *Shop) *corev1.Service {
@@ -159,7 +159,7 @@ func ExampleDiff() {
 	// <nil> apply [data[content]: "news" → "sale"]
 }
 
-// A Job that has failed does not become ready by waiting.
+// A Job that has failed does not become ready, however long one waits.
 func ExampleFailedError() {
 	ctx, shop := context.Background(), webShop(ShopSpec{Version: "1.4"})
 	c := fake.NewClientBuilder().WithStatusSubresource(&batchv1.Job{}).Build()

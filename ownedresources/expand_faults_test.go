@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// The tests of this file explore faults. They run one reconcile at a time, so the race detector would find nothing in
+// them, and they would take ten times as long.
 
 package ownedresources
 
@@ -19,7 +20,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// expanded returns an error if a pod was replaced, or if a claim was forgotten.
+// expanded returns an error if a pod was replaced, or if a PersistentVolumeClaim still has the old size although no
+// expansion is in progress.
 func expanded(env *reconciletest.Env) error {
 	var live corev1.PodList
 	var claims corev1.PersistentVolumeClaimList
@@ -46,8 +48,8 @@ func expanded(env *reconciletest.Env) error {
 	return nil
 }
 
-// TestExpandVolumesSurvivesEveryFault lets the volumes of two pods grow, and the volume of one that was scaled away
-// before. No pod is replaced. Nobody but the user sets the replicas.
+// TestExpandVolumesSurvivesEveryFault enlarges the volumes of two pods, and the volume of a third pod, which was
+// removed by scaling down before. No pod is replaced. Only the user sets the replicas.
 func TestExpandVolumesSurvivesEveryFault(t *testing.T) {
 	set := func() *ChildSet[*Shop] {
 		return Ensure(Build(statefulSet).ExpandVolumes())
@@ -68,8 +70,8 @@ func TestExpandVolumesSurvivesEveryFault(t *testing.T) {
 		},
 		External: func() reconciletest.External { return seenUIDs{} },
 		Always:   expanded,
-		// A claim does not grow if its owner is deleted before; see expanded.
+		// If the owner is deleted first, a claim keeps its old size; expanded checks the sizes.
 		Ignore:  reconciletest.Ignore{Fields: map[string][]string{"PersistentVolumeClaim": {"spec.resources", "status.capacity"}}},
-		Options: reconciletest.Options{SkipFaults: []reconciletest.FaultKind{reconciletest.Faults.NotFound}}, // somebody who deletes a StatefulSet deletes its pods
+		Options: reconciletest.Options{SkipFaults: []reconciletest.FaultKind{reconciletest.Faults.NotFound}}, // whoever deletes a StatefulSet also deletes its pods
 	}))
 }

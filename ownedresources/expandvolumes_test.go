@@ -35,7 +35,8 @@ func (env *serverEnv) createPod(t *testing.T, name string, labels map[string]str
 	return pod
 }
 
-// A set does not abandon the StatefulSet that another set of the owner replaces at this moment.
+// Two sets of one owner have a StatefulSet each. If one set is replacing its StatefulSet, the other set does not
+// treat that StatefulSet as abandoned.
 func TestExpandVolumesInTwoSets(t *testing.T) {
 	env := newEnvInMemory(t)
 	set := func(name, size string) *ChildSet[*Shop] {
@@ -63,9 +64,9 @@ func TestExpandVolumesInTwoSets(t *testing.T) {
 	requireWaits(t, set("one", "2Gi").Reconcile(t.Context(), env.Client, env.Owner), "Recreating")
 	require.True(t, env.Exists(t, live))
 	env.RereadOwner(t)
-	requireWaits(t, one.Finalize(t.Context(), env.Client, env.Owner), "ChildTerminating") // its pods are not orphaned yet
+	requireWaits(t, one.Finalize(t.Context(), env.Client, env.Owner), "ChildTerminating") // the garbage collector has not removed their owner reference yet
 	require.True(t, env.Exists(t, pod))
-	pod.OwnerReferences, live.Finalizers = nil, nil // as the garbage collector does it, which does not run here
+	pod.OwnerReferences, live.Finalizers = nil, nil // the garbage collector would do this, which does not run here
 	require.NoError(t, env.Other.Update(t.Context(), pod))
 	require.NoError(t, env.Other.Update(t.Context(), live))
 

@@ -17,7 +17,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// numbered builds as many ConfigMaps as shards.
+// numbered builds one ConfigMap for each shard.
 func numbered(namespace string, options ...childOption) *Child[*Shop, *configMap] {
 	return with(BuildEach(func(shop *Shop) (all []*configMap, err error) {
 		for i := range int(shop.Spec.Shards) {
@@ -27,8 +27,8 @@ func numbered(namespace string, options ...childOption) *Child[*Shop, *configMap
 	}), options...)
 }
 
-// A release renames the step of a set that needs a finalizer. The new release finds, prunes and removes the objects
-// of the earlier release. The owner can be deleted while the new release runs, and before it starts.
+// A new release renames the step of a set that needs a finalizer. The new release finds, prunes and removes the
+// objects that the earlier release wrote. The owner can be deleted while the new release runs, and before it starts.
 func TestFormerNames(t *testing.T) {
 	one := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}},
@@ -40,7 +40,7 @@ func TestFormerNames(t *testing.T) {
 		reason string
 		set    func(env *serverEnv) *ChildSet[*Shop]
 		child  client.Object
-		pruned client.Object // pruned when shards is 1 instead of 2; nil if shards does not count
+		pruned client.Object // the object that is pruned when shards changes from 2 to 1; nil if shards has no effect
 		stays  bool          // the child stays when the owner is deleted
 	}{
 		"Anywhere": {

@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// The tests of this file explore faults. They run one reconcile at a time, so the race detector would find nothing in
+// them, and they would take ten times as long.
 
 package ownedresources
 
@@ -19,7 +20,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// seenValues are the values of generated keys that somebody may have used already, by the UID of the Secret.
+// seenValues are the generated values that were seen so far, by the UID of the Secret. Somebody may already use them.
 type seenValues map[types.UID]seenSecret
 
 type seenSecret struct {
@@ -27,9 +28,9 @@ type seenSecret struct {
 	passwords                 int
 }
 
-func (seenValues) State() any { return nil } // what the scenario compares are the objects
+func (seenValues) State() any { return nil } // the scenario compares only the objects
 
-// observe returns an error if a value was replaced without a rotation.
+// observe returns an error if a value was replaced although no rotation was asked for.
 func (s seenValues) observe(secret *corev1.Secret) error {
 	now := seenSecret{secret.Annotations[record.Rotated], string(secret.Data["password"]), string(secret.Data["cookie"]), 1}
 	before, known := s[secret.UID]

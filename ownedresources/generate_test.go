@@ -58,7 +58,7 @@ func TestOptionMistakes(t *testing.T) {
 	}
 }
 
-// credentials returns a Secret with a key that its author sets.
+// credentials builds a Secret with one key that is not generated.
 func credentials(*Shop) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}, StringData: map[string]string{"username": "web"}}
 }

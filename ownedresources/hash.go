@@ -25,7 +25,7 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/set"
 )
 
-// valuesHash returns the hash that [SetHash] sets.
+// valuesHash returns the hash of the values that [SetHash] sets.
 func valuesHash(values []any) (string, error) {
 	if len(values) == 0 {
 		return "", errors.New("hash of nothing: pass what the hash should change with")
@@ -40,8 +40,8 @@ func valuesHash(values []any) (string, error) {
 	return valueHash(all)
 }
 
-// versionInstead returns the version of a Secret, whose content must not be hashed, and the version of an object without content. It
-// returns any other value unchanged.
+// versionInstead returns the name, UID and resource version of a Secret, whose content must not be hashed, and of an object that has
+// only metadata. It returns any other value unchanged.
 func versionInstead(v any) any {
 	switch obj := v.(type) {
 	case *corev1.Secret:
@@ -77,7 +77,7 @@ func valueHash(v any) (string, error) {
 	return "v1:" + string(s[:]), nil
 }
 
-// versionsOf returns the version of each object, sorted.
+// versionsOf returns the name, UID and resource version of each object, sorted.
 func versionsOf(objs ...metav1.Object) [][3]string {
 	versions := make([][3]string, len(objs))
 	for i, obj := range objs {
@@ -93,13 +93,13 @@ func version(obj metav1.Object) [3]string {
 	return [3]string{obj.GetName(), string(obj.GetUID()), obj.GetResourceVersion()}
 }
 
-// SetHash sets the annotation key of obj to a hash of the values, in memory, and reports whether that changed the annotation.
-// Set it on a pod template (&deployment.Spec.Template) to roll the pods when a value changes, such as an object that they use.
+// SetHash sets the annotation key of obj to a hash of the values, in memory, and reports whether that changed the annotation. Set it on a
+// pod template (&deployment.Spec.Template) to replace the pods when a value changes, such as an object that they use.
 //
-// The hash is "v1:" and 32 hexadecimal digits. Equal values have the same hash in every process, on every platform and with every version
-// of Go. The order of a map's keys and of a struct's fields does not count, and the notation of a quantity does not count either: 1000m and
-// 1 have the same hash. The hash is computed from the JSON of a value, so fields that the JSON leaves out do not count. The order of the
-// values counts.
+// The hash is "v1:" and 32 hexadecimal digits. Equal values have the same hash in every process, on every platform and with every
+// version of Go. The order of a map's keys and of a struct's fields has no effect, nor has the notation of a quantity: 1000m and 1 have the
+// same hash. The hash is computed from the JSON of a value, so fields that the JSON leaves out have no effect. The order of the values has
+// an effect.
 //
 // The content of a Secret is never hashed, because more people can read an annotation than can read a Secret:
 //
@@ -109,7 +109,7 @@ func version(obj metav1.Object) [3]string {
 //   - A password that was copied out of a Secret cannot be recognised: pass the Secret in its place, or use
 //     [ContentHash], whose hash has a key.
 //
-// A call without a value, and a value without a JSON form, are errors too. If there is an error, obj is unchanged.
+// A call without a value, and a value that cannot be encoded as JSON, are errors too. If there is an error, obj is unchanged.
 func SetHash(obj metav1.Object, key string, values ...any) (changed bool, err error) {
 	hash, err := valuesHash(values)
 	if err != nil || obj.GetAnnotations()[key] == hash {
@@ -128,10 +128,10 @@ func SetHash(obj metav1.Object, key string, values ...any) (changed bool, err er
 const minKeyLength = 16
 
 // ContentHash returns an input whose value is a hash of the contents of all ConfigMaps and Secrets that reads declare: their names, their
-// data and their binaryData, and nothing else. In an annotation of a pod template it rolls the pods when the content of one of the objects
-// changes. Each object is read by one request when it or the owner has changed. [VersionHash] needs no request, and changes more often. If
-// nothing is declared for an owner, the value is empty. If objects are missing, the value is the hash of the others: see
-// [Child.KeepAnnotationsWhileMissing].
+// data and their binaryData, and nothing else. In an annotation of a pod template it replaces the pods when the content of one of the
+// objects changes. When an object or the owner has changed, the object is read by one request. [VersionHash] needs no request, but its
+// value changes more often. If nothing is declared for an owner, the value is empty. If objects are missing, the value is the hash of the
+// others: see [Child.KeepAnnotationsWhileMissing].
 //
 // More people can read a pod than can read a Secret. With a plain hash they could check any number of guesses of a
 // password. So the hash is computed with a secret (HMAC-SHA256, cut to 128 bits): the value of key in a Secret that
@@ -140,8 +140,8 @@ const minKeyLength = 16
 //	key := ownedresources.Build(hashKey).Generate("key", 32)
 //	configuration := ownedresources.ContentHash(key, "key", ownedresources.Reads(&corev1.Secret{}, secrets))
 //
-// A UID is not secret enough, since owner references and events show it. A new value of key changes the hash, and the pods roll. The child
-// that is built from the input comes after the Secret, and waits until it exists.
+// A UID is not secret enough, since owner references and events show it. A new value of key changes the hash, and the pods are replaced.
+// The child that is built from the input comes after the Secret, and waits until it exists.
 func ContentHash[T client.Object](secret *Child[T, *corev1.Secret], key string, reads ...Read[T]) *Input[T, string] {
 	contents := From(func(ctx context.Context, r client.Reader, owner T) (string, error) {
 		return digestContents(ctx, r, owner, reads)
@@ -171,8 +171,8 @@ func ContentHash[T client.Object](secret *Child[T, *corev1.Secret], key string, 
 	return &Input[T, string]{in}
 }
 
-// digestContents returns a digest of the contents of objects. The digest must not leave the process. It is empty if
-// nothing is declared.
+// digestContents returns a digest of the contents of the declared objects. The digest must not leave the process,
+// because it has no key. If nothing is declared, it is empty.
 func digestContents[T client.Object](ctx context.Context, r client.Reader, owner T, reads []Read[T]) (string, error) {
 	var contents [][]string
 	var missing set.MissingError
@@ -228,16 +228,16 @@ func dataOf(obj client.Object) (parts []string) {
 	return parts
 }
 
-// secretContent is whether values of a Go type contain Secrets.
+// secretContent says whether the values of a Go type contain Secrets: never, always, or depending on the value.
 type secretContent int
 
 const (
 	neverSecret   secretContent = iota
-	perhapsSecret               // the type contains interfaces: their values decide
+	perhapsSecret               // the type contains interfaces, so it depends on the value
 	alwaysSecret
 )
 
-var secretContents sync.Map // reflect.Type → secretContent; it is a function of the type
+var secretContents sync.Map // reflect.Type → secretContent
 
 // containsSecret reports whether a value is or contains a Secret, typed or unstructured.
 func containsSecret(v reflect.Value) bool {
@@ -288,7 +288,8 @@ func isSecret(content map[string]any) bool {
 	return content["kind"] == "Secret" && content["apiVersion"] == corev1.SchemeGroupVersion.String()
 }
 
-// secretContentOf returns what the type alone says about Secrets in its values. seen ends the recursion of a type that contains itself.
+// secretContentOf returns what a Go type alone says about Secrets in its values. seen has the types that are already being looked at,
+// so that a type that contains itself ends the recursion.
 func secretContentOf(t reflect.Type, seen map[reflect.Type]bool) secretContent {
 	if seen[t] {
 		return neverSecret

@@ -64,7 +64,8 @@ func TestHash(t *testing.T) {
 			require.Equal(t, tc.same, base == hashOf(t, tc.value), tc.reason)
 		})
 	}
-	// Clusters store hashes. TestStoredHashes says why they must not change.
+	// Clusters store these hashes. If they changed, an upgrade of an operator would replace all pods: see
+	// TestStoredHashes.
 	require.Equal(t, "v1:945b413ccef6cac2d44709f722c50a3c", base)
 }
 
@@ -106,7 +107,7 @@ func TestHashRefusesAValueThatContainsASecret(t *testing.T) {
 		})
 	}
 	hashOf(t, []metav1.Object{&corev1.ConfigMap{}, nil})
-	hashOf(t, map[string]any{"kind": "Secret"}) // not of the API's core group
+	hashOf(t, map[string]any{"kind": "Secret"}) // a Secret of another API group
 }
 
 func TestHashOfANilObject(t *testing.T) {

@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// The tests of this file explore faults. They run one reconcile at a time, so the race detector would find nothing in
+// them, and they would take ten times as long.
 
 package ownedresources
 
@@ -16,9 +17,10 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// TestHashedSurvivesEveryFault has children that are hashed in the cache, and an input that is read from one of them.
+// TestHashedSurvivesEveryFault has children whose values the cache replaces by hashes, and an input that reads one of
+// these children.
 func TestHashedSurvivesEveryFault(t *testing.T) {
-	const bound = 180 // more than the hashes of a Secret with two keys
+	const bound = 180 // bytes; more than the hashes of a Secret with two keys
 	long := strings.Repeat("x", 2*bound)
 	child := func() *corev1.ConfigMap { return contentConfigMap(newShop()) }
 	reconciletest.Explore(t, withShops(reconciletest.Scenario{
@@ -53,7 +55,7 @@ func TestHashedSurvivesEveryFault(t *testing.T) {
 	}))
 }
 
-// copyOfPassword returns a ConfigMap with what an input has read from a Secret.
+// copyOfPassword returns a ConfigMap with the password that an input has read from a Secret.
 func copyOfPassword(owner *Shop, live *corev1.Secret) (*corev1.ConfigMap, error) {
 	m := NewConfigMap(owner, map[string]string{"copy": string(live.Data["password"])})
 	m.Name = "copy"

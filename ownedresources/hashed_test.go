@@ -25,12 +25,12 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// hashBound is the bound of the operators whose cache has hashes of large values.
+// hashBound is the size in bytes above which the cache of these operators keeps a hash instead of a value.
 const hashBound = 64 << 10
 
 var largeContent = strings.Repeat("0123456789abcdef", hashBound/8)
 
-// contentConfigMap and contentSecret have the content of a shop.
+// contentConfigMap and contentSecret build a child with the text in the shop's spec.content.
 func contentConfigMap(owner *Shop) *corev1.ConfigMap {
 	m := NewConfigMap(owner, map[string]string{"content": owner.Spec.Content})
 	m.Name = "content"
@@ -43,7 +43,8 @@ func contentSecret(owner *Shop) *corev1.Secret {
 	return s
 }
 
-// newHashingManager returns a manager whose cache holds the namespace of the environment, with hashes of large values.
+// newHashingManager returns a manager whose cache holds the namespace of the test, and keeps hashes instead of large
+// values.
 func (env *serverEnv) newHashingManager(t *testing.T, options cache.Options) ctrl.Manager {
 	t.Helper()
 	options.DefaultNamespaces = map[string]cache.Config{env.Namespace: {}}
@@ -55,11 +56,11 @@ func (env *serverEnv) newHashingManager(t *testing.T, options cache.Options) ctr
 	return mgr
 }
 
-// hashingOperator is an operator of large objects.
+// hashingOperator is an operator whose children have values larger than hashBound.
 type hashingOperator struct {
 	*serverEnv
 	mgr    ctrl.Manager
-	passes atomic.Value // the annotation of the owner in the last pass
+	passes atomic.Value // the annotation of the owner at the last reconcile
 }
 
 const annotationPass = "example.com/pass"
@@ -80,8 +81,8 @@ func startHashing(t *testing.T) *hashingOperator {
 	return o
 }
 
-// pass changes an annotation of the owner, which changes no child. It returns the requests of the pass that the change
-// triggers.
+// pass changes an annotation of the owner, which changes no child. It returns the requests of the reconcile that the
+// change triggers.
 func (o *hashingOperator) pass(t *testing.T, number string) []string {
 	t.Helper()
 	o.Requests.Sent()
@@ -94,7 +95,7 @@ func (o *hashingOperator) key() client.ObjectKey {
 	return client.ObjectKey{Namespace: o.Namespace, Name: "content"}
 }
 
-// waitHashed waits until the cache has the ConfigMap in a state.
+// waitHashed waits until the ConfigMap in the cache satisfies a function.
 func (o *hashingOperator) waitHashed(t *testing.T, is func(*corev1.ConfigMap) bool) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -120,7 +121,7 @@ func TestHashedChildCostsNoRequest(t *testing.T) {
 	require.Equal(t, largeContent, drift.Data["theirs"], "a value of another writer stays")
 }
 
-// No read or write with the manager's client brings a hash into the cluster.
+// Whoever reads or writes an object with the manager's client gets and sends the value itself, never the hash.
 func TestHashedObjectIsReadWhole(t *testing.T) {
 	o := startHashing(t)
 	o.waitHashed(t, isAsDesired)
@@ -159,7 +160,8 @@ func TestHashedObjectIsReadWhole(t *testing.T) {
 	require.ErrorContains(t, err, "read this object with the manager's client")
 }
 
-// An object that has the labels and the record of a child is not a child, however large it is.
+// An object has the labels and annotations of a child, but no owner reference. It is not treated as a child, however
+// large it is.
 func TestHashedForgery(t *testing.T) {
 	o := startHashing(t)
 	child := contentConfigMap(o.Owner)
@@ -180,7 +182,8 @@ func TestHashLargeValuesBound(t *testing.T) {
 	}
 }
 
-// An object that the cache would never show is not created: each pass would try it again.
+// If the cache's selector leaves an object out, the object is not created. Otherwise each reconcile would try to
+// create it again.
 func TestSelectorLeavesOutChild(t *testing.T) {
 	tests := map[string]struct {
 		reason   string

@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/internal/step"
 )
 
-// Hooks is what package reconcile asks of a set that is a step. A reconciler of your own does not need it.
+// Hooks is for package reconcile, which calls it when a set is a step. A reconciler of your own does not need it.
 func (s *ChildSet[T]) Hooks() step.Hooks {
 	return step.Hooks{
 		Self: s,
@@ -31,7 +31,7 @@ func (s *ChildSet[T]) Hooks() step.Hooks {
 	}
 }
 
-// The contract with package reconcile.
+// ChildSet implements what package reconcile expects of a step.
 var (
 	_ step.Hooked            = &ChildSet[client.Object]{}
 	_ step.Named             = &ChildSet[client.Object]{}

@@ -17,12 +17,12 @@ import (
 	"github.com/opblocks/opblocks/internal/references"
 )
 
-// Input is a value of type S that a child of a T is built from, beside the T itself. Make one with [From], [VersionHash],
+// Input is a value of type S from which a child is built, beside the owner of type T. Make one with [From], [VersionHash],
 // [ContentHash], [Child.Live], [Child.LiveEach] or [Combine], and use it in [BuildFrom] and [BuildEachFrom], for any number of
 // children of one set.
 type Input[T client.Object, S any] struct{ input *set.Input }
 
-// AnyInput is an [Input] with any type of value.
+// AnyInput is an [Input] whose value may have any type.
 type AnyInput[T client.Object] interface {
 	isInputOf(owner T)
 	engine() *set.Input
@@ -37,7 +37,7 @@ func (in *Input[T, S]) value(r *set.Reconciliation) (S, error) {
 	return value, err
 }
 
-// engine returns the input without its types. For a nil input it returns one that has a mistake.
+// engine returns the input without its type parameters. For a nil input it returns an input whose use is an error.
 func (in *Input[T, S]) engine() *set.Input {
 	if in == nil || in.input == nil {
 		return &set.Input{Mistake: errors.New("its input is nil")}
@@ -55,32 +55,32 @@ type Read[T client.Object] struct{ reference references.Reference }
 //
 // A change of such an object, its deletion and its re-creation trigger a reconcile of the T. The cache holds only their metadata. A whole
 // object is read from the API server, with one request, after a restart and whenever the object or the owner's spec, labels or annotations
-// have changed. The metadata alone (*metav1.PartialObjectMetadata) is read from the cache. If the set builds objects of the kind, the cache
-// holds whole objects anyway, and both whole objects and metadata are read there. In either case, what is read is never older than the
-// event that triggered the reconcile.
+// have changed. If obj is a *metav1.PartialObjectMetadata, only metadata is read, and it is read from the cache. If the set also builds
+// objects of the kind, the cache holds whole objects of it, and both whole objects and metadata are read from there. In either case, what
+// is read is never older than the event that triggered the reconcile.
 //
 // The operator needs the verbs get, list and watch on the kind; list and watch if only metadata is read.
 func Reads[T client.Object](obj client.Object, names func(T) []types.NamespacedName) Read[T] {
 	return Read[T]{references.New(false, obj, names)}
 }
 
-// ReadsCached is [Reads] for objects that are small or that are cached anyway, and that contain no secrets. The cache holds
-// the whole objects, and they are read there.
+// ReadsCached is [Reads] for objects that contain no secrets, and that are small or are cached anyway. The cache holds the
+// whole objects, and the input reads them from the cache.
 func ReadsCached[T client.Object](obj client.Object, names func(T) []types.NamespacedName) Read[T] {
 	return Read[T]{references.New(true, obj, names)}
 }
 
-// From returns an input whose value is the result of the function read. The reader that the function gets reads the objects that reads
-// declare, and refuses all others, so that a change of any object that was read triggers a reconcile. The function may depend only on the
+// From returns an input whose value is the result of the function read. The function gets a reader for the objects that reads declare. The
+// reader refuses all other objects, so a change of any object that was read triggers a reconcile. The function may depend only on the
 // owner's spec, labels and annotations and on what it reads: not on the owner's status, the time, or a global. It must not change what it
-// reads. The owner is a copy, and the value may keep parts of it. Nobody may change the value: it is used again while the owner and the
-// objects that were read have the same versions.
+// reads. The owner that it gets is a copy, so the value may keep parts of it. Nobody may change the value: it is used again while the owner
+// and the objects that were read have the same versions.
 //
 // If the function returns an error of the API server that an object does not exist (apierrors.IsNotFound), the children that are built from
 // the input stay as they are, and the error of [ChildSet.Reconcile] is a [*WaitingError] with the reason ReferenceNotFound. With the option
 // [Child.KeepWhileMissing] they are built with the value that the function returned beside its error. Any other error is returned with the
-// name of the child. It does not hold up the other children. An object that exists for more than a minute and that the cache does not show,
-// because of its selector or namespaces, is a [*NotCachedError].
+// name of the child. It does not hold up the other children. If an object exists for more than a minute and the cache does not contain it,
+// because of the cache's selector or namespaces, the error is a [*NotCachedError].
 func From[T client.Object, S any](read func(ctx context.Context, r client.Reader, owner T) (S, error), reads ...Read[T]) *Input[T, S] {
 	var declared []references.Reference
 	for _, one := range reads {
@@ -91,15 +91,15 @@ func From[T client.Object, S any](read func(ctx context.Context, r client.Reader
 	})}
 }
 
-// VersionHash returns an input whose value is a hash of the versions of all objects that reads declare: their
-// names, UIDs and resource versions. In an annotation of a pod template it rolls the pods when one of the objects
-// changes. It reads metadata from the cache, so it sends no request and sees no content. If nothing is declared for an
-// owner the value is empty. If objects are missing, the value is the hash of the others: see [Child.KeepAnnotationsWhileMissing].
+// VersionHash returns an input whose value is a hash of the versions of all objects that reads declare: their names, UIDs and
+// resource versions. In an annotation of a pod template it replaces the pods when one of the objects changes. It reads metadata
+// from the cache, so it sends no request and reads no content. If nothing is declared for an owner the value is empty. If objects
+// are missing, the value is the hash of the others: see [Child.KeepAnnotationsWhileMissing].
 //
-// The resource version changes with every write that changes anything of the object: its content, a label, an
-// annotation, a finalizer, an owner reference, a managed field, the deletionTimestamp of a deletion that a finalizer
-// holds up. So the value changes too, and the pods roll, although what they read may be the same. It also changes when
-// an object is deleted and created again with the same content. [ContentHash] changes with the content alone.
+// The resource version changes with every write that changes anything of the object: its content, a label, an annotation, a
+// finalizer, an owner reference, a managed field, or the deletionTimestamp of an object that waits for its finalizers. So the
+// value changes too, and the pods are replaced, although what they read may be the same. It also changes when an object is
+// deleted and created again with the same content. [ContentHash] changes only with the content.
 func VersionHash[T client.Object](reads ...Read[T]) *Input[T, string] {
 	return From(func(ctx context.Context, r client.Reader, owner T) (string, error) {
 		var used []metav1.Object
@@ -136,9 +136,9 @@ func VersionHash[T client.Object](reads ...Read[T]) *Input[T, string] {
 }
 
 // Live returns an input whose value is the live object of the child, for another child of the same set. The child that is built
-// from it comes after this one, and waits until the object exists. Use [Child.After] as well if it has to be ready. The object
-// may be the cache's own: do not change it. The value is nil if this child is built without an object, or is left out
-// ([Child.IfServed]). The value of a child of [BuildApply] is an *unstructured.Unstructured.
+// from the input is created after this one, and waits until this object exists. Use [Child.After] as well if it has to be
+// ready. The object may be shared with the cache: do not change it. The value is nil if this child is built without an object,
+// or is left out ([Child.IfServed]). The value of a child of [BuildApply] is an *unstructured.Unstructured.
 //
 //	ownedresources.BuildFrom(service.Live(), ingress)
 func (c *Child[T, C]) Live() *Input[T, C] {
@@ -178,16 +178,16 @@ func (in *Input[T, S]) Value(v *Values[T]) S {
 	return typed
 }
 
-// Combine returns an input whose value the function makes of the values of other inputs, for a child that is built from all of them, such
-// as a workload from settings and from a live Secret:
+// Combine returns an input whose value f computes from the values of other inputs, for a child that is built from all of them, such as a
+// workload from settings and from a live Secret:
 //
 //	password := secret.Live()
 //	ownedresources.Combine(func(v *ownedresources.Values[*App]) Config {
 //		return Config{Settings: settings.Value(v), Password: password.Value(v)}
 //	}, settings, password)
 //
-// The function must depend on these values alone. If an object is missing for one of the inputs, it is missing for the
-// child: see [From] and [Child.KeepWhileMissing].
+// The function must depend only on these values. If an object that one of the inputs reads is missing, the child is treated as if its
+// own input read it: see [From] and [Child.KeepWhileMissing].
 func Combine[T client.Object, S any](f func(v *Values[T]) S, inputs ...AnyInput[T]) *Input[T, S] {
 	var parts []*set.Input
 	for i, one := range inputs {

@@ -18,7 +18,8 @@ type combined struct {
 	service *corev1.Service
 }
 
-// combiningSet is a set with a child from two inputs: what an object has, and what the API server has set in another child.
+// combiningSet returns a set with a child that is built from two inputs: from an object that is read, and from the live
+// object of another child.
 func combiningSet(env *serverEnv, options ...childOption) *ChildSet[*Shop] {
 	service := Build(func(*Shop) *corev1.Service { return env.Service() })
 	text, live := content("source", Reads(&configMap{}, names("source"))), service.Live()

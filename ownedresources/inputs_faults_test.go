@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// The tests of this file explore faults. They run one reconcile at a time, so the race detector would find nothing in
+// them, and they would take ten times as long.
 
 package ownedresources
 
@@ -21,7 +22,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// usersContent is the content of a user's Secret, and empty if the Secret does not exist.
+// usersContent returns an input that reads the content of a user's Secret. If the Secret does not exist, the value is
+// empty.
 func usersContent(reads ...Read[*Shop]) *Input[*Shop, string] {
 	return From(func(ctx context.Context, r client.Reader, owner *Shop) (string, error) {
 		var read corev1.Secret
@@ -45,20 +47,20 @@ func secretMetadata() *metav1.PartialObjectMetadata {
 	return m
 }
 
-// copyInto builds a Secret with the value of an input.
+// copyInto builds a Secret that contains the value of an input.
 func copyInto(name string, input *Input[*Shop, string], options ...childOption) *Child[*Shop, *corev1.Secret] {
 	return with(BuildFrom(input, func(_ *Shop, content string) (*corev1.Secret, error) {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{"copy": []byte(content)}}, nil
 	}), options...)
 }
 
-// showRead shows in the status what a step has read.
+// showRead writes into the status what a step has read.
 func showRead(owner *Shop, content string) {
 	meta.SetStatusCondition(&owner.Status.Conditions, metav1.Condition{Type: "Read", Status: metav1.ConditionTrue, Reason: "Read", Message: content})
 }
 
-// A cache may have an informer of a kind's whole objects and one of its metadata, and each may be behind the other. Inputs and
-// steps never read an object in an older version than the event that triggered the pass has, so nothing is missed.
+// A cache may have two informers of one kind: one of whole objects and one of metadata. Each may be behind the other. An input
+// or a step never reads an older version of an object than the event that triggered the reconcile had, so no change is missed.
 func TestTwoInformersOfAKind(t *testing.T) {
 	byName := func(_ context.Context, _ client.Reader, m *metav1.PartialObjectMetadata) []ctrl.Request {
 		if m.Name != "users" {
@@ -135,7 +137,7 @@ func TestTwoInformersOfAKind(t *testing.T) {
 	}
 }
 
-// TestTwoInformersOfAKind holds for a set in a reconciler that the user has written, too.
+// What TestTwoInformersOfAKind proves also holds for a set in a reconciler that the user has written.
 func TestTwoInformersInAReconcilerOfOnesOwn(t *testing.T) {
 	users := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "users"}, Data: map[string][]byte{"content": []byte("a")}}
 	reconciletest.Explore(t, withShops(reconciletest.Scenario{

@@ -21,7 +21,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// names returns a function that names objects in the owner's namespace.
+// names returns a function that returns the names of these objects in the owner's namespace.
 func names(all ...string) func(*Shop) []types.NamespacedName {
 	return func(*Shop) (found []types.NamespacedName) {
 		for _, name := range all {
@@ -40,7 +40,7 @@ func content(name string, reads ...Read[*Shop]) *Input[*Shop, string] {
 	}, reads...)
 }
 
-// copied is a child with the value of an input.
+// copied returns a child that contains the value of an input.
 func copied(input *Input[*Shop, string], options ...childOption) AnyChild[*Shop] {
 	return with(BuildFrom(input, func(owner *Shop, value string) (*configMap, error) { return constant("copied", value)(owner), nil }), options...)
 }
@@ -207,8 +207,8 @@ func hashKey(value string) *Child[*Shop, *corev1.Secret] {
 	})
 }
 
-// A hash of contents changes with the contents and with the key, and with nothing else. A hash of versions changes with
-// every write.
+// The hash of ContentHash changes when a content or the key changes, and at no other change. The hash of VersionHash
+// changes with every write.
 func TestContentHash(t *testing.T) {
 	const long = "0123456789abcdef"
 	env := newEnvInMemory(t)
@@ -253,7 +253,7 @@ func TestContentHash(t *testing.T) {
 		"ContentHash of *v1.Service: it hashes *corev1.ConfigMap and *corev1.Secret")
 }
 
-// The values stand in users' pod templates: another value in a later version would roll all pods.
+// Users' pod templates contain these hashes. If a later version computed other hashes, it would replace all pods.
 func TestContentHashIsRecorded(t *testing.T) {
 	c := reconciletest.NewClient(t, scheme.Scheme, shopsFile)
 	named := metav1.ObjectMeta{Namespace: "default", Name: "source"}
@@ -273,7 +273,7 @@ func TestContentHashIsRecorded(t *testing.T) {
 	require.Equal(t, "v1:25e317f64afe925e72db59e8e5ca9c64", made.Data["content"])
 }
 
-// hiding is a client whose cache leaves out the objects of a name.
+// hiding is a client whose cache does not contain the objects of one name.
 type hiding struct {
 	client.Client
 	name string
@@ -286,8 +286,8 @@ func (h hiding) Get(ctx context.Context, name client.ObjectKey, obj client.Objec
 	return h.Client.Get(ctx, name, obj, opts...)
 }
 
-// If the cache's selector leaves out what an input reads, the error says so after a minute. Before that, the cache may
-// only be behind.
+// If the cache's selector leaves out an object that an input reads, the error says so after a minute. Within the first
+// minute, the cache may only be behind.
 func TestInputHiddenByTheCache(t *testing.T) {
 	reads := Reads(&corev1.Secret{}, names("hidden"))
 	tests := map[string]struct {
@@ -343,14 +343,15 @@ func TestInputHiddenByTheCache(t *testing.T) {
 	}
 }
 
-// away is a reader of an API server that answers no list.
+// away is a reader whose API server answers every list with an error.
 type away struct{ client.Reader }
 
 func (away) List(context.Context, client.ObjectList, ...client.ListOption) error {
 	return apierrors.NewServiceUnavailable("etcd is away")
 }
 
-// If the API server does not answer, nobody knows whether the object exists: the reconcile fails, and does not wait for an event.
+// If the API server does not answer, it is unknown whether the object exists. Then the reconcile fails, instead of waiting for an
+// event.
 func TestInputThatCannotBeLookedFor(t *testing.T) {
 	env := newEnvInMemory(t)
 	s := Ensure(copied(VersionHash(ReadsCached(&corev1.Secret{}, names("hidden")))))
@@ -378,7 +379,7 @@ func TestLive(t *testing.T) {
 	require.Equal(t, live.Spec.ClusterIP, env.content(t, "address"), "what the API server has set is read in the same reconcile")
 }
 
-// The live object of a child that has to wait does not exist yet.
+// A child that waits for another one has no live object yet, so a child built from that object waits too.
 func TestLiveOfAChildThatWaits(t *testing.T) {
 	env := newEnvInMemory(t)
 	database := Build(func(*Shop) *corev1.Service { return env.Service() }).ReadyWhen("Never")
@@ -405,7 +406,8 @@ func TestLiveOfNothing(t *testing.T) {
 	require.Equal(t, "nothing", env.content(t, "from"))
 }
 
-// A child that exists is repaired, although what it is built from must not be changed yet.
+// A child is built from the live object of another child, which waits and must not be changed yet. The child itself
+// exists, and is repaired in any case.
 func TestLiveOfAChildThatMayNotBeChanged(t *testing.T) {
 	env := newEnvInMemory(t)
 	release := func(content string) *ChildSet[*Shop] {

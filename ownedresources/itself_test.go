@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// A child that is its own owner would be overwritten, and deleted once it is not built any more.
+// If a child were its own owner, the set would overwrite the owner, and delete it when the child is not built any
+// more.
 func TestChildThatIsItsOwnOwner(t *testing.T) {
 	for name, options := range map[string][]childOption{"Adopt": {withAdopt()}, "Anywhere": {withAdopt(), withAnywhere()}, "AdoptRestored": {withAdoptRestored()}, "none": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +52,7 @@ func TestChildThatIsItsOwnOwner(t *testing.T) {
 	})
 }
 
-// requestsFor returns the requests for a resource that were sent so far.
+// requestsFor returns the requests for a resource that the operator has sent so far.
 func requestsFor(env *serverEnv, resource string) (sent []string) {
 	for _, request := range env.Requests.Sent() {
 		if request == "GET "+resource || request == "POST "+resource || request == "PATCH "+resource || request == "DELETE "+resource {

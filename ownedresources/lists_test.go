@@ -59,9 +59,9 @@ func TestBuildEach(t *testing.T) {
 	}
 }
 
-// Two children of one name are found before any request, and hold up nothing else.
+// Two children of the same name are an error before any request. Other children are still applied.
 func TestBuildEachDuplicates(t *testing.T) {
-	for _, others := range []int{1, 2 * set.NameIndexFrom} { // without and with an index of the names
+	for _, others := range []int{1, 2 * set.NameIndexFrom} { // few and many children: many are compared with an index of the names
 		t.Run(fmt.Sprint(others, "Others"), func(t *testing.T) {
 			env := newEnvInMemory(t)
 			names := []string{"twice"}

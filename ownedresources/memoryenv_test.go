@@ -28,7 +28,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// memoryEnv runs passes of package reconcile against a server in memory. The passes read from a cache.
+// memoryEnv runs reconciles of package reconcile against a server in memory. They read from a cache, which the test
+// controls.
 type memoryEnv struct {
 	server     *ownedtest.Server
 	cache      *shownCache
@@ -36,7 +37,7 @@ type memoryEnv struct {
 	reconciler *reconcile.Reconciler[*Shop]
 	set        *ChildSet[*Shop]
 	queue      *controllertest.Queue
-	impure     []error // the impure functions that passes have found
+	impure     []error // errors about functions that are not pure
 }
 
 var shopName = client.ObjectKeyFromObject(newShop())
@@ -59,11 +60,11 @@ func newMemoryEnvOf(t *testing.T, set *ChildSet[*Shop], steps ...reconcile.Named
 	return env
 }
 
-// shownCache is a client that reads Shops and ConfigMaps from a cache, which shows what the test wants.
+// shownCache is a client that reads Shops and ConfigMaps from a cache. The test decides what the cache contains.
 type shownCache struct {
 	client.Client // reads from the server
 	shown         map[string]client.Object
-	reads         int    // the number of reads of whole objects past the cache
+	reads         int    // the number of reads of whole objects from the server instead of the cache
 	unserved      string // a kind that the API server does not serve
 }
 
@@ -88,7 +89,7 @@ func (c *shownCache) Get(ctx context.Context, name client.ObjectKey, obj client.
 	return nil
 }
 
-// RESTMapper knows the kinds that are served.
+// RESTMapper returns a mapper that does not know the kind c.unserved.
 func (c *shownCache) RESTMapper() meta.RESTMapper {
 	return servedMapper{c.Client.RESTMapper(), c.unserved}
 }
@@ -117,7 +118,7 @@ func keyFor(obj client.Object, name client.ObjectKey) string {
 	return reflect.TypeOf(obj).String() + " " + name.String()
 }
 
-// stored returns all objects of the server that the cache can show.
+// stored returns all objects of the server that belong into the cache.
 func (env *memoryEnv) stored(t *testing.T) map[string]client.Object {
 	t.Helper()
 	all := map[string]client.Object{}
@@ -130,7 +131,7 @@ func (env *memoryEnv) stored(t *testing.T) map[string]client.Object {
 	return all
 }
 
-// show makes the cache show what the server has, and sends the events.
+// show copies the server's objects into the cache, and sends the events.
 func (env *memoryEnv) show(t *testing.T) {
 	t.Helper()
 	before := env.cache.shown
@@ -151,7 +152,7 @@ func (env *memoryEnv) show(t *testing.T) {
 	}
 }
 
-// showSilently is show with a filter that hides the events.
+// showSilently is show without the events, as if a filter hid them.
 func (env *memoryEnv) showSilently(t *testing.T) {
 	t.Helper()
 	env.cache.shown = env.stored(t)
@@ -197,7 +198,7 @@ func (env *memoryEnv) deleted(t *testing.T, obj client.Object) {
 	env.watchedKind(t, obj).Observe().Delete(event.DeleteEvent{Object: obj})
 }
 
-// pass runs one pass, and notes what it finds of functions that are not pure.
+// pass runs one reconcile, and collects in impure the errors about functions that are not pure.
 func (env *memoryEnv) pass(t *testing.T) ctrl.Result {
 	t.Helper()
 	ctx := passcontext.WithPurityCheck(t.Context(), func(err error) { env.impure = append(env.impure, err) })
@@ -206,7 +207,7 @@ func (env *memoryEnv) pass(t *testing.T) ctrl.Result {
 	return result
 }
 
-// converge runs passes until there is nothing to do. The last pass remembers that.
+// converge reconciles until nothing is left to do and the set remembers that.
 func (env *memoryEnv) converge(t *testing.T) {
 	t.Helper()
 	for range 5 {
@@ -238,7 +239,7 @@ func (env *memoryEnv) child(t *testing.T, name string) *configMap {
 	return child
 }
 
-// hold builds a ConfigMap of this name. A function returns its content.
+// hold builds a ConfigMap of this name with the content that the function returns.
 func hold(name string, content func(owner *Shop) string) AnyChild[*Shop] {
 	return Build(func(owner *Shop) *configMap {
 		return &configMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"content": content(owner)}}

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The compiler finds a wrong type of the owner or of a child. The file has a comment above each mistake: a part of the
-// compiler's message.
+// The compiler refuses a wrong type of the owner or of a child. In the file that is compiled here, the comment above
+// each mistake has a part of the compiler's message.
 func TestMistakesThatDoNotCompile(t *testing.T) {
 	const file = "testdata/mistakes/mistakes.go"
 	output, err := exec.CommandContext(t.Context(), "go", "build", "-gcflags=-e", "./testdata/mistakes").CombinedOutput()

@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// The tests of this file explore faults. They run one reconcile at a time, so the race detector would find nothing in
+// them, and they would take ten times as long.
 
 package ownedresources
 
@@ -19,7 +20,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// The versions whose Jobs do not complete.
+// These versions have Jobs that do not complete.
 const (
 	failingVersion = "failing"
 	endlessVersion = "endless"
@@ -37,9 +38,9 @@ func outcomeOfVersion(job *batchv1.Job) batchv1.JobConditionType {
 
 func imageOf(job *batchv1.Job) string { return job.Spec.Template.Spec.Containers[0].Image }
 
-// TestRunOnceSurvivesEveryFault has one scenario whose Jobs stay until the next version replaces them, one whose Job runs when
-// it is replaced, and others whose time to live is over at once. The faults at the creation of a Job that fails are tried only
-// in the last one.
+// TestRunOnceSurvivesEveryFault has several scenarios. In one, a Job stays until the next version replaces it. In another one,
+// a Job is replaced while it runs. In the others, the Job is deleted as soon as it ends. The faults at the creation of a Job
+// that fails are tried only in the last scenario.
 func TestRunOnceSurvivesEveryFault(t *testing.T) {
 	configMap := &corev1.ConfigMap{ObjectMeta: newShop().ObjectMeta}
 	cases := map[string]struct {
@@ -82,7 +83,7 @@ func TestRunOnceSurvivesEveryFault(t *testing.T) {
 	}
 }
 
-// runsOnce returns an error if a version has run twice, or if two Jobs run at once.
+// runsOnce returns an error if a version has run twice, or if two Jobs run at the same time.
 func runsOnce(env *reconciletest.Env) error {
 	var jobs batchv1.JobList
 	var pods corev1.PodList

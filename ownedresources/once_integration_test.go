@@ -23,11 +23,11 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// onceEnv is a serverEnv with an owner, and with what the tests of Jobs and of StatefulSets ask for.
+// onceEnv is a serverEnv with helpers for the tests of Jobs and of StatefulSets.
 type onceEnv struct {
 	*testing.T
 	*serverEnv
-	posts int // the number of POSTs of Jobs, see createdJobs
+	posts int // the number of POST requests for Jobs, see createdJobs
 }
 
 func newOnceEnv(t *testing.T) *onceEnv {
@@ -72,7 +72,7 @@ func (env *onceEnv) setStorage(size string) {
 	env.set(func(s *ShopSpec) { s.Storage = new(resource.MustParse(size)) })
 }
 
-// runRecord returns how the Job has ended, as the record on the owner says.
+// runRecord returns the state of the Job from the owner's annotation.
 func (env *onceEnv) runRecord() string {
 	var owner Shop
 	env.read(&owner)
@@ -91,10 +91,10 @@ func (env *onceEnv) createdJobs() int {
 	return env.posts
 }
 
-// outcome runs one more reconcile, and returns its error. It repeats the reconcile if a controller wrote a child at the
-// same time.
+// outcome reconciles once more, and returns the error. If a controller wrote a child at the same time, it reconciles
+// again.
 func (env *onceEnv) outcome(set *ChildSet[*Shop]) (err error) {
-	set.SetName("children") // as the operator of start names it
+	set.SetName("children") // the operator of start uses the same name
 	for range 100 {
 		var owner Shop
 		env.read(&owner)
@@ -105,7 +105,8 @@ func (env *onceEnv) outcome(set *ChildSet[*Shop]) (err error) {
 	return err
 }
 
-// migrated returns a set with a Job that runs once, and a ConfigMap that comes after it. With hold the pods stay pending.
+// migrated returns a set with a Job that runs once, and a ConfigMap that comes after it. If hold is true, the pods stay
+// pending.
 func migrated(ttl *int32, hold bool) *ChildSet[*Shop] {
 	migrate := Build(func(owner *Shop) *batchv1.Job {
 		job := &batchv1.Job{
@@ -129,7 +130,7 @@ func migrated(ttl *int32, hold bool) *ChildSet[*Shop] {
 	return Ensure(after, migrate)
 }
 
-// jobPods returns the Job's pods that have not ended.
+// jobPods returns those pods of the Job that have not ended.
 func (env *onceEnv) jobPods() []corev1.Pod {
 	var all corev1.PodList
 	require.NoError(env, env.Other.List(env.Context(), &all, client.InNamespace(env.Namespace), client.MatchingLabels{"job-name": "web"}))
@@ -154,7 +155,7 @@ func (env *onceEnv) isAfter(version string) func() bool {
 	}
 }
 
-// The Job's time to live removes it at once.
+// The Job is deleted as soon as it ends, because its time to live is zero.
 func TestRunOnceWithATimeToLive(t *testing.T) {
 	env := newOnceEnv(t)
 	stop := env.start(migrated(new(int32(0)), false))
@@ -222,12 +223,12 @@ func TestRunOnceOfAFailingJobWithATimeToLive(t *testing.T) {
 	require.Equal(t, 1, env.createdJobs())
 }
 
-// A Job that runs is replaced, deleted by somebody, and deleted with its owner.
+// A running Job is replaced, then deleted by somebody, then deleted with its owner. Two Jobs never run at once.
 func TestRunOnceNeverTwoAtOnce(t *testing.T) {
 	env := newOnceEnv(t)
 	env.start(migrated(nil, true))
 	env.eventually("the pod runs", func() bool { return len(env.jobPods()) == 1 })
-	// The pod takes its time to end.
+	// The pod does not end at once.
 	first := env.jobPods()[0]
 	slow := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"add","path":"/metadata/finalizers/-","value":"example.com/slow"}]`))
 	require.NoError(t, env.Other.Patch(t.Context(), &first, slow)) // it has the finalizer of the Job controller
@@ -258,7 +259,8 @@ func TestRunOnceNeverTwoAtOnce(t *testing.T) {
 	})
 }
 
-// The deletion of the owner takes the finalizer off its Jobs, also off a Job that it orphans.
+// When the owner is deleted, the finalizer is removed from its Job, also with orphan propagation, where the Job
+// stays.
 func TestRunOnceOfAnOwnerThatOrphans(t *testing.T) {
 	env := newOnceEnv(t)
 	env.start(migrated(nil, true))
@@ -288,7 +290,8 @@ func TestRunOnceIsPruned(t *testing.T) {
 	env.eventually("the Job is gone", func() bool { return !env.read(&batchv1.Job{}) })
 }
 
-// A Job that is older than the option, and that has another content, does not count as run.
+// A Job that was created before the option RunOnce was added, and that has another content, does not count as having
+// run.
 func TestRunOnceOfAJobThatExists(t *testing.T) {
 	env := newOnceEnv(t)
 	build := func(image string, options ...childOption) *ChildSet[*Shop] {
@@ -392,28 +395,29 @@ func TestExpandVolumes(t *testing.T) {
 		env.read(&owner)
 		return owner.Annotations[record.ExpansionPrefix+"web"] == ""
 	})
-	// The replicas still belong to whoever set them: the first apply after the creation does not reset them.
+	// The first apply after the creation does not reset the replicas, which another writer has set.
 	require.NoError(t, env.Other.Patch(t.Context(), &set, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"template":{"spec":{"containers":[{"name":"server","image":"other"}]}}}}`))))
 	env.eventually("drift is repaired", func() bool { env.read(&set); return set.Spec.Template.Spec.Containers[0].Image == "server:1" })
 	require.EqualValues(t, 2, *set.Spec.Replicas)
 
 	env.setStorage("1Gi")
 	var err error
-	refused := func() bool { // the operator tries it too, and one of the two may lose the race
+	refused := func() bool { // the operator sends the same change, and one of the two may get a conflict
 		err = env.outcome(volumes("simulated"))
 		return apierrors.IsInvalid(err)
 	}
 	env.eventually("volumes cannot shrink", refused)
 	require.ErrorContains(t, err, `spec.volumeClaimTemplates[data].spec.resources.requests.storage: Invalid value: "1Gi": the live claim template requests 2Gi, and volumes cannot shrink: request at least as much`)
 
-	env.set(func(s *ShopSpec) { s.AccessMode = corev1.ReadWriteMany }) // before the size, which alone would be accepted
+	env.set(func(s *ShopSpec) { s.AccessMode = corev1.ReadWriteMany }) // set the access mode first: the new size alone would be accepted
 	env.setStorage("3Gi")
 	env.eventually("another change of the template is refused", refused)
-	require.Regexp(t, "volumeClaimTemplates.* field is immutable|fields other than", err.Error()) // since 1.37, or before
+	require.Regexp(t, "volumeClaimTemplates.* field is immutable|fields other than", err.Error()) // the API server's message from version 1.37 on, or of older versions
 	require.Equal(t, []string{"2Gi", "2Gi", "2Gi"}, env.claims(), "and nothing grows")
 }
 
-// Somebody deletes a StatefulSet before its claims have grown. The next StatefulSet takes the claims over, and lets them grow.
+// Somebody deletes a StatefulSet before its volumes are enlarged. The next StatefulSet uses the same claims, and enlarges
+// them.
 func TestExpandVolumesOfAStatefulSetThatIsGone(t *testing.T) {
 	env := newOnceEnv(t)
 	stop := env.start(volumes("simulated"))
@@ -428,7 +432,7 @@ func TestExpandVolumesOfAStatefulSetThatIsGone(t *testing.T) {
 	require.Equal(t, []string{"2Gi"}, env.claims(), "the claim that was left has grown")
 }
 
-// The claims of the StatefulSet are bound, but their class does not allow them to grow.
+// The claims of the StatefulSet are bound, but their storage class does not allow expansion.
 func TestExpandVolumesRefused(t *testing.T) {
 	env := newOnceEnv(t)
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: env.Namespace}, Provisioner: "example.com/none"}
@@ -447,7 +451,7 @@ func TestExpandVolumesRefused(t *testing.T) {
 	var live appsv1.StatefulSet
 	require.True(t, env.read(&live))
 	first := live.UID
-	env.eventually("the claim is bound", func() bool { return len(env.claims()) == 1 }) // without a claim the StatefulSet is replaced
+	env.eventually("the claim is bound", func() bool { return len(env.claims()) == 1 }) // while no claim exists, the StatefulSet is replaced at once
 
 	env.setStorage("2Gi")
 	env.eventually("it is refused", func() bool { return apierrors.IsForbidden(env.outcome(set)) })
@@ -461,7 +465,7 @@ func TestExpandVolumesRefused(t *testing.T) {
 	require.NoError(t, env.Other.Delete(t.Context(), volume))
 }
 
-// Only bound claims can grow.
+// Only the request of a bound claim can be raised.
 func TestExpandVolumesOfUnboundClaims(t *testing.T) {
 	env := newOnceEnv(t)
 	set := volumes("no-such-class")
@@ -479,7 +483,7 @@ func TestExpandVolumesOfUnboundClaims(t *testing.T) {
 	require.ErrorContains(t, err, "PersistentVolumeClaim "+env.Namespace+"/data-web-0: a claim can grow when it is bound")
 }
 
-// The owner is deleted while its StatefulSet is missing: the pods would be left.
+// The owner is deleted while its StatefulSet is missing. The pods have no owner then, and are still deleted.
 func TestExpandVolumesOfAnOwnerThatIsDeleted(t *testing.T) {
 	env := newOnceEnv(t)
 	stop := env.start(volumes("simulated"))

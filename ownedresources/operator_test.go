@@ -68,14 +68,14 @@ func (env *serverEnv) waitGone(t *testing.T, objs ...client.Object) {
 
 func exists[T client.Object](T) bool { return true }
 
-// removeByForce deletes the owner together with its finalizers.
+// removeByForce deletes the owner and removes its finalizers.
 func (env *serverEnv) removeByForce(t *testing.T) {
 	t.Helper()
 	change(t, env, env.Owner, func(shop *Shop) { shop.Finalizers = nil })
 	require.NoError(t, env.Other.Delete(t.Context(), env.Owner, client.Preconditions{ResourceVersion: &env.Owner.ResourceVersion}))
 }
 
-// observedSet is a set whose last error a test can see.
+// observedSet is a set that keeps its last error for the test.
 type observedSet struct {
 	*ChildSet[*Shop]
 	mu   sync.Mutex
@@ -101,14 +101,16 @@ func (s *observedSet) waitForError(t *testing.T, is func(error) bool) {
 	require.Eventually(t, func() bool { return is(s.lastError()) }, controlplane.Patience, 10*time.Millisecond)
 }
 
-// start starts an operator of the set, whose cache covers these namespaces, or all. The function that it returns stops it.
+// start starts an operator with the set. Its cache covers these namespaces, or all if none is given. The returned function
+// stops it.
 func (env *serverEnv) start(t *testing.T, set *ChildSet[*Shop], namespaces ...string) (observed *observedSet, stop func()) {
 	t.Helper()
 	observed = &observedSet{ChildSet: set}
 	return observed, env.startStep(t, reconcile.Named("children", observed), namespaces...)
 }
 
-// startStep starts an operator that reconciles the Shops of the namespace.
+// startStep starts an operator that reconciles the Shops with this step. Its cache covers these namespaces, or all if
+// none is given. The returned function stops it.
 func (env *serverEnv) startStep(t *testing.T, step reconcile.NamedStep[*Shop], namespaces ...string) (stop func()) {
 	t.Helper()
 	mgr := env.newManager(t, scheme.Scheme, namespaces...)
@@ -117,7 +119,8 @@ func (env *serverEnv) startStep(t *testing.T, step reconcile.NamedStep[*Shop], n
 	return startManager(t, mgr)
 }
 
-// newManager returns a manager whose cache covers these namespaces, or all. Its requests are counted.
+// newManager returns a manager whose cache covers these namespaces, or all if none is given. Its requests are
+// counted.
 func (env *serverEnv) newManager(t *testing.T, scheme *runtime.Scheme, namespaces ...string) ctrl.Manager {
 	t.Helper()
 	mgr, err := reconcile.NewManager(env.Requests.Wrap(env.Plane.Config()), ctrl.Options{

@@ -3,8 +3,8 @@ package ownedresources
 import "github.com/opblocks/opblocks/internal/owned/set"
 
 // FormerManagers takes over the fields of a child that an older operator wrote with Create and Update, under one of these
-// field managers. The next apply removes fields that the older operator set and that are no longer desired; without this
-// option they stay for ever.
+// field managers. The next apply then removes fields that the older operator set and that are not desired any more.
+// Without this option such fields stay for ever.
 //
 // client-go's default field manager is the name of the binary: "manager" in the images of kubebuilder and operator-sdk,
 // "main" or "__debug_bin" of an operator that was run from its sources.
@@ -12,26 +12,26 @@ func (c *Child[T, C]) FormerManagers(names ...string) *Child[T, C] {
 	return c.change("FormerManagers", func(c *set.Child) { c.Options.FormerManagers = append(c.Options.FormerManagers, names...) })
 }
 
-// Adopt takes over an object of the child's name that has no controller. Without it such an object is left alone, with
-// an [*OwnershipError]. An object that has another controller is left alone, with one exception: if that controller is
-// a former owner (a deleted owner of the same name), the garbage collector deletes the object, or [Ensure] does after a
-// minute. An object that has a mark instead of an owner reference ([Child.Anywhere], [Child.Retain]) is taken over if the mark
-// names an owner of the same kind, and the API server shows that this owner is gone.
+// Adopt takes over an object that has the child's name and no controller. Without this option such an object is not changed, and
+// the error is an [*OwnershipError]. An object that has another controller is not changed, with one exception: if that controller
+// is a former owner (a deleted owner of the same name), the garbage collector deletes the object, or [Ensure] does after a minute.
+// An object that names its owner by a label and annotations instead of an owner reference ([Child.Anywhere], [Child.Retain]) is
+// taken over if that owner has the same kind, and the API server shows that it is gone.
 //
-// Adopt is for migrations. It takes over whatever has the name, so a user who may only choose the owner's name can make
-// the operator change, and later delete, an object of somebody else. [Child.AdoptRetained] takes over only what [Child.Retain] has
-// left.
+// Adopt is for migrations. It takes over whatever has the name, so a user who may only choose the owner's name can make the
+// operator change, and later delete, an object of somebody else. [Child.AdoptRetained] takes over only objects that [Child.Retain]
+// has kept.
 func (c *Child[T, C]) Adopt() *Child[T, C] {
 	return c.change("Adopt", func(c *set.Child) { c.Options.Adopt = true })
 }
 
-// AdoptRetained takes over an object that [Child.Retain] has kept when a former owner was deleted. The object has no
-// controller and is retained (opblocks.dev/retained). Its annotations name the object itself, this set
-// (opblocks.dev/set), and an owner with the kind, the namespace and the name of the present one. Before it takes over
-// the object, the API server has to show that this former owner is gone. Any other object is left alone, with an
-// [*OwnershipError].
+// AdoptRetained takes over an object that [Child.Retain] has kept when a former owner (a deleted owner of the same
+// name) was deleted. The object has no controller, and the annotation opblocks.dev/retained. Its annotations name the
+// object itself, this set (opblocks.dev/set), and an owner with the kind, the namespace and the name of the present
+// owner. The object is taken over only if the API server shows that the former owner is gone. Any other object is not
+// changed, and the error is an [*OwnershipError].
 //
-// Whoever may write the object can also write such annotations. They gain nothing by it: they can already change or
+// Whoever may write the object can also write such annotations. They gain nothing by that: they can already change or
 // delete what the operator keeps under this name.
 func (c *Child[T, C]) AdoptRetained() *Child[T, C] {
 	return c.change("AdoptRetained", func(c *set.Child) { c.Options.AdoptRetained = true })
@@ -40,91 +40,95 @@ func (c *Child[T, C]) AdoptRetained() *Child[T, C] {
 // AdoptRestored takes back an object of the child's name that was restored from a backup, together with its owner or before it. The
 // restored owner has a new UID, which the object does not name. The object is taken back if all of these hold:
 //
-//   - Nothing controls it, or the former owner does: an object with the kind, the namespace and the name of the present owner, and another
-//     UID. It has no mark of an owner ([Child.Anywhere], [Child.Retain]), or the mark of the former owner, and the API server shows that this
-//     owner is gone.
+//   - It has no controller, or its controller is the former owner: an object with the kind, the namespace and the name of the present
+//     owner, and another UID.
+//   - If a label and annotations name its owner instead ([Child.Anywhere], [Child.Retain]), they name the former owner.
+//   - If it names the former owner in one of these ways, the API server shows that the former owner is gone.
 //   - Its annotations say that this set has written it (opblocks.dev/set and opblocks.dev/applied), for an owner of this kind, namespace and
 //     name (opblocks.dev/owner-name). Versions of this module before opblocks.dev/owner-name have not recorded the owner. An object that
 //     such a version has written is taken back because of the set's name alone.
 //   - It is not being deleted.
 //
-// Each write has the UID and the resource version as preconditions. Any other object is left alone, with an [*OwnershipError].
+// Each write has the UID and the resource version as preconditions. Any other object is not changed, and the error is an [*OwnershipError].
 //
 // As soon as the garbage collector sees an object with a reference to an owner that is gone, it deletes the object. Such an object is taken
-// back only if the operator is faster, so restore the owner first, or restore without owner references. The same holds if an owner is
-// deleted and created again under its name: with this option the new owner may get the children of the former one. See the guide "Backup
-// and restore".
+// back only if the operator is faster, so restore the owner first, or restore without owner references.
+//
+// With this option, if an owner is deleted and created again under its name, the new owner may also get the children of the former one, if
+// the operator is faster than the garbage collector. See the guide "Backup and restore".
 //
 // Whoever may write the object can also write such annotations: see [Child.AdoptRetained].
 func (c *Child[T, C]) AdoptRestored() *Child[T, C] {
 	return c.change("AdoptRestored", func(c *set.Child) { c.Options.AdoptRestored = true })
 }
 
-// Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields. You do not
-// need it for live fields of others that contradict the desired ones: such fields are removed in any case. Everything that the child holds is
-// lost. Before the deletion, a dry run asks whether the new object would be accepted. Each process recreates a child only once for a change:
-// if the API server refuses this change of the new object too, the new object stays, and the error is the refusal. If
-// another writer puts an object in the place of the new one, that object is deleted again, less often each time: see [ChildSet]. Until the
-// old child is gone, the error is a [*WaitingError].
+// Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields. You do not need it
+// if fields that others have set in the live object contradict the desired fields: such fields are removed in any case. All contents of the
+// deleted child are lost. Before the deletion, a dry run checks whether the new object would be accepted. Each process recreates a child
+// only once for a change: if the API server refuses this change of the new object too, the new object stays, and the API server's refusal
+// is returned. If another writer replaces the new object by another one, that one is deleted too, after longer and longer delays: see
+// [ChildSet]. Until the old child is gone, the error is a [*WaitingError].
 func (c *Child[T, C]) Recreate() *Child[T, C] {
 	return c.change("Recreate", func(c *set.Child) { c.Options.Recreate = true })
 }
 
 // ReadyWhen names a condition, such as "Available", and returns the child. An object of the child is ready when its status has this
-// condition and the condition is True. A condition with an observedGeneration counts only for the generation that it observed. By default
-// the rules of kstatus decide.
+// condition and the condition is True. If the condition has an observedGeneration, it must be the object's generation. By default the
+// rules of kstatus decide.
 func (c *Child[T, C]) ReadyWhen(conditionType string) *Child[T, C] {
 	return c.change("ReadyWhen", func(c *set.Child) { c.Options.ReadyCondition = conditionType })
 }
 
 // Anywhere allows the child's objects to be in other namespaces than the owner, and to be cluster-scoped. The garbage collector deletes
-// such objects at once if they have an owner reference to a namespaced owner. So they carry a mark instead: the label
-// opblocks.dev/owner-uid and annotations that name the owner. Objects in the owner's own namespace carry the mark too. The events of all
-// these objects trigger a reconcile of the owner.
+// such objects at once if they have an owner reference to a namespaced owner. So they have no owner reference. Instead they are marked as
+// children by the label opblocks.dev/owner-uid and by annotations that name the owner. This also holds for objects in the owner's own
+// namespace. The events of all these objects trigger a reconcile of the owner.
 //
-// The objects are deleted in the owner's Finalize, for which the owner has a finalizer: see [ChildSet.FinalizerName]. That holds also if
-// the owner is deleted while the operator is down. If an owner was removed by force, together with its finalizer, the set of the next owner
-// of its name deletes the objects that are left, and waits until they are gone.
+// [ChildSet.Finalize] deletes the objects when the owner is deleted. The owner has a finalizer for that: see [ChildSet.FinalizerName]. That
+// holds also if the owner is deleted while the operator is down. If somebody removed the finalizer from a deleted owner, the objects stay
+// until an owner of the same name is created. Its set then deletes them, and waits until they are gone.
 //
-// An object is deleted only if its mark names the object itself, and an owner that the API server shows to be deleted or that does not
-// desire the object any more. Its managed fields must also name the operator's field manager. So a copy, such as one that a backup restored
-// under another name, is left alone. An object that another owner made is left alone too: the error is an [*OwnershipError].
+// An object is deleted only if its annotations name the object itself and an owner, and its managed fields name the operator's field
+// manager. In addition, the API server has to show that this owner is deleted, or the owner does not desire the object any more. So a
+// copy of an object is not deleted, for example a copy that a backup tool restored under another name. An object of another owner is not
+// changed either, and the error is an [*OwnershipError].
 //
-// The operator's cache has to cover the namespaces (Cache.DefaultNamespaces of the manager's options), and its role has
-// to allow what it does there. An object in any other namespace is refused with an error. If a namespace is being
-// deleted, the set waits until it is gone.
+// The operator's cache has to cover the namespaces (Cache.DefaultNamespaces of the manager's options), and its role needs the permissions
+// there. For an object in any other namespace, an error is returned. If a namespace is being deleted, the set waits until it is gone.
 //
-// If the owner is deleted with orphan propagation (kubectl delete --cascade=orphan), the objects stay and lose their
-// mark. The API server shows the orphan propagation only until the garbage collector has finished, which takes
-// milliseconds. An operator that is down at that time deletes the objects.
+// If the owner is deleted with orphan propagation (kubectl delete --cascade=orphan), the objects stay, and lose the label and the
+// annotations. The API server shows the orphan propagation only until the garbage collector has finished, which takes milliseconds. An
+// operator that is down at that time deletes the objects.
 //
-// Limits: an operator that is deleted together with the owners leaves their finalizers behind, so delete the owners
-// first. A release that does not use the option any more neither deletes such objects nor removes the finalizer: keep a
-// [Build] with the option that returns nil as long as there are owners from before.
+// Limits: if the operator is deleted together with the owners, nobody removes their finalizers, so delete the owners first. A release that
+// does not use the option any more neither deletes such objects nor removes the finalizer: keep a [Build] with the option whose function
+// returns nil, as long as owners exist that an earlier release reconciled.
 func (c *Child[T, C]) Anywhere() *Child[T, C] {
 	return c.change("Anywhere", func(c *set.Child) { c.Options.Anywhere = true })
 }
 
-// ExpandVolumes lets the volumes of a StatefulSet grow. Without it the API server refuses a change of
-// volumeClaimTemplates.
+// ExpandVolumes enlarges the volumes of a StatefulSet if its volumeClaimTemplates request more storage. Without this
+// option the API server refuses any change of volumeClaimTemplates.
 //
-// If a claim template requests more storage than the live one, all claims of the StatefulSet that request less are
-// changed first, also the claims of pods that were scaled away. Then the StatefulSet is deleted without its pods, and
-// created again; the new one adopts the pods, which keep running. If the API server refuses to grow a claim, because
-// its StorageClass does not allow it, nothing is deleted, and the error has the API server's words. While a claim is
-// not bound, the error is a [*WaitingError] with the reason ClaimNotBound: only bound claims can grow.
+// If a claim template requests more storage than the live template, all PersistentVolumeClaims of the StatefulSet that
+// request less are changed first, also the claims of pods that were removed by scaling down. Then the StatefulSet is
+// deleted without its pods, and created again; the new one adopts the pods, which keep running. If the API server
+// refuses a larger claim, because its StorageClass does not allow expansion, nothing is deleted, and the error contains
+// the API server's message. While a claim is not bound, the error is a [*WaitingError] with the reason ClaimNotBound:
+// only bound claims can be enlarged.
 //
 // A claim template that requests less than the live one is an error (apierrors.IsInvalid), and the StatefulSet stays as
 // it is: volumes cannot shrink. Other changes of claim templates are refused by the API server, as without the option.
 //
-// If the builder leaves spec.replicas unset, because an autoscaler sets it, the new StatefulSet gets the number of the
+// If the builder leaves spec.replicas unset, because an autoscaler sets it, the new StatefulSet gets the replicas of the
 // deleted one. Other fields that somebody else has set on the StatefulSet are lost, such as the annotation of kubectl
-// rollout restart in its pod template; then the pods are replaced, by the update strategy.
+// rollout restart in its pod template. If such a field is in the pod template, the pods are replaced, by the update
+// strategy.
 //
 // While the StatefulSet is missing, an annotation of the owner (expand-volumes.opblocks.dev/) names it. Its pods carry
-// the same annotation and a mark: opblocks.dev/owner-uid, opblocks.dev/owner and opblocks.dev/object. The set has a
-// finalizer: see [ChildSet.FinalizerName]. If the owner is deleted while the StatefulSet is missing, the pods that carry
-// both and have no controller are deleted. Claims are not.
+// the same annotation, and the label and annotations of a child: opblocks.dev/owner-uid, opblocks.dev/owner and
+// opblocks.dev/object. The set has a finalizer: see [ChildSet.FinalizerName]. If the owner is deleted while the
+// StatefulSet is missing, the pods that carry all of these and have no controller are deleted. Claims are not deleted.
 //
 // The operator needs the verb patch on the owner; list and patch on persistentvolumeclaims; and list, patch and delete
 // on pods.
@@ -132,52 +136,51 @@ func (c *Child[T, C]) ExpandVolumes() *Child[T, C] {
 	return c.change("ExpandVolumes", func(c *set.Child) { c.Options.ExpandVolumes = true })
 }
 
-// RunOnce runs a Job once for each content, also if its time to live removes it or the operator crashes. The content is
-// the spec of the Job without backoffLimit, activeDeadlineSeconds, parallelism, suspend and ttlSecondsAfterFinished.
-// The child is ready when the Job is complete, and stays so when the Job is gone; so other children can come after it
-// ([Child.After]).
+// RunOnce runs a Job once for each content, also if the Job is deleted after its time to live or the operator crashes. The content is the
+// spec of the Job without backoffLimit, activeDeadlineSeconds, parallelism, suspend and ttlSecondsAfterFinished. The child is ready when
+// the Job is complete, and stays ready when the Job is gone. So other children can come after it ([Child.After]).
 //
 //	migration := ownedresources.Build(migrationJob).RunOnce()
 //	ownedresources.Ensure(migration, ownedresources.Build(deployment).After(migration))
 //
-// If the content changes, the Job is deleted, also while it runs. When its pods are gone, the new Job is created: two never exist at once.
-// If the earlier content comes back, it counts as new.
+// If the content changes, the Job is deleted, also while it runs. When its pods are gone, the new Job is created, so two Jobs never exist
+// at once. If the content changes back to an earlier one, the Job runs again.
 //
 // The new Job also waits for the pods if somebody has deleted the Job without them. These pods have the label
-// batch.kubernetes.io/job-name of this Job, and no controller or one of this name. While one runs, the error is a
-// [*WaitingError] with the reason FormerPodsRunning, which names the pod. The set looks again after 10 seconds.
+// batch.kubernetes.io/job-name of this Job, and no controller or one of this name. While such a pod runs, the error is a [*WaitingError]
+// with the reason FormerPodsRunning, which names the pod. The set looks again after 10 seconds.
 //
-// A Job that fails is shown by a [*FailedError] and is not repeated, not even after its time to live, until the content
-// changes or somebody deletes the failed Job. A Job that is deleted while it runs is created again. To repeat a Job
-// that has completed, or that has failed and is gone, delete it if it is still there, and remove the owner's annotation
-// run-once.opblocks.dev/ with the name of the Job.
+// If a Job fails, the error is a [*FailedError], and the Job is not repeated, not even after its time to live. It is repeated when the
+// content changes or somebody deletes the failed Job. A Job that is deleted while it runs is created again. To repeat a Job that has
+// completed, or that has failed and is gone, delete it if it is still there, and remove the owner's annotation run-once.opblocks.dev/ with
+// the name of the Job.
 //
-// When the Job falls out of what is desired, it is deleted, and the annotation is removed. If it comes back, it runs
-// again, also with the same content.
+// When the Job is not desired any more, it is deleted, and the annotation is removed. If it is desired again later, it runs again, also
+// with the same content.
 //
 // The Job is created suspended. It is started when the annotation of the owner names it. The annotation is written with the owner's
 // resource version as precondition. So a process that sees an old version of the owner, or a replica that is not the leader any more,
 // cannot start it again. If the Job sets suspend itself, as a Job for a queue does, RunOnce does not change suspend.
 //
-// The Job has the finalizer opblocks.dev/run-once until the owner's annotation says how it has ended. The set has a
-// finalizer on the owner, so that it takes the finalizer off the Job when the owner is deleted: see
-// [ChildSet.FinalizerName]. The operator needs the verbs patch on the owner and list on pods.
+// The Job has the finalizer opblocks.dev/run-once until the owner's annotation says how it has ended. The set has a finalizer on the
+// owner, so that it can remove the Job's finalizer when the owner is deleted: see [ChildSet.FinalizerName]. The operator needs the verbs
+// patch on the owner and list on pods.
 //
-// RunOnce decides when the child is ready and when the Job is replaced, so it excludes [Child.ReadyWhen] and [Child.Recreate].
+// RunOnce decides when the child is ready and when the Job is replaced, so it cannot be combined with [Child.ReadyWhen] and
+// [Child.Recreate].
 func (c *Child[T, C]) RunOnce() *Child[T, C] {
 	return c.change("RunOnce", func(c *set.Child) { c.Options.RunOnce = true })
 }
 
-// IfServed leaves the child out while the API server does not serve its kind, such as a ServiceMonitor where the
-// Prometheus operator is not installed. While it is left out, the child is neither built nor read nor pruned, and
-// counts as ready: neither the error of [ChildSet.Reconcile] nor what comes after the child depends on it. When the
-// kind becomes served or ceases to be, its watch starts or stops without a restart of the operator, and all owners are
-// reconciled.
+// IfServed leaves the child out while the API server does not serve its kind, such as a ServiceMonitor where the Prometheus operator is not
+// installed. While it is left out, the child is neither built nor read nor pruned, and counts as ready: it causes no error of
+// [ChildSet.Reconcile], and children that come after it do not wait for it. When the kind becomes served or ceases to be, its watch starts
+// or stops without a restart of the operator, and all owners are reconciled.
 //
-// In a pass of package reconcile a condition of the given type shows whether the child is left out. Ready does not depend on the condition.
-// While the child is left out, the condition is False with the reason KindNotServed. While the child is not ready, it is False with the
-// reason NotReady. Otherwise it is True with the reason KindServed. Several children may have the same type. By default no
-// condition is set.
+// If a conditionType is given, package reconcile sets a condition of this type, which shows whether the child is left out. Ready does not
+// depend on the condition. While the child is left out, the condition is False with the reason KindNotServed. While the child is not ready,
+// it is False with the reason NotReady. Otherwise it is True with the reason KindServed. Several children may have the same type. By
+// default no condition is set.
 //
 // A kind is also not served while its CustomResourceDefinition is being deleted, and if its version is not served. With
 // the permissions list and watch for customresourcedefinitions a change takes effect within seconds. Without them, and
@@ -186,9 +189,9 @@ func (c *Child[T, C]) RunOnce() *Child[T, C] {
 // KindNotWatched, and a manager of package reconcile ends with an error, as for any kind.
 //
 // All children of a kind in one manager need this option if one has it, and no controller of that manager may watch the kind in another
-// way: that other watch would end with the kind, for ever. The event filter of a builder does not apply to the kind.
+// way: when the kind ceases to be served, that other watch would end for ever. The event filter of a builder does not apply to the kind.
 //
-// Without a manager the RESTMapper of the client is asked, which does not forget a kind.
+// Without a manager the RESTMapper of the client decides. Once it knows a kind, it never forgets it.
 func (c *Child[T, C]) IfServed(conditionType ...string) *Child[T, C] {
 	return c.change("IfServed", func(c *set.Child) {
 		c.Options.IfServed = true

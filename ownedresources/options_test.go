@@ -8,10 +8,10 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/set"
 )
 
-// childOption is a method of [Child] as a value, for the tables of tests.
+// childOption is a call of a method of [Child], as a function value for the tables of tests.
 type childOption = ownedtest.Option
 
-// with calls methods of a child.
+// with applies the options to a child.
 func with[T, C client.Object](c *Child[T, C], options ...childOption) *Child[T, C] {
 	for _, o := range options {
 		o(&c.child.Options)

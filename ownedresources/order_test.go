@@ -17,7 +17,7 @@ import (
 
 type configMap = corev1.ConfigMap
 
-// constant returns a function that builds a ConfigMap with this name and content.
+// constant returns a function that builds a ConfigMap with this name and content, whatever the shop is.
 func constant(name, content string) func(*Shop) *configMap {
 	return func(*Shop) *configMap {
 		return &configMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"content": content}}
@@ -149,7 +149,7 @@ func TestAfter(t *testing.T) {
 	require.Equal(t, "second", live.Data["content"])
 }
 
-// A dependency that cannot even be built holds up what comes after it, and nothing else.
+// If a child cannot be built, the children that come after it wait. All other children are applied.
 func TestAfterAFailure(t *testing.T) {
 	env := newEnvInMemory(t)
 	broken := errors.New("no image")
@@ -161,7 +161,7 @@ func TestAfterAFailure(t *testing.T) {
 	require.True(t, env.Exists(t, &configMap{ObjectMeta: metav1.ObjectMeta{Name: "beside"}}))
 }
 
-// Objects that are not desired any more are pruned in the reverse order, also after a restart.
+// Objects that are not desired any more are deleted in the reverse order, also after a restart of the operator.
 func TestPruneInOrder(t *testing.T) {
 	env := newEnvInMemory(t)
 	release := func(wanted bool) *ChildSet[*Shop] {
@@ -184,7 +184,7 @@ func TestPruneInOrder(t *testing.T) {
 	two.Finalizers = []string{"example.com/slow"}
 	require.NoError(t, env.Other.Update(t.Context(), two))
 
-	for range 2 { // each is a new process
+	for range 2 { // each time as in a new process
 		requireWaits(t, release(false).Reconcile(t.Context(), env.Client, env.Owner), "ChildTerminating",
 			"no longer desired: ConfigMap "+env.Namespace+"/beside, ConfigMap "+env.Namespace+"/one; waits for the deletion of ConfigMap "+env.Namespace+"/two, which came after")
 		require.True(t, env.Exists(t, two))
@@ -232,8 +232,8 @@ func TestReadyWhen(t *testing.T) {
 	require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner), "the rules of kstatus, which ask for updated replicas, do not count")
 }
 
-// oneAndTwo returns a set of two ConfigMaps. first names the one that the other one comes after. If it is empty, they
-// have no order.
+// oneAndTwo returns a set of two ConfigMaps. first is the name of the ConfigMap that comes first. If first is empty,
+// the two have no order.
 func oneAndTwo(first string) *ChildSet[*Shop] {
 	one, two := Build(constant("one", "")), Build(constant("two", ""))
 	switch first {
@@ -268,7 +268,8 @@ func TestOrderOfChildrenThatExist(t *testing.T) {
 	}
 }
 
-// Somebody changes the annotation [record.Order] of a child without [Child.After]. It is repaired, and then nothing more is written.
+// Somebody changes the annotation in which the order of a child is stored. The child has no order. The annotation is repaired, and
+// then nothing more is written.
 func TestOrderByHand(t *testing.T) {
 	env := newEnvInMemory(t)
 	s := oneAndTwo("")

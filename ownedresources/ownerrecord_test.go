@@ -20,7 +20,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// A function that copies the owner's annotations into a pod template does not see the record of the Job.
+// RunOnce stores its state in an annotation of the owner. A function that copies the owner's annotations into a pod
+// template does not see this annotation.
 func TestRecordsAreHiddenFromTheFunctions(t *testing.T) {
 	env := newEnvInMemory(t)
 	env.Owner.Annotations = map[string]string{"example.com/team": "shop"}
@@ -52,13 +53,14 @@ func TestRecordsAreHiddenFromTheFunctions(t *testing.T) {
 	}
 }
 
-// A trigger of a generated password does not see the records either: the password would be replaced with every record.
+// The function rotateOn of Generate does not see the annotations in which this package stores its state. Otherwise the
+// password would be replaced whenever that state changes.
 func TestRecordsAreHiddenFromTriggers(t *testing.T) {
 	env := newEnvInMemory(t)
 	secret := Build(func(*Shop) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	}).Generate("password", 24, func(owner *Shop) string { return fmt.Sprint(owner.Annotations) })
-	s := Ensure(secret, Build(func(*Shop) *batchv1.Job { return contentJob() }).RunOnce()) // the Secret comes before the record
+	s := Ensure(secret, Build(func(*Shop) *batchv1.Job { return contentJob() }).RunOnce()) // the Secret is built before the annotation is written
 	var first []byte
 	for range 3 {
 		requireWaits(t, s.Reconcile(t.Context(), env.Client, env.Owner), "JobRunning")
@@ -73,7 +75,8 @@ func TestRecordsAreHiddenFromTriggers(t *testing.T) {
 	}
 }
 
-// victims are objects of somebody else. Whatever a user writes into the owner, the operator must not change or delete them.
+// victims creates objects that do not belong to the owner. Whatever a user writes into the owner, the operator must not
+// change or delete these objects.
 func (env *serverEnv) victims(t *testing.T, elsewhere *serverEnv) (all []client.Object) {
 	t.Helper()
 	labels := map[string]string{"app": "web"}
@@ -98,8 +101,8 @@ func (env *serverEnv) victims(t *testing.T, elsewhere *serverEnv) (all []client.
 	}
 }
 
-// forgeries are values that somebody may write under each of the keys that this package reads from owners. %d is
-// another namespace, %n the namespace of the owner, and %j the UID of somebody else's Job.
+// forgeries are values that somebody may write under each of the annotations that this package reads from owners. %d
+// stands for another namespace, %n for the namespace of the owner, and %j for the UID of somebody else's Job.
 var forgeries = map[string][]struct{ name, value, reason string }{
 	record.ExpansionPrefix: {
 		{"victim", `{"set":"children","namespace":"%n","name":"victim","selector":{"matchLabels":{"app":"web"}}}`, "pods without a controller"},
@@ -133,8 +136,8 @@ var forgeries = map[string][]struct{ name, value, reason string }{
 	},
 }
 
-// TestForgedRecords writes annotations of an owner, like a user who may write the owner and nothing else. No object of others is
-// changed or deleted, and the owner can be deleted.
+// TestForgedRecords writes forged values into annotations of an owner. A user who may write the owner and nothing else could do
+// that. No object of others is changed or deleted, and the owner can be deleted.
 func TestForgedRecords(t *testing.T) {
 	for _, prefix := range set.RecordPrefixes {
 		require.NotEmpty(t, forgeries[prefix], "forge the values of %s too", prefix)

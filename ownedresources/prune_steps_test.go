@@ -14,8 +14,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// In a pass of package reconcile a set prunes after all steps. So a new version of an operator can move a child from one
-// step to another without deleting it.
+// In package reconcile a set prunes at the end of a reconcile, after all steps. So a new version of an operator can move
+// a child from one step to another without deleting it.
 func TestPruneRunsAfterAllSteps(t *testing.T) {
 	cp := controlPlane(t)
 	c, err := client.New(cp.Config(), client.Options{})
@@ -44,7 +44,7 @@ func TestPruneRunsAfterAllSteps(t *testing.T) {
 	release(true, false, true)
 	before, err := get("moves")
 	require.NoError(t, err)
-	for _, home := range []string{"second", "first"} { // downwards and upwards
+	for _, home := range []string{"second", "first"} { // the child moves to the later step, and back
 		release(home == "first", home == "second", home == "second")
 		after, err := get("moves")
 		require.NoError(t, err)

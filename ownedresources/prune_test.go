@@ -31,7 +31,7 @@ func TestPrune(t *testing.T) {
 		s.SetName("one")
 		return s
 	}
-	// Another set of the same owner, with a child of the same kind.
+	// Another set of the same owner has a child of the same kind.
 	other := Ensure(Build(func(*Shop) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "of-the-other-set"}}
 	}))
@@ -65,8 +65,8 @@ func TestPrune(t *testing.T) {
 	require.Equal(t, []string{"GET configmaps"}, w.Requests.Sent(), "children are listed once")
 }
 
-// The cache of a process that has just started may show an old version of the owner, which did not
-// desire a child yet.
+// The cache of a process that has just started may contain an old version of the owner, in which a child was not
+// desired yet. The child must not be pruned.
 func TestPruneConfirmsTheOwner(t *testing.T) {
 	w := newEnvInMemory(t)
 	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "wanted-now"}}

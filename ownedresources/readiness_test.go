@@ -10,8 +10,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned"
 )
 
-// A custom resource of another operator whose schema declares status.observedGeneration is not ready before its controller has seen it. By
-// the rules of kstatus alone it would be ready at once. A custom resource without such a field is ready at once.
+// A custom resource of another operator whose schema declares status.observedGeneration is not ready before its controller has set that
+// field. By the rules of kstatus alone it would be ready at once. A custom resource without such a field is ready at once.
 func TestReadinessOfCustomResources(t *testing.T) {
 	env := newClusterEnv(t)
 	kinds := env.Published(t, &Shop{})
@@ -37,7 +37,7 @@ func TestReadinessOfCustomResources(t *testing.T) {
 		require.NoError(t, env.Other.Status().Update(t.Context(), shop))
 		require.NoError(t, ready(t, shop))
 	})
-	t.Run("declared as a number or a text", func(t *testing.T) { // as Istio does, whose controller reports nothing by default
+	t.Run("declared as a number or a text", func(t *testing.T) { // Istio declares it so, and its controller does not set it by default
 		k, err := kinds.Of(of("test.opblocks.dev/v1", "Gizmo"), env.Client.Scheme())
 		require.NoError(t, err)
 		gizmo := of("test.opblocks.dev/v1", "Gizmo")

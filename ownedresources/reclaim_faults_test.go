@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// The tests of this file explore faults. They run one reconcile at a time, so the race detector would find nothing in
+// them, and they would take ten times as long.
 
 package ownedresources
 
@@ -21,9 +22,9 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// TestReclaimSurvivesEveryFault drops a field of a child after somebody has cleared the child's managed fields, once
-// for every fault at every point. The field must be removed each time, with a cache that keeps managed fields and with
-// a compact one.
+// TestReclaimSurvivesEveryFault clears the managed fields of a child, as somebody may do. Then a field of the child is
+// not desired any more. It must be removed, whatever fault occurs at whatever point. The test runs with a cache that
+// keeps managed fields and with a cache that drops them.
 func TestReclaimSurvivesEveryFault(t *testing.T) {
 	child := func() *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}, Data: map[string]string{}}
@@ -62,7 +63,7 @@ func TestReclaimSurvivesEveryFault(t *testing.T) {
 					}
 					return nil
 				},
-				Options: reconciletest.Options{SkipFaults: []reconciletest.FaultKind{reconciletest.Faults.Conflict}}, // nobody knows that the annotation of the other writer is not ours
+				Options: reconciletest.Options{SkipFaults: []reconciletest.FaultKind{reconciletest.Faults.Conflict}}, // without its managed fields, the annotation of the other writer looks like ours
 			}))
 		})
 	}

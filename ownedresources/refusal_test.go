@@ -14,7 +14,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/report"
 )
 
-// Another writer puts the old child back. The owner's other children are pruned while the recreation is delayed.
+// A child is deleted to be recreated, and another writer creates the old child again. The next recreation is delayed.
+// Other children of the owner are pruned in that time.
 func TestPruneWhileARecreationIsDelayed(t *testing.T) {
 	w := newEnvInMemory(t)
 	name, selector := "former", "web"

@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// The tests of this file explore faults. They run one reconcile at a time, so the race detector would find nothing in
+// them, and they would take ten times as long.
 
 package ownedresources
 
@@ -19,8 +20,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// The owner and its child are restored from a backup without owner references, the child first. A fault may delete the restored child, so what
-// others have written into it is not compared: see TestAdoptRestored.
+// An owner and its child are restored from a backup without owner references, the child first. A fault may delete the restored child, and
+// then changes of other writers are lost, so they are not compared here: see TestAdoptRestored.
 func TestRestoredSurvivesEveryFault(t *testing.T) {
 	child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 	restore := reconciletest.Do("restore the shop and its child", func(ctx context.Context, c client.Client) error {
@@ -51,7 +52,7 @@ func TestRestoredSurvivesEveryFault(t *testing.T) {
 	}))
 }
 
-// inBackup returns the child as it is restored from a backup, without owner references.
+// inBackup returns the child as a backup contains it, without owner references.
 func inBackup(owner *Shop) *corev1.ConfigMap {
 	saved := NewConfigMap(owner, map[string]string{"motto": "of before", "by-hand": "kept"})
 	saved.Annotations = map[string]string{

@@ -20,7 +20,7 @@ import (
 // restoreEnv is a namespace with a backup of a child.
 type restoreEnv struct {
 	*serverEnv
-	backup *corev1.ConfigMap // without UID, version and managed fields
+	backup *corev1.ConfigMap // without UID, resource version and managed fields
 }
 
 // restorable returns a set of one ConfigMap.
@@ -30,7 +30,8 @@ func restorable(options ...childOption) *ChildSet[*Shop] {
 	return set
 }
 
-// newRestoreEnv returns a namespace in which the child was written, was saved and is gone, and in which the owner was created again.
+// newRestoreEnv returns a namespace in which the child was written, saved and deleted, and in which the owner was deleted and
+// created again.
 func newRestoreEnv(t *testing.T) *restoreEnv {
 	t.Helper()
 	env := &restoreEnv{serverEnv: newEnvInMemory(t)}
@@ -48,12 +49,12 @@ func newRestoreEnv(t *testing.T) *restoreEnv {
 
 func withoutReference(c *corev1.ConfigMap) { c.OwnerReferences = nil }
 
-// A tool for backups restores objects with their annotations, and with other UIDs.
+// A backup tool restores objects with their annotations, and with other UIDs.
 func TestAdoptRestored(t *testing.T) {
 	tests := map[string]struct {
 		reason   string
 		restored func(c *corev1.ConfigMap)
-		says     string // empty if the object is taken back
+		says     string // a part of the error; empty if the child is taken back
 	}{
 		"without owner references": {"Velero deletes them.", withoutReference, ""},
 		"with the old reference":   {"Exports that are applied again have it.", func(*corev1.ConfigMap) {}, ""},
@@ -115,7 +116,7 @@ func TestAdoptRestored(t *testing.T) {
 	}
 }
 
-// Without the option the message says what has happened, and what to do.
+// Without the option the error says what has happened, and what to do.
 func TestRestoredWithoutTheOption(t *testing.T) {
 	env := newRestoreEnv(t)
 	withoutReference(env.backup)
@@ -125,7 +126,8 @@ func TestRestoredWithoutTheOption(t *testing.T) {
 	require.ErrorContains(t, err, "AdoptRestored")
 }
 
-// An owner was deleted and created again, and the cache still shows the owner that is gone: the child is not taken back for it.
+// An owner was deleted and created again, and the cache still contains the deleted owner. The child is not taken back for the
+// deleted owner.
 func TestRestoredForAnOwnerThatIsGone(t *testing.T) {
 	env := newRestoreEnv(t)
 	withoutReference(env.backup)
@@ -139,7 +141,7 @@ func TestRestoredForAnOwnerThatIsGone(t *testing.T) {
 	require.Empty(t, live.OwnerReferences)
 }
 
-// A child that is being deleted, by the garbage collector or by somebody else, is not taken back.
+// A child that the garbage collector or somebody else is deleting is not taken back.
 func TestRestoredThatIsBeingDeleted(t *testing.T) {
 	env := newRestoreEnv(t)
 	env.backup.Finalizers = []string{"example.com/slow"}
@@ -152,7 +154,8 @@ func TestRestoredThatIsBeingDeleted(t *testing.T) {
 	require.NoError(t, env.Other.Update(t.Context(), live))
 }
 
-// A child with a mark in place of an owner reference is taken back too, although its mark names a former owner.
+// A child that names its owner by a label and annotations, without an owner reference, is taken back too, although
+// they name the former owner.
 func TestRestoredWithAMark(t *testing.T) {
 	for name, set := range map[string]func(options ...childOption) *ChildSet[*Shop]{
 		"anywhere": func(options ...childOption) *ChildSet[*Shop] {
@@ -185,7 +188,8 @@ func TestRestoredWithAMark(t *testing.T) {
 	}
 }
 
-// The owner reference to a former owner is replaced by the mark if the child is not to have a reference any more.
+// The child has an owner reference to the former owner. If the present owner wants a child without a reference, the
+// label and annotations of a child replace the reference.
 func TestRestoredBecomesMarked(t *testing.T) {
 	env := newRestoreEnv(t)
 	set := restorable(withAdoptRestored(), withRetain(func(*Shop) bool { return true }))
@@ -200,7 +204,8 @@ func TestRestoredBecomesMarked(t *testing.T) {
 	require.Equal(t, client.ObjectKeyFromObject(env.backup), client.ObjectKeyFromObject(live))
 }
 
-// An owner of the same name in another namespace is another owner. If it lives, its child is neither taken nor deleted.
+// An owner of the same name in another namespace is another owner. While it exists, its child is neither taken over nor
+// deleted.
 func TestChildOfAnOwnerOfTheSameNameElsewhere(t *testing.T) {
 	for _, wrote := range []string{"this version", "the version before"} {
 		for how, options := range map[string][]childOption{"Anywhere": {withAnywhere()}, "AdoptRestored": {withAnywhere(), withAdoptRestored()}} {
@@ -229,7 +234,7 @@ func TestChildOfAnOwnerOfTheSameNameElsewhere(t *testing.T) {
 				require.NoError(t, env.Other.Update(t.Context(), env.Owner))
 				for range 3 {
 					require.ErrorAs(t, set.Reconcile(t.Context(), env.Client, env.Owner), new(*OwnershipError))
-					clock.SetTime(clock.Now().Add(2 * time.Minute)) // an object whose owner is gone is deleted after a while
+					clock.SetTime(clock.Now().Add(2 * time.Minute)) // long enough for the set to delete an object whose owner is gone
 				}
 				after := namedConfigMap(theirs.Namespace, "web")
 				require.True(t, env.Exists(t, after))

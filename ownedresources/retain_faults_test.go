@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// The tests of this file explore faults. They run one reconcile at a time, so the race detector would find nothing in
+// them, and they would take ten times as long.
 
 package ownedresources
 
@@ -16,7 +17,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// retainSet is a set of a ConfigMap that stays if the shop keeps its data.
+// retainSet returns a set of one ConfigMap, which stays when a shop with keepData is deleted.
 func retainSet() *ChildSet[*Shop] {
 	return Ensure(Build(func(owner *Shop) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: owner.Name + "-data"}, Data: map[string]string{"made": "by " + owner.Name}}
@@ -64,7 +65,7 @@ func TestRetainSurvivesEveryFault(t *testing.T) {
 			reconciletest.Explore(t, withShops(reconciletest.Scenario{
 				Start:   startSet(retainSet),
 				Actions: tc.actions,
-				// Its mark names the owner that had it last, which depends on when the owners were deleted.
+				// The label and the annotation name the last owner, which depends on when the owners were deleted.
 				Ignore: reconciletest.Ignore{Fields: map[string][]string{"ConfigMap": {"metadata.labels." + record.OwnerUID, "metadata.annotations." + record.Owner}}},
 				Finally: func(env *reconciletest.Env) error {
 					return env.Get(context.Background(), client.ObjectKeyFromObject(data), data.DeepCopy())

@@ -17,7 +17,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// retaining returns a set of a claim that stays as long as KeepData is true, and of a ConfigMap that does not stay.
+// retaining returns a set of a PersistentVolumeClaim, which is kept while KeepData is true, and of a ConfigMap, which
+// is never kept.
 func (env *serverEnv) retaining(options ...childOption) *ChildSet[*Shop] {
 	options = append(options, withRetain(func(owner *Shop) bool { return owner.Spec.KeepData }), withReadyWhen("Bound"))
 	return Ensure(
@@ -25,7 +26,7 @@ func (env *serverEnv) retaining(options ...childOption) *ChildSet[*Shop] {
 		Build(func(owner *Shop) *corev1.ConfigMap { return namedConfigMap(env.Namespace, "sentinel") }))
 }
 
-// retained returns an empty object with the name of the claim.
+// retained returns an object with the name of the claim, and without its content.
 func (env *serverEnv) retained() *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "data"}}
 }
@@ -46,7 +47,8 @@ func isRetainedFor(owner types.UID) func(*corev1.PersistentVolumeClaim) bool {
 	}
 }
 
-// isOwned reports whether the claim has the owner reference and no mark.
+// isOwned returns a function that reports whether the claim has the owner reference, and none of the labels and
+// annotations that replace it.
 func isOwned(owner types.UID) func(*corev1.PersistentVolumeClaim) bool {
 	return func(obj *corev1.PersistentVolumeClaim) bool {
 		return metav1.IsControlledBy(obj, &metav1.ObjectMeta{UID: owner}) && obj.Labels[record.OwnerUID] == "" &&
@@ -54,7 +56,7 @@ func isOwned(owner types.UID) func(*corev1.PersistentVolumeClaim) bool {
 	}
 }
 
-// waitForCollector waits until the garbage collector has dealt with what belonged to the deleted owner.
+// waitForCollector waits until the garbage collector has deleted or orphaned the dependents of the deleted owner.
 func (env *serverEnv) waitForCollector(t *testing.T, policy metav1.DeletionPropagation) {
 	t.Helper()
 	env.waitGone(t, env.Owner)
@@ -174,7 +176,7 @@ func TestRetain(t *testing.T) {
 // alwaysData returns the ConfigMap of a child that is always retained.
 func alwaysData(*Shop) *corev1.ConfigMap { return namedConfigMap("", "always") }
 
-// listedData returns a ConfigMap for each volume of the owner.
+// listedData returns one ConfigMap for each volume of the owner.
 func listedData(owner *Shop) (all []*corev1.ConfigMap, err error) {
 	for _, name := range owner.Spec.Volumes {
 		all = append(all, namedConfigMap("", name))
@@ -188,8 +190,8 @@ func (env *serverEnv) setVolumes(t *testing.T, keep bool, names ...string) {
 	env.setSpec(t, func(s *ShopSpec) { s.KeepData, s.Volumes = keep, names })
 }
 
-// Two children of one kind have the option Retain, and only the function of the list changes. An object that falls out of the list
-// follows the function of the list.
+// Two children of one kind have the option Retain: a single object and a list. Only the result of the list's function changes.
+// It decides about an object that is removed from the list.
 func TestRetainIsPerChild(t *testing.T) {
 	always := withRetain(func(*Shop) bool { return true })
 	listed := withRetain(func(owner *Shop) bool { return owner.Spec.KeepData })
@@ -272,7 +274,7 @@ func TestRetainIsPerChild(t *testing.T) {
 		waitFor(t, env, mark, func(m *corev1.ConfigMap) bool {
 			return m.Annotations[record.Builder] != before && len(m.OwnerReferences) == 1
 		})
-		requireKept(t, env, "two", "always") // nobody knows any more which child built it
+		requireKept(t, env, "two", "always") // it is unknown which child built it
 	})
 }
 
@@ -301,7 +303,7 @@ func TestBuilders(t *testing.T) {
 	}
 }
 
-// A claim of another application has the name that the owner's claim would have.
+// Another application has a claim with the name that the owner's claim would have.
 func TestAdoptRetainedLeavesOthersAlone(t *testing.T) {
 	env := newClusterEnv(t, ShopSpec{KeepData: true})
 	theirs := env.claim()
@@ -314,12 +316,12 @@ func TestAdoptRetainedLeavesOthersAlone(t *testing.T) {
 		return is
 	}
 	set.waitForError(t, isRefused)
-	env.setSpec(t, func(s *ShopSpec) { s.KeepData = false }) // it would be deleted with the owner
+	env.setSpec(t, func(s *ShopSpec) { s.KeepData = false }) // if the claim were the owner's, it would be deleted with the owner
 	require.NoError(t, env.Other.Delete(t.Context(), env.Owner))
 	env.waitForCollector(t, metav1.DeletePropagationBackground)
 	stop()
 
-	change(t, env, theirs, func(c *corev1.PersistentVolumeClaim) { // as an owner of another namespace has left it
+	change(t, env, theirs, func(c *corev1.PersistentVolumeClaim) { // like the claim that an owner of another namespace has left
 		former := &owned.Owner{Namespace: env.elsewhere, Set: "children", Reference: metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Shop", Name: "web", UID: "former"}}
 		c.Annotations = former.MarkFor(owned.ByRetention).Annotations(record.NameOf(schema.GroupKind{Kind: "PersistentVolumeClaim"}, c))
 		c.Annotations[record.Set] = "children"

@@ -15,7 +15,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// An operator that has rights in some namespaces only cannot list a kind in all of them.
+// An operator that has permissions in some namespaces only cannot list a kind in all namespaces.
 func TestFinalizeWithRightsInSomeNamespaces(t *testing.T) {
 	env := newServerEnv(t)
 	cp := controlPlane(t)
@@ -35,7 +35,7 @@ func TestFinalizeWithRightsInSomeNamespaces(t *testing.T) {
 	set := Ensure(Build(func(*Shop) *corev1.ConfigMap { return namedConfigMap(other, "data") }).Anywhere())
 	set.set.Cache, set.set.APIReader = emptyCache{}, limited
 	owner := env.finalizing(t, set, false)
-	require.Eventually(t, func() bool { // the API server learns of the roles a moment later
+	require.Eventually(t, func() bool { // the API server sees new roles a moment later
 		err := set.Reconcile(t.Context(), limited, owner)
 		require.True(t, err == nil || apierrors.IsForbidden(err), err)
 		return err == nil

@@ -47,7 +47,7 @@ func (env *serverEnv) completeJob(t *testing.T) {
 	require.NoError(t, env.Other.Status().Update(t.Context(), &job))
 }
 
-// The owner is itself a child of such a set, and the Job gets a copy of its annotations.
+// The owner is itself a child of another set, and the function copies the owner's annotations into the Job.
 func TestRunOnceOfAJobWithCopiedMetadata(t *testing.T) {
 	env := newEnvInMemory(t)
 	s := Ensure(Build(func(*Shop) *batchv1.Job {
@@ -66,7 +66,7 @@ func TestRunOnceOfAJobWithCopiedMetadata(t *testing.T) {
 	require.NoError(t, s.Reconcile(t.Context(), env.Client, env.Owner))
 }
 
-// A queue starts the Job.
+// The Job is created suspended and a queue resumes it, so suspend is set with CreateOnly.
 func TestRunOnceWithCreateOnly(t *testing.T) {
 	env := newEnvInMemory(t)
 	label := "before"
@@ -85,7 +85,7 @@ func TestRunOnceWithCreateOnly(t *testing.T) {
 	}
 }
 
-// Pods have the label of the Job, which does not exist.
+// Pods have the Job's label, although the Job does not exist.
 func TestRunOnceWaitsForFormerPods(t *testing.T) {
 	for name, test := range map[string]struct {
 		reason     string
@@ -114,7 +114,7 @@ func TestRunOnceWaitsForFormerPods(t *testing.T) {
 				require.NoError(t, env.Other.Status().Update(t.Context(), pod))
 			}
 			s := Ensure(Build(func(*Shop) *batchv1.Job { return webJob() }).RunOnce())
-			s.set.APIReader = env.Client // as with a manager
+			s.set.APIReader = env.Client // a manager would set it
 			err := s.Reconcile(t.Context(), env.Client, env.Owner)
 			if !test.waits {
 				requireWaits(t, err, "JobRunning")
@@ -132,7 +132,7 @@ func TestRunOnceWaitsForFormerPods(t *testing.T) {
 	}
 }
 
-// Somebody deletes the Job without its pods, which keep running.
+// Somebody deletes the Job with orphan propagation, and its pods keep running.
 func TestRunOnceAfterAnOrphaningDeletion(t *testing.T) {
 	env := newClusterEnv(t)
 	set, _ := env.start(t, Ensure(Build(func(*Shop) *batchv1.Job {
@@ -166,8 +166,8 @@ func TestRunOnceAfterAnOrphaningDeletion(t *testing.T) {
 	require.Eventually(t, func() bool { return len(pods()) == 1 && pods()[0].UID != first.UID }, controlplane.Patience, 10*time.Millisecond)
 }
 
-// When no set desires a Job any more, the owner's record of the Job is removed. When another step takes the Job
-// over, the record stays.
+// When no set desires a Job any more, the owner's annotation for the Job is removed. When another step takes the Job
+// over, the annotation stays.
 func TestRunOnceIsForgotten(t *testing.T) {
 	env := newEnvInMemory(t)
 	wantedBy, missing := "one", false
@@ -216,7 +216,7 @@ func TestRunOnceIsForgotten(t *testing.T) {
 	require.Contains(t, pass(), "v1:started:", "it has come back, so it runs again")
 	require.True(t, env.Exists(t, webJob()))
 
-	wantedBy = "nobody" // while it runs
+	wantedBy = "nobody" // nobody desires it while it runs
 	require.Empty(t, pass())
 	require.False(t, env.Exists(t, webJob()))
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// Somebody has removed the finalizers of the owner by hand, and has created it again.
+// Somebody has removed the finalizers of a deleted owner by hand, and has created the owner again. Its Job still has
+// the finalizer of RunOnce.
 func TestRunOnceReleasesAJobOfAFormerOwner(t *testing.T) {
 	env := newEnvInMemory(t)
 	former := contentJob()
@@ -43,8 +44,8 @@ func TestRunOnceReleasesAJobOfAFormerOwner(t *testing.T) {
 	require.Equal(t, []string{"GET jobs", "GET jobs"}, env.Requests.Sent(), "nothing is sent while it runs")
 }
 
-// The cache of a process that has just started may show an old version of the owner, from before
-// its Job ran.
+// The cache of a process that has just started may contain an old version of the owner, in which its Job has not run
+// yet.
 func TestRunOnceDoesNotRunAgainForAnOldOwner(t *testing.T) {
 	env := newEnvInMemory(t)
 	set := Ensure(Build(func(*Shop) *batchv1.Job { return contentJob() }).RunOnce())

@@ -16,13 +16,13 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// withShops returns the scenario with the kind Shop.
+// withShops adds the kind Shop to the scenario.
 func withShops(s reconciletest.Scenario) reconciletest.Scenario {
 	s.Scheme, s.CRDs = scheme.Scheme, []string{shopsFile}
 	return s
 }
 
-// startSet starts an operator whose one step is a set of children of a Shop.
+// startSet returns a function that starts an operator, whose only step is a set of children of a Shop.
 func startSet(set func() *ChildSet[*Shop]) func(*reconciletest.Process) error {
 	return startSteps(func() []reconcile.NamedStep[*Shop] {
 		return []reconcile.NamedStep[*Shop]{reconcile.Named("children", set())}
@@ -35,19 +35,19 @@ func startSteps(steps func() []reconcile.NamedStep[*Shop]) func(*reconciletest.P
 	}
 }
 
-// changeShop changes the spec of the shop that newShop returns.
+// changeShop returns an action that changes the spec of the shop that newShop returns.
 func changeShop(edit func(*ShopSpec)) reconciletest.Action {
 	return reconciletest.Change(newShop(), func(s *Shop) { edit(&s.Spec) })
 }
 
-// annotateShop sets an annotation of the shop that no child depends on. Put it between the creation and the deletion of the shop. Some faults
-// do the next action early. Without an action in between, that would be the deletion, and the shop could be deleted before it has its
+// annotateShop returns an action that sets an annotation of the shop, on which no child depends. Put it between the creation and the
+// deletion of the shop. Some faults do the next action early. If that were the deletion, the shop could be deleted before it has its
 // finalizer.
 func annotateShop() reconciletest.Action {
 	return reconciletest.Change(newShop(), func(s *Shop) { metav1.SetMetaDataAnnotation(&s.ObjectMeta, "example.com/note", "changed") })
 }
 
-// removeShopByForce deletes the shop together with its finalizers.
+// removeShopByForce returns an action that deletes the shop and removes its finalizers.
 func removeShopByForce() reconciletest.Action {
 	return reconciletest.Do("remove the shop by force", func(ctx context.Context, c client.Client) error {
 		shop := newShop()
@@ -72,13 +72,13 @@ func withStorage(size string) func(*ShopSpec) {
 	return func(s *ShopSpec) { s.Storage = new(resource.MustParse(size)) }
 }
 
-// seenUIDs are the UIDs of objects that the checks of a run have seen, each by a name.
+// seenUIDs has the first UID that was seen for each name during a run.
 type seenUIDs map[string]types.UID
 
-// State returns nil: a scenario compares only the objects.
+// State returns nil, because a scenario compares only the objects.
 func (seenUIDs) State() any { return nil }
 
-// isAnother reports whether the first object that was seen by that name had another UID.
+// isAnother reports whether an object with another UID was seen before under the name.
 func (s seenUIDs) isAnother(name string, uid types.UID) bool {
 	if _, known := s[name]; !known {
 		s[name] = uid
@@ -89,7 +89,7 @@ func (s seenUIDs) isAnother(name string, uid types.UID) bool {
 // migration builds a Job that migrates the data to the shop's version.
 func migration(owner *Shop, ttl *int32) *batchv1.Job {
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: owner.Name, Labels: map[string]string{"app": owner.Name}}, // a Job without labels gets the labels of its pods
+		ObjectMeta: metav1.ObjectMeta{Name: owner.Name, Labels: map[string]string{"app": owner.Name}}, // without labels the Job would get the labels of its pods
 		Spec: batchv1.JobSpec{
 			TTLSecondsAfterFinished: ttl,
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
@@ -100,7 +100,7 @@ func migration(owner *Shop, ttl *int32) *batchv1.Job {
 	}
 }
 
-// statefulSet builds a StatefulSet whose claims have the size of the shop's storage.
+// statefulSet builds a StatefulSet whose claim template requests the shop's storage.
 func statefulSet(owner *Shop) *appsv1.StatefulSet {
 	labels := map[string]string{"app": owner.Name}
 	return &appsv1.StatefulSet{

@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// The tests of this file explore faults. They run one reconcile at a time, so the race detector would find nothing in
+// them, and they would take ten times as long.
 
 package ownedresources
 
@@ -18,7 +19,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// Two children have the option IfServed. The server serves the kind of one of them only.
+// Two children have the option IfServed. The API server serves the kind of only one of them.
 func TestIfServedSurvivesEveryFault(t *testing.T) {
 	monitorKind := schema.GroupVersionKind{Group: "monitoring.coreos.com", Version: "v1", Kind: "ServiceMonitor"}
 	set := func() *ChildSet[*Shop] {

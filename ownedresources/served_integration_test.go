@@ -59,14 +59,14 @@ func (l *monitorList) DeepCopyObject() runtime.Object {
 	return &c
 }
 
-// servedEnv is an operator of Shops that own a monitor and a Service, which comes after the monitor.
+// servedEnv has an operator of Shops. Each Shop owns a monitor, and a Service that comes after it.
 type servedEnv struct {
 	*serverEnv
 	client   client.Client // the client of an administrator
 	gvk      schema.GroupVersionKind
 	operator ctrl.Manager
 	children *ChildSet[*Shop]
-	read     atomic.Pointer[error] // what a step of the operator last got when it read its monitor
+	read     atomic.Pointer[error] // the error of the last read of the monitor, in a step of the operator
 }
 
 func newServedEnv(t *testing.T) *servedEnv {
@@ -105,7 +105,8 @@ func newServedEnv(t *testing.T) *servedEnv {
 	return e
 }
 
-// install creates the CustomResourceDefinition. The list of endpoints is atomic, or a set.
+// install creates the CustomResourceDefinition. listType is the list type of the endpoints in its schema: "atomic" or
+// "set".
 func (e *servedEnv) install(t *testing.T, listType string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
@@ -188,18 +189,18 @@ func TestIfServed(t *testing.T) {
 		live := &monitor{}
 		require.True(t, e.exists(t, live))
 
-		// It is repaired, so its events arrive.
+		// The child is repaired, so its events reach the operator.
 		live.Spec.Interval = "1s"
 		live.Spec.Endpoints = append(live.Spec.Endpoints, "other")
 		require.NoError(t, e.client.Update(t.Context(), live, client.FieldOwner("kubectl-edit")))
 		require.Eventually(t, func() bool { return e.exists(t, live) && live.Spec.Interval == "30s" }, controlplane.Patience, 10*time.Millisecond)
 		want := []string{"http"}
-		if listType == "set" { // the schema of the second definition counts: the items of others are left alone
+		if listType == "set" { // the operator uses the schema of the second definition, so it keeps the items of others
 			want = append(want, "other")
 		}
 		require.Equal(t, want, live.Spec.Endpoints)
 
-		// It is pruned, and comes again.
+		// The child is pruned, and created again.
 		e.setMonitored(t, false)
 		require.Eventually(t, func() bool { return !e.exists(t, &monitor{}) }, controlplane.Patience, 10*time.Millisecond)
 		e.setMonitored(t, true)
@@ -212,7 +213,7 @@ func TestIfServed(t *testing.T) {
 			return apierrors.IsNotFound(e.client.Get(t.Context(), client.ObjectKeyFromObject(crd), crd))
 		}, controlplane.Patience, 10*time.Millisecond)
 
-		// The cache may not have shown the last write before the definition was gone.
+		// The last write may not have reached the cache before the definition was deleted.
 		e.children.set.Applier.Writes.Record(live)
 	}
 
@@ -220,7 +221,8 @@ func TestIfServed(t *testing.T) {
 	require.Eventually(t, func() bool { return !e.exists(t, &Shop{}) }, controlplane.Patience, 10*time.Millisecond, "the finalizer of RemoveInOrder lists no kind that is not served")
 }
 
-// Children of one kind share its informer, which is never removed if one of them needs it for ever.
+// The children of one kind share an informer. If one of them has no option IfServed, the informer is never removed,
+// so all of them must have the option.
 func TestIfServedOnSomeChildren(t *testing.T) {
 	cp := controlPlane(t)
 	mgr, err := ctrl.NewManager(cp.Config(), ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: new(controlplane.Patience)})

@@ -24,8 +24,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/set"
 )
 
-// If a child is left out, a child that is built from its live object is built from nil. Existing objects of the kind
-// stay.
+// If a child is left out because its kind is not served, a child that is built from its live object is built from
+// nil. Existing objects of the kind stay.
 func TestIfServedWithoutManager(t *testing.T) {
 	served := schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -59,7 +59,7 @@ func TestIfServedWithoutManager(t *testing.T) {
 	require.Equal(t, []string{"ConfigMapList", "SecretList"}, listed, "a list of a kind that is not served would wait for ever")
 }
 
-// flickering is a RESTMapper that knows a kind only at some calls.
+// flickering is a RESTMapper that knows the kind Secret at some calls, and does not know it at others.
 type flickering struct {
 	meta.RESTMapper
 	known []bool
@@ -75,7 +75,8 @@ func (m *flickering) RESTMapping(gk schema.GroupKind, versions ...string) (*meta
 	return m.RESTMapper.RESTMapping(gk, versions...)
 }
 
-// If the kind disappears between the writing and the pruning, the children are listed again later.
+// If the kind disappears after the children were written and before they are pruned, a later reconcile lists them to
+// prune them.
 func TestIfServedWhilePruning(t *testing.T) {
 	known := meta.NewDefaultRESTMapper(nil)
 	known.Add(corev1.SchemeGroupVersion.WithKind("Secret"), meta.RESTScopeNamespace)
@@ -147,7 +148,7 @@ func TestServedCondition(t *testing.T) {
 	require.Equal(t, []string{"Monitoring", "Other"}, Ensure(others, monitors, rules).set.ConditionTypes())
 }
 
-// While the API server ceases to serve a kind, its refusals are not failures.
+// A write may be refused because its kind is not served any more. Then the error is a WaitingError.
 func TestCheckRefusal(t *testing.T) {
 	set := Ensure(Build(constant("a", "")).IfServed())
 	d := &owned.Declared{Kind: &owned.Kind{GVK: schema.GroupVersionKind{Kind: "Monitor"}}, Object: &configMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}
@@ -181,7 +182,7 @@ func TestCheckRefusal(t *testing.T) {
 	}
 }
 
-// If discovery fails, nobody knows whether the kind of a child is served. Then the children that come [Child.After] that child are not created.
+// If discovery fails, it is unknown whether the kind of a child is served. Then the children that come after that child are not created.
 func TestIfServedWhenDiscoveryFails(t *testing.T) {
 	known := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []string{"Secret", "ConfigMap"} {

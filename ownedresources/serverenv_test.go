@@ -9,34 +9,35 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// The control planes of the tests. Only the tests write to the objects of controlPlane. On cluster the controllers of
-// Kubernetes run.
+// The control planes of the tests: controlPlane runs no controllers, so only the tests write to its objects. cluster
+// runs the controllers of Kubernetes.
 var (
 	controlPlane = controlplane.Shared(controlplane.Options{CRDs: []string{shopsFile}})
 	cluster      = controlplane.Shared(controlplane.Options{Controllers: true, CRDs: []string{"../internal/owned/testkinds"}})
 )
 
-// serverEnv is a namespace of an API server with a Shop as the owner, for sets of children, also in an operator.
+// serverEnv is a namespace of an API server with a Shop as the owner. Tests reconcile sets of children in it, or
+// start an operator.
 type serverEnv struct {
 	*ownedtest.Server
-	elsewhere string   // another namespace; only of newClusterEnv
-	spec      ShopSpec // what every new owner asks for
+	elsewhere string   // another namespace; only newClusterEnv sets it
+	spec      ShopSpec // the spec of every new owner
 }
 
-// newEnvInMemory returns a server in memory, for what depends on the set alone. The owner exists.
+// newEnvInMemory returns a server in memory, on which the owner exists. It is for tests that need no real API server.
 func newEnvInMemory(t *testing.T) *serverEnv {
 	t.Helper()
 	return &serverEnv{Server: ownedtest.NewInMemory(t, shopsFile)}
 }
 
-// newServerEnv returns a namespace of a real API server in which no controller writes. The owner exists.
+// newServerEnv returns a namespace of a real API server, on which the owner exists. No controller runs there.
 func newServerEnv(t *testing.T) *serverEnv {
 	t.Helper()
 	return &serverEnv{Server: ownedtest.NewWithOwner(t, controlPlane(t))}
 }
 
-// newClusterEnv returns two namespaces of a control plane with its controllers. The owner does not exist yet; spec
-// is what it asks for.
+// newClusterEnv returns two namespaces of a control plane with its controllers. The owner does not exist yet. It will
+// have the spec.
 func newClusterEnv(t *testing.T, spec ...ShopSpec) *serverEnv {
 	t.Helper()
 	plane := cluster(t)
@@ -48,7 +49,7 @@ func newClusterEnv(t *testing.T, spec ...ShopSpec) *serverEnv {
 	return env
 }
 
-// newOwner returns an owner that does not exist yet.
+// newOwner returns a new owner, without creating it.
 func (env *serverEnv) newOwner() *Shop {
 	return &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: env.Namespace, Name: "web"}, Spec: *env.spec.DeepCopy()}
 }

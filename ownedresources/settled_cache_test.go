@@ -24,8 +24,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// Others change objects, and the cache is late or sends no events. In each case, the next pass over the objects that the
-// cache shows brings everything to the desired state.
+// Other writers change objects, and the cache is late or sends no events. In each case, the next reconcile that reads
+// these objects from the cache restores the desired state.
 func TestSettledMissesNothing(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -88,7 +88,7 @@ func TestSettledMissesNothing(t *testing.T) {
 				env.showSilently(t)
 				env.pass(t)
 				for _, name := range []string{"built", "other"} {
-					if child := env.child(t, name); !metav1.IsControlledBy(child, env.owner(t)) { // the garbage collector's work
+					if child := env.child(t, name); !metav1.IsControlledBy(child, env.owner(t)) { // as the garbage collector does
 						require.NoError(t, env.server.Other.Delete(t.Context(), child))
 					}
 				}
@@ -171,13 +171,14 @@ func TestSettledMissesNothing(t *testing.T) {
 	}
 }
 
-// An owner is settled only if the pass worked on the version that the cache shows.
+// If the set has nothing to do for an owner, it is skipped the next time. That holds only if the last reconcile used
+// the version of the owner that the cache contains.
 func TestSettledIsOfTheCachedOwner(t *testing.T) {
 	t.Run("OwnWriteNotShown", func(t *testing.T) {
 		env := newMemoryEnv(t, Ensure(hold("built", contentOfShop)))
 		for range 4 {
 			env.show(t)
-			for key, shown := range env.cache.shown { // the cache shows the children, and the owner without the status that we wrote
+			for key, shown := range env.cache.shown { // the cache has the children, and the owner without the status that we wrote
 				if owner, ok := shown.(*Shop); ok && owner.ResourceVersion != "" {
 					old := owner.DeepCopy()
 					old.Status, old.ResourceVersion = testkinds.ShopStatus{}, "1"
@@ -210,7 +211,7 @@ func TestSettledIsOfTheCachedOwner(t *testing.T) {
 		set := Ensure(hold("built", contentOfShop))
 		env := newMemoryEnvOf(t, set, reconcile.Named("before", other), reconcile.Named("children", set))
 		env.show(t)
-		for range 4 { // the other set sees no events, so its writes are forgotten after a time
+		for range 4 { // the other set gets no events, so its own writes are forgotten after a time
 			env.pass(t)
 			env.show(t)
 			for _, s := range []*ChildSet[*Shop]{set, other} {
@@ -231,7 +232,7 @@ func TestSettledIsOfTheCachedOwner(t *testing.T) {
 	})
 }
 
-// A function that panics leaves nothing behind, and does not disturb later passes.
+// If a function panics, the owner is not settled, and later reconciles work as usual.
 func TestSettledAfterAPanic(t *testing.T) {
 	panics := false
 	env := newMemoryEnv(t, Ensure(hold("built", func(owner *Shop) string {
@@ -250,8 +251,9 @@ func TestSettledAfterAPanic(t *testing.T) {
 	require.True(t, env.isSettled(t))
 }
 
-// On a resync, the controller's watch enqueues the owner, and the set's handler forgets that the owner is settled. Each has
-// a goroutine of its own. So the reconcile may be left out before the handler runs, and the handler enqueues the owner again.
+// On a resync, the controller's watch enqueues the owner, and the set's handler forgets that it has nothing to do for this
+// owner. The two run in goroutines of their own. If the reconcile runs before the handler, the set is skipped. So the handler
+// enqueues the owner again.
 func TestResyncEnqueuesASettledOwner(t *testing.T) {
 	env := newMemoryEnv(t, Ensure(hold("built", contentOfShop)))
 	env.converge(t)
@@ -266,7 +268,7 @@ func TestResyncEnqueuesASettledOwner(t *testing.T) {
 	require.Zero(t, env.queue.Len(), "no reconcile can have been left out")
 }
 
-// A watch that was interrupted shows an object that was deleted and created again as one update.
+// A watch that was interrupted may send one update event for an object that was deleted and created again.
 func TestUpdateToAnotherUID(t *testing.T) {
 	env := newMemoryEnv(t, Ensure(hold("built", contentOfShop)))
 	env.converge(t)
@@ -290,7 +292,7 @@ func TestUpdateToAnotherUID(t *testing.T) {
 // An API server that was restored from a backup reuses resource versions for other contents.
 func TestSettledAfterVersionsWentBack(t *testing.T) {
 	const issuedAgain = "the version is one that was known with another content"
-	restore := func(t *testing.T, obj client.Object) (before, after client.Object) { // restores any object that a watch shows
+	restore := func(t *testing.T, obj client.Object) (before, after client.Object) { // returns an object that a watch shows before and after the restore
 		t.Helper()
 		before, after = obj, obj.DeepCopyObject().(client.Object)
 		after.SetResourceVersion("1")
@@ -339,7 +341,7 @@ func TestSettledAfterVersionsWentBack(t *testing.T) {
 	})
 }
 
-// If a filter keeps an object, no later pass reads another object into it.
+// A filter may keep the object that it gets: no later reconcile reads another object into it.
 func TestFilterKeepsAnObject(t *testing.T) {
 	env := newMemoryEnv(t, Ensure(hold("built", contentOfShop)))
 	var kept []*Shop
@@ -350,7 +352,8 @@ func TestFilterKeepsAnObject(t *testing.T) {
 	}
 }
 
-// If a pass would be left out, a function that is not pure is found, whatever it depends on.
+// In a reconcile that would skip the set, the functions of children are called to check that they are pure. An impure
+// function is reported, whatever it depends on.
 func TestImpureBuilders(t *testing.T) {
 	global, calls := "", 0
 	all := map[string]string{}
@@ -368,7 +371,7 @@ func TestImpureBuilders(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			last, fixed := "", true // pure until the passes have found nothing to do
+			last, fixed := "", true // the function is pure until the set has nothing to do
 			env := newMemoryEnv(t, Ensure(hold("other", contentOfShop), hold("built", func(owner *Shop) string {
 				if !fixed {
 					return tc.build(owner)
@@ -383,7 +386,7 @@ func TestImpureBuilders(t *testing.T) {
 			if tc.then != nil {
 				tc.then()
 			}
-			for range 3 { // two orders of a map may be the same
+			for range 3 { // two calls may see the map in the same order
 				env.pass(t)
 			}
 			require.NotEmpty(t, env.impure)
@@ -397,7 +400,7 @@ func newUIDForTest(calls *int) types.UID {
 	return types.UID(strings.Repeat("x", *calls))
 }
 
-// A set with the option IfServed is left out of a pass while the same kinds are served.
+// A set with the option IfServed is skipped if it has nothing to do and the same kinds are served as before.
 func TestSettledIfServed(t *testing.T) {
 	builds := 0
 	env := newMemoryEnv(t, Ensure(Build(func(*Shop) *configMap {
@@ -425,7 +428,7 @@ func TestSettledIfServed(t *testing.T) {
 	expect(metav1.ConditionTrue, set.ReasonKindServed)
 }
 
-// While no volume has to grow, a set with the option ExpandVolumes is left out of a pass.
+// A set with the option ExpandVolumes is skipped if it has nothing to do and no volume has to be enlarged.
 func TestSettledExpandVolumes(t *testing.T) {
 	env := newMemoryEnv(t, Ensure(Build(func(owner *Shop) *appsv1.StatefulSet {
 		labels := map[string]string{"app": owner.Name}
@@ -464,7 +467,8 @@ func TestSettledExpandVolumes(t *testing.T) {
 	require.False(t, env.isSettled(t), "the volume has to grow")
 }
 
-// becomeOurs creates an object of nobody, which becomes ours by an update after a pass.
+// becomeOurs creates an object without an owner. After a reconcile it adds the owner reference and the annotations of
+// a child.
 func becomeOurs(t *testing.T, env *memoryEnv, before *configMap) {
 	t.Helper()
 	before.Namespace, before.Name = shopName.Namespace, "late"

@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// newInputEnv is an operator that builds from a Secret, which is read past the cache and remembered.
+// newInputEnv returns an operator whose child is built from a Secret. The Secret is read from the API server, and the
+// value is remembered.
 func newInputEnv[S any](t *testing.T, read func(secret string, owner *Shop) (S, error), build ...func(value S) string) *memoryEnv {
 	t.Helper()
 	secrets := func(*Shop) []types.NamespacedName { return []types.NamespacedName{{Name: "source"}} }
@@ -55,7 +56,7 @@ func (env *memoryEnv) writeSource(t *testing.T, content string) {
 	require.NoError(t, env.server.Other.Update(t.Context(), source))
 }
 
-// A value may keep a part of the owner: it is a part of a copy, which is not used again.
+// The value of an input may keep a part of the owner. It is a part of a copy, which is not used for anything else.
 func TestInputKeepsThePartOfAnOwner(t *testing.T) {
 	type settings struct {
 		Spec *ShopSpec
@@ -69,18 +70,18 @@ func TestInputKeepsThePartOfAnOwner(t *testing.T) {
 	owner.Spec.Content = "3"
 	require.NoError(t, env.server.Other.Update(t.Context(), owner))
 	env.converge(t)
-	env.writeSource(t, "two") // the value stays, and its version changes
+	env.writeSource(t, "two") // the value stays the same, and the Secret gets another version
 	env.pass(t)
 	require.True(t, env.isSettled(t))
 	env.pass(t)
-	env.updated(t, env.cachedOwner(), env.cachedOwner()) // a resync builds from the value
+	env.updated(t, env.cachedOwner(), env.cachedOwner()) // a resync: the child is built from the remembered value
 	env.pass(t)
 	require.Equal(t, []string{"3"}, slices.Compact(seen))
 	require.Equal(t, "3", env.child(t, "built").Data["content"])
 	require.Empty(t, env.impure)
 }
 
-// A function of an input that changes the owner changes a copy, and not what the cache shows.
+// If the function of an input changes the owner, it changes a copy, and not the object in the cache.
 func TestInputChangesTheOwner(t *testing.T) {
 	env := newInputEnv(t, func(content string, owner *Shop) (string, error) {
 		if owner.Labels == nil {
@@ -98,12 +99,13 @@ func TestInputChangesTheOwner(t *testing.T) {
 	require.Equal(t, map[string]string{"of": "the-owner"}, env.cachedOwner().Labels)
 }
 
-// always is a type whose values say that they are equal.
+// always is a type whose values are all equal, by its method Equal.
 type always struct{ Content string }
 
 func (always) Equal(always) bool { return true }
 
-// If the value of an input claims to be unchanged, this is found out, or has no effect.
+// The value of an input may hide a change, by its method Equal or because it is changed in place. Then the set still
+// sees the change, or the function is reported as impure, or the change has no effect.
 func TestInputsThatLie(t *testing.T) {
 	t.Run("Equal", func(t *testing.T) {
 		env := newInputEnv(t, func(content string, _ *Shop) (always, error) { return always{content}, nil }, func(v always) string { return v.Content })
@@ -149,7 +151,7 @@ func TestInputsThatLie(t *testing.T) {
 	t.Run("CachesItsText", func(t *testing.T) {
 		type size struct{ Quantity *resource.Quantity }
 		env := newInputEnv(t, func(string, *Shop) (size, error) { return size{resource.NewQuantity(1000, resource.DecimalSI)}, nil },
-			func(v size) string { return v.Quantity.String() }) // String changes the quantity
+			func(v size) string { return v.Quantity.String() }) // String changes the Quantity: it stores its text there
 		env.converge(t)
 		require.True(t, env.isSettled(t))
 	})
@@ -164,7 +166,7 @@ func TestInputsThatLie(t *testing.T) {
 	})
 }
 
-// staleMetadata is a client whose cache of metadata is behind.
+// staleMetadata is a client whose metadata of one object is old.
 type staleMetadata struct {
 	client.Client
 	known *metav1.PartialObjectMetadata

@@ -19,7 +19,7 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// cachedPass is a pass over an object as the cache shows it.
+// cachedPass is a reconcile of package reconcile whose object is as the cache has it.
 type cachedPass struct{ passcontext.Pass }
 
 func (cachedPass) AsCached(client.Object) bool { return true }
@@ -30,18 +30,18 @@ func (cachedPass) KeepAnnotation(string, string)                 {}
 func (cachedPass) AnnotationKeptBy(string) (string, bool)        { return "", false }
 func (cachedPass) AfterSteps(do func(ctx context.Context) error) { _ = do(context.Background()) }
 
-// inPass returns the context of a step.
+// inPass returns a context as package reconcile passes it to a step.
 func inPass(t *testing.T) context.Context {
 	t.Helper()
 	return passcontext.NewContext(t.Context(), cachedPass{})
 }
 
-// settledEnv is a set that has found nothing to do.
+// settledEnv has a set that has nothing to do for its owner.
 type settledEnv struct {
 	*serverEnv
 	set   *ChildSet[*Shop]
 	built int
-	value string // what the impure function of a child reads
+	value string // an impure function adds it to the content of a child
 }
 
 func newSettledEnv(t *testing.T) *settledEnv {
@@ -54,7 +54,7 @@ func newSettledEnv(t *testing.T) *settledEnv {
 		}),
 		copied(content("source", Reads(&configMap{}, names("source")))))
 	env.set.SetName("step")
-	for range 2 { // creates and prunes, finds nothing to do
+	for range 2 { // the first reconcile creates and prunes, the second one finds nothing to do
 		require.False(t, env.settled(t))
 		require.NoError(t, env.set.Reconcile(inPass(t), env.Client, env.Owner))
 		env.shown()
@@ -67,7 +67,7 @@ func (env *settledEnv) settled(t *testing.T) bool {
 	return env.set.set.Settled(t.Context(), env.Client, env.Owner)
 }
 
-// resync sends an event of the owner in the version that is known. It returns the queue.
+// resync sends an update event of the owner without a change, and returns the queue of the controller.
 func (env *settledEnv) resync(t *testing.T) *controllertest.Queue {
 	t.Helper()
 	q := &controllertest.Queue{TypedInterface: workqueue.NewTyped[ctrl.Request]()}
@@ -75,7 +75,7 @@ func (env *settledEnv) resync(t *testing.T) *controllertest.Queue {
 	return q
 }
 
-// shown makes the set forget its own writes, as the cache's events do.
+// shown makes the set forget its own writes. The cache's events would do that too.
 func (env *settledEnv) shown() {
 	for _, name := range []string{"built", "copied"} {
 		env.set.set.Applier.Writes.Forget(&configMap{}, types.NamespacedName{Namespace: env.Namespace, Name: name})
@@ -146,7 +146,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// An unstructured object that was read into has to have a kind for the next read.
+// To find out whether it has something to do, the set reads the child into an unstructured object that it has used
+// before. That object must still have its kind.
 func TestSettledUnstructured(t *testing.T) {
 	env := newEnvInMemory(t)
 	set := Ensure(Build(func(*Shop) *unstructured.Unstructured {
@@ -165,7 +166,8 @@ func TestSettledUnstructured(t *testing.T) {
 	}
 }
 
-// An event that comes during a reconcile may be about a change that the reconcile has not seen.
+// An event may come during a reconcile, for a change that the reconcile has not seen. Then the set is not skipped the
+// next time.
 func TestSettledIsDisturbedByAnEvent(t *testing.T) {
 	env := newEnvInMemory(t)
 	s := Ensure(Build(settings))
@@ -185,7 +187,7 @@ func TestSettledIsDisturbedByAnEvent(t *testing.T) {
 	require.True(t, s.set.Settled(t.Context(), env.Client, env.Owner))
 }
 
-// A set that waits or fails is never left out.
+// A set that waits or fails is never skipped.
 func TestSettledIsSuccess(t *testing.T) {
 	env := newEnvInMemory(t)
 	waits := Ensure(Build(func(*Shop) *corev1.Service { return env.Service() }).ReadyWhen("Never"))

@@ -7,19 +7,19 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/testkinds"
 )
 
-// The owner of the children of all tests of this package.
+// Shop is the kind of the owner in all tests of this package.
 type (
 	Shop     = testkinds.Shop
 	ShopSpec = testkinds.ShopSpec
 	ShopList = testkinds.ShopList
 )
 
-// shopsFile is the definition of the kind.
+// shopsFile has the CustomResourceDefinition of the kind.
 const shopsFile = "../internal/owned/testkinds/shops.yaml"
 
 func init() { testkinds.AddShop(scheme.Scheme) }
 
-// newShop returns the shop of most tests.
+// newShop returns the Shop that most tests use, edited by the functions.
 func newShop(edit ...func(*ShopSpec)) *Shop {
 	s := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 	for _, e := range edit {

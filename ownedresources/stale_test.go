@@ -19,7 +19,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// emptyCache is a cache that does not show anything yet.
+// emptyCache is a cache that has no objects yet.
 type emptyCache struct{}
 
 func (emptyCache) Get(_ context.Context, name client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
@@ -35,7 +35,7 @@ func keptSet(options ...childOption) *ChildSet[*Shop] {
 
 func keepsData(owner *Shop) bool { return owner.Spec.KeepData }
 
-// finalizing gives the owner the finalizer of a set, and returns the updated owner.
+// finalizing sets the finalizer of a set on the owner, and the field KeepData. It returns the updated owner.
 func (env *serverEnv) finalizing(t *testing.T, set *ChildSet[*Shop], keep bool) *Shop {
 	t.Helper()
 	owner := env.Owner.DeepCopy()
@@ -45,22 +45,22 @@ func (env *serverEnv) finalizing(t *testing.T, set *ChildSet[*Shop], keep bool) 
 	return owner
 }
 
-// letGo deletes an owner and takes its finalizers off.
+// letGo removes the finalizers from an owner, and deletes it.
 func (env *serverEnv) letGo(t *testing.T, owner *Shop) {
 	t.Helper()
 	ownedtest.ByHand(t, env.Server, owner, func(shop *Shop) { shop.Finalizers = nil })
 	require.NoError(t, env.Other.Delete(t.Context(), owner))
 }
 
-// The cache of a process that has just started may still show an old version of an owner that is gone.
+// The cache of a process that has just started may still contain an owner that is gone.
 func TestReconcileOfAnOwnerThatIsGone(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		options []childOption
-		made    bool // the child was made, and the owner kept its data if keeps
+		made    bool // the child was created, by an owner whose KeepData is keeps
 		keeps   bool
-		foreign bool // somebody else has made the child
-		stale   bool // the owner keeps its data, as the cache shows it
+		foreign bool // somebody else created an object with the child's name
+		stale   bool // KeepData of the owner in the cache
 	}{
 		"CreatesNothingAnywhere":  {reason: "Nobody would ever delete it.", options: []childOption{withAnywhere()}, stale: true},
 		"CreatesNothingRetained":  {reason: "Nobody would ever delete it.", options: []childOption{withRetain(keepsData)}, stale: true},
@@ -97,12 +97,13 @@ func TestReconcileOfAnOwnerThatIsGone(t *testing.T) {
 	}
 }
 
-// An earlier process may have created a child right before it died, and the cache may be behind.
+// An earlier process may have created a child right before it died, and the cache may not contain the child yet.
+// Finalize must find it.
 func TestFinalizeFindsWhatTheCacheDoesNotShow(t *testing.T) {
 	tests := map[string]struct {
 		reason       string
 		options      []childOption
-		before, then bool // KeepData of the owner
+		before, then bool // KeepData of the owner, first and later
 		gone         bool
 		referenced   bool
 	}{
@@ -143,7 +144,8 @@ func TestFinalizeFindsWhatTheCacheDoesNotShow(t *testing.T) {
 	}
 }
 
-// Somebody has removed the finalizer of the owner by hand, has created it again, and deletes it before it had a pass.
+// Somebody has removed the finalizer of a deleted owner by hand, has created the owner again, and deletes it before
+// it was reconciled.
 func TestFinalizeDeletesWhatAFormerOwnerHasLeft(t *testing.T) {
 	env := newEnvInMemory(t)
 	s := keptSet(withAnywhere())
@@ -163,7 +165,7 @@ func TestFinalizeDeletesWhatAFormerOwnerHasLeft(t *testing.T) {
 	require.NoError(t, s.Finalize(t.Context(), env.Client, owner))
 }
 
-// The owner stays until the last object that a former owner has left is gone.
+// If a former owner has left objects, the present owner is not deleted before the last of them is gone.
 func TestFinalizeWaitsForWhatAFormerOwnerHasLeft(t *testing.T) {
 	c, s := reconciletest.NewClient(t, scheme.Scheme, shopsFile), keptSet(withAnywhere())
 	create := func() *Shop {
@@ -196,7 +198,7 @@ func TestFinalizeWaitsForWhatAFormerOwnerHasLeft(t *testing.T) {
 	require.NoError(t, s.Finalize(t.Context(), c, owner))
 }
 
-// If nobody added the finalizer, objects of Anywhere would be left behind.
+// Without the finalizer on the owner, objects with the option Anywhere would stay when the owner is deleted.
 func TestAnywhereNeedsTheFinalizer(t *testing.T) {
 	env := newEnvInMemory(t)
 	err := keptSet(withAnywhere()).Reconcile(t.Context(), env.Client, env.Owner)
@@ -209,12 +211,13 @@ func TestFinalizeOfALivingOwner(t *testing.T) {
 	set := keptSet(withAnywhere())
 	owner := env.finalizing(t, set, false)
 	require.NoError(t, set.Reconcile(t.Context(), env.Client, owner))
-	owner.DeletionTimestamp = new(metav1.Now()) // although nobody has deleted it
+	owner.DeletionTimestamp = new(metav1.Now()) // in this copy only: nobody has deleted the owner
 	require.True(t, apierrors.IsConflict(set.Finalize(t.Context(), env.Client, owner)))
 	require.True(t, env.Exists(t, namedConfigMap("", "kept")))
 }
 
-// A release that drops the options takes over the objects that carry marks, and removes the marks.
+// A new release uses the options Anywhere and Retain no more. It keeps the objects, and replaces their label and
+// annotations by an owner reference.
 func TestMarksAreReplacedByAReference(t *testing.T) {
 	env := newEnvInMemory(t)
 	for _, option := range []childOption{withAnywhere(), withRetain(keepsData)} {
@@ -265,7 +268,8 @@ func TestRetainAndRecreate(t *testing.T) {
 		"child 1, a ConfigMap: it has the options Retain and Recreate: Recreate would delete what Retain keeps; take one of them away")
 }
 
-// A pass in which nothing has changed sends no request, as for children with an owner reference.
+// If nothing has changed, a reconcile only reads children without an owner reference, as it does with other children.
+// A cache serves this read.
 func TestQuietPassOfMarkedChildren(t *testing.T) {
 	for name, option := range map[string]childOption{"Anywhere": withAnywhere(), "Retain": withRetain(keepsData)} {
 		t.Run(name, func(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 	"github.com/opblocks/opblocks/internal/owned/testkinds"
 )
 
-// The fake client of controller-runtime tracks managed fields. By default it does not return them.
+// The fake client of controller-runtime tracks managed fields, but does not return them by default. A field that is
+// not desired any more is removed all the same. If it cannot be known which fields are ours, that is an error.
 func TestDroppedFieldsGoWithAFakeClient(t *testing.T) {
 	owner := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u-1"}}
 	service := func(port int32) *corev1.Service {
@@ -44,7 +45,7 @@ func TestDroppedFieldsGoWithAFakeClient(t *testing.T) {
 			return NewDeployment(owner, nil, corev1.Container{Name: "web", Image: "web:1", Env: env})
 		}))
 		for len(env) > 0 {
-			_ = children.Reconcile(t.Context(), c, owner) // it waits for pods, which nobody creates
+			_ = children.Reconcile(t.Context(), c, owner) // the Deployment waits for pods, and nobody creates pods
 			var live appsv1.Deployment
 			require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(owner), &live))
 			require.Equal(t, env, live.Spec.Template.Spec.Containers[0].Env)

@@ -19,7 +19,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// paint returns a step that builds the ConfigMap "wall" with a colour, if the shop wants it.
+// paint returns a step that builds the ConfigMap "wall" with a colour, for the shops for which wanted returns true.
 func paint(colour string, wanted func(*Shop) bool) reconcile.NamedStep[*Shop] {
 	return reconcile.Named("paint-"+colour, Ensure(Build(func(s *Shop) *corev1.ConfigMap {
 		if !wanted(s) {
@@ -31,7 +31,7 @@ func paint(colour string, wanted func(*Shop) bool) reconcile.NamedStep[*Shop] {
 
 func wantedAlways(*Shop) bool { return true }
 
-// onlyWhen is a step that embeds a set, and calls it only for some shops.
+// onlyWhen is a step that embeds a set, and calls its Reconcile only for some shops.
 type onlyWhen struct {
 	*ChildSet[*Shop]
 	wanted func(*Shop) bool
@@ -44,14 +44,15 @@ func (s onlyWhen) Reconcile(ctx context.Context, c client.Client, obj *Shop) err
 	return s.ChildSet.Reconcile(ctx, c, obj)
 }
 
-// Two steps that build one child would overwrite each other in each pass.
+// If two steps build the same child, they would overwrite each other in every reconcile. That is an error, unless
+// only one of them builds it for a given shop.
 func TestTwoStepsThatBuildOneChild(t *testing.T) {
 	keepsData, keepsNone := func(s *Shop) bool { return s.Spec.KeepData }, func(s *Shop) bool { return !s.Spec.KeepData }
 	panics := func(*Shop) bool { panic("it cannot say") }
 	tests := map[string]struct {
 		reason string
 		steps  []reconcile.NamedStep[*Shop]
-		names  []string // the steps that the message names; empty if the passes succeed
+		names  []string // the steps that the error names; empty if the reconciles succeed
 	}{
 		"in each pass":      {"Neither of them may write.", []reconcile.NamedStep[*Shop]{paint("red", wantedAlways), paint("blue", wantedAlways)}, []string{"paint-red", "paint-blue"}},
 		"from a change on":  {"The first step has nothing to do, and is left out.", []reconcile.NamedStep[*Shop]{paint("red", wantedAlways), paint("blue", keepsData)}, []string{"paint-red", "paint-blue"}},
@@ -109,16 +110,16 @@ func TestTwoStepsThatBuildOneChild(t *testing.T) {
 	}
 }
 
-// Two reconcilers of one manager that build one child would overwrite each other too. Only filters that give each of them its own shops
-// prevent that.
+// If two reconcilers of one manager build the same child, they would overwrite each other too. That is an error, unless filters give
+// each of them its own shops.
 func TestTwoReconcilersThatBuildOneChild(t *testing.T) {
 	keepsData := func(s *Shop) bool { return s.Spec.KeepData }
 	keepsNone := func(s *Shop) bool { return !keepsData(s) }
 	type filters [2]func(*Shop) bool // one for each reconciler
 	tests := map[string]struct {
 		reason string
-		passes filters // WithFilter of the reconciler
-		events filters // WithEventFilter of the builder
+		passes filters // of WithFilter of the reconcilers
+		events filters // of WithEventFilter of the builders
 		want   string
 	}{
 		"of all shops":                        {"Nothing tells them apart.", filters{wantedAlways, wantedAlways}, filters{}, "built by two steps"},

@@ -35,9 +35,9 @@ var (
 	upgradeRestart = time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
 )
 
-// upgradeSpec is what the owner asks for. The objects in testdata/upgrade were built for the zero value.
+// upgradeSpec says what the owner asks for. The objects in testdata/upgrade were built for its zero value.
 type upgradeSpec struct {
-	old bool // before the change
+	old bool // as before the change
 }
 
 func (s upgradeSpec) deployment(owner *corev1.ConfigMap) *appsv1.Deployment {
@@ -78,7 +78,7 @@ func (s upgradeSpec) gadget(owner *corev1.ConfigMap) (*unstructured.Unstructured
 	}, "spec")
 }
 
-// worker and password are not changed after their creation.
+// worker and password build children that do not change after their creation.
 func (upgradeSpec) worker(owner *corev1.ConfigMap) *appsv1.Deployment {
 	d := NewDeployment(owner, map[string]string{"app": "worker"}, corev1.Container{Name: "worker", Image: "busybox:1.36"})
 	d.Name = owner.Name + "-worker"
@@ -91,7 +91,7 @@ func (upgradeSpec) password(owner *corev1.ConfigMap) *corev1.Secret {
 	}
 }
 
-// reconcile runs one pass of an operator that has just started.
+// reconcile runs one reconcile of an operator that has just started.
 func (s upgradeSpec) reconcile(ctx context.Context, c client.Client, owner *corev1.ConfigMap) error {
 	set := Ensure(
 		Build(s.deployment), Build(s.service), BuildOrError(s.gadget).Kind(upgradeGadget), Build(s.worker), Build(s.password),
@@ -100,12 +100,13 @@ func (s upgradeSpec) reconcile(ctx context.Context, c client.Client, owner *core
 	return set.Reconcile(ctx, c, owner)
 }
 
-// TestUpgrade restores the objects of testdata/upgrade and proves that this version leaves them as they are: an upgrade
-// of an operator sends no write and rolls no pods.
+// TestUpgrade restores the objects of testdata/upgrade and proves that this version does not change them: an upgrade of
+// an operator sends no write and replaces no pods.
 //
 // Version 300916d of this module wrote these objects, on a real API server. It created all of them, changed web's
-// Deployment, Service and Gadget once, by server-side apply, and restarted web's Deployment. Its files are what the API
-// server then had, without what it sets at creation: UID, resource version, generation, times and cluster IPs.
+// Deployment, Service and Gadget once, by server-side apply, and restarted web's Deployment. The files contain the
+// objects of the API server after that, without the fields that it sets at creation: UID, resource version, generation,
+// times and cluster IPs.
 func TestUpgrade(t *testing.T) {
 	cp := controlPlane(t)
 	require.NoError(t, cp.InstallCRDs(t.Context(), "../internal/owned/testkinds/gadgets.yaml"))
@@ -117,8 +118,8 @@ func TestUpgrade(t *testing.T) {
 	restored := restoreUpgrade(t, restorer)
 	require.Len(t, restored, 5)
 
-	// The owner's UID is in the children's owner references. Without a deletion, nothing asks the API server for the
-	// owner.
+	// The owner's UID is in the children's owner references. The owner itself is not created: the API server is asked
+	// for it only when something is deleted.
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: upgradeNamespace, Name: "web", UID: restored["deployment"].GetOwnerReferences()[0].UID,
 	}}
@@ -152,8 +153,8 @@ func TestUpgrade(t *testing.T) {
 	require.Contains(t, sent.Sent(), "PATCH deployments", "a real change is written")
 }
 
-// restoreUpgrade creates the objects of testdata/upgrade, with their annotations, labels and managed fields, and returns
-// them as the API server has them, by the names of their files.
+// restoreUpgrade creates the objects of testdata/upgrade, with their annotations, labels and managed fields. It returns
+// the objects as the API server stores them, by the names of their files.
 func restoreUpgrade(t *testing.T, c client.Client) map[string]*unstructured.Unstructured {
 	t.Helper()
 	files, err := filepath.Glob("testdata/upgrade/*.yaml")
@@ -168,7 +169,7 @@ func restoreUpgrade(t *testing.T, c client.Client) map[string]*unstructured.Unst
 		require.NotEmpty(t, managedFields)
 		obj.SetManagedFields(nil)
 		require.NoError(t, c.Create(t.Context(), obj))
-		obj.SetManagedFields(managedFields) // in place of an entry of this test
+		obj.SetManagedFields(managedFields) // instead of the entry that this test's creation made
 		require.NoError(t, c.Update(t.Context(), obj))
 		require.Empty(t, cmp.Diff(managedFields, withoutTimes(obj.GetManagedFields())))
 		restored[strings.TrimSuffix(filepath.Base(file), ".yaml")] = obj
@@ -183,8 +184,8 @@ func withoutTimes(managedFields []metav1.ManagedFieldsEntry) []metav1.ManagedFie
 	return managedFields
 }
 
-// TestStoredHashes pins values that clusters store. They were computed by version 300916d of this module. If one of them
-// changed, every operator would write its children, or roll their pods, once after an upgrade.
+// TestStoredHashes checks hashes that clusters store. They were computed by version 300916d of this module. If one of
+// them changed, every operator would write its children, or replace their pods, once after an upgrade.
 func TestStoredHashes(t *testing.T) {
 	hashes := map[string]struct {
 		reason string

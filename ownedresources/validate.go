@@ -52,9 +52,11 @@ func ValidateName[C corev1.Service | appsv1.StatefulSet | batchv1.Job | batchv1.
 }
 
 const (
-	// maxRevisionedName is the longest name whose pods can have a label with the name, a hyphen and a suffix of ten characters.
+	// maxRevisionedName is the length of the longest name of a StatefulSet. Its pods have a label with that name, a
+	// hyphen and a suffix of ten characters.
 	maxRevisionedName = validation.LabelValueMaxLength - 1 - 10
-	// maxCronJobName leaves room for the hyphen and the ten digits that the names of Jobs end in.
+	// maxCronJobName is the length of the longest name of a CronJob. The name of a Job is that name with a hyphen and
+	// ten digits.
 	maxCronJobName = validation.LabelValueMaxLength - 11
 )
 

@@ -25,7 +25,7 @@ var (
 	pathOfPorts = field.NewPath("spec", "ports")
 )
 
-// text returns the errors as one, or "".
+// text returns the errors as one text, or "" if there are none.
 func text(errs field.ErrorList) string {
 	if err := errs.ToAggregate(); err != nil {
 		return err.Error()
@@ -151,7 +151,7 @@ func TestValidateNames(t *testing.T) {
 		validate validate
 		child    func(name string) client.Object
 		good     []string
-		bad      map[string]string // words of the error by name
+		bad      map[string]string // a part of the error for each refused name
 	}{
 		"Service": {
 			reason:   "a Service is a part of a DNS name",
@@ -233,8 +233,8 @@ func TestValidateNames(t *testing.T) {
 			for bad := range tc.bad {
 				err := c.Create(t.Context(), tc.child(bad), client.DryRunAll)
 				switch kind + "/" + bad {
-				case "Service/1-web": // depends on the version of the API server
-				case "StatefulSet/" + strings.Repeat("a", 53): // its pods are refused: TestLongStatefulSetName
+				case "Service/1-web": // older API servers refuse it
+				case "StatefulSet/" + strings.Repeat("a", 53): // the API server accepts it, and refuses the pods: see TestLongStatefulSetName
 					require.NoError(t, err)
 				default:
 					require.True(t, apierrors.IsInvalid(err), "%s %s: %v", kind, bad, err)
@@ -244,8 +244,8 @@ func TestValidateNames(t *testing.T) {
 	})
 }
 
-// TestLongStatefulSetName proves the limit of ValidateName for a StatefulSet, which is a limit of the controller and not of
-// the API server.
+// TestLongStatefulSetName proves the limit of ValidateName for a StatefulSet. The API server accepts a longer name, but the
+// controller cannot create pods for it.
 func TestLongStatefulSetName(t *testing.T) {
 	cp := cluster(t)
 	c, err := client.New(cp.Config(), client.Options{})

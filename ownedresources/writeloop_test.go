@@ -15,7 +15,8 @@ import (
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
-// Two versions of an operator run at once. One creates a child that the other prunes.
+// Two versions of an operator run at the same time. One creates a child, and the other prunes it. After some
+// repetitions, each write is delayed.
 func TestSlowDownByName(t *testing.T) {
 	newEnv := func(t *testing.T) *memoryEnv {
 		t.Helper()
@@ -63,7 +64,7 @@ func TestSlowDownByName(t *testing.T) {
 			env := newEnv(t)
 			recorder := events.NewFakeRecorder(100)
 			pass := func() (after time.Duration) {
-				for range 3 { // the status that shows it is another event
+				for range 3 { // the write of the status that shows the delay triggers another reconcile
 					env.show(t)
 					after = env.pass(t).RequeueAfter
 				}

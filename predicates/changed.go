@@ -17,16 +17,16 @@ import (
 //
 // T is the object type of the watch. Updates of objects of another type pass. To compare several fields, return an array or
 // a struct: func(p *corev1.Pod) [2]string { return [2]string{p.Spec.NodeName, p.Status.PodIP} }. Do not return a pointer:
-// it equals only itself, so it differs in every update. Return the value to which it points. For values that == cannot
+// the pointers of the old and the new object always differ. Return the value to which it points. For values that == cannot
 // compare, use [SpecChanged].
 func FieldChanged[T client.Object, F comparable](field func(T) F) predicate.Predicate {
 	return changed(func(before, after T) bool { return field(before) != field(after) })
 }
 
 // SpecChanged passes updates that change the value that spec returns, and all events that are not updates, as
-// [FieldChanged] does. The value can be anything, such as a whole spec, or the data of a kind that has no spec. It is
+// [FieldChanged] does. The value can have any type, such as a whole spec, or the data of a kind that has no spec. It is
 // compared with equality.Semantic: quantities and times by value, and an empty list equals a nil list.
-// equality.Semantic panics on structs with unexported fields; API types have none.
+// equality.Semantic panics on structs with unexported fields. API types have no such fields.
 //
 // Unlike [GenerationChanged], it drops the update that starts a deletion. Combine it with [DeletionStarted] for objects
 // with finalizers.
@@ -37,12 +37,12 @@ func SpecChanged[T client.Object, S any](spec func(T) S) predicate.Predicate {
 // GenerationChanged passes updates that change metadata.generation, and all events that are not updates, as
 // [FieldChanged] does. The API server decides what changes the generation:
 //
-//   - A change of the spec does. For a custom resource, a change of any other field does too, except metadata and, if it is
+//   - A change of the spec changes it. For a custom resource, so does a change of any other field, except metadata and, if it is
 //     a subresource, status.
-//   - The start of a deletion does, if a finalizer holds the object.
-//   - Changes of labels, annotations, finalizers and owner references do not. The only exception are the annotations of a
+//   - The start of a deletion changes it, if the object has a finalizer.
+//   - Changes of labels, annotations, finalizers and owner references do not change it, except the annotations of a
 //     Deployment.
-//   - For a custom resource without the status subresource, every write of the status does. A controller that writes such a
+//   - For a custom resource without the status subresource, every write of the status changes it. A controller that writes such a
 //     status triggers its own next reconcile.
 //
 // If a kind has no generation, such as ConfigMap, Secret and ServiceAccount, every write passes, because the predicate
@@ -74,8 +74,9 @@ func ConditionChanged[T client.Object](conditionType string, conditions func(T) 
 	})
 }
 
-// changed returns a change predicate. If an object was deleted and created again while a watch was interrupted, the
-// cache reports an update from the old object to the new one. That counts as a change, whatever the two objects hold.
+// changed returns a predicate that passes updates for which differs returns true, and all events that are not
+// updates. If an object was deleted and created again while a watch was interrupted, the cache reports an update from
+// the old object to the new one. Such an update always passes.
 func changed[T client.Object](differs func(before, after T) bool) predicate.Funcs {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !isNil(e.Object) },

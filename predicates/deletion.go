@@ -8,9 +8,9 @@ import (
 
 // DeletionStarted passes the first event that shows that an object is being deleted:
 //
-//	Create   the object is being deleted: the deletion started while the operator was down
+//	Create   the object is being deleted, since the deletion started while the operator was down
 //	Update   the new object is being deleted and the old one was not, or the two have different UIDs
-//	Delete   always: an object without finalizers is deleted without an update before
+//	Delete   always, since an object without finalizers is deleted without an update before
 //	Generic  the object is being deleted
 //
 // Combine it, by predicate.Or, with predicates that drop the update that starts a deletion, such as [SpecChanged]. Otherwise

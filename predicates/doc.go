@@ -16,7 +16,7 @@
 //	Delete    the last known state matches           always
 //	Generic   the object matches                     always
 //
-// DeletionStarted, NotPaused, Namespaces and Shard differ from this table; their documentation says how.
+// DeletionStarted, NotPaused, Namespaces and Shard differ from this table: see their documentation.
 //
 // Facts to know:
 //   - A filter passes an update if the old object matches, so that the controller can clean up for an object that stops

@@ -21,8 +21,8 @@ import (
 	"github.com/opblocks/opblocks/predicates"
 )
 
-// Several operators share a kind. This operator reconciles the objects whose label names it, in upper or lower case. It
-// reconciles them when they change and when they stop matching.
+// Several operators share a kind: each reconciles the objects whose label has its name, in upper or lower case. This
+// operator reconciles its objects when they change, and once more when the label gets another value.
 func Example() {
 	setup := func(mgr ctrl.Manager, target string, r ctrlreconcile.Reconciler) error {
 		return ctrl.NewControllerManagedBy(mgr).
@@ -126,8 +126,8 @@ func ExampleFieldChanged() {
 	// Output: true false
 }
 
-// The function looks at the status as well as at the label. Otherwise nobody would clean up for an object whose
-// label changed while the operator was down.
+// The function checks the status as well as the label. If the label changed while the operator was down, the status
+// still says that the operator has to clean up.
 func ExampleMatching() {
 	served := predicates.Matching(func(p *corev1.Pod) bool { return p.Status.NominatedNodeName == "blue" })
 	p := predicate.Or(predicates.Label("target").Equals("blue"), served)
@@ -213,8 +213,8 @@ func ExampleShard() {
 	// 1 true <nil>
 }
 
-// The function is a filter for WithFilter of package reconcile. The filter also applies to passes that events of children
-// trigger.
+// The function is for WithFilter of package reconcile. Unlike a predicate of one watch, WithFilter also filters the
+// reconciles that events of children trigger.
 func ExampleShardOf() {
 	const index, count = 1, 2
 	ours := func(owner *corev1.Pod) bool { return predicates.ShardOf(owner, count) == index }

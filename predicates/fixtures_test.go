@@ -117,7 +117,7 @@ var controlPlane = controlplane.Shared(controlplane.Options{})
 
 const eventually = controlplane.Patience
 
-// watch records the events of one kind, as a real API server, cache and source send them.
+// watch is a watch of one kind on a real API server. It records the events that reach a controller.
 type watch struct {
 	client.Client
 	cache       cache.Cache
@@ -210,7 +210,7 @@ type interrupter struct {
 
 	mu       sync.Mutex
 	bodies   []io.Closer
-	released chan struct{} // not nil while watches are interrupted
+	released chan struct{} // nil unless watches are interrupted
 }
 
 // interrupt ends all watches. New watches wait for release.
@@ -224,7 +224,8 @@ func (i *interrupter) interrupt() {
 	i.bodies = nil
 }
 
-// release answers the waiting watches with 410 Gone, as the API server does after some minutes. Later watches work again.
+// release answers the waiting watches with 410 Gone. The API server would do so after some minutes. Later watches work
+// again.
 func (i *interrupter) release() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -258,7 +259,7 @@ func (i *interrupter) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.released != nil { // interrupt was called before the response came
+	if i.released != nil { // interrupt was called before the API server's response came
 		_ = response.Body.Close()
 	}
 	i.bodies = append(i.bodies, response.Body)

@@ -167,7 +167,7 @@ func TestRealLabelChanges(t *testing.T) {
 	require.False(t, passes(p, w.next(t)))
 }
 
-// TestRealCacheWithSelector shows how the selector of a cache differs from a filter.
+// TestRealCacheWithSelector shows the difference between a cache with a selector and a predicate that filters.
 func TestRealCacheWithSelector(t *testing.T) {
 	selector, err := labels.Set{"target": "blue"}.AsValidatedSelector()
 	require.NoError(t, err)
@@ -204,7 +204,7 @@ func TestRealResync(t *testing.T) {
 	require.False(t, predicates.DeletionStarted().Update(e))
 }
 
-// TestRealInterruptedWatch shows how events that a watch missed are reported.
+// TestRealInterruptedWatch shows how the cache reports the events that an interrupted watch has missed.
 func TestRealInterruptedWatch(t *testing.T) {
 	w := newWatch(t, &corev1.ConfigMap{}, cache.Options{})
 	create := func(name string) *corev1.ConfigMap {
@@ -246,8 +246,8 @@ func TestRealInterruptedWatch(t *testing.T) {
 	}
 }
 
-// TestRealBuilder runs the controller of one operator. Several operators share its kind, and each has its own label.
-// The test proves that the controller gets the reconciles that it needs, and no others.
+// TestRealBuilder runs the controller of one operator. Several operators share its kind, and each reconciles the
+// objects with its own label. The test proves that the controller gets the reconciles that it needs, and no others.
 func TestRealBuilder(t *testing.T) {
 	kind := gauge(t, "")
 	cp := controlPlane(t)
@@ -304,7 +304,7 @@ func TestRealBuilder(t *testing.T) {
 
 	create("theirs", "green")
 	ours := create("ours", "Blue")
-	expect("the creation of a matching object", "ours") // from here on the watch runs; the events of an initial list have no order
+	expect("the creation of a matching object", "ours") // after this event the watch runs; the events of the initial list have no order
 	marker := create("marker", "blue")
 	expect("the creation of a matching object", "marker")
 	require.NoError(t, c.Status().Patch(ctx, ours, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"level":1}}`))))

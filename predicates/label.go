@@ -44,7 +44,7 @@ func (m Metadata) matching(matches func(value string) bool) predicate.Predicate 
 }
 
 // Changed passes updates that add, change or remove the key, and all events that are not updates, as [FieldChanged] does. Other labels and
-// annotations do not count. (controller-runtime's AnnotationChangedPredicate passes a change of any annotation.) Combine it with
+// annotations have no effect. (controller-runtime's AnnotationChangedPredicate passes a change of any annotation.) Combine it with
 // [GenerationChanged] behind a filter of a label, because a change of labels does not change the generation:
 //
 //	target := predicates.Label("target")

@@ -11,12 +11,12 @@ import (
 // Matching passes events of objects for which match returns true:
 //
 //	Create   the object matches
-//	Update   the old or the new object matches, so that the controller notices, once, that an object stops matching
-//	Delete   the last known state matches, or is not the final one (DeleteStateUnknown): the final one may have matched
+//	Update   the old or the new object matches, so the controller gets one more event when an object stops matching
+//	Delete   the last known state matches, or is not the final state (DeleteStateUnknown), which may have matched
 //	Generic  the object matches
 //
-// T is the object type of the watch. An object of another type passes: an additional reconcile is harmless, and a lost
-// event does harm.
+// T is the object type of the watch. An object of another type passes, because a lost event does more harm than an
+// additional reconcile.
 func Matching[T client.Object](match func(T) bool) predicate.Predicate { return matching(match) }
 
 // Namespaces passes events of objects in these namespaces. Without an argument it passes all events, which suits an empty
@@ -47,8 +47,8 @@ func matching[T client.Object](match func(T) bool) predicate.Funcs {
 	}
 }
 
-// matchingImmutable is like matching, for a property that never changes while an object exists. So the last known state
-// of a deleted object is as good as the final one.
+// matchingImmutable is like matching, for a property that never changes while an object exists. So a deletion passes
+// only if the last known state matches, even if that state is not the final one.
 func matchingImmutable(match func(client.Object) bool) predicate.Funcs {
 	p := matching(match)
 	p.DeleteFunc = func(e event.DeleteEvent) bool { return !isNil(e.Object) && match(e.Object) }

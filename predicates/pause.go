@@ -32,7 +32,7 @@ func PauseChanged() predicate.Predicate { return FieldChanged(pauseOf) }
 
 // NotPaused drops updates of paused objects, which saves reconciles. It passes these events:
 //
-//	Create   always: the reconciler shows that the object is paused, and requeues it for the end of the pause
+//	Create   always, since the reconciler has to show that the object is paused, and to requeue it for the end of the pause
 //	Update   the new object is not paused, or is being deleted, or its pause changed, or the two have different UIDs
 //	Delete   always
 //	Generic  the object is not paused, or is being deleted

@@ -22,9 +22,9 @@ import (
 // Each operator still caches all objects and their children. No two operators may run with the same index. All must have
 // the same count, except while you change the count in this order:
 //
-//   - One more: restart the operators of the old indexes with the new count, one after another, and then start the new
+//   - To add one: restart the existing operators with the new count, one after another, and then start the new
 //     operator.
-//   - One less: stop the operator with the last index, and then restart the others with the new count, one after another.
+//   - To remove one: stop the operator with the last index, and then restart the others with the new count, one after another.
 //
 // Then two operators never reconcile one object at the same time. Objects that move to another shard are not reconciled for a
 // while.

@@ -28,8 +28,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// TestRealShardOfAChild shows that Shard is not enough for an operator whose objects have children: the event of a child
-// triggers a reconcile of the owner in every shard.
+// TestRealShardOfAChild shows that Shard is not enough if objects have children: the event of a child triggers a
+// reconcile of the owner in the operators of all shards.
 func TestRealShardOfAChild(t *testing.T) {
 	cp := controlPlane(t)
 	namespace := controlplane.Namespace(t, cp)
@@ -87,7 +87,8 @@ func newBudget(namespace, name string) *policyv1.PodDisruptionBudget {
 	}
 }
 
-// createUntil creates objects until a number of them belong to a shard. The API server chooses the UIDs.
+// createUntil creates objects until the given number of them belongs to the shard. The API server chooses the UIDs,
+// on which the shard depends. It returns the names of the objects of the shard.
 func (s *shardedOperator) createUntil(t *testing.T, shard, count, more int) (created []string) {
 	t.Helper()
 	for len(created) < more {
@@ -112,8 +113,8 @@ func (s *shardedOperator) changeAll(t *testing.T) {
 	}
 }
 
-// disturb changes objects and children of a shard that is down. It also creates objects for this shard, and returns their
-// names. It also creates and deletes objects of other shards.
+// disturb changes the objects and children of a shard whose process is down. It also creates objects for this shard, and
+// returns their names. It also deletes and creates objects of other shards.
 func (s *shardedOperator) disturb(t *testing.T, dead int) (created []string) {
 	t.Helper()
 	mine := slices.DeleteFunc(slices.Sorted(maps.Keys(s.wanted)), func(name string) bool {
@@ -139,8 +140,7 @@ func (s *shardedOperator) budget(t *testing.T, name string) *policyv1.PodDisrupt
 	return b
 }
 
-// settle waits until every object is in the state that its shard has to bring about, except the objects for which down
-// returns true.
+// settle waits until the operator has reconciled every object, except the objects for which down returns true.
 func (s *shardedOperator) settle(t *testing.T, what string, down func(*policyv1.PodDisruptionBudget) bool) {
 	t.Helper()
 	var wrong []string
@@ -153,7 +153,7 @@ func (s *shardedOperator) settle(t *testing.T, what string, down func(*policyv1.
 	}
 }
 
-// differences returns the objects that are not in the wanted state, each with the difference.
+// differences returns which objects the operator has still to reconcile, and what is wrong with each.
 func (s *shardedOperator) differences(t *testing.T, down func(*policyv1.PodDisruptionBudget) bool) (wrong []string) {
 	var budgets policyv1.PodDisruptionBudgetList
 	var children corev1.ConfigMapList

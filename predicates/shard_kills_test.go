@@ -1,6 +1,6 @@
 //go:build !race
 
-// The replicas are separate processes, which share no memory: the race detector would only make them slow.
+// The replicas are separate processes without shared memory, so the race detector would only make the test slow.
 
 package predicates_test
 
@@ -16,7 +16,7 @@ import (
 
 // TestShardsUnderKills runs three shards of an operator, each in its own process. The processes are killed while objects are
 // created, changed and deleted. Then the test uses four shards, and then two. The audit log of the API server shows which
-// process has served which object.
+// process has reconciled which object.
 func TestShardsUnderKills(t *testing.T) {
 	t.Parallel()
 	s := newShardedOperator(t)
@@ -40,7 +40,7 @@ func TestShardsUnderKills(t *testing.T) {
 		s.settle(t, fmt.Sprintf("shard %d is back", dead), nobodyDown)
 	}
 
-	for shard := range replicas { // without waiting for the previous replica
+	for shard := range replicas { // start it without waiting for the previous replica
 		s.changeAll(t)
 		replicas[shard].kill(t)
 		s.createUntil(t, shard, 3, 1)
@@ -48,7 +48,7 @@ func TestShardsUnderKills(t *testing.T) {
 	}
 	s.settle(t, "killed one after another", nobodyDown)
 
-	// One shard more: the new count first, then the new replica.
+	// To add a shard, the replicas get the new count first, and then the new replica starts.
 	s.changeAll(t)
 	for index := range replicas {
 		replicas[index].kill(t)
@@ -59,7 +59,7 @@ func TestShardsUnderKills(t *testing.T) {
 	replicas = append(replicas, s.start(t, 3, 4))
 	s.settle(t, "four shards", nobodyDown)
 
-	// Two shards less: the replicas first, then the new count.
+	// To remove two shards, two replicas stop first, and then the others get the new count.
 	s.changeAll(t)
 	replicas[3].kill(t)
 	replicas[2].kill(t)

@@ -32,7 +32,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor"
 )
 
-// replicaCommand is the first argument of this test program when it is a replica of the operator.
+// replicaCommand is the argument with which this test program runs as a replica of the operator.
 const replicaCommand = "shard-replica"
 
 func TestMain(m *testing.M) {
@@ -98,14 +98,15 @@ func settingsOf(b *policyv1.PodDisruptionBudget) *corev1.ConfigMap {
 	}
 }
 
-// served sends a request for the object in every pass, so that the audit log has every pass.
+// served is a step that reads the object from the API server in each reconcile, so that the audit log shows every
+// reconcile.
 type served struct{ live client.Reader }
 
 func (s *served) Reconcile(ctx context.Context, _ client.Client, b *policyv1.PodDisruptionBudget) error {
 	return client.IgnoreNotFound(s.live.Get(ctx, client.ObjectKeyFromObject(b), &policyv1.PodDisruptionBudget{}))
 }
 
-// Finalize deletes the child: no garbage collector runs.
+// Finalize deletes the child, because no garbage collector runs.
 func (s *served) Finalize(ctx context.Context, c client.Client, b *policyv1.PodDisruptionBudget) error {
 	return client.IgnoreNotFound(c.Delete(ctx, settingsOf(b)))
 }
@@ -117,7 +118,7 @@ type shardedOperator struct {
 	namespace string
 	audit     string // the path of the audit log
 	uids      map[string]types.UID
-	wanted    map[string]int // by name: spec.minAvailable of the objects that exist
+	wanted    map[string]int // spec.minAvailable of each object that must exist, by name
 	replicas  []*shardReplica
 }
 
@@ -130,7 +131,7 @@ type shardReplica struct {
 	began, ended time.Time
 }
 
-// settleTimeout is long because other tests may run beside this one.
+// settleTimeout is long because other tests may run at the same time.
 const settleTimeout = 2 * time.Minute
 
 const auditPolicy = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": [{
@@ -153,7 +154,7 @@ func newShardedOperator(t *testing.T) *shardedOperator {
 	return s
 }
 
-// start starts the process of a shard.
+// start starts the process that reconciles a shard.
 func (s *shardedOperator) start(t *testing.T, index, count int) *shardReplica {
 	t.Helper()
 	r := &shardReplica{name: fmt.Sprintf("replica-%d", len(s.replicas)), index: index, count: count, began: time.Now()}
@@ -203,8 +204,8 @@ type auditEvent struct {
 	ObjectRef        struct{ Resource, Subresource, Name string }
 }
 
-// checkAudit reads from the audit log which replicas have served an object: each pass reads or writes the object. All
-// replicas must have ended.
+// checkAudit checks, by the audit log, which replicas have reconciled an object: each reconcile reads or writes the
+// object. All replicas must have ended.
 func (s *shardedOperator) checkAudit(t *testing.T) {
 	t.Helper()
 	log, err := os.ReadFile(s.audit)
@@ -215,7 +216,7 @@ func (s *shardedOperator) checkAudit(t *testing.T) {
 		var e auditEvent
 		require.NoError(t, json.Unmarshal(line, &e))
 		i := slices.IndexFunc(s.replicas, func(r *shardReplica) bool { return r.name == e.ImpersonatedUser.Username })
-		if i < 0 { // it is the user
+		if i < 0 { // a request of the user, and not of a replica
 			continue
 		}
 		requests[e.ObjectRef.Resource+" "+e.Verb]++

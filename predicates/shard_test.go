@@ -54,8 +54,8 @@ func TestShardOfMovesFewObjects(t *testing.T) {
 	require.InDelta(t, objects/5, moved, objects/5/10)
 }
 
-// TestShardOfGrows proves that two operators with different counts never reconcile one object while the count grows in the
-// documented order. When the count grows, an existing shard only loses objects.
+// TestShardOfGrows proves that two operators never reconcile the same object while the count grows in the documented
+// order, although they have different counts. When the count grows, an existing shard only loses objects.
 func TestShardOfGrows(t *testing.T) {
 	for i := range 2000 {
 		obj := numbered(i)

@@ -29,8 +29,8 @@ import (
 )
 
 // For returns a reconciler of the manager for all objects of type T. [Reconciler.Complete] adds its controller to the
-// manager. An event of the object triggers a pass, and so does an event of an object that the steps watch. T is a pointer
-// to the API type, which must be in the scheme of the manager.
+// manager. An event of the object triggers a pass (one reconcile of the object), and so does an event of an object that
+// the steps watch. T is a pointer to the API type, which must be in the scheme of the manager.
 func For[T client.Object](mgr ctrl.Manager, steps ...NamedStep[T]) *Reconciler[T] {
 	r := New(mgr.GetClient(), steps...)
 	r.mgr = mgr
@@ -44,26 +44,26 @@ func (r *Reconciler[T]) WithClock(c clock.PassiveClock) *Reconciler[T] {
 	return r
 }
 
-// WithConditions is for a kind whose conditions are not metav1.Condition. Pass [conditions.NewEditor] with an adapter
-// of their type. The clock of the editor sets the times of these conditions ([conditions.Editor.WithClock]). The
-// clock of [Reconciler.WithClock] does not.
+// WithConditions is for a kind whose conditions are not metav1.Condition. Pass [conditions.NewEditor] with an
+// adapter of their type. The clock of the editor sets the times of these conditions ([conditions.Editor.WithClock]).
+// The clock of [Reconciler.WithClock] does not.
 func (r *Reconciler[T]) WithConditions(binder conditions.Binder) *Reconciler[T] {
 	r.binder = binder
 	return r
 }
 
-// WithoutStatus is for a kind whose status belongs to another controller. The pass does not write the status, so only
-// logs and events show the outcomes. The steps must not report conditions.
+// WithoutStatus is for a kind whose status belongs to another controller. The reconciler does not write the status,
+// so only logs and events show how the steps end. The steps must not report conditions.
 func (r *Reconciler[T]) WithoutStatus() *Reconciler[T] {
 	r.withoutStatus = true
 	return r
 }
 
 // WithHistory is for a kind whose conditions are a history, to which the steps append entries. list returns the history of an
-// object: make it with [conditions.History]. The pass appends only pauses and failures, which the steps cannot append. The entry
-// of a failure has the status False. Its type is the type that the step reports ([NamedStep.Reporting]), or else the name of the
-// step in CamelCase. The pass sets neither Ready nor Reconciling nor Stalled. A step that waits or succeeds appends its own entry,
-// if any.
+// object: make it with [conditions.History]. The pass appends only pauses and failures, which the steps cannot append. The
+// entry of a failure has the status False. Its type is the type of [NamedStep.Reporting], or the name of the step in CamelCase if
+// the step reports no condition. The pass sets neither Ready nor Reconciling nor Stalled. A step that waits or succeeds appends
+// its own entry, if any.
 //
 // A step must not append an entry in a pass in which it fails. Otherwise every pass would append both that entry and the failure.
 func (r *Reconciler[T]) WithHistory(list func(obj T) conditions.List) *Reconciler[T] {
@@ -76,8 +76,8 @@ func (r *Reconciler[T]) WithHistory(list func(obj T) conditions.List) *Reconcile
 // the function returns true for the object. For an update it is enough that the function returns true for the old
 // object.
 //
-// The function must only read the object, and must not keep it. It should look at the status as well as at the label
-// that selects the objects: if an object loses the label, the function should return true until the cleanup of the
+// The function must only read the object, and must not keep it. If a label selects the objects, the function should
+// also check the status: if an object loses the label, the function should return true until the cleanup of the
 // object has finished.
 func (r *Reconciler[T]) WithFilter(ours func(obj T) bool) *Reconciler[T] {
 	r.filter = nil
@@ -94,10 +94,10 @@ func (r *Reconciler[T]) WithRetries(retries Retries) *Reconciler[T] {
 	return r
 }
 
-// WithTurns bounds the long work of one pass. After this number of calls, or when this time has passed since the first call, [Yield] and
-// the steps of package external end the pass, and a later pass goes on. Objects of all namespaces share the workers of a controller, so an
-// object with thousands of calls to make must not keep the others waiting. The default is 100 calls and 1 second. Fewer than one call, or
-// less than a millisecond, is an error of Complete.
+// WithTurns limits the work of one pass. After this number of calls, or when this time has passed since the first call, [Yield] and the
+// steps of package external end the pass, and a later pass continues the work. Objects of all namespaces share the workers of a
+// controller, so an object with thousands of calls to make must not keep the others waiting. The default is 100 calls and 1 second. Fewer
+// than one call, or less than a millisecond, is an error of Complete.
 func (r *Reconciler[T]) WithTurns(calls int, length time.Duration) *Reconciler[T] {
 	r.turns = turns.Bounds{Calls: calls, Time: length}
 	return r
@@ -110,11 +110,11 @@ func (r *Reconciler[T]) WithRecorder(recorder events.EventRecorder) *Reconciler[
 }
 
 // WithTracer sets the OpenTelemetry tracer of the reconciler. Each pass gets a span. Its children are a span for each
-// step that runs, for each cleanup, and for what a step does after all steps, such as pruning. Without a tracer, which
-// is the default, a pass allocates nothing for tracing.
+// step that runs, for each cleanup, and for the work that a step does after all steps, such as pruning. Without a tracer,
+// which is the default, a pass allocates nothing for tracing.
 //
-// A step is called with the context of its span. Spans that the step starts with this context become children of the span
-// of the step. Spans of API requests do too, if the transport of the manager's rest.Config starts them.
+// A step is called with the context of its span. Spans that the step starts with this context become children of the
+// span of the step. Spans of API requests do too, if the transport of the manager's rest.Config starts them.
 //
 // The attributes of a pass are k8s.object.kind, k8s.namespace.name, k8s.object.name, opblocks.reconcile_id (the
 // reconcileID of the log), opblocks.result, opblocks.reason and opblocks.requeue_after (in seconds, absent if only an
@@ -129,8 +129,8 @@ func (r *Reconciler[T]) WithTracer(tracer trace.Tracer) *Reconciler[T] {
 // WithOptions sets the options of the controller, such as MaxConcurrentReconciles (default 1). It needs a reconciler made by
 // [For]. With a builder of your own, call WithOptions of the builder.
 //
-// A RateLimiter is an error of Complete: controller-runtime asks it only about passes that return an error, and a pass of
-// this package does not return the errors of its steps. [Reconciler.WithRetries] sets the delays.
+// A RateLimiter is an error of Complete: controller-runtime uses it only after a reconcile that returns an error, and this
+// package does not return the errors of its steps. [Reconciler.WithRetries] sets the delays.
 func (r *Reconciler[T]) WithOptions(options controller.Options) *Reconciler[T] {
 	r.options, r.needsFor = options, "WithOptions"
 	return r
@@ -141,9 +141,9 @@ func (r *Reconciler[T]) WithOptions(options controller.Options) *Reconciler[T] {
 // needs a reconciler made by [For]. With a builder of your own, pass builder.WithPredicates to its For method.
 //
 // An update that changes [RequestedAnnotation], the annotation opblocks.dev/observe-interval or the pause passes even if the
-// predicates drop it. The predicates must only pass the creation of the object, as predicates.GenerationChanged does. For a
-// builder of your own, combine the predicates by predicate.Or with predicates.Annotation(RequestedAnnotation).Changed and
-// predicates.PauseChanged.
+// predicates drop it. This works only if the predicates pass the creation of such an object, as predicates.GenerationChanged
+// does. For a builder of your own, combine the predicates by predicate.Or with
+// predicates.Annotation(RequestedAnnotation).Changed and predicates.PauseChanged.
 func (r *Reconciler[T]) WithPredicates(predicates ...predicate.Predicate) *Reconciler[T] {
 	r.predicates, r.needsFor = append(r.predicates, predicates...), "WithPredicates"
 	return r
@@ -170,8 +170,8 @@ func (r *Reconciler[T]) Complete() error {
 	return b.Complete(r)
 }
 
-// eventPredicates returns the predicates of [Reconciler.WithPredicates] and [Reconciler.WithFilter]. An event of the object has to pass all
-// of them.
+// eventPredicates returns the predicates of [Reconciler.WithPredicates] and [Reconciler.WithFilter]. An event of the object has to pass
+// all of them.
 func (r *Reconciler[T]) eventPredicates() (all []predicate.Predicate) {
 	if len(r.predicates) > 0 {
 		all = append(all, orAsked(predicate.And(r.predicates...)))
@@ -187,7 +187,7 @@ func (r *Reconciler[T]) filterEvents() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(e event.CreateEvent) bool { return r.filter(e.Object) },
 		UpdateFunc:  func(e event.UpdateEvent) bool { return r.filter(e.ObjectOld) || r.filter(e.ObjectNew) },
-		DeleteFunc:  func(event.DeleteEvent) bool { return true }, // the pass forgets what it remembers of the object
+		DeleteFunc:  func(event.DeleteEvent) bool { return true }, // for a deletion, the reconciler forgets what it remembers of the object
 		GenericFunc: func(e event.GenericEvent) bool { return r.filter(e.Object) },
 	}
 }
@@ -205,7 +205,7 @@ func (r *Reconciler[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) erro
 	return r.setup(mgr, b)
 }
 
-// setup adds the watches of the steps to the builder, and sets the clients and the other parts that the engine takes from the manager.
+// setup adds the watches of the steps to the builder, and sets the clients and other fields of the engine from the manager.
 func (r *Reconciler[T]) setup(mgr ctrl.Manager, b *ctrl.Builder) error {
 	served := map[schema.GroupVersionKind]*servedkinds.Watch{}
 	for i := range r.steps {
@@ -241,7 +241,8 @@ func (r *Reconciler[T]) setup(mgr ctrl.Manager, b *ctrl.Builder) error {
 	return nil
 }
 
-// planned returns the kind and the steps for package upgrade. A plan leaves out a step of a user without a method Preview.
+// planned returns the kind and the steps for package upgrade, which shows what they would change. It leaves out a user's
+// step that has no method Preview.
 func (r *Reconciler[T]) planned() step.Planned {
 	planned := step.Planned{Kind: r.kind, Client: r.stepClient, Finalizers: r.finalizers, Selects: r.filter}
 	for i := range r.steps {
@@ -258,7 +259,7 @@ func (r *Reconciler[T]) planned() step.Planned {
 	return planned
 }
 
-// previewer is a step of a user with a method Preview, which returns what the step would change: see package upgrade.
+// previewer is a user's step with a method Preview, which returns what the step would change: see package upgrade.
 type previewer[T client.Object] interface {
 	Preview(ctx context.Context, c client.Client, obj T) ([]preview.Change, error)
 }

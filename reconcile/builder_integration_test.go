@@ -56,8 +56,8 @@ func TestController(t *testing.T) {
 	require.Equal(t, []string{"GET configmaps", "PATCH configmaps", "PATCH configmaps"}, w.count.Sent(), "the first apply takes over the fields of the POST")
 }
 
-// An object of somebody else has the name of a child, without a reference to the owner. The deletion of that object still
-// triggers a reconcile.
+// An object of somebody else has the name of a child, and no reference to the owner. When that object is deleted, the
+// owner is reconciled, and the child is created.
 func TestBlockedChildIsCreatedLater(t *testing.T) {
 	w := newEnv(t)
 	r := reconcile.New(w.mgr.GetClient(), reconcile.Named("settings", ownedresources.Ensure(ownedresources.Build(settings))))
@@ -73,7 +73,7 @@ func TestBlockedChildIsCreatedLater(t *testing.T) {
 		ready, ok := conditions.Get(b.Status.Conditions, "Ready")
 		return ok && ready.Reason == "OwnedByAnother"
 	})
-	for range 10 { // the backoff grows to a minute, so it is not the backoff that heals this
+	for range 10 { // the backoff grows to a minute, so the event of the deletion, and not the backoff, triggers the reconcile
 		_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 		require.NoError(t, err)
 	}
@@ -81,7 +81,7 @@ func TestBlockedChildIsCreatedLater(t *testing.T) {
 	w.waitFor(t, b, "ready", func(b *budget) bool { return conditions.IsTrue(b.Status.Conditions, "Ready") })
 }
 
-// recorder sends the errors of a reconciler to a channel.
+// recorder is a reconciler that sends the errors of another reconciler to a channel.
 type recorder struct {
 	ctrlreconcile.Reconciler
 	errs chan error
@@ -131,7 +131,7 @@ func TestSetupWithBuilder(t *testing.T) {
 	}
 }
 
-// Predicates limit the events of the object itself.
+// WithPredicates limits which events of the object itself trigger a reconcile.
 func TestWithPredicates(t *testing.T) {
 	w := newEnv(t)
 	require.NoError(t, reconcile.For[*budget](w.mgr, reconcile.Named("one", step(nil))).
@@ -145,8 +145,8 @@ func TestWithPredicates(t *testing.T) {
 	require.Empty(t, other.Status.Conditions, "its event came first")
 }
 
-// Many objects, workers, Secrets and pauses at once, under the race detector. The value of the Secret must not appear in an
-// event, a condition or a metric.
+// This test is for the race detector: many objects, workers, Secrets and pauses at the same time. The value of the Secret
+// must not appear in an event, a condition or a metric.
 func TestConcurrentReconciles(t *testing.T) {
 	const canary = "canary-5b1f"
 	w := newEnv(t)
@@ -224,7 +224,7 @@ func TestConcurrentReconciles(t *testing.T) {
 	require.Eventually(t, func() bool { return !strings.Contains(metricsText(t), w.namespace) }, eventually, often, "no series is left of them")
 }
 
-// metricsText returns the series of this library.
+// metricsText returns the metrics of this library as text.
 func metricsText(t *testing.T) string {
 	t.Helper()
 	families, err := ctrlmetrics.Registry.Gather()

@@ -61,8 +61,7 @@ func TestWithFilterEvents(t *testing.T) {
 }
 
 func TestEventPredicates(t *testing.T) {
-	// served passes events of objects with a label. It passes their updates only if the generation
-	// changes.
+	// served passes the events of objects with a label. It passes an update only if the generation changes.
 	served := predicate.And(predicate.NewPredicateFuncs(func(obj client.Object) bool { return obj.GetLabels()["served"] == "yes" }), predicate.GenerationChangedPredicate{})
 	of := func(generation int64, labels map[string]string, requested string) *budget {
 		b := newBudget()

@@ -11,23 +11,23 @@ import (
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// outcome is what the error of a step means.
+// outcome says how a step ended, according to the error that it returned.
 type outcome struct {
 	step            *stepOptions
 	state           state
 	reason, message string
 	err             error         // nil if the step succeeded or was skipped
 	after           time.Duration // the delay that the step asks for; 0 for none
-	jittered        time.Duration // the delay that Success asks for; 0 for none. If the step succeeded, jitter is added to it
+	jittered        time.Duration // the delay that Success asks for; 0 for none. Only if the step succeeded, jitter is added to it
 	notBefore       time.Duration // the delay that the API server asks for; 0 for none
 	retries         bool          // the pass is repeated after a backoff
 	forbidden       bool          // a request was forbidden: see retriesForbiddenSoon for the delays
 	explained       bool          // Success gave a reason: Ready shows it and the message
 	halts           bool          // the later steps are skipped
 	keepsConditions bool          // another writer sets the conditions
-	yields          bool          // a later pass goes on with the work of the step
+	yields          bool          // a later pass continues the work of the step
 	panicked        any           // the value with which the step panicked; nil if it did not
-	lowPriority     bool          // passes that events have triggered come first, if only this delay asks for the next pass
+	lowPriority     bool          // if only this delay asks for the next pass, that pass comes after the passes that events have triggered
 }
 
 const (
@@ -45,13 +45,13 @@ func classify(err error) outcome {
 	if o.state != succeeded {
 		o.err = err
 		o.message = strings.ReplaceAll(err.Error(), "\n", "; ") // errors.Join puts each error on a line of its own
-		o.message = strings.ToValidUTF8(o.message, "\uFFFD")    // the API server replaces invalid bytes too; otherwise every pass would find a difference
+		o.message = strings.ToValidUTF8(o.message, "\uFFFD")    // the API server replaces invalid bytes too; otherwise each pass would find that the message has changed
 	}
 	return o
 }
 
-// classifyChain walks from the outermost error inwards. The first error of a known type decides the outcome. If
-// classifyChain meets joined errors, it classifies each of them by itself.
+// classifyChain looks at err and at the errors that it wraps, from the outermost to the innermost. The first error of
+// a known type decides the outcome. If classifyChain meets joined errors, it classifies each of them by itself.
 func classifyChain(err error) outcome {
 	reason := ""
 	for e := err; e != nil; e = errors.Unwrap(e) {
@@ -106,9 +106,9 @@ func classifyChain(err error) outcome {
 	return classifyUnknown(err).withReason(reason)
 }
 
-// merge returns the outcome of two joined errors: the worse outcome, with the delays and demands of both. So a wait, a
-// conflict or a halt never hides a failure. If both have succeeded, the later outcome counts. If both have the same
-// other state, the earlier outcome counts.
+// merge returns the outcome of two joined errors. It is the worse outcome, with the delays and the flags of both. So a
+// wait, a conflict or a halt never hides a failure. If both have succeeded, it is b. If both have the same other
+// state, it is a.
 func merge(a, b outcome) outcome {
 	o := a
 	if a.state == succeeded || b.state > a.state {
@@ -121,11 +121,12 @@ func merge(a, b outcome) outcome {
 	o.forbidden = a.forbidden || b.forbidden
 	o.halts = a.halts || b.halts
 	o.keepsConditions = a.keepsConditions || b.keepsConditions
-	o.lowPriority = false // the other delay may be urgent
+	o.lowPriority = false // the other delay may be for something urgent
 	return o
 }
 
-// withReason replaces the reason of a conflict, a failure or a stalled step by the reason of an outer error.
+// withReason replaces the reason of the outcome by the reason of an outer error. It does so only for a conflict, a
+// failure or a stalled step.
 func (o outcome) withReason(reason string) outcome {
 	if reason != "" && o.state.ending().takesReason {
 		o.reason = reason
@@ -133,7 +134,7 @@ func (o outcome) withReason(reason string) outcome {
 	return o
 }
 
-// classifyUnknown classifies an error of another package, by the answer of the API server.
+// classifyUnknown classifies an error that is not from this package, by the answer of the API server.
 func classifyUnknown(err error) outcome {
 	o := outcome{notBefore: retryAfter(err)}
 	switch {
@@ -149,13 +150,13 @@ func classifyUnknown(err error) outcome {
 	return o
 }
 
-// isConflict reports whether another writer was faster, or the cache was behind. A new pass may then succeed.
+// isConflict reports whether another writer was faster, or the cache was behind. Then a new pass may succeed.
 func isConflict(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || isOtherUID(err)
 }
 
-// isOtherUID reports whether a patch that names a UID has met another object of the same name. The API server then
-// answers Invalid, not Conflict.
+// isOtherUID reports whether a patch named a UID, and the live object of that name has another one. The API server
+// then answers Invalid, and not Conflict.
 func isOtherUID(err error) bool {
 	cause, ok := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
 	return ok && cause.Field == "metadata.uid"

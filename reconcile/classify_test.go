@@ -51,7 +51,7 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// panickingError is an error whose methods panic, because it embeds a nil pointer.
+// panickingError is an error whose methods panic, because its embedded pointer is nil.
 type panickingError struct{ *waitError }
 
 func TestPanicOfAnError(t *testing.T) {

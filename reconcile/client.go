@@ -19,14 +19,14 @@ import (
 )
 
 // List lists objects into an empty list of their kind, such as &appsv1.DeploymentList{}, and returns an iterator over them.
-// The objects are not copied from the cache: do not change them. The iterator leaves out items that are not of type T. The
+// The objects share memory with the cache: do not change them. The iterator leaves out items that are not of type T. The
 // error of the reader is wrapped.
 func List[T client.Object](ctx context.Context, r client.Reader, into client.ObjectList, options ...client.ListOption) (iter.Seq[T], error) {
 	if err := r.List(ctx, into, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
 		return nil, fmt.Errorf("list %T: %w", into, err)
 	}
 	return func(yield func(T) bool) {
-		_ = meta.EachListItem(into, func(item runtime.Object) error { // the error only ends the iteration
+		_ = meta.EachListItem(into, func(item runtime.Object) error { // the only error is the one that ends the iteration
 			if typed, ok := item.(T); ok && !yield(typed) {
 				return context.Canceled
 			}
@@ -35,21 +35,21 @@ func List[T client.Object](ctx context.Context, r client.Reader, into client.Obj
 	}, nil
 }
 
-// stepClient is the client that steps use. It refuses to read kinds that no step has declared. Each kind is watched in one form,
-// such as its metadata. A read of that form comes from the cache: see [references.Forms]. A read of another form comes from the
-// API server.
+// stepClient is the client that steps use. It refuses to read kinds that no step has declared. Each kind is watched in one form:
+// as typed objects, as unstructured objects, or as metadata. An object of that form is read from the cache: see
+// [references.Forms]. An object of another form is read from the API server.
 type stepClient struct {
 	client.Client
 	reader references.Reader
 
-	// served are the watches of the kinds that the API server may not serve. If such a kind is not served, a read through
+	// served has the watches of the kinds that the API server may not serve. If such a kind is not served, a read through
 	// the cache would start a watch that never ends, and wait for it.
 	served map[schema.GroupVersionKind]servedKind
 }
 
-// servedKind permits reads of the cache while the API server serves a kind.
+// servedKind allows reads from the cache while the API server serves a kind.
 type servedKind interface {
-	// Acquire reports whether reads are permitted. If so, Release must be called after them.
+	// Acquire reports whether reads are allowed. If so, the caller must call Release after the read.
 	Acquire() bool
 	Release()
 }
@@ -57,7 +57,8 @@ type servedKind interface {
 var _ servedKind = &servedkinds.Watch{}
 
 // PastCache reads the metadata of an object from the API server. Package secrets calls it after a read that did not find the object. If the
-// object does not exist, found is nil. If such a read does not come from the cache, isCached is false, and no request is sent.
+// object does not exist, found is nil. If the cache is not used for reads of this form of the kind, isCached is false, and no request is
+// sent.
 func (s *stepClient) PastCache(
 	ctx context.Context, obj client.Object, gvk schema.GroupVersionKind, name client.ObjectKey,
 ) (found *metav1.PartialObjectMetadata, isCached bool, err error) {
@@ -94,7 +95,7 @@ func (s *stepClient) List(ctx context.Context, list client.ObjectList, opts ...c
 	return s.reader.List(ctx, list, opts...)
 }
 
-// addServed adds kinds that the API server may not serve.
+// addServed adds the watches of kinds that the API server may not serve.
 func (s *stepClient) addServed(watches map[schema.GroupVersionKind]*servedkinds.Watch) {
 	for gvk, w := range watches {
 		if s.served == nil {
@@ -127,11 +128,12 @@ func (s *stepClient) acquire(obj runtime.Object) (release func(), err error) {
 	return w.Release, nil
 }
 
-// CachesWhole reports whether the object is a whole object that is read from the cache. The inputs of package ownedresources ask
-// for it.
+// CachesWhole reports whether the object is read from the cache, and is not only metadata. The inputs of package ownedresources
+// ask for it.
 func (s *stepClient) CachesWhole(obj client.Object) bool { return s.reader.CachesWhole(obj) }
 
-// Epoch returns the epoch of the resource versions of what the steps read.
+// Epoch returns a number that changes when resource versions that were seen before may be used again for other
+// contents, such as after a restore of etcd.
 func (s *stepClient) Epoch() uint64 { return s.reader.Epoch() }
 
 var _ step.Reader = &stepClient{}

@@ -98,7 +98,7 @@ func TestStepClient(t *testing.T) {
 			r := New(fromCache, steps...)
 			require.NoError(t, r.prepare())
 			r.stepClient.reader.Live = fromServer
-			for range 2 { // the second read finds the access of the type in the client's memory
+			for range 2 { // the client remembers the access to the type after the first read
 				err := tc.read(t.Context(), r.stepClient)
 				require.Equal(t, tc.where == refused, err != nil && client.IgnoreNotFound(err) != nil, "%s: %v", tc.reason, err)
 			}
@@ -108,7 +108,7 @@ func TestStepClient(t *testing.T) {
 	}
 }
 
-// optionalKind counts how many reads are permitted at the same time.
+// optionalKind counts how many reads are going on at the same time.
 type optionalKind struct {
 	served  bool
 	readers int
@@ -123,8 +123,8 @@ func (k *optionalKind) Acquire() bool {
 
 func (k *optionalKind) Release() { k.readers-- }
 
-// If a kind is not served, a read through the cache would start a watch of the kind, and wait for
-// it for ever.
+// If a kind is not served, a read through the cache would start a watch of the kind and wait for it for ever. So the
+// client refuses the read.
 func TestStepClientOfServedKinds(t *testing.T) {
 	podKind := corev1.SchemeGroupVersion.WithKind("Pod")
 	kind := &optionalKind{}

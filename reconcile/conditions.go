@@ -29,8 +29,8 @@ func (p *pass) setConditions(outcomes []outcome) error {
 	return storeConditions(list, append(set, notesOf(outcomes, p.notes)...), p.object.obj.GetGeneration())
 }
 
-// keepWhileYielding keeps the conditions while a step goes on in later passes. It does so only if the conditions are about the present spec
-// and no step has failed.
+// keepWhileYielding keeps the conditions while a step continues its work in later passes. It does so only if the conditions are about the
+// present spec and no step has failed.
 func keepWhileYielding(outcomes []outcome, isShown func() bool) {
 	isYielding := func(o outcome) bool { return o.yields }
 	hasFailed := func(o outcome) bool { return o.state.ending().isFault }
@@ -42,7 +42,8 @@ func keepWhileYielding(outcomes []outcome, isShown func() bool) {
 	}
 }
 
-// notesOf returns the conditions of the notes whose steps set conditions. After a conflict the next pass sets them.
+// notesOf returns the conditions that steps have set by SetCondition. It leaves out the conditions of a step that met
+// a conflict: the next pass sets them.
 func notesOf(outcomes []outcome, notes []note) (set []metav1.Condition) {
 	for _, n := range notes {
 		if slices.ContainsFunc(outcomes, func(o outcome) bool { return o.step == n.step && o.setsConditions() }) {
@@ -52,22 +53,23 @@ func notesOf(outcomes []outcome, notes []note) (set []metav1.Condition) {
 	return set
 }
 
-// The condition types that a pass removes. Every pass removes Paused: a paused object does not get outcomes.
+// These condition types are removed in a pass. Paused is always removed, because no step runs for a paused object.
 var (
 	removedAlways = []string{conditions.Paused}
-	removedBeside = map[string][]string{ // by the condition that is set beside Ready
+	removedBeside = map[string][]string{ // by the condition that is set in addition to Ready
 		"":                     {conditions.Paused, conditions.Reconciling, conditions.Stalled},
 		conditions.Reconciling: {conditions.Paused, conditions.Stalled},
 		conditions.Stalled:     {conditions.Paused, conditions.Reconciling},
 	}
 )
 
-// toConditions returns which conditions of an object are set and which types are removed, according to the outcomes of its
-// steps. All other conditions stay as they are. Reconciling and Stalled follow kstatus: they are either True or removed.
-// If an outcome that counts sets no conditions, then Ready, Reconciling and Stalled stay as they are.
+// toConditions returns which conditions of an object have to be set and which types have to be removed, according to the
+// outcomes of its steps. All other conditions stay as they are. Reconciling and Stalled follow kstatus: they are either
+// True or removed. If the outcome of a step that is not optional sets no conditions, then Ready, Reconciling and Stalled
+// stay as they are.
 func toConditions(outcomes []outcome, deleting bool) (set []metav1.Condition, remove []string) {
 	worst, complete := succeeded, true
-	size := 1 // for Ready: a pass that succeeds allocates no more than it needs
+	size := 1 // 1 is for Ready; a pass that succeeds allocates no more than it needs
 	for i := range outcomes {
 		if outcomes[i].step.condition != "" {
 			size++
@@ -100,20 +102,21 @@ func toConditions(outcomes []outcome, deleting bool) (set []metav1.Condition, re
 	return set, removedBeside[summary]
 }
 
-// setsConditions reports whether the outcome sets conditions. After a conflict the next pass sets them.
-// With [KeepConditions] another writer sets them.
+// setsConditions reports whether conditions are set for the outcome. After a conflict, the next pass sets them. After
+// [KeepConditions], another writer sets them.
 func (o *outcome) setsConditions() bool { return o.state.ending().status != "" && !o.keepsConditions }
 
-// counts reports whether Ready, Reconciling and Stalled depend on the outcome. A cleanup is never optional.
+// counts reports whether Ready, Reconciling and Stalled depend on the outcome. They do not depend on an optional
+// step, except on its cleanup.
 func (o *outcome) counts(deleting bool) bool { return !o.step.optional || deleting }
 
-// condition returns the condition that shows the outcome. If the step does not report a condition, the type is the name of
-// the step. Such a condition is a part of Ready, and is not stored.
+// condition returns the condition for the outcome. If the step does not report a condition, its type is the name of the
+// step. Such a condition is only used for the message of Ready, and is not stored.
 func (o *outcome) condition() metav1.Condition {
 	return metav1.Condition{Type: cmp.Or(o.step.condition, o.step.name), Status: o.state.ending().status, Reason: o.reason, Message: o.message}
 }
 
-// readyCondition returns the condition Ready, which sums up the outcomes that count.
+// readyCondition returns the condition Ready, which sums up the outcomes of all steps that are not optional.
 func readyCondition(outcomes []outcome, worst state, deleting bool) metav1.Condition {
 	if worst == succeeded {
 		ready := metav1.Condition{Type: conditions.Ready, Status: metav1.ConditionTrue, Reason: reasonSucceeded}
@@ -124,7 +127,8 @@ func readyCondition(outcomes []outcome, worst state, deleting bool) metav1.Condi
 		}
 		return ready
 	}
-	// The worst comes first: the message of a failure is more useful than the messages of the steps that wait for it.
+	// The worst outcome comes first: the message of a failure is more useful than the messages of the steps that wait
+	// for it.
 	sorted := slices.Clone(outcomes)
 	slices.SortStableFunc(sorted, func(a, b outcome) int { return int(b.state) - int(a.state) })
 	var parts []metav1.Condition
@@ -137,8 +141,7 @@ func readyCondition(outcomes []outcome, worst state, deleting bool) metav1.Condi
 }
 
 // storeConditions sets conditions in a list. If the reason of a condition is not valid, storeConditions stores the condition
-// with the reason Failed and a message that quotes the reason, so that people see what happened. It then returns an error as
-// well.
+// with the reason Failed and a message that quotes the invalid reason. It then also returns an error.
 func storeConditions(list conditions.List, set []metav1.Condition, generation int64) error {
 	var errs []error
 	for _, c := range set {
@@ -157,7 +160,8 @@ func storeConditions(list conditions.List, set []metav1.Condition, generation in
 	return errors.Join(errs...)
 }
 
-// toHistory returns what a pass appends to a history: its failures. The steps append everything else themselves.
+// toHistory returns the entries that a pass appends to a history: one for each failure. The steps append everything
+// else themselves.
 func toHistory(outcomes []outcome) []metav1.Condition {
 	var entries []metav1.Condition
 	for i := range outcomes {
@@ -183,7 +187,7 @@ func appendHistory(list conditions.List, entries []metav1.Condition, generation 
 	return errors.Join(errs...)
 }
 
-// readyOf returns the condition Ready of an object. If the object does not have it, its status is empty.
+// readyOf returns the condition Ready of an object. If the object does not have it, the result has an empty status.
 func (e *engine) readyOf(obj client.Object) metav1.Condition {
 	list, err := e.status.Conditions(obj)
 	if list == nil || err != nil {
@@ -194,8 +198,8 @@ func (e *engine) readyOf(obj client.Object) metav1.Condition {
 }
 
 // measured returns the conditions of an object that the metrics show. If a type occurs twice, it returns only the
-// first: two series with the same labels would make the whole page of metrics an error. For a history it returns only
-// the last entry: the others are past.
+// first: with two series of the same labels, the metrics endpoint would return an error. For a history it returns
+// only the last entry, because the others are past.
 func (e *engine) measured(obj client.Object) []metav1.Condition {
 	list, err := e.status.Conditions(obj)
 	if list == nil || err != nil {

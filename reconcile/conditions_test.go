@@ -27,7 +27,7 @@ func TestConditions(t *testing.T) {
 		steps  []NamedStep[*budget]
 		want   []condition
 		after  time.Duration // the shortest delay; up to a tenth may be added
-		unseen bool          // the generation is not observed yet
+		unseen bool          // the observed generation stays as it was
 	}{
 		"Success": {
 			reason: "only Ready is set, to True",
@@ -122,7 +122,7 @@ func TestConditions(t *testing.T) {
 			},
 			after:  firstBackoff,
 			want:   []condition{{"Two", "True", "Succeeded", ""}},
-			unseen: true, // Ready is about an earlier generation, and must not seem to be about the present one
+			unseen: true, // Ready is about an earlier generation, so the present generation must not be recorded as observed
 		},
 		"Halt": {
 			reason: "the later steps are skipped, and the conditions that they report are Unknown",
@@ -223,7 +223,7 @@ func TestConditionsWithInvalidReason(t *testing.T) {
 	}
 }
 
-// newHistoryHarness keeps the last three conditions.
+// newHistoryHarness returns a harness whose history keeps the last three conditions.
 func newHistoryHarness(t *testing.T, step stepFunc[*budget]) *harness {
 	t.Helper()
 	h := newHarness(t, interceptor.Funcs{}, Named("one-step", step))
@@ -303,7 +303,7 @@ func typesOf(h *harness) (types []string) {
 	return types
 }
 
-// Two series with the same labels would make the whole page of metrics an error.
+// If a history would give two series with the same labels, the metrics endpoint would return an error.
 func TestWithHistoryMetrics(t *testing.T) {
 	h := newHistoryHarness(t, returning(nil))
 	b := newBudget()
@@ -312,7 +312,7 @@ func TestWithHistoryMetrics(t *testing.T) {
 	require.Equal(t, b.Status.Conditions[1:], h.measured(b), "only the last entry is about the present")
 }
 
-// Whoever may write the status may repeat a type, unless the schema forbids it.
+// Unless the schema forbids it, whoever may write the status may add a second condition of the same type.
 func TestMetricsOfATypeThatOccursTwice(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", returning(nil)))
 	b := newBudget()
@@ -322,8 +322,7 @@ func TestMetricsOfATypeThatOccursTwice(t *testing.T) {
 	require.Len(t, b.Status.Conditions, 3, "the status is left as it is")
 }
 
-// A step may set a condition that does not count. After a step lost a race, its condition is not
-// set.
+// A step may set a condition on which Ready does not depend. After a conflict of the step, that condition is not set.
 func TestSetCondition(t *testing.T) {
 	var lost error
 	h := newHarness(t, interceptor.Funcs{}, Named("one", conditionStep{"X"}), Named("two", Func(func(ctx context.Context, c client.Client, b *budget) error {

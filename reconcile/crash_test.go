@@ -19,16 +19,16 @@ import (
 var errCrashed = errors.New("the operator is gone")
 
 // outside is a service with an account, and a cluster. Both outlive the operator, which crashes at one of its actions:
-// either before the action, or after the action and before its answer.
+// either right before the action, or after the action and before it gets the answer.
 type outside struct {
 	t        *testing.T
 	cluster  client.Client
 	account  bool
 	actions  int
 	crashAt  int
-	answered bool // the crash comes after the action, so the answer is lost
+	answered bool // the crash comes after the action, and before the operator gets the answer
 	dead     bool
-	stale    *budget // the object that the cache shows; nil for the live object
+	stale    *budget // the object in the cache; nil if the cache has the live object
 	wrong    []string
 }
 
@@ -50,7 +50,7 @@ func (o *outside) act(do func() error) error {
 	return err
 }
 
-// check records what is wrong at this moment.
+// check records the mistakes in the present state.
 func (o *outside) check() {
 	if !o.account {
 		return
@@ -87,14 +87,14 @@ func newOutside(t *testing.T) *outside {
 	return o
 }
 
-// operator returns the operator in a new process, which remembers nothing.
+// operator returns the operator as a new process, which remembers nothing.
 func (o *outside) operator() *Reconciler[*budget] {
 	o.dead = false
 	ensure := func(ctx context.Context, _ client.Client, b *budget) error {
 		if o.account && b.Status.ExpectedPods == 0 {
-			return Stalled("AccountExists", errors.New("somebody else's account")) // if it were our account, it would be leaked
+			return Stalled("AccountExists", errors.New("somebody else's account")) // if it is our account, nobody deletes it any more
 		}
-		b.Status.ExpectedPods = 1 // the record that the account is ours
+		b.Status.ExpectedPods = 1 // records that the account is ours
 		if err := Checkpoint(ctx); err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (o *outside) operator() *Reconciler[*budget] {
 		WithClock(clocktesting.NewFakePassiveClock(noon))
 }
 
-// settle runs passes until nothing is left to do. After a crash it starts a new process.
+// settle reconciles until nothing is left to do. After a crash it starts a new process.
 func (o *outside) settle() {
 	r := o.operator()
 	for range 20 {
@@ -123,7 +123,7 @@ func (o *outside) settle() {
 			r = o.operator()
 			continue
 		}
-		o.stale = nil // the cache has caught up
+		o.stale = nil // now the cache has the live object
 		if result.RequeueAfter == 0 {
 			return
 		}
@@ -131,9 +131,9 @@ func (o *outside) settle() {
 	o.t.Fatal("it does not settle")
 }
 
-// The operator crashes at each of its actions in turn: finalizer, checkpoint, account, status, cleanup, removal. The account
-// never exists without its finalizer and its record, and nothing of a deleted object is left. The same holds if the cache
-// shows the first state again after each crash.
+// The operator crashes at each of its actions in turn: finalizer, checkpoint, account, status, cleanup, removal of the
+// finalizer. While the account exists, the object has its finalizer and the record in the status, and nothing of a deleted
+// object is left. This also holds if the cache has the first state again after each crash.
 func TestCrashAtEveryAction(t *testing.T) {
 	for _, stale := range []bool{false, true} {
 		for _, answered := range []bool{false, true} {
@@ -154,7 +154,7 @@ func TestCrashAtEveryAction(t *testing.T) {
 				}
 				require.NoError(t, o.cluster.Delete(t.Context(), newBudget()))
 				o.settle()
-				o.settle() // the cache shows the deletion now
+				o.settle() // now the cache shows the deletion
 				require.False(t, o.account, name)
 				err := o.cluster.Get(t.Context(), request.NamespacedName, &budget{})
 				require.True(t, apierrors.IsNotFound(err), "%s: %v", name, err)

@@ -6,33 +6,32 @@ import (
 	"github.com/opblocks/opblocks/conditions"
 )
 
-// state is a way in which a step can end. Better states come first. A pass ends as its worst step
-// does.
+// state is how a step has ended. Better states come first. The state of a pass is the worst state of its steps.
 type state int
 
 const (
 	succeeded state = iota
 	skipped
 	waiting
-	conflicted // another writer was faster, or the cache is behind: not a failure
+	conflicted // another writer was faster, or the cache is behind; this is not a failure
 	failed
 	stalled
 )
 
-// ending is what follows from a state.
+// ending says what a pass does for a state.
 type ending struct {
 	label   string                 // the value in metrics and spans
-	status  metav1.ConditionStatus // the status of the condition of the step; if it is empty, the conditions stay as they are until the next pass
-	summary string                 // the condition beside Ready that is True if this is the worst state; empty for none
-	words   string                 // what the log says; empty for nothing
-	isDone  bool                   // a request counts as handled, and the functions that steps have registered by AfterSteps may run
-	isFault bool                   // the pass writes a warning to the log and an event, an entry to a history, and an error to spans and metrics
-	lasts   bool                   // only a change can heal it: a terminal error; the next pass comes after the delay [Retries.Stalled]
+	status  metav1.ConditionStatus // the status of the step's condition; if empty, the conditions stay as they are until the next pass
+	summary string                 // the condition that is set to True in addition to Ready, if this is the worst state; empty for none
+	words   string                 // the text in the log; empty if nothing is logged
+	isDone  bool                   // a request of a person counts as handled, and the functions that steps have registered by AfterSteps may run
+	isFault bool                   // it is a failure: there are a warning in the log and an event, an entry in a history, and an error in spans and metrics
+	lasts   bool                   // a terminal error, which only a change can remove; the next pass comes after [Retries.Stalled]
 
 	takesReason bool // the reason of an outer error replaces the reason of the outcome
 }
 
-// endings has a row for each state. classify.go decides which errors lead to which state.
+// endings has an entry for each state. classify.go decides which errors lead to which state.
 var endings = [...]ending{
 	succeeded:  {label: "succeeded", status: metav1.ConditionTrue, isDone: true},
 	skipped:    {label: "skipped", status: metav1.ConditionUnknown, summary: conditions.Reconciling},
@@ -57,11 +56,11 @@ func resultsOfSteps() (labels []string) {
 	return labels
 }
 
-// Results of passes that end before their steps have outcomes, as spans show them.
+// These are the results, in spans, of passes whose steps have no outcomes.
 const (
-	resultGone      = "gone"      // the object does not exist, or its cleanup has finished
-	resultFiltered  = "filtered"  // the object is not ours
+	resultGone      = "gone"      // the object does not exist, or was cleaned up by an earlier pass
+	resultFiltered  = "filtered"  // the filter excludes the object
 	resultPaused    = "paused"    // no step runs
 	resultUnchanged = "unchanged" // no step would find anything to do
-	resultFinalized = "finalized" // the cleanup has finished in this pass
+	resultFinalized = "finalized" // this pass has finished the cleanup
 )

@@ -18,16 +18,16 @@ import (
 	"github.com/opblocks/opblocks/reconcile/internal/turns"
 )
 
-// engine has what all passes of a reconciler share. It does not know the type of the objects, so that passes do not need a type parameter,
-// and functions that use them do not either.
+// engine has the fields that all passes of a reconciler share. It does not know the type of the objects, so passes and the functions that
+// they call need no type parameter.
 type engine struct {
 	client client.Client
 
 	// The With methods set these.
 	clock    clock.PassiveClock
-	filter   func(obj client.Object) bool // nil: all objects
-	retries  Retries                      // with its defaults once prepare has run
-	turns    turns.Bounds                 // the bounds of one pass
+	filter   func(obj client.Object) bool // nil for all objects
+	retries  Retries                      // prepare fills in the defaults
+	turns    turns.Bounds                 // limits of the work of one pass
 	recorder events.EventRecorder         // nil without a manager
 	tracer   passTracer
 
@@ -42,15 +42,15 @@ type engine struct {
 	finalizers []string // the finalizers of all steps
 
 	formerFinalizers []string // the former finalizers of all steps
-	settlers         int      // the number of steps, from the first, that can be left out
+	settlers         int      // how many steps, from the first on, can be left out of a pass
 	builders         builders.Reconciler
 
 	metrics *metrics // nil without a manager
 
-	// A pass stores these for later passes.
+	// A pass stores the following for later passes.
 	memory    memory
 	receivers sync.Pool         // empty objects to read into
-	writes    *ownwrites.Writes // the answers to our own writes, which the cache may not show yet
+	writes    *ownwrites.Writes // the API server's answers to our own writes, which the cache may not show yet
 }
 
 // passStep is a step as a pass runs it.
@@ -62,15 +62,15 @@ type passStep struct {
 	finalize  action // nil if the step does not clean up
 }
 
-// action is what a step does for an object.
+// action is the Reconcile or the cleanup of a step.
 type action func(ctx context.Context, c client.Client, obj client.Object) error
 
-// actionOf returns the action for a function, which gets objects of its type only.
+// actionOf returns the action for a function that gets objects of type T.
 func actionOf[T client.Object](do stepFunc[T]) action {
 	return func(ctx context.Context, c client.Client, obj client.Object) error { return do(ctx, c, obj.(T)) }
 }
 
-// finalizerNames returns the finalizers for which the step cleans up.
+// finalizerNames returns the finalizers for which the step has a cleanup.
 func (s *passStep) finalizerNames() []string {
 	if s.finalize == nil {
 		return nil
@@ -78,10 +78,11 @@ func (s *passStep) finalizerNames() []string {
 	return append([]string{s.finalizer}, s.formerFinalizers...)
 }
 
-// empty returns a new object.
+// empty returns a new empty object of the reconciler's kind.
 func (e *engine) empty() client.Object { return reflect.New(e.typ).Interface().(client.Object) }
 
-// forget drops everything that the engine remembers of an object. The object does not exist any more, or belongs to another operator.
+// forget drops everything that the engine remembers of an object, because the object does not exist any more or belongs to another
+// operator.
 func (e *engine) forget(name types.NamespacedName) {
 	e.memory.endStatusLoop(name, e.metrics.loopsOrNil())
 	e.memory.forget(name)
@@ -94,8 +95,8 @@ func (e *engine) forget(name types.NamespacedName) {
 	}
 }
 
-// copyOf returns the copy that the steps work on. The copy lacks the managed fields: no step needs them, and copying them
-// would take a third of the time.
+// copyOf returns the copy of an object that the steps get. The copy has no managed fields: no step needs them, and
+// copying them would take a third of the time.
 func (e *engine) copyOf(obj client.Object) client.Object {
 	lean := e.receivers.Get().(client.Object)
 	defer e.release(lean)

@@ -28,10 +28,10 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// controlPlane runs an API server without controllers: only the test reconciles a PodDisruptionBudget.
+// controlPlane runs an API server without controllers. PodDisruptionBudgets are reconciled only by the tests.
 var controlPlane = controlplane.Shared(controlplane.Options{})
 
-// These types are also used by the tests inside the package.
+// The tests inside the package use these types too.
 type (
 	budget   = reconcile.Budget
 	cleaning = reconcile.Cleaning
@@ -44,7 +44,7 @@ const (
 
 // env is a real API server with a manager. It counts the requests of the manager.
 type env struct {
-	client    client.Client // a client of somebody else
+	client    client.Client // another client, which is not the operator's
 	mgr       ctrl.Manager
 	count     requests.Count
 	namespace string
@@ -55,7 +55,7 @@ func newEnv(t *testing.T) *env {
 	return newEnvWith(t, rest.CopyConfig)
 }
 
-// newEnvWith returns an env whose manager has another configuration.
+// newEnvWith returns an env whose manager has the configuration that change returns.
 func newEnvWith(t *testing.T, change func(*rest.Config) *rest.Config) *env {
 	t.Helper()
 	cp := controlPlane(t)
@@ -145,8 +145,8 @@ func metadata(kind string) *metav1.PartialObjectMetadata {
 	return m
 }
 
-// account creates a ServiceAccount with permissions in the namespace, such as "verb,verb resource.group", and returns its
-// configuration.
+// account creates a ServiceAccount and returns a configuration for it. may has its permissions in the namespace, each as
+// "verb,verb resource.group".
 func account(t *testing.T, namespace string, may ...string) *rest.Config {
 	t.Helper()
 	cp := controlPlane(t)
@@ -169,7 +169,7 @@ func account(t *testing.T, namespace string, may ...string) *rest.Config {
 	user, err := cp.ServiceAccountConfig(t.Context(), namespace, "operator")
 	require.NoError(t, err)
 	user.QPS = -1
-	// The authorizer reads roles from its own cache, which is behind.
+	// The API server's authorizer is a little behind, so wait until it knows the roles.
 	as, err := client.New(user, client.Options{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {

@@ -28,8 +28,8 @@ func ExamplePatchLabels() {
 	// map[role:primary team:blue]
 }
 
-// The ConfigMap does not control the Secret. The garbage collector still deletes the Secret
-// together with the ConfigMap.
+// The ConfigMap owns the Secret, but is not its controller. The garbage collector deletes the Secret together with
+// the ConfigMap.
 func ExamplePatchOwnerReference() {
 	ctx := context.Background()
 	owner := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "6d1f"}}
@@ -41,7 +41,7 @@ func ExamplePatchOwnerReference() {
 	fmt.Println(reconcile.PatchOwnerReference(ctx, c, secret, owner))
 	fmt.Println(secret.OwnerReferences[0].Kind, secret.OwnerReferences[0].Name)
 
-	owner.UID = "77aa" // it was deleted and created again
+	owner.UID = "77aa" // as if it was deleted and created again
 	_, err := reconcile.PatchOwnerReference(ctx, c, secret, owner)
 	fmt.Println(errors.Is(err, reconcile.ErrOwnerRecreated))
 	// Output:
@@ -58,15 +58,14 @@ func ExampleOwnerReference() {
 	// Output: v1 ConfigMap web 6d1f false <nil>
 }
 
-// Compare versions instead of contents. If the versions are equal, the object is the same and
-// unchanged.
+// If the versions are equal, the object is the same and unchanged, so its content need not be read.
 func ExampleVersionOf() {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "password", UID: "77aa", ResourceVersion: "12"}}
 	fmt.Println(reconcile.VersionOf(secret))
 	// Output: 77aa/12
 }
 
-// An event reports an action, and not the current state.
+// An event reports what a step has done, and not the current state.
 func ExampleEventf() {
 	c, request := store(nil)
 	recorder := events.NewFakeRecorder(10)

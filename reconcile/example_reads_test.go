@@ -44,7 +44,7 @@ func ExampleWatching() {
 	// <nil>
 }
 
-// A list from the cache, without copies.
+// List returns the objects of the cache without copying them.
 func ExampleList() {
 	c := fake.NewFakeClient(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}})
 	all, err := reconcile.List[*corev1.ConfigMap](context.Background(), c, &corev1.ConfigMapList{}, client.InNamespace("shop"))
@@ -58,7 +58,7 @@ func ExampleList() {
 	// Output: web
 }
 
-// The step observes a Deployment that somebody else owns. The cache holds the whole object.
+// The step observes a Deployment that somebody else owns. ReadsCached keeps the whole Deployment in the cache.
 func ExampleNamedStep_ReadsCached() {
 	observe := func(ctx context.Context, c client.Client, b *budget) error {
 		d := &appsv1.Deployment{}

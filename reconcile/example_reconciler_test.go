@@ -13,7 +13,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// A builder of your own watches the kind. The reconciler adds the watches of its steps.
+// Your own builder watches the kind. The reconciler adds the watches of its steps.
 func ExampleReconciler_SetupWithBuilder() {
 	setup := func(mgr ctrl.Manager) error {
 		r := reconcile.New(mgr.GetClient(), reconcile.Named("all", step(nil)))
@@ -27,8 +27,8 @@ func ExampleReconciler_SetupWithBuilder() {
 	// Output: func(manager.Manager) error
 }
 
-// Several operators share a kind. The label says which operator an object belongs to, whatever
-// triggers the pass.
+// Several operators share a kind, and a label says which operator an object belongs to. The filter also applies to
+// passes that other watches trigger.
 func ExampleReconciler_WithFilter() {
 	ctx := context.Background()
 	c, request := store(nil)
@@ -55,8 +55,7 @@ func ExampleReconciler_WithFilter() {
 	// <nil>
 }
 
-// A Deployment, or an object of another kind that is not yours, has its own controller. That
-// controller writes the status.
+// A Deployment has its own controller, which writes the status. So the reconciler does not write it.
 func ExampleReconciler_WithoutStatus() {
 	ctx := context.Background()
 	c, request := store(nil)
@@ -69,7 +68,7 @@ func ExampleReconciler_WithoutStatus() {
 	// 0 conditions
 }
 
-// The conditions are a history. The pass appends failures, and the steps append everything else.
+// The conditions are a history. The reconciler appends failures, and the steps append everything else.
 func ExampleReconciler_WithHistory() {
 	ctx := context.Background()
 	c, request := store(nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// A step looks at something outside of the cluster, and looks again after a while. Up to a tenth is added to the delay.
+// A step polls something outside of the cluster at an interval. Up to a tenth is added to the interval.
 func ExampleSuccess() {
 	run(reconcile.Named("account", step(reconcile.Success("Provisioned", 10*time.Minute, "the account exists"))))
 	// Output:
@@ -21,7 +21,7 @@ func ExampleSuccess() {
 	// Ready True Provisioned "the account exists"
 }
 
-// A step has something to do at a certain time, so nothing is added to the delay.
+// A step has something to do at a certain time. Nothing is added to the delay.
 func ExampleSuccessUntil() {
 	run(reconcile.Named("report", step(reconcile.SuccessUntil("Scheduled", 90*time.Minute, "waits for its time"))))
 	// Output:
@@ -29,7 +29,7 @@ func ExampleSuccessUntil() {
 	// Ready True Scheduled "waits for its time"
 }
 
-// A step that polls something outside of the cluster lets the changes of people come first.
+// A step polls something outside of the cluster. Objects that people have changed are reconciled first.
 func ExampleLowPriority() {
 	run(reconcile.Named("account", step(reconcile.LowPriority(reconcile.Success("Provisioned", 10*time.Minute, "the account exists")))))
 	// Output:
@@ -37,12 +37,12 @@ func ExampleLowPriority() {
 	// Ready True Provisioned "the account exists"
 }
 
-// A step makes a call for each of many grants, and lets other objects have their turn.
+// A step makes one call for each of many grants. Yield lets other objects be reconciled in between.
 func ExampleYield() {
 	run(reconcile.Named("grants", reconcile.Func(func(ctx context.Context, _ client.Client, _ *budget) error {
 		for range 1000 {
 			if err := reconcile.Yield(ctx); err != nil {
-				return err // the next pass finds out what is left to grant
+				return err // the next pass finds out which grants are left
 			}
 		}
 		return nil
@@ -53,7 +53,7 @@ func ExampleYield() {
 	// Reconciling True Yielded "there is more to do, and it goes on in turns with other objects"
 }
 
-// The error keeps its meaning. Here it is a failure, which is retried with backoff.
+// The error is still a failure, which is retried with backoff. Only the reason of the condition changes.
 func ExampleWithReason() {
 	run(reconcile.Named("account", step(reconcile.WithReason("NoAnswer", errors.New("the directory does not answer")))))
 	// Output:
@@ -62,7 +62,7 @@ func ExampleWithReason() {
 	// Reconciling True NoAnswer "the directory does not answer"
 }
 
-// Another operator sets the conditions of the object.
+// Another operator sets the conditions of the object, so this operator does not change them.
 func ExampleKeepConditions() {
 	run(reconcile.Named("account", step(reconcile.KeepConditions(reconcile.Wait("WaitingForRelease", time.Minute, "another operator has the account")))))
 	// Output: again after 1m0s <nil>
@@ -90,7 +90,7 @@ type quotaError struct{ limit int }
 func (e *quotaError) Error() string  { return fmt.Sprintf("no more than %d accounts", e.limit) }
 func (e *quotaError) Reason() string { return "QuotaExceeded" }
 
-// An error can have its own reason. That reason becomes the reason of the condition.
+// If an error has a method Reason, the condition gets that reason.
 func ExampleStep_reason() {
 	run(reconcile.Named("account", step(reconcile.Stalled("", &quotaError{10}))))
 	// Output:
@@ -99,8 +99,7 @@ func ExampleStep_reason() {
 	// Stalled True QuotaExceeded "no more than 10 accounts"
 }
 
-// Errors of the API server need no wrapping. After a conflict, which is a lost race, no condition changes, and the pass
-// is repeated soon.
+// Errors of the API server need no wrapping. After a conflict, no condition changes, and the pass is repeated soon.
 func ExampleStep() {
 	pods := schema.GroupResource{Resource: "pods"}
 	run(reconcile.Named("pods", step(apierrors.NewConflict(pods, "web", errors.New("it was changed")))))

@@ -26,8 +26,8 @@ func ExampleFunc() {
 	// Ready True Succeeded ""
 }
 
-// If several steps have not succeeded, Ready names each of them by the condition that it reports, or else
-// by its name.
+// If several steps have not succeeded, the message of Ready names each by the condition that it reports, or by its
+// name if it reports none.
 func ExampleNamed() {
 	run(
 		reconcile.Named("database", step(reconcile.Wait("Starting", 0, "the database is starting"))),
@@ -40,7 +40,7 @@ func ExampleNamed() {
 	// Reconciling True Starting "database: the database is starting; Available: 1 of 2 pods is ready"
 }
 
-// The outcome of the step becomes a condition, which kubectl wait understands.
+// The outcome of the step becomes a condition, for which kubectl wait can wait.
 func ExampleNamedStep_Reporting() {
 	run(reconcile.Named("workload", step(nil)).Reporting("Available"))
 	// Output:
@@ -49,7 +49,7 @@ func ExampleNamedStep_Reporting() {
 	// Ready True Succeeded ""
 }
 
-// The step looks at the account when a person requests a pass.
+// The step checks the account only if a person requests a pass.
 func ExampleRequested() {
 	ctx := context.Background()
 	c, request := store(map[string]string{reconcile.RequestedAnnotation: "now"})
@@ -72,8 +72,8 @@ func ExampleRequested() {
 	// <nil>
 }
 
-// A release renames the step "data" to "storage". The pass replaces the former finalizer of an older
-// object.
+// A new release renames the step "data" to "storage". If an object has the finalizer of the former name, the pass
+// replaces it.
 func ExampleNamedStep_FormerNames() {
 	ctx := context.Background()
 	children := ownedresources.Ensure(ownedresources.Build(func(b *budget) *corev1.ConfigMap {
@@ -94,7 +94,7 @@ func ExampleNamedStep_FormerNames() {
 	// <nil> <nil> [children.opblocks.dev/storage]
 }
 
-// After an hour of failures the finalizer is removed, and a warning event says what may be left.
+// If the cleanup has failed for an hour, the finalizer is removed, and a warning event says what may be left.
 func ExampleNamedStep_GiveUpCleanupAfter() {
 	ctx := context.Background()
 	c, request := store(nil)
@@ -113,7 +113,7 @@ func ExampleNamedStep_GiveUpCleanupAfter() {
 	// poddisruptionbudgets.policy "web" not found
 }
 
-// unreachable is a service outside of the cluster that does not answer when a step deletes the account.
+// unreachable is a step whose service outside of the cluster does not answer when the step deletes the account.
 type unreachable struct{}
 
 func (unreachable) Reconcile(context.Context, client.Client, *budget) error { return nil }
@@ -122,21 +122,20 @@ func (unreachable) Finalize(context.Context, client.Client, *budget) error {
 	return fmt.Errorf("delete the account: %w", context.DeadlineExceeded)
 }
 
-// tomorrow is a clock that is a day ahead.
+// tomorrow is a clock that is one day ahead.
 type tomorrow struct{}
 
 func (tomorrow) Now() time.Time                     { return time.Now().Add(24 * time.Hour) }
 func (t tomorrow) Since(ts time.Time) time.Duration { return t.Now().Sub(ts) }
 
-// The cache of a manager holds two namespaces, and keeps its objects small.
+// The cache of the manager has the objects of two namespaces, in compact form.
 func ExampleCacheOptions() {
 	options := ctrl.Options{Cache: reconcile.CacheOptions("shop", "stock")}
 	fmt.Println(len(options.Cache.DefaultNamespaces), options.Cache.DefaultTransform != nil)
 	// Output: 2 true
 }
 
-// The managed fields are removed before the object is stored in the cache. No package of this module
-// reads them from there.
+// The managed fields are removed before the object is stored in the cache.
 func ExampleTransformCompact() {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-0", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubelet"}}}}
 	_, err := reconcile.TransformCompact()(pod)

@@ -47,7 +47,7 @@ func ExampleNew() {
 	// Ready True Succeeded ""
 }
 
-// A main calls this function once for every kind.
+// main calls such a function once for each kind.
 func ExampleFor() {
 	deployment := func(b *budget) *appsv1.Deployment {
 		return ownedresources.NewDeployment(b, nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
@@ -105,11 +105,11 @@ func ExampleNamedStep_Optional() {
 	// Ready True Succeeded ""
 }
 
-// accounts is a service outside of the cluster.
+// accounts is a step that keeps accounts in a service outside of the cluster.
 type accounts map[string]bool
 
-// Reconcile creates the account. Before that, the status records that the account is ours. So after a crash in between, the
-// account is neither left behind nor mistaken for somebody else's.
+// Reconcile creates the account. Before that, the status records that the account is ours. So after a crash between the
+// two, the account is neither forgotten nor mistaken for somebody else's.
 func (a accounts) Reconcile(ctx context.Context, _ client.Client, b *budget) error {
 	b.Status.ExpectedPods = 1 // in a type of your own, this is status.account
 	if err := reconcile.Checkpoint(ctx); err != nil {
@@ -247,7 +247,7 @@ func Example_pausedAnnotation() {
 	// Ready True
 }
 
-// In a main: if a permission is missing, Start returns an error of one sentence.
+// NewManager is called in main. If a permission is missing, Start returns a short error.
 func ExampleNewManager() {
 	config, err := ctrl.GetConfig()
 	if err != nil {
@@ -266,7 +266,7 @@ func ExampleNewManager() {
 	fmt.Println(err)
 }
 
-// A ConfigMap of 64 KiB or more stays small in the cache, and the manager's client reads it whole.
+// The cache has only a hash of a ConfigMap of 64 KiB or more, and the manager's client reads the whole object.
 func ExampleHashLargeValues() {
 	config, err := ctrl.GetConfig()
 	if err != nil {

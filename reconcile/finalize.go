@@ -15,15 +15,16 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// ensureFinalizers adds missing finalizers before any step can act outside of the cluster. It also replaces finalizers
-// with former names. If that fails, ok is false, o is the outcome of the pass, and no step may run.
+// ensureFinalizers adds missing finalizers before any step can create something outside of the cluster. It also
+// replaces finalizers with former names. If that fails, ok is false, and no step may run. o is then the outcome of the
+// pass.
 func (p *pass) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
 	if len(p.engine.finalizers) == 0 {
 		return outcome{}, true
 	}
 	added, err := finalizers.Replace(ctx, p.engine.client, p.object.obj, p.engine.formerFinalizers, p.engine.finalizers...)
 	if added {
-		p.object.obj.SetManagedFields(nil) // the answer has them, and steps get an object without them
+		p.object.obj.SetManagedFields(nil) // the answer has managed fields, and steps get an object without them
 		p.object.rebase()
 	}
 	if err == nil {
@@ -32,7 +33,7 @@ func (p *pass) ensureFinalizers(ctx context.Context) (o outcome, ok bool) {
 	}
 	o = classify(err)
 	o.step = finalizerStep
-	if apierrors.IsNotFound(err) { // the object was deleted, and the cache does not show that yet
+	if apierrors.IsNotFound(err) { // the object was deleted, and the cache still has it
 		o.state = conflicted
 	}
 	return o, false
@@ -57,7 +58,7 @@ func (p *pass) finalize(ctx context.Context) ctrl.Result {
 			}
 		}
 	}
-	// Other operators may still have finalizers on the object. The next pass, if there is one, reads the object again.
+	// Other operators may still have finalizers on the object. If there is a next pass, it reads the object again.
 	left := p.object.abandonedFinalizers()
 	if len(left) == 0 {
 		p.engine.forget(p.object.name)
@@ -74,15 +75,16 @@ func (p *pass) finalize(ctx context.Context) ctrl.Result {
 }
 
 const (
-	// reasonUnknownFinalizer is for an object that is being deleted and has the finalizer of a set of children that no step has.
+	// reasonUnknownFinalizer is the reason if an object that is being deleted has the finalizer of a set of children, and no
+	// step has this finalizer.
 	reasonUnknownFinalizer = "UnknownFinalizer"
-	// unknownFinalizerDelay is the time between the deletion and the report of such a finalizer. Until then a second
+	// unknownFinalizerDelay is the time between the deletion and the report of such a finalizer. In this time another
 	// reconciler of the kind may remove the finalizer.
 	unknownFinalizerDelay = time.Minute
 )
 
-// abandonedFinalizers returns the names of the sets of children whose finalizers the object has and no step
-// has. The names are sorted.
+// abandonedFinalizers returns the sets of children for which the object has a finalizer that no step has. It returns
+// their names, sorted.
 func (o *passObject) abandonedFinalizers() (sets []string) {
 	for _, finalizer := range o.before.GetFinalizers() {
 		set, ok := record.SetOf(finalizer)
@@ -94,8 +96,8 @@ func (o *passObject) abandonedFinalizers() (sets []string) {
 	return sets
 }
 
-// reportAbandoned shows in the conditions that finalizers which no step removes keep the object. It does not remove
-// the finalizers, because another operator may need them.
+// reportAbandoned shows in the conditions that the object has finalizers which no step removes. It does not remove
+// them, because another operator may need them.
 func (p *pass) reportAbandoned(ctx context.Context, sets []string) ctrl.Result {
 	if wait := unknownFinalizerDelay - p.engine.clock.Since(p.object.before.GetDeletionTimestamp().Time); wait > 0 {
 		p.retry = retry{after: wait}
@@ -113,8 +115,8 @@ func (p *pass) reportAbandoned(ctx context.Context, sets []string) ctrl.Result {
 	}})
 }
 
-// isCleanedUp reports whether the cleanup has finished and the cache is behind. The cache may even show the object without
-// its deletion timestamp. A step would then create things again that nobody would clean up.
+// isCleanedUp reports whether the cleanup of the object has finished. The cache may be behind and still have the object,
+// even without its deletion timestamp. A step would then create things again that nobody would clean up.
 func (o *passObject) isCleanedUp() bool {
 	return len(o.engine.finalizers) > 0 && o.engine.memory.isCleanedUp(o.name, o.before.GetUID())
 }
@@ -123,7 +125,7 @@ func (o *passObject) isCleanedUp() bool {
 func (p *pass) cleanup(step *passStep, finalizer string) action {
 	return func(ctx context.Context, c client.Client, obj client.Object) error {
 		cleanup := func(ctx context.Context) error {
-			if err := step.finalize(ctx, c, obj); classify(err).state != succeeded { // Halt(nil) and Success are successes too
+			if err := step.finalize(ctx, c, obj); classify(err).state != succeeded { // Halt(nil) and Success are also successes
 				return err
 			}
 			return p.runAtEnd(ctx, p.running)

@@ -30,8 +30,8 @@ func TestRequestsFromCreationToDeletion(t *testing.T) {
 	require.NoError(t, w.client.Delete(t.Context(), b))
 	w.isGone(t, b)
 
-	// When another object is ready, which was created after the deletion, all passes that the deletion
-	// has triggered are over.
+	// Another object is created after the deletion. When it is ready, all passes that the deletion has triggered are
+	// over.
 	other := w.create(t, "b")
 	w.waitFor(t, other, "ready", isReady)
 	require.Equal(t, []string{

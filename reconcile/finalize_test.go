@@ -60,7 +60,7 @@ func TestFinalize(t *testing.T) {
 		reason string
 		err    error
 		panics bool
-		ready  string // the reason of Ready; empty when the object is gone
+		ready  string // the reason of Ready; empty if the object is gone
 		after  time.Duration
 	}{
 		"Nothing":       {reason: "a cleanup without an error has succeeded"},
@@ -105,7 +105,7 @@ func TestFormerFinalizers(t *testing.T) {
 	tests := map[string]struct {
 		reason   string
 		have     []string
-		after    []string // the finalizers after a pass; nil if the pass removes the object
+		after    []string // the finalizers after a pass; nil if the object is gone
 		requests int
 		cleanups []string
 		left     string
@@ -143,7 +143,7 @@ func TestFormerFinalizers(t *testing.T) {
 	}
 }
 
-// A release renames a step and forgets its FormerNames. Nobody removes the former finalizer.
+// A release renames a step, and its author forgets FormerNames. Then nobody removes the former finalizer.
 func TestUnknownFinalizer(t *testing.T) {
 	const data, theirs = "children.opblocks.dev/data", "example.com/theirs"
 	for name, started := range map[string]bool{"CleanedUpByThisProcess": true, "AfterARestart": false} {
@@ -298,7 +298,7 @@ func TestFinalizerRemovedByOthers(t *testing.T) {
 	})
 }
 
-// The cleanup has finished, and the cache still shows the object with its finalizer.
+// The cleanup has finished, and the cache still has the object with its finalizer.
 func TestFinalizeWithStaleCache(t *testing.T) {
 	for name, theirs := range map[string][]string{"Gone": nil, "HeldByOthers": {"example.com/theirs"}} {
 		t.Run(name, func(t *testing.T) {
@@ -324,7 +324,7 @@ func TestFinalizeWithStaleCache(t *testing.T) {
 			require.Zero(t, h.pass(t))
 			require.Equal(t, []int{1, 1}, []int{cleaned, requests})
 
-			if theirs == nil { // another object of the same name needs its own cleanup
+			if theirs == nil { // an object of the same name that was created later needs its own cleanup
 				stale = nil
 				h.pass(t)
 				require.NoError(t, h.client.Create(t.Context(), &budget{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "v"}}))
@@ -337,8 +337,8 @@ func TestFinalizeWithStaleCache(t *testing.T) {
 	}
 }
 
-// A cache that is far behind shows the object without its deletion. If a step created its account again, nobody would
-// clean it up any more.
+// A cache that is far behind has the object without its deletion timestamp. A step must not create its account again,
+// because nobody would clean it up any more.
 func TestReconcileWithStaleCacheAfterFinalize(t *testing.T) {
 	var stale *budget
 	made := 0
@@ -365,7 +365,7 @@ func TestReconcileWithStaleCacheAfterFinalize(t *testing.T) {
 	require.Equal(t, 1, made)
 
 	stale = nil
-	h.pass(t) // the cache shows the deletion
+	h.pass(t) // now the cache shows the deletion
 	again := newBudget()
 	again.UID = "another"
 	require.NoError(t, h.client.Create(t.Context(), again))
@@ -373,7 +373,7 @@ func TestReconcileWithStaleCacheAfterFinalize(t *testing.T) {
 	require.Equal(t, 2, made, "an object of the same name with another UID is another object")
 }
 
-// A cleanup registers functions by AfterSteps, such as deletions. They run before the finalizer is removed.
+// A cleanup registers functions by AfterSteps. They run before the finalizer is removed.
 func TestAfterStepsInFinalize(t *testing.T) {
 	fail := errors.New("boom")
 	done := 0
@@ -391,7 +391,7 @@ func TestAfterStepsInFinalize(t *testing.T) {
 	require.Equal(t, []string{"the object is gone"}, h.finalizers(t))
 }
 
-// The cleanup of an optional step is not optional: if it fails, the object is not removed.
+// If the cleanup of an optional step fails, the object is not removed.
 func TestOptionalFinalize(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{},
 		Named("one", cleaning{returning(nil), returning(errors.New("boom"))}).Finalizer("example.com/one").Optional())

@@ -1,6 +1,7 @@
 //go:build !race
 
-// All actions of a step run in one goroutine, so the race detector would find nothing, and would take ten times as long.
+// All actions of a step run in one goroutine, so the race detector would find nothing, and the tests would take ten
+// times as long.
 
 package reconcile
 
@@ -20,9 +21,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// A step does every action that changes the freshness of the object, in every order, and ignores the errors. The status write at the end of
-// the pass depends only on the errors. After a conflict, the pass does not write the status. After another error, it writes the status with
-// a lock. Otherwise it needs no lock. So the content of a failed checkpoint is never written later without a lock.
+// A step does the actions that confirm, or fail to confirm, that its object is current. It does them in every order, and ignores their
+// errors. The status write at the end of the pass depends only on the errors. After a conflict, the pass does not write the status. After
+// another error, it writes the status with the resource version as precondition. Otherwise it needs no precondition. So the content of a
+// failed checkpoint is never written later without that precondition.
 func TestStatusWriteByFreshness(t *testing.T) {
 	timeout := errors.New("timeout")
 	actions := map[string]freshnessAction{
@@ -53,26 +55,26 @@ func TestStatusWriteByFreshness(t *testing.T) {
 	}
 }
 
-// freshnessAction is an action of a step that may change the freshness of the object. It is a checkpoint unless metadata or
-// confirm is set.
+// freshnessAction is such an action of a step. If metadata is set, it writes metadata. If confirm is set, it confirms that
+// the object is current. Otherwise it is a checkpoint.
 type freshnessAction struct {
 	reason   string
 	metadata bool
 	confirm  bool
-	err      error // the answer to its request
-	stored   bool  // the server carries out the request, although its answer is err
+	err      error // the error that its request returns
+	stored   bool  // the server carries out the request, although the request returns err
 }
 
-// freshnessRun is one pass of a process that has just started. The step of the pass does some actions.
+// freshnessRun is one pass of a process that has just started, with the actions of its step.
 type freshnessRun struct {
 	actions []freshnessAction
-	started bool            // the step does the actions
-	now     freshnessAction // the zero value before the first action and after the last one
+	started bool            // the step has begun its actions
+	now     freshnessAction // the present action; the zero value before the first and after the last one
 	ended   bool            // the step has done all actions
 
 	conflicted, failed bool // an action has returned a conflict, or another error
 	written            bool // the metadata was written, and no action has failed since
-	confirmed          bool // a checkpoint or a confirmation has succeeded, which counts for the whole process
+	confirmed          bool // a checkpoint or a confirmation has succeeded, which holds for the rest of the process
 	reads              int
 	final              []string // the status patches after the step
 }
@@ -103,7 +105,7 @@ func (r *freshnessRun) test(t *testing.T) {
 			return cmp.Or(r.now.err, err)
 		},
 	}, Named("one", Func(r.step(t))))
-	h.pass(t) // the first status has conditions, which are a list, so this write always has a lock
+	h.pass(t) // the first status has a list of conditions, so it is always written with the resource version
 	r.started = true
 
 	again := New(h.client, h.steps...).WithClock(h.clock)
@@ -119,7 +121,8 @@ func (r *freshnessRun) test(t *testing.T) {
 	require.Equal(t, r.failed, strings.Contains(r.final[0], `"resourceVersion"`), "a lock exactly if something failed: %s", r.final[0])
 }
 
-// step does the actions. It also changes a field of the status that is not a list, so the status write needs no lock for it.
+// step does the actions. It also changes a field of the status that is not a list, so that the status write needs no
+// precondition because of this field.
 func (r *freshnessRun) step(t *testing.T) stepFunc[*budget] {
 	return func(ctx context.Context, c client.Client, b *budget) error {
 		if !r.started {
@@ -133,7 +136,7 @@ func (r *freshnessRun) step(t *testing.T) stepFunc[*budget] {
 			case action.metadata:
 				_, err = PatchAnnotations(ctx, c, b, map[string]string{"example.com/action": fmt.Sprint(i)})
 				r.written = r.written || err == nil && !r.failed && !r.conflicted
-				continue // the outcome of the step shows the error: the status may be written
+				continue // the step returns this error in the end, so the status may be written
 			case action.confirm:
 				_, err = handleFrom(ctx).ConfirmCurrent(ctx, b)
 				known := r.confirmed || r.written

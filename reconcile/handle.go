@@ -14,10 +14,10 @@ import (
 )
 
 // handle gives functions access to the pass through the context. A function that may never return gets its own handle: see [handle.Detach].
-// After the end, that handle does nothing.
+// After the function was given up, that handle does nothing.
 type handle struct {
-	mu   *sync.Mutex // nil for the handle of the pass itself, which does not end
-	pass *pass       // nil after the end
+	mu   *sync.Mutex // nil for the handle of the pass itself, which is never detached
+	pass *pass       // nil after the function was given up
 }
 
 var _ passcontext.Pass = &handle{}
@@ -30,7 +30,8 @@ func handleFrom(ctx context.Context) *handle {
 	return h
 }
 
-// use calls do with the pass, and reports whether it called it. Outside of a pass and after the end it does not.
+// use calls do with the pass, and reports whether it did. It does not call do outside of a pass, or after the
+// function was given up.
 func (h *handle) use(do func(p *pass)) bool {
 	if h == nil {
 		return false
@@ -46,8 +47,8 @@ func (h *handle) use(do func(p *pass)) bool {
 	return true
 }
 
-// send is use for functions that send requests with a context. The context of do carries the handle of the pass, which has no lock: a
-// client that uses the pass would otherwise wait for the lock for ever.
+// send is like use, for functions that send requests with a context. The context that do gets has the pass's own handle, which has no
+// lock. Otherwise a client that uses the pass would wait for the lock for ever.
 func (h *handle) send(ctx context.Context, do func(ctx context.Context, p *pass) error) (err error) {
 	used := h.use(func(p *pass) {
 		if h.mu != nil {
@@ -74,15 +75,15 @@ func (h *handle) Detach(ctx context.Context) (ofFunction context.Context, end fu
 	}
 }
 
-// end takes the pass away from the handle. If the function is using the pass, end waits until it has finished.
+// end takes the pass from the handle. If a call uses the pass at this moment, end waits for that call.
 func (h *handle) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.pass = nil
 }
 
-// ConfirmCurrent implements [passcontext.Pass]. It is [Checkpoint] without a record in the status. Packages call it before
-// they do something in the cluster that cannot be undone.
+// ConfirmCurrent implements [passcontext.Pass]. It is like [Checkpoint], but it writes nothing into the status. Packages
+// call it before they do something in the cluster that cannot be undone.
 func (h *handle) ConfirmCurrent(ctx context.Context, obj client.Object) (known bool, err error) {
 	known = true
 	err = h.send(ctx, func(ctx context.Context, p *pass) error {

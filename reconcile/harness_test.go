@@ -32,8 +32,8 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// Budget is the kind that the tests of this package and of reconcile_test reconcile. It has everything that a reconciled kind
-// needs: a spec, conditions and an observed generation. In these tests no other controller reconciles it.
+// Budget is the kind that is reconciled in the tests of the packages reconcile and reconcile_test. It has everything that a
+// reconciled kind needs: a spec, conditions and an observed generation. In these tests no other controller reconciles it.
 type Budget = policyv1.PodDisruptionBudget
 
 type budget = Budget
@@ -46,7 +46,7 @@ func newBudget() *budget {
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// harness is a reconciler with the fake client. It counts status writes.
+// harness has a reconciler and a fake client, and counts status writes.
 type harness struct {
 	*Reconciler[*budget]
 	client client.Client
@@ -54,8 +54,8 @@ type harness struct {
 	writes int
 }
 
-// harnessScheme has only the groups that the tests use, because each fake client computes a RESTMapper of all kinds
-// in its scheme.
+// harnessScheme has only the groups that the tests use, because each fake client computes a RESTMapper for all kinds
+// in its scheme, which takes time.
 var harnessScheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(policyv1.AddToScheme(s))
@@ -64,7 +64,7 @@ var harnessScheme = func() *runtime.Scheme {
 	return s
 }()
 
-// typeConverters returns the type converters for all fake clients. Without it, each fake client would make its own.
+// typeConverters returns the type converters for all fake clients, which would otherwise make their own.
 var typeConverters = sync.OnceValue(func() []managedfields.TypeConverter {
 	return []managedfields.TypeConverter{applyconfigurations.NewTypeConverter(clientgoscheme.Scheme), managedfields.NewDeducedTypeConverter()}
 })
@@ -106,7 +106,7 @@ func (h *harness) stored(t *testing.T) *budget {
 	return b
 }
 
-// edit changes the object as a person would.
+// edit changes the object as a user would.
 func (h *harness) edit(t *testing.T, change func(*budget)) {
 	t.Helper()
 	var b budget
@@ -191,7 +191,7 @@ func patches(n *int, err func() error) interceptor.Funcs {
 	}}
 }
 
-// afterSteps registers a function as ownedresources does. It reaches the pass only through the context.
+// afterSteps registers a function that runs after all steps, as package ownedresources does.
 func afterSteps(ctx context.Context, do func(ctx context.Context) error) error {
 	passcontext.FromContext(ctx).AfterSteps(do)
 	return nil
@@ -229,7 +229,7 @@ func (h *harness) withMetrics(t *testing.T) registry {
 	return r
 }
 
-// text returns all series.
+// text returns all metrics as text.
 func (r registry) text(t *testing.T) string {
 	t.Helper()
 	families, err := r.Gather()

@@ -25,7 +25,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// copyOf returns a set with a ConfigMap that has the content of a Secret.
+// copyOf returns a set with a ConfigMap that has a copy of a Secret's content.
 func copyOf(secret string) *ownedresources.ChildSet[*budget] {
 	input := ownedresources.From(func(ctx context.Context, r client.Reader, owner *budget) (string, error) {
 		var read corev1.Secret
@@ -37,7 +37,7 @@ func copyOf(secret string) *ownedresources.ChildSet[*budget] {
 	}))
 }
 
-// A change of an object that an input reads triggers a reconcile. The cache holds only the metadata of the object, and a
+// A change of an object that an input reads triggers a reconcile. The cache holds only the metadata of the object. A
 // pass in which nothing has changed sends no request.
 func TestInputsAreWatched(t *testing.T) {
 	setups := map[string]func(t *testing.T, mgr ctrl.Manager) ctrlreconcile.Reconciler{
@@ -89,7 +89,7 @@ func TestInputsAreWatched(t *testing.T) {
 			require.NoError(t, w.client.Create(t.Context(), source))
 			requireCopied("three")
 
-			require.EventuallyWithT(t, func(c *assert.CollectT) { // while the controller handles the last events, both sides may write
+			require.EventuallyWithT(t, func(c *assert.CollectT) { // while the controller handles the last events, the test and the controller may write
 				w.count.Sent()
 				_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 				assert.NoError(c, err)
@@ -104,7 +104,7 @@ func isWaiting(err error) bool {
 	return ok
 }
 
-// gate holds back answers while it is closed.
+// gate holds back answers of the API server while it is closed.
 type gate struct {
 	mu   sync.Mutex
 	open chan struct{} // closed while the gate is open
@@ -139,7 +139,7 @@ func (g *gate) wait() {
 	<-open
 }
 
-// held is the body of an answer whose parts wait at a gate.
+// held is the body of an answer. Reads of the body wait while the gate is closed.
 type held struct {
 	io.ReadCloser
 	gate *gate
@@ -164,7 +164,7 @@ func TestInputsWithTwoInformers(t *testing.T) {
 		reason   string
 		set      *ownedresources.ChildSet[*budget]
 		want     func(source *corev1.Secret) string
-		metadata bool // true: the informer of metadata is held back; false: the informer of Secrets
+		metadata bool // true: the informer of metadata is held back; false: the informer of whole Secrets
 	}{
 		"WholeObjectsBehind": {
 			reason: "The set builds Secrets, so the cache holds whole ones.",
@@ -207,7 +207,7 @@ func TestInputsWithTwoInformers(t *testing.T) {
 			b := ctrl.NewControllerManagedBy(w.mgr).For(&budget{}).Named("copy")
 			require.NoError(t, r.SetupWithBuilder(w.mgr, b))
 			require.NoError(t, b.Complete(r))
-			shown := make(chan string, 100) // the versions of the source in the informer that is not held back
+			shown := make(chan string, 100) // the versions of the Secret in the informer that is not held back
 			prompt := client.Object(metadata("Secret"))
 			behind := client.Object(&corev1.Secret{})
 			if test.metadata {
@@ -235,7 +235,7 @@ func TestInputsWithTwoInformers(t *testing.T) {
 				g.shut()
 				require.NoError(t, send())
 				<-shown
-				_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(owner)}) // as if the event in the other informer had triggered it
+				_, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(owner)}) // as if the event of the informer that is not held back had triggered it
 				require.NoError(t, err)
 				g.reopen()
 			}

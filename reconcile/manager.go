@@ -29,9 +29,9 @@ import (
 )
 
 // NewManager returns a manager of controller-runtime. It differs in five ways:
-//   - Start returns an error, of one sentence, if a permission to list or watch is missing. The plain manager would wait for
+//   - Start returns a short error if a permission to list or watch is missing. The plain manager would wait for
 //     its cache for ever, or run without seeing any change. The error satisfies apierrors.IsForbidden.
-//   - Start returns an error, of one sentence, if the API server does not serve the kind of a reconciler. The plain manager
+//   - Start returns a short error if the API server does not serve the kind of a reconciler. The plain manager
 //     would log an error with a stack trace every ten seconds. The error satisfies meta.IsNoMatchError.
 //   - Start returns when its context is cancelled before the cache has started.
 //   - Its readiness endpoint (/readyz at HealthProbeBindAddress) reports an error until the caches have synced. With EnableWarmup of
@@ -41,9 +41,8 @@ import (
 //     mgr.AddReadyzCheck("caches", healthz.Ping) of controller-runtime's package healthz.
 //   - Its loggers log nothing at level 8 and above, so that client-go does not log the bodies of requests, with the passwords in them.
 //
-// A replica stays ready while it cannot reach the API server: otherwise all replicas would become unready at once, and
-// nobody could read their metrics. If a leader cannot renew its lease, its process ends. The next process is not ready
-// before the API server answers.
+// A replica stays ready while it cannot reach the API server. Otherwise all replicas would become unready at once, and their metrics
+// could not be read. If a leader cannot renew its lease, its process ends. The next process is not ready before the API server answers.
 func NewManager(config *rest.Config, options ctrl.Options, more ...ManagerOption) (ctrl.Manager, error) {
 	for _, option := range more {
 		if err := option(&options); err != nil {
@@ -85,13 +84,13 @@ func NewManager(config *rest.Config, options ctrl.Options, more ...ManagerOption
 type manager struct {
 	ctrl.Manager
 	cache   cache.Cache
-	warming atomic.Int32 // controllers whose warm-up has not ended
+	warming atomic.Int32 // the number of controllers whose warm-up goes on
 	refused managercache.Refusals
 	ending  context.Context
 	end     context.CancelFunc
 	kinds   []schema.GroupVersionKind // the kinds of the reconcilers
 
-	cacheOptions cache.Options // which objects the cache holds
+	cacheOptions cache.Options // say which objects the cache holds
 }
 
 var _ cacheselection.Manager = &manager{}
@@ -115,7 +114,7 @@ func (m *manager) requireServed() error {
 	return nil
 }
 
-// GetCache returns the cache without the wrapper managercache.Ending.
+// GetCache returns the cache itself, and not the wrapper managercache.Ending.
 func (m *manager) GetCache() cache.Cache { return m.cache }
 
 func (m *manager) Start(ctx context.Context) error {
@@ -137,7 +136,8 @@ func (m *manager) Start(ctx context.Context) error {
 	}
 }
 
-// syncCheckTimeout is how long a readiness check waits for the caches. It is less than the default timeout of a probe, which is a second.
+// syncCheckTimeout is how long a readiness check waits for the caches. It is shorter than the default timeout of a readiness probe, which
+// is a second.
 const syncCheckTimeout = 200 * time.Millisecond
 
 // cachesSynced is the readiness check of the manager. It returns an error until all controllers have ended their warm-up and
@@ -164,7 +164,7 @@ func (m *manager) Add(runnable ctrlmanager.Runnable) error {
 	return m.Manager.Add(&warmingController{warmupRunnable: c, manager: m})
 }
 
-// warmupRunnable has the methods by which controller-runtime's manager recognises a controller.
+// warmupRunnable has the methods by which controller-runtime's manager identifies a controller.
 type warmupRunnable interface {
 	ctrlmanager.Runnable
 	ctrlmanager.LeaderElectionRunnable
@@ -190,13 +190,14 @@ func (c *warmingController) Warmup(ctx context.Context) error {
 type ManagerOption func(*ctrl.Options) error
 
 // HashLargeValues keeps large Secrets and ConfigMaps out of the cache. Otherwise anybody who may write one in a namespace that the operator
-// watches can fill the operator's memory. If the keys and values of an object are more than bound bytes, the cache holds a hash in place of
+// watches can fill the operator's memory. If the keys and values of an object have more than bound bytes, the cache holds a hash instead of
 // each value. 64 << 10 is a good bound. A bound that is not positive is an error of NewManager.
 //
-// The manager's client and its cache read such an object whole, with one request each. The operator needs the permission to get it. A child
-// of package ownedresources is compared by the hashes, which costs no request while the child is as desired. Predicates, functions that map
-// events to requests, and index functions get the hashes. A changed value has another hash, so predicates that compare the data work. An
-// annotation marks an object with hashes: if such an object is sent back, the API server refuses it because of the annotation.
+// The manager's client and its cache return such an object with its values, which they read from the API server, with one request for each
+// object. The operator needs the permission to get it. A child of package ownedresources is compared by the hashes, which costs no request
+// while the child is as desired. Predicates, functions that map events to requests, and index functions get the hashes. A changed value has
+// another hash, so predicates that compare the data work. An object with hashes has an annotation that the API server refuses. So if
+// somebody writes such an object, the write fails, and no hash gets into the cluster.
 func HashLargeValues(bound int) ManagerOption {
 	return func(options *ctrl.Options) error {
 		if bound <= 0 {
@@ -232,21 +233,23 @@ func CacheOptions(namespaces ...string) cache.Options {
 }
 
 // TransformCompact returns a function that makes objects smaller before a cache keeps them. It removes the managed fields,
-// which no package of this module reads from a cache, with one exception: if somebody has cleared the managed fields of a child
-// of package ownedresources, the cache keeps the managed fields that were written since, until the operator of the child has
-// repaired them. Equal strings of all objects of the cache share their memory. Pointers to empty structs, such as the security
-// context of most pods, share their memory too. So do equal maps of strings within one object, such as the labels, the selector
-// and the pod labels of a Deployment. Nothing else changes. Use the function as the DefaultTransform of cache.Options:
+// which no package of this module reads from a cache, with one exception: if somebody has cleared the managed fields of a
+// child of package ownedresources, the cache keeps the managed fields that were written since, until the operator of the child
+// has repaired them. Equal strings of all objects of the cache share their memory. Pointers to empty structs, such as the
+// security context of most pods, share their memory too. Equal maps of strings within one object, such as the labels, the
+// selector and the pod labels of a Deployment, also share their memory. Nothing else changes. Use the function as the
+// DefaultTransform of cache.Options:
 //
 //	cache.Options{DefaultTransform: reconcile.TransformCompact()}
 //
 // As always, do not write to objects that were read without a copy (client.UnsafeDisableDeepCopy): their maps and empty structs
-// may be shared. A copy has its own. If a transform of your own writes to maps or empty structs, it must come before this one.
+// may be shared. A copy has its own maps and structs. If a transform of your own writes to maps or empty structs, it must come
+// before this one.
 func TransformCompact() toolscache.TransformFunc {
 	var strings compaction.Strings
 	return func(obj any) (any, error) {
 		object, ok := obj.(metav1.Object)
-		if !ok { // the tombstone of an object that was transformed before
+		if !ok { // the cache may pass a tombstone, whose object was transformed before
 			return obj, nil
 		}
 		if object.GetManagedFields() != nil && !fieldmanager.AreCleared(object) {

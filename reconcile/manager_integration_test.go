@@ -29,7 +29,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// The CustomResourceDefinition is not installed.
+// relay is a kind whose CustomResourceDefinition is not installed.
 type relay = reconcile.Relay
 
 func TestManagerWithoutKind(t *testing.T) {
@@ -49,7 +49,7 @@ func TestManagerWithoutKind(t *testing.T) {
 	require.EqualError(t, newOne().GetFieldIndexer().IndexField(t.Context(), &relay{}, "any", func(client.Object) []string { return nil }), says)
 }
 
-// managerWithIndex returns a manager with an index. The index makes an informer before the start, and the
+// managerWithIndex returns a manager with an index. The index starts an informer before the manager starts, and the
 // manager waits for that informer.
 func managerWithIndex(t *testing.T) ctrl.Manager {
 	t.Helper()
@@ -104,7 +104,7 @@ func TestManagerStoppedBeforeStart(t *testing.T) {
 	require.NoError(t, ended(t, ctx, mgr))
 }
 
-// The API server cannot be reached, and somebody stops the process.
+// The API server cannot be reached, and the process is stopped.
 func TestManagerStoppedBeforeCacheStarts(t *testing.T) {
 	user := controlPlane(t).Config()
 	var reached atomic.Bool
@@ -145,7 +145,7 @@ func TestManagerWithoutReadPermission(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		may     []string
-		everyNS bool // the cache holds all namespaces
+		everyNS bool // the cache holds the objects of all namespaces
 		says    string
 		starts  bool
 	}{
@@ -202,7 +202,7 @@ func goroutines() string {
 	return string(buffer[:runtime.Stack(buffer, true)])
 }
 
-// A condition names the permission that a write lacks. When the permission is added, the object recovers
+// If the permission to write is missing, a condition names it. After the permission is added, the object recovers
 // without a restart.
 func TestMissingWritePermission(t *testing.T) {
 	const reads = "get,list,watch"
@@ -243,7 +243,7 @@ func TestMissingWritePermission(t *testing.T) {
 			require.NoError(t, admin.Get(t.Context(), client.ObjectKeyFromObject(role), role))
 			role.Rules = append(role.Rules, rbacv1.PolicyRule{Verbs: []string{"*"}, Resources: []string{"*"}, APIGroups: []string{"*"}})
 			require.NoError(t, admin.Update(t.Context(), role))
-			require.Eventually(t, func() bool { // an event, before the ten minutes are over
+			require.Eventually(t, func() bool { // an event comes before the ten minutes are over
 				b.Labels = map[string]string{"touched": time.Now().Format("150405.000")}
 				_ = admin.Update(t.Context(), b)
 				return admin.Get(t.Context(), client.ObjectKeyFromObject(b), b) == nil && isReady(b)

@@ -20,14 +20,13 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// TestReadiness holds back the list of a controller's kind, and sends a request to the readiness
-// endpoint.
+// TestReadiness delays the list of a controller's kind, and sends a request to the readiness endpoint in that time.
 func TestReadiness(t *testing.T) {
 	tests := map[string]struct {
 		reason      string
 		warmup      bool
-		other       bool // another replica leads
-		replaced    bool // the check is replaced by a check that is always ready
+		other       bool // another replica is the leader
+		replaced    bool // the readiness check is replaced by one that always succeeds
 		readyBefore bool
 	}{
 		"Alone":             {reason: "the controller starts its watches at once"},
@@ -76,7 +75,7 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// heldRequest holds back the requests to a path until it is released.
+// heldRequest delays the requests to a path until it is released.
 type heldRequest struct {
 	path     string
 	once     sync.Once
@@ -112,7 +111,7 @@ func holdLease(t *testing.T, namespace, name string) {
 	}))
 }
 
-// freeAddress returns an address that nobody listens on.
+// freeAddress returns an address on which nobody listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -121,7 +120,7 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// isServed reports whether a request is answered with 200.
+// isServed reports whether a request to the URL returns status 200.
 func isServed(t *testing.T, url string) bool {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -38,7 +38,7 @@ func TestCacheOptions(t *testing.T) {
 	require.NotEmpty(t, got.(*appsv1.Deployment).ManagedFields, "the operator needs them to find out which fields are its own")
 }
 
-// decoded returns a copy of a string. A decoder makes such a copy for each value.
+// decoded returns a new copy of a string, as a decoder makes it for each value.
 func decoded(s string) string { return strings.Clone(s) }
 
 func decodedDeployment(name string) *appsv1.Deployment {
@@ -65,7 +65,7 @@ func decodedDeployment(name string) *appsv1.Deployment {
 	}
 }
 
-// at returns the address of a string's bytes.
+// at returns the address of the bytes of a string.
 func at(s string) uintptr { return reflect.ValueOf(s).Pointer() }
 
 func TestTransformCompact(t *testing.T) {
@@ -86,7 +86,7 @@ func TestTransformCompact(t *testing.T) {
 	require.Equal(t, at(string(port(a).Protocol)), at(string(port(b).Protocol)), "strings of named types are shared")
 	require.Equal(t, at(a.Name), at(a.Labels["app"]), "values of maps are shared")
 
-	a.Labels["app"] = "changed" // this write to the shared map, which is forbidden, shows which maps are the same
+	a.Labels["app"] = "changed" // this forbidden write to a shared map shows which maps are shared
 	require.Equal(t, "changed", a.Spec.Template.Labels["app"], "equal maps of one object share their memory")
 	require.Equal(t, "changed", a.Spec.Selector.MatchLabels["app"])
 	require.Equal(t, "n", a.Annotations["note"], "a map that differs stays apart")
@@ -128,7 +128,7 @@ func TestTransformCompactTombstone(t *testing.T) {
 	require.Equal(t, tombstone, got)
 }
 
-// Each kind has an informer, which transforms objects on its own goroutine.
+// Each kind has an informer, and each informer transforms objects in its own goroutine.
 func TestTransformCompactConcurrently(t *testing.T) {
 	compact := TransformCompact()
 	var wg sync.WaitGroup

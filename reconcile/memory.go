@@ -10,7 +10,7 @@ import (
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
-// memory is what a reconciler remembers of its objects from one pass to the next. A restart may lose it without harm. It is
+// memory is what a reconciler remembers of its objects between passes. If it is lost in a restart, no harm is done. It is
 // safe for concurrent use. The zero value is ready to use.
 type memory struct {
 	mu      sync.Mutex
@@ -21,30 +21,30 @@ type memory struct {
 type remembered struct {
 	current   types.UID // the UID of the object that was confirmed to be current, see [Checkpoint]
 	quiet     quietVersion
-	statusSum uint64   // the hash of the last patch of the status; 0 before the first one
+	statusSum uint64   // the hash of the last status patch; 0 before the first one
 	trouble   *trouble // nil for most objects
 }
 
-// trouble is what is remembered of an object that is not at rest: it fails, a person has requested a pass, it was cleaned up, or
-// its status is written again and again.
+// trouble is remembered of an object to which something special has happened: it fails, a person has requested a pass, it was
+// cleaned up, or its status is written again and again.
 type trouble struct {
-	failures   int               // the number of passes in a row that have failed
-	warnings   map[string]string // by step: the message of the last warning since the step has last succeeded
+	failures   int               // how many passes in a row have failed
+	warnings   map[string]string // by step: the last warning since the step last succeeded
 	cleanedUp  types.UID         // the UID of the object whose cleanup has finished; the cache may still show it
 	asked      asked             // the last request for a pass, see [RequestedAnnotation]
 	answered   map[string]bool   // the names of the steps that have handled that request
-	refused    time.Time         // the end of the first pass in a row with a forbidden request; zero for none
-	statusLoop *writeloop.Loop   // nil unless the last patch of the status has repeated the previous patch
+	refused    time.Time         // when the first of the passes in a row ended that had a forbidden request; zero if there is none
+	statusLoop *writeloop.Loop   // nil unless the last status patch was the same as the patch before
 }
 
-// asked is a request by [RequestedAnnotation].
+// asked is a request for a pass, by [RequestedAnnotation].
 type asked struct {
 	uid   types.UID
 	value string // empty if nothing is requested
 }
 
-// quietVersion is a version of an object in which a pass had nothing to do: all steps succeeded, the pass wrote nothing, and
-// no step asked for another pass.
+// quietVersion identifies a version of an object for which a pass had nothing to do: all steps succeeded, the pass wrote
+// nothing, and no step asked for another pass.
 type quietVersion struct {
 	uid     types.UID
 	version string
@@ -58,7 +58,7 @@ func (t *trouble) isEmpty() bool {
 	return t.failures == 0 && len(t.warnings) == 0 && t.cleanedUp == "" && t.refused.IsZero() && t.asked == (asked{}) && t.statusLoop == nil
 }
 
-// noTrouble is the trouble of an object without trouble. It is never changed.
+// noTrouble is the trouble of an object that has none. It is never changed.
 var noTrouble = &trouble{}
 
 // troubleOf returns the trouble of an object. The caller must not change it.
@@ -69,14 +69,14 @@ func (m *memory) troubleOf(name types.NamespacedName) *trouble {
 	return noTrouble
 }
 
-// forget drops all that is remembered of an object.
+// forget drops everything that is remembered of an object.
 func (m *memory) forget(name types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.objects, name)
 }
 
-// failures returns the number of passes in a row that have failed.
+// failures returns how many passes of an object in a row have failed.
 func (m *memory) failures(name types.NamespacedName) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,13 +88,13 @@ func (m *memory) addFailure(name types.NamespacedName) {
 	m.changeTrouble(name, func(t *trouble) { t.failures++ })
 }
 
-// resetFailures resets the number of failures, after a pass that has not failed.
+// resetFailures sets the number of failures to zero, after a pass that has not failed.
 func (m *memory) resetFailures(name types.NamespacedName) {
 	m.clearTrouble(name, func(t *trouble) { t.failures = 0 })
 }
 
-// setRefused notes that a pass, which ends now, had a forbidden request. If the passes before it had one too, without a pass between them that
-// had none, setRefused returns the time at which the first of them ended. Otherwise it returns now.
+// setRefused is called at the end of a pass in which a request was forbidden. It returns when the first of such passes in a row ended,
+// which is now if the previous pass was not such a pass.
 func (m *memory) setRefused(name types.NamespacedName, now time.Time) (first time.Time) {
 	m.changeTrouble(name, func(t *trouble) {
 		if t.refused.IsZero() {
@@ -110,8 +110,8 @@ func (m *memory) clearRefused(name types.NamespacedName) {
 	m.clearTrouble(name, func(t *trouble) { t.refused = time.Time{} })
 }
 
-// addWarning remembers the message of a step, and reports whether it differs from the step's last message. Only a new
-// message is emitted: the conditions show what persists.
+// addWarning remembers the message of a step. It reports whether the message differs from the step's last one. Only
+// then an event is emitted, because the conditions show a failure that lasts.
 func (m *memory) addWarning(name types.NamespacedName, step, message string) (isNew bool) {
 	m.changeTrouble(name, func(t *trouble) {
 		last, known := t.warnings[step]
@@ -129,8 +129,8 @@ func (m *memory) clearWarning(name types.NamespacedName, step string) {
 	m.clearTrouble(name, func(t *trouble) { delete(t.warnings, step) })
 }
 
-// ask remembers a request, unless the status of the object already acknowledges it. It reports whether any of the steps has yet
-// to handle the request. steps is the number of steps.
+// ask remembers a request for a pass, unless the status of the object already acknowledges it. It reports whether at least one
+// step still has to handle the request. steps is the number of steps.
 func (m *memory) ask(name types.NamespacedName, a asked, acknowledged bool, steps int) (open bool) {
 	known := false
 	m.clearTrouble(name, func(t *trouble) {
@@ -144,7 +144,7 @@ func (m *memory) ask(name types.NamespacedName, a asked, acknowledged bool, step
 	return true
 }
 
-// isUnanswered reports whether a step has yet to handle a request.
+// isUnanswered reports whether a step still has to handle a request.
 func (m *memory) isUnanswered(name types.NamespacedName, a asked, step string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -152,7 +152,7 @@ func (m *memory) isUnanswered(name types.NamespacedName, a asked, step string) b
 	return t.asked == a && !t.answered[step]
 }
 
-// setAnswered notes that a step has handled a request.
+// setAnswered remembers that a step has handled a request.
 func (m *memory) setAnswered(name types.NamespacedName, a asked, step string) {
 	m.clearTrouble(name, func(t *trouble) {
 		if t.asked == a && t.answered != nil {
@@ -161,8 +161,8 @@ func (m *memory) setAnswered(name types.NamespacedName, a asked, step string) {
 	})
 }
 
-// isCurrent reports whether this object was confirmed to be current. The cache only becomes newer, so an object that was current
-// once stays current.
+// isCurrent reports whether the process has confirmed that its version of this object is current. The cache only becomes newer,
+// so the answer stays true.
 func (m *memory) isCurrent(name types.NamespacedName, uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -185,7 +185,7 @@ func (m *memory) setCleanedUp(name types.NamespacedName, uid types.UID) {
 	m.changeTrouble(name, func(t *trouble) { t.cleanedUp = uid })
 }
 
-// isQuiet reports whether a pass over the object in this version had nothing to do.
+// isQuiet reports whether an earlier pass had nothing to do for this version of the object.
 func (m *memory) isQuiet(name types.NamespacedName, version quietVersion) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -193,8 +193,8 @@ func (m *memory) isQuiet(name types.NamespacedName, version quietVersion) bool {
 	return ok && r.quiet == version
 }
 
-// setQuiet remembers the version in which a pass had nothing to do. If the pass had something to do, version is the
-// zero value.
+// setQuiet remembers the version for which a pass had nothing to do. version is the zero value if the pass had
+// something to do.
 func (m *memory) setQuiet(name types.NamespacedName, version quietVersion) {
 	if version == (quietVersion{}) {
 		m.clear(name, func(r *remembered) { r.quiet = version })
@@ -203,8 +203,8 @@ func (m *memory) setQuiet(name types.NamespacedName, version quietVersion) {
 	m.change(name, func(r *remembered) { r.quiet = version })
 }
 
-// delayStatus calls do with the loop of an object, if the object has a loop of the patch with this hash, and returns the results
-// of do. Otherwise it returns zeros.
+// delayStatus calls do with the write loop of the object and returns its results. If the object has no loop of the status patch
+// with this hash, it returns zeros.
 func (m *memory) delayStatus(name types.NamespacedName, sum uint64, now time.Time, do func(*writeloop.Loop, time.Time) (time.Duration, bool)) (wait time.Duration, begins bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -214,7 +214,7 @@ func (m *memory) delayStatus(name types.NamespacedName, sum uint64, now time.Tim
 	return 0, false
 }
 
-// countStatus counts a write of the status. A loop exists only while a write repeats the previous write.
+// countStatus counts a write of the status. The object gets a write loop only when a write repeats the write before.
 func (m *memory) countStatus(name types.NamespacedName, sum uint64, now time.Time, metric *prometheus.GaugeVec) {
 	repeats := false
 	m.change(name, func(r *remembered) { repeats, r.statusSum = r.statusSum == sum, sum })
@@ -230,13 +230,13 @@ func (m *memory) countStatus(name types.NamespacedName, sum uint64, now time.Tim
 	m.changeTrouble(name, func(t *trouble) {
 		if t.statusLoop == nil {
 			t.statusLoop = &writeloop.Loop{}
-			t.statusLoop.Count(now) // the previous write, which this write repeats
+			t.statusLoop.Count(now) // count also the previous write, which this one repeats
 		}
 		t.statusLoop.Count(now)
 	})
 }
 
-// endStatusLoop ends the loop of an object that is forgotten, and removes its metric.
+// endStatusLoop ends the write loop of an object and removes its metric, because the object is forgotten.
 func (m *memory) endStatusLoop(name types.NamespacedName, metric *prometheus.GaugeVec) {
 	m.clearTrouble(name, func(t *trouble) {
 		if t.statusLoop != nil {
@@ -265,8 +265,8 @@ func (m *memory) change(name types.NamespacedName, do func(*remembered)) {
 	}
 }
 
-// clear is like change, but does nothing if nothing is remembered of the object. This case is common, and allocates
-// nothing.
+// clear is like change, but does nothing if nothing is remembered of the object. That is the usual case, and
+// allocates nothing.
 func (m *memory) clear(name types.NamespacedName, do func(*remembered)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -17,14 +17,13 @@ import (
 // PatchAnnotations sets and removes annotations of an object. It sends one patch that contains only these keys, and sends no
 // request if nothing has to change. If a key is in both set and remove, it is set.
 //
-// obj gets the annotations, labels, owner references and resource version of the API server's answer. Everything else in obj
-// stays. obj may be the object of the pass. The patch then carries the resource version, and the pass continues from the
-// answer.
+// obj gets the annotations, labels, owner references and resource version from the API server's answer. Everything else in
+// obj stays. obj may be the object that the step reconciles. The patch then carries the resource version, and the pass
+// continues with the answer.
 //
-// PatchAnnotations reports whether it changed anything. Errors of the client are wrapped. If obj is the object of the pass
-// and was changed since it was read, the error is a conflict (apierrors.IsConflict). For another object the patch carries
-// only the UID: it never changes a later object of the same name, and does not conflict with other writers.
-// alone: it never changes a later object of the same name, and does not conflict with other writers.
+// PatchAnnotations reports whether it changed anything. Errors of the client are wrapped. If obj is the object that the step
+// reconciles and was changed since it was read, the error is a conflict (apierrors.IsConflict). For another object the patch
+// carries only the UID: it never changes a later object of the same name, and does not conflict with other writers.
 func PatchAnnotations(ctx context.Context, c client.Client, obj client.Object, set map[string]string, remove ...string) (changed bool, err error) {
 	return patchKeys(ctx, c, obj, "annotate", "annotations", obj.GetAnnotations(), set, remove)
 }
@@ -72,10 +71,11 @@ func OwnerReference(c client.Client, owner client.Object) (metav1.OwnerReference
 	}, nil
 }
 
-// PatchOwnerReference makes owner an owner of obj that does not control obj. It sends one patch with the resource version
-// of obj, and sends no request if owner is an owner already. If obj was changed since it was read, the error is a conflict
-// (apierrors.IsConflict). owner replaces other owners of the same kind that do not control obj. obj gets the answer as in
-// [PatchAnnotations], and may be the object of the pass. PatchOwnerReference reports whether it changed anything.
+// PatchOwnerReference makes owner an owner of obj that does not control obj. It sends one patch with the resource
+// version of obj, and sends no request if owner is an owner already. If obj was changed since it was read, the error is a
+// conflict (apierrors.IsConflict). owner replaces other owners of the same kind that do not control obj. obj is updated as
+// in [PatchAnnotations], and may be the object that the step reconciles. PatchOwnerReference reports whether it changed
+// anything.
 //
 // If the owner was deleted and created again, the garbage collector is about to delete obj together with the former
 // owner. Then the error is [ErrOwnerRecreated], and nothing is sent.
@@ -109,23 +109,23 @@ func PatchOwnerReference(ctx context.Context, c client.Client, obj, owner client
 	if len(want) == len(have) && slices.EqualFunc(want, have, func(a, b metav1.OwnerReference) bool { return a.UID == b.UID }) {
 		return false, nil
 	}
-	// A merge patch replaces the whole list, so the list must be the one that was read: the patch carries the resource
-	// version.
+	// A merge patch replaces the whole list of owners, so nobody may have changed the list since it was read: the
+	// patch carries the resource version.
 	if err := patchMetadata(ctx, c, obj, "set the owner of", map[string]any{"ownerReferences": want, "resourceVersion": obj.GetResourceVersion()}); err != nil {
 		return false, err
 	}
 	return true, nil
 }
 
-// patchMetadata sends a merge patch of the metadata, and copies the metadata of the answer into obj. The error contains
-// the verb.
+// patchMetadata sends a merge patch of the metadata, and copies the metadata of the answer into obj. An error begins
+// with verb.
 func patchMetadata(ctx context.Context, c client.Client, obj client.Object, verb string, metadata map[string]any) error {
 	if uid := obj.GetUID(); uid != "" {
-		metadata["uid"] = uid // so the patch never changes another object of the same name
+		metadata["uid"] = uid // so the patch never changes a later object of the same name
 	}
 	h, ofPass := handleFrom(ctx), false
 	h.use(func(p *pass) { ofPass = p.object.owns(obj) })
-	if ofPass { // the pass writes the object again, and continues from the answer
+	if ofPass { // the pass writes this object again later, so it continues with the answer
 		metadata["resourceVersion"] = obj.GetResourceVersion()
 	}
 	data, err := json.Marshal(map[string]any{"metadata": metadata})

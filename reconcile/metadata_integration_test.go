@@ -19,7 +19,7 @@ func TestPatchAnnotationsOfForeignDeployments(t *testing.T) {
 	w := newEnv(t)
 	require.NoError(t, reconcile.For[*appsv1.Deployment](w.mgr, reconcile.Named("note", reconcile.Func(
 		func(ctx context.Context, c client.Client, d *appsv1.Deployment) error {
-			d.Status.Replicas = 9 // a change in memory
+			d.Status.Replicas = 9 // a change that exists only in memory
 			_, err := reconcile.PatchAnnotations(ctx, c, d, map[string]string{"example.com/seen": d.Labels["app.kubernetes.io/name"]})
 			return err
 		}))).WithoutStatus().Complete())
@@ -31,13 +31,14 @@ func TestPatchAnnotationsOfForeignDeployments(t *testing.T) {
 		}
 	}
 	require.Eventually(t, annotated(one), eventually, often)
-	two := w.deployment(t, "two") // when this Deployment is annotated, the passes that the first annotation has triggered are over
+	two := w.deployment(t, "two") // when the second Deployment is annotated, the passes that the first annotation has triggered are over
 	require.Eventually(t, annotated(two), eventually, often)
 	require.Equal(t, []string{"PATCH deployments", "PATCH deployments"}, w.count.Sent(), "one each, and none for the status")
 	require.Zero(t, one.Status.Replicas)
 }
 
-// One pass annotates its own object, makes a checkpoint and writes the status. Its own writes cause no conflict.
+// A pass annotates its own object, makes a checkpoint and writes the status. These writes do not conflict with each
+// other.
 func TestWritesOfOnePass(t *testing.T) {
 	w := newEnv(t)
 	require.NoError(t, reconcile.For[*budget](w.mgr,

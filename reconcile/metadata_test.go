@@ -24,7 +24,7 @@ func TestPatchAnnotations(t *testing.T) {
 		set    map[string]string
 		remove []string
 		want   map[string]string
-		sent   string // the request; empty for none
+		sent   string // the expected request; empty for none
 	}{
 		"Add": {
 			reason: "the patch has only our keys, and the UID, so that it never changes another object of the same name",
@@ -51,7 +51,7 @@ func TestPatchAnnotations(t *testing.T) {
 				return c.Patch(ctx, obj, p, opts...)
 			}}).Build()
 			require.NoError(t, c.Get(t.Context(), client.ObjectKeyFromObject(d), d))
-			d.Spec.Paused = true // a change in memory, which must be neither sent nor lost
+			d.Spec.Paused = true // a change that exists only in memory: it must not be sent, and must not be lost
 			version := d.ResourceVersion
 			changed, err := PatchAnnotations(t.Context(), c, d, tc.set, tc.remove...)
 			require.NoError(t, err)
@@ -86,7 +86,7 @@ func TestPatchAnnotationsOfThePassObject(t *testing.T) {
 			return err
 		}
 		b.Status.DesiredHealthy = 8
-		return Checkpoint(ctx) // with a lock on the new version
+		return Checkpoint(ctx) // the checkpoint must carry the new resource version
 	})))
 	require.Zero(t, h.pass(t).RequeueAfter, "the write of the pass itself is not a conflict")
 	s := h.status(t)
@@ -99,7 +99,7 @@ func TestPatchAnnotationsOfThePassObject(t *testing.T) {
 }
 
 // Another writer changes the object while the pass runs. PatchAnnotations must return a conflict: otherwise the pass
-// would continue from the answer as if it had read that change.
+// would continue with the answer as if it had read that change.
 func TestPatchAnnotationsConflict(t *testing.T) {
 	passes := 0
 	var h *harness
@@ -133,7 +133,7 @@ func TestPatchAnnotationsErrors(t *testing.T) {
 	require.ErrorContains(t, err, "add its types to the scheme")
 }
 
-// Changes that a step makes to the metadata in memory are dropped, also after a write of the metadata.
+// If a step changes the metadata in memory, that change is dropped, also after a write of the metadata.
 func TestPatchAnnotationsKeepsMemoryApart(t *testing.T) {
 	var stale *budget
 	var seen []string
@@ -151,7 +151,7 @@ func TestPatchAnnotationsKeepsMemoryApart(t *testing.T) {
 		return err
 	})))
 	h.pass(t)
-	want, stale = "2", h.stored(t) // from now on the cache is behind
+	want, stale = "2", h.stored(t) // from now on the cache has an old object
 	h.pass(t)
 	h.pass(t)
 	require.Equal(t, []string{"", "", ""}, seen)
@@ -213,7 +213,7 @@ func TestPatchOwnerReference(t *testing.T) {
 	require.False(t, changed)
 }
 
-// The pass continues from the answers to its own writes.
+// The pass continues with the answers to its own writes.
 func TestPatchOwnerReferenceAndLabelsOfThePassObject(t *testing.T) {
 	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "d"}}
 	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, c client.Client, b *budget) error {

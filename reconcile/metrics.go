@@ -21,10 +21,10 @@ type metrics struct {
 	durations  *prometheus.HistogramVec
 	results    *prometheus.CounterVec
 	conditions *conditionCollector
-	loops      *prometheus.GaugeVec // package ownedresources registers the same metric
+	loops      *prometheus.GaugeVec // the same metric as in package ownedresources
 
-	// controller-runtime counts passes that return an error in these counters. Passes of this package do not return the errors of their
-	// steps, so the reconciler counts them.
+	// controller-runtime counts reconciles that return an error in these counters. This package does not return the errors of its
+	// steps, so the reconciler counts them itself.
 	errors, terminal prometheus.Counter
 }
 
@@ -47,9 +47,10 @@ func newMetrics(registry prometheus.Registerer, kind string) (*metrics, error) {
 	return m, errors.Join(errs[:]...)
 }
 
-// controllerCounter returns a counter of controller-runtime. Clusters have alerts for it, which thereby see the failures of passes too. The
-// label is the name that controller-runtime gives to the controller of a kind. If a version of controller-runtime registers the counter
-// with another description, the counter cannot be shared, and controllerCounter returns one that nobody reads.
+// controllerCounter returns controller-runtime's counter of this name, for the controller of a kind. Clusters have alerts for it, which
+// then also see the failures of steps. The label is the kind in lower case, which controller-runtime uses as the name of the controller. If
+// controller-runtime's counter has another description than help, it cannot be shared. Then controllerCounter returns a counter that is not
+// registered.
 func controllerCounter(registry prometheus.Registerer, name, help, kind string) prometheus.Counter {
 	vector, err := register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"controller"}))
 	if err != nil {
@@ -58,7 +59,7 @@ func controllerCounter(registry prometheus.Registerer, name, help, kind string) 
 	return vector.WithLabelValues(strings.ToLower(kind))
 }
 
-// pass counts a pass that has failed in the way in which controller-runtime counts a pass that returns an error.
+// pass counts a pass that has failed, as controller-runtime counts a reconcile that returns an error.
 func (m *metrics) pass(worst state) {
 	end := worst.ending()
 	if m == nil || !end.isFault {
@@ -69,7 +70,7 @@ func (m *metrics) pass(worst state) {
 	}
 }
 
-// register registers a collector and returns it. If it is registered already, register returns the registered one: the reconcilers of a
+// register registers a collector and returns it. If an equal one is registered already, register returns that one: the reconcilers of a
 // process share collectors.
 func register[C prometheus.Collector](registry prometheus.Registerer, c C) (C, error) {
 	err := registry.Register(c)
@@ -96,7 +97,8 @@ func (m *metrics) loopsOrNil() *prometheus.GaugeVec {
 	return m.loops
 }
 
-// hasConditions reports whether the metrics have the conditions of the object. If m is nil, it returns true: nothing has to be set.
+// hasConditions reports whether the metrics show the conditions of the object already. If m is nil, it returns true, because
+// nothing has to be set.
 func (m *metrics) hasConditions(name types.NamespacedName) bool {
 	return m == nil || m.conditions.has(objectKey{m.kind, name})
 }
@@ -115,8 +117,8 @@ func (m *metrics) forget(name types.NamespacedName) {
 	}
 }
 
-// conditionCollector collects the conditions of objects. It makes a series when it is read: a GaugeVec, which keeps its
-// series, would take as much memory as the objects.
+// conditionCollector is the metric of the conditions of objects. It makes its series whenever it is read. A GaugeVec
+// would keep them in memory, which would take as much memory as the objects.
 type conditionCollector struct {
 	desc     *prometheus.Desc
 	mu       sync.Mutex
@@ -129,8 +131,8 @@ type objectKey struct {
 	name types.NamespacedName
 }
 
-// objectConditions are the conditions of an object, with the metrics of the reconciler that has set them. Another
-// reconciler may have an object with the same key, if its kind has the same name in another group.
+// objectConditions has the conditions of an object, and the metrics of the reconciler that has set them. The
+// object of another reconciler may have the same key, if its kind has the same name in another group.
 type objectConditions struct {
 	setBy *metrics
 	all   []conditionValue
@@ -159,7 +161,7 @@ func (c *conditionCollector) Describe(descs chan<- *prometheus.Desc) { descs <- 
 // Collect implements [prometheus.Collector].
 func (c *conditionCollector) Collect(series chan<- prometheus.Metric) {
 	c.mu.Lock()
-	all, types := maps.Clone(c.byObject), c.types // so that passes do not wait for the reader of the series
+	all, types := maps.Clone(c.byObject), c.types // copied, so that passes do not have to wait while the series are read
 	c.mu.Unlock()
 	for object, conditions := range all {
 		for _, v := range conditions.all {
@@ -186,7 +188,7 @@ func (c *conditionCollector) set(object objectKey, by *metrics, list []metav1.Co
 	c.byObject[object] = objectConditions{by, values}
 }
 
-// typeIndex returns the index of a type of conditions. The caller holds the lock.
+// typeIndex returns the index of a condition type in types. The caller holds the lock.
 func (c *conditionCollector) typeIndex(conditionType string) uint32 {
 	i := slices.Index(c.types, conditionType)
 	if i < 0 {
@@ -196,7 +198,7 @@ func (c *conditionCollector) typeIndex(conditionType string) uint32 {
 	return uint32(i)
 }
 
-// forget drops the conditions of an object that the reconciler of these metrics has set.
+// forget drops the conditions of an object, if the reconciler of these metrics has set them.
 func (c *conditionCollector) forget(object objectKey, by *metrics) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -51,7 +51,8 @@ func TestConditionMetric(t *testing.T) {
 	want("an object that is gone has no series")
 }
 
-// Two reconcilers may have objects with the same kind and name, either in two API groups or one after the other.
+// Two reconcilers may have objects with the same kind and name: in two API groups, or because one reconciler replaces
+// the other.
 func TestConditionMetricOfAnotherReconciler(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", returning(nil)))
 	r := h.withMetrics(t)
@@ -83,12 +84,13 @@ func TestStepMetrics(t *testing.T) {
 	require.Equal(t, []string{"kind=PodDisruptionBudget step=one 5"}, r.series(t, "opblocks_step_duration_seconds"))
 }
 
-// Failures of passes are counted in controller-runtime's own counters of errors. A wait and a lost race do not count.
+// Passes that fail are counted in controller-runtime's counters of errors. Passes that wait or meet a conflict are
+// not counted.
 func TestErrorMetrics(t *testing.T) {
 	tests := map[string]struct {
 		reason    string
 		err       error
-		read      bool // the object cannot be read
+		read      bool // reading the object fails
 		status    error
 		errs, ter float64
 	}{
@@ -126,7 +128,7 @@ func TestErrorMetrics(t *testing.T) {
 	}
 }
 
-// The counters must be the counters of controller-runtime themselves, in every version of it, not other ones with the same names.
+// The counters must be controller-runtime's own ones, in every version of it, and not others with the same names.
 func TestErrorMetricsAreShared(t *testing.T) {
 	m, err := newMetrics(ctrlmetrics.Registry, "Shared")
 	require.NoError(t, err)
@@ -152,7 +154,7 @@ func TestErrorMetricsAreShared(t *testing.T) {
 	require.Equal(t, want, values())
 }
 
-// A function that a step has registered by AfterSteps counts as another run of the step.
+// If a step has registered a function by AfterSteps, the metrics count it as another run of the step.
 func TestStepMetricsOfAfterSteps(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{},
 		Named("one", Func(func(ctx context.Context, _ client.Client, _ *budget) error {
@@ -165,7 +167,8 @@ func TestStepMetricsOfAfterSteps(t *testing.T) {
 	require.Equal(t, []string{of + "one 2", of + "two 1"}, r.series(t, "opblocks_step_results_total"))
 }
 
-// Objects that are created and deleted leave no series behind. Messages, reasons and versions are not labels.
+// After objects were created and deleted, the metrics have no series of them. Messages, reasons and versions are not
+// labels.
 func TestMetricsAreBounded(t *testing.T) {
 	n := 0
 	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{Func(func(context.Context, client.Client, *budget) error {

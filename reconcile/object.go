@@ -21,14 +21,14 @@ import (
 type passObject struct {
 	engine *engine
 	name   types.NamespacedName
-	before client.Object // the object as it was read or last written; it may be an object of the cache, and is never changed
+	before client.Object // the object as it was read or last written; it may be shared with the cache, and is never changed
 	obj    client.Object // the copy that the steps work on
-	cached string        // the resource version of the object that was read from the cache; empty if our own last write is newer
+	cached string        // the resource version that was read from the cache; empty if our own last write is newer
 	fresh  freshness
 }
 
-// mayLeaveOutSteps reports whether the pass only has to run the steps: the object is neither deleted nor paused, and has
-// all finalizers.
+// mayLeaveOutSteps reports whether steps without work may be left out of the pass: the object is neither being deleted
+// nor paused, and has all finalizers.
 func (o *passObject) mayLeaveOutSteps() bool {
 	if o.before.GetDeletionTimestamp() != nil {
 		return false
@@ -40,12 +40,12 @@ func (o *passObject) mayLeaveOutSteps() bool {
 	return !slices.ContainsFunc(o.engine.finalizers, func(needed string) bool { return !slices.Contains(have, needed) })
 }
 
-// owns reports whether obj is the object of this pass.
+// owns reports whether obj is the copy that the steps of this pass get.
 func (o *passObject) owns(obj client.Object) bool { return o.obj == obj }
 
-// rebase continues the pass after our own write to the metadata of the object. obj has the answer of that write. The
-// write had a lock, so nobody else has written in between. before gets clones, because steps may change the metadata
-// of obj in memory.
+// rebase continues the pass after our own write to the metadata of the object. obj has the answer to that write. The
+// write carried the resource version, so nobody else has written in between. before gets copies of the metadata,
+// because steps may change the metadata of obj in memory.
 func (o *passObject) rebase() {
 	before := o.engine.copyOf(o.before)
 	if o.obj.GetResourceVersion() != before.GetResourceVersion() {
@@ -60,25 +60,27 @@ func (o *passObject) rebase() {
 	o.engine.writes.Record(before)
 }
 
-// freshness is what a pass has found out about the version of the object that it works on. It only rises during a pass.
+// freshness says whether the version of the object that a pass works on is known to be current. During a pass it can
+// only change to a later value.
 type freshness int
 
 const (
-	// fromCache: nothing is known. The cache of a process that has just started may show an old version.
+	// fromCache: the object was read from the cache. If the process has just started, it may be an old version.
 	fromCache freshness = iota
-	// current: the version is not older than this process. A write with a lock or a read from the API server has
-	// confirmed it.
+	// current: the version is not older than the start of this process. A write with the resource version, or a read
+	// from the API server, has confirmed it.
 	current
 	// uncertain: a checkpoint or a confirmation failed, and the error was not a conflict. It is not known whether the
-	// checkpoint was stored. From now on the status is written only with a lock, so that it cannot overwrite the change
-	// of another writer.
+	// checkpoint was stored. From now on the status is written only with the resource version, so that it cannot
+	// overwrite the change of another writer.
 	uncertain
 	// outdated: there was a conflict. This pass does not write the status, because the write would meet the same conflict.
 	outdated
 )
 
-// after returns the freshness after a write with a lock, or a read from the API server, that has returned err. If a
-// checkpoint failed or a conflict occurred earlier in the pass, a later success does not change the freshness.
+// after returns the freshness after a write with the resource version, or a read from the API server. err is the
+// result of that request. If a checkpoint failed or a conflict occurred earlier in the pass, a later success does not
+// change the freshness.
 func (f freshness) after(err error) freshness {
 	switch {
 	case err == nil:
@@ -90,9 +92,9 @@ func (f freshness) after(err error) freshness {
 	}
 }
 
-// confirm makes sure that the object is not older than this process. It sends a request, unless the process has already
-// confirmed the object. If the object has been changed or deleted since it was read, confirm returns the conflict that a
-// write with a lock would return.
+// confirm makes sure that the version of the object is not older than the start of this process. It sends a request,
+// unless the process has already confirmed the object. If the object has been changed or deleted since it was read,
+// confirm returns a conflict.
 func (o *passObject) confirm(ctx context.Context) error {
 	uid := o.before.GetUID()
 	if o.engine.memory.isCurrent(o.name, uid) {
@@ -128,9 +130,9 @@ func (o *passObject) conflict() error {
 		errors.New("it was changed or deleted, and the cache does not show that yet"))
 }
 
-// readLive reads the object from the API server. The result may contain only the metadata.
+// readLive reads the object from the API server. It may read only the metadata.
 func (o *passObject) readLive(ctx context.Context) (client.Object, error) {
-	if o.engine.stepClient.reader.Live == nil { // the reconciler has no manager; a manager's client does not cache unstructured objects
+	if o.engine.stepClient.reader.Live == nil { // without a manager, the client reads unstructured objects from the API server
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(o.engine.kind)
 		return u, o.engine.client.Get(ctx, o.name, u)

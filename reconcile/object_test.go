@@ -13,8 +13,8 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// TestDetach: a step calls a function, and stops waiting for it. Before that, the function may do everything that a step may
-// do. Afterwards it cannot reach the pass.
+// TestDetach: a step calls a function, and after some time does not wait for it any more. Until then, the function may use
+// the pass like the step. Afterwards it cannot reach the pass.
 func TestDetach(t *testing.T) {
 	var first, second *budget
 	var ofFunction context.Context
@@ -29,7 +29,7 @@ func TestDetach(t *testing.T) {
 			ofFunction, end = passcontext.FromContext(ctx).Detach(ctx)
 			require.NoError(t, Checkpoint(ofFunction))
 			note("Before")
-			b.Status.DesiredHealthy = 2 // no checkpoint has this change
+			b.Status.DesiredHealthy = 2 // only the status write at the end has this change, and no checkpoint
 			end()
 			require.ErrorIs(t, Checkpoint(ofFunction), errDetached)
 			known, err := passcontext.FromContext(ofFunction).ConfirmCurrent(ofFunction, b)

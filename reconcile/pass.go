@@ -27,21 +27,21 @@ import (
 // that is being deleted.
 const PausedAnnotation = record.Paused
 
-// pass is one reconcile of one object.
+// pass is one reconcile of one object, with everything that is known during it.
 type pass struct {
 	engine  *engine
 	object  passObject
-	handle  handle // functions reach the pass through it
+	handle  handle // gives functions access to the pass through the context
 	running int    // the index of the step that runs
 	turn    turns.Turn
 	worst   state // the worst outcome of a step; failed if the pass itself has failed
 	retry   retry
-	asked   asked             // what RequestedAnnotation requests
-	settled int               // the number of steps, from the first, that are left out because they would find nothing to do
+	asked   asked             // the request of a person, by RequestedAnnotation
+	settled int               // how many steps, from the first on, are left out because they would find nothing to do
 	notes   []note            // conditions that steps have set by SetCondition
-	atEnd   []atEnd           // what steps have registered by AfterSteps
-	kept    map[string]string // by annotation: the name of the step that keeps it, see KeepAnnotation
-	mistake error             // a mistake in the kind or the client: no status can be written
+	atEnd   []atEnd           // functions that steps have registered by AfterSteps
+	kept    map[string]string // by annotation: the name of the step that has called KeepAnnotation for it
+	mistake error             // a mistake in the kind or the client, so no status can be written
 }
 
 // atEnd is a function that a step has registered to run at the end of the pass.
@@ -118,8 +118,8 @@ func (p *pass) run(ctx context.Context) ctrl.Result {
 	return p.finish(ctx, p.runSteps(ctx))
 }
 
-// settledSteps returns how many steps, from the first, would find nothing to do. It stops at the first step that has
-// to run: that step may change the object in memory, so the steps after it have to run too.
+// settledSteps returns how many steps, from the first on, would find nothing to do. It stops at the first step that
+// has to run: that step may change the object in memory, so the steps after it have to run too.
 func (p *pass) settledSteps(ctx context.Context) (count int) {
 	if p.engine.settlers == 0 || !p.object.mayLeaveOutSteps() {
 		return 0
@@ -132,7 +132,7 @@ func (p *pass) settledSteps(ctx context.Context) (count int) {
 	return p.engine.settlers
 }
 
-// versionOf returns the version of an object in the form that [memory] stores.
+// versionOf returns the version of an object as [memory] stores it.
 func versionOf(obj client.Object) quietVersion {
 	return quietVersion{obj.GetUID(), obj.GetResourceVersion()}
 }
@@ -184,7 +184,7 @@ func (p *pass) runSteps(ctx context.Context) []outcome {
 	return outcomes
 }
 
-// call runs a step. A panic, also one of a method of its error, is a failure of the step.
+// call runs a step. If the step panics, or a method of its error panics, the step has failed.
 func (p *pass) call(ctx context.Context, verb string, step int, do action) (o outcome) {
 	p.running = step
 	name := p.engine.passSteps[step].name
@@ -224,7 +224,7 @@ func (p *pass) runAfterSteps(ctx context.Context, outcomes []outcome) {
 	}
 }
 
-// runAtEnd runs the functions that one step has registered. Such a function may register further functions, which run
+// runAtEnd runs the functions that one step has registered. If such a function registers further functions, they run
 // too. runAtEnd returns all their errors.
 func (p *pass) runAtEnd(ctx context.Context, step int) error {
 	var errs []error
@@ -236,15 +236,15 @@ func (p *pass) runAtEnd(ctx context.Context, step int) error {
 	return errors.Join(errs...)
 }
 
-// lateWriteTimeout limits how long the status write may take after the deadline of the pass.
+// lateWriteTimeout limits the status write of a pass whose deadline has passed.
 const lateWriteTimeout = 10 * time.Second
 
-// finish reports the outcomes, sets the conditions and writes the status.
+// finish logs the outcomes and emits their events, sets the conditions and writes the status.
 func (p *pass) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
-	if errors.Is(ctx.Err(), context.Canceled) { // the operator stops: no step has failed, and nothing can be written
+	if errors.Is(ctx.Err(), context.Canceled) { // the operator stops: the step has not failed, and nothing can be written
 		return ctrl.Result{}
 	}
-	if ctx.Err() != nil { // the pass has exceeded its deadline, and the conditions have to show that
+	if ctx.Err() != nil { // the deadline of the pass has passed, and the conditions have to show that
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lateWriteTimeout)
 		defer cancel()
@@ -259,7 +259,7 @@ func (p *pass) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 	for i := range outcomes {
 		o := &outcomes[i]
 		if isLastingConflict(o, next.failures) {
-			o.state = failed // somebody has to see a conflict that lasts
+			o.state = failed // a conflict that lasts has to be shown
 		}
 		p.report(ctx, o)
 		p.worst = max(p.worst, o.state)
@@ -285,9 +285,9 @@ func (p *pass) finish(ctx context.Context, outcomes []outcome) ctrl.Result {
 	return p.end()
 }
 
-// retriesForbiddenSoon reports whether a forbidden request is retried soon: for [soonForbidden] after the first refusal in a
-// row, and always while the object is being deleted. A deletion often waits for a permission that was removed too early, and
-// the API server sends no event when somebody restores the permission.
+// retriesForbiddenSoon reports whether a forbidden request is retried soon: within [soonForbidden] after the first of the
+// refusals in a row, and always while the object is being deleted. A deletion often waits for a permission that was removed
+// too early, and the API server sends no event when somebody restores the permission.
 func (p *pass) retriesForbiddenSoon(outcomes []outcome) bool {
 	if !slices.ContainsFunc(outcomes, func(o outcome) bool { return o.forbidden }) {
 		p.engine.memory.clearRefused(p.object.name)
@@ -300,7 +300,7 @@ func (p *pass) retriesForbiddenSoon(outcomes []outcome) bool {
 
 // end ends a pass. It counts a failure, or resets the number of failures. It returns when the next pass is due.
 func (p *pass) end() ctrl.Result {
-	if p.mistake == nil { // otherwise the pass returns an error, which controller-runtime counts
+	if p.mistake == nil { // with a mistake, the pass returns an error, which controller-runtime counts
 		p.engine.metrics.pass(p.worst)
 	}
 	switch {

@@ -17,7 +17,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// The object itself, a child and a reference each trigger a pass.
+// While an object is paused, no step runs for it: neither after an event of the object itself, nor of a child, nor of
+// a referenced object.
 func TestPauseWithEveryTrigger(t *testing.T) {
 	w := newEnv(t)
 	require.NoError(t, reconcile.For[*budget](w.mgr,
@@ -33,8 +34,8 @@ func TestPauseWithEveryTrigger(t *testing.T) {
 	w.waitFor(t, paused, "paused", isPaused)
 	w.count.Sent()
 
-	// The child of the living object is repaired after the event of the paused object's child: there is
-	// one worker and one watch.
+	// The controller has one worker and one watch. So when the child of the other object is repaired, the event of
+	// the paused object's child was handled before.
 	drift := func(b *budget) {
 		child := settings(b)
 		require.NoError(t, w.client.Get(t.Context(), client.ObjectKeyFromObject(child), child))
@@ -87,7 +88,8 @@ func TestCreationAndDeletionWhilePaused(t *testing.T) {
 	w.isGone(t, b)
 }
 
-// A request is a change of an annotation. Most predicates drop such changes.
+// A person requests a pass by an annotation. Most predicates drop changes of annotations, so such a change must pass
+// in any case.
 func TestRequestThroughPredicates(t *testing.T) {
 	w := newEnv(t)
 	var asked atomic.Int32

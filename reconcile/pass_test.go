@@ -54,7 +54,7 @@ func TestAbsentOrBeingDeleted(t *testing.T) {
 	}
 }
 
-// A cache shows our own status write only after a while.
+// The cache shows our own status write only after a while.
 func TestStaleCacheAfterStatusWrite(t *testing.T) {
 	var stale *budget
 	h := newHarness(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -75,7 +75,7 @@ func TestStaleCacheAfterStatusWrite(t *testing.T) {
 	require.Equal(t, 1, h.writes)
 }
 
-// The operator stops while a step runs, and the step fails because of that.
+// The operator stops while a step runs, and the step therefore returns an error.
 func TestContextCancelled(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	ctx, stop := context.WithCancel(t.Context())
@@ -90,7 +90,7 @@ func TestContextCancelled(t *testing.T) {
 	require.Zero(t, h.writes)
 }
 
-// A pass that has exceeded its deadline still writes its conditions.
+// If the deadline of a pass has passed, the pass still writes its conditions.
 func TestContextDeadlineExceeded(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 		if err := ctx.Err(); err != nil {
@@ -153,7 +153,7 @@ func TestAfterSteps(t *testing.T) {
 	}
 }
 
-// One step registers several functions. They have one outcome: the worst of them counts. A function may register
+// One step registers several functions. Together they have one outcome, the worst one. A function may register
 // another one.
 func TestAfterStepsOfOneStep(t *testing.T) {
 	var got []string
@@ -196,7 +196,7 @@ func TestPausedAnnotation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ran := 0
 			h := newHarness(t, interceptor.Funcs{}, Named("one", counting(&ran)))
-			h.annotate(t, tc.value) // before the first pass, as for an object that is created with the annotation
+			h.annotate(t, tc.value) // before the first pass, as if the object was created with the annotation
 			require.Equal(t, tc.after, h.pass(t).RequeueAfter, tc.reason)
 			want := []condition{{"Paused", "True", "Paused", tc.message}}
 			if tc.message == "" {
@@ -244,7 +244,7 @@ func TestPauseBeginsAndEnds(t *testing.T) {
 	}
 }
 
-// The first pass after a pause removes the condition, whatever its outcome is.
+// After a pause, the first pass removes the condition Paused, whatever its outcome is.
 func TestPausedConditionIsRemoved(t *testing.T) {
 	for name, err := range map[string]error{
 		"Success": nil, "Wait": Wait("X", 0, "x"), "Failure": errors.New("boom"), "Stalled": Stalled("X", errors.New("x")),

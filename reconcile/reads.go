@@ -10,9 +10,8 @@ import (
 	"github.com/opblocks/opblocks/internal/references"
 )
 
-// Reads declares that a T references objects of a kind without owning them, such as a Secret with a password.
-// names returns which objects. A change, the deletion or the re-creation of such an object triggers a reconcile
-// of the T.
+// Reads declares that a T references objects of a kind without owning them, such as a Secret with a password. A change, the
+// deletion or the re-creation of such an object triggers a reconcile of the T.
 //
 // obj is an empty object, such as &corev1.Secret{}. names returns the names of the objects that a T references. An
 // empty namespace means the namespace of the T. names must only read, and must always return the same names for the
@@ -22,7 +21,7 @@ import (
 // request. To save the request, read the object's *metav1.PartialObjectMetadata, which comes from the cache, and compare its
 // [VersionOf] with the version that you recorded. Read the whole object only if the two differ. Lists of whole objects are refused.
 //
-// None of this holds if a step also declares the kind by [NamedStep.ReadsCached], declares whole objects of it by [Watching], or
+// It is different if a step also declares the kind by [NamedStep.ReadsCached], declares whole objects of it by [Watching], or
 // builds objects of it. Then the cache holds the whole objects, and the client of the step reads objects and metadata from the
 // cache.
 //

@@ -35,18 +35,18 @@ type Reconciler[T client.Object] struct {
 
 	// The With methods set these.
 	binder        conditions.Binder           // nil: metav1.Condition
-	history       func(obj T) conditions.List // nil: the conditions are not a history
+	history       func(obj T) conditions.List // nil: the conditions are an ordinary list
 	withoutStatus bool
 
-	// For, and the With methods that need For, set these.
+	// For, and the With methods that need a reconciler of For, set these.
 	mgr        ctrl.Manager // nil if New made the reconciler
 	options    controller.Options
 	predicates []predicate.Predicate
-	needsFor   string // the name of the last method called that needs For
+	needsFor   string // the last method called that needs a reconciler of For
 
 	prepareOnce sync.Once
 	prepareErr  error
-	watching    atomic.Bool // SetupWithBuilder has set the watches up
+	watching    atomic.Bool // SetupWithBuilder has added the watches
 }
 
 var _ ctrlreconcile.Reconciler = &Reconciler[client.Object]{}
@@ -54,8 +54,8 @@ var _ ctrlreconcile.Reconciler = &Reconciler[client.Object]{}
 // New returns a reconciler without a manager, for a unit test or for a builder of your own. With a builder,
 // call [Reconciler.SetupWithBuilder]. In all other cases use [For].
 //
-// T is a pointer to the API type, which must be in the scheme of the client. A mistake in the steps or options is an error
-// of SetupWithBuilder and of every pass.
+// T is a pointer to the API type, which must be in the scheme of the client. A mistake in the steps or options is an
+// error of SetupWithBuilder and of every pass.
 func New[T client.Object](c client.Client, steps ...NamedStep[T]) *Reconciler[T] {
 	r := &Reconciler[T]{engine: engine{client: c, turns: turns.Default}, steps: steps}
 	r.receivers.New = func() any { return r.empty() }
@@ -63,9 +63,9 @@ func New[T client.Object](c client.Client, steps ...NamedStep[T]) *Reconciler[T]
 }
 
 // Reconcile runs one pass. It returns an error only for a mistake in the setup. A mistake in the reconciler itself, such as two steps with
-// the same name, is a controller-runtime TerminalError, because no retry heals it. A kind without the status subresource is an error that
-// controller-runtime retries, because a corrected CustomResourceDefinition heals it. Errors of steps are logged, shown in the conditions,
-// and retried after the returned delay.
+// the same name, is a controller-runtime TerminalError, because a retry does not help. A kind without the status subresource is an error
+// that controller-runtime retries, because the CustomResourceDefinition may be corrected. Errors of steps are logged, shown in the
+// conditions, and retried after the returned delay.
 func (r *Reconciler[T]) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if err := r.prepare(); err != nil {
 		return ctrl.Result{}, ctrlreconcile.TerminalError(err)
@@ -176,9 +176,9 @@ func (r *Reconciler[T]) prepareClient() (err error) {
 	return nil
 }
 
-// prepareBuilders notes which steps build which children. The filter and the predicates decide which objects are
-// reconciled. With a builder of the user's own, the predicates are not known, so Selects returns true only if there is a
-// filter.
+// prepareBuilders stores which steps build which children, and which objects are reconciled. The filter and the
+// predicates decide about the objects. If the user has built the controller, the predicates are not known, so Selects
+// returns true only if there is a filter.
 func (r *Reconciler[T]) prepareBuilders() {
 	r.builders.Kind, r.builders.Client = r.kind, r.stepClient
 	r.builders.Selects = func(obj client.Object) bool {
@@ -189,14 +189,14 @@ func (r *Reconciler[T]) prepareBuilders() {
 	}
 	for i := range r.steps {
 		s := builders.Step{Name: r.steps[i].name}
-		if r.steps[i].canSettle() { // a type that embeds the step may call it or not
+		if r.steps[i].canSettle() { // a type that embeds the step may or may not call it
 			s.Builds = r.steps[i].hooks.Builds
 		}
 		r.builders.Steps = append(r.builders.Steps, s)
 	}
 }
 
-// references returns what the steps reference.
+// references returns the objects that the steps reference.
 func (r *Reconciler[T]) references() (all []references.Reference) {
 	for i := range r.steps {
 		all = append(all, r.steps[i].references...)

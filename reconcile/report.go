@@ -15,9 +15,9 @@ import (
 
 // Eventf emits an event from a step. It takes the arguments of an EventRecorder's Eventf in
 // k8s.io/client-go/tools/events, except two that the pass supplies. The action is the name of the step in CamelCase.
-// If the event regards another object than the object of the pass, the related object is the object of the pass. The
+// If regarding is not the object that the step reconciles, that object becomes the related object of the event. The
 // event type is Normal or Warning, and the reason is in CamelCase. A note of more than 1024 bytes, the API's limit,
-// is cut.
+// is shortened.
 //
 // Every event is a request. Emit events for changes, not for the current state. Without a manager or
 // [Reconciler.WithRecorder], and outside of a pass, Eventf does nothing.
@@ -30,7 +30,7 @@ func Eventf(ctx context.Context, regarding client.Object, eventType, reason, not
 	h.use(func(p *pass) { p.emit(regarding, eventType, reason, text) })
 }
 
-// emit emits an event of the step that runs.
+// emit emits an event for the step that runs.
 func (p *pass) emit(regarding client.Object, eventType, reason, note string) {
 	if p.engine.recorder == nil {
 		return
@@ -42,7 +42,7 @@ func (p *pass) emit(regarding client.Object, eventType, reason, note string) {
 	p.engine.recorder.Eventf(regarding, related, eventType, reason, eventnote.CamelCase(p.engine.passSteps[p.running].name), "%s", eventnote.Cut(note))
 }
 
-// event emits an event of the pass itself. The action of the event is the argument in CamelCase.
+// event emits an event for the pass itself. Its action is the argument in CamelCase.
 func (p *pass) event(eventType, reason, action, note string) {
 	if p.engine.recorder == nil {
 		return
@@ -50,7 +50,8 @@ func (p *pass) event(eventType, reason, action, note string) {
 	p.engine.recorder.Eventf(p.object.before, nil, eventType, reason, eventnote.CamelCase(action), "%s", eventnote.Cut(note))
 }
 
-// report logs an outcome and emits its event. It reports a failure once: the conditions show that the failure lasts.
+// report logs an outcome and emits its event. A failure that repeats is reported only once, because the conditions
+// show that it lasts.
 func (p *pass) report(ctx context.Context, o *outcome) {
 	step, end := o.step.name, o.state.ending()
 	switch {
@@ -66,9 +67,9 @@ func (p *pass) report(ctx context.Context, o *outcome) {
 	}
 }
 
-// logFailure logs a step that has failed or is stalled. A problem of the operator is logged as an error: the database cannot
-// be reached, or a role lacks a verb. A problem that the user has to correct in the object is logged as information, without
-// a stack trace.
+// logFailure logs a step that has failed or is stalled. A problem of the operator is logged as an error, for example if a
+// database cannot be reached or a role lacks a verb. A problem that the user has to correct in the object is logged as
+// information, without a stack trace.
 func logFailure(logger logr.Logger, o *outcome) {
 	if end := o.state.ending(); !end.lasts || o.forbidden {
 		logger.Error(o.err, end.words)
@@ -77,8 +78,8 @@ func logFailure(logger logr.Logger, o *outcome) {
 	}
 }
 
-// reportEnd tells an exploration how the pass has ended. Without outcomes, no step had to run: the object is paused, filtered out
-// or cleaned up. The value of a panic stays within the test, because it may be secret.
+// reportEnd reports to a test that explores faults how the pass has ended. outcomes is empty if no step had to run: the object is
+// paused, filtered out or cleaned up. The report has the value of a panic. It stays in the test, because it may be secret.
 func (p *pass) reportEnd(ctx context.Context, outcomes []outcome) {
 	report := passcontext.PassEnds(ctx)
 	if report == nil {

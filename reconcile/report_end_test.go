@@ -14,16 +14,15 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// An exploration gets a report on how each pass over an object ends. The step of these passes
-// always fails.
+// A test that explores faults gets a report on how each pass ends. In this test the step always fails.
 func TestReportEnd(t *testing.T) {
 	kind := policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget")
 	boom := errors.New("boom")
 	failed := []passcontext.StepEnd{{Step: "one", State: "failed", Reason: "Failed", Message: "boom"}}
 	tests := map[string]struct {
 		reason string
-		change func(t *testing.T, h *harness) // what happens after the first pass
-		want   []passcontext.PassEnd          // how the second pass ends
+		change func(t *testing.T, h *harness) // what happens between the two passes
+		want   []passcontext.PassEnd          // the report on the second pass
 	}{
 		"Failed": {"the pass returns a delay and no error", func(*testing.T, *harness) {}, []passcontext.PassEnd{{Kind: kind, UID: "u", Steps: failed}}},
 		"Paused": {

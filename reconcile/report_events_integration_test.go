@@ -37,8 +37,8 @@ func (w *env) eventOf(t *testing.T, note string, is func(eventsv1.Event) bool) (
 
 func once(e eventsv1.Event) bool { return e.Series == nil }
 
-// client-go merges two events with the same reason, action, owner and related object, and keeps the note of the
-// first one.
+// client-go merges two events with the same reason, action, owner and related object, and keeps the note of the first
+// one. So events of different children must differ in one of these.
 func TestEventsOfChildrenAreNotMerged(t *testing.T) {
 	w := newEnv(t)
 	require.NoError(t, reconcile.For(w.mgr,
@@ -55,7 +55,7 @@ func TestEventsOfChildrenAreNotMerged(t *testing.T) {
 	require.Equal(t, "ConfigMap", first.Related.Kind)
 	require.Equal(t, first.Regarding, second.Regarding, "they would have been merged")
 
-	// From here on the owner does not change, and both children belong to one step.
+	// From now on the owner does not change, and both children belong to one step.
 	w.waitFor(t, b, "ready", isReady)
 	for _, child := range []*corev1.ConfigMap{third(b), more(b)} {
 		require.NoError(t, w.client.Delete(t.Context(), child))
@@ -69,7 +69,7 @@ func third(b *budget) *corev1.ConfigMap {
 	return m
 }
 
-// The operator may write only events of the group events.k8s.io.
+// The role of the operator allows only events of the group events.k8s.io.
 func TestEventsNeedOneGroup(t *testing.T) {
 	namespace := controlplane.Namespace(t, controlPlane(t))
 	admin, err := client.New(controlPlane(t).Config(), client.Options{})

@@ -57,8 +57,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// The log of an operator is for whoever runs the operator. A mistake that a user has to correct in an object is
-// not logged as an error.
+// The log is for the people who run the operator. If a user has to correct an object, that is not logged as an error.
 func TestLogs(t *testing.T) {
 	forbidden := apierrors.NewForbidden(resource, "x", errors.New("no rule allows it"))
 	tests := map[string]struct {
@@ -93,7 +92,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// The event Ready is emitted when the condition is written.
+// The event Ready is emitted only if the condition was written.
 func TestNoReadyEventWithoutStatusWrite(t *testing.T) {
 	fail, recorder := true, &recorder{}
 	h := newHarness(t, interceptor.Funcs{SubResourcePatch: func(ctx context.Context, c client.Client, sub string, obj client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
@@ -140,7 +139,7 @@ func TestEventf(t *testing.T) {
 		Eventf(ctx, &appsv1.Deployment{}, corev1.EventTypeWarning, "Wet", "from above")
 		return nil
 	})))
-	h.pass(t) // without a recorder Eventf does nothing
+	h.pass(t) // Eventf without a recorder does nothing
 	h.Reconciler.WithRecorder(recorder)
 	h.pass(t)
 	require.Equal(t, []sent{

@@ -19,7 +19,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// password must not appear in a log.
+// password must not appear in any log.
 const password = "correct-horse-battery"
 
 // applyPassword sends a Secret with the password, and reads it.
@@ -29,8 +29,8 @@ func applyPassword(ctx context.Context, c client.Client, namespace string) error
 	return c.Patch(ctx, secret, client.RawPatch(types.ApplyPatchType, []byte(body)), client.FieldOwner("shop"), client.ForceOwnership)
 }
 
-// At level 8, client-go logs the bodies of requests with the logger of the context. The loggers of a manager and of passes have no such
-// level.
+// At level 8, client-go logs the bodies of requests, with the logger of the context. The loggers of a manager and of passes log nothing
+// at that level.
 func TestNoBodyOfARequestIsLogged(t *testing.T) {
 	var mu sync.Mutex
 	var log strings.Builder

@@ -12,25 +12,25 @@ import (
 
 // RequestedAnnotation is the annotation that requests a pass now. Its value is any text, such as the time. Each new value
 // triggers one pass, also if the predicates of [Reconciler.WithPredicates] drop changes of annotations. All steps run in that
-// pass, and [Requested] is true for them. An empty value requests nothing. While an object is paused, the request waits.
+// pass, and [Requested] returns true for them. An empty value requests nothing. While an object is paused, the request waits.
 //
-// If the status has a string field with the JSON name lastHandledReconcileAt, the pass sets it to the value when the
-// request was handled, whatever the outcome of the steps. Flux has a field with this name and this meaning, for its
-// annotation reconcile.fluxcd.io/requestedAt. If a step lost a race or returned [KeepConditions], a later pass sets the
-// field. Without such a field nothing is acknowledged, and a process that has just started handles the value once more.
+// If the status has a string field with the JSON name lastHandledReconcileAt, the pass sets it to the value when the request
+// was handled, whatever the outcome of the steps. Flux has a field with this name and this meaning, for its annotation
+// reconcile.fluxcd.io/requestedAt. If a step met a conflict or returned [KeepConditions], a later pass sets the field.
+// Without such a field nothing is acknowledged, and a process that has just started handles the value once more.
 const RequestedAnnotation = record.Requested
 
-// Requested reports whether a person has requested this pass by [RequestedAnnotation]. Call it in a step, with the context
-// of the step. Some steps compare something outside of the cluster only at intervals, or after a change: if Requested is
-// true, such a step should compare now. Requested stays true in later passes until the step has succeeded or waits. Outside
-// of a pass it is false.
+// Requested reports whether a person has requested this pass by [RequestedAnnotation]. Call it in a step, with the
+// context of the step. Some steps compare something outside of the cluster only at intervals, or after a change: if
+// Requested is true, such a step should compare now. Requested stays true in later passes until the step has succeeded or
+// waits. Outside of a pass it is false.
 func Requested(ctx context.Context) bool {
 	requested := false
 	handleFrom(ctx).use(func(p *pass) { requested = p.requested() })
 	return requested
 }
 
-// readRequest reads the request of the object. It reports whether a step has yet to handle it.
+// readRequest reads the person's request from the object. It reports whether a step still has to handle it.
 func (p *pass) readRequest() (open bool) {
 	value := p.object.before.GetAnnotations()[RequestedAnnotation]
 	if value == "" {
@@ -40,12 +40,12 @@ func (p *pass) readRequest() (open bool) {
 	return p.engine.memory.ask(p.object.name, p.asked, p.engine.status.Handled(p.object.before) == value, len(p.engine.passSteps))
 }
 
-// requested reports whether the step that runs has yet to handle the request.
+// requested reports whether the step that runs still has to handle the request.
 func (p *pass) requested() bool {
 	return p.asked.value != "" && p.engine.memory.isUnanswered(p.object.name, p.asked, p.engine.passSteps[p.running].name)
 }
 
-// answer remembers which steps have handled the request.
+// answer remembers which steps have handled the person's request.
 func (p *pass) answer(outcomes []outcome) {
 	if p.asked.value == "" {
 		return
@@ -57,9 +57,10 @@ func (p *pass) answer(outcomes []outcome) {
 	}
 }
 
-// orAsked returns a predicate that passes the events that p passes, and updates by which a person asks for something: updates that change
-// [RequestedAnnotation], the interval of observations of package external, or the pause. p still selects the objects: such an update passes
-// only if p would pass the creation of the new object. A predicate that looks for changes passes every creation.
+// orAsked returns a predicate that passes the events that p passes, and some updates that p may drop: updates that change
+// [RequestedAnnotation], the interval of observations of package external, or the pause. Such an update passes only if p would pass the
+// creation of the new object. So p still decides which objects are reconciled. A predicate that looks for changes passes every
+// creation.
 func orAsked(p predicate.Predicate) predicate.Predicate {
 	asks := func(before, after client.Object) bool {
 		for _, key := range []string{RequestedAnnotation, record.ObserveInterval} {

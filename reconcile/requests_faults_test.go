@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector would find nothing in it, and would take ten times as long.
+// The tests of this file explore faults. They run one reconcile at a time, so the race detector would find nothing in
+// them, and they would take ten times as long.
 
 package reconcile_test
 
@@ -19,14 +20,15 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// outsideWorld is something outside of the cluster that a relay describes. No event reports that somebody has changed it.
+// outsideWorld is something outside of the cluster, which an object of the kind Relay describes. No event reports that
+// somebody has changed it.
 type outsideWorld struct{ changed atomic.Bool }
 
-// State returns nothing to compare, because the time of the repair differs between runs. A process that has just started repairs in its first
-// pass. Later it repairs only when a pass is requested.
+// State returns nothing to compare, because the time of the repair differs between runs: a process repairs the change in its first pass,
+// and later only when a pass is requested.
 func (*outsideWorld) State() any { return nil }
 
-// TestRequestSurvivesEveryFault changes something outside of the cluster and requests a pass. It does this once for every
+// TestRequestSurvivesEveryFault changes something outside of the cluster and requests a pass. It does this with every
 // fault at every point. In the end the change is repaired, and the request is acknowledged.
 func TestRequestSurvivesEveryFault(t *testing.T) {
 	obj := &relay{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}

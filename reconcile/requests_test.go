@@ -22,7 +22,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// Relay is a kind whose status acknowledges requests; testdata has its definition.
+// Relay is a kind whose status acknowledges requests. Its definition is in testdata.
 type Relay struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -68,12 +68,12 @@ func RelayScheme() *runtime.Scheme {
 
 type relay = Relay
 
-// relays is an operator of a relay with two steps.
+// relays has an operator of the kind Relay, with two steps.
 type relays struct {
 	*Reconciler[*relay]
 	client client.Client
 	errs   [2]error // the errors of the steps
-	asked  []string // the steps and cleanups to which Requested was true, since the last pass
+	asked  []string // the steps and cleanups for which Requested returned true, since the last pass
 	writes int
 }
 
@@ -92,7 +92,7 @@ func newRelays(t *testing.T) *relays {
 	return r
 }
 
-// restart starts a new process, which remembers nothing.
+// restart starts the operator as a new process, which remembers nothing.
 func (r *relays) restart() {
 	note := func(what string, err *error) stepFunc[*relay] {
 		return func(ctx context.Context, _ client.Client, _ *relay) error {
@@ -109,14 +109,14 @@ func (r *relays) restart() {
 	r.Reconciler = New(r.client, Named("first", first).Finalizer("example.com/first"), Named("second", note("second", &r.errs[1])))
 }
 
-// finalizer is the cleanup of a step.
+// finalizer is a step with a cleanup.
 type finalizer[T client.Object] struct{ clean stepFunc[T] }
 
 func (f finalizer[T]) Finalize(ctx context.Context, c client.Client, obj T) error {
 	return f.clean(ctx, c, obj)
 }
 
-// pass runs a pass. It returns the steps to which Requested was true, and the number of status writes.
+// pass runs a pass. It returns the steps for which Requested returned true, and the number of status writes.
 func (r *relays) pass(t *testing.T) (asked []string, writes int) {
 	t.Helper()
 	r.asked, r.writes = nil, 0
@@ -145,7 +145,7 @@ func (r *relays) handled(t *testing.T) string { return r.stored(t).Status.LastHa
 func TestRequested(t *testing.T) {
 	both := []string{"first", "second"}
 	conflict := apierrors.NewConflict(resource, "x", errors.New("x"))
-	// requirePass runs a pass and checks it.
+	// requirePass runs a pass and checks what it did.
 	requirePass := func(t *testing.T, r *relays, reason string, want []string, handled string) {
 		t.Helper()
 		asked, writes := r.pass(t)
@@ -219,7 +219,7 @@ func TestRequested(t *testing.T) {
 		},
 		"CrashBeforeTheStatusWrite": func(t *testing.T, r *relays) {
 			r.annotate(t, RequestedAnnotation, "one")
-			r.errs[0] = conflict // the status is not written
+			r.errs[0] = conflict // after a conflict the status is not written
 			requirePass(t, r, "", both, "")
 			r.errs[0] = nil
 			r.restart()
@@ -261,7 +261,7 @@ func TestRequested(t *testing.T) {
 	require.False(t, Requested(t.Context()), "outside of a pass")
 }
 
-// If the status has no field for acknowledgements, only the process knows which request was handled.
+// If the status has no field for the acknowledgement, only the process knows which request was handled.
 func TestRequestedWithoutField(t *testing.T) {
 	asked := 0
 	step := Func(func(ctx context.Context, _ client.Client, _ *budget) error {

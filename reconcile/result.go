@@ -10,7 +10,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/internal/turns"
 )
 
-// Waiter is an error of a step that waits for something and has not failed. [Wait] returns a Waiter. Errors of any
+// Waiter is the error of a step that waits for something and has not failed. [Wait] returns a Waiter. Errors of any
 // package can implement it.
 type Waiter interface {
 	error
@@ -28,10 +28,10 @@ type Reasoner interface {
 }
 
 // Success returns an error that means success, with a reason in CamelCase and a message. Both appear in the condition of the step.
-// They also appear in Ready if all steps have succeeded that are not [NamedStep.Optional]. If several of these steps return a
-// Success, Ready shows the last one. If the reason is empty, Ready shows nothing of this Success, and the condition of the step has
-// the reason Succeeded and the message. The message must not change while nothing else changes (no times, no counters), because
-// each change is written to the status.
+// If all steps that are not [NamedStep.Optional] have succeeded, Ready has this reason and message too. If several of these steps
+// return a Success, Ready has the reason and message of the last one. If the reason is empty, Ready shows nothing of this Success,
+// and the condition of the step has the reason Succeeded and the message. The message must not change while nothing else changes
+// (no times, no counters), because each change is written to the status.
 //
 // The next pass comes at the latest after requeueAfter plus up to a tenth, so that objects do not run at the same time. A
 // delay of zero asks for no pass: only an event triggers it.
@@ -121,7 +121,7 @@ func (e *reasonError) Reason() string { return e.reason }
 // The conditions that the skipped steps report become Unknown. Ready becomes Unknown too, with three exceptions:
 //   - If all skipped steps are [NamedStep.Optional], they do not change Ready.
 //   - If another step that is not optional waits or has failed, Ready is False.
-//   - If another step that is not optional has lost a race or returned [KeepConditions], Ready stays as it is.
+//   - If another step that is not optional has met a conflict or returned [KeepConditions], Ready stays as it is.
 func Halt(err error) error { return &haltError{err} }
 
 type haltError struct{ err error }
@@ -135,9 +135,9 @@ func (e *haltError) Error() string {
 
 func (e *haltError) Unwrap() error { return e.err }
 
-// KeepConditions returns an error that does not change the conditions that depend on the step: the condition of the step and,
-// unless the step is [NamedStep.Optional], Ready, Reconciling and Stalled. The observed generation stays too. It is for a step
-// whose conditions another writer sets. err decides the rest of the outcome: a failure is logged and retried. If err is nil, the step has
+// KeepConditions returns an error after which the conditions that depend on the step stay as they are: the condition of the step and,
+// unless the step is [NamedStep.Optional], Ready, Reconciling and Stalled. The observed generation stays too. It is for a step whose
+// conditions another writer sets. err decides the rest of the outcome: a failure is logged and retried. If err is nil, the step has
 // succeeded.
 func KeepConditions(err error) error { return &keepConditionsError{err} }
 
@@ -152,10 +152,11 @@ func (e *keepConditionsError) Error() string {
 
 func (e *keepConditionsError) Unwrap() error { return e.err }
 
-// LowPriority returns an error after which the next pass has a low priority, so that passes come first that an event has triggered. This
-// holds if only the delay of err asks for the next pass. LowPriority is for a step that polls: a person who has changed an object does not
-// wait for thousands of polls. err decides the rest of the outcome, often by [Success] or [Wait]. After a failure the next pass keeps the
-// priority of this one. If err is nil, LowPriority returns nil. If err joins errors, LowPriority has to be the outermost.
+// LowPriority returns an error after which the next pass has a low priority: passes that an event has triggered run before it. The
+// priority is low only if nothing but the delay of err asks for the next pass. LowPriority is for a step that polls: a person who has
+// changed an object does not have to wait for thousands of polls. err decides the rest of the outcome, often by [Success] or [Wait]. After
+// a failure the next pass keeps the priority of this one. If err is nil, LowPriority returns nil. If err joins errors, LowPriority has to
+// be the outermost.
 //
 // The priority is -100, as controller-runtime gives it to the objects that exist when the operator starts. It needs controller-runtime's
 // priority queue, which is the default (UsePriorityQueue).
@@ -171,18 +172,18 @@ type lowPriorityError struct{ err error }
 func (e *lowPriorityError) Error() string { return e.err.Error() }
 func (e *lowPriorityError) Unwrap() error { return e.err }
 
-// Yielded is the reason of a step whose turn is over, see [Yield].
+// Yielded is the reason of a step that continues in a later pass, see [Yield].
 const Yielded = turns.Yielded
 
-// Yield lets others have their turn during long work, such as a statement for each of a thousand grants. Call it before each call to an API
-// outside of the cluster, with the context of the step. It returns nil while the pass may go on. When the pass has made its number of
-// calls, or its time has passed ([Reconciler.WithTurns]), Yield returns a [Wait] with the reason [Yielded]: return that error from the
-// step. The next pass runs after the objects that are waiting at that time, and has to find out by itself what is left to do. If the
-// conditions are about the present spec, they stay as they are until then.
+// Yield lets other objects be reconciled during long work, such as a statement for each of a thousand grants. Call it before each call to
+// an API outside of the cluster, with the context of the step. It returns nil while the pass may continue. When the pass has made its
+// number of calls, or its time has passed ([Reconciler.WithTurns]), Yield returns a [Wait] with the reason [Yielded]: return that error
+// from the step. The next pass runs after the objects that are waiting at that time, and has to find out by itself what is left to do. If
+// the conditions are about the present spec, they stay as they are until then.
 //
 // The first call of Yield in a step of a pass returns nil, so each pass makes progress. Outside of a pass Yield returns nil. In the
-// functions of package external it always returns nil, except in Update and Delete: a later pass could not go on in the middle of the other
-// functions.
+// functions of package external it always returns nil, except in Update and Delete: a later pass could not continue in the middle of the
+// other functions.
 func Yield(ctx context.Context) error {
 	pass := passcontext.FromContext(ctx)
 	if pass == nil || !passcontext.HasTurn(ctx) {

@@ -18,7 +18,7 @@ import (
 
 var errDatabaseDown = errors.New("the database is down")
 
-// TestSuccessUntil proves that a step that acts at a certain time is not late.
+// TestSuccessUntil proves that a step that has something to do at a certain time is not called too late.
 func TestSuccessUntil(t *testing.T) {
 	scheduled := SuccessUntil("Scheduled", 10*time.Minute, "every night")
 	tests := map[string]struct {
@@ -46,7 +46,7 @@ func TestSuccessUntil(t *testing.T) {
 	}
 }
 
-// TestLowPriority proves which passes have a low priority, so that passes that events have triggered come first.
+// TestLowPriority proves which passes have a low priority. Passes that events have triggered run before them.
 func TestLowPriority(t *testing.T) {
 	poll, boom := LowPriority(Success("", 10*time.Minute, "")), errors.New("boom")
 	tests := map[string]struct {
@@ -86,7 +86,7 @@ func TestLowPriority(t *testing.T) {
 }
 
 // TestLowPriorityInTheQueue: a person changes an object while a thousand polls are due. controller-runtime adds an object again with
-// the priority in the result.
+// the priority that the result has.
 func TestLowPriorityInTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		queue := priorityqueue.New[int]("test")

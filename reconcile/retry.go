@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// This file decides when the next pass of an object runs: Retries.of after the outcome of a step, and retryFailure after an error of the
-// pass itself. pass.end returns the delay of the whole pass, and pass.pause adds the end of a pause. classify.go decides which errors lead
-// to which outcome.
+// This file decides when the next pass of an object runs. Retries.of decides after the outcome of a step, and retryFailure after an
+// error of the pass itself. pass.end returns the delay of the whole pass, and pass.pause adds the end of a pause. classify.go decides
+// which errors lead to which outcome.
 
 // Retries are the delays after which a pass is repeated without an event. A field that is zero has its default. Up to a tenth
 // is added to each delay, so that objects do not run at the same time.
@@ -20,10 +20,10 @@ type Retries struct {
 	// First is the delay after the first failure or conflict in a row of an object. The delay doubles after each further
 	// one. The default is 250 milliseconds.
 	First time.Duration
-	// Longest is the delay at which the doubling ends. The default is 1 minute.
+	// Longest is the longest delay: the delay does not double beyond it. The default is 1 minute.
 	Longest time.Duration
-	// Stalled is the delay after an error that only a change can heal, see [Stalled]. It should not be endless, because webhooks,
-	// roles and quotas are changed without an event. The default is 10 minutes.
+	// Stalled is the delay after an error that only a change can remove, see [Stalled]. It should not be endless, because
+	// webhooks, roles and quotas are changed without an event. The default is 10 minutes.
 	Stalled time.Duration
 }
 
@@ -33,25 +33,27 @@ const (
 	maxBackoff   = time.Minute
 	stalledRetry = 10 * time.Minute
 
-	// shortestRetry is the shortest delay that can be set. Whoever sets a shorter one has probably forgotten the unit.
+	// shortestRetry is the shortest delay that can be set. If somebody sets a shorter one, the unit is probably
+	// missing.
 	shortestRetry = time.Millisecond
 
-	// quietConflicts is the number of passes in a row that may end in a conflict. One more conflict counts as a failure.
+	// quietConflicts is how many passes in a row may end in a conflict. The next conflict counts as a failure.
 	quietConflicts = 5
 
-	// soonForbidden is how long after the first refusal a forbidden request is retried soon. Permissions often arrive a little
-	// later than the operator, and an API server that has just started forbids everything until it has read the roles. The
-	// process does not store the first refusal, so this time begins again after a restart.
+	// soonForbidden is how long, after the first refusal, a forbidden request is retried soon. Permissions often arrive a
+	// little later than the operator, and an API server that has just started forbids everything until it has read the roles.
+	// The time of the first refusal is only in memory, so after a restart soonForbidden begins again.
 	soonForbidden = 5 * time.Minute
 
-	// longestForbidden bounds the delay before a forbidden request is retried soon. With the jitter the delay is shorter than a minute.
+	// longestForbidden is the longest delay while a forbidden request is retried soon. With jitter, the delay is still shorter than a
+	// minute.
 	longestForbidden = 50 * time.Second
 
 	// maxJitter is the largest jitter, as a fraction of the delay to which it is added.
 	maxJitter = 0.1
 )
 
-// complete returns the retries with their defaults, or an error that names the wrong field.
+// complete returns the retries with their defaults filled in. If a field is invalid, the error names it.
 func (r Retries) complete() (Retries, error) {
 	for _, f := range []struct {
 		name     string
@@ -73,23 +75,23 @@ func (r Retries) complete() (Retries, error) {
 	return r, nil
 }
 
-// retry says when the next pass of an object is due.
+// retry says when the next pass of an object runs.
 type retry struct {
 	after        time.Duration // the shortest delay that a step or the pass asks for; 0 for none
 	notBefore    time.Duration // the longest delay that the API server asks for (Retry-After); 0 for none
-	backoff      bool          // the pass counts as a failure of the object, and is repeated after a backoff
-	keepFailures bool          // even without backoff, the pass does not reset the number of failures
-	lowPriority  bool          // only a poll asks for the shortest delay
+	backoff      bool          // the pass counts as a failure, and is repeated after a backoff
+	keepFailures bool          // the number of failures is kept, also if backoff is false
+	lowPriority  bool          // only a poll asks for the delay in after
 }
 
-// attempt is what decides about the next pass, beside the outcomes of the steps.
+// attempt has the other facts that decide when the next pass runs, beside the outcomes of the steps.
 type attempt struct {
 	name     types.NamespacedName
-	failures int  // passes in a row that have failed
+	failures int  // how many passes in a row have failed
 	soon     bool // a forbidden request is retried soon
 }
 
-// of returns when the next pass is due because of the outcome of one step.
+// of returns when the next pass runs because of the outcome of one step.
 func (r Retries) of(o *outcome, a attempt) retry {
 	soon := o.forbidden && a.soon
 	next := retry{
@@ -110,18 +112,18 @@ func (r Retries) of(o *outcome, a attempt) retry {
 	return next
 }
 
-// retryFailure returns when the next pass is due after an error of the pass itself: after the backoff, and not before the
-// API server asks for it. err may be nil.
+// retryFailure returns when the next pass runs after an error of the pass itself: after the backoff, and not earlier than
+// the API server asks. err may be nil.
 func retryFailure(err error) retry { return retry{backoff: true, notBefore: retryAfter(err)} }
 
-// isLastingConflict reports whether a conflict has to be shown as a failure. failures is the number of failures in a
-// row of the object.
+// isLastingConflict reports whether a conflict has to be shown as a failure. failures is how many passes of the
+// object in a row have failed.
 func isLastingConflict(o *outcome, failures int) bool {
 	return o.state == conflicted && failures >= quietConflicts
 }
 
-// merge returns when the next pass is due if both r and other ask for one: after the shorter of their delays, but not
-// before the longer of the delays that the API server asks for.
+// merge returns when the next pass runs if r and other both ask for one: after the shorter of their delays, but not
+// earlier than the API server asks in either.
 func (r retry) merge(other retry) retry {
 	after := earlier(r.after, other.after)
 	return retry{
@@ -133,18 +135,19 @@ func (r retry) merge(other retry) retry {
 	}
 }
 
-// allowsLow reports whether r permits a low priority of the next pass: only a poll asks for the delay of r, r has no delay, or the delay of
-// the other is shorter.
+// allowsLow reports whether the next pass may have a low priority as far as r is concerned: only a poll asks for the delay of r, r has no
+// delay, or the delay of other is shorter.
 func (r retry) allowsLow(other retry) bool {
 	return r.lowPriority || r.after <= 0 || 0 < other.after && other.after < r.after
 }
 
-// delay returns the shortest delay that a step asks for, but at least the delay that the API server asks for. It returns
-// 0 if only an event triggers the next pass.
+// delay returns the shortest delay that a step asks for, but at least the delay that the API server asks for. If only an
+// event triggers the next pass, it returns 0.
 func (r retry) delay() time.Duration { return max(r.after, r.notBefore) }
 
-// backoff returns the delay after a failure. failures is the number of failures in a row before it.
-// controller-runtime's own backoff would reach 16 minutes, and is reset whenever a pass returns a delay.
+// backoff returns the delay after a failure. failures is how many passes in a row failed before it.
+// controller-runtime's own backoff is not used: it would reach 16 minutes, and is reset whenever a pass returns a
+// delay.
 func (r Retries) backoff(failures int) time.Duration {
 	delay := r.First
 	for range failures {

@@ -73,7 +73,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// The backoff also grows while the API server asks for a delay. When the backoff is longer than that delay, the backoff counts.
+// The backoff also grows while the API server asks for a delay. The longer of the two is used.
 func TestBackoffOutgrowsRetryAfter(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", returning(apierrors.NewTooManyRequests("busy", 2))))
 	var last time.Duration
@@ -151,8 +151,8 @@ func TestForbidden(t *testing.T) {
 	require.LessOrEqual(t, h.pass(t).RequeueAfter, time.Minute, "also with longer delays of other failures")
 }
 
-// An object that is being deleted waits for a permission that was removed before the object, for example when its namespace is
-// deleted.
+// An object is being deleted, and a permission was removed before it, for example together with its namespace. The request is
+// retried until the object is gone.
 func TestForbiddenWhileDeleting(t *testing.T) {
 	err := error(apierrors.NewForbidden(resource, "x", errors.New("no role")))
 	h := newHarness(t, interceptor.Funcs{}, Named("one", cleaning{returning(nil), func(context.Context, client.Client, *budget) error { return err }}).
@@ -176,7 +176,7 @@ func TestRetries(t *testing.T) {
 		reason  string
 		retries Retries
 		err     error
-		want    []time.Duration // the delays after passes in a row, without the jitter
+		want    []time.Duration // the delays after each of the passes, without jitter
 		invalid string
 	}{
 		"Defaults": {reason: "zero values are the documented defaults", err: errors.New("boom"), want: []time.Duration{250 * time.Millisecond, 500 * time.Millisecond, time.Second}},

@@ -19,13 +19,13 @@ import (
 	"github.com/opblocks/opblocks/reconcile/secrets"
 )
 
-// TestSecretThatTheCacheLeavesOut reads a Secret that the API server has and the cache does not show.
+// TestSecretThatTheCacheLeavesOut reads a Secret that exists on the API server and is not in the cache.
 func TestSecretThatTheCacheLeavesOut(t *testing.T) {
 	const leftOut = "Secret ns/db is not in the cache, although it exists: the cache's selector or namespaces leave it out; " +
 		"give it the labels that the selector asks for, or widen the cache"
 	tests := map[string]struct {
 		reason string
-		age    time.Duration // the age of the Secret; 0 without a Secret
+		age    time.Duration // the age of the Secret; 0 if it does not exist
 		waits  string
 		after  time.Duration
 		says   string
@@ -56,7 +56,8 @@ func TestSecretThatTheCacheLeavesOut(t *testing.T) {
 	}
 }
 
-// If the API server does not answer, nobody knows whether the Secret exists. The pass fails and is repeated, instead of waiting for an event.
+// If the API server does not answer, it is unknown whether the Secret exists. Then the pass fails and is repeated, instead of waiting for
+// an event.
 func TestSecretThatCannotBeLookedFor(t *testing.T) {
 	c, err := newStepClient(fake.NewClientBuilder().Build(), nil, []references.Reference{{Object: &corev1.Secret{}, Cached: true}})
 	require.NoError(t, err)
@@ -87,7 +88,8 @@ func databaseSecret() *corev1.Secret {
 	}
 }
 
-// requireHidden looks in a text for the value, in all forms in which it may be printed.
+// requireHidden proves that a text does not contain the value of the Secret, in any of the forms in which it may be
+// printed.
 func requireHidden(t *testing.T, text string) {
 	t.Helper()
 	for _, form := range []string{"s3cr3t", "733363723374", "czNjcjN0", "115 51 99", "0x73, 0x33", "163 63", "U+0073"} {
@@ -111,7 +113,7 @@ func TestReadSecretInAPass(t *testing.T) {
 	require.Equal(t, condition{"Ready", "False", "Read", "version s/1"}, conditionsOf(h.status(t))[0])
 }
 
-// A pass with values of Secrets goes wrong in every way. No condition, log, event or metric shows the values.
+// A step reads a Secret and then fails in all possible ways. No condition, log, event or metric contains the value.
 func TestSecretValueStaysHidden(t *testing.T) {
 	recorder, log := &recorder{}, &logs{}
 	var b strings.Builder

@@ -16,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/internal/step"
 )
 
-// settling is a step that a pass can leave out.
+// settling is a step that can be left out of a pass if it has nothing to do.
 type settling struct {
 	settled     bool
 	asked, runs int
@@ -45,7 +45,7 @@ func noHooks() step.Hooks {
 	}
 }
 
-// wrapped does more than the step that it embeds.
+// wrapped embeds a step and does more in its Reconcile.
 type wrapped struct{ *settling }
 
 func TestSettledStepsAreLeftOut(t *testing.T) {
@@ -54,7 +54,7 @@ func TestSettledStepsAreLeftOut(t *testing.T) {
 		reason  string
 		steps   func(first, second *settling) []NamedStep[*budget]
 		prepare func(b *budget)
-		runs    [2]int // how often each step runs in the second pass
+		runs    [2]int // how often each step has run in the second pass
 	}{
 		"All": {
 			reason: "Nothing has to be done.",
@@ -90,7 +90,7 @@ func TestSettledStepsAreLeftOut(t *testing.T) {
 			first, second := &settling{settled: true}, &settling{settled: true}
 			steps := tc.steps(first, second)
 			h := newHarness(t, interceptor.Funcs{}, steps...)
-			h.pass(t) // this pass writes the status
+			h.pass(t) // the first pass writes the status
 			h.pass(t)
 			first.runs, second.runs, h.writes = 0, 0, 0
 			require.Zero(t, h.pass(t))
@@ -100,7 +100,7 @@ func TestSettledStepsAreLeftOut(t *testing.T) {
 	}
 }
 
-// Somebody has changed the status. The next pass writes it again, although all steps are settled.
+// Somebody has changed the status. The next pass writes it again, although all steps are left out.
 func TestSettledStepsKeepTheirConditions(t *testing.T) {
 	step := &settling{settled: true}
 	h := newHarness(t, interceptor.Funcs{}, Named("first", step).Reporting("Works"))
@@ -119,7 +119,8 @@ func TestSettledStepsKeepTheirConditions(t *testing.T) {
 	require.Zero(t, step.runs)
 }
 
-// A pass that asked for another pass at a certain time is not quiet: it has to ask for that time again.
+// A pass has asked for another pass at a certain time. The next pass must ask for that time again, so it is not left
+// out.
 func TestSettledStepsKeepTheDelay(t *testing.T) {
 	step := &settling{settled: true}
 	h := newHarness(t, interceptor.Funcs{}, Named("first", step), Named("later", returning(Success("Asleep", time.Minute, "until later"))))

@@ -24,8 +24,8 @@ import (
 )
 
 // saveStatus writes the status if it differs from the status that was read. If observed is false, the observed generation does not
-// change. If another writer undoes a write again and again, saveStatus delays it. It logs an error, and sets p.retry. If the kind
-// has no status subresource, the pass returns the error instead.
+// change. If another writer undoes our write again and again, saveStatus delays the write. It logs an error, and sets p.retry. If
+// the kind has no status subresource, the pass returns the error instead.
 func (p *pass) saveStatus(ctx context.Context, observed bool) {
 	p.engine.status.Complete(p.object.before, p.object.obj, observed)
 	if p.engine.status.Equal(p.object.before, p.object.obj) {
@@ -34,7 +34,7 @@ func (p *pass) saveStatus(ctx context.Context, observed bool) {
 		}
 		return
 	}
-	if p.object.fresh == outdated { // the write would meet the same conflict
+	if p.object.fresh == outdated { // a write would return the same conflict
 		p.statusNotWritten(nil)
 		return
 	}
@@ -61,7 +61,7 @@ func (p *pass) saveStatus(ctx context.Context, observed bool) {
 	case isConflict(err):
 		p.statusNotWritten(err)
 		log.FromContext(ctx).V(1).Info("Status was written by somebody else meanwhile; trying again", "conflict", err.Error())
-	case errors.Is(err, errNoSubresource): // neither a condition nor, in most tests, a log would show this error
+	case errors.Is(err, errNoSubresource): // this error would appear in no condition and, in most tests, in no log
 		p.statusNotWritten(err)
 		p.mistake = fmt.Errorf("status of %s %s: %w", p.engine.kind.Kind, p.object.name, err)
 	default:
@@ -71,7 +71,7 @@ func (p *pass) saveStatus(ctx context.Context, observed bool) {
 	}
 }
 
-// statusNotWritten requests another pass, and tells the steps that their changes to the status are lost.
+// statusNotWritten requests another pass, and tells the steps that their changes of the status are lost.
 func (p *pass) statusNotWritten(err error) {
 	p.retry = p.retry.merge(retryFailure(err))
 	for i := range p.engine.passSteps {
@@ -81,11 +81,11 @@ func (p *pass) statusNotWritten(err error) {
 	}
 }
 
-// Checkpoint makes it safe to act outside of the cluster. Call it in Reconcile or Finalize of a step, with the context of
-// the step, right before the action.
+// Checkpoint makes it safe to change something outside of the cluster. Call it in Reconcile or Finalize of a step, with the
+// context of the step, right before the action.
 //
-// It writes the changes that the steps have made to the status so far, so that the pass after a crash knows about the
-// action. It also makes sure that the step does not act for an outdated object. The cache of a process that has just started
+// It writes the changes that the steps have made to the status so far, so that after a crash the next pass knows about the
+// action. It also makes sure that the step does not work on an outdated object. The cache of a process that has just started
 // may show an old version of an object, which was changed or deleted since.
 //
 // If the status has changed, Checkpoint sends one status patch with the resource version. Otherwise it reads the object from
@@ -93,9 +93,9 @@ func (p *pass) statusNotWritten(err error) {
 // pass has already written the metadata of the object, Checkpoint does not read the object, because such a write carries the
 // resource version too.
 //
-// If Checkpoint returns an error, do not act, and return the error from the step. If the object was changed or deleted
-// since it was read, the error is a conflict (apierrors.IsConflict), and the pass is repeated. It is also an error to
-// call Checkpoint outside of a step, or for a kind whose status is not written, such as with [Reconciler.WithoutStatus].
+// If Checkpoint returns an error, change nothing, and return the error from the step. If the object was changed or deleted
+// since it was read, the error is a conflict (apierrors.IsConflict), and the pass is repeated. It is also an error to call
+// Checkpoint outside of a step, or for a kind whose status is not written, such as with [Reconciler.WithoutStatus].
 func Checkpoint(ctx context.Context) error {
 	h := handleFrom(ctx)
 	if h == nil {
@@ -120,7 +120,7 @@ func (o *passObject) checkpoint(ctx context.Context) error {
 	return err
 }
 
-// writeStatus sends the changes of the status at once. Afterwards before is the answer of the API server.
+// writeStatus sends the changes of the status at once. Afterwards before has the answer of the API server.
 func (o *passObject) writeStatus(ctx context.Context, locked bool) error {
 	data, err := o.engine.status.Patch(o.before, o.obj, locked)
 	if err != nil {
@@ -160,7 +160,7 @@ func (o *passObject) explainNotFound(ctx context.Context, answer error) error {
 	return fmt.Errorf("%w: %w", errNoSubresource, answer)
 }
 
-// goneError is the conflict of a pass whose object was deleted.
+// goneError is the conflict that is returned if the object of the pass was deleted.
 type goneError struct{ error }
 
 func (e goneError) Unwrap() error { return e.error }
@@ -170,12 +170,12 @@ func isGone(err error) bool {
 	return gone
 }
 
-// Two versions of an operator that run at once, or another controller, may change a status back after each write. The pass would
-// then send the same patch again and again, so it sends the patch less often. A status that changes often for another reason has a
-// different patch each time.
+// Another writer may change a status back after each write: another version of the operator that runs at the same time, or another
+// controller. The pass would then send the same patch again and again, so it delays the patch. A status that changes often for
+// another reason has a different patch each time.
 
 // statusSum returns a hash of the fields that a patch of the status sets, and the names of the fields. The hash is never 0. It
-// leaves out the times of transitions, which change each time that a condition is changed back.
+// does not depend on the transition times, which are new each time that a condition is changed.
 func statusSum(patch []byte) (sum uint64, fields []string) {
 	var sent struct {
 		Status map[string]any `json:"status"`
@@ -188,7 +188,7 @@ func statusSum(patch []byte) (sum uint64, fields []string) {
 	}
 	slices.Sort(fields)
 	h := fnv.New64a()
-	_ = json.NewEncoder(h).Encode(withoutTransitions(sent.Status)) // it was decoded from JSON, and a hash returns no error
+	_ = json.NewEncoder(h).Encode(withoutTransitions(sent.Status)) // neither returns an error: the value was decoded from JSON, and h is a hash
 	return h.Sum64() | 1, fields
 }
 

@@ -38,7 +38,7 @@ func TestCheckpoint(t *testing.T) {
 	require.Equal(t, 2, h.writes, "what is recorded is not recorded again")
 }
 
-// Another writer is faster than the checkpoint. The pass must not write its status.
+// Another writer writes the object before the checkpoint. The pass must not write its status.
 func TestCheckpointConflict(t *testing.T) {
 	effects, begins, interfere := 0, false, true
 	var h *harness
@@ -67,7 +67,7 @@ func TestCheckpointConflict(t *testing.T) {
 		effects++
 		return nil
 	})))
-	h.pass(t) // the first status write always has a lock
+	h.pass(t) // the first status write always carries the resource version
 	begins = true
 	require.NotZero(t, h.pass(t).RequeueAfter, "a conflict is retried quietly")
 	require.Zero(t, effects)
@@ -79,7 +79,7 @@ func TestCheckpointConflict(t *testing.T) {
 	require.Equal(t, "Theirs", conditionsOf(h.status(t))[0].Reason)
 }
 
-// The pass continues from the answer of the checkpoint. It writes only what has changed since, and keeps the fields that
+// After a checkpoint, the pass continues with its answer. It writes only later changes, and keeps the fields that
 // another writer has set in between.
 func TestWriteOfOthersAfterCheckpoint(t *testing.T) {
 	var h *harness
@@ -107,14 +107,14 @@ func TestWriteOfOthersAfterCheckpoint(t *testing.T) {
 	require.EqualValues(t, 7, h.status(t).ExpectedPods, "the next pass has read the other writer's value, and replaces it")
 }
 
-// Right after its start, a process may read an old version of an object from the cache. If the status needs no write, only a
-// read from the API server reveals that.
+// A process that has just started may read an old version of an object from the cache. If the status needs no write, only a
+// read from the API server shows that.
 func TestCheckpointWithStaleCache(t *testing.T) {
 	unreachable := errors.New("connection refused")
 	for name, tc := range map[string]struct {
 		change func(t *testing.T, h *harness)
 		live   error  // the error of the read from the API server
-		reason string // why the step must not act
+		reason string // why the step must not change anything
 	}{
 		"Changed": {func(t *testing.T, h *harness) {
 			require.NoError(t, h.client.Update(t.Context(), with(h.stored(t), "b")))
@@ -126,7 +126,7 @@ func TestCheckpointWithStaleCache(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			effects, reads := 0, 0
-			var old *budget // the object that the cache shows
+			var old *budget // the object in the cache
 			var live error
 			h := newHarness(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 				if b, cached := obj.(*budget); cached && old != nil {
@@ -247,7 +247,7 @@ func TestCheckpointErrors(t *testing.T) {
 	}
 }
 
-// The panic of a step does not undo the record.
+// If a step panics after its checkpoint, the status keeps what the checkpoint has written.
 func TestCheckpointBeforePanic(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, _ client.Client, b *budget) error {
 		b.Status.ExpectedPods = 7
@@ -260,8 +260,8 @@ func TestCheckpointBeforePanic(t *testing.T) {
 	require.EqualValues(t, 7, h.status(t).ExpectedPods)
 }
 
-// Another process has finished the deletion, and the cache does not show that yet. The removal of the last finalizer
-// finds nothing to remove, so it does not confirm that the object is current.
+// Another process has finished the deletion, and the cache still has the object. The last finalizer is gone already,
+// so no request removes it, and no such request confirms that the object is current.
 func TestCheckpointInFinalizeOfDeletedObject(t *testing.T) {
 	effects := 0
 	var old *budget

@@ -13,7 +13,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// Between our read and our write, somebody else writes a condition.
+// After our read and before our write, somebody else writes a condition.
 func TestConditionOfAnotherWriter(t *testing.T) {
 	w := newEnv(t)
 	passes := 0
@@ -40,7 +40,7 @@ func TestConditionOfAnotherWriter(t *testing.T) {
 		"one that lost, and one that did not")
 }
 
-// The object is deleted in the middle of a pass. When the status is written, another object has its name.
+// The object is deleted during a pass, and another object with its name is created before the status is written.
 func TestStatusOfRecreatedObject(t *testing.T) {
 	w := newEnv(t)
 	b := w.create(t, "a")

@@ -124,7 +124,7 @@ func TestTransitionTimeIsKept(t *testing.T) {
 	require.Equal(t, 1, h.writes, "a status that ends as it began is not written")
 }
 
-// lamp is a kind with its own condition struct.
+// lamp is a kind whose conditions have their own struct.
 type lamp struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -209,7 +209,8 @@ func TestKindWithoutStatus(t *testing.T) {
 	require.Equal(t, time.Second, result.RequeueAfter)
 }
 
-// Deployments have their own condition struct. The conditions belong to the Deployment controller.
+// Deployments have their own condition struct, and the Deployment controller sets their conditions. So the pass must
+// not write the status.
 func TestWithoutStatus(t *testing.T) {
 	boom := errors.New("boom")
 	tests := map[string]struct {
@@ -275,7 +276,7 @@ func TestWithoutStatusErrors(t *testing.T) {
 	require.ErrorContains(t, err, `step "one" sets the condition "Monitoring", but WithoutStatus says that the status is not ours`)
 }
 
-// repeating is a step that receives StatusNotWritten.
+// repeating is a step with the method StatusNotWritten, which counts its calls.
 type repeating struct {
 	stepFunc[*budget]
 	lost []string

@@ -17,7 +17,7 @@ import (
 	"github.com/opblocks/opblocks/internal/writeloop"
 )
 
-// Another version of the operator overwrites our status with its own.
+// Another version of the operator overwrites our status with its own again and again.
 func TestStatusOfTwoVersions(t *testing.T) {
 	h := newHarness(t, interceptor.Funcs{}, Named("one", returning(nil)))
 	recorder := events.NewFakeRecorder(10)
@@ -42,7 +42,7 @@ func TestStatusOfTwoVersions(t *testing.T) {
 			Type: "Ready", Status: metav1.ConditionFalse, Reason: "OtherVersion", ObservedGeneration: b.Generation,
 		})
 		require.NoError(t, h.client.Status().Update(t.Context(), &b))
-		h.clock.SetTime(h.clock.Now().Add(time.Second)) // so that the time of the transition differs
+		h.clock.SetTime(h.clock.Now().Add(time.Second)) // so that each transition has another time
 	}
 	h.pass(t)
 	h.recorder = recorder
@@ -75,7 +75,7 @@ func TestStatusOfTwoVersions(t *testing.T) {
 	require.Empty(t, h.memory.objects)
 }
 
-// A status that changes often, or whose writes meet conflicts, is written at once.
+// If a status changes often, or its writes return conflicts, it is still written at once.
 func TestBusyStatusIsNotSlowedDown(t *testing.T) {
 	n := 0
 	conflicts := true

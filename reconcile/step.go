@@ -17,13 +17,13 @@ import (
 //
 // It may change the status of obj in memory: the pass writes the status. Other changes of obj are dropped. obj has no
 // managed fields. A step must not keep obj after it has returned. It must not write obj itself, except by
-// [PatchAnnotations], [PatchLabels] and [PatchOwnerReference]. After any other write the pass would meet a conflict,
-// and be repeated.
+// [PatchAnnotations], [PatchLabels] and [PatchOwnerReference]. After any other write, the status write of the pass would
+// return a conflict, and the pass would be repeated.
 //
 // A nil error is success. [Wait], [Stalled], [Halt], [Success], [SuccessUntil] and [KeepConditions] return errors with other
 // meanings, and errors of any package can implement [Waiter] and [Reasoner]. These errors are recognised, also if they are
 // wrapped:
-//   - Conflict and AlreadyExists: the step lost a race, and the pass is repeated quietly.
+//   - Conflict and AlreadyExists: another writer was faster, and the pass is repeated without a warning.
 //   - Forbidden: stalled, and retried with backoff for five minutes, or until the object is gone if it is being deleted.
 //   - Invalid, BadRequest, MethodNotAllowed and RequestEntityTooLarge (status 422, 400, 405 and 413), and the TerminalError
 //     of controller-runtime: stalled.
@@ -47,9 +47,8 @@ func (f stepFunc[T]) Reconcile(ctx context.Context, c client.Client, obj T) erro
 	return f(ctx, c, obj)
 }
 
-// FinalizingStep is a step that has to clean up before its object is removed, because the step created something that
-// Kubernetes does not garbage-collect. It needs [NamedStep.Finalizer]; without a finalizer the reconciler returns an
-// error.
+// FinalizingStep is a step that has to clean up before its object is removed, because the garbage collector does not delete
+// what the step has created. It needs [NamedStep.Finalizer]; without a finalizer the reconciler returns an error.
 //
 // Once the object is being deleted, Finalize is called instead of Reconcile, also for a paused object. The cleanups run
 // in reverse order of the steps. When Finalize succeeds, the finalizer is removed. Its errors mean the same as the
@@ -63,7 +62,7 @@ type FinalizingStep[T client.Object] interface {
 	Finalize(ctx context.Context, c client.Client, obj T) error
 }
 
-// Watcher is a step that sets up its own watches.
+// Watcher is a step that adds its own watches.
 type Watcher interface {
 	// Watched returns an empty object of each kind that the step reads.
 	Watched() []client.Object
@@ -95,14 +94,14 @@ type stepOptions struct {
 	formerFinalizers []string
 }
 
-// finalizerStep represents the pass itself in an outcome: the pass adds the finalizers of all steps.
+// finalizerStep stands for the pass itself in an outcome, if adding the finalizers of the steps has failed.
 var finalizerStep = &stepOptions{name: "finalizer"}
 
 // Named returns a step with a name, and with the watches that it needs: see [Watching]. Wrap a function by [Func]: without it, the
 // compiler says that it "cannot infer T". Names are unique in a reconciler; Ready, Reconciling, Stalled, Paused and finalizer are
-// reserved. Logs, metrics and the action of events show the name. If several steps decide Ready, the message of Ready names each
-// of them by the condition that it reports, or else by its name. Steps that failed or wait decide Ready. If there are none,
-// skipped steps decide it.
+// reserved. Logs, metrics and the action of events contain the name. The message of Ready comes from the steps that failed or
+// wait, or, if there are none, from the skipped steps. If it comes from several steps, it names each by the condition that the
+// step reports, or by the name of the step if it reports none.
 //
 // If the step has a method SetName(string), Named calls it with the name. A step made by ownedresources.Ensure stores its
 // name in two places: on its children, to prune the children that it no longer builds, and in the name of its finalizer.
@@ -136,7 +135,7 @@ func Named[T client.Object](name string, do Step[T], watches ...Watch) NamedStep
 	return n
 }
 
-// forPass returns the step without its type parameter, in the form that a pass runs.
+// forPass returns the step without its type parameter, as a pass runs it.
 func (n *NamedStep[T]) forPass() passStep {
 	s := passStep{stepOptions: &n.stepOptions, self: n.step, hooks: n.hooks, reconcile: actionOf(n.step.Reconcile)}
 	if n.finalizing != nil {
@@ -145,8 +144,8 @@ func (n *NamedStep[T]) forPass() passStep {
 	return s
 }
 
-// canSettle reports whether a pass may leave the step out if the step would find nothing to do. A type that embeds such a
-// step must run: its Reconcile may do more.
+// canSettle reports whether the step can be left out of a pass in which it would find nothing to do. A type that embeds
+// such a step must always run, because its Reconcile may do more.
 func (n *NamedStep[T]) canSettle() bool { return n.hooks.Settled != nil && n.hooks.Self == any(n.step) }
 
 // conditionTypes returns the types of the conditions that the step sets, except the condition of [NamedStep.Reporting].
@@ -158,9 +157,9 @@ func (n *NamedStep[T]) conditionTypes() []string {
 }
 
 // Reporting reports the outcome of the step as a condition of this type, in CamelCase. The condition is True if the step
-// succeeded, False if the step waits or failed, and Unknown if an earlier step halted the pass. If the step lost a race
-// or returned [KeepConditions], the condition keeps its last value. No two steps of a reconciler may report the same
-// type, and none may report Ready, Reconciling, Stalled or Paused, which the pass sets.
+// succeeded, False if the step waits or failed, and Unknown if an earlier step halted the pass. If the step met a
+// conflict or returned [KeepConditions], the condition keeps its last value. Two steps of a reconciler must not report
+// the same type. No step may report Ready, Reconciling, Stalled or Paused, which the pass sets.
 func (n NamedStep[T]) Reporting(conditionType string) NamedStep[T] {
 	n.condition = conditionType
 	return n
@@ -196,10 +195,9 @@ func (n NamedStep[T]) GiveUpCleanupAfter(limit time.Duration) NamedStep[T] {
 // FormerNames, an object with the former finalizer could not be deleted: the condition Ready would have the reason
 // UnknownFinalizer, and its message would name the finalizer.
 //
-// Keep the former names until no object has a finalizer with a former name any more, and until no child has a former
-// name in its annotation opblocks.dev/set. Paused objects keep both. If you go back to the earlier release and objects
-// may then be deleted, the earlier release needs FormerNames too, with the new name. If two steps swap their names, do
-// that in two releases.
+// Keep the former names until no object has a finalizer with a former name any more, and until no child has a former name in its
+// annotation opblocks.dev/set. Paused objects keep both. If you go back to the earlier release and objects may then be deleted,
+// the earlier release needs FormerNames too, with the new name. To swap the names of two steps, use two releases.
 //
 // For a reconciler without this package see SetFormerNames of ownedresources.ChildSet.
 func (n NamedStep[T]) FormerNames(names ...string) NamedStep[T] {

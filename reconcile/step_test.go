@@ -34,7 +34,7 @@ func (n conditionStep) Reconcile(ctx context.Context, _ client.Client, _ *budget
 	return nil
 }
 
-// renamed is a step that stores its name in the cluster, as a set of children does, and cleans up.
+// renamed is a step that stores its name in the cluster, as a set of children does, and has a cleanup.
 type renamed struct {
 	stepFunc[*budget]
 	name     string

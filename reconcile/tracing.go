@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 )
 
-// The beginnings of the names of spans. The kind of the object or the name of the step follows.
+// The name of a span begins with one of these. The kind of the object or the name of the step follows.
 const (
 	spanPass       = "Reconcile "
 	spanStep       = "Step "
@@ -35,7 +35,7 @@ const (
 // runTraced runs the pass in a span.
 func (p *pass) runTraced(ctx context.Context) ctrl.Result {
 	ctx, span := p.engine.tracer.Start(ctx, spanPass+p.engine.kind.Kind, trace.WithAttributes(attributeKind.String(p.engine.kind.Kind), attributeName.String(p.object.name.Name)))
-	// A deferred End would record the value of a panic, which may be secret.
+	// In a deferred call of End itself, a panic would be recorded in the span, and its value may be secret.
 	defer func() { span.End() }()
 	if p.object.name.Namespace != "" {
 		span.SetAttributes(attributeNamespace.String(p.object.name.Namespace))

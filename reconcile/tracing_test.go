@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// spanRecorder is a tracer that keeps its spans, in the order in which they started.
+// spanRecorder is a tracer that records its spans, in the order in which they started.
 type spanRecorder struct {
 	noop.Tracer
 	spans []*recordedSpan
@@ -56,7 +56,8 @@ func (s *recordedSpan) SetStatus(code codes.Code, description string) {
 
 func (s *recordedSpan) End(...trace.SpanEndOption) { s.ended = true }
 
-// String returns the span as text, below its parent: "name: result reason, requeue after … (error: …)".
+// String returns the span as text: "name: result reason, requeue after … (error: …)". Spans below a parent are
+// indented.
 func (s *recordedSpan) String() string {
 	text := s.name + ": " + strings.TrimSpace(s.attributes["opblocks.result"]+" "+s.attributes["opblocks.reason"])
 	if after := s.attributes["opblocks.requeue_after"]; after != "" {
@@ -216,7 +217,7 @@ func TestSpanAttributes(t *testing.T) {
 	}
 }
 
-// Messages of errors may quote values of the spec, or of a Secret.
+// Spans have no messages of errors, because a message may contain values of the spec or of a Secret.
 func TestSpansHaveNoMessages(t *testing.T) {
 	for name, step := range map[string]stepFunc[*budget]{
 		"Error":   returning(errors.New("hunter2")),
@@ -237,7 +238,8 @@ func TestSpansHaveNoMessages(t *testing.T) {
 	}
 }
 
-// A step starts its own spans, and sends requests, with the context of its call.
+// The context that a step gets has the span of the step. So spans that the step starts become its children, and so do
+// spans of its requests.
 func TestStepContextHasSpan(t *testing.T) {
 	var span trace.Span
 	h := newHarness(t, interceptor.Funcs{}, Named("one", Func(func(ctx context.Context, _ client.Client, _ *budget) error {

@@ -20,7 +20,7 @@ func TestYield(t *testing.T) {
 		length   time.Duration
 		perCall  time.Duration
 		work     int
-		wantDone []int // what is done after each pass
+		wantDone []int // the work that is done after each pass
 	}{
 		"calls":           {"A pass makes three calls.", 3, time.Hour, 0, 7, []int{3, 6, 7}},
 		"just enough":     {"Nothing is left for another pass.", 3, time.Hour, 0, 3, []int{3}},
@@ -58,7 +58,8 @@ func TestYield(t *testing.T) {
 	}
 }
 
-// Each step of a pass makes at least one call. So a step whose work never ends does not stop the other steps of its object.
+// Each step of a pass can make at least one call. So a step whose work never ends does not stop the other steps of the same
+// object.
 func TestYieldInTwoSteps(t *testing.T) {
 	done := map[string]int{}
 	step := func(name string) NamedStep[*budget] {

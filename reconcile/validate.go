@@ -61,8 +61,8 @@ func validateSteps[T client.Object](steps []NamedStep[T]) error {
 	return nil
 }
 
-// validateConditionTypes returns the first mistake in the conditions that a step sets itself, or nil. others are the types of the
-// conditions of the earlier steps.
+// validateConditionTypes returns the first mistake in the conditions that a step sets itself, or nil. others has the condition
+// types of the earlier steps.
 func (n NamedStep[T]) validateConditionTypes(others []string) error {
 	own := n.conditionTypes()
 	for i, conditionType := range own {
@@ -117,7 +117,7 @@ func validateFinalizer(name string) error {
 	if name == "" {
 		return nil
 	}
-	// Remove validates the name. It sends no request, because the object has no finalizers.
+	// Remove is called only for its check of the name. It sends no request, because the object has no finalizers.
 	_, err := finalizers.Remove(context.Background(), nil, &metav1.PartialObjectMetadata{}, name)
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Watch is a kind that a step reads and watches. Make a Watch with [Watching].
+// Watch declares a kind that a step reads and watches. Make a Watch with [Watching].
 type Watch struct {
 	object     client.Object
 	mapTo      func(ctx context.Context, r client.Reader, obj client.Object) []ctrl.Request
@@ -29,12 +29,12 @@ type Watch struct {
 // The cache has one informer for each form of a kind: typed objects, unstructured objects, and metadata
 // (*metav1.PartialObjectMetadata with the kind). One informer may be behind another. So all steps of a reconciler watch
 // a kind by one informer. If any step declares or builds typed objects, it is the informer of typed objects. Otherwise,
-// if any step declares unstructured objects, it is the informer of unstructured objects. Otherwise it is the informer
-// of metadata.
+// if any step declares unstructured objects, it is the informer of unstructured objects. Otherwise it is the
+// informer of metadata.
 //
-// A step reads metadata and objects of the watched form from that informer. It reads objects of another form or version
-// of the kind from the API server, with one request each. So no read is older than the event that triggered the pass.
-// If only metadata is watched, lists of whole objects are refused.
+// A step reads metadata and objects of the watched form from that informer. It reads objects of another form or
+// version of the kind from the API server, with one request each. So no read is older than the event that triggered the
+// pass. If only metadata is watched, lists of whole objects are refused.
 //
 // Predicates limit the events: an event has to pass all of them. Package predicates has some. A predicate that selects
 // by label must look at ObjectOld as well, or the update that removes the label is dropped.

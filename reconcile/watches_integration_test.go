@@ -46,7 +46,8 @@ func TestWatching(t *testing.T) {
 	w.waitFor(t, b, "one", func(b *budget) bool { return b.Status.CurrentHealthy == 1 })
 }
 
-// secretReads records the requests for Secrets: reads by name, and lists and watches with the media type that they accept.
+// secretReads records the requests for Secrets: reads by name, and lists and watches, with the media type that was asked
+// for.
 type secretReads struct {
 	mu     sync.Mutex
 	byName []string

@@ -21,7 +21,7 @@ import (
 	"github.com/opblocks/opblocks/predicates"
 )
 
-// queue records the requests that are added to it.
+// queue is a work queue that records the requests which are added.
 type queue struct {
 	workqueue.TypedRateLimitingInterface[ctrl.Request]
 	added []ctrl.Request

@@ -12,7 +12,8 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// BenchmarkDue measures Due after downtimes. The goal is 5 µs after a year of missed minutes.
+// BenchmarkDue measures Due after the operator was down for some time. The goal is 5 µs after a year of missed
+// minutes.
 func BenchmarkDue(b *testing.B) {
 	now := time.Date(2026, 3, 29, 0, 59, 30, 0, time.UTC)
 	for _, text := range []string{"* * * * *", "30 2 * * *", "0 0 29 2 *", "@every 1s"} {

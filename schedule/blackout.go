@@ -63,8 +63,9 @@ func ParseBlackoutWindows(timeZone string, windows ...BlackoutWindow) (BlackoutW
 	return w, nil
 }
 
-// NextOpen returns the first time at or after t that is in no window. That is t itself, or the end of the windows that
-// t is in. While the clock repeats an hour, a window in that hour repeats too.
+// NextOpen returns the first time at or after t that is in no window. If t is in no window, that is t itself.
+// Otherwise it is the end of the window that contains t, or of the windows that overlap or touch it. If the clock is
+// set back and repeats an hour, a window in that hour is repeated too.
 func (w BlackoutWindows) NextOpen(t time.Time) time.Time {
 	if len(w.spans) == 0 {
 		return t
@@ -84,8 +85,9 @@ func (w BlackoutWindows) NextOpen(t time.Time) time.Time {
 	return time.Unix(at, 0).In(t.Location())
 }
 
-// lastEnd returns the end of the windows that t is in. If t is not in a window, lastEnd returns the end of the last
-// windows before t. If no window has ended later than after, it returns the zero time.
+// lastEnd returns the end of the window that contains t. If t is in no window, it returns the end of the last window
+// before t. If no window has ended after the time after, it returns the zero time. Windows that overlap or touch
+// count as one.
 func (w BlackoutWindows) lastEnd(t, after time.Time) time.Time {
 	if len(w.spans) == 0 {
 		return time.Time{}
@@ -97,7 +99,7 @@ func (w BlackoutWindows) lastEnd(t, after time.Time) time.Time {
 	for at := toSeconds(t); at >= toSeconds(after); {
 		_, end, open := w.around(zoned.wallTime(at))
 		if !open {
-			return time.Unix(at+1, 0).In(t.Location()) // the clock was set out of the window
+			return time.Unix(at+1, 0).In(t.Location()) // the clock was set from a time in a window to a time in none
 		}
 		if end -= zoned.offset; end > zoned.start && end > toSeconds(after) {
 			return time.Unix(end, 0).In(t.Location())
@@ -113,7 +115,7 @@ func (w BlackoutWindows) nextClosed(t time.Time) time.Time {
 	for at := toSeconds(t); ; at = zoned.end {
 		start, _, open := w.around(zoned.wallTime(at))
 		if !open {
-			return time.Unix(at, 0).In(t.Location()) // the clock is set into the window
+			return time.Unix(at, 0).In(t.Location()) // the clock is set from a time in no window to a time in one
 		}
 		if start -= zoned.offset; start < zoned.end {
 			return time.Unix(start, 0).In(t.Location())
@@ -123,7 +125,8 @@ func (w BlackoutWindows) nextClosed(t time.Time) time.Time {
 
 const sunday = 3 * day // 1970 began on a Thursday
 
-// endOfSpan returns the end of the span that contains a wall time, and whether there is such a span.
+// endOfSpan returns the end of the span that contains a wall time (the time that the clock shows), and whether there
+// is such a span.
 func (w BlackoutWindows) endOfSpan(wall int64) (int64, bool) {
 	inWeek := floorMod(wall-sunday, week)
 	for _, s := range w.spans {
@@ -134,11 +137,11 @@ func (w BlackoutWindows) endOfSpan(wall int64) (int64, bool) {
 	return 0, false
 }
 
-// around returns the start of the next span after a wall time and the end of the last span before it. open is false if
-// the wall time is in a span.
+// around returns the start of the next span after a wall time (the time that the clock shows), and the end of the last
+// span before it. If the wall time is in a span, open is false.
 func (w BlackoutWindows) around(wall int64) (next, last int64, open bool) {
 	inWeek := floorMod(wall-sunday, week)
-	next, last = w.spans[0].from+week, w.spans[len(w.spans)-1].to-week // in the weeks after and before
+	next, last = w.spans[0].from+week, w.spans[len(w.spans)-1].to-week // the first span of the next week, and the last span of the week before
 	for _, s := range w.spans {
 		switch {
 		case s.to <= inWeek:
@@ -190,7 +193,7 @@ func (w BlackoutWindow) spans(field string) ([]span, error) {
 	return spans, nil
 }
 
-// timeOfDay returns the seconds since midnight of a time that is written HH:MM.
+// timeOfDay parses a time such as 08:30, and returns the seconds since midnight.
 func timeOfDay(field, value, latest string) (int64, error) {
 	t, err := time.Parse("15:04", value)
 	switch {

@@ -55,8 +55,8 @@ func TestNextOpenRepeatedHour(t *testing.T) {
 	quarterPastTwo := utc(t, "2026-10-25 00:15").In(on(t, "2026-10-25 00:15", "Europe/Berlin").Location())
 	require.Equal(t, "Sun 2026-10-25 02:15 CEST", quarterPastTwo.Format(clock))
 	for end, want := range map[string]string{
-		"02:30": "Sun 2026-10-25 02:30 CEST", // the same time is in a window again at 02:00 CET
-		"03:00": "Sun 2026-10-25 03:00 CET",  // the clock is set back into the window
+		"02:30": "Sun 2026-10-25 02:30 CEST", // 02:30 CET is in the window again
+		"03:00": "Sun 2026-10-25 03:00 CET",  // the clock is set back to 02:00, which is in the window
 	} {
 		w := windows(t, "Europe/Berlin", schedule.BlackoutWindow{Start: "02:00", End: end})
 		require.Equal(t, want, w.NextOpen(quarterPastTwo).Format(clock))

@@ -12,8 +12,9 @@ const (
 	day    = 24 * 60 * minute
 )
 
-// calendar is the set of times of five cron fields, on a clock that is never set forward or back. Times are seconds since
-// 1970 on that clock. Each field is a set of bits: minutes of an hour, hours of a day, days of a month and so on.
+// calendar is the set of times that match five cron fields, on a clock that is never set forward or back. A time is a
+// number of seconds since 1970 on that clock. Each field is a set of bits: minutes of an hour, hours of a day, days of a
+// month and so on.
 type calendar struct {
 	minutes, hours, daysOfMonth, months, daysOfWeek uint64
 	matchBoth                                       bool // a day has to match both daysOfMonth and daysOfWeek
@@ -28,14 +29,14 @@ func newCalendar(spec *cron.SpecSchedule) calendar {
 	}
 }
 
-// everyHour reports whether the calendar has every hour of the day.
+// everyHour reports whether every hour of the day matches.
 func (c *calendar) everyHour() bool { return c.hours == 1<<24-1 }
 
-// maxMonths is the greatest distance of two times. Around a year such as 2100, which is not a leap year, February 29th
-// comes only after eight years.
+// maxMonths is the largest number of months between two times that match. February 29th can be eight years after the
+// one before, because a year such as 2100 is not a leap year.
 const maxMonths = 12*8 + 1
 
-// next returns the first time after w.
+// next returns the first time after w that matches.
 func (c *calendar) next(w int64) (int64, bool) {
 	m, d := monthOf(floorDiv(w, day))
 	days := c.days(m)
@@ -56,7 +57,7 @@ func (c *calendar) next(w int64) (int64, bool) {
 	return 0, false
 }
 
-// latest returns the last time that is at or before w.
+// latest returns the last time at or before w that matches.
 func (c *calendar) latest(w int64) (int64, bool) {
 	m, d := monthOf(floorDiv(w, day))
 	days := c.days(m)
@@ -77,7 +78,7 @@ func (c *calendar) latest(w int64) (int64, bool) {
 	return 0, false
 }
 
-// count returns the number of times in (after, until].
+// count returns how many times in (after, until] match.
 func (c *calendar) count(after, until int64) int {
 	if until <= after {
 		return 0
@@ -93,7 +94,7 @@ func (c *calendar) count(after, until int64) int {
 	return count
 }
 
-// countUntil returns the number of times in a month until w, which is on day d of the month.
+// countUntil returns how many times match in the month m until w, which is on day d of the month.
 func (c *calendar) countUntil(m month, d int, w int64) int {
 	days := c.days(m)
 	perHour := bits.OnesCount64(c.minutes)
@@ -108,7 +109,7 @@ func (c *calendar) countUntil(m month, d int, w int64) int {
 	return count
 }
 
-// minuteFrom returns the first minute of a day at or after at, which may be the end of the day.
+// minuteFrom returns the first minute of a day at or after at that matches. at may be the end of the day.
 func (c *calendar) minuteFrom(at int64) (int64, bool) {
 	hour := at / 60
 	if minutes := c.minutes &^ (1<<(at%60) - 1); c.hours>>hour&1 == 1 && minutes != 0 {
@@ -118,7 +119,7 @@ func (c *calendar) minuteFrom(at int64) (int64, bool) {
 	return int64(bits.TrailingZeros64(hours)*60 + bits.TrailingZeros64(c.minutes)), hours != 0 && c.minutes != 0
 }
 
-// minuteUntil returns the last minute of a day at or before at.
+// minuteUntil returns the last minute of a day at or before at that matches.
 func (c *calendar) minuteUntil(at int64) (int64, bool) {
 	hour := at / 60
 	if minutes := c.minutes & (2<<(at%60) - 1); c.hours>>hour&1 == 1 && minutes != 0 {
@@ -128,14 +129,14 @@ func (c *calendar) minuteUntil(at int64) (int64, bool) {
 	return int64((bits.Len64(hours)-1)*60 + bits.Len64(c.minutes) - 1), hours != 0 && c.minutes != 0
 }
 
-// days returns the days of a month as bits, bit 1 for the first day.
+// days returns the days of a month that match, as bits. Bit 1 is the first day.
 func (c *calendar) days(m month) uint64 {
 	if c.months>>m.number&1 == 0 {
 		return 0
 	}
 	const week, thursday = 7, 4 // 1970 began on a Thursday
 	first := floorMod(m.first+thursday, week)
-	days := (c.daysOfWeek>>first | c.daysOfWeek<<(week-first)) & (1<<week - 1) // bit 0 for the weekday of the first day
+	days := (c.daysOfWeek>>first | c.daysOfWeek<<(week-first)) & (1<<week - 1) // bit 0 is the weekday of the month's first day
 	days |= days<<week | days<<(2*week) | days<<(3*week) | days<<(4*week)
 	days <<= 1
 	if c.matchBoth {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Candidate is an object that is running, or that waits to start because a run is due. [Status.Candidate] makes it from a
-// status. Objects that are neither running nor due are not candidates.
+// Candidate is an object that is running, or whose run is due and waits to start. [Status.Candidate] returns it for a
+// status. All other objects are not candidates.
 type Candidate struct {
 	Object  types.NamespacedName // the object that is running or due
 	Due     time.Time            // the NextScheduleTime of its [Status], which is the time of the due run without the offset; ignored if Running
@@ -22,8 +22,8 @@ type Candidate struct {
 // the same Due are ordered by namespace and name. A limit of zero or less means no limit. For a candidate that is running,
 // MayStart returns true.
 //
-// The sequence all has the candidates of all objects. It may contain the candidate itself, which is not counted. MayStart stops
-// reading it when it has found limit others, so it costs little even if very many objects are due at once.
+// The sequence all yields the candidates of all objects. It may contain the candidate itself, which is not counted. MayStart
+// stops reading it when it has found limit others, so it costs little even if very many objects are due at once.
 //
 // MayStart is a pure function over statuses, so the limit also holds after a restart, without a queue in memory. A cache
 // that is behind does little harm: if it does not show yet that an object runs, the object is still a waiting candidate,
@@ -68,7 +68,7 @@ func NextToStart(limit int, all iter.Seq[Candidate]) []types.NamespacedName {
 	return names
 }
 
-// compare orders candidates that wait.
+// compare orders waiting candidates: the earliest Due first, then by namespace and name.
 func (c Candidate) compare(other Candidate) int {
 	return cmp.Or(
 		c.Due.Compare(other.Due),

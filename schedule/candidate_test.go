@@ -43,8 +43,8 @@ func TestMayStart(t *testing.T) {
 	require.True(t, runs("a").MayStart(1, slices.Values([]schedule.Candidate{runs("a"), runs("b")})), "a running candidate continues")
 }
 
-// TestMayStartStopsEarly proves that MayStart does not read all candidates if the candidate may not start: there may
-// be thousands of them.
+// TestMayStartStopsEarly proves that MayStart does not read all candidates if the candidate may not start, because
+// there may be thousands of them.
 func TestMayStartStopsEarly(t *testing.T) {
 	one, two := utc(t, "2026-03-01 01:00"), utc(t, "2026-03-01 02:00")
 	read := 0
@@ -59,8 +59,8 @@ func TestMayStartStopsEarly(t *testing.T) {
 	require.Equal(t, 25, read)
 }
 
-// TestMayStartStaleCache asks candidates in any order, with a cache that shows the starts of others late. The test proves
-// that no more candidates run than the limit allows, and that in the end all have run.
+// TestMayStartStaleCache calls MayStart for the candidates in any order. The cache shows late that others have started.
+// The test proves that no more candidates run than the limit allows, and that in the end all have run.
 func TestMayStartStaleCache(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
@@ -70,7 +70,7 @@ func TestMayStartStaleCache(t *testing.T) {
 		for i := range count {
 			live = append(live, waits(string(rune('a'+i)), start.Add(time.Duration(random.IntN(3))*time.Hour)))
 		}
-		cache := slices.Clone(live) // the cache has each candidate in its present or in an earlier state
+		cache := slices.Clone(live) // for each candidate, the cache has its present or an earlier state
 		for finished := 0; finished < count; {
 			for _, i := range random.Perm(len(live)) {
 				if !live[i].Running && live[i].MayStart(limit, slices.Values(cache)) {

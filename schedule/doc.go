@@ -28,17 +28,17 @@
 //     for every hour (0 * * * *, */5 * * * *) follows elapsed time instead. This is the rule of cron(8). CronJob and
 //     robfig/cron omit a skipped time and run a repeated time twice.
 //   - An interval (@every) counts from the time when the schedule took effect, not from the start of the operator.
-//   - A schedule that never comes, such as 0 0 30 2 * (February 30th), is an error. February 29th is valid, even across the
+//   - A schedule without any time, such as 0 0 30 2 * (February 30th), is an error. February 29th is valid, even across the
 //     eight years around 2100 without a February 29th, where robfig/cron gives up.
 //   - Times are whole seconds, in the years 1 to 9999.
 //   - In [Input], the times and the deadline are pointers as in the API, where nil means unset.
 //
-// Time zones come from the IANA database, as in CronJob since KEP-3140:
-// https://github.com/kubernetes/enhancements/tree/master/keps/sig-apps/3140-TimeZone-support-in-CronJob. If the
-// machine has a database, it is used, because the distribution of the machine keeps it up to date. Otherwise the
-// database of the Go version that built the program is used. This package links Go's database (time/tzdata, 450 kB)
-// into every program that imports it. Go usually leaves that choice to the program. But images of operators usually
-// have no database. A time zone that works on a developer's machine would then be unknown in the cluster.
+// Time zones are names of the IANA database, as in CronJob since KEP-3140:
+// https://github.com/kubernetes/enhancements/tree/master/keps/sig-apps/3140-TimeZone-support-in-CronJob. If the machine has this
+// database, it is used, because the operating system keeps it up to date. Otherwise the database of the Go version that built
+// the program is used. This package links Go's database (time/tzdata, 450 kB) into every program that imports it. Go usually
+// leaves that choice to the program. But images of operators usually have no database. A time zone that works on a developer's
+// machine would then be unknown in the cluster.
 //
 // All functions and types are safe for concurrent use, except a [Status] that is being changed.
 package schedule

@@ -21,7 +21,8 @@ type Input struct {
 	Since *metav1.Time
 	// LastScheduleTime is [Decision.ScheduledTime] of the last run, or of the last run that was too late. It is not the
 	// time at which the operator started the run. Scheduled times up to it are never due again. At least one of Since and
-	// LastScheduleTime is required; the later one counts. An interval counts from LastScheduleTime only if Since is unset.
+	// LastScheduleTime is required. If both are set, the later one is used. An interval counts from LastScheduleTime only
+	// if Since is unset.
 	LastScheduleTime *metav1.Time
 
 	// StartingDeadlineSeconds is how many seconds after its due time (the scheduled time plus Offset) a missed run may still
@@ -34,15 +35,15 @@ type Input struct {
 	// operator: after the window, the latest missed run starts if the deadline allows it. So without a deadline a run is
 	// delayed until after the window. With a short deadline it is skipped as soon as it is due.
 	//
-	// A delayed run starts one offset after the end of the window, so that many objects do not start together. This also
-	// holds for a run that was due before the window and did not start, because the operator was down or other runs came
-	// first. If another window begins before the run starts, that window delays the run too. Later windows delay a run by no
-	// more than a day in all, and not beyond the deadline. If this limit is reached, the run starts before the other window
-	// begins. Its delay is then the offset modulo the time between the two windows.
+	// A delayed run starts at the end of the window plus Offset, so that many objects do not start together. This also holds
+	// for a run that was due before the window and did not start, because the operator was down or other runs came first. If
+	// another window begins before the run starts, that window delays the run too. Later windows delay a run by no more than
+	// a day in all, and not beyond the deadline. If this limit is reached, the run starts before the other window begins.
+	// Its delay is then the offset modulo the time between the two windows.
 	BlackoutWindows BlackoutWindows
 	// Offset is the time from the scheduled time of a run to its due time; see the function [Offset]. The deadline counts
-	// from the due time, so a long offset does not make a run too late. An offset longer than the interval of the schedule
-	// loses no run: the whole schedule is shifted by the offset.
+	// from the due time, so a run is not too late because of a long offset. An offset longer than the interval of the
+	// schedule loses no run: the whole schedule is shifted by the offset.
 	Offset time.Duration
 }
 
@@ -56,11 +57,11 @@ const (
 	// starts or in a way that a crash in between cannot repeat the run.
 	Start Verdict = "Start"
 	// Deferred means that a run is due, and that a blackout window, or the offset after it, delays the run. The run starts
-	// at RequeueAt, unless a later run starts then. The deadline allows it.
+	// at RequeueAt, unless a later run starts then. Its deadline has not passed by then.
 	Deferred Verdict = "Deferred"
 	// TooLate means that no run starts, because the starting deadline of the latest due run has passed, or passes before a
-	// blackout window lets the run start. Record [Decision.ScheduledTime] as LastScheduleTime all the same; until then the
-	// verdict stays TooLate.
+	// blackout window lets the run start. Record [Decision.ScheduledTime] as LastScheduleTime also in this case. Until
+	// then the verdict stays TooLate.
 	TooLate Verdict = "TooLate"
 	// Suspended means that no run starts because [Input.Suspend] is set. [Status.Decide] never returns it.
 	Suspended Verdict = "Suspended"
@@ -91,12 +92,12 @@ type Decision struct {
 	RequeueAt time.Time
 
 	offset   time.Duration
-	closed   bool      // too late because of a blackout window
-	caughtUp time.Time // when a clock that is behind has caught up
+	closed   bool      // TooLate because of a blackout window
+	caughtUp time.Time // when a clock that is behind will have caught up
 }
 
-// TooLateReason returns why the run of a decision with the verdict [TooLate] does not start, in words for an event or a
-// condition.
+// TooLateReason returns why the run of a decision with the verdict [TooLate] does not start, as a text for an event or
+// a condition.
 func (d Decision) TooLateReason() string {
 	if d.closed {
 		return "its starting deadline passes before a blackout window lets it start"
@@ -110,7 +111,8 @@ const maxRequeueAfter = 10 * time.Minute
 // RequeueAfter returns the time from now until RequeueAt, for ctrl.Result.RequeueAfter. If RequeueAt is zero, it returns
 // zero. Otherwise it returns more than zero and at most ten minutes. The limit exists because a timer does not notice that
 // the machine slept or that its clock was set, and because calling [Due] again costs almost nothing. With the verdict
-// [ClockBehind], it counts until the clock has caught up, so that a condition about the clock ends then.
+// [ClockBehind], it returns the time until the clock has caught up, again at most ten minutes, so that a condition about
+// the clock ends soon after that.
 func (d Decision) RequeueAfter(now time.Time) time.Duration {
 	at := d.RequeueAt
 	if d.Verdict == ClockBehind {
@@ -132,7 +134,7 @@ func (d Decision) RequeueAfter(now time.Time) time.Duration {
 //   - If several runs are due, only the latest one starts. It starts at its due time, or as soon as possible after that.
 //   - No run starts after the deadline, in a blackout window, or while suspended. A window or a suspension does not
 //     extend the deadline.
-//   - A run that a blackout window has delayed starts one offset after the end of the window; see
+//   - A run that a blackout window has delayed starts at the end of the window plus the offset; see
 //     [Input.BlackoutWindows]. If the deadline passes before that, the run is too late at once.
 //   - If the clock was set back, repeated times cause no second run. If the clock was years ahead when a run was
 //     recorded, no run is due for years, unless somebody removes LastScheduleTime and Since: see [ClockBehind].
@@ -199,7 +201,7 @@ func checkDeadline(seconds *int64) error {
 	return nil
 }
 
-// notDueUpTo returns the time up to which no run is due.
+// notDueUpTo returns the time up to which no run is due: Since or LastScheduleTime.
 func (in *Input) notDueUpTo() time.Time {
 	switch {
 	case in.Since.IsZero():
@@ -210,7 +212,7 @@ func (in *Input) notDueUpTo() time.Time {
 	return in.LastScheduleTime.Time
 }
 
-// anchor returns the time from which an interval counts.
+// anchor returns the time from which an interval (@every) counts.
 func (in *Input) anchor() int64 {
 	if in.Since.IsZero() {
 		return toSeconds(in.LastScheduleTime.Time)

@@ -13,14 +13,14 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// zones have had offsets of whole minutes since 1975. Among their clock changes are changes by an hour, by less, twice
-// a year, at midnight, and by a day.
+// zones have had UTC offsets of whole minutes since 1975. Their clocks were set by an hour, by less than an hour,
+// twice a year, at midnight, and by a day.
 var zones = []string{
 	"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Sao_Paulo", "Asia/Beirut", "Africa/Casablanca",
 	"Antarctica/Troll", "Pacific/Apia", "Pacific/Kwajalein", "Asia/Kathmandu", "Asia/Pyongyang", "America/Scoresbysund", "Africa/Cairo",
 }
 
-// FuzzDue compares Due with an oracle that steps through every minute. It begins near a day on which the clocks are set.
+// FuzzDue compares Due with oracle, which steps through every minute. It begins near a day on which the clocks are set.
 func FuzzDue(f *testing.F) {
 	f.Fuzz(func(t *testing.T, zone, year uint8, before int16, down uint16, minutes, hours, days, months, weekdays uint64,
 		every uint16, offset uint16, deadline int32, closed uint64, last uint16,
@@ -69,8 +69,8 @@ func FuzzDue(f *testing.F) {
 	})
 }
 
-// requireKept proves that no run starts before RequeueAt. At RequeueAt, a deferred run must start, unless another run is
-// due in its place.
+// requireKept proves that Due keeps the promise of RequeueAt: no run starts before it. At RequeueAt, a deferred run must
+// start, unless another run is due instead.
 func requireKept(t *testing.T, now time.Time, in schedule.Input, d schedule.Decision) {
 	if d.Verdict != schedule.Waiting && d.Verdict != schedule.Deferred || d.RequeueAt.IsZero() {
 		return
@@ -89,17 +89,17 @@ func requireKept(t *testing.T, now time.Time, in schedule.Input, d schedule.Deci
 	}
 }
 
-// others is a set of times of another type than *Schedule.
+// others is a schedule whose type is not *Schedule.
 type others struct{ once }
 
-// oracle implements the documented rules, slowly.
+// oracle is a slow and simple implementation of the documented rules.
 type oracle struct {
 	t        *testing.T
 	fields   fields
 	every    time.Duration
 	location *time.Location
 	closed   twoWindows
-	times    []time.Time // the times from two days before Since on
+	times    []time.Time // the scheduled times, from two days before Since on
 }
 
 func (o *oracle) text() string {
@@ -109,14 +109,15 @@ func (o *oracle) text() string {
 	return o.fields.String()
 }
 
-// due steps through the minutes until it has found the times that Due returned as Next and RequeueAt.
+// due returns the decision that Due should return. It steps through the minutes up to the times that Due returned as
+// Next and RequeueAt.
 func (o *oracle) due(now time.Time, in schedule.Input, got schedule.Decision) schedule.Decision {
 	until := got.Next
 	after := in.Since.Time
 	if !in.LastScheduleTime.IsZero() && in.LastScheduleTime.After(after) {
 		after = in.LastScheduleTime.Time
 	}
-	most := now.Add(30 * 24 * time.Hour) // due does not step to later times
+	most := now.Add(30 * 24 * time.Hour) // due does not step beyond this time
 	if until.Before(most) && got.RequeueAt.Add(-in.Offset).After(until) {
 		o.walk(in.Since.Time, got.RequeueAt.Add(-in.Offset))
 	} else {
@@ -193,7 +194,7 @@ func (o *oracle) walk(since, until time.Time) {
 	}
 }
 
-// wall returns what the clock shows, as if it were UTC.
+// wall returns the time that the clock shows, as a time in UTC.
 func (o *oracle) wall(at time.Time) time.Time {
 	_, offset := at.In(o.location).Zone()
 	return at.UTC().Add(time.Duration(offset) * time.Second)
@@ -206,7 +207,7 @@ func (o *oracle) open(at time.Time) time.Time {
 	return at
 }
 
-// start returns when a run starts whose due time is place, if it has not started until now.
+// start returns when a run starts that has not started until now. place is its due time.
 func (o *oracle) start(place, now time.Time, in schedule.Input) time.Time {
 	var last time.Time
 	for at := place; !at.After(now); at = at.Truncate(time.Minute).Add(time.Minute) {
@@ -220,9 +221,10 @@ func (o *oracle) start(place, now time.Time, in schedule.Input) time.Time {
 	return o.afterWindow(o.open(last), place, in)
 }
 
-// afterWindow returns when a run starts that a window has delayed until end. If no window begins within the offset
-// after the end, that is end + offset. Otherwise it tries the ends of later windows, within a day and the deadline.
-// Otherwise it returns end + the remainder of the offset by the time until the next window.
+// afterWindow returns the start of a run that a blackout window has delayed. end is the end of the window, and place
+// the due time of the run. If no window begins before end + offset, it returns end + offset. Otherwise it tries the
+// ends of later windows, within a day and the deadline. If none of them allows a start, it returns end + the offset
+// modulo the time until the next window.
 func (o *oracle) afterWindow(end, place time.Time, in schedule.Input) time.Time {
 	for later := end; ; {
 		closed := o.nextClosed(later)
@@ -246,13 +248,13 @@ func (o *oracle) nextClosed(at time.Time) time.Time {
 	return at
 }
 
-// nextStart returns the first start of all runs whose due time is still to come.
+// nextStart returns the earliest start of the runs whose due time is in the future.
 func (o *oracle) nextStart(now, after time.Time, in schedule.Input) (first time.Time) {
 	var end time.Time
 	for _, scheduled := range o.times {
 		place := scheduled.Add(in.Offset)
 		if !scheduled.After(after) || !place.After(now) || place.Before(end) {
-			continue // if several runs wait for the same end, the first has the earliest deadline
+			continue // of the runs that wait for the same end, the first has the earliest deadline, so it decides
 		}
 		start := o.start(place, place, in)
 		if first.IsZero() || start.Before(first) {
@@ -273,7 +275,7 @@ func min64(a, b time.Time) time.Time {
 	return b
 }
 
-// fields are the five fields of a schedule, with a bit for each value. A field with all bits is a star.
+// fields are the five fields of a schedule, with one bit for each value. A field with all bits is written as a star.
 type fields struct{ minutes, hours, days, months, weekdays uint64 }
 
 func (f fields) within() fields {
@@ -311,8 +313,8 @@ func (f fields) String() string {
 	}, " ")
 }
 
-// hours is one blackout window that begins at a quarter of an hour. Six bits are its length. It is on one weekday or on
-// all.
+// hours is a blackout window. from and length are in quarters of an hour. If weekday is 7, the window is on every
+// day of the week.
 type hours struct{ from, length, weekday int }
 
 func newHours(value uint64) hours {

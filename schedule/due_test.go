@@ -346,8 +346,8 @@ func TestDecisionRequeueAfter(t *testing.T) {
 	require.Equal(t, time.Duration(1), schedule.Decision{RequeueAt: now}.RequeueAfter(now), "zero would mean no RequeueAfter")
 }
 
-// The test steps the clock from RequeueAt to RequeueAt, with some downtime. Each scheduled time is run or missed
-// exactly once.
+// The test sets the clock to RequeueAt again and again, and sometimes later, as if the operator was down. Each
+// scheduled time is run or counted as missed exactly once.
 func TestDueRunsOrMissesEachTimeOnce(t *testing.T) {
 	for _, text := range []string{"*/7 * * * *", "30 2 * * *", "15,45 1-3 * * SUN", "@every 25m"} {
 		s := parsed(t, text, "Europe/Berlin")

@@ -7,14 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Error is the type of every error of this package; find it with errors.As. It means that the input is wrong, and that a retry does not
-// help until somebody changes the input. The message names the field, its value and what to write instead. The message is the same in every
-// reconcile, so it can be the message of a condition.
+// Error is the type of every error of this package; find it with errors.As. It means that the input is invalid. A retry does not help until
+// somebody changes the input. The message names the field, its value and what to write instead. The message is the same in every reconcile,
+// so it can be the message of a condition.
 type Error struct {
 	// Field is the path of the wrong field, as in JSON: schedule, timeZone, startingDeadlineSeconds,
-	// blackoutWindows[0].start. If the program has made an invalid [Input], it is schedule, since or offset.
+	// blackoutWindows[0].start. If the mistake is in the program, which passes an invalid [Input], it is schedule,
+	// since or offset.
 	Field string
-	value any // nil if the error is not about the value alone
+	value any // nil if the error is not only about the value
 	err   error
 }
 
@@ -46,7 +47,7 @@ func (e *Error) Reason() string {
 }
 
 // At returns the error as a *field.Error. path is the path of the struct that has the field, such as field.NewPath("spec"). A
-// long value is cut.
+// long value is shortened.
 func (e *Error) At(path *field.Path) *field.Error {
 	value := e.value
 	switch v := value.(type) {
@@ -58,7 +59,7 @@ func (e *Error) At(path *field.Path) *field.Error {
 	return field.Invalid(path.Child(e.Field), value, e.err.Error())
 }
 
-// quote returns the value in quotes, and cuts it if it is long, so that the message stays readable.
+// quote returns the value in quotes. It shortens a long value, so that the message stays readable.
 func quote(value string) string {
 	if short, isCut := cut(value); isCut {
 		return fmt.Sprintf("%q…", short)
@@ -66,7 +67,7 @@ func quote(value string) string {
 	return fmt.Sprintf("%q", value)
 }
 
-// cut returns the beginning of a value, and whether the value is longer.
+// cut returns the value, or the beginning of a long value, and whether it was shortened.
 func cut(value string) (short string, isCut bool) {
 	const maxRunes = 60
 	if runes := []rune(value); len(runes) > maxRunes {

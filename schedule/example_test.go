@@ -17,7 +17,7 @@ func date(month time.Month, day, hour, minute int) time.Time {
 	return time.Date(2026, month, day, hour, minute, 0, 0, time.UTC)
 }
 
-// The reconciler of this example stores everything that it remembers in the status.
+// The reconciler in this example keeps no state in memory: everything is in the status.
 func Example() {
 	var status struct{ ScheduleSince, LastScheduleTime *metav1.Time }
 	reconcile := func(now time.Time) (requeueAfter time.Duration) {
@@ -172,11 +172,11 @@ func ExampleOffset() {
 	// 3m22s
 }
 
-// At most two run at once.
+// At most two objects run at the same time.
 func ExampleCandidate_MayStart() {
 	noon := date(time.March, 1, 12, 0)
 	object := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: "shop", Name: name} }
-	candidates := []schedule.Candidate{ // from the statuses of all objects
+	candidates := []schedule.Candidate{ // from the statuses of all objects of the kind
 		{Object: object("web"), Running: true},
 		{Object: object("cart"), Due: noon},
 		{Object: object("mail"), Due: noon.Add(-time.Hour)},
@@ -190,7 +190,8 @@ func ExampleCandidate_MayStart() {
 	// mail true
 }
 
-// The spec of the object embeds Options, and its status embeds Status. The loop stands for reconciles.
+// The spec of the object embeds Options, and its status embeds Status. Each iteration of the loop stands for a
+// reconcile.
 func ExampleStatus() {
 	options := schedule.Options{TimeZone: "Europe/Berlin"}
 	var status schedule.Status
@@ -254,7 +255,7 @@ func ExampleCheckInterval() {
 	// <nil>
 }
 
-// A validator of a webhook returns all errors. A reconcile returns only the first one.
+// A webhook returns all errors. A reconcile returns only the first one.
 func ExampleValidate() {
 	options := schedule.Options{TimeZone: "Mars", BlackoutWindows: []schedule.BlackoutWindow{{Start: "08:00", End: "8 pm"}}}
 	for _, err := range schedule.Validate("30 4 * * *", options, time.Hour, field.NewPath("spec")) {

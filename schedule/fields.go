@@ -11,7 +11,7 @@ import (
 type fieldRule struct {
 	name, allowed string
 	first, last   int
-	names         string // the names of the values, three letters each, from first on
+	names         string // names of the values, three letters each; the first is the name of the value first
 	unit          string // the unit of the field in @every, if it has one
 }
 
@@ -24,8 +24,8 @@ var fieldRules = [...]fieldRule{
 }
 
 // check returns an error that names the field, the entry and what to write instead. It accepts what robfig's parser accepts,
-// except where that parser reads something else than the user meant. That parser ignores an empty entry, and the end of a
-// range after a star. It reads +5 as 5, and a step that is too large as a single value.
+// except where that parser understands something else than the user meant: that parser ignores an empty entry, and the
+// end of a range after a star. It reads +5 as 5. With a step that is too large it matches only the first value.
 func (r fieldRule) check(field string) error {
 	for entry := range strings.SplitSeq(field, ",") {
 		if err := r.checkEntry(entry); err != nil {
@@ -68,7 +68,7 @@ func (r fieldRule) checkEntry(entry string) error {
 	if !hasStep {
 		return nil
 	}
-	count := r.last - r.first + 1 // a step after one value is for the whole field: 5/60 is once an hour
+	count := r.last - r.first + 1 // a step after one value applies to the whole field: 5/60 is once an hour
 	if isRange {
 		count = to - from + 1
 	}
@@ -98,8 +98,8 @@ func (r fieldRule) checkStep(step string, count, from int, isRange bool) error {
 		"a step of at most %d%s", quote(step), count, of, from, from, count, every)
 }
 
-// checkExtension returns an error if the entry is in the syntax of another scheduler. low is the entry without step, and
-// without the end of a range.
+// checkExtension returns an error if the entry uses the syntax of another scheduler. low is the entry without its step,
+// and without the end of its range.
 func (r fieldRule) checkExtension(entry, low string) error {
 	upper := strings.ToUpper(low)
 	before := func(suffix string) bool {
@@ -127,7 +127,7 @@ func (r fieldRule) checkExtension(entry, low string) error {
 	return nil
 }
 
-// value returns the number of a value, which may be a name.
+// value returns the number for a text that is a number or a name.
 func (r fieldRule) value(text string) (int, error) {
 	if i := strings.Index(r.names, strings.ToUpper(text)); len(text) == 3 && i >= 0 && i%3 == 0 {
 		return r.first + i/3, nil
@@ -149,7 +149,7 @@ func (r fieldRule) value(text string) (int, error) {
 	return n, nil
 }
 
-// general returns an error that ends with everything that a field may contain.
+// general returns an error that begins with the problem and ends with what the field accepts.
 func (r fieldRule) general(problem string) error {
 	return fmt.Errorf("%s; write *, or %s, as list (a,b), range (a-b) or with a step (*/n)", problem, r.allowed)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// TestParseStep lists entries with a step, in each field, and what they match.
+// TestParseStep has entries with a step for each field, and the values that they match.
 func TestParseStep(t *testing.T) {
 	for _, text := range []string{
 		"*/1 * * * *", "*/59 * * * *", "*/60 * * * *", "0-59/5 * * * *", "0-59/60 * * * *", "10-20/11 * * * *", "5/15 * * * *", "5/60 * * * *",
@@ -98,8 +98,8 @@ func TestParseFieldInvalid(t *testing.T) {
 	}
 }
 
-// requireOwnWords proves that an error contains no words of the packages that the parser uses, unless they are in the
-// schedule.
+// requireOwnWords proves that an error contains no words from the errors of the packages that the parser uses, except
+// words of the schedule itself.
 func requireOwnWords(t *testing.T, text string, err error) {
 	t.Helper()
 	for _, word := range []string{"strconv", "parse", "syntax", "descriptor", "maximum", "minimum", "beyond", "robfig", "cron.", "time:", "cannot be read"} {

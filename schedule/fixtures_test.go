@@ -15,8 +15,7 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// dated is the layout in which tests write local times. clock is the layout in which they compare
-// results.
+// dated is the layout in which tests write local times. clock is the layout in which they compare times.
 const (
 	dated = "2006-01-02 15:04"
 	clock = "Mon 2006-01-02 15:04 MST"
@@ -45,7 +44,7 @@ func on(t testing.TB, date, zone string) time.Time {
 
 func utc(t testing.TB, date string) time.Time { t.Helper(); return on(t, date, "UTC") }
 
-// next returns the next count times after a date.
+// next returns the first count times after a date.
 func next(t testing.TB, times times, from time.Time, count int) (got []string) {
 	t.Helper()
 	for range count {
@@ -83,7 +82,7 @@ func at(t testing.TB, date string) *metav1.Time {
 	return new(metav1.NewTime(utc(t, date)))
 }
 
-// shown is a decision in the form in which tests write it.
+// shown is a decision in the form in which the test tables write it.
 type shown struct {
 	Verdict                        schedule.Verdict
 	ScheduledTime, Next, RequeueAt string
@@ -115,7 +114,7 @@ func runs(name string) schedule.Candidate {
 	return schedule.Candidate{Object: types.NamespacedName{Namespace: "shop", Name: name}, Running: true}
 }
 
-// admitted returns the names of the waiting candidates for which MayStart returns true.
+// admitted returns the names of the waiting candidates that MayStart allows to start.
 func admitted(limit int, all []schedule.Candidate) (names []string) {
 	for _, c := range all {
 		if !c.Running && c.MayStart(limit, slices.Values(all)) {
@@ -131,12 +130,12 @@ func uid(i int) types.UID {
 	return types.UID(fmt.Sprintf("%08x-5c1d-4f5e-9d7a-3b2a%08x", uint32(i)*2654435761, i))
 }
 
-// times is a set of times.
+// times is a schedule of any type.
 type times interface {
 	Next(t time.Time) time.Time
 }
 
-// counting is a set of times that counts the calls of Next.
+// counting is a schedule that counts the calls of Next.
 type counting struct {
 	times
 	calls *int
@@ -155,7 +154,7 @@ type stuck struct{}
 
 func (stuck) Next(t time.Time) time.Time { return t }
 
-// once is a set of a few times. They need not be whole seconds.
+// once is a schedule that has only these times. They need not be whole seconds.
 type once []time.Time
 
 func (o once) Next(t time.Time) time.Time {

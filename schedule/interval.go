@@ -9,9 +9,10 @@ import (
 // CheckInterval returns an error if two scheduled times can be closer than least, the shortest interval that an operator
 // allows. The error is an *[Error] for the field schedule. If least is 0 or less, CheckInterval returns nil.
 //
-// Use it where users write the schedule and each run costs something: @every 1s is valid. Five fields have an interval of
-// a minute or more. CheckInterval compares times on the clock: on the day on which the clock is set forward, two runs can
-// be closer, for example by an hour. If [Parse] cannot parse the schedule, CheckInterval returns an error too.
+// Use it where users write the schedule and each run costs something: @every 1s is valid. A schedule of five fields has
+// an interval of a minute or more. CheckInterval ignores that clocks are set: on a day on which the clock is set forward,
+// two runs can be closer than it says, usually by an hour. If [Parse] cannot parse the schedule, CheckInterval returns an
+// error too.
 func CheckInterval(schedule string, least time.Duration) error {
 	s, err := parseSchedule(schedule)
 	if err != nil {
@@ -45,7 +46,8 @@ func (s *Schedule) shortest() int64 {
 	return min(shortest, distance(days*24*60+(firstHour*60+first)-(lastHour*60+last))) * minute
 }
 
-// distance returns minutes. If minutes is 0 or less, no distance exists, and distance returns the largest number.
+// distance returns minutes, or the largest number if minutes is 0 or less, which means that two such times do not
+// exist.
 func distance(minutes int64) int64 {
 	if minutes <= 0 {
 		return math.MaxInt64 / minute
@@ -53,8 +55,8 @@ func distance(minutes int64) int64 {
 	return minutes
 }
 
-// closest returns the shortest distance of two bits, and the first and the last bit. If there is only one bit, the
-// distance is 0.
+// closest returns the shortest distance between two bits of the set, and the positions of the first and the last bit.
+// If there is only one bit, the distance is 0.
 func closest(set uint64) (shortest, first, last int64) {
 	first, last = int64(bits.TrailingZeros64(set)), int64(bits.Len64(set)-1)
 	for before := int64(-1); set != 0; set &= set - 1 {
@@ -67,7 +69,8 @@ func closest(set uint64) (shortest, first, last int64) {
 	return shortest, first, last
 }
 
-// closestDays returns the shortest distance of two days of the calendar. The calendar's weekdays repeat after 28 years.
+// closestDays returns the shortest distance between two days that match, in days. It looks at 28 years, after which the
+// weekdays repeat.
 func (c *calendar) closestDays() int64 {
 	const never = -1 << 40
 	shortest, last := int64(math.MaxInt32), int64(never)

@@ -21,7 +21,7 @@ func TestCheckInterval(t *testing.T) {
 		"10 * * * *":            time.Hour,
 		"10,50 */2 * * *":       40 * time.Minute,
 		"0 0,23 * * *":          time.Hour,
-		"0 0,23 * * MON":        23 * time.Hour, // two Mondays are never adjacent
+		"0 0,23 * * MON":        23 * time.Hour, // no two Mondays follow each other
 		"0 0,23 * * MON,TUE":    time.Hour,
 		"30 4 * * *":            day,
 		"30 4 * * MON,THU":      3 * day,
@@ -48,8 +48,7 @@ func TestCheckInterval(t *testing.T) {
 	require.ErrorContains(t, schedule.CheckInterval("* * *", time.Minute), "it has 3 fields")
 }
 
-// In UTC, clocks are never set forward or back. So the interval is the shortest distance of times
-// that Next returns.
+// In UTC, clocks are never set. So the interval is the shortest distance between two times that Next returns.
 func TestCheckIntervalAgainstNext(t *testing.T) {
 	for _, text := range []string{"7,31 */5 * * *", "0 22,1 */3 * *", "15 3 */10 * *", "0 6 1-7 * MON", "58 23 28 2 *", "3 4 * 2,3 SUN", "1-9/4 8-20/6 * * 1-5/2"} {
 		s := parsed(t, text, "UTC")

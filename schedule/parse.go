@@ -28,13 +28,13 @@ const maxSchedule = 512
 // This is the syntax of robfig/cron/v3, which Kubernetes' CronJob uses too:
 // https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#schedule-syntax.
 //
-// Parse refuses what robfig/cron accepts but nobody means: a time zone in the schedule, which CronJob refuses too; a
-// schedule that has no time (0 0 30 2 *); an empty entry (1,,2); a range after a star (*-5); a sign (+5); a step larger
-// than the number of values that the field or the range has (*/90, 10-20/30); a duration below a second or with a
-// fraction of a second. The error is an *[Error] for the field schedule or timeZone.
+// Parse refuses some schedules that robfig/cron accepts, but that are probably mistakes: a time zone in the schedule,
+// which CronJob refuses too; a schedule that has no time (0 0 30 2 *); an empty entry (1,,2); a range after a star
+// (*-5); a sign (+5); a step larger than the number of values that the field or the range has (*/90, 10-20/30); a
+// duration below a second or with a fraction of a second. The error is an *[Error] for the field schedule or timeZone.
 //
-// Parse takes about 10 µs. In each call, it reads the time zone again, which takes most of the time: call it at most
-// once in a reconcile.
+// Parse takes about 10 µs. Most of that is for reading the time zone, in each call. So call it at most once in a
+// reconcile.
 func Parse(schedule, timeZone string) (*Schedule, error) {
 	s, err := parseSchedule(schedule)
 	if err != nil {
@@ -76,11 +76,11 @@ func parseSchedule(text string) (*Schedule, error) {
 	return newSchedule(strings.Join(fields, " "))
 }
 
-// isCutOff reports whether a space has cut a field in two: the field begins or ends with a separator.
+// isCutOff reports whether a space has cut a field in two. Then the field begins or ends with a separator.
 func isCutOff(field string) bool { return strings.Trim(field, ",-/") != field }
 
-// isForeign reports whether an error message could not show the character well. It also finds Unicode spaces, at which
-// robfig/cron splits fields.
+// isForeign reports whether a character would be hard to see in an error message. Unicode spaces, at which robfig/cron
+// splits fields, are among these characters.
 func isForeign(r rune) bool {
 	return r > unicode.MaxASCII || !unicode.IsPrint(r) && !unicode.IsSpace(r)
 }
@@ -101,10 +101,10 @@ func parseDescriptor(text string) (*Schedule, error) {
 
 var descriptors = []string{"@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually"}
 
-// newSchedule parses a text that was checked before, with robfig's parser.
+// newSchedule parses a text with robfig's parser. The text must have passed the checks of Parse.
 func newSchedule(text string) (*Schedule, error) {
 	parsed, err := parser().Parse(text)
-	if err != nil { // the checks accept nothing else
+	if err != nil { // cannot happen: the checks accept nothing that robfig's parser refuses
 		return nil, errors.New(`it cannot be read; write five fields, such as "0 4 * * *", or @daily`)
 	}
 	s := &Schedule{text: text}

@@ -2,7 +2,7 @@ package schedule
 
 import "time"
 
-// times is the part of [Input.Schedule] that Due needs.
+// times is the part of [Input.Schedule] that this package calls.
 type times interface {
 	Next(t time.Time) time.Time
 }
@@ -20,7 +20,7 @@ type Schedule struct {
 // Next returns the first scheduled time strictly after t, in t's location. It returns the zero time after the end of
 // the year 9999: RFC 3339, and therefore the API, has no later times.
 //
-// An interval (@every) has no fixed times. Next counts it from t, as robfig/cron does, while [Due] counts it from
+// An interval (@every) has no fixed times. Next counts the interval from t, as robfig/cron does. [Due] counts it from
 // [Input.Since]. To show the next scheduled time, use [Decision.Next].
 func (s *Schedule) Next(t time.Time) time.Time {
 	if s.isZero() {
@@ -49,7 +49,7 @@ func (s *Schedule) Location() *time.Location {
 
 func (s *Schedule) isZero() bool { return s == nil || s.location == nil }
 
-// next returns the first time after a time. An interval counts from the anchor.
+// next returns the first scheduled time after a time. An interval counts from anchor.
 func (s *Schedule) next(after, anchor int64) (int64, bool) {
 	var at int64
 	ok := true
@@ -62,7 +62,7 @@ func (s *Schedule) next(after, anchor int64) (int64, bool) {
 	return at, ok && at <= lastSecond
 }
 
-// latest returns the last time in (after, until], and the number of times in that range.
+// latest returns the last scheduled time in (after, until], and the number of scheduled times in that range.
 func (s *Schedule) latest(after, until, anchor int64) (at int64, count int) {
 	if s.every > 0 {
 		return interval{anchor, s.every}.latest(after, until)
@@ -75,14 +75,13 @@ func (s *Schedule) latest(after, until, anchor int64) (at int64, count int) {
 	return at, zoned.count(after, until)
 }
 
-// interval is the set of times of @every: the anchor plus any multiple of a number of seconds. The anchor itself is not in the
-// set.
+// interval is the set of times of @every: the anchor plus every positive multiple of a number of seconds.
 //
-// robfig/cron counts an interval from the last run instead. In an operator that restarts, it counts from the restart: the
-// run is then late, or never comes if restarts are more frequent than the interval.
+// robfig/cron counts an interval from the last run instead. In an operator that restarts, it counts from the restart. The run
+// is then late, or never starts if restarts are more frequent than the interval.
 type interval struct{ anchor, every int64 }
 
-// steps returns how many times have come until t, which is not before the anchor.
+// steps returns how many times are after the anchor and not after t. t must not be before the anchor.
 func (i interval) steps(t int64) int64 { return (t - i.anchor) / i.every }
 
 func (i interval) next(after int64) int64 { return i.anchor + (i.steps(after)+1)*i.every }
@@ -105,7 +104,7 @@ const (
 // scheduled time is after t if and only if it is after the result.
 func toSeconds(t time.Time) int64 { return min(max(t.Unix(), firstSecond), lastSecond) }
 
-// toTime returns the time of seconds since 1970. If ok is false, it returns the zero time.
+// toTime returns the time for a number of seconds since 1970. If ok is false, it returns the zero time.
 func toTime(at int64, ok bool, location *time.Location) time.Time {
 	if !ok {
 		return time.Time{}

@@ -2,7 +2,7 @@ package schedule
 
 import "time"
 
-// maxCounted limits how many times are counted if each of them needs a call of Next.
+// maxCounted is the largest number of times that are counted if each needs a call of Next.
 const maxCounted = 100
 
 // nextAfter returns the first time after t. If there is none, or Next returns a time that is not after t, it returns the
@@ -14,10 +14,10 @@ func nextAfter(times times, t time.Time) time.Time {
 	return time.Time{}
 }
 
-// search returns the last time in (after, until], and the number of times in that range, up to a limit. It only calls
-// Next. Next(t) returns a time in the range if and only if t is before the last time. So search looks back from the end,
-// twice as far each time, until Next returns a time in the range, and then bisects. That takes at most 28 steps and, for
-// a range of up to 292 years, 63 more.
+// search returns the last scheduled time in (after, until], and the number of scheduled times in that range, up to a
+// limit. It needs only the method Next. Next(t) returns a time in the range if and only if t is before the last time. So
+// search looks back from the end, twice as far each time, until Next returns a time in the range, and then bisects. That
+// takes at most 28 steps and, for a range of up to 292 years, 63 more.
 func search(times times, after, until time.Time) (latest time.Time, count int) {
 	anyAfter := func(t time.Time) bool {
 		next := nextAfter(times, t)
@@ -47,7 +47,7 @@ func search(times times, after, until time.Time) (latest time.Time, count int) {
 	return latest, countFrom(times, first, latest)
 }
 
-// countFrom counts the times from one to another, up to a limit.
+// countFrom returns how many times there are from first to last, up to maxCounted.
 func countFrom(times times, first, last time.Time) int {
 	count := 1
 	for t := first; t.Before(last) && count < maxCounted; count++ {

@@ -8,9 +8,9 @@ import (
 )
 
 // Offset returns how long after a scheduled time an object starts its run: a number of whole seconds, at least zero and less
-// than spread. It keeps many objects with the same schedule from starting at once. The offset depends only on the UID and
-// the spread. It is the same in every reconcile, process, platform and version of this package, so the delay of an object
-// never changes.
+// than spread. So many objects with the same schedule do not start at once. The offset depends only on the UID and the
+// spread. It is the same in every reconcile, process, platform and version of this package, so the delay of an object never
+// changes.
 //
 // Offset returns zero if the UID is empty, as with controller-runtime's fake client, or if spread is a second or less.
 // See [Input.Offset] for its effect on deadline and blackout windows.

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// maxCarry is the longest time between the end of a blackout window and the start of a run that later windows delay
-// too.
+// If several blackout windows delay a run, maxCarry is the longest time from the end of the first one to the start of
+// the run.
 const maxCarry = 24 * time.Hour
 
-// startTime returns when a due run starts that has not started until now. If there was a blackout window since its due
-// time, it starts after the last window. Otherwise it starts at its due time. It does not matter whether the operator was
-// up during the window.
+// startTime returns when a due run starts that has not started until now. If a blackout window ended after its due time,
+// or now is in a window, the run starts after the last such window. Otherwise it starts at its due time. Whether the
+// operator was up during the window has no effect.
 func (in *Input) startTime(scheduled, now time.Time) time.Time {
 	due := scheduled.Add(in.Offset)
 	if end := in.BlackoutWindows.lastEnd(now, due); end.After(due) {
@@ -20,13 +20,13 @@ func (in *Input) startTime(scheduled, now time.Time) time.Time {
 	return due
 }
 
-// afterWindow returns when a run starts that a blackout window with this end delays: one offset after the end. If another
-// window begins before that, that window delays the run too, unless the run would start more than maxCarry after the end
-// or beyond its deadline. In these two cases the run starts before the other window begins, at the offset modulo the time
-// between the two windows, so that the runs are spread there as well.
+// afterWindow returns when a run starts that a blackout window with this end delays: at the end plus the offset. If
+// another window begins before that, that window delays the run too. But if the run would then start more than maxCarry
+// after the end, or after its deadline, it starts before the other window begins: at the end plus the offset modulo the
+// time between the two windows. So the runs of many objects are spread there as well.
 //
-// If two windows delay a run, afterWindow returns the same time for both ends. So the decision stays the same from one
-// reconcile to the next, and no run is delayed for ever.
+// If two windows delay a run, afterWindow returns the same time for the end of either window. So the decision stays the
+// same from one reconcile to the next, and no run is delayed for ever.
 func (in *Input) afterWindow(end, scheduled time.Time) time.Time {
 	next := in.BlackoutWindows.nextClosed(end)
 	length := next.Sub(end)
@@ -45,8 +45,9 @@ func (in *Input) afterWindow(end, scheduled time.Time) time.Time {
 	}
 }
 
-// nextStart returns when the first of the future runs can start. scheduled is the scheduled time of the first of them. A
-// later run may start earlier than that run: it may become due after a blackout window that delays the first run.
+// nextStart returns when the first of the future runs can start. scheduled is the earliest scheduled time of these runs.
+// A later run may start earlier: if a blackout window delays the first run, another run may become due after the window
+// and start at once.
 func (in *Input) nextStart(scheduled time.Time, location *time.Location) time.Time {
 	var delayed time.Time
 	for !scheduled.IsZero() {
@@ -66,7 +67,7 @@ func (in *Input) nextStart(scheduled time.Time, location *time.Location) time.Ti
 	return delayed
 }
 
-// earlier returns the earlier of two times. A zero time does not count.
+// earlier returns the earlier of two times. It ignores a zero time.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -1,6 +1,6 @@
 //go:build !race
 
-// Package schedule starts no goroutine: the race detector would only make the many random plans slow.
+// Package schedule starts no goroutine, so the race detector would only slow down the many random plans.
 
 package schedule_test
 
@@ -16,8 +16,9 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// TestStartAfterBlackoutWindow follows 100 objects with a spread of an hour, which reconcile at least every ten minutes. A
-// run that a blackout window has delayed starts one offset of the object after the window, whenever the operator was down.
+// TestStartAfterBlackoutWindow follows 100 objects with a spread of an hour, which are reconciled at least every ten
+// minutes. If a blackout window has delayed a run, the run starts at the end of the window plus the offset of the object,
+// whenever the operator was down.
 func TestStartAfterBlackoutWindow(t *testing.T) {
 	const spread = 3600
 	office := []schedule.BlackoutWindow{{Start: "08:00", End: "18:00"}}
@@ -35,7 +36,7 @@ func TestStartAfterBlackoutWindow(t *testing.T) {
 		windows    []schedule.BlackoutWindow
 		deadline   *int64
 		down, upAt string
-		want       func(offset time.Duration) (string, time.Duration) // the time of day of the start, and the time that is added to it
+		want       func(offset time.Duration) (string, time.Duration) // returns the time of day to which want is added, and the time that is added
 	}{
 		"Up": {
 			reason:   "The operator is up all the time.",
@@ -186,8 +187,8 @@ func TestStartAfterBlackoutWindow(t *testing.T) {
 	}
 }
 
-// The test follows 3,000 random plans for three days each. A deferred run starts at the promised time, unless a later run is
-// due in its place. Its deadline does not drop it at that time.
+// The test follows 3,000 random plans for three days each. A deferred run starts at RequeueAt, unless a later run is due
+// instead. It is never found too late at that time.
 func TestDeferredRunStarts(t *testing.T) {
 	deferred, tooLate := 0, map[string]int{}
 	for seed := range uint64(3000) {
@@ -235,7 +236,7 @@ func randomPlan(t *testing.T, r *rand.Rand) schedule.Input {
 		}
 	}
 	blackout, err := schedule.ParseBlackoutWindows("UTC", windows...)
-	if err != nil { // the windows cover the whole week
+	if err != nil { // the windows leave no time open
 		return randomPlan(t, r)
 	}
 	in := schedule.Input{

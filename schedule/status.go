@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Status holds what has to be remembered of a schedule. Embed it inline in a status. It is all that [Due] and
+// Status holds what has to be remembered about a schedule. Embed it inline in a status. It is all that [Due] and
 // [Candidate.MayStart] need after a restart of the operator. Times are whole seconds. The methods change the struct in memory and
 // send no request.
 //
 // In each reconcile, call [Status.Decide]. If the verdict is [Start], start the run, and call [Status.Record]; if it is
-// [TooLate], call Record alone. If it is [ClockBehind], show [Status.ClockBehindReason] in a condition. While the schedule is
-// suspended, call [Status.Stop] instead of Decide.
+// [TooLate], only call Record. If the verdict is [ClockBehind], show [Status.ClockBehindReason] in a condition. While the
+// schedule is suspended, call [Status.Stop] instead of Decide.
 type Status struct {
 	// ScheduleSince is the time from which the schedule is in effect, with its present time zone and blackout windows. No
 	// run starts for a scheduled time up to it.
@@ -80,7 +80,7 @@ func (s *Status) decide(now time.Time, uid types.UID, schedule string, options O
 }
 
 // maxMissedRuns limits MissedRuns. Otherwise the sum would become negative if somebody had written the largest number into the
-// status. JSON patches hold all whole numbers up to 2^53.
+// status. All whole numbers up to 2^53 are exact in JSON patches.
 const maxMissedRuns = 1 << 53
 
 // Record records a decision whose verdict is [Start] or [TooLate], so that its scheduled time is not due again. Call it
@@ -91,12 +91,13 @@ func (s *Status) Record(d Decision) {
 	s.MissedRuns = min(s.MissedRuns, maxMissedRuns-int64(d.Missed)) + int64(d.Missed)
 }
 
-// ClockBehindReason returns why no run starts after a decision with the verdict [ClockBehind], in words for a condition. It
+// ClockBehindReason returns why no run starts after a decision with the verdict [ClockBehind], as a text for a condition. It
 // names the recorded time that the clock has not reached, the time until which no run starts, and what to do if the clock is
 // right. The text does not change while nothing else changes.
 //
-// Whoever follows the advice removes LastScheduleTime and ScheduleSince. The schedule then takes effect anew: scheduled
-// times of the past are not due, so no run is repeated. If only LastScheduleTime is removed, the last run may be repeated.
+// The text advises to remove LastScheduleTime and ScheduleSince if the clock is right. The schedule then takes effect anew:
+// scheduled times of the past are not due, so no run is repeated. If only LastScheduleTime is removed, the last run may be
+// repeated.
 func (s *Status) ClockBehindReason(d Decision) string {
 	field, recorded := "lastScheduleTime", s.LastScheduleTime
 	if recorded == nil || recorded.Before(s.ScheduleSince) {
@@ -114,10 +115,10 @@ func (s *Status) ClockBehindReason(d Decision) string {
 // call of [Status.Decide] the schedule takes effect anew, so runs that were missed during the suspension do not start.
 func (s *Status) Stop() { s.ScheduleSince, s.ScheduleHash, s.NextScheduleTime = nil, "", nil }
 
-// Candidate returns the candidate for [Candidate.MayStart] and [NextToStart], and whether the object is one. An object is a candidate
-// if it is running, which the caller knows, or if NextScheduleTime plus the offset has come. Pass the result of [Options.Offset] as
-// offset. Leave out objects that cannot start, because they are paused, are being deleted or have failed: they would keep other
-// objects from starting.
+// Candidate returns the candidate for [Candidate.MayStart] and [NextToStart], and whether the object is a candidate. An object is a
+// candidate if it is running, which the caller knows, or if the time NextScheduleTime plus offset has come. Pass the result of
+// [Options.Offset] as offset. Leave out objects that cannot start, because they are paused, are being deleted or have failed: they
+// would keep other objects from starting.
 func (s *Status) Candidate(now time.Time, object types.NamespacedName, running bool, offset time.Duration) (candidate Candidate, ok bool) {
 	candidate = Candidate{Object: object, Running: running}
 	if s.NextScheduleTime != nil {
@@ -126,9 +127,9 @@ func (s *Status) Candidate(now time.Time, object types.NamespacedName, running b
 	return candidate, running || s.NextScheduleTime != nil && !now.Before(candidate.Due.Add(offset))
 }
 
-// nextScheduleTime returns the time for [Status.NextScheduleTime], which is the next start minus the offset: Next, or the end
-// of the blackout window that delays the run. If the offset wraps around, it is earlier than that end; see
-// [Input.BlackoutWindows].
+// nextScheduleTime returns the time for [Status.NextScheduleTime]: Next, or the end of the blackout window that delays the
+// run. It is the next start minus the offset. If the offset is longer than the time until another window, it is earlier than
+// the end of the window: see [Input.BlackoutWindows].
 func (d Decision) nextScheduleTime() *metav1.Time {
 	if d.RequeueAt.IsZero() {
 		return nil

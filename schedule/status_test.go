@@ -32,7 +32,7 @@ func TestStatusDecide(t *testing.T) {
 
 	d := decide("2026-03-02 04:00")
 	require.Equal(t, schedule.Start, d.Verdict)
-	next("2026-03-02 04:00") // until the run is recorded, the object is a waiting candidate for others
+	next("2026-03-02 04:00") // until the run is recorded, other objects see this one as a waiting candidate
 	require.Equal(t, d, decide("2026-03-02 04:00"), "after a crash before it was recorded, the decision is the same")
 	s.Record(d)
 	next("2026-03-03 04:00")
@@ -74,7 +74,7 @@ func TestStatusDecide(t *testing.T) {
 	require.Nil(t, s.ScheduleSince, "a corrected schedule takes effect anew")
 }
 
-// NextScheduleTime is the end of the blackout window, without the spread.
+// During a blackout window, NextScheduleTime is the end of the window, without the offset of the object.
 func TestStatusDecideBlackoutWindow(t *testing.T) {
 	var s schedule.Status
 	options := schedule.Options{BlackoutWindows: []schedule.BlackoutWindow{{Start: "03:00", End: "06:00"}}, SpreadSeconds: 600}
@@ -85,7 +85,8 @@ func TestStatusDecideBlackoutWindow(t *testing.T) {
 	}
 }
 
-// A run that may start is a candidate, even if NextScheduleTime promised a later time. That happens after a change of the deadline.
+// A run that may start makes the object a candidate, even if NextScheduleTime is later. It can be later after a change of the
+// deadline.
 func TestStatusDecideBeforeNextScheduleTime(t *testing.T) {
 	var s schedule.Status
 	_, err := s.Decide(utc(t, "2026-03-01 12:00"), "a", "0 4 * * *", schedule.Options{})
@@ -100,7 +101,8 @@ func TestStatusDecideBeforeNextScheduleTime(t *testing.T) {
 	require.True(t, ok)
 }
 
-// TestStatusClockBehindReason proves that the reason names the time that was recorded ahead, and the first start after it.
+// TestStatusClockBehindReason proves that the text names the recorded time that is in the future, and the first start
+// after it.
 func TestStatusClockBehindReason(t *testing.T) {
 	const advice = ". If the clock is right, it was ahead when that was recorded: remove lastScheduleTime and scheduleSince from the status"
 	tests := map[string]struct {
@@ -156,7 +158,8 @@ func TestStatusClockBehindReason(t *testing.T) {
 	}
 }
 
-// TestDueClockBehindForGood: the calendar has no time after the recorded time. A pass still comes when the clock has caught up.
+// TestDueClockBehindForGood has a calendar without a time after the recorded time. RequeueAfter still asks for a reconcile when
+// the clock has caught up.
 func TestDueClockBehindForGood(t *testing.T) {
 	now := utc(t, "2026-03-02 12:00")
 	in := schedule.Input{Schedule: once{utc(t, "2026-03-02 12:02")}, LastScheduleTime: at(t, "2026-03-02 12:02")}

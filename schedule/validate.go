@@ -9,10 +9,10 @@ import (
 )
 
 // Validate returns all errors of a schedule and its options, for the validator of a webhook. path is the path of the struct that has the
-// fields, such as field.NewPath("spec"). Two scheduled times must not be closer than least, the shortest interval that an operator allows:
-// see [CheckInterval]. Pass 0 for no limit.
+// fields, such as field.NewPath("spec"). least is the shortest interval between two scheduled times that the operator allows: see
+// [CheckInterval]. Pass 0 for no limit.
 //
-// It refuses the same input as [Status.Decide] and CheckInterval, which return only the first error.
+// [Status.Decide] and CheckInterval refuse the same input, but return only the first error.
 func Validate(schedule string, options Options, least time.Duration, path *field.Path) (errs field.ErrorList) {
 	add := func(err error) {
 		if invalid, ok := errors.AsType[*Error](err); ok {
@@ -43,10 +43,11 @@ func checkWindows(windows []BlackoutWindow) (errs []error) {
 	return errs
 }
 
-// shortDeadline is the shortest starting deadline, in seconds, without a warning. With a shorter one, a busy operator loses runs.
+// shortDeadline is the shortest starting deadline, in seconds, for which Warnings returns no warning. With a shorter deadline, a
+// busy operator loses runs.
 const shortDeadline = 10
 
-// Warnings returns warnings for a webhook, about input that is valid and probably not meant: a starting deadline below ten seconds. path
+// Warnings returns warnings for a webhook, about input that is valid but probably a mistake: a starting deadline below ten seconds. path
 // is the path of the struct that has the fields.
 func Warnings(options Options, path *field.Path) (warnings []string) {
 	if deadline := options.StartingDeadlineSeconds; deadline != nil && *deadline >= 0 && *deadline < shortDeadline {

@@ -27,26 +27,26 @@ func loadTimeZone(name string) (*time.Location, error) {
 	return nil, newError("timeZone", name, "there is no such zone; "+remedy)
 }
 
-// zonedCalendar is a calendar in a time zone, whose clocks are set forward and back. Times are seconds since 1970. A
-// wall time is what the clock of the zone shows, in seconds since it showed the beginning of 1970.
+// zonedCalendar is a calendar in a time zone, whose clocks are set forward and back. Times are seconds since 1970. A wall
+// time is the time that the clock of the zone shows, as if it were a time in UTC.
 //
-// If the calendar lacks an hour of the day, its times are times of day. Each comes when the clock first shows it or a
-// later time. So a time that the clock skips comes right after the jump, and several skipped times come as one. A time
-// that the clock shows twice comes the first time. If the calendar has every hour, each time comes whenever the clock
-// shows it, so its intervals are in elapsed time.
+// If the calendar does not match every hour of the day, each of its times comes when the clock first shows it or a later
+// time. So a time that the clock skips comes right after the jump, and several skipped times come as one. A time that the
+// clock shows twice comes only the first time. If the calendar matches every hour, each time comes whenever the clock shows
+// it, so its intervals are in elapsed time.
 //
 // This is the rule of cron(8) since Vixie's version: jobs at specific times, or more than an hour apart, run right after an
-// hour that is skipped, and do not run again in an hour that is repeated; more frequent jobs follow the new time at once.
+// hour that is skipped, and do not run again in an hour that is repeated. More frequent jobs follow the new time at once.
 type zonedCalendar struct {
 	location           *time.Location
 	calendar           *calendar
-	offset, start, end int64 // the period, with one offset from UTC, that was found last
+	offset, start, end int64 // the period of one UTC offset that findPeriod found last
 }
 
-// maxUTCOffset is at least the offset from UTC of every zone at any time.
+// maxUTCOffset is larger than any UTC offset of any zone at any time.
 const maxUTCOffset = 16 * 60 * minute
 
-// findPeriod sets offset, start and end to the period that contains t.
+// findPeriod sets offset, start and end to a period that contains t and has one UTC offset.
 func (z *zonedCalendar) findPeriod(t int64) {
 	if z.start <= t && t < z.end {
 		return
@@ -58,12 +58,12 @@ func (z *zonedCalendar) findPeriod(t int64) {
 	if !end.IsZero() {
 		z.end = end.Unix()
 	}
-	// The database may have a rule instead of dates: for many zones since 2007. Go then ends periods with the year. In a
-	// leap year such a period ends a day early, before t: https://go.dev/issue/81583.
+	// The database may have a rule instead of dates, as many zones have since 2007. Then Go ends each period at the
+	// end of the year. In a leap year such a period ends a day early, before t: https://go.dev/issue/81583.
 	if z.end <= t {
 		z.end = (floorDiv(t, day) + 1) * day
 	}
-	// A period may also begin with the year, although the last date in the database is later.
+	// A period may also begin with the year, even if the database has dates after that.
 	for !start.IsZero() {
 		z.start = start.Unix()
 		if _, end = start.ZoneBounds(); !end.After(start) || end.After(at) {
@@ -73,7 +73,7 @@ func (z *zonedCalendar) findPeriod(t int64) {
 	}
 }
 
-// wallTime returns what the clock shows at t.
+// wallTime returns the time that the clock shows at t.
 func (z *zonedCalendar) wallTime(t int64) int64 {
 	z.findPeriod(t)
 	return t + z.offset
@@ -83,13 +83,13 @@ func (z *zonedCalendar) wallTime(t int64) int64 {
 // than the wall time at t.
 func (z *zonedCalendar) maxWallTime(t int64) int64 {
 	latest := z.wallTime(t)
-	for z.start > t-2*maxUTCOffset { // after an earlier jump back, the clock has passed all repeated times
+	for z.start > t-2*maxUTCOffset { // a jump back that is longer ago has no effect: the clock has passed all repeated times
 		latest = max(latest, z.wallTime(z.start-1))
 	}
 	return latest
 }
 
-// firstShown returns when the clock first shows this wall time or a later one.
+// firstShown returns the time at which the clock first shows this wall time or a later one.
 func (z *zonedCalendar) firstShown(wall int64) int64 {
 	for t := wall - maxUTCOffset; ; t = z.end {
 		z.findPeriod(t)
@@ -99,7 +99,7 @@ func (z *zonedCalendar) firstShown(wall int64) int64 {
 	}
 }
 
-// next returns the first time after t.
+// next returns the first time after t that matches.
 func (z *zonedCalendar) next(t int64) (int64, bool) {
 	if !z.calendar.everyHour() {
 		wall, ok := z.calendar.next(z.maxWallTime(t))
@@ -115,7 +115,7 @@ func (z *zonedCalendar) next(t int64) (int64, bool) {
 	}
 }
 
-// latest returns the last time at or before t.
+// latest returns the last time at or before t that matches.
 func (z *zonedCalendar) latest(t int64) (int64, bool) {
 	if !z.calendar.everyHour() {
 		wall, ok := z.calendar.latest(z.maxWallTime(t))
@@ -130,8 +130,8 @@ func (z *zonedCalendar) latest(t int64) (int64, bool) {
 	}
 }
 
-// count returns the number of times in (after, until]. It takes a few nanoseconds for each month and for each jump of
-// the clock.
+// count returns how many times in (after, until] match. It takes a few nanoseconds for each month and for each
+// jump of the clock.
 func (z *zonedCalendar) count(after, until int64) int {
 	if z.calendar.everyHour() {
 		return z.countShown(after, until)
@@ -140,7 +140,7 @@ func (z *zonedCalendar) count(after, until int64) int {
 	z.findPeriod(after)
 	for z.end <= until {
 		jump, before := z.end, z.offset
-		if z.findPeriod(jump); z.offset > before { // the times that the clock skips come as one
+		if z.findPeriod(jump); z.offset > before { // all times that the clock skips come as one
 			count -= max(1, z.calendar.count(z.maxWallTime(jump-1), z.maxWallTime(jump))) - 1
 		}
 		z.findPeriod(jump)
@@ -148,7 +148,7 @@ func (z *zonedCalendar) count(after, until int64) int {
 	return count
 }
 
-// countShown counts each time as often as the clock shows it.
+// countShown counts a time twice if the clock shows it twice.
 func (z *zonedCalendar) countShown(after, until int64) (count int) {
 	for after < until {
 		z.findPeriod(after + 1)

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFindPeriod proves that a period contains the time for which it was found, and that all of it has one offset
-// from UTC. It also proves that the next period follows without a gap. Go's ZoneBounds does not guarantee that.
+// TestFindPeriod proves that findPeriod finds a period that contains the time and has one UTC offset, and that the
+// next period follows without a gap. Go's ZoneBounds does not guarantee that.
 func TestFindPeriod(t *testing.T) {
 	begin, end := time.Date(1969, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2110, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, name := range []string{

@@ -142,7 +142,8 @@ func TestScheduleNextFromRepeatedHour(t *testing.T) {
 	}
 }
 
-// The argument of Next is in the day that occurred twice in Alaska, after the time of day in its first occurrence.
+// In Alaska this day occurred twice. The argument of Next is in the second occurrence. 06:00 was in the first one, so
+// it does not come again.
 func TestScheduleNextFromRepeatedDay(t *testing.T) {
 	s := parsed(t, "0 6 * * *", "America/Juneau")
 	got := next(t, s, utc(t, "1867-10-19 10:00").In(s.Location()), 1)

@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// An alias is a second field or annotation that sets a field of a pod. An asterisk stands for the same name in both paths.
+// An alias is a second field or annotation that sets a field of a pod. The paths of both may contain an asterisk, which
+// stands for the same name in both.
 type alias struct{ field, other string }
 
 const (
@@ -15,7 +16,7 @@ const (
 	claimTemplate      = "spec.volumes[*].ephemeral.volumeClaimTemplate"
 )
 
-// aliases has all aliases that Kubernetes 1.35 and 1.36 honour. A patch that sets an alias changes the effect of the field, although the
+// aliases has all aliases that Kubernetes 1.35 and 1.36 support. A patch that sets an alias changes the effect of the field, although the
 // pod template has the same value in the field.
 //
 // These annotations set nothing any more: seccomp.security.alpha.kubernetes.io/pod and container.seccomp.security.alpha.kubernetes.io/NAME
@@ -44,7 +45,7 @@ var aliases = []alias{
 	{claimTemplate + ".spec.dataSource", claimTemplate + ".spec.dataSourceRef"},
 }
 
-// synonyms has the paths of each alias, in both directions.
+// synonyms returns the pairs of paths in aliases, each pair in both directions.
 var synonyms = sync.OnceValue(func() (pairs [][2]protectedPath) {
 	for _, a := range aliases {
 		field, err := parsePath(a.field)
@@ -75,8 +76,8 @@ func withAliases(path protectedPath) []protectedPath {
 	return paths
 }
 
-// overlap reports whether a path leads to, above or below another path. If so, it returns the names for which the asterisk
-// of the other path stands.
+// overlap reports whether the two paths are equal, or one leads to a value inside the value of the other. If so, it
+// returns the name for which the asterisk of the other path stands.
 func overlap(path, other []step) (name keyPattern, overlaps bool) {
 	name.open = true
 	for i := range min(len(path), len(other)) {
@@ -93,7 +94,7 @@ func overlap(path, other []step) (name keyPattern, overlaps bool) {
 	return name, true
 }
 
-// named returns the path with a name in place of its asterisk.
+// named returns the path with its asterisk replaced by the name.
 func (p protectedPath) named(name keyPattern) protectedPath {
 	p.steps = slices.Clone(p.steps)
 	for i, s := range p.steps {

@@ -19,8 +19,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// If a field is protected, its alias is protected too, and the other way round. Protecting what is around a field protects
-// its alias as well.
+// If a field is protected, its alias is protected too, and the other way round. If an object that contains a field is
+// protected, the alias of the field is protected as well.
 func TestProtectAliases(t *testing.T) {
 	const (
 		sidecar    = `{name: web, securityContext: {appArmorProfile: {type: Unconfined}}}`
@@ -28,7 +28,7 @@ func TestProtectAliases(t *testing.T) {
 		anyProfile = `metadata.annotations[container.apparmor.security.beta.kubernetes.io/*]`
 		unconfined = `{metadata: {annotations: {container.apparmor.security.beta.kubernetes.io/web: unconfined}}}`
 		claim      = `spec.volumes[scratch].ephemeral.volumeClaimTemplate`
-		// The fields of the base that the patches delete.
+		// The base also has these fields, which the patches delete.
 		more = `
 metadata: {annotations: {container.apparmor.security.beta.kubernetes.io/metrics: runtime/default}}
 spec:
@@ -43,8 +43,8 @@ spec:
 		reason  string
 		protect string
 		patch   string
-		refused string // the path that is refused, and nothing else
-		needed  string // what the operator needs, if it is not the path itself
+		refused string // the only path that is refused
+		needed  string // the path that the operator needs, if it is not the refused path
 	}{
 		"Account":              {reason: "The older name.", protect: "spec.serviceAccountName", patch: `{spec: {serviceAccount: admin}}`, refused: "spec.serviceAccount", needed: "spec.serviceAccountName"},
 		"AccountRemoved":       {reason: "Null.", protect: "spec.serviceAccountName", patch: `{spec: {serviceAccount: null}}`, refused: "spec.serviceAccount", needed: "spec.serviceAccountName"},
@@ -97,8 +97,8 @@ spec:
 	}
 }
 
-// The API server honours each alias of the table, in the pods that controllers create from a workload's template. Protecting
-// the field refuses the patch.
+// The API server uses each alias of the table, in the pods that controllers create from a workload's template. If the field
+// is protected, a patch that sets the alias is refused.
 func TestAliasesAreHonoured(t *testing.T) {
 	c, namespace := newClient(t)
 	createAccounts(t, c, namespace)
@@ -113,7 +113,7 @@ func TestAliasesAreHonoured(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		protect, base, patch string
-		set                  func(*corev1.Pod, *corev1.PersistentVolumeClaim) any // what the field and its alias say in the end
+		set                  func(*corev1.Pod, *corev1.PersistentVolumeClaim) any // returns the value of the field that the field and its alias set
 		before, after        any
 	}{
 		"Account": {
@@ -179,7 +179,8 @@ func TestAliasesAreHonoured(t *testing.T) {
 	}
 }
 
-// The other annotations that once set a field of a pod set nothing, and some fields have to be what the API server computes.
+// Other annotations, which once set a field of a pod, have no effect any more. Some other fields must have the value that
+// the API server computes.
 func TestNoOtherAliases(t *testing.T) {
 	c, namespace := newClient(t)
 	createAccounts(t, c, namespace)
@@ -215,7 +216,8 @@ func TestNoOtherAliases(t *testing.T) {
 	}
 }
 
-// created creates a Deployment, and what controllers create from its template: a pod, and the claim of its last volume.
+// created creates a Deployment, and returns a pod that was created from its template, and the claim of the pod's last
+// volume.
 func created(t *testing.T, c client.Client, namespace, name string, pods corev1.PodTemplateSpec) (*corev1.Pod, *corev1.PersistentVolumeClaim) {
 	t.Helper()
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
@@ -250,7 +252,8 @@ func createAccounts(t *testing.T, c client.Client, namespace string) {
 	}
 }
 
-// createDefaultClass creates the default class, and waits until the API server sets it in claims without a class.
+// createDefaultClass creates a default StorageClass, and waits until the API server sets it in claims without a
+// class.
 func createDefaultClass(t *testing.T, c client.Client, namespace string) {
 	t.Helper()
 	class := &storagev1.StorageClass{
@@ -274,7 +277,7 @@ func profileOf(c corev1.Container) string {
 	return string(c.SecurityContext.AppArmorProfile.Type)
 }
 
-// classOf returns the class that the claim gets, as the controllers read it.
+// classOf returns the StorageClass of the claim, as the controllers read it.
 func classOf(claim *corev1.PersistentVolumeClaim) string {
 	if class, found := claim.Annotations[corev1.BetaStorageClassAnnotation]; found && claim.Spec.StorageClassName == nil {
 		return class

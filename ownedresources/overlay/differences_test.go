@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// kubectl patch puts new items before what only the template has. A variable would then come before one that it refers to, and a sidecar would
-// be the first container.
+// kubectl patch puts new items before the items that only the template has. Then a variable could come before a variable that it refers to,
+// and a sidecar could become the first container.
 func TestItemsOfTheTemplateKeepTheirPlaces(t *testing.T) {
 	base := template(t, `{spec: {initContainers: [{name: prepare}, {name: warm}], containers: [{name: web, env: [{name: POD_NAME}, {name: LEVEL}, {name: MODE}]}]}}`)
 	tests := map[string]struct {
@@ -39,7 +39,7 @@ func TestItemsOfTheTemplateKeepTheirPlaces(t *testing.T) {
 	}
 }
 
-// Server-side apply tells ports apart by number and protocol, and spread constraints by two fields. A strategic merge knows only one of the
+// Server-side apply identifies ports by number and protocol, and spread constraints by two fields. A strategic merge uses only one of the
 // two fields.
 func TestKeysOfTwoFields(t *testing.T) {
 	base := template(t, `{spec: {
@@ -125,7 +125,8 @@ func TestOneOfAChoice(t *testing.T) {
 	}
 }
 
-// The encoded key of an item is decoded after the merge. No other text is changed: a NUL stays.
+// During the merge an item's key is replaced by a value of another type. After the merge no text is changed, not even
+// a text with a NUL.
 func TestTextsStay(t *testing.T) {
 	base := template(t, `{metadata: {annotations: {base: "left\0right", containerPort: "80\0"}}, spec: {containers: [{name: web, ports: [{containerPort: 80}]}]}}`)
 	got, err := patchOf(t, `{metadata: {annotations: {patch: "left\0right"}}, spec: {containers: [{name: web, ports: [{containerPort: 80, name: http}], env: [{name: A, value: "left\0right"}]}]}}`).Apply(base, nil)

@@ -22,13 +22,15 @@ const (
 	removeFromPrimitive = "$deleteFromPrimitiveList/"
 )
 
-// isReplaceMarker reports whether an item of a list says that the list replaces the list of the base.
+// isReplaceMarker reports whether an item is the directive $patch: replace, which says that the patch's list replaces
+// the base's list.
 func isReplaceMarker(item any) bool {
 	m, ok := item.(map[string]any)
 	return ok && m[patchDirective] == replace
 }
 
-// directive checks a directive, which is a member of an object of the type t.
+// directive checks a directive. name is its name, object is the object that contains it, and t is the Go type of the
+// object.
 func (c *checker) directive(path *field.Path, name string, object map[string]any, t reflect.Type) {
 	value := object[name]
 	if name == patchDirective {
@@ -65,7 +67,8 @@ func (c *checker) directive(path *field.Path, name string, object map[string]any
 	}
 }
 
-// retainKeys checks that the directive names the members that are kept, among them all that the patch sets.
+// retainKeys checks a list of the fields that are kept. It must name fields that exist, and all fields that the patch
+// sets.
 func (c *checker) retainKeys(path *field.Path, value any, object map[string]any, t reflect.Type) {
 	listed, ok := value.([]any)
 	if !ok {
@@ -88,8 +91,8 @@ func (c *checker) retainKeys(path *field.Path, value any, object map[string]any,
 	}
 }
 
-// order checks a directive that sets the order of the items of a list. An entry of the directive has the key fields of one item and no other
-// fields, or the item itself if the items have no keys. The items that the patch has in the list must occur in the directive too, in the same order.
+// order checks a directive that sets the order of a list's items. Each entry has the key fields of one item and no other fields. If the
+// items have no keys, the entry is the item itself. All items of the list in the patch must occur in the directive, in the same order.
 func (c *checker) order(path *field.Path, value, items any, list member) {
 	order, ok := value.([]any)
 	if !ok {
@@ -116,13 +119,13 @@ func (c *checker) order(path *field.Path, value, items any, list member) {
 	}
 }
 
-// orderEntry checks an entry of an order and returns its key.
+// orderEntry checks one entry of such an order and returns its key.
 func (c *checker) orderEntry(path *field.Path, entry any, list member) itemKey {
 	if list.mergeKey == "" {
 		c.value(path, orList(entry), member{goType: withoutPointer(list.goType.Elem())}, true)
 		return itemKey{first: entry}
 	}
-	second := secondKeys[list.goType.Elem()].field // empty for a key of one field
+	second := secondKeys[list.goType.Elem()].field // empty if the key is one field
 	object, isObject := entry.(map[string]any)
 	if !isObject || object[list.mergeKey] == nil || !hasOnly(object, list.mergeKey, second) {
 		fields := list.mergeKey
@@ -136,7 +139,8 @@ func (c *checker) orderEntry(path *field.Path, entry any, list member) itemKey {
 	return itemKey{object[list.mergeKey], object[second]}
 }
 
-// notInOrder returns the index of the first item whose key is missing in keys or stands in another order, or -1.
+// notInOrder returns the index of the first item that has no key in keys, or whose key comes too early there. If all
+// items are in order, it returns -1.
 func notInOrder(items []any, keys []itemKey, list member) int {
 	for i, item := range items {
 		key := itemKey{first: item}
@@ -154,14 +158,15 @@ func notInOrder(items []any, keys []itemKey, list member) int {
 		if place < 0 {
 			return i
 		}
-		if keys = keys[place:]; keys[0] == key || key.second == nil { // else the entry may stand for the next item too
+		if keys = keys[place:]; keys[0] == key || key.second == nil { // otherwise the entry may also be for the next item
 			keys = keys[1:]
 		}
 	}
 	return -1
 }
 
-// meets reports whether two keys may belong to one item. A second field that is not set equals any value.
+// meets reports whether two keys may belong to the same item. If the second field of a key is not set, it equals any
+// value.
 func (k itemKey) meets(other itemKey) bool {
 	isUnset := func(second any) bool { return second == nil || second == "" }
 	return k.first == other.first && (isUnset(k.second) || isUnset(other.second) || k.second == other.second)
@@ -177,7 +182,7 @@ func hasOnly(object map[string]any, names ...string) bool {
 	return true
 }
 
-// isComparable reports whether a value of JSON can be compared.
+// isComparable reports whether Go can compare the JSON value with ==. Objects and lists cannot be compared.
 func isComparable(value any) bool {
 	switch value.(type) {
 	case map[string]any, []any:
@@ -186,7 +191,8 @@ func isComparable(value any) bool {
 	return true
 }
 
-// orList returns the value, or an empty object for null: the check refuses an empty object as a scalar or as a list.
+// orList returns the value, or an empty object if the value is null. The checks ignore a null, but refuse an empty
+// object where a scalar or a list is expected.
 func orList(value any) any {
 	if value == nil {
 		return map[string]any{}

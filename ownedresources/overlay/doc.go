@@ -20,13 +20,13 @@
 //     by containerPort and protocol, mounts by mountPath. Tolerations, args and command are replaced as a whole. Null
 //     removes a field, and $patch: delete removes an item. All directives are supported:
 //     https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md
-//   - The merge differs from kubectl patch where kubectl patch loses something, leaves something behind, or makes a pod that no
+//   - The merge differs from kubectl patch where kubectl patch drops or keeps something by mistake, or makes a pod that no
 //     API server accepts. The items of the base keep their places. Ports and spread constraints have keys of two fields. If
 //     fields exclude each other, the patch's field replaces the base's field. An object with $patch: replace is kept where the
-//     base has none. Nulls and directives in new items are carried out. A patch with a part that the API server would ignore,
-//     guess or take in no fixed order is an error: an unknown field, a directive in a list that is replaced as a whole, a key
-//     that stands twice.
-//   - The order of the result depends on the arguments alone, so an unchanged patch rolls no pods.
+//     base has none. Nulls and directives in new items are carried out. It is an error if the API server would ignore or
+//     guess a part of the patch, or would apply it in no fixed order: an unknown field, a directive in a list that is replaced
+//     as a whole, a key that occurs twice.
+//   - The order of the result depends only on the arguments, so an unchanged patch replaces no pods.
 //   - kubectl apply drops nulls before the API server sees them; with --server-side, and with kubectl create, they arrive.
 //     Directives always arrive: $patch: delete for an object or an item, an item $patch: replace for a list.
 //   - A user who may write the field can run any pod that the operator may create: as any service account of the

@@ -31,7 +31,8 @@ func (e *InvalidError) Error() string {
 // Reason returns the reason for a condition that shows the error: InvalidPodTemplate.
 func (*InvalidError) Reason() string { return "InvalidPodTemplate" }
 
-// Status returns what the API server would answer: 422, Invalid. apierrors.IsInvalid reads it.
+// Status returns the status with which the API server would refuse the object: 422, Invalid. apierrors.IsInvalid uses
+// it.
 func (e *InvalidError) Status() metav1.Status {
 	return metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid, Message: e.Error(),

@@ -19,7 +19,7 @@ import (
 	"github.com/opblocks/opblocks/ownedresources/overlay/testdata/api"
 )
 
-// A child whose pods the user may change. The operator keeps the image.
+// deployment builds a child whose pods the user may change. The image stays the operator's.
 func deployment(site *api.Site) (*appsv1.Deployment, error) {
 	d := ownedresources.NewDeployment(site, nil, corev1.Container{Name: "web", Image: "nginx:1.27"})
 	template, err := site.Spec.PodTemplate.Apply(d.Spec.Template, d.Spec.Selector, overlay.Protect("spec.containers[web].image"))
@@ -36,7 +36,7 @@ func Example() {
 		fmt.Println(err)
 	}
 	ctx, c := context.Background(), fake.NewClientBuilder().WithScheme(s).Build()
-	children := ownedresources.Ensure(ownedresources.BuildOrError(deployment)) // a step of package reconcile
+	children := ownedresources.Ensure(ownedresources.BuildOrError(deployment)) // it can be a step of package reconcile
 	site := &api.Site{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "overlay.test.opblocks.dev/v1", Kind: "Site"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "4f1e"},

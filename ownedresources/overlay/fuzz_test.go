@@ -10,8 +10,7 @@ import (
 	"github.com/opblocks/opblocks/ownedresources/overlay"
 )
 
-// Whatever the patch is, nothing panics, and what Validate accepts can be merged: the only other errors are about what the
-// result would be.
+// No patch causes a panic. A patch that Validate accepts can be merged, or the error is about the result of the merge.
 func FuzzApply(f *testing.F) {
 	for _, seed := range []string{
 		``, `null`, `[]`, `{"spec": null}`, `{"$patch": "replace"}`, `{"$retainKeys": ["spec"], "spec": {}}`,

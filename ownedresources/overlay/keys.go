@@ -7,11 +7,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// secondKey is the second field of the key of a list whose items server-side apply tells apart by two fields. A strategic merge knows only the
-// first one, and would merge an item of a patch into another item.
+// secondKey describes a list whose items server-side apply identifies by two fields. field is the second one. A strategic merge uses only
+// the first one, and would merge an item of a patch into a wrong item.
 type secondKey struct {
 	field string
-	// whenUnset is the value that counts if an item does not set the second field. If whenUnset is empty, an item of the patch
+	// whenUnset is the value of the second field if an item does not set it. It may be empty. Then an item of the patch
 	// without the second field is merged into the first item of the base with the same first field.
 	whenUnset string
 }
@@ -21,7 +21,7 @@ var secondKeys = map[reflect.Type]secondKey{
 	reflect.TypeFor[corev1.TopologySpreadConstraint](): {"whenUnsatisfiable", ""},
 }
 
-// itemKey has both fields of a key. During a merge it takes the place of the first field in the item.
+// itemKey has both fields of a key. During a merge it replaces the first field in the item.
 type itemKey struct{ first, second any }
 
 // keyIn returns the key of an item. If the key of the list has two fields (see secondKeys), it is an [itemKey]. Otherwise it is the value of the
@@ -40,14 +40,14 @@ func keyIn(item map[string]any, list member) any {
 	return itemKey{first, value}
 }
 
-// encodeKeys replaces the first field of the key, in each item of both lists, by an [itemKey], which holds both fields. So a strategic merge,
-// which compares only the first field, tells the items apart by both. decodeKeys restores the first field in the result. If the key of the
-// list has one field, encodeKeys does nothing.
+// encodeKeys replaces, in each item of both lists, the first key field by an [itemKey], which has both fields. So a strategic merge, which
+// compares only the first field, compares both. decodeKeys restores the first field in the result. If the items are identified by one
+// field, encodeKeys does nothing.
 func encodeKeys(base, patch []any, list member) {
 	if _, isComposite := secondKeys[list.goType.Elem()]; !isComposite {
 		return
 	}
-	firstOf := map[any]itemKey{} // the first item of the base, by the first field
+	firstOf := map[any]itemKey{} // the key of the first item of the base with this first field
 	for _, item := range base {
 		item, _ := item.(map[string]any)
 		if key, ok := keyIn(item, list).(itemKey); ok {
@@ -87,9 +87,9 @@ func decodeKeys(tree any) {
 	}
 }
 
-// setOrder orders a list that is merged: the items of the base keep their places, and a new item of the patch comes before the next item of
-// the base that the patch names. If the patch names no such item, the new item comes last. If the patch has an order of its own, that order
-// wins.
+// setOrder sorts the items of a merged list. The items of the base keep their order. A new item of the patch comes before the next item of
+// the patch that the base has too. If the patch has no such item, the new item comes last. If the patch contains an order directive, that
+// order is used instead.
 func setOrder(base, items []any, patch map[string]any, name string, list member) {
 	var order []any
 	if own, isOwn := patch[orderPrefix+name].([]any); isOwn {
@@ -103,7 +103,7 @@ func setOrder(base, items []any, patch map[string]any, name string, list member)
 		places[key] = i + 1
 		entries[i] = map[string]any{list.mergeKey: key}
 	}
-	slices.SortStableFunc(items, func(a, b any) int { return places[orderedKey(a, list)] - places[orderedKey(b, list)] }) // directives come first
+	slices.SortStableFunc(items, func(a, b any) int { return places[orderedKey(a, list)] - places[orderedKey(b, list)] }) // items with a directive come first
 	patch[orderPrefix+name] = entries
 }
 
@@ -117,13 +117,13 @@ func orderedKey(item any, list member) any {
 	return object[list.mergeKey]
 }
 
-// orderOf returns the keys of the base and of a patch, in the order of setOrder.
+// orderOf returns the keys of the base's and the patch's items, in the order that setOrder describes.
 func orderOf(base, items []any, list member) (order []any) {
 	inBase, before := map[any]bool{}, map[any][]any{} // before has the new items that come before an item of the base
 	for _, item := range base {
 		inBase[orderedKey(item, list)] = true
 	}
-	var fresh []any // the new items that have no next item of the base yet
+	var fresh []any // the new items whose next item of the base was not found yet
 	for _, item := range items {
 		switch key := orderedKey(item, list); {
 		case key == nil:
@@ -142,8 +142,8 @@ func orderOf(base, items []any, list member) (order []any) {
 	return append(order, fresh...)
 }
 
-// ownOrder returns the keys of items in the order that the patch gives. If an entry lacks the second field of a key, the entry stands for all items
-// with its first field.
+// ownOrder returns the keys of items in the order of the patch's directive. If an entry of the directive lacks the second key field, it
+// stands for all items with its first field.
 func ownOrder(own, items []any, list member) (order []any) {
 	second, isComposite := secondKeys[list.goType.Elem()]
 	seen := map[any]bool{}

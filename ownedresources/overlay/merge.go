@@ -32,9 +32,9 @@ func merge(base *corev1.PodTemplateSpec, patch map[string]any) (*corev1.PodTempl
 	return merged, nil
 }
 
-// prepare carries out, in place, the parts of the patch that have no counterpart in base. The API server's library copies most of these
-// parts into the result without looking inside: directives would become unknown fields, a null in a map would become an empty value, and an
-// object with $patch: replace would be lost.
+// prepare carries out, in place, the parts of the patch for which base has no object or list to merge into. The API server's library copies
+// most of these parts into the result without looking inside: directives would become unknown fields, a null in a map would become an empty
+// value, and an object with $patch: replace would be lost.
 func prepare(base, patch map[string]any, t reflect.Type) {
 	switch patch[patchDirective] {
 	case replace:
@@ -46,11 +46,11 @@ func prepare(base, patch map[string]any, t reflect.Type) {
 		return
 	}
 	replaceOthers(base, patch, t)
-	for name, value := range maps.Clone(patch) { // prepareList adds orders to patch
+	for name, value := range maps.Clone(patch) { // patch changes in the loop: prepareList adds orders
 		if strings.HasPrefix(name, directivePrefix) {
 			list, isOrder := strings.CutPrefix(name, orderPrefix)
 			if live, _ := base[list].([]any); isOrder && len(live) == 0 {
-				delete(patch, name) // it has nothing to order but the patch's own items, which are in this order
+				delete(patch, name) // the order is only for the patch's own items, which have this order
 			}
 			continue
 		}
@@ -75,7 +75,7 @@ func prepare(base, patch map[string]any, t reflect.Type) {
 	}
 }
 
-// prepareList prepares a list that is merged. items is the list that patch has under this name.
+// prepareList prepares a list whose items are merged one by one. items is the list of this name in the patch.
 func prepareList(base, items []any, patch map[string]any, name string, list member) {
 	if slices.ContainsFunc(items, isReplaceMarker) {
 		prepareItems(base, items, list)
@@ -86,12 +86,12 @@ func prepareList(base, items []any, patch map[string]any, name string, list memb
 	setOrder(base, items, patch, name, list)
 }
 
-// prepareItems prepares the items of a list that is merged.
+// prepareItems prepares the items of such a list.
 func prepareItems(base, patch []any, list member) {
 	live := map[any]map[string]any{}
 	for _, item := range base {
 		if item, ok := item.(map[string]any); ok && live[item[list.mergeKey]] == nil {
-			live[item[list.mergeKey]] = item // if several items have the key, the API server merges into the first
+			live[item[list.mergeKey]] = item // if several items have the key, the API server's library merges into the first
 		}
 	}
 	for _, item := range patch {
@@ -114,8 +114,8 @@ func prepareItems(base, patch []any, list member) {
 	}
 }
 
-// settle carries out, in place, a part of the patch that has no counterpart in the base: it removes nulls,
-// directives, and what the directives delete.
+// settle carries out, in place, a part of the patch for which the base has nothing to merge into: it removes nulls,
+// directives, and the values that the directives delete.
 func settle(patch map[string]any) {
 	for name, value := range patch {
 		settled, keep := settleValue(value)
@@ -127,7 +127,7 @@ func settle(patch map[string]any) {
 	}
 }
 
-// settleValue returns a settled value, and reports whether there is one.
+// settleValue does the same for a value. keep is false if a directive deletes the value itself.
 func settleValue(value any) (settled any, keep bool) {
 	switch value := value.(type) {
 	case map[string]any:

@@ -22,14 +22,15 @@ import (
 	"github.com/opblocks/opblocks/ownedresources/overlay"
 )
 
-// In a new item the library turns such a null into the quantity 0.
+// quantityDeleted matches a null that removes a quantity. If such a null is in a new item, the API server's library
+// turns it into the quantity 0.
 var quantityDeleted = regexp.MustCompile(`"(cpu|memory)":null`)
 
 var patches = flag.Int("patches", 3000, "how many random patches TestRandomPatches applies")
 
 // TestRandomPatches applies random patches to random bases. Each accepted patch gives the same bytes each time, changes
-// nothing when it is applied again, and leaves the base alone. If a patch needs no preparation, the API server's
-// library has the same result, except for the three differences that the page lists.
+// nothing when it is applied again, and does not change the base. Where the API server's library handles the patch
+// correctly, its result is the same, except for the differences that docs/overlay.md lists.
 func TestRandomPatches(t *testing.T) {
 	accepted, compared := 0, 0
 	for seed := range uint64(*patches) {
@@ -53,14 +54,14 @@ func TestRandomPatches(t *testing.T) {
 
 		twice, err := patch.Apply(first, nil)
 		require.NoError(t, err, describe)
-		// An item that is deleted and added again may move in the list, as with kubectl patch.
+		// If an item is deleted and added again, it may get another index in the list, as with kubectl patch.
 		if diff := cmp.Diff(asJSON(t, first), asJSON(t, twice)); diff != "" && !readds {
 			t.Errorf("%s\napplied again, -once +twice:\n%s", describe, diff)
 		}
 		if strings.Contains(string(patch.Raw), `"$patch":"replace"`) || quantityDeleted.Match(patch.Raw) {
 			continue
 		}
-		if strings.Contains(encoded(t, given), "UDP") && strings.Contains(string(patch.Raw), `"$patch":"delete"`) { // the library deletes both ports
+		if strings.Contains(encoded(t, given), "UDP") && strings.Contains(string(patch.Raw), `"$patch":"delete"`) { // the library would delete the ports of both protocols
 			continue
 		}
 		b, err := strategicpatch.StrategicMergePatch([]byte(encoded(t, given)), patch.Raw, corev1.PodTemplateSpec{})
@@ -69,7 +70,7 @@ func TestRandomPatches(t *testing.T) {
 		}
 		var want corev1.PodTemplateSpec
 		require.NoError(t, json.Unmarshal(b, &want), describe)
-		for _, volume := range want.Spec.Volumes { // the library leaves both sources
+		for _, volume := range want.Spec.Volumes { // the library keeps both sources of the volume
 			if i := slices.IndexFunc(first.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == volume.Name }); i >= 0 && volume.EmptyDir != nil && volume.HostPath != nil {
 				want.Spec.Volumes[slices.IndexFunc(want.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == volume.Name })] = first.Spec.Volumes[i]
 			}
@@ -84,7 +85,7 @@ func TestRandomPatches(t *testing.T) {
 	require.Greater(t, compared, *patches/3)
 }
 
-// sorted sorts the lists whose items have keys, because the library orders these lists in another way.
+// sorted sorts the lists whose items have keys, because the library orders them differently.
 func sorted(tree any) any {
 	switch tree := tree.(type) {
 	case map[string]any:
@@ -138,12 +139,12 @@ func randomPatch(t testing.TB, r *rand.Rand) (patch *overlay.PodTemplate, readds
 	return rawPatch(string(b)), g.readds
 }
 
-// generator generates the fields of a pod template in which all ways of merging occur, with few names, so that many
-// meet an item of the base.
+// generator generates fields of a pod template that are merged in all the different ways. It uses few names, so that
+// many items of the patch have the key of an item of the base.
 type generator struct {
 	r                 *rand.Rand
 	directives, nulls bool
-	readds            bool // an item is deleted and added again
+	readds            bool // an item was deleted and added again
 }
 
 func (g *generator) template() map[string]any {
@@ -227,7 +228,7 @@ func (g *generator) object(kind string, fields map[string]func() any) map[string
 	return object
 }
 
-// orders adds an order of the items at times.
+// orders sometimes adds a directive that sets the order of the items.
 func (g *generator) orders(object map[string]any, name string) {
 	items, isList := object[name].([]any)
 	if !isList || !g.directives || g.r.IntN(6) > 0 {
@@ -251,7 +252,7 @@ func (g *generator) orders(object map[string]any, name string) {
 	object["$setElementOrder/"+name] = order
 }
 
-// list returns a function for a list whose items have a key.
+// list returns a function that generates a list of items with a key.
 func (g *generator) list(key string, item func() map[string]any) func() any {
 	return func() any {
 		items := []any{}

@@ -10,7 +10,7 @@ type Option func(*settings)
 type settings struct {
 	path      *field.Path
 	protected []protectedPath
-	err       error // the error of the first wrong path
+	err       error // the error of the first invalid path
 }
 
 func newSettings(options []Option) (settings, error) {
@@ -20,7 +20,7 @@ func newSettings(options []Option) (settings, error) {
 	return applyOptions(options)
 }
 
-// applyOptions is a function of its own, so that without options nothing is allocated.
+// applyOptions is a separate function, so that a call without options allocates nothing.
 func applyOptions(options []Option) (settings, error) {
 	var s settings
 	for _, option := range options {
@@ -36,7 +36,7 @@ func (s *settings) root() *field.Path {
 	return s.path
 }
 
-// At sets the path of the patch in the custom resource, with which the paths in errors begin. The default is
+// At sets the path of the patch in the custom resource. The paths in errors begin with it. The default is
 // spec.podTemplate.
 func At(path *field.Path) Option {
 	return func(s *settings) { s.path = path }

@@ -11,19 +11,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Origin returns the field of the patch to look at after the API server has refused a field of a pod template that [PodTemplate.Apply] has
-// merged. It is one of these: the field that sets the refused field, the object that sets fields beside it, the new item that lacks it, or
-// the item that removes what the refused field names. If the patch has nothing to do with the refused field, or if the template was not
-// merged with this patch, found is false.
+// Origin returns the field of the patch that caused the refusal of a field of the pod template that [PodTemplate.Apply] returned. The
+// result is one of these: the field of the patch that sets the refused field, the object of the patch that sets fields beside it, the new
+// item that lacks it, or the item that removes something to which the refused field refers. found is false if the patch does not affect the
+// refused field, or if the template was not merged with this patch.
 //
-// The steps of at lead to the refused field: a string for each field and each key of a map, and an int for the index of each item. The result is
+// at is the path of the refused field: a string for each field and each key of a map, and an int for the index of each item. The result is
 // relative to the patch, as in spec.containers[0].image.
 func (p *PodTemplate) Origin(merged *corev1.PodTemplateSpec, at []any) (path string, found bool) {
 	if p.isEmpty() {
 		return "", false
 	}
 	again, err := p.Apply(*merged, nil)
-	if err != nil || !equality.Semantic.DeepEqual(&again, merged) { // a patch changes nothing where it was merged before
+	if err != nil || !equality.Semantic.DeepEqual(&again, merged) { // a patch that was merged into the template changes nothing when it is applied again
 		return "", false
 	}
 	patch, _ := p.parse(nil)
@@ -47,13 +47,13 @@ func (p *PodTemplate) Origin(merged *corev1.PodTemplateSpec, at []any) (path str
 		}
 		return "", false
 	}
-	if here.depth < 2 { // a path to the whole spec does not help
+	if here.depth < 2 { // a path that is only spec or metadata does not help
 		return "", false
 	}
 	return here.path.String(), true
 }
 
-// valueOf returns the text at a path in a tree, or "" if there is none.
+// valueOf returns the text at a path in a JSON value, or "" if the path leads to no text.
 func valueOf(tree any, at []any) string {
 	for _, step := range at {
 		switch step := step.(type) {
@@ -72,7 +72,7 @@ func valueOf(tree any, at []any) string {
 	return text
 }
 
-// place is a place in a patch, and the same place in the merged pod template.
+// place is a value in a patch, and the value in the merged pod template that corresponds to it.
 type place struct {
 	patch, merged any
 	schema        member
@@ -81,8 +81,8 @@ type place struct {
 	isItem        bool
 }
 
-// below returns the place one step further down. A step is the key of a map, or the index of an item in a list. found is false if the patch has
-// no such place.
+// below returns the value to which one step of a path leads: the key of a map, or the index of an item in the merged list. found is false
+// if the patch has no such value.
 func (p place) below(step any) (next place, found bool) {
 	next.depth = p.depth + 1
 	switch step := step.(type) {
@@ -109,7 +109,7 @@ func (p place) below(step any) (next place, found bool) {
 	return next, false
 }
 
-// child returns the path of a field, or of an entry of a map.
+// child returns the path of a field or of a map's entry below the place.
 func (p place) child(name string) *field.Path {
 	switch {
 	case p.path == nil:
@@ -120,8 +120,8 @@ func (p place) child(name string) *field.Path {
 	return p.path.Child(name)
 }
 
-// indexOf returns the index in the patch of an item of the merged list, or -1. If the list is replaced as a whole, it is the list of the
-// patch, so the index is i.
+// indexOf returns the index in the patch's list of the item that has index i in the merged list, or -1. A list without a merge key is
+// replaced as a whole, so both indexes are the same.
 func (p place) indexOf(items, merged []any, i int) int {
 	if i >= len(merged) {
 		return -1
@@ -140,7 +140,8 @@ func (p place) indexOf(items, merged []any, i int) int {
 	})
 }
 
-// bothKeys returns the key of an item. Its second field is nil if the list has keys of one field.
+// bothKeys returns the key of an item as an itemKey. If the items are identified by one field, its second field is
+// nil.
 func bothKeys(item map[string]any, list member) itemKey {
 	key := keyIn(item, list)
 	if both, isComposite := key.(itemKey); isComposite {
@@ -149,7 +150,8 @@ func bothKeys(item map[string]any, list member) itemKey {
 	return itemKey{first: key}
 }
 
-// isAdded reports whether the place is an item whose fields are all in the patch.
+// isAdded reports whether the place is an item that the patch has added: all fields of the merged item are in the
+// patch.
 func (p place) isAdded() bool {
 	patch, isObject := p.patch.(map[string]any)
 	merged, _ := p.merged.(map[string]any)
@@ -164,14 +166,14 @@ func (p place) isAdded() bool {
 	return p.isItem && isObject
 }
 
-// isObjectOfPod reports whether the place is an object inside of the spec or the metadata of the pod, and not an item of a list.
+// isObjectOfPod reports whether the place is an object inside the spec or the metadata, and not an item of a list.
 func (p place) isObjectOfPod() bool {
 	_, isObject := p.patch.(map[string]any)
 	return isObject && !p.isItem && p.depth > 1
 }
 
-// removalOf returns the path in the patch of the item that removes the item with the name, or of a list that replaces the list of the base.
-// If the patch has neither, it returns nil.
+// removalOf returns the path, in the patch, of the item that deletes the item with the name, or of a list that replaces the base's list. If
+// the patch has neither, it returns nil.
 func (p place) removalOf(name string) *field.Path {
 	switch patch := p.patch.(type) {
 	case map[string]any:

@@ -91,8 +91,7 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// An owner may have several patches: a patch that was not merged into the template is not the
-// reason of the refusal.
+// An owner may have several patches. A patch that was not merged into the template is never the cause of the refusal.
 func TestOriginOfAnotherTemplate(t *testing.T) {
 	theirs := &PodTemplate{Raw: []byte(`{"spec": {"containers": [{"name": "proxy", "image": "proxy:1", "ports": [{"containerPort": 99999}]}]}}`)}
 	other := &PodTemplate{Raw: []byte(`{"spec": {"containers": [{"name": "proxy", "image": "proxy:1", "ports": [{"containerPort": 9999}]}]}}`)}

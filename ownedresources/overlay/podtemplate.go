@@ -53,7 +53,7 @@ func (p *PodTemplate) Apply(base corev1.PodTemplateSpec, selector *metav1.LabelS
 	return p.apply(base, selector, settings)
 }
 
-// apply is a function of its own, so that without a patch base is not moved to the heap.
+// apply is a separate function, so that Apply does not move base to the heap if it has no patch.
 func (p *PodTemplate) apply(base corev1.PodTemplateSpec, selector *metav1.LabelSelector, settings settings) (corev1.PodTemplateSpec, error) {
 	root := settings.root()
 	patch, invalid := p.parse(root)
@@ -70,7 +70,8 @@ func (p *PodTemplate) apply(base corev1.PodTemplateSpec, selector *metav1.LabelS
 	return *merged, nil
 }
 
-// isEmpty reports whether the patch changes nothing. It does not parse, so it may return false for {} in another form.
+// isEmpty reports whether the patch changes nothing. It does not parse the patch, so it may return false for an empty
+// object with spaces inside.
 func (p *PodTemplate) isEmpty() bool {
 	if p == nil {
 		return true
@@ -90,8 +91,9 @@ func (p PodTemplate) MarshalJSON() ([]byte, error) {
 	return p.Raw, nil
 }
 
-// UnmarshalJSON keeps a copy of the JSON, and nothing for null. It returns no error for JSON that is not a patch,
-// because the object could then not be read at all. [PodTemplate.Apply] and [PodTemplate.Validate] return that error.
+// UnmarshalJSON keeps a copy of the JSON, or nothing for null. It accepts JSON that is not a valid patch: otherwise
+// the whole object could not be read. [PodTemplate.Apply] and [PodTemplate.Validate] return an error for such a
+// patch.
 func (p *PodTemplate) UnmarshalJSON(b []byte) error {
 	if p == nil {
 		return errors.New("overlay.PodTemplate: UnmarshalJSON on nil pointer")
@@ -104,7 +106,7 @@ func (p *PodTemplate) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// DeepCopy returns a copy of the patch, and nil for nil.
+// DeepCopy returns a copy of the patch, or nil for nil.
 func (p *PodTemplate) DeepCopy() *PodTemplate {
 	if p == nil {
 		return nil

@@ -64,7 +64,7 @@ func template(t testing.TB, manifest string) corev1.PodTemplateSpec {
 	return p
 }
 
-// patchOf returns a patch that is written in YAML, as users do.
+// patchOf returns a patch from YAML.
 func patchOf(t testing.TB, manifest string) *overlay.PodTemplate {
 	t.Helper()
 	b, err := yaml.YAMLToJSON([]byte(manifest))
@@ -78,9 +78,9 @@ func rawPatch(json string) *overlay.PodTemplate { return &overlay.PodTemplate{Ra
 type applyCase struct {
 	reason string
 	patch  string
-	change func(*corev1.PodTemplateSpec) // changes the base into the wanted result
+	change func(*corev1.PodTemplateSpec) // changes the base into the expected result
 
-	// elsewhere changes the wanted result into the result of kubectl patch --type strategic, if the two differ.
+	// elsewhere changes the expected result into the result of kubectl patch --type strategic, if the two differ.
 	elsewhere func(*corev1.PodTemplateSpec)
 }
 
@@ -102,7 +102,7 @@ func applyCases(t testing.TB) map[string]applyCase {
 				web.Env = []corev1.EnvVar{{Name: "MODE", Value: "sale"}, {Name: "LEVEL", Value: "info"}, {Name: "EXTRA", Value: "1"}}
 				p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "sidecar", Image: "proxy"})
 			},
-			elsewhere: func(p *corev1.PodTemplateSpec) { // kubectl puts what is new before what only the base has
+			elsewhere: func(p *corev1.PodTemplateSpec) { // kubectl puts new items before the items that only the base has
 				env, all := p.Spec.Containers[0].Env, p.Spec.Containers
 				env[1], env[2], all[1], all[2] = env[2], env[1], all[2], all[1]
 			},
@@ -183,7 +183,7 @@ func applyCases(t testing.TB) map[string]applyCase {
 				p.Spec.NodeSelector = map[string]string{"only": "1"}
 				p.Spec.DNSConfig = &corev1.PodDNSConfig{Nameservers: []string{"1.1.1.1"}}
 			},
-			elsewhere: func(p *corev1.PodTemplateSpec) { p.Spec.DNSConfig = nil }, // it is lost
+			elsewhere: func(p *corev1.PodTemplateSpec) { p.Spec.DNSConfig = nil }, // kubectl loses the object
 		},
 		"DeleteObject": {
 			reason: "$patch: delete empties an object of the base. Where there is none, there is none afterwards.",
@@ -226,7 +226,7 @@ func applyCases(t testing.TB) map[string]applyCase {
 				}
 				p.Spec.Containers = append(p.Spec.Containers, added)
 			},
-			elsewhere: func(p *corev1.PodTemplateSpec) { // directives are ignored with a warning, and what they mark stays
+			elsewhere: func(p *corev1.PodTemplateSpec) { // kubectl ignores the directives with a warning, and keeps the items that they should remove
 				last := len(p.Spec.Containers) - 1
 				p.Spec.Containers = append([]corev1.Container{p.Spec.Containers[last]}, p.Spec.Containers[:last]...)
 				p.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{}
@@ -279,7 +279,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// asJSON returns what would be sent of a template, as a value that cmp compares field by field.
+// asJSON returns the template's JSON, decoded so that cmp compares it field by field.
 func asJSON(t testing.TB, p corev1.PodTemplateSpec) (sent map[string]any) {
 	t.Helper()
 	b, err := json.Marshal(p)
@@ -303,7 +303,7 @@ func TestApplyWithoutPatch(t *testing.T) {
 	}))
 }
 
-// A result that shared memory with the base or the patch would let a caller change a cached object.
+// If a result shared memory with the base or the patch, a caller could change a cached object through it.
 func TestApplySharesNoMemory(t *testing.T) {
 	given := template(t, base)
 	patch := patchOf(t, `{spec: {containers: [{name: web, args: [x]}]}}`)

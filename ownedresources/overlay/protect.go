@@ -24,18 +24,18 @@ import (
 //	spec.containers[web]                — nothing of the container may change
 //	spec.containers[web].env[PORT]
 //	metadata.annotations[example.com/config-hash]
-//	spec.containers[*].image            — of each container: none can be added or removed, since each has an image
-//	spec.volumes[*].hostPath            — no volume of the host can be added
+//	spec.containers[*].image            — in all containers: none can be added or removed, since each has an image
+//	spec.volumes[*].hostPath            — no hostPath volume can be added
 //
 // The key is what identifies an item in a strategic merge patch: the name of containers, volumes and variables, the
 // containerPort of ports, the mountPath of mounts. Lists that are replaced as a whole, such as spec.tolerations, have no
 // keys, and can only be protected as a whole. An asterisk at the end of a key stands for any text. A path that no pod
 // template can have is an error in each call of Apply, also without a patch.
 //
-// Some fields can be set in two ways: spec.serviceAccountName by the older spec.serviceAccount, too, and an AppArmor profile by an
-// annotation of the pod. Protecting one of the two, or what is around it, protects the other. A field that overrides a protected field
-// has to be protected as well: the security context of a container overrides the security context of the pod, and another mount can cover
-// a protected mount.
+// Some fields can be set in two ways. An example is spec.serviceAccountName, which the older spec.serviceAccount sets too. Another one is
+// an AppArmor profile, which an annotation of the pod sets too. Protecting one of the two, or an object that contains it, protects the
+// other. A field that overrides a protected field has to be protected as well: the security context of a container overrides the security
+// context of the pod, and another mount can cover a protected mount.
 func Protect(paths ...string) Option {
 	parsed := make([]protectedPath, 0, len(paths))
 	for _, text := range paths {
@@ -48,8 +48,8 @@ func Protect(paths ...string) Option {
 	return func(s *settings) { s.protected = append(s.protected, parsed...) }
 }
 
-// checkResult checks the merged pod template. Comparing it with the base finds every way in which a patch can change what
-// is protected.
+// checkResult checks the merged pod template against the base. Comparing the two finds every change of a protected field,
+// however the patch makes it.
 func checkResult(root *field.Path, base, merged *corev1.PodTemplateSpec, selector *metav1.LabelSelector, protected []protectedPath) field.ErrorList {
 	c := &checker{}
 	if len(base.Spec.Containers) > 0 && len(merged.Spec.Containers) == 0 {
@@ -101,14 +101,14 @@ type protectedPath struct {
 	sameAs string // the protected field, if this path is an alias of it
 }
 
-// step leads from a value to values below it: to a field, to entries of a map, or to items of a list.
+// step is one step of a path: to a field, to the entries of a map, or to the items of a list.
 type step struct {
 	field    []int
 	key      keyPattern
-	keyField []int // the index of the field with an item's key
+	keyField []int // the index of the field that is an item's key
 }
 
-// keyPattern stands for one key of an entry or an item. If it is open, it stands for all keys that begin with the text.
+// keyPattern matches the key of an entry or an item. If open is true, it matches all keys that begin with text.
 type keyPattern struct {
 	text string
 	open bool
@@ -167,19 +167,19 @@ func parsePath(text string) (protectedPath, error) {
 	return path, nil
 }
 
-// changed reports whether the values at the path differ.
+// changed reports whether the values at the path differ between base and merged.
 func (p protectedPath) changed(base, merged *corev1.PodTemplateSpec) bool {
 	return !equality.Semantic.DeepEqual(valuesAt(reflect.ValueOf(base), p.steps, ""), valuesAt(reflect.ValueOf(merged), p.steps, ""))
 }
 
-// keyed is a value, with the keys that lead to it.
+// keyed is a value, and the keys on the path to it.
 type keyed struct {
 	Keys  string
 	Value any
 }
 
-// valuesAt returns the values to which the steps lead, in the order of their keys: none if a field on the way is unset or a
-// key is missing, and several if items have the same key or if a key is open.
+// valuesAt returns the values to which the path leads, sorted by their keys. It returns none if a field on the path is
+// unset or a key is missing, and several if items have the same key or if a key is open.
 func valuesAt(v reflect.Value, steps []step, keys string) (values []keyed) {
 	v = reflect.Indirect(v)
 	if len(steps) == 0 {

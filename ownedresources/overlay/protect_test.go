@@ -104,7 +104,7 @@ func TestProtectSeveralTimes(t *testing.T) {
 	require.ErrorContains(t, err, "spec.web.spec.hostNetwork: Forbidden")
 }
 
-// A path with a typing error would protect nothing.
+// A path with a typo would protect nothing, so it is an error.
 func TestProtectWrongPath(t *testing.T) {
 	for path, want := range map[string]string{
 		"":                                `there is no field ""`,

@@ -19,18 +19,19 @@ var (
 	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 )
 
-// member is what a JSON object may contain under a name: a field of a struct, or a value of a map.
+// member describes a field of a struct or a value of a map: what a JSON object may contain under a name.
 type member struct {
 	goType reflect.Type // never a pointer
 	index  []int        // the index of the field in its struct
 
 	// mergeKey is the field that identifies the items of a list which is merged item by item.
 	mergeKey string
-	// merges reports whether a list is merged. Other lists are atomic: they are replaced as a whole.
+	// merges is true if the items of the list are merged one by one. Other lists are atomic: they are replaced as a
+	// whole.
 	merges bool
 }
 
-// fields has the fields of struct types by their names in JSON: reflect.Type to map[string]member.
+// fields caches the results of fieldsOf: reflect.Type to map[string]member.
 var fields sync.Map
 
 // fieldsOf returns the fields of a struct type by their names in JSON, including the fields of inlined structs. The
@@ -62,7 +63,7 @@ func collectFields(found map[string]member, t reflect.Type, above []int) {
 	}
 }
 
-// memberOf returns what a JSON object of the type t may contain under a name.
+// memberOf returns what a JSON object of the type t may contain under the name.
 func memberOf(t reflect.Type, name string) (m member, found bool) {
 	switch {
 	case isScalar(t):
@@ -75,7 +76,7 @@ func memberOf(t reflect.Type, name string) (m member, found bool) {
 	return m, found
 }
 
-// isScalar reports whether a type has no members. A type with a JSON form of its own, such as a quantity, has none.
+// isScalar reports whether a type has no members. A type with its own JSON encoding, such as a quantity, has none.
 func isScalar(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map, reflect.Slice:

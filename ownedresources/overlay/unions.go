@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// unions are groups of fields that exclude each other, by the type of the object that has them. The API server refuses an object with two
-// fields of a group, and a strategic merge leaves the field of the base beside the field of the patch.
+// unions has groups of fields that exclude each other, by the type of the object that has them. The API server refuses an object with two
+// fields of a group. A strategic merge does not know that: it keeps the field of the base beside the field of the patch.
 var unions = map[reflect.Type][][]string{
 	reflect.TypeFor[corev1.Volume]():           {fieldNamesOf[corev1.VolumeSource]()},
 	reflect.TypeFor[corev1.Probe]():            {fieldNamesOf[corev1.ProbeHandler]()},
@@ -20,12 +20,13 @@ var unions = map[reflect.Type][][]string{
 	reflect.TypeFor[corev1.FCVolumeSource]():   {{"targetWWNs", "wwids"}, {"lun", "wwids"}},
 }
 
-// local are the types of profiles whose field localhostProfile must be set for the type Localhost, and for no other type.
+// local has the types of security profiles. Their field localhostProfile must be set for the type Localhost, and must not
+// be set for any other type.
 var local = []reflect.Type{reflect.TypeFor[corev1.SeccompProfile](), reflect.TypeFor[corev1.AppArmorProfile]()}
 
 const localhostProfile = "localhostProfile"
 
-// fieldNamesOf returns the names in JSON of the fields of a struct whose fields exclude each other.
+// fieldNamesOf returns the JSON names of a struct's fields.
 func fieldNamesOf[T any]() (names []string) {
 	for name := range fieldsOf(reflect.TypeFor[T]()) {
 		names = append(names, name)
@@ -34,7 +35,7 @@ func fieldNamesOf[T any]() (names []string) {
 	return names
 }
 
-// replaceOthers makes the patch remove the fields of the base that exclude what the patch sets.
+// replaceOthers adds nulls to the patch, which remove the fields of the base that exclude a field of the patch.
 func replaceOthers(base, patch map[string]any, t reflect.Type) {
 	if _, says := patch[localhostProfile]; slices.Contains(local, t) && !says && patch["type"] != nil && patch["type"] != base["type"] && base[localhostProfile] != nil {
 		patch[localhostProfile] = nil
@@ -51,7 +52,7 @@ func replaceOthers(base, patch map[string]any, t reflect.Type) {
 	}
 }
 
-// isSet reports whether a value of a patch is more than the removal of a field.
+// isSet reports whether a value of a patch sets a field. A null and an object with $patch: delete remove it.
 func isSet(value any) bool {
 	object, isObject := value.(map[string]any)
 	return value != nil && (!isObject || object[patchDirective] != remove)

@@ -13,11 +13,11 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// maxErrors is how many errors are returned at once: they are shown in a condition.
+// maxErrors is the largest number of errors that are returned, because a condition shows them.
 const maxErrors = 10
 
 // Validate checks the patch without a base: that it is JSON, its size, that all fields exist and have values of the right
-// type, that items of lists have their keys, and that directives stand where they have an effect. It returns at most ten
+// type, that items of lists have their keys, and that each directive is where it has an effect. It returns at most ten
 // errors, whose paths begin with path. They contain no values of the patch.
 //
 // Call it in a webhook. [PodTemplate.Apply] makes the same checks, and the checks that need the base.
@@ -29,7 +29,7 @@ func (p *PodTemplate) Validate(path *field.Path) field.ErrorList {
 	return invalid
 }
 
-// parse returns the patch, and the errors that Validate returns.
+// parse returns the parsed patch, and the errors that Validate returns.
 func (p *PodTemplate) parse(path *field.Path) (patch map[string]any, invalid field.ErrorList) {
 	if len(p.Raw) > MaxSize {
 		return nil, field.ErrorList{field.TooLong(path, "", MaxSize)}
@@ -53,11 +53,11 @@ func (p *PodTemplate) parse(path *field.Path) (patch map[string]any, invalid fie
 	return patch, c.errors
 }
 
-// checker collects errors. It checks values against Go types, so that the merge meets only values that it expects: the API
-// server's library panics on some other values.
+// checker checks a patch against Go types, and collects the errors. The API server's library panics on some values that do
+// not have the expected type.
 type checker struct {
 	errors field.ErrorList
-	found  int // the number of all errors, also of the errors beyond maxErrors
+	found  int // the number of all errors, including those that are not returned
 }
 
 func (c *checker) add(err *field.Error) {
@@ -67,7 +67,8 @@ func (c *checker) add(err *field.Error) {
 	}
 }
 
-// object checks the members of a JSON object. inert is true in an item of an atomic list, where directives have no effect.
+// object checks the members of a JSON object. inert is true inside a list that is replaced as a whole, where directives
+// have no effect.
 func (c *checker) object(path *field.Path, value map[string]any, t reflect.Type, inert bool) {
 	for _, name := range slices.Sorted(maps.Keys(value)) {
 		at := path.Child(shorten(name))
@@ -137,13 +138,13 @@ func (c *checker) items(path *field.Path, items []any, list member, inert bool) 
 	}
 }
 
-// key checks the key of an item of a list that is merged. It adds the key to the keys of the earlier items.
+// key checks the key of an item of a list that is merged, and adds it to earlier, the keys of the items before it.
 func (c *checker) key(path *field.Path, item map[string]any, list member, replaced bool, earlier map[any]bool) {
 	key := item[list.mergeKey]
 	switch {
 	case key == nil:
 		c.add(field.Required(path.Child(list.mergeKey), "the items of this list are merged by it"))
-	case !isComparable(key): // the check of its type has added an error
+	case !isComparable(key): // the check of its type has reported it
 	case item[patchDirective] == remove:
 	case isTwice(item, list, earlier) && !replaced:
 		c.add(invalidValue(path.Child(list.mergeKey), "stands twice in the list, and the API server would merge the two items: "+
@@ -153,8 +154,8 @@ func (c *checker) key(path *field.Path, item map[string]any, list member, replac
 	}
 }
 
-// isTwice reports whether an item has the key of an earlier one. If an item lacks the second field of its key, it may be
-// the same as any item that has its first field.
+// isTwice reports whether an earlier item has the same key. If an item lacks the second field of its key, it may be the
+// same item as any with its first field.
 func isTwice(item map[string]any, list member, earlier map[any]bool) bool {
 	key := keyIn(item, list)
 	both, isComposite := key.(itemKey)
@@ -164,7 +165,7 @@ func isTwice(item map[string]any, list member, earlier map[any]bool) bool {
 	return earlier[key] || earlier[itemKey{both.first, ""}] || both.second == "" && earlier[both.first]
 }
 
-// checkScalar returns what is wrong with a value of a type that has no members, without the value, or "".
+// checkScalar returns what is wrong with a scalar value for the type t, or "". The text does not contain the value.
 func checkScalar(value any, t reflect.Type) (mismatch string) {
 	target := reflect.New(t)
 	if custom, ok := reflect.TypeAssert[json.Unmarshaler](target); ok {
@@ -212,7 +213,7 @@ func isTooLong(value any, t reflect.Type) bool {
 	return len(text) > 50 || len(exponent) > len("-99")
 }
 
-// unknownField returns what is wrong with a field that a struct does not have.
+// unknownField returns a message for a field that a struct does not have, with a hint if a similar field exists.
 func unknownField(t reflect.Type, name string) string {
 	known := fieldsOf(t)
 	for other := range known {
@@ -230,12 +231,12 @@ func unknownField(t reflect.Type, name string) string {
 	return "unknown field"
 }
 
-// invalidValue is an error without the value.
+// invalidValue returns an error that does not contain the value.
 func invalidValue(path *field.Path, detail string) *field.Error {
 	return field.Invalid(path, field.OmitValueType{}, detail)
 }
 
-// shorten shortens what may be any text of the user, so that a message stays readable.
+// shorten shortens a text of the user, so that a message stays readable.
 func shorten(text string) string {
 	const limit = 100
 	if len(text) <= limit {

@@ -26,7 +26,7 @@ func TestValidate(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		patch  string
-		want   []string // the errors, without the path of the patch
+		want   []string // the expected errors, without the path of the patch
 	}{
 		"Nothing":     {reason: "An absent patch is valid.", patch: ""},
 		"Null":        {reason: "Null is an absent patch.", patch: "null"},
@@ -326,7 +326,7 @@ func TestInvalidError(t *testing.T) {
 	require.Equal(t, "InvalidPodTemplate", invalid.Reason())
 }
 
-// Environment variables may be secret, and errors are shown in conditions.
+// Environment variables may be secret, and conditions show the errors. So the errors contain no values.
 func TestErrorsHaveNoValues(t *testing.T) {
 	const secret = "hunter2"
 	for _, patch := range []string{
@@ -342,7 +342,8 @@ func TestErrorsHaveNoValues(t *testing.T) {
 	}
 }
 
-// A base that the API server would refuse is the program's mistake, not the user's.
+// If the API server would refuse the base, the program has a mistake, and not the user. So the error is not an
+// InvalidError.
 func TestApplyWithWrongBase(t *testing.T) {
 	given := corev1.PodTemplateSpec{Spec: corev1.PodSpec{ImagePullSecrets: []corev1.LocalObjectReference{{}}}}
 	_, err := patchOf(t, `{spec: {imagePullSecrets: [{name: a}]}}`).Apply(given, nil)

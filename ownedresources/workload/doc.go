@@ -6,8 +6,8 @@
 //	}
 //	restarted, err := workload.Restart(ctx, c, web, due, "nightly.example.com")
 //
-// A workload is a Deployment, a StatefulSet or a DaemonSet. It stays with its owner: the functions set no owner reference,
-// and no field except the annotation of a restart.
+// A workload is a Deployment, a StatefulSet or a DaemonSet. Its owner does not change: the functions set no owner reference, and no field
+// except the annotation of a restart.
 //
 //   - [Restart] replaces its pods, as kubectl rollout restart does, once for each time at which a restart is due.
 //   - [CheckRestart] returns what blocks a restart.

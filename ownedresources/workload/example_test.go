@@ -19,7 +19,7 @@ func ExampleRestart() {
 	web := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	ctx, c := context.Background(), fake.NewFakeClient(web)
 	due := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
-	for range 2 { // the second time as after a crash
+	for range 2 { // the second time, nothing is sent, as after a crash
 		if err := c.Get(ctx, client.ObjectKeyFromObject(web), web); err != nil {
 			fmt.Println(err)
 		}
@@ -74,7 +74,7 @@ func ExampleObserveRollout() {
 
 func ExampleObserveRestart() {
 	due := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
-	web := &appsv1.Deployment{} // a cache that is behind does not show the restart yet
+	web := &appsv1.Deployment{} // the cache does not contain the restart yet
 	for _, age := range []time.Duration{time.Second, time.Hour} {
 		rollout, err := workload.ObserveRestart(web, due, age, scheme.Scheme)
 		fmt.Println(rollout.State, rollout.Reason, err)

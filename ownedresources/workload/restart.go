@@ -72,8 +72,8 @@ const (
 	BlockedAlreadyRestarted = "AlreadyRestarted"
 	// BlockedPaused means that the Deployment is paused. It would replace its pods only after the pause.
 	BlockedPaused = "DeploymentPaused"
-	// BlockedUpdateStrategy means that the update strategy of the StatefulSet or DaemonSet keeps its controller from replacing any pod: it
-	// is OnDelete, or its partition leaves all pods as they are.
+	// BlockedUpdateStrategy means that the controller of the StatefulSet or DaemonSet replaces no pods by itself: the update strategy is
+	// OnDelete, or the partition excludes all pods.
 	BlockedUpdateStrategy = "UpdateStrategy"
 	// BlockedRolloutInProgress means that the workload is replacing its pods, for any reason.
 	BlockedRolloutInProgress = "RolloutInProgress"
@@ -81,24 +81,25 @@ const (
 	// may be as small as an annotation. This lasts a moment and ends with an event of the object: check again then
 	// instead of skipping the restart.
 	BlockedNotObserved = "NotObserved"
-	// BlockedPartition means that the partition of the StatefulSet leaves some of its pods as they are. Nothing else blocks the restart. To
-	// replace the other pods, restart it all the same.
+	// BlockedPartition means that the partition of the StatefulSet excludes some of its pods. Nothing else blocks the restart. To replace
+	// the other pods, call Restart in spite of it.
 	BlockedPartition = "Partition"
 )
 
-// Blocker explains why a workload should not be restarted, or why some of its pods do not start. The zero value means that nothing is known
-// to block it.
+// Blocker explains why a workload should not be restarted, or why some of its pods do not start. The zero value means that no cause is
+// known.
 type Blocker struct {
-	// Reason can be the reason of a condition. It is one of the constants Blocked… from [CheckRestart], or Kubernetes' own word from
-	// [CheckStart]. It is empty if nothing blocks.
+	// Reason can be the reason of a condition. It is one of the constants Blocked… from [CheckRestart], or a reason of Kubernetes
+	// itself from [CheckStart]. It is empty if nothing blocks.
 	Reason string
 	// Message is for humans. It does not name the workload.
 	Message string
 }
 
 // CheckRestart returns what blocks a [Restart] of a Deployment, StatefulSet or DaemonSet that is due at the given time, or the zero
-// Blocker. It checks in this order: a later restart, a pause, an update strategy that replaces no pods, a change that is not observed yet,
-// a rollout in progress, a partition. A failed rollout does not block a restart, because the restart may help.
+// Blocker. It checks in this order: a later restart, a pause, an update strategy that replaces no pods, a change that the workload's
+// controller has not observed yet, a rollout in progress, a partition. A failed rollout does not block a restart, because the restart may
+// help.
 //
 // If the workload already shows a restart at exactly that time, nothing blocks it: the restart was sent earlier, perhaps
 // before a crash. [Restart] then sends nothing, and [ObserveRestart] observes its rollout.

@@ -20,12 +20,12 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// No controllers run on it: only the test writes.
+// controlPlane runs no controllers: only the tests write to it.
 var controlPlane = controlplane.Shared(controlplane.Options{})
 
 const fieldManager = client.FieldOwner("restarter.example.com")
 
-// due is the time of a restart in all tests.
+// due is the time at which all tests restart.
 var due = time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
 
 // testEnv is a namespace of a real API server with the owner of a Deployment.
@@ -65,7 +65,7 @@ func (env *testEnv) applyAsOwner(t *testing.T, image string) controllerutil.Oper
 	return results[0].Operation
 }
 
-// live returns the Deployment as the API server has it.
+// live returns the Deployment from the API server.
 func (env *testEnv) live(t *testing.T) *appsv1.Deployment {
 	t.Helper()
 	var d appsv1.Deployment

@@ -10,33 +10,33 @@ import (
 	"github.com/opblocks/opblocks/internal/readiness"
 )
 
-// RolloutState is how far an object is from what its spec asks for.
+// RolloutState is how far the rollout of an object's spec is.
 type RolloutState string
 
 const (
-	// RolloutComplete means that the object has reached what its spec asks for.
+	// RolloutComplete means that the object's spec is rolled out.
 	RolloutComplete RolloutState = "Complete"
 	// RolloutInProgress means that the rollout goes on, or that the controller has not observed the spec yet.
 	RolloutInProgress RolloutState = "InProgress"
 	// RolloutFailed means that the rollout does not complete unless something changes.
 	RolloutFailed RolloutState = "Failed"
-	// RolloutUnknown means that nobody can say when the rollout is complete: the workload's controller replaces no more pods
-	// until somebody does something, or [ObserveRestart] has waited long enough.
+	// RolloutUnknown means that it is unknown when the rollout will be complete: the workload's controller replaces no more
+	// pods until somebody does something, or [ObserveRestart] has waited long enough.
 	RolloutUnknown RolloutState = "Unknown"
 )
 
-// Rollout is the observed progress of an object towards its spec, by the rules of kstatus.
+// Rollout is how far the rollout of an object's spec is, by the rules of kstatus.
 type Rollout struct {
-	// State is how far the rollout is. Only RolloutComplete means that the object is as its spec asks.
+	// State is how far the rollout is. Only RolloutComplete means that the spec is rolled out.
 	State RolloutState
 	// Reason, in CamelCase, and Message explain why the rollout is not complete. If it is complete, they are empty, except
 	// with the reason Partition.
 	Reason, Message string
 }
 
-// ObserveRollout returns how far an object of any kind is from what its spec asks for, by the rules of kstatus, whoever owns
-// it. It sends no request. It returns an error if the scheme does not have the object's type, or if the object's status
-// cannot be read.
+// ObserveRollout returns how far the rollout of an object's spec is, by the rules of kstatus. The object may have any kind
+// and any owner. It sends no request. It returns an error if the scheme does not have the object's type, or if the object's
+// status cannot be read.
 //
 // For Deployments, StatefulSets and DaemonSets it also looks at what their controllers do not do. The state is
 //
@@ -75,15 +75,15 @@ const (
 // ObserveRestart returns how far the rollout of a [Restart] of a Deployment, StatefulSet or DaemonSet is. at is the time
 // that was passed to Restart, and age is how long ago Restart sent it.
 //
-// The rollout is in progress, with the reason RestartNotSeen, until the object shows the restart. So an earlier rollout is
-// never taken for this one when the cache is behind. A restart at a later time counts as well: it replaces the same pods.
+// The rollout is in progress, with the reason RestartNotSeen, until the object shows the restart. So if the cache is behind,
+// an earlier rollout is not mistaken for this one. A restart at a later time counts as well: it replaces the same pods.
 //
 // Waiting always ends. The state is [RolloutUnknown]
 //
 //   - after a minute without the restart on the object, with the reason RestartUndone: somebody has removed the
 //     annotation, as kubectl rollout undo does;
 //   - if a Deployment was paused before the rollout was complete, with the reason Paused;
-//   - if the update strategy leaves pods of the former template, with the reason OnDelete or Partition: a restart is
+//   - if pods of the former template stay because of the update strategy, with the reason OnDelete or Partition: a restart is
 //     complete only when all pods are replaced. With a partition it is in progress until the pods that the partition covers
 //     are replaced;
 //   - after an hour in progress, with the reason TimedOut: without a progress deadline a rollout may never fail.

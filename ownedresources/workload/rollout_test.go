@@ -13,7 +13,7 @@ import (
 	"github.com/opblocks/opblocks/ownedresources/workload"
 )
 
-// deployment returns a Deployment of three replicas whose rollout is complete, edited.
+// deployment returns a Deployment of three replicas whose rollout is complete, and calls edit for it.
 func deployment(edit func(*appsv1.Deployment)) *appsv1.Deployment {
 	d := &appsv1.Deployment{}
 	d.Namespace, d.Name, d.Generation = "ns", "web", 2

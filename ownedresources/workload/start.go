@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// CheckStart returns why pods of a workload do not start, or the zero Blocker if no cause is known. The reason is Kubernetes' own word,
-// such as ImagePullBackOff, CrashLoopBackOff, Unschedulable or FailedCreate. While the cause stays the same, the message does too: it has
-// no names of pods, no times and no numbers of nodes. So a status that shows it is not written again and again.
+// CheckStart returns why pods of a workload do not start, or the zero Blocker if no cause is known. The reason is a reason of Kubernetes
+// itself, such as ImagePullBackOff, CrashLoopBackOff, Unschedulable or FailedCreate. While the cause stays the same, the message does too:
+// it has no names of pods, no times and no numbers of nodes. So a status that contains it is not written again and again.
 //
 // pods are the pods of the workload, in any order: select them by its labels. CheckStart reads only the name, the deletionTimestamp and the
 // status of a pod. Pods that are ready, are being deleted or have ended are ignored.
@@ -30,8 +30,8 @@ import (
 //     FailedCreate if a quota or an admission plug-in refuses the pods, or ProgressDeadlineExceeded. For a StatefulSet or a DaemonSet, only
 //     events report this. CheckStart does not read such a workload, so workload may be nil.
 //
-// If several pods do not start, the first by name counts, so that the cause does not alternate. A container that crashes waits only between
-// its attempts, so the reason CrashLoopBackOff comes and goes.
+// If several pods do not start, the cause of the first pod by name is returned, so that the result does not alternate. A container that
+// crashes waits only between its restarts, so the reason CrashLoopBackOff comes and goes.
 func CheckStart(workload client.Object, pods []corev1.Pod) Blocker {
 	first, name := Blocker{}, ""
 	for i := range pods {
@@ -75,7 +75,8 @@ func checkPod(pod *corev1.Pod) Blocker {
 	return Blocker{}
 }
 
-// lastEnd returns how a container ended before. The message of the kubelet is not used: it names the pod and counts seconds.
+// lastEnd returns how the last run of a container ended. It does not use the message of the kubelet, which contains the
+// pod's name and a number of seconds.
 func lastEnd(c *corev1.ContainerStatus) string {
 	last := c.LastTerminationState.Terminated
 	if last == nil {
@@ -88,8 +89,8 @@ func lastEnd(c *corev1.ContainerStatus) string {
 //
 //	0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had untolerated taint(s). preemption: 0/3 nodes are available: …
 //
-// without the numbers of nodes, which change as nodes come and go. The causes are sorted by these numbers in the message, so they are
-// sorted again. Any other message is returned unchanged.
+// without the numbers of nodes, which change as nodes come and go. In the message the causes are sorted by these numbers, so
+// withoutNodes sorts them again, by their text. Any other message is returned unchanged.
 func withoutNodes(message string) string {
 	_, found, ok := strings.Cut(message, " nodes are available: ")
 	if !ok {
@@ -123,7 +124,7 @@ func checkDeployment(d *appsv1.Deployment) Blocker {
 //
 // without the name of the pod. The pod was never created, and its name differs at each attempt.
 func withoutPodName(message string) string {
-	for _, resource := range []string{`pods "`, `Pod "`} { // a plug-in's refusal, and a refusal by validation
+	for _, resource := range []string{`pods "`, `Pod "`} { // a refusal by an admission plug-in, and a refusal by validation
 		if named, ok := strings.CutPrefix(message, resource); ok {
 			if _, why, ok := strings.Cut(named, `" is `); ok {
 				return why

@@ -11,14 +11,14 @@ import (
 	"github.com/opblocks/opblocks/internal/readiness"
 )
 
-// The reasons of a [Rollout] that leaves pods of the former template, until somebody does something.
+// The reasons of a [Rollout] in which pods of the former template stay until somebody does something.
 const (
 	reasonPaused    = "Paused"
 	reasonOnDelete  = "OnDelete"
 	reasonPartition = "Partition"
 )
 
-// typed returns the workload that an unstructured object holds, since the rules of its update strategy need its fields. It returns every
+// typed converts an unstructured Deployment, StatefulSet or DaemonSet into its Go type, whose fields are needed here. It returns every
 // other object unchanged.
 func typed(obj client.Object) (client.Object, error) {
 	content, ok := obj.(runtime.Unstructured)
@@ -43,7 +43,7 @@ func typed(obj client.Object) (client.Object, error) {
 	return workload, nil
 }
 
-// asRollingUpdate returns the object that kstatus is asked about. By the rules of kstatus a StatefulSet with the strategy OnDelete is
+// asRollingUpdate returns the object that is passed to kstatus. By the rules of kstatus a StatefulSet with the strategy OnDelete is
 // always complete. So asRollingUpdate returns a copy of it with the strategy RollingUpdate: when all pods are replaced, the status is the
 // same with both strategies. Other objects are returned unchanged.
 func asRollingUpdate(obj client.Object) client.Object {
@@ -59,8 +59,8 @@ func asRollingUpdate(obj client.Object) client.Object {
 	return &rolling
 }
 
-// withStrategy returns the rollout that kstatus has computed, corrected where the workload's controller leaves pods alone: it replaces no
-// pods during a pause, no pods by itself with the strategy OnDelete, and no pods below the partition.
+// withStrategy returns the rollout that kstatus has computed, with corrections where the workload's controller does not replace all pods:
+// it replaces none while the Deployment is paused, none by itself with the strategy OnDelete, and none below the partition.
 func withStrategy(obj client.Object, rollout Rollout) Rollout {
 	if rollout.Reason == readiness.ReasonNotObserved || rollout.State == RolloutFailed {
 		return rollout
@@ -74,7 +74,7 @@ func withStrategy(obj client.Object, rollout Rollout) Rollout {
 			"%d of %d pods are of the former template: the update strategy OnDelete replaces each when somebody deletes it", former, all)}
 	case !isStatefulSet || rollout.State != RolloutComplete:
 		return rollout
-	case s.Spec.MinReadySeconds > 0 && s.Status.AvailableReplicas < all: // kstatus looks at ready pods alone
+	case s.Spec.MinReadySeconds > 0 && s.Status.AvailableReplicas < all: // kstatus checks only that the pods are ready
 		return Rollout{RolloutInProgress, "LessAvailable", fmt.Sprintf("Available: %d/%d", s.Status.AvailableReplicas, all)}
 	case former > 0 && partition(s) > 0:
 		return Rollout{RolloutComplete, reasonPartition, fmt.Sprintf(
@@ -83,8 +83,8 @@ func withStrategy(obj client.Object, rollout Rollout) Rollout {
 	return rollout
 }
 
-// formerPods returns how many pods of a StatefulSet or DaemonSet are of a former template, by its status, and how many pods
-// it should have. It returns zeros for every other object.
+// formerPods returns how many pods of a StatefulSet or DaemonSet still have a former template, by its status, and how many
+// pods it should have. It returns zeros for every other object.
 func formerPods(obj client.Object) (former, all int32) {
 	switch w := obj.(type) {
 	case *appsv1.StatefulSet:
@@ -96,8 +96,8 @@ func formerPods(obj client.Object) (former, all int32) {
 	return 0, 0
 }
 
-// checkStrategy returns how the update strategy of a workload limits a restart. blocked is set if no pod would be replaced,
-// and partial if only some pods would.
+// checkStrategy returns how the update strategy of a workload limits a restart: blocked has a reason if no pod would be
+// replaced, and partial if only some pods would be replaced.
 func checkStrategy(workload client.Object) (blocked, partial Blocker) {
 	if isOnDelete(workload) {
 		return Blocker{BlockedUpdateStrategy, "its update strategy is OnDelete: a pod is replaced when somebody deletes it"}, partial
@@ -132,7 +132,7 @@ func isOnDelete(workload client.Object) bool {
 	return false
 }
 
-// partition returns how many pods of a StatefulSet a rolling update leaves as they are. These are the pods with the
+// partition returns how many pods of a StatefulSet a rolling update does not replace. These are the pods with the
 // lowest ordinals.
 func partition(s *appsv1.StatefulSet) int32 {
 	if rolling := s.Spec.UpdateStrategy.RollingUpdate; rolling != nil && !isOnDelete(s) {
@@ -141,5 +141,5 @@ func partition(s *appsv1.StatefulSet) int32 {
 	return 0
 }
 
-// replicas returns how many pods a StatefulSet should have; the API server's default is one.
+// replicas returns how many pods a StatefulSet should have. The API server's default is 1.
 func replicas(s *appsv1.StatefulSet) int32 { return ptr.Deref(s.Spec.Replicas, 1) }

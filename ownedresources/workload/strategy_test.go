@@ -14,8 +14,8 @@ import (
 	"github.com/opblocks/opblocks/ownedresources/workload"
 )
 
-// statefulSet returns a StatefulSet of three ready replicas after its restart. The new template has reached the given number
-// of pods.
+// statefulSet returns a StatefulSet of three ready replicas after its restart. The given number of pods has the new
+// template.
 func statefulSet(updated int32, edits ...func(*appsv1.StatefulSet)) *appsv1.StatefulSet {
 	s := &appsv1.StatefulSet{}
 	s.Namespace, s.Name, s.Generation = "ns", "db", 2
@@ -26,7 +26,7 @@ func statefulSet(updated int32, edits ...func(*appsv1.StatefulSet)) *appsv1.Stat
 		ObservedGeneration: 2, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3, CurrentReplicas: 3 - updated, UpdatedReplicas: updated,
 		CurrentRevision: "db-1", UpdateRevision: "db-2",
 	}
-	if updated == 3 { // the controller has made the new revision the current one
+	if updated == 3 { // then the controller has made the new revision the current one
 		s.Status.CurrentReplicas, s.Status.CurrentRevision = 3, "db-2"
 	}
 	for _, edit := range edits {
@@ -49,7 +49,7 @@ func scaledToZero(s *appsv1.StatefulSet) {
 	s.Spec.Replicas, s.Status = new(int32(0)), appsv1.StatefulSetStatus{ObservedGeneration: 2, CurrentRevision: "db-2", UpdateRevision: "db-2"}
 }
 
-// daemonSet returns a DaemonSet after its restart. The new template has reached the pods of the given number of nodes.
+// daemonSet returns a DaemonSet after its restart. On the given number of nodes, its pods have the new template.
 func daemonSet(strategy appsv1.DaemonSetUpdateStrategyType, nodes, updated int32) *appsv1.DaemonSet {
 	d := &appsv1.DaemonSet{}
 	d.Namespace, d.Name, d.Generation = "ns", "agent", 2
@@ -62,7 +62,7 @@ func daemonSet(strategy appsv1.DaemonSetUpdateStrategyType, nodes, updated int32
 	return d
 }
 
-// asUnstructured returns the workload as a client without its Go type reads it.
+// asUnstructured returns the workload as an unstructured object.
 func asUnstructured(t *testing.T, obj client.Object, kind string) client.Object {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
@@ -72,8 +72,8 @@ func asUnstructured(t *testing.T, obj client.Object, kind string) client.Object 
 	return u
 }
 
-// TestUpdateStrategy observes a restart, which is complete when all pods are replaced, and a rollout, which is complete when
-// the spec asks for no more.
+// TestUpdateStrategy observes a restart and a rollout. A restart is complete when all pods are replaced. A rollout is
+// complete when the spec does not ask for more.
 func TestUpdateStrategy(t *testing.T) {
 	const (
 		oneLeft     = "1 of 3 pods are of the former template: the partition 1 leaves them as they are"
@@ -252,8 +252,8 @@ func TestObserveRolloutUnstructured(t *testing.T) {
 	}
 }
 
-// TestCheckRestartUpdateStrategy checks, before a restart, whether the restart replaces all, some or no pods. Each is an
-// hour after the last.
+// TestCheckRestartUpdateStrategy checks, before a restart, whether the restart replaces all, some or no pods. Each
+// restart is an hour after the one before.
 func TestCheckRestartUpdateStrategy(t *testing.T) {
 	tests := map[string]struct {
 		reason string

@@ -80,7 +80,7 @@ func newAccount(edit ...func(*AccountSpec)) *Account {
 	return a
 }
 
-// api is the API outside of the cluster that the tests call.
+// api is the API outside of the cluster that the step calls in the tests.
 type api interface {
 	get(ctx context.Context, ref external.Reference) (entry, error)
 	create(ctx context.Context, owner string, ref external.Reference, quota int) (id string, err error)
@@ -88,13 +88,13 @@ type api interface {
 	remove(ctx context.Context, ref external.Reference) error
 }
 
-// entry is an account as the API shows it.
+// entry is an account, as the API returns it.
 type entry struct {
 	ID, Login, Owner, Token string
 	Quota                   int
 }
 
-// resource returns a resource as an author would write it for the API.
+// resource returns a Resource for the API, as a user of the package would write it.
 func resource(api api, identity external.Identity) external.Resource[*Account, entry] {
 	return external.Resource[*Account, entry]{
 		Identity: identity,

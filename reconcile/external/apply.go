@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external/internal/calls"
 )
 
-// applier creates and updates the things that a search has found or missed.
+// applier creates the things that a search has not found, and updates the things that it has found.
 type applier[T client.Object, S any] struct {
 	resource *Resource[T, S]
 	outside  *outside[T, S]
@@ -23,15 +23,15 @@ type applier[T client.Object, S any] struct {
 
 	found   []*candidate[S]
 	desired S
-	isPart  bool // a later pass handles the other things
-	behind  bool // the API may not show the present state yet
+	isPart  bool // a later pass handles the other things of the object
+	behind  bool // the API may still show an old state
 }
 
 // apply creates the things that are missing, and updates the things that differ.
 func (a *applier[T, S]) apply(ctx context.Context) error {
 	a.confirm()
 	begin := a.ledger.record.Version
-	version := begin // the version of what was found
+	version := begin // the version with which the existing things were written
 	if !slices.ContainsFunc(a.found, func(f *candidate[S]) bool { return !f.missing }) {
 		version = a.wanted.version
 	}
@@ -41,7 +41,7 @@ func (a *applier[T, S]) apply(ctx context.Context) error {
 		return err
 	}
 	if begunEarlier && recorded != a.wanted.version {
-		version = "" // nothing tells with which version an earlier pass created the thing
+		version = "" // it is not known with which version an earlier pass created the thing
 	}
 	if a.ledger.record.Version = version; later != nil {
 		return later
@@ -58,19 +58,20 @@ func (a *applier[T, S]) apply(ctx context.Context) error {
 			continue
 		}
 		if version != a.wanted.version {
-			a.ledger.record.Version = "" // until the API has answered
+			a.ledger.record.Version = "" // unknown until the API has answered
 		}
 		if err := a.update(ctx, f); err != nil {
 			return err
 		}
 	}
 	if a.ledger.record.Version = a.wanted.version; a.isPart && begin != a.wanted.version {
-		a.ledger.record.Version = "" // the other things may have another version
+		a.ledger.record.Version = "" // the other things may have been written with another version
 	}
 	return nil
 }
 
-// confirm records the things that were found. If the version of a thing is not known, no version is recorded until all things are updated.
+// confirm records the things that were found. If a thing was taken over, it removes the version from the record, because it is not known
+// with which version that thing was written.
 func (a *applier[T, S]) confirm() {
 	for _, f := range a.found {
 		if f.missing {
@@ -86,12 +87,12 @@ func (a *applier[T, S]) confirm() {
 	}
 }
 
-// confirmed returns the reference to a thing that was found.
+// confirmed returns the record of a thing that was found.
 func (a *applier[T, S]) confirmed(f *candidate[S]) Reference {
 	ref, _ := a.ledger.get(f.key)
 	ref.Pending = false
 	if f.foreign && a.resource.ID != nil {
-		ref.ID = "" // it was the ID of another thing
+		ref.ID = "" // this ID belongs to another thing
 	}
 	return a.outside.withID(ref, *f.observed)
 }
@@ -121,7 +122,7 @@ func (a *applier[T, S]) looksAgain() bool {
 	return a.resource.Observed != nil || a.resource.Ready != nil || a.resource.Publish != nil
 }
 
-// lookAgain observes a thing that was changed just now, if a function of the resource uses the new state.
+// lookAgain observes a thing that was just changed, if a function of the resource gets the observed state.
 func (a *applier[T, S]) lookAgain(ctx context.Context, f *candidate[S]) error {
 	if !a.looksAgain() {
 		return nil
@@ -136,10 +137,10 @@ func (a *applier[T, S]) lookAgain(ctx context.Context, f *candidate[S]) error {
 	return nil
 }
 
-// createAll creates the things that are missing. The status records all of them before the first creation. later is the wait for the API to
-// show a created thing. begunEarlier reports whether an earlier pass has begun one of these creations.
+// createAll creates the things that are missing. Before the first creation, all of them are recorded in the status. later is the wait until
+// the API shows a created thing. begunEarlier is true if an earlier pass has begun one of these creations.
 func (a *applier[T, S]) createAll(ctx context.Context) (later error, begunEarlier bool, err error) {
-	wasPending := map[string]bool{} // by the keys that are to be created
+	wasPending := map[string]bool{} // by the key of the creation: an earlier pass has begun it
 	for _, f := range a.found {
 		if !f.missing {
 			continue
@@ -171,13 +172,14 @@ func (a *applier[T, S]) createAll(ctx context.Context) (later error, begunEarlie
 	return later, begunEarlier, nil
 }
 
-// mayRepeat reports whether a creation may repeat an earlier one with the same token. The API then creates nothing, and the thing has the
-// state that an earlier pass desired.
+// mayRepeat reports whether a creation may repeat an earlier one with the same token. Then the API creates nothing, and the thing has the
+// state that was desired at the earlier creation.
 func (a *applier[T, S]) mayRepeat(wasPending bool) bool {
 	return wasPending && a.resource.Identity == ByToken
 }
 
-// unprepare removes the records of creations that are not sent, because an earlier creation has failed.
+// unprepare removes the records of creations that are not sent because an earlier one has failed. Records from
+// earlier passes stay.
 func (a *applier[T, S]) unprepare(unsent []*candidate[S], wasPending map[string]bool) {
 	for _, f := range unsent {
 		if pending, isPrepared := wasPending[f.key]; isPrepared && !pending {
@@ -186,8 +188,8 @@ func (a *applier[T, S]) unprepare(unsent []*candidate[S], wasPending map[string]
 	}
 }
 
-// prepare records a thing before its creation. If an earlier creation may have had an effect that the API does not show yet, it returns an
-// error.
+// prepare records a thing before its creation. It returns an error if an earlier creation may have had an effect that the API does not
+// show yet.
 func (a *applier[T, S]) prepare(key string) (wasPending bool, err error) {
 	ref, recorded := a.ledger.get(key)
 	wasPending = recorded && ref.Pending
@@ -196,7 +198,7 @@ func (a *applier[T, S]) prepare(key string) (wasPending bool, err error) {
 		return wasPending, unknown(ref)
 	case ref.Since != nil && now.Before(ref.Since.Add(a.resource.Grace)):
 		return wasPending, &creatingError{ref, ref.Since.Add(a.resource.Grace).Sub(now)}
-	case !wasPending || ref.ID != "": // a thing that was recorded before is gone
+	case !wasPending || ref.ID != "": // nothing is recorded, or a recorded thing is gone
 		ref = Reference{Key: key, Pending: true, Since: new(metav1.NewTime(now))}
 		if a.resource.Identity == ByToken {
 			ref.Token = rand.Text()
@@ -204,11 +206,11 @@ func (a *applier[T, S]) prepare(key string) (wasPending bool, err error) {
 		a.ledger.set(ref)
 		a.ledger.record.Issued, a.ledger.record.Published = "", ""
 	}
-	a.ledger.record.Version = "" // until the API has answered
+	a.ledger.record.Version = "" // unknown until the API has answered
 	return wasPending, nil
 }
 
-// create creates a thing that the status records.
+// create creates a thing that was recorded by prepare.
 func (a *applier[T, S]) create(ctx context.Context, f *candidate[S], wasPending bool) error {
 	if err := a.ledger.checkpoint(ctx); err != nil {
 		return err
@@ -234,7 +236,8 @@ func (a *applier[T, S]) create(ctx context.Context, f *candidate[S], wasPending 
 	return a.lookAgain(ctx, f)
 }
 
-// lookAtRepeated observes the thing after a repeated creation. The thing may be older, and then needs an update.
+// lookAtRepeated observes a thing after a repeated creation. An earlier creation may have created it with another
+// state, and then it needs an update.
 func (a *applier[T, S]) lookAtRepeated(ctx context.Context, f *candidate[S]) error {
 	ref, _ := a.ledger.get(f.key)
 	observed, err := a.outside.observe(ctx, ref)
@@ -249,12 +252,12 @@ func (a *applier[T, S]) lookAtRepeated(ctx context.Context, f *candidate[S]) err
 	return nil
 }
 
-// existsAlready handles a key that was taken between the observation and the creation. Either an earlier creation of ours, whose
-// record was pending, has taken it, or somebody else has.
+// existsAlready is called if the API answers that the key is taken, although the thing was not found before. Either an earlier
+// creation of ours has taken the key, and its record is pending, or somebody else has.
 func (a *applier[T, S]) existsAlready(ctx context.Context, f *candidate[S], wasPending bool) error {
 	ref, _ := a.ledger.get(f.key)
 	observed, err := a.outside.observe(ctx, ref)
-	if errors.Is(err, ErrNotFound) && a.resource.Identity != ByKey && !wasPending { // another thing has the key, with another ID
+	if errors.Is(err, ErrNotFound) && a.resource.Identity != ByKey && !wasPending { // another thing has the key, and another ID
 		a.ledger.remove(f.key)
 		return reconcile.Stalled(reasonExists, &takenError{f.key})
 	}
@@ -270,14 +273,14 @@ func (a *applier[T, S]) existsAlready(ctx context.Context, f *candidate[S], wasP
 			return err
 		}
 		a.ledger.remove(f.key)
-		return reconcile.Wait(reasonExists, firstLook, "%s was created by somebody else just now", f.key) // the next pass asks Admit
+		return reconcile.Wait(reasonExists, firstLook, "%s was created by somebody else just now", f.key) // the next pass calls Admit
 	}
 	a.ledger.set(a.confirmed(f))
 	a.outside.tell(observed)
 	return nil
 }
 
-// creatingError is the wait for the API to show a created thing.
+// creatingError is the error that waits until the API shows a created thing.
 type creatingError struct {
 	ref   Reference
 	after time.Duration

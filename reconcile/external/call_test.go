@@ -30,7 +30,7 @@ func (e *env) ready() metav1.Condition {
 	return ready
 }
 
-// passLogging runs a pass and returns its log.
+// passLogging runs a pass and returns what was logged.
 func (e *env) passLogging() (logged string) {
 	e.t.Helper()
 	var lines strings.Builder
@@ -43,7 +43,8 @@ func (e *env) passLogging() (logged string) {
 	return lines.String()
 }
 
-// TestPanicIsAnErrorOfTheObject lets each function panic once. The server has room for one object.
+// TestPanicIsAnErrorOfTheObject lets each function of the resource panic once. Only one object at a time may call the
+// server, so the test also shows that a panic does not block the server.
 func TestPanicIsAnErrorOfTheObject(t *testing.T) {
 	boom := func() { panic(errors.New("wrong password " + secret)) }
 	for name, tc := range map[string]struct {
@@ -117,8 +118,8 @@ func TestPanicIsAnErrorOfTheObject(t *testing.T) {
 	}
 }
 
-// TestPanicOfTheRuntime proves that the condition shows the value of a panic if the value is an error of the Go runtime. Such
-// an error contains no data of the program.
+// TestPanicOfTheRuntime proves that the condition shows the value of a panic if it is an error of the Go runtime, because
+// such an error contains no data of the program.
 func TestPanicOfTheRuntime(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Adopt = func(_ *Account, observed entry) error { return []error{}[observed.Quota] }
@@ -127,8 +128,8 @@ func TestPanicOfTheRuntime(t *testing.T) {
 	require.Contains(t, e.passLogging(), "index out of range [7]")
 }
 
-// TestPanicOfAProbe: the pass panics that finds out whether a server can be reached again. The next pass tries
-// again.
+// TestPanicOfAProbe: a function panics in the pass that finds out whether a server can be reached again. The next
+// pass tries again.
 func TestPanicOfAProbe(t *testing.T) {
 	answer := func() error { return external.Unreachable(errors.New("503")) }
 	e := newEnv(t, external.ByKey, nil)
@@ -143,7 +144,7 @@ func TestPanicOfAProbe(t *testing.T) {
 	require.Equal(t, "Succeeded", reason)
 }
 
-// hanging is a function that ignores its context. It ends when the test says so.
+// hanging is a function that ignores its context, and returns when the test tells it to.
 type hanging struct {
 	mu     sync.Mutex
 	calls  int
@@ -173,8 +174,8 @@ func (h *hanging) count() int {
 
 func newHanging() *hanging { return &hanging{resume: make(chan struct{}), ended: make(chan struct{})} }
 
-// TestCallThatDoesNotReturn: a call goes on after its pass. The function then does what a function may do in a
-// pass.
+// TestCallThatDoesNotReturn: a call still runs after its pass has ended. Whatever the function then does with the
+// pass has no effect.
 func TestCallThatDoesNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHanging()
@@ -210,7 +211,7 @@ func TestCallThatDoesNotReturn(t *testing.T) {
 	})
 }
 
-// TestCallThatReturnsLate: the call ends within the margin, and the pass waits for it.
+// TestCallThatReturnsLate: the call returns shortly after its context has ended, and the pass has waited for it.
 func TestCallThatReturnsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
@@ -228,7 +229,7 @@ func TestCallThatReturnsLate(t *testing.T) {
 	})
 }
 
-// TestCallOfAPassThatEnds: the context of the pass ends during the call, as when the operator stops.
+// TestCallOfAPassThatEnds: the context of the pass is cancelled during the call, as when the operator stops.
 func TestCallOfAPassThatEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHanging()
@@ -246,7 +247,7 @@ func TestCallOfAPassThatEnds(t *testing.T) {
 	})
 }
 
-// TestFunctionsMayUseThePass: functions change the status and make a checkpoint.
+// TestFunctionsMayUseThePass: functions of the resource change the status and make a checkpoint.
 func TestFunctionsMayUseThePass(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		inner := r.Create
@@ -263,8 +264,8 @@ func TestFunctionsMayUseThePass(t *testing.T) {
 	require.Equal(t, "mine", e.object.Status.Login)
 }
 
-// TestFunctionThatEndsItsGoroutine: the end of the function also ends the goroutine of the pass, as with a failed
-// check in a test.
+// TestFunctionThatEndsItsGoroutine: a function ends its goroutine, as a failed check of a test does. That also ends
+// the goroutine of the pass.
 func TestFunctionThatEndsItsGoroutine(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Observe = func(context.Context, client.Client, *Account, external.Reference) (entry, error) {

@@ -7,24 +7,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// MaxCircle is the largest number of objects in a circle that the step resolves. Each object of a circle reads all others.
+// MaxCircle is the largest number of objects that wait for each other in a circle and for which the step resolves the
+// circle. Each of them reads all others.
 const MaxCircle = 16
 
-// place says where an object stands among the objects that wait for each other.
+// place says whether an object is the oldest one in a circle of objects that wait for each other.
 type place int
 
 const (
-	notFirst      place = iota // there is not a circle, or an older object is in it
-	firstOfCircle              // the object is the oldest of a circle
-	unknownPlace               // more than MaxCircle objects wait, so the circle is not known
+	notFirst      place = iota // the object is not in a circle, or an older object is in it
+	firstOfCircle              // the object is the oldest one of a circle
+	unknownPlace               // more than MaxCircle objects wait, so it is not known whether they are a circle
 )
 
-// circle follows the objects that wait for each other, starting at the object of a claimant. In a circle, each object waits for a key
-// that the next object has and does not want any more.
+// circle looks for a circle of objects that wait for each other, starting at the object of a claimant. In a circle, each object waits
+// for a key that the next object has and does not want any more.
 type circle[T client.Object, S any] struct {
 	from     *claimant[T, S]
 	seen     map[types.UID]bool
-	waiting  []T // still to be followed
+	waiting  []T // objects that were not looked at yet
 	isClosed bool
 	isOldest bool
 }
@@ -48,8 +49,8 @@ func (c *circle[T, S]) place(ctx context.Context) (place, error) {
 	return notFirst, nil
 }
 
-// follow looks at the objects for which next waits, to get the group. If such an object still wants the group, it keeps the group.
-// Deleting things of other groups would not help then.
+// follow looks at the objects for which next waits, because they have a key of the group. If such an object still wants the group,
+// it keeps the group. Then it would not help to delete things of other groups, and isKnown is true.
 func (c *circle[T, S]) follow(next T, group string, others []T) (at place, isKnown bool) {
 	for _, other := range others {
 		uid := other.GetUID()

@@ -12,11 +12,11 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external/internal/claims"
 )
 
-// ClaimedError is the wait of an object for another object, which has the better claim to a key.
+// ClaimedError is the error of an object that waits because a key of its things belongs to another object.
 type ClaimedError struct {
-	Group string               // the group of the key, see [Resource.Group]
-	By    types.NamespacedName // the other object
-	// Endless reports that more than [MaxCircle] objects wait for each other, perhaps in a circle.
+	Group string               // the key or its group, see [Resource.Group]
+	By    types.NamespacedName // the object to which it belongs
+	// Endless is true if more than [MaxCircle] objects wait for each other, perhaps in a circle.
 	Endless bool
 }
 
@@ -34,8 +34,8 @@ func (e *ClaimedError) Waiting() (reason string, after time.Duration) {
 	return reasonClaimed, firstLook
 }
 
-// claim notes in the memory of this process that the object holds its keys. If another object precedes it, claim returns the wait for
-// that object.
+// claim stores in the memory of this process that the object holds its keys. If another object comes first, claim returns the error
+// that waits for that object.
 func (p *pass[T, S]) claim(ctx context.Context) error {
 	if p.resource.Others == nil {
 		return nil
@@ -51,7 +51,7 @@ func (p *pass[T, S]) claim(ctx context.Context) error {
 		}
 		isRival := func(key string, h claims.Holder) bool {
 			return (acquires || slices.Contains(p.ledger.keys, key)) &&
-				slices.ContainsFunc(others, func(other T) bool { return other.GetUID() == h.UID }) // an object that Others does not return is gone
+				slices.ContainsFunc(others, func(other T) bool { return other.GetUID() == h.UID }) // an object that Others does not return any more is gone
 		}
 		keys := slices.DeleteFunc(slices.Clone(p.ledger.keys), func(key string) bool { return p.resource.group(key) != group })
 		if h := p.ledger.claims.Take(p.obj, group, keys, isRival); h != nil {
@@ -61,9 +61,9 @@ func (p *pass[T, S]) claim(ctx context.Context) error {
 	return nil
 }
 
-// yield returns the wait for another object. Objects may wait for each other in a circle: after two keys were swapped, each object
-// waits for a key that the other one does not want any more. If this object is the first of a circle, yield first deletes the things
-// that the object does not want any more.
+// yield returns the error that waits for another object. Objects may wait for each other in a circle: after two keys were swapped,
+// each object waits for a key that the other one has and does not want any more. If this object is the oldest of such a circle,
+// yield first deletes the things that the object does not want any more.
 func (p *pass[T, S]) yield(ctx context.Context, wait *ClaimedError) error {
 	if _, err := p.dropper().settle(ctx); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (p *pass[T, S]) yield(ctx context.Context, wait *ClaimedError) error {
 	case err != nil:
 		return err
 	case at == firstOfCircle:
-		if _, err := p.outside.desired(ctx); err != nil { // without Desired, the object would end up with nothing
+		if _, err := p.outside.desired(ctx); err != nil { // if Desired fails, the object could not create its new thing
 			return err
 		}
 		if err := p.dropper().dropFormer(ctx); err != nil {

@@ -8,14 +8,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// claimant compares the object of a pass with the other objects that have or want the same keys.
+// claimant compares the object of a pass with the other objects that have or want the same keys, to decide to which
+// object a key belongs.
 type claimant[T client.Object, S any] struct {
 	resource *Resource[T, S]
 	reader   client.Reader
 	obj      T
 }
 
-// groups returns the groups of the desired keys of an object.
+// groups returns the groups of an object's desired keys.
 func (c *claimant[T, S]) groups(obj T) (groups []string) {
 	for _, key := range c.resource.keysOf(obj) {
 		groups = append(groups, c.resource.group(key))
@@ -30,16 +31,16 @@ func (c *claimant[T, S]) others(ctx context.Context, obj T, group string) ([]T, 
 	return slices.DeleteFunc(all, func(other T) bool { return other.GetUID() == obj.GetUID() }), err
 }
 
-// claimed is what the record of an object says about a key or a group.
+// claimed says whether the record of an object has a thing with some key, and whether that thing is known to exist.
 type claimed int
 
 const (
 	nothing   claimed = iota
-	pending           // the object may have it
-	confirmed         // the object has it
+	pending           // the thing may exist
+	confirmed         // the thing exists
 )
 
-// has returns the strongest claim among the recorded keys for which is returns true.
+// has returns the best result for the recorded keys for which the function is returns true.
 func (c *claimant[T, S]) has(obj T, is func(key string) bool) claimed {
 	most := nothing
 	for _, ref := range c.resource.Record(obj).all() {
@@ -58,16 +59,16 @@ func (c *claimant[T, S]) hasOf(obj T, group string) claimed {
 	return c.has(obj, func(key string) bool { return c.resource.group(key) == group })
 }
 
-// wants reports whether an object asks for a key of a group. An object that only observes does not ask. An object that waits until somebody
-// else creates the thing does not ask either.
+// wants reports whether an object wants a key of a group. An object that only observes does not want any. An object that waits until
+// somebody else creates the thing does not want any either.
 func (c *claimant[T, S]) wants(obj T, group string) bool {
 	p := c.resource.policyOf(obj)
 	waits := p.observesOnly() || !p.mayCreate() && c.hasOf(obj, group) == nothing
 	return obj.GetDeletionTimestamp() == nil && !waits && slices.Contains(c.groups(obj), group)
 }
 
-// betterClaim returns the object that precedes the object of the pass, or nil. If several objects precede it, betterClaim returns the
-// first of them, so that the condition does not change from pass to pass.
+// betterClaim returns the object that comes before the object of the pass, or nil. If several objects come before it, betterClaim
+// returns the first of them, so that the condition is the same in each pass.
 func (c *claimant[T, S]) betterClaim(others []T, group string, acquires bool) (first *T) {
 	for _, other := range others {
 		if c.precedes(other, group, acquires) && (first == nil || c.isBefore(other, *first, group)) {
@@ -78,8 +79,9 @@ func (c *claimant[T, S]) betterClaim(others []T, group string, acquires bool) (f
 }
 
 // precedes reports whether another object comes before the object of the pass, which then waits. A group belongs to the object that has a
-// confirmed key of it. Otherwise it belongs to the object with a pending key, then to the older object, then to the first by name. If the
-// object of the pass acquires no keys because all are confirmed, it waits only for an older object that has the same key.
+// confirmed thing with a key of the group. Otherwise it belongs to the object with a pending thing, then to the older object, then to the
+// first by name. acquires is false if all things of the object of the pass are confirmed. Then it waits only for an older object that has
+// the same key.
 func (c *claimant[T, S]) precedes(other T, group string, acquires bool) bool {
 	if !acquires {
 		return isOlder(other, c.obj) && slices.ContainsFunc(c.resource.keysOf(c.obj), func(key string) bool { return c.keeps(other, key) })
@@ -88,13 +90,13 @@ func (c *claimant[T, S]) precedes(other T, group string, acquires bool) bool {
 	return theirs == confirmed || theirs > own || theirs == own && c.wants(other, group) && isOlder(other, c.obj)
 }
 
-// keeps reports whether an object has a key and wants it.
+// keeps reports whether an object has a confirmed thing with this key, and still wants the key.
 func (c *claimant[T, S]) keeps(obj T, key string) bool {
 	return c.wants(obj, c.resource.group(key)) && slices.Contains(c.resource.keysOf(obj), key) &&
 		c.has(obj, func(other string) bool { return other == key }) == confirmed
 }
 
-// isBefore orders objects by their claim to a group, then by age.
+// isBefore reports whether one comes before other for a group: because of its things, or because it is older.
 func (c *claimant[T, S]) isBefore(one, other T, group string) bool {
 	if has, otherHas := c.hasOf(one, group), c.hasOf(other, group); has != otherHas {
 		return has > otherHas
@@ -102,7 +104,7 @@ func (c *claimant[T, S]) isBefore(one, other T, group string) bool {
 	return isOlder(one, other)
 }
 
-// isShared reports whether another object has and wants the same thing. Such a thing is not deleted.
+// isShared reports whether another object has the same thing, and still wants it. Such a thing is not deleted.
 func (c *claimant[T, S]) isShared(ctx context.Context, ref Reference) (bool, error) {
 	if c.resource.Others == nil {
 		return false, nil
@@ -116,7 +118,7 @@ func (c *claimant[T, S]) isShared(ctx context.Context, ref Reference) (bool, err
 	}), err
 }
 
-// isOlder orders by creation time, then by namespace and name.
+// isOlder compares the creation times, and if they are equal, the namespaces and names.
 func isOlder(a, b client.Object) bool {
 	at, bt := a.GetCreationTimestamp(), b.GetCreationTimestamp()
 	if !at.Equal(&bt) {

@@ -19,7 +19,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// community is a group of objects that want the same things. They are in the order of their age, which is not the order of their names.
+// community is a group of objects that want the same things. They are sorted by age. Their names are in another order.
 type community struct {
 	client.Client
 	t          *testing.T
@@ -29,7 +29,7 @@ type community struct {
 	objects    int
 }
 
-const succeeded = "Succeeded: " // the message is in the condition of the step
+const succeeded = "Succeeded: " // this message is in the condition of the step
 
 func newCommunity(t *testing.T, edit func(*external.Resource[*Account, entry])) *community {
 	t.Helper()
@@ -109,7 +109,7 @@ func TestBetterClaim(t *testing.T) {
 	}
 }
 
-// TestConfirmedPrecedesOlder: an older object asks for the name that a younger one has.
+// TestConfirmedPrecedesOlder: an older object asks for the name of a thing that a younger object has.
 func TestConfirmedPrecedesOlder(t *testing.T) {
 	c := newCommunity(t, nil)
 	c.create("z", "zoe")
@@ -125,8 +125,8 @@ func TestConfirmedPrecedesOlder(t *testing.T) {
 	require.Equal(t, succeeded, c.pass("z"))
 }
 
-// TestClaimDuringAPass: two objects want one name. During a pass over the younger object, the cache does not show its record yet. The older
-// object waits all the same.
+// TestClaimDuringAPass: two objects want one name. While a pass reconciles the younger object, the cache does not show its record yet. The
+// older object still waits.
 func TestClaimDuringAPass(t *testing.T) {
 	var c *community
 	var during string
@@ -141,7 +141,7 @@ func TestClaimDuringAPass(t *testing.T) {
 		others := r.Others
 		r.Others = func(ctx context.Context, cl client.Reader, a *Account, group string) ([]*Account, error) {
 			all, err := others(ctx, cl, a, group)
-			if a.Name == "younger" { // the cache does not show the older object yet
+			if a.Name == "younger" { // the cache does not have the older object yet
 				all = slices.DeleteFunc(all, func(other *Account) bool { return other.Name == "older" })
 			}
 			return all, err
@@ -165,7 +165,7 @@ func TestSwaps(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason        string
 		before, after map[string]string
-		want          map[string]string // who has a login at the end
+		want          map[string]string // the object that has each login at the end
 	}{
 		"two": {
 			"each waits for the other", map[string]string{"a": "alice", "b": "bob"}, map[string]string{"a": "bob", "b": "alice"},
@@ -213,7 +213,7 @@ func TestSwaps(t *testing.T) {
 	}
 }
 
-// An object that waits for a key does not call Desired, which may send a request: many objects may wait.
+// An object that waits for a key does not call Desired, because Desired may send a request and many objects may wait.
 func TestWaitingForAKeyAsksNothing(t *testing.T) {
 	asked := map[string]int{}
 	c := newCommunity(t, func(r *external.Resource[*Account, entry]) {
@@ -231,7 +231,7 @@ func TestWaitingForAKeyAsksNothing(t *testing.T) {
 	require.Equal(t, map[string]int{"first": 1}, asked)
 }
 
-// In a circle, an object deletes its former thing only if it can have the new thing.
+// In a circle of objects, an object deletes its former thing only if it can then have the new thing.
 func TestSwapThatWaits(t *testing.T) {
 	missing := true
 	c := newCommunity(t, func(r *external.Resource[*Account, entry]) {
@@ -264,7 +264,7 @@ func TestSwapThatWaits(t *testing.T) {
 	require.Equal(t, "default/a", c.api.entries["bob"].Owner)
 }
 
-// TestCircleIsTooLong: more objects wait for each other than one pass looks at.
+// TestCircleIsTooLong: more objects wait for each other than one pass examines.
 func TestCircleIsTooLong(t *testing.T) {
 	const n = external.MaxCircle + 2
 	c := newCommunity(t, nil)
@@ -279,7 +279,7 @@ func TestCircleIsTooLong(t *testing.T) {
 	require.Len(t, c.api.entries, n)
 }
 
-// TestSharedKey: two objects have one thing, as an earlier version of an operator may have left them.
+// TestSharedKey: two objects have the same thing. An earlier version of an operator may have left them so.
 func TestSharedKey(t *testing.T) {
 	c := newCommunity(t, nil)
 	c.create("z", "alice")
@@ -297,7 +297,7 @@ func TestSharedKey(t *testing.T) {
 	require.Contains(t, c.api.entries, "alice", "it is not deleted with the other one")
 }
 
-// TestObserverHasNoClaim: an older object only observes. It never creates the thing, so nobody waits for it.
+// TestObserverHasNoClaim: an older object only observes. It never creates the thing, so no other object waits for it.
 func TestObserverHasNoClaim(t *testing.T) {
 	c := newCommunity(t, func(r *external.Resource[*Account, entry]) {
 		r.ObserveOnly = func(a *Account) bool { return a.Name == "observer" }

@@ -20,8 +20,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// TestManyAtOnce is for the race detector. It runs passes over many objects at once. The functions of the resource use the pass and
-// answer in all ways. At the same time the metrics are read.
+// TestManyAtOnce is for the race detector. It reconciles many objects at the same time. The functions of the resource use the pass,
+// and return all kinds of answers. The metrics are read at the same time.
 func TestManyAtOnce(t *testing.T) {
 	const objects, rounds = 16, 6
 	synctest.Test(t, func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestManyAtOnce(t *testing.T) {
 			n++
 			turn := n % 7
 			mu.Unlock()
-			a.Status.Account.Version += "." // an author may keep something in the status
+			a.Status.Account.Version += "." // an author may store something in the status
 			switch turn {
 			case 0:
 				return external.Throttled(time.Millisecond, errors.New("429"))

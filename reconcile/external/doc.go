@@ -1,7 +1,6 @@
-// Package external has a step for a thing that Kubernetes does not know: an account, a bucket, a DNS record, a registration in an
-// HTTP service. You write the functions that depend on its API: they observe, create, update and delete the thing. The step decides
-// when it calls each function. A crash at any point neither leaks nor duplicates a thing, and the step does not change things of
-// others.
+// Package external has a step for a thing outside of the cluster: an account, a bucket, a DNS record, a registration in an HTTP service.
+// You write the functions that depend on its API: they observe, create, update and delete the thing. The step decides when it calls each
+// function. If the operator crashes at any point, no thing is left behind or created twice. The step does not change things of others.
 //
 //	step := external.New(external.Resource[*User, Account]{
 //		Record:  func(u *User) *external.Record { return &u.Status.Account },
@@ -25,16 +24,16 @@
 // An object may have several things, one for each key ([Resource.Keys]). The step observes all of them before it changes the first, and
 // records all of them before it creates the first.
 //
-// A thing that exists without a record belongs to somebody else. The step does not change it, unless [Resource.Adopt] accepts it. A
-// recorded thing is changed or deleted only if [Resource.IsOurs] accepts it: somebody may have deleted our thing, and somebody else may
-// have created another one with the same name.
+// A thing that exists without a record belongs to somebody else. The step does not change it, unless [Resource.Adopt] allows to take it
+// over. A recorded thing is changed or deleted only if [Resource.IsOurs] returns true: somebody may have deleted our thing, and somebody
+// else may have created another one with the same name.
 //
 // # Who gets a key
 //
 // With [Resource.Others], a key, or the [Resource.Group] of a key, belongs to one object: first to the object with a confirmed thing of it,
-// then to the object with a pending thing, then to the older object. Each other object waits with a [ClaimedError]. After objects have
-// exchanged keys, they wait for each other in a circle. The oldest object of the circle then deletes the things that it does not want any
-// more, so that the others can continue.
+// then to the object with a pending thing, then to the older object. All other objects wait, with the error [ClaimedError]. If objects
+// exchange their keys, they wait for each other in a circle. The oldest object of the circle then deletes the things that it does not want
+// any more, so that the others can continue.
 //
 // # What an object forbids
 //
@@ -64,7 +63,7 @@
 // a server cannot be reached, the other objects of that server show the message too. The step hides two things: the value of a panic, and
 // the query, the fragment and the user of a URL that an error of net/http quotes. Everything else is up to the functions:
 //
-//   - Hold passwords and tokens in a [secrets.Sensitive], which prints as (hidden), also within a struct. It does not help if you
+//   - Keep passwords and tokens in a [secrets.Sensitive], which prints as (hidden), also within a struct. It does not help if you
 //     make an error of a string of its bytes.
 //   - Send tokens in a header, and not in the path of a URL, which errors show.
 //   - Wrap errors by %w. The step does not find a URL in a text that was made by %v.

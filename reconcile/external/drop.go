@@ -10,16 +10,16 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// dropper deletes things of an object.
+// dropper deletes things that the object does not want any more.
 type dropper[T client.Object, S any] struct {
 	resource *Resource[T, S]
 	outside  *outside[T, S]
 	ledger   *ledger[T, S]
 	claimant *claimant[T, S]
-	retains  bool // the things under former keys are not deleted
+	retains  bool // things under former keys are kept
 }
 
-// dropFormer deletes the things that the object had under former keys, one after the other.
+// dropFormer deletes the things under the object's former keys, one after the other.
 func (d dropper[T, S]) dropFormer(ctx context.Context) error {
 	for i, ref := range d.ledger.former() {
 		if !d.retains {
@@ -32,8 +32,8 @@ func (d dropper[T, S]) dropFormer(ctx context.Context) error {
 	return nil
 }
 
-// settle finds out whether the former things that are recorded as pending exist. It does not delete them: that happens only after
-// the new things exist, which may take long. later is the wait for the API to show a former thing that may have been created.
+// settle finds out whether the things under former keys exist that are recorded as pending. It does not delete them: that happens
+// only after the new things exist, which may take long. later is the error that waits until the API would show such a thing.
 func (d dropper[T, S]) settle(ctx context.Context) (later, err error) {
 	for _, ref := range d.ledger.former() {
 		if !ref.Pending || d.outside.isLost(ref) {
@@ -58,7 +58,8 @@ func (d dropper[T, S]) settle(ctx context.Context) (later, err error) {
 	return later, nil
 }
 
-// dropAll deletes all things of the object. If it succeeds, the record stays as it is, because the object is about to go.
+// dropAll deletes all things of the object. If it succeeds, the record stays as it is, because the object is deleted
+// next.
 func (d dropper[T, S]) dropAll(ctx context.Context) (err error) {
 	var dropped []string
 	defer func() {
@@ -77,9 +78,9 @@ func (d dropper[T, S]) dropAll(ctx context.Context) (err error) {
 	return nil
 }
 
-// drop deletes one thing, if it is ours. While the API still shows the thing, drop returns a wait.
+// drop deletes one thing, if it is ours. While the API still shows the thing, drop returns an error that waits.
 func (d dropper[T, S]) drop(ctx context.Context, ref Reference, isFirst bool) error {
-	if d.resource.Identity == ByID && ref.ID == "" && !ref.Pending { // a person has removed pending from the status, because the thing does not exist
+	if d.resource.Identity == ByID && ref.ID == "" && !ref.Pending { // a person has removed pending from the status because the thing does not exist
 		return nil
 	}
 	isShared, err := d.claimant.isShared(ctx, ref)
@@ -94,7 +95,7 @@ func (d dropper[T, S]) drop(ctx context.Context, ref Reference, isFirst bool) er
 			return unknown(ref)
 		}
 		switch observed, err := d.outside.observe(ctx, ref); {
-		case errors.Is(err, ErrNotFound) && d.isNew(ref): // delete it all the same: the API may be behind
+		case errors.Is(err, ErrNotFound) && d.isNew(ref): // the API may be behind, so it is deleted in any case
 		case errors.Is(err, ErrNotFound):
 			return d.awaitGrace(ref)
 		case err != nil:
@@ -120,22 +121,23 @@ func (d dropper[T, S]) drop(ctx context.Context, ref Reference, isFirst bool) er
 		return nil
 	case err != nil:
 		return err
-	case d.resource.Identity == ByKey && !d.outside.isOurs(ref, observed): // somebody else has created another thing since
+	case d.resource.Identity == ByKey && !d.outside.isOurs(ref, observed): // somebody else has created another thing since then
 		return nil
 	}
 	return reconcile.Wait(reasonDeleting, firstLook, "%s is being deleted, and the API still shows it", ref)
 }
 
-// newFor is the time after its creation in which a thing is deleted even if the API does not show it. After that time the thing is known to
-// be gone, and a thing that appears under its key belongs to somebody else.
+// newFor is how long after its creation a thing is deleted even if the API does not show it. After that, a thing that the API does not show
+// is gone. A thing that appears under its key later belongs to somebody else.
 const newFor = time.Minute
 
-// isNew reports whether a thing was created within newFor.
+// isNew reports whether a thing was created less than newFor ago.
 func (d dropper[T, S]) isNew(ref Reference) bool {
 	return !ref.Pending && ref.Since != nil && d.resource.Clock.Now().Before(ref.Since.Add(newFor))
 }
 
-// awaitGrace returns a wait while the API may not show a created thing yet.
+// awaitGrace returns an error that waits, within Resource.Grace after a creation. In this time, the API may not show
+// the thing yet.
 func (d dropper[T, S]) awaitGrace(ref Reference) error {
 	if ref.Since == nil {
 		return nil

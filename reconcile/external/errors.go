@@ -15,21 +15,22 @@ var (
 	ErrExists = calls.ErrExists
 )
 
-// Throttled returns the error for an API that asks to wait, such as by status 429 and a header Retry-After. All objects of the server wait
-// for this time, with the reason RateLimited. If after is zero, they wait for a minute.
+// Throttled returns the error to use if the API asks to wait, such as by status 429 and a header Retry-After. All objects of the server
+// wait for this time, with the reason RateLimited. If after is zero, they wait for a minute.
 func Throttled(after time.Duration, err error) error { return calls.Throttled(after, err) }
 
-// Refused returns the error for a request that the API has refused for good, such as by status 400 or 403. The request had no
-// effect, and the API would refuse it again. The error is stalled ([reconcile.Stalled]) with the reason, in CamelCase. After an
-// error of [Resource.Create] that was made neither by Refused nor by [Throttled], the creation may or may not have had an effect.
+// Refused returns the error to use if the API has refused a request for good, such as by status 400 or 403. The request had no
+// effect, and the API would refuse it again. With it, the step is stalled ([reconcile.Stalled]) with the reason, in CamelCase.
+// After an error of [Resource.Create] that was made neither by Refused nor by [Throttled], the creation may or may not have had
+// an effect.
 func Refused(reason string, err error) error { return calls.Refused(reason, err) }
 
-// Unreachable returns the error for a server that does not answer, or whose answer says nothing about the request, such as status 503.
+// Unreachable returns the error to use if a server does not answer, or if its answer says nothing about the request, such as status 503.
 // The step does not call the server for a while: see [Resource.Server]. Errors of the network, and calls that exceed [Resource.Timeout],
 // do not need Unreachable.
 func Unreachable(err error) error { return calls.Unreachable(err) }
 
-// Reasons of the conditions of [Step]. If a step of your own talks to the same API, it may use them too. [Step] lists all reasons.
+// Reasons of the conditions of [Step]. If a step of your own calls the same API, it may use them too. [Step] lists all reasons.
 const (
 	ReasonRateLimited = calls.ReasonRateLimited // the API asks to wait
 	ReasonUnreachable = calls.ReasonUnreachable // the server does not answer

@@ -11,8 +11,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// An API shows the key of an account only when it makes the key. Observe, Create and the other functions
-// are left out.
+// The API returns the key of an account only when it creates the key. Observe, Create and the other functions are
+// left out here.
 func ExampleResource_publish() {
 	r := external.Resource[*Account, entry]{
 		Publish: func(a *Account, state entry) *corev1.Secret {
@@ -22,14 +22,14 @@ func ExampleResource_publish() {
 			}
 		},
 		Issue: func(_ context.Context, _ client.Client, _ *Account, ref external.Reference, _ entry) (map[string][]byte, error) {
-			return map[string][]byte{"key": []byte("the new key of " + ref.Key)}, nil // the former key becomes invalid
+			return map[string][]byte{"key": []byte("the new key of " + ref.Key)}, nil // this makes the former key invalid
 		},
 	}
 	fmt.Println(r.Publish(newAccount(), entry{Login: "alice"}).Name)
 	// Output: alice-account
 }
 
-// An object may leave a field to the API.
+// If an object leaves a field unset, the API chooses its value.
 func ExampleResource_unsetFields() {
 	r := external.Resource[*Account, entry]{
 		Differs: func(_ external.Reference, observed, desired entry) bool {

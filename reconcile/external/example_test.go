@@ -15,9 +15,9 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// The account is in an API in which the operator chooses the names.
+// The step keeps an account in an API in which the operator chooses the names.
 func ExampleNew() {
-	accounts := map[string]int{} // in place of the client of an API
+	accounts := map[string]int{} // stands for the client of an API
 	step := external.New(external.Resource[*Account, int]{
 		Record: func(a *Account) *external.Record { return &a.Status.Account },
 		Key:    func(a *Account) string { return a.Namespace + "/" + a.Name },
@@ -51,7 +51,7 @@ func ExampleNew() {
 	// Output: 10m0s
 }
 
-// The function translates answers of an HTTP API.
+// A function that calls an HTTP API translates its answers.
 func ExampleRefused() {
 	explain := func(status int) error { return fmt.Errorf("the API answers %d", status) }
 	err := external.Refused("InvalidLogin", explain(http.StatusBadRequest))

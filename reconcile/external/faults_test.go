@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector would find nothing in it, and would take ten times as long.
+// The tests of this file explore faults. They run one reconcile at a time, so the race detector would find nothing in
+// them, and they would take ten times as long.
 
 package external_test
 
@@ -19,16 +20,16 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/fakeapi"
 )
 
-// directory is the API of the explorations. It keeps the quota of each account.
+// directory is the API of these tests. Its things are accounts with a quota.
 type directory = fakeapi.API[int]
 
-// directoryClient is the client of a directory in one process. Faults happen at its calls.
+// directoryClient is the client of the directory in one process. Faults occur at its calls.
 type directoryClient struct {
 	*fakeapi.Client[int]
 	identity external.Identity
 }
 
-// explain returns the error by which the step understands an answer of the API.
+// explain translates an error of the API into an error of package external.
 func explain(err error) error {
 	switch fakeapi.StatusOf(err) {
 	case http.StatusNotFound:
@@ -43,7 +44,7 @@ func explain(err error) error {
 	return err
 }
 
-// id returns the ID of the thing that a reference names. If the API cannot find the thing, it returns an empty one.
+// id returns the ID of the thing that a reference names, or "" if the API cannot find the thing.
 func (c directoryClient) id(ctx context.Context, ref external.Reference) (string, error) {
 	if c.identity == external.ByKey || ref.ID != "" {
 		return ref.String(), nil
@@ -101,7 +102,7 @@ func scenario(identity external.Identity, existing, others []fakeapi.Thing[int],
 		},
 		Start: func(p *reconciletest.Process) error {
 			r := resource(directoryClient{p.External().(*directory).Client(p), identity}, identity)
-			r.Grace = 15 * time.Second // the API is behind for 10 s
+			r.Grace = 15 * time.Second // the API shows a created thing after up to 10 s
 			if identity == external.ByToken {
 				r.ID = func(e entry) string { return e.ID }
 			}
@@ -111,12 +112,12 @@ func scenario(identity external.Identity, existing, others []fakeapi.Thing[int],
 			return setUp(p.Manager(), r)
 		},
 		Actions: actions,
-		Horizon: 2 * time.Minute,                                                                        // shorter than the interval of polls: no poll repairs what a fault has broken, and the API is still behind
+		Horizon: 2 * time.Minute,                                                                        // shorter than the interval of polls, so no poll repairs what a fault has broken; the API may still be behind
 		Ignore:  reconciletest.Ignore{Fields: map[string][]string{"Account": {"status.account.token"}}}, // random
 	}
 }
 
-// has returns a check of the things outside of the cluster: the login, owner and quota of each account.
+// has returns a function that checks which accounts exist. Each account is written as login, owner and quota.
 func has(want ...string) func(*reconciletest.Env) error {
 	return func(env *reconciletest.Env) error {
 		var got []string
@@ -130,8 +131,8 @@ func has(want ...string) func(*reconciletest.Env) error {
 	}
 }
 
-// TestSurvivesEveryFault runs scenarios that cover everything to which the step reacts. It runs each scenario once for
-// every fault at every point.
+// TestSurvivesEveryFault runs scenarios with everything to which the step reacts. It runs each scenario with every
+// fault at every point.
 func TestSurvivesEveryFault(t *testing.T) {
 	alice, bob := newAccount(), newAccount(func(s *AccountSpec) { s.Login = "bob" })
 	bob.Name = "bob"
@@ -220,10 +221,10 @@ func TestSurvivesEveryFault(t *testing.T) {
 			switch name {
 			case "retained":
 				s.Options.SkipFindings = []reconciletest.FindingKind{reconciletest.Findings.LeavesOutside}
-			case "replaced": // a fault decides whether the record is written before somebody else creates the thing
+			case "replaced": // with a fault, somebody else may create the thing before the record is written
 				s.Options.SkipFindings = []reconciletest.FindingKind{reconciletest.Findings.DoesNotSurvive}
 			}
-			if name == "swapped" { // an old leader deletes the other object's thing under the key, and a poll creates it again
+			if name == "swapped" { // a process that is not the leader any more may delete the other object's thing with this key; a poll creates it again
 				s.Horizon = 0
 			}
 			if name == "theirs" || name == "replaced" {

@@ -10,21 +10,21 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external/internal/calls"
 )
 
-// candidate is what a search has found under a desired key.
+// candidate says what a search has found for a desired key.
 type candidate[S any] struct {
 	key       string
-	observed  *S   // nil if the thing does not exist, or was created and not observed since
+	observed  *S   // nil if the thing does not exist, or was created and not observed since then
 	missing   bool // the thing has to be created
-	foreign   bool // the thing is not known to be ours, so it has to be created or taken over
-	wasFaster bool // an earlier pass created the thing, with an unknown version
+	foreign   bool // it is not known that the thing is ours, so it has to be created or taken over
+	wasFaster bool // the thing was created by an earlier pass, with an unknown version
 }
 
-// mostWork is the largest number of things that one pass creates or updates together. Each of them needs more calls than the observation.
-// The limit leaves time for a function that yields.
+// mostWork is the largest number of things that one pass creates or updates together. A creation or an update needs more calls than an
+// observation. The limit leaves time for a function that calls reconcile.Yield.
 const mostWork = 4
 
-// search observes the things under the desired keys, and decides whether they may become ours. It does not change a thing. It corrects the
-// record if a thing turns out to exist, not to exist, or to belong to somebody else.
+// search observes the things under the desired keys, and decides whether they may become ours. It changes no thing. It corrects the
+// record of a thing that turns out to exist, not to exist, or to belong to somebody else.
 type search[T client.Object, S any] struct {
 	resource *Resource[T, S]
 	outside  *outside[T, S]
@@ -32,9 +32,9 @@ type search[T client.Object, S any] struct {
 	wanted   *wanted
 }
 
-// find observes desired things, as many as the turn of the pass allows. rest is the wait for a later pass that continues with the other
-// things. If a desired thing must not become ours, find returns an error. The argument later is the wait for a former thing, or nil. If
-// later is not nil, find returns later in place of such an error.
+// find observes as many desired things as one pass may. If some are left, rest is the error with which a later pass continues. If a
+// desired thing must not become ours, find returns an error, or later if it is not nil: later is the error that waits for a thing under
+// a former key.
 func (s search[T, S]) find(ctx context.Context, open []string, desired S, later error) (found []*candidate[S], rest, err error) {
 	work := 0
 	for _, key := range open {
@@ -63,7 +63,7 @@ func (s search[T, S]) find(ctx context.Context, open []string, desired S, later 
 	return found, rest, s.admit(ctx, found)
 }
 
-// toUpdate reports whether an observed thing has to be updated.
+// toUpdate reports whether an observed thing needs an update.
 func (s search[T, S]) toUpdate(ref Reference, observed, desired S) bool {
 	return s.wanted.isOutdated(s.ledger.record) || s.wanted.mayUpdate() && s.resource.Differs(ref, observed, desired)
 }
@@ -86,13 +86,13 @@ func (s search[T, S]) findOne(ctx context.Context, key string) (*candidate[S], e
 	return f, err
 }
 
-// rests reports whether a retry without a change would end with the same outcome.
+// rests reports whether a retry would have the same result, as long as nothing changes.
 func rests(err error) bool {
 	return err == nil || errors.Is(err, ErrExists) || calls.IsFinal(err)
 }
 
-// admit returns an error if one of the things must not be created or taken over. In this case it removes the records of all things that are
-// not ours.
+// admit calls Admit for the things that are not ours yet. It returns an error if one of them must not be created or taken over. Then it
+// also removes the records of all things that are not ours.
 func (s search[T, S]) admit(ctx context.Context, found []*candidate[S]) error {
 	if s.resource.Admit == nil {
 		return nil
@@ -114,10 +114,10 @@ func (s search[T, S]) admit(ctx context.Context, found []*candidate[S]) error {
 	return nil
 }
 
-// unrecord removes the things that are not ours from the record.
+// unrecord removes the things from the record that are not ours.
 func (s search[T, S]) unrecord(found []*candidate[S]) {
 	for _, f := range found {
-		if _, recorded := s.ledger.get(f.key); f.foreign && (!f.missing || !recorded) { // a recorded thing that the API does not show may exist
+		if _, recorded := s.ledger.get(f.key); f.foreign && (!f.missing || !recorded) { // a recorded thing that the API does not show may still exist
 			s.ledger.remove(f.key)
 		}
 	}

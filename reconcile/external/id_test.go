@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// TestRecordsTheID: no creation has returned the IDs of the things.
+// TestRecordsTheID: the creations have not returned the IDs of the things, and the step finds the IDs out later.
 func TestRecordsTheID(t *testing.T) {
 	id := func(e entry) string { return e.ID }
 	adopt := func(*Account, entry) error { return nil }

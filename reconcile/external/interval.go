@@ -9,12 +9,12 @@ import (
 )
 
 // IntervalAnnotation is the annotation by which a person sets for one object how often the step observes the thing. Its value is a
-// duration such as "30m" or "2h", and replaces [Resource.Every]. An interval of less than [Resource.EveryAtLeast] is raised to it. A value
-// that is not a positive duration counts as absent: the pass succeeds, and its condition has the reason InvalidInterval. A change of the
-// annotation takes effect at once. It leads to a call only if the new interval has passed since the last observation.
+// duration such as "30m" or "2h", and replaces [Resource.Every]. If the value is less than [Resource.EveryAtLeast], that is used instead.
+// A value that is not a positive duration is ignored: the pass succeeds, and its condition has the reason InvalidInterval. A change of the
+// annotation takes effect at once. The API is called at once only if the new interval has passed since the last observation.
 const IntervalAnnotation = record.ObserveInterval
 
-// interval returns how often the step observes the thing of an object. isInvalid reports whether the value of the annotation is invalid.
+// interval returns how often the step observes the thing of an object. isInvalid is true if the value of the annotation is invalid.
 func (r *Resource[T, S]) interval(obj client.Object) (every time.Duration, isInvalid bool) {
 	value := obj.GetAnnotations()[IntervalAnnotation]
 	if value == "" {

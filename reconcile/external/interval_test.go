@@ -28,7 +28,7 @@ func TestIntervalOfAnObject(t *testing.T) {
 		value  string
 		floor  time.Duration
 		want   time.Duration
-		shows  string // the reason of Ready
+		shows  string // the expected reason of Ready
 	}{
 		"longer":     {"a person knows that it is rarely changed", "2h", 0, 2 * time.Hour, "Succeeded"},
 		"shorter":    {"down to a minute", "3m", 0, 3 * time.Minute, "Succeeded"},
@@ -58,7 +58,7 @@ func TestIntervalOfAnObject(t *testing.T) {
 	}
 }
 
-// TestIntervalIsChanged changes the annotation between two observations.
+// TestIntervalIsChanged changes the annotation after one observation and before the next one.
 func TestIntervalIsChanged(t *testing.T) {
 	e := newEnv(t, external.ByKey, nil)
 	e.annotate("1h")
@@ -100,7 +100,7 @@ func TestPollsComeLast(t *testing.T) {
 	require.Equal(t, new(handler.LowPriority), priority())
 }
 
-// An interval that is shorter than the usual delay before a second observation stays as it is.
+// If the interval is shorter than the delay after which the step would look again, the interval is used.
 func TestShortInterval(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) { r.Every = time.Second })
 	_, _, after := e.pass()

@@ -12,11 +12,11 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// mark is an annotation of a Secret that identifies the values of the last issue. Without the mark, a Secret may have other values: from
-// another thing, from an earlier issue, from a process that was the leader before, from a backup, or from a person.
+// mark is an annotation of a Secret. It identifies the values that Resource.Issue has returned last. A Secret without this mark may have
+// other values: of another thing, of an earlier call of Issue, of a process that was the leader before, of a backup, or of a person.
 type mark struct {
-	published string // a random name of the write
-	sum       string // a hash of the values. The key of the hash is in the status, so the metadata of the Secret alone reveals nothing about the values
+	published string // a random text that identifies the write of the Secret
+	sum       string // a hash of the values. The key of the hash is in the status, so the annotation alone reveals nothing about the values
 }
 
 func (m mark) String() string { return m.published + ":" + m.sum }
@@ -26,11 +26,12 @@ func markOf(secret *corev1.Secret) (m mark) {
 	return m
 }
 
-// isIssuing reports whether an issue has begun, and no Secret is known to have its values.
+// isIssuing reports whether Resource.Issue was called, and it is not recorded that a Secret has the values which it
+// returned.
 func (r *Record) isIssuing() bool { return r.Issued != "" && r.Published == "" }
 
-// hasIssued reports whether a Secret has the values of the last issue. If the write of the Secret is not recorded, any write of the last
-// issue counts.
+// hasIssued reports whether a Secret has the values that Resource.Issue has returned last. If the last write of the Secret was not
+// recorded, a Secret of any write with these values is accepted.
 func (r *Record) hasIssued(secret *corev1.Secret, keys []string) bool {
 	m := markOf(secret)
 	return r.Issued != "" && m.published != "" && (r.isIssuing() || m.published == r.Published) && m.sum == r.sumOf(secret, keys)
@@ -39,7 +40,7 @@ func (r *Record) hasIssued(secret *corev1.Secret, keys []string) bool {
 func (r *Record) sumOf(secret *corev1.Secret, keys []string) string {
 	h := hmac.New(sha256.New, []byte(r.Issued))
 	for _, key := range keys {
-		_, _ = fmt.Fprintf(h, "%q %q\n", key, secret.Data[key]) // a hash does not return an error
+		_, _ = fmt.Fprintf(h, "%q %q\n", key, secret.Data[key]) // writing to a hash returns no error
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

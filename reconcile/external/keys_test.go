@@ -16,8 +16,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// several makes a resource keep an account for each login in a list that is separated by commas. The part before the @ belongs to one
-// object.
+// several makes a resource create one account for each login in a list that is separated by commas. All logins with the same text
+// before the @ belong to one object.
 func several(r *external.Resource[*Account, entry]) {
 	r.Key, r.Keys = nil, func(a *Account) []string { return strings.Split(a.Spec.Login, ",") }
 	r.Group = func(key string) string {
@@ -26,7 +26,7 @@ func several(r *external.Resource[*Account, entry]) {
 	}
 }
 
-// keysIn returns the keys of references. A pending key ends in a question mark.
+// keysIn returns the keys of the references. If the thing is pending, a question mark follows its key.
 func keysIn(references []external.Reference) (keys []string) {
 	for _, ref := range references {
 		if ref.Pending {
@@ -76,7 +76,7 @@ func TestKeys(t *testing.T) {
 	require.Empty(t, e.api.entries)
 }
 
-// TestOneOfSeveralIsTheirs proves that a pass changes nothing if one of the things cannot become ours.
+// TestOneOfSeveralIsTheirs proves that a pass changes nothing if one of the desired things belongs to somebody else.
 func TestOneOfSeveralIsTheirs(t *testing.T) {
 	e := newEnv(t, external.ByKey, several)
 	e.pass()
@@ -157,7 +157,7 @@ func TestReady(t *testing.T) {
 	require.Empty(t, calls)
 }
 
-// TestSave keeps the record in another form in the status, by Save.
+// TestSave stores the record in separate fields of the status, by Save.
 func TestSave(t *testing.T) {
 	saved := 0
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
@@ -192,13 +192,13 @@ func TestSave(t *testing.T) {
 	require.Zero(t, saved, "nothing has changed")
 }
 
-// TestDeletion: the API shows a thing under the key after the deletion.
+// TestDeletion: after the deletion, the API shows a thing with the same key.
 func TestDeletion(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		shows  entry
 		edit   func(*external.Resource[*Account, entry])
-		before bool     // the API shows the thing already before the deletion
+		before bool     // the API also shows the thing before the deletion
 		calls  []string // the calls of two passes
 		want   string
 	}{
@@ -255,8 +255,8 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
-// TestUnknownVersion: a part of the thing can only be written. If the pass does not know whether that part is as desired, it writes it
-// again.
+// TestUnknownVersion: a part of the thing can be written but not read. If it is not known whether that part is as desired, the pass
+// writes it again.
 func TestUnknownVersion(t *testing.T) {
 	ours := entry{Login: "alice", Owner: "default/alice", Quota: 1}
 	for name, tc := range map[string]struct {
@@ -289,7 +289,8 @@ func TestUnknownVersion(t *testing.T) {
 	}
 }
 
-// TestAdmitForgetsWhatIsTheirs: a recorded creation had no effect. Then somebody else created a thing with the same key.
+// TestAdmitForgetsWhatIsTheirs: a creation was recorded, but never had an effect. Then somebody else created a thing
+// with the same key.
 func TestAdmitForgetsWhatIsTheirs(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Adopt = func(*Account, entry) error { return nil }
@@ -305,14 +306,14 @@ func TestAdmitForgetsWhatIsTheirs(t *testing.T) {
 	require.Empty(t, e.object.Status.Account.Key, "no deletion deletes it")
 }
 
-// TestUnknownVersionOfOne: an object has two things, and the step does not know what was written to one of them. The record has one version
-// for both, so the step writes both again.
+// TestUnknownVersionOfOne: an object has two things, and the step does not know with which version one of them was written. The record has
+// only one version for both, so the step writes both again.
 func TestUnknownVersionOfOne(t *testing.T) {
 	both := []string{"get alice@a", "get alice@b", "update alice@a", "update alice@b"}
 	for name, tc := range map[string]struct {
 		reason string
 		theirs bool     // somebody else has created the second thing
-		calls  []string // the calls of the pass that succeeds
+		calls  []string // the calls of the first pass that succeeds
 	}{
 		"taken over":      {"it has what somebody else has written", true, both},
 		"lost answer":     {"an earlier pass may have written something else", false, both},
@@ -348,14 +349,14 @@ func TestUnknownVersionOfOne(t *testing.T) {
 	}
 }
 
-// TestFormerVersionSurvivesAFailure: a former thing is desired again, and the first pass fails. A part that can only be written may have
-// an earlier version, so the pass that succeeds writes it again.
+// TestFormerVersionSurvivesAFailure: a former key is desired again, and the first pass fails. A part of the thing that cannot be read
+// may have an old version, so the pass that succeeds writes it again.
 func TestFormerVersionSurvivesAFailure(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Version = func(context.Context, client.Client, *Account) (string, error) { return "two", nil }
 	})
 	e.api.entries["alice"] = entry{Login: "alice", Owner: "default/alice", Quota: 1}
-	e.object.Status.Account = external.Record{Former: []external.Reference{{Key: "alice"}}, Version: "two"} // the version of another key
+	e.object.Status.Account = external.Record{Former: []external.Reference{{Key: "alice"}}, Version: "two"} // this version was written to the thing with the other key
 	require.NoError(t, e.Status().Update(t.Context(), e.object))
 	e.api.fail = func(string) (before, after error) { return errors.New("no"), nil }
 	e.pass()
@@ -364,7 +365,7 @@ func TestFormerVersionSurvivesAFailure(t *testing.T) {
 	require.Equal(t, []string{"get alice", "update alice"}, calls)
 }
 
-// TestKeysInAnyOrder: the keys are not sorted, and one of them occurs twice.
+// TestKeysInAnyOrder: the function returns keys that are not sorted, and one of them twice.
 func TestKeysInAnyOrder(t *testing.T) {
 	e := newEnv(t, external.ByKey, several)
 	e.edit(func(a *Account) { a.Spec.Login = "alice@b,alice@a,alice@b" })
@@ -386,7 +387,7 @@ func TestNoKeys(t *testing.T) {
 		}
 	})
 	e.pass()
-	keys, missing = nil, errors.New("the Secret is gone") // without keys, the Secret is not needed
+	keys, missing = nil, errors.New("the Secret is gone") // without keys, the Secret does not matter
 	e.edit(func(*Account) {})
 	calls, reason, _ := e.pass()
 	require.Equal(t, []string{"get alice", "remove alice", "get alice"}, calls, "nothing is desired any more")

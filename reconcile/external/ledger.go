@@ -13,20 +13,21 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external/internal/claims"
 )
 
-// ledger is the record of an object during a pass. It has the things, as the pass changes them, and writes them into the status.
+// ledger has the record of an object during a pass. It changes the record in memory as the pass changes things, and writes it
+// into the status.
 type ledger[T client.Object, S any] struct {
 	things
 	resource *Resource[T, S]
 	obj      T
 	record   *Record
-	saved    Record // the record that Save has got last
+	saved    Record // the last record that was passed to Save
 	visit    *calls.Visit
 	claims   *claims.Table
 }
 
-// takeBack reports whether a former thing is desired again. In this case it removes the version from the record: the last written state
-// of that thing is not known, and its deletion may have begun. The record of an issue is about the newer thing, so takeBack removes it as
-// well.
+// takeBack reports whether a former key is desired again. Then the record must not keep the version: it is not known with which version
+// that thing was written, and its deletion may have begun. If the object has a newer thing, the values that were issued belong to that
+// thing, so takeBack removes them from the record too.
 func (l *ledger[T, S]) takeBack() bool {
 	if !slices.ContainsFunc(l.record.Former, func(ref Reference) bool { return slices.Contains(l.keys, ref.Key) }) {
 		return false
@@ -38,8 +39,8 @@ func (l *ledger[T, S]) takeBack() bool {
 	return true
 }
 
-// adopt returns an error if a thing that is not ours must not be taken over. It then also removes a pending record. A confirmed record
-// stays: somebody may have removed our mark from the thing, and can put it back.
+// adopt returns an error if a thing that is not ours must not be taken over. Then it removes a pending record of this key. It keeps a
+// confirmed record: somebody may have removed the mark by which IsOurs finds that the thing is ours, and may put it back.
 func (l *ledger[T, S]) adopt(key string, observed S) error {
 	err := ErrExists
 	if l.resource.Adopt != nil {
@@ -54,18 +55,18 @@ func (l *ledger[T, S]) adopt(key string, observed S) error {
 	return err
 }
 
-// takenError says that a key belongs to somebody else.
+// takenError is returned if a key belongs to somebody else.
 type takenError struct{ key string }
 
 func (e *takenError) Error() string {
 	return e.key + " exists and was not created for this object: it is left alone; choose another name, or delete it if nobody needs it"
 }
 
-// Is reports that it is [ErrExists].
+// Is makes errors.Is(err, ErrExists) true.
 func (e *takenError) Is(target error) bool { return target == ErrExists }
 
-// store writes the things into the record in memory. If a function still has the object after its context has ended, the pass has another
-// copy, and store does nothing.
+// store writes the record into the status in memory. If a function still runs with the object after its context has ended, store does
+// nothing, because the pass has another copy of the object.
 func (l *ledger[T, S]) store() {
 	if l.visit.IsDetached() {
 		return
@@ -82,14 +83,15 @@ func (l *ledger[T, S]) store() {
 			r.Things = append(r.Things, ref)
 		}
 	}
-	l.saved.Generation = r.Generation // an author's own fields do not depend on it
+	l.saved.Generation = r.Generation // Save need not be called if only the generation differs
 	if l.resource.Save != nil && !equality.Semantic.DeepEqual(*r, l.saved) {
 		l.resource.Save(l.obj, r)
 		l.saved = *r.DeepCopy()
 	}
 }
 
-// checkpoint writes the record before the pass changes a thing. Other objects may then have the keys that the record has lost.
+// checkpoint writes the record into the status before the pass changes a thing. Keys that are not in the record any more then
+// become free for other objects.
 func (l *ledger[T, S]) checkpoint(ctx context.Context) error {
 	l.store()
 	if err := reconcile.Checkpoint(ctx); err != nil {
@@ -99,14 +101,14 @@ func (l *ledger[T, S]) checkpoint(ctx context.Context) error {
 	return nil
 }
 
-// unclaim releases all keys except the recorded keys and these.
+// unclaim frees all keys of the object except these and the recorded ones.
 func (l *ledger[T, S]) unclaim(keys ...string) {
 	if l.resource.Others != nil {
 		l.claims.Keep(client.ObjectKeyFromObject(l.obj), append(keys, keysOf(l.all)...))
 	}
 }
 
-// letGo writes the record, if there are other objects that may wait for a key that the record has lost.
+// letGo writes the record into the status, if other objects may wait for a key that is not in the record any more.
 func (l *ledger[T, S]) letGo(ctx context.Context) error {
 	if l.resource.Others == nil {
 		return nil

@@ -28,7 +28,7 @@ func (e *env) try() (reason string) {
 	return fmt.Sprintf("%s: %s %v", ready.Reason, ready.Message, err)
 }
 
-// giveUp changes the key, or deletes the object.
+// giveUp makes the object not want its thing any more: it changes the key, or deletes the object.
 func (e *env) giveUp(rename bool) {
 	e.t.Helper()
 	if rename {
@@ -40,14 +40,14 @@ func (e *env) giveUp(rename bool) {
 
 func (e *env) later(d time.Duration) { e.clock.SetTime(e.clock.Now().Add(d)) }
 
-// tagged is a fake of an API that gives IDs. Its things have tags. A client finds a thing by the tag that contains the token, and deletes a
-// thing by its ID.
+// tagged is a fake API that gives IDs, and whose things have tags. A client finds a thing by the tag that contains the token, and deletes
+// it by its ID.
 type tagged struct {
 	byID    map[string]entry
 	n       int
 	lose    bool
 	hidden  bool
-	noFind  bool // the API finds things only by ID, and takes the token as an idempotency key
+	noFind  bool // the API finds things only by ID, and uses the token as an idempotency key
 	deleted []string
 }
 
@@ -91,7 +91,8 @@ func (d *tagged) edit(r *external.Resource[*Account, entry]) {
 	}
 }
 
-// TestAdmitKeepsWhatMayExist: the answer to a creation was lost, and Admit refuses while the API does not show the thing. The record stays.
+// TestAdmitKeepsWhatMayExist: the answer to a creation was lost, and the API does not show the thing. Then Admit returns an error. The
+// record stays, because the thing may exist.
 func TestAdmitKeepsWhatMayExist(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
@@ -137,7 +138,8 @@ func TestAdmitKeepsWhatMayExist(t *testing.T) {
 	}
 }
 
-// TestDeletionHasTheID: the answer to a creation was lost, and the thing was found by its token. The deletion has the ID of the thing.
+// TestDeletionHasTheID: the answer to a creation was lost, and the thing was found by its token. The deletion gets the ID of the
+// thing.
 func TestDeletionHasTheID(t *testing.T) {
 	for reason, rename := range map[string]bool{"the object goes": false, "the key changes": true} {
 		t.Run(reason, func(t *testing.T) {
@@ -153,8 +155,8 @@ func TestDeletionHasTheID(t *testing.T) {
 	}
 }
 
-// TestTokenIsOnlyForCreations: the API does not find things by a token, and the answer to a creation was lost. Nobody knows whether the
-// thing exists.
+// TestTokenIsOnlyForCreations: the API does not find things by a token, and the answer to a creation was lost. So it is not known
+// whether the thing exists.
 func TestTokenIsOnlyForCreations(t *testing.T) {
 	for reason, rename := range map[string]bool{"the object goes": false, "the key changes": true} {
 		t.Run(reason, func(t *testing.T) {
@@ -224,7 +226,8 @@ func TestPanicKeepsTheID(t *testing.T) {
 	require.Contains(t, reason, "Succeeded")
 }
 
-// TestPersonSaysThatNothingExists deletes an object after a person has removed pending from its status.
+// TestPersonSaysThatNothingExists: the answer to a creation was lost. A person has removed the field pending from the
+// status, because the thing does not exist. Then the object can be deleted.
 func TestPersonSaysThatNothingExists(t *testing.T) {
 	d := &tagged{byID: map[string]entry{}, lose: true}
 	e := newEnv(t, external.ByID, d.edit)
@@ -232,7 +235,7 @@ func TestPersonSaysThatNothingExists(t *testing.T) {
 	reason := e.try()
 	require.Contains(t, reason, "CreationUnknown")
 	d.byID = map[string]entry{}
-	e.object.Status.Account.Pending = false // the message of the condition says to do this
+	e.object.Status.Account.Pending = false // the message of the condition advises to do this
 	require.NoError(t, e.Status().Update(t.Context(), e.object))
 	require.NoError(t, e.Delete(t.Context(), e.object))
 	reason = e.try()
@@ -240,7 +243,8 @@ func TestPersonSaysThatNothingExists(t *testing.T) {
 	require.Empty(t, d.deleted)
 }
 
-// TestAdoptionReplacesTheID: an object takes over a thing that has replaced its own, with another ID.
+// TestAdoptionReplacesTheID: the object's thing was replaced by another one with another ID, and the object takes
+// that one over.
 func TestAdoptionReplacesTheID(t *testing.T) {
 	n := 0
 	byName := map[string]entry{}
@@ -268,7 +272,7 @@ func TestAdoptionReplacesTheID(t *testing.T) {
 	require.Equal(t, "other", e.object.Status.Account.ID)
 }
 
-// TestDeletedInGrace deletes an object while the API does not show its creation yet.
+// TestDeletedInGrace deletes an object while the API does not show the created thing yet.
 func TestDeletedInGrace(t *testing.T) {
 	for reason, identity := range map[string]external.Identity{"it has a name": external.ByKey, "it has a token": external.ByToken} {
 		t.Run(reason, func(t *testing.T) {
@@ -287,7 +291,7 @@ func TestDeletedInGrace(t *testing.T) {
 	}
 }
 
-// TestBackAndForth changes the key again and again while all answers are lost.
+// TestBackAndForth changes the key again and again, and all answers of the API are lost.
 func TestBackAndForth(t *testing.T) {
 	e := newEnv(t, external.ByKey, nil)
 	lose := true

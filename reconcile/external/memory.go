@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// synced is what the last successful pass over an object has seen.
+// synced has the state of an object in its last successful pass.
 type synced struct {
 	uid        types.UID
 	generation int64
@@ -17,14 +17,14 @@ type synced struct {
 	behind     bool      // the observation did not show the last update
 }
 
-// memory holds, in this process, what passes have seen of each object. It is empty after the start, so each object is observed
-// once.
+// memory has the state of each object in its last successful pass. It is lost in a restart, so each object is observed again.
 type memory struct {
 	mu     sync.Mutex
 	byName map[types.NamespacedName]synced
 }
 
-// get returns what passes have seen of an object. If an earlier object had the name, get returns the zero value.
+// get returns the state of an object in its last successful pass. If that pass was for another object of the same
+// name, get returns the zero value.
 func (m *memory) get(name types.NamespacedName, uid types.UID) synced {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// TestForgetsWhatIsGone: objects end without a successful cleanup.
+// TestForgetsWhatIsGone: objects are gone although their cleanup has not succeeded.
 func TestForgetsWhatIsGone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -19,7 +19,7 @@ func TestForgetsWhatIsGone(t *testing.T) {
 	}{
 		"given up": {"the cleanup fails after the limit", func(t *testing.T, e *env) {
 			t.Helper()
-			require.NoError(t, e.Delete(t.Context(), e.object)) // the fake client sets the real time, which is long before the time of the test
+			require.NoError(t, e.Delete(t.Context(), e.object)) // the fake client uses the real time, which is long before the time of the test
 			e.api.fail = func(string) (before, after error) { return errors.New("no"), nil }
 			e.pass()
 			require.Len(t, e.api.entries, 1, "it is left outside")
@@ -44,8 +44,8 @@ func TestForgetsWhatIsGone(t *testing.T) {
 	}
 }
 
-// TestAnotherObjectOfTheName: another object takes the name between two passes. What the step remembers of the former
-// object must not count.
+// TestAnotherObjectOfTheName: between two passes, another object of the same name is created. What the step remembers
+// about the former object must have no effect.
 func TestAnotherObjectOfTheName(t *testing.T) {
 	e := newEnv(t, external.ByKey, nil)
 	e.pass()
@@ -54,7 +54,7 @@ func TestAnotherObjectOfTheName(t *testing.T) {
 	record := e.object.Status.Account
 	e.object = newAccount()
 	e.object.UID, e.object.Generation = "7a20", 1
-	e.object.Status.Account = record // as after a restore from a backup
+	e.object.Status.Account = record // as if it was restored from a backup
 	e.object.Finalizers = []string{"test.opblocks.dev/account"}
 	require.NoError(t, e.Create(t.Context(), e.object))
 	require.NoError(t, e.Status().Update(t.Context(), e.object))

@@ -18,8 +18,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// series returns the series of a registry whose names have the prefix, without the prefix that all of them
-// share.
+// series returns the metrics whose names have the prefix, as text without the prefix.
 func series(t *testing.T, r *prometheus.Registry, prefix string) (all []string) {
 	t.Helper()
 	families, err := r.Gather()
@@ -84,7 +83,7 @@ func TestCallMetrics(t *testing.T) {
 		of+"refused step=account verb=create 2",
 		of+"succeeded step=account verb=create 1",
 		of+"succeeded step=account verb=delete 1",
-		of+"succeeded step=account verb=observe 2", // once for the update, and once to find out whose the thing is before the deletion
+		of+"succeeded step=account verb=observe 2", // once for the update, and once before the deletion, to find out whose thing it is
 		of+"succeeded step=account verb=update 1",
 		of+"throttled step=account verb=create 1",
 		of+"unreachable step=account verb=create 1",
@@ -108,7 +107,7 @@ func TestWaitingMetric(t *testing.T) {
 			e, r := newMeasuredEnv(t, tc.edit)
 			e.api.fail = func(string) (before, after error) { return tc.answer, nil }
 			want := "waiting_objects kind=Account reason=" + tc.want + " step=account 1"
-			for range 3 { // the object itself gets the answer in the first pass, and is denied in the others
+			for range 3 { // in the first pass the object itself gets the answer, and in the others it may not call the API
 				e.pass()
 				requireSeries(t, r, tc.reason, "waiting_objects", want)
 			}
@@ -156,7 +155,7 @@ func TestNotReturnedMetric(t *testing.T) {
 	})
 }
 
-// Two steps with the same kind and name, such as in two managers, share the series.
+// If two steps have the same kind and name, for example in two managers, they share the metrics.
 func TestMetricsAreRegisteredOnce(t *testing.T) {
 	one, r := newMeasuredEnv(t, nil)
 	two := newEnv(t, external.ByKey, nil)

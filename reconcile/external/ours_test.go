@@ -14,7 +14,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// TestSuccessorIsLeftAlone: somebody has deleted our thing, and another thing is under its key.
+// TestSuccessorIsLeftAlone: somebody has deleted our thing, and there is another thing with its key. The step does
+// not change that one.
 func TestSuccessorIsLeftAlone(t *testing.T) {
 	theirs := entry{Login: "alice", Owner: "somebody else", Quota: 7}
 	adopt := func(*Account, entry) error { return nil }
@@ -23,7 +24,7 @@ func TestSuccessorIsLeftAlone(t *testing.T) {
 		edit   func(*external.Resource[*Account, entry])
 		calls  []string
 		want   string // the reason
-		shown  []int  // the states that Observed got
+		shown  []int  // the states that were passed to Observed
 	}{
 		"marked":       {"it has not our mark", func(*external.Resource[*Account, entry]) {}, []string{"get alice"}, "AlreadyExists", []int{1}},
 		"taken over":   {"Adopt accepts it", func(r *external.Resource[*Account, entry]) { r.Adopt = adopt }, []string{"get alice", "update alice", "get alice"}, "Succeeded", []int{1, 7, 1}},
@@ -46,7 +47,8 @@ func TestSuccessorIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestMarkIsPutOnAgain: somebody has removed the mark from our thing. While the mark is missing, the thing does not count as ours.
+// TestMarkIsPutOnAgain: somebody has removed the mark from our thing, by which IsOurs finds that it is ours. Until the mark is
+// back, the step does not change the thing.
 func TestMarkIsPutOnAgain(t *testing.T) {
 	e := newEnv(t, external.ByKey, nil)
 	e.pass()
@@ -61,7 +63,8 @@ func TestMarkIsPutOnAgain(t *testing.T) {
 	require.Equal(t, "Succeeded", reason, "the record still says that it was created here")
 }
 
-// TestAdoptedIsNotAsked: a thing was taken over, and did not get our mark. IsOurs is not asked about it.
+// TestAdoptedIsNotAsked: a thing was taken over. It never got the mark by which IsOurs finds that a thing is ours, so
+// the step does not call IsOurs for it.
 func TestAdoptedIsNotAsked(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Adopt = func(a *Account, _ entry) error {
@@ -84,7 +87,8 @@ func TestAdoptedIsNotAsked(t *testing.T) {
 	require.Empty(t, e.api.entries)
 }
 
-// TestOthersAreNotShown: somebody else has the key. Whoever may read the object must not see what that thing contains.
+// TestOthersAreNotShown: somebody else's thing has the key. The status of our object must not show what that thing
+// contains.
 func TestOthersAreNotShown(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Observed = func(*Account, entry) { t.Error("Observed is told of what is somebody else's") }
@@ -94,14 +98,14 @@ func TestOthersAreNotShown(t *testing.T) {
 	require.Equal(t, "AlreadyExists", reason)
 }
 
-// TestFormerIsSettled: the answer to a creation was lost, and then the key changes to a key that somebody else has. The step records
-// whether the creation had an effect, although it does not delete the former thing before the new one exists.
+// TestFormerIsSettled: the answer to a creation was lost, and then the object gets another key, which belongs to somebody else. The
+// step records whether the creation had an effect. It does not delete that thing before the new one exists.
 func TestFormerIsSettled(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason      string
-		left        *entry // the thing under the former key; nil if there is none
+		left        *entry // the thing with the former key; nil if it does not exist
 		wantPending bool
-		want        int // the number of former things
+		want        int // the number of things with former keys in the record
 	}{
 		"ours":    {"it was created", &entry{Login: "alice", Owner: "default/alice"}, false, 1},
 		"theirs":  {"somebody else was faster", &entry{Login: "alice", Owner: "somebody else"}, false, 0},
@@ -127,7 +131,8 @@ func TestFormerIsSettled(t *testing.T) {
 	}
 }
 
-// TestStatusIsWrittenInTheEnd: the status write fails after a pass that has observed a change. The changes of Observed must not be lost.
+// TestStatusIsWrittenInTheEnd: a pass observes a change, and its status write fails. The changes that Observed makes must be written
+// later.
 func TestStatusIsWrittenInTheEnd(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Differs = func(external.Reference, entry, entry) bool { return false }
@@ -160,7 +165,8 @@ func TestStatusIsWrittenInTheEnd(t *testing.T) {
 	require.Empty(t, calls)
 }
 
-// TestStaleAfterAnUpdate: the API does not show an update at once. The step looks once more, and not again and again.
+// TestStaleAfterAnUpdate: the API still shows the old state after an update. The step observes the thing one more
+// time, and not again and again.
 func TestStaleAfterAnUpdate(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Observed = func(a *Account, state entry) { a.Status.Login = strconv.Itoa(state.Quota) }
@@ -193,7 +199,8 @@ func TestStaleAfterAnUpdate(t *testing.T) {
 	require.Equal(t, "2", e.object.Status.Login)
 }
 
-// TestNewIsDeletedAlthoughNotShown deletes objects while the API does not show their things. One thing is new, and the other is old.
+// TestNewIsDeletedAlthoughNotShown deletes objects whose things the API does not show. One thing was created just now, and the other
+// one long ago.
 func TestNewIsDeletedAlthoughNotShown(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -216,8 +223,8 @@ func TestNewIsDeletedAlthoughNotShown(t *testing.T) {
 	}
 }
 
-// TestMarkOfAnID: the API gives IDs, so another thing cannot take the place of ours. Somebody has removed the mark, and the thing is still
-// ours.
+// TestMarkOfAnID: the API gives IDs, so our thing cannot be confused with another one. Somebody has removed the mark by which IsOurs
+// finds that the thing is ours. It is still treated as ours.
 func TestMarkOfAnID(t *testing.T) {
 	e := newEnv(t, external.ByID, nil)
 	e.pass()
@@ -229,7 +236,8 @@ func TestMarkOfAnID(t *testing.T) {
 	require.Equal(t, "Succeeded", reason)
 }
 
-// TestRefusedIsRecorded: the API refuses a spec for good. Later passes are polls, because no person waits for them.
+// TestRefusedIsRecorded: the API refuses a spec for good. Later passes have a low priority, since nobody waits for
+// them.
 func TestRefusedIsRecorded(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Update = func(context.Context, client.Client, *Account, external.Reference, entry, entry) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// TestVersionGoesBack changes the version, loses the answer, and changes the version back.
+// TestVersionGoesBack: the result of Version changes, the answer to the update is lost, and the result changes back.
 func TestVersionGoesBack(t *testing.T) {
 	version, stored, lose := "v1", "", false
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
@@ -45,7 +45,7 @@ func TestVersionGoesBack(t *testing.T) {
 	require.Equal(t, "v1", stored, "v2 may have been stored")
 }
 
-// TestVersionChangesWithinGrace changes the version while the API does not show the creation yet.
+// TestVersionChangesWithinGrace changes the result of Version while the API does not show the created thing yet.
 func TestVersionChangesWithinGrace(t *testing.T) {
 	for name, lost := range map[string]bool{"answered": false, "the answer is lost": true} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +81,8 @@ func TestVersionChangesWithinGrace(t *testing.T) {
 	}
 }
 
-// TestCreateOnlyIsLifted: a creation has an earlier version. The object forbids updates at first, and then allows them.
+// TestCreateOnlyIsLifted: a thing was created with an earlier version. At first the object forbids updates, and then
+// allows them.
 func TestCreateOnlyIsLifted(t *testing.T) {
 	version, stored, lose := "v1", "", true
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
@@ -120,7 +121,7 @@ func TestCreateOnlyIsLifted(t *testing.T) {
 	require.Equal(t, "v2", stored)
 }
 
-// TestRequestedAndNotReady requests a pass that ends with a wait. The next pass looks again.
+// TestRequestedAndNotReady: a person requests a pass, and it ends with a wait. The next pass observes again.
 func TestRequestedAndNotReady(t *testing.T) {
 	isReady := true
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
@@ -146,7 +147,8 @@ func TestRequestedAndNotReady(t *testing.T) {
 	require.Contains(t, reason, "Preparing")
 }
 
-// TestBackWhileDeleting changes the key back while the API still shows the thing that is being deleted.
+// TestBackWhileDeleting changes the key back to a former one while the API still shows that thing, which is being
+// deleted.
 func TestBackWhileDeleting(t *testing.T) {
 	e := newEnv(t, external.ByKey, nil)
 	e.try()
@@ -172,7 +174,7 @@ func TestBackWhileDeleting(t *testing.T) {
 	require.Contains(t, e.api.entries, "alice", "what was on its way out is looked at once more")
 }
 
-// TestMustExistAndRecreate proves that the step deletes nothing before somebody has created the new thing.
+// TestMustExistAndRecreate proves that the former thing is not deleted before somebody has created the new one.
 func TestMustExistAndRecreate(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.Recreate = true
@@ -192,7 +194,8 @@ func TestMustExistAndRecreate(t *testing.T) {
 	require.True(t, e.object.Status.Account.Adopted)
 }
 
-// TestQueriesOfAllFunctions: functions that do not call the API return errors with URLs. The conditions hide the queries.
+// TestQueriesOfAllFunctions: functions return errors with URLs, also functions that do not call the API. The conditions
+// do not show the queries.
 func TestQueriesOfAllFunctions(t *testing.T) {
 	leak := fmt.Errorf("ask: %w", &url.Error{Op: "Get", URL: "https://api.example.com/x?token=s3cret", Err: errors.New("refused")})
 	for name, edit := range map[string]func(*external.Resource[*Account, entry]){
@@ -218,8 +221,8 @@ func TestQueriesOfAllFunctions(t *testing.T) {
 	}
 }
 
-// TestRefusedForAnErrorOfTheNetwork refuses an object because its host does not exist. The step still calls the server for
-// other objects.
+// TestRefusedForAnErrorOfTheNetwork: Admit refuses an object because of a network error: the host that the object names
+// does not exist. The step still calls the server for other objects.
 func TestRefusedForAnErrorOfTheNetwork(t *testing.T) {
 	c := newCommunity(t, func(r *external.Resource[*Account, entry]) {
 		r.Admit = func(_ context.Context, _ client.Client, a *Account, _ external.Reference, _ *entry) error {

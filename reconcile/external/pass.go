@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// pass is one pass over an object.
+// pass is the reconcile of one object.
 type pass[T client.Object, S any] struct {
 	resource *Resource[T, S]
 	obj      T
@@ -21,7 +21,7 @@ type pass[T client.Object, S any] struct {
 	claimant claimant[T, S]
 	wanted   wanted
 	secrets  *publisher[T]
-	behind   bool // the API may not show the present state yet
+	behind   bool // the API may still show an old state
 	round    *round[S]
 }
 
@@ -37,7 +37,7 @@ func (p *pass[T, S]) dropper() dropper[T, S] {
 	return dropper[T, S]{p.resource, &p.outside, &p.ledger, &p.claimant, p.wanted.retains()}
 }
 
-// setWanted sets the desired keys and the version.
+// setWanted sets the desired keys and the desired version.
 func (p *pass[T, S]) setWanted(ctx context.Context) (err error) {
 	if p.ledger.keys = p.resource.keysOf(p.obj); slices.Contains(p.ledger.keys, "") && p.resource.Identity == ByKey {
 		return reconcile.Stalled(reasonInvalidKey, errors.New("the key is empty"))
@@ -49,20 +49,21 @@ func (p *pass[T, S]) setWanted(ctx context.Context) (err error) {
 	return err
 }
 
-// present returns the present desired state in the form that the memory stores.
+// present returns the present desired state, as it is stored in memory after a successful pass.
 func (p *pass[T, S]) present() synced {
 	return synced{uid: p.obj.GetUID(), generation: p.obj.GetGeneration(), version: p.wanted.version, policy: p.wanted.policy}
 }
 
-// isAsAfter reports whether the object is as it was after its last successful pass.
+// isAsAfter reports whether nothing has changed since the last successful pass: neither the desired state nor the
+// record.
 func (p *pass[T, S]) isAsAfter(last synced) bool {
 	isCurrent := p.ledger.areConfirmed() && !p.ledger.record.isIssuing() && !p.wanted.isOutdated(p.ledger.record)
 	last.at, last.behind = time.Time{}, false
 	return last == p.present() && (isCurrent || p.wanted.observesOnly())
 }
 
-// isChanged reports whether a person has changed the desired state, or a thing has yet to be created. All other passes are
-// polls.
+// isChanged reports whether a person has changed the desired state, or a thing still has to be created. A pass without
+// such a change is a poll.
 func (p *pass[T, S]) isChanged() bool {
 	return p.ledger.record.Generation != p.obj.GetGeneration() || p.wanted.mayCreate() && slices.ContainsFunc(p.ledger.keys, p.ledger.isMissing) ||
 		p.wanted.isOutdated(p.ledger.record)
@@ -88,12 +89,12 @@ func (p *pass[T, S]) success(after time.Duration) error {
 	return reconcile.LowPriority(reconcile.Success(reason, after, "%s", message))
 }
 
-// sync makes all things as desired.
+// sync creates, updates and deletes things until all are as desired.
 func (p *pass[T, S]) sync(ctx context.Context) error {
 	if p.wanted.observesOnly() {
 		return p.look(ctx)
 	}
-	if err := p.claim(ctx); err != nil { // Desired may send a request, and many objects may wait for one
+	if err := p.claim(ctx); err != nil { // comes before Desired, which may send a request: many objects may wait for one key
 		return err
 	}
 	var desired S
@@ -103,7 +104,7 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, observed := range p.round.observed() { // each pass has another copy of the object
+	for _, observed := range p.round.observed() { // the things that earlier passes observed, because each pass has a new copy of the object
 		p.outside.tell(observed)
 	}
 	later, err := p.dropper().settle(ctx)
@@ -146,7 +147,7 @@ func (p *pass[T, S]) sync(ctx context.Context) error {
 
 // look observes the things, and changes nothing.
 func (p *pass[T, S]) look(ctx context.Context) error {
-	for _, observed := range p.round.observed() { // each pass has another copy of the object
+	for _, observed := range p.round.observed() { // the things that earlier passes observed, because each pass has a new copy of the object
 		p.outside.tell(observed)
 	}
 	for i, key := range p.round.open() {
@@ -171,7 +172,7 @@ func (p *pass[T, S]) look(ctx context.Context) error {
 	return p.ready(none)
 }
 
-// ready asks whether the things are ready. It returns the error of the first thing that is not ready.
+// ready calls Ready for each thing. It returns the error of the first thing that is not ready.
 func (p *pass[T, S]) ready(desired S) (first error) {
 	for _, key := range p.ledger.keys {
 		f := p.round.done[key]

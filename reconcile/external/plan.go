@@ -16,8 +16,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/preview"
 )
 
-// Preview returns what Reconcile would do outside of the cluster for obj, for the plan of an upgrade (package upgrade). It names the things
-// without their fields. It changes nothing, and calls the API only with [Resource.ObserveInPlans].
+// Preview returns what Reconcile would do outside of the cluster for obj, for the plan of an upgrade (package upgrade). The result names
+// the things, and not their fields. It changes nothing, and calls the API only with [Resource.ObserveInPlans].
 func (s *Step[T, S]) Preview(ctx context.Context, c client.Client, obj T) (changes []preview.Change, err error) {
 	if err := s.mistake(obj); err != nil {
 		return nil, err
@@ -60,8 +60,8 @@ func (p planner[T, S]) change(ref Reference, action string) preview.Change {
 	return preview.Change{Kind: schema.GroupKind{Kind: kind}, Name: types.NamespacedName{Name: ref.String()}, Action: action}
 }
 
-// refused returns the change for a pass that would end with an error. It keeps only the text of the error, because the plan would take a
-// network error for an error of the API server.
+// refused returns the change if the pass would end with an error. The change has only the text of the error. Otherwise the plan would
+// mistake a network error of the external API for an error of the API server.
 func (p planner[T, S]) refused(ref Reference, err error) preview.Change {
 	c := p.change(ref, "")
 	err = calls.WithoutQueries(err)
@@ -97,7 +97,7 @@ func (p planner[T, S]) present(ctx context.Context, key string) preview.Change {
 	return p.change(ref, forecast.Compare)
 }
 
-// compared observes the thing, and returns what a pass would do to it.
+// compared observes the thing, compares it with the desired state, and returns what a pass would do to it.
 func (p planner[T, S]) compared(ctx context.Context, ref Reference) preview.Change {
 	var desired S
 	if !p.wanted.observesOnly() {

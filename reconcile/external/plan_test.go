@@ -151,13 +151,13 @@ func TestPreview(t *testing.T) {
 	}
 }
 
-// TestPreviewSparesTheAPI plans objects of a server that gives no answer, with a quota for which a
-// plan waits.
+// TestPreviewSparesTheAPI plans objects whose server does not answer. The plan waits for the quota, and does not call
+// the server for each object.
 func TestPreviewSparesTheAPI(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		r.ObserveInPlans, r.Quota = true, rate.NewLimiter(rate.Every(time.Hour), 1)
 	})
-	e.clock.SetTime(time.Now()) // the limiter uses the real clock
+	e.clock.SetTime(time.Now()) // the rate limiter uses the real clock
 	e.api.fail = func(string) (before, after error) { return external.Unreachable(errors.New("no route")), nil }
 	plan := func(ctx context.Context) string {
 		changes, err := e.step.Preview(ctx, e.Client, e.object)

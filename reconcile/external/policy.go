@@ -2,7 +2,7 @@ package external
 
 import "sigs.k8s.io/controller-runtime/pkg/client"
 
-// policy says which changing calls an object forbids. If the policy changes, a new pass has to call the API.
+// policy says which calls an object forbids. If the policy of an object changes, the next pass calls the API.
 type policy struct{ observeOnly, createOnly, mustExist, retain bool }
 
 // policyOf returns the policy of an object.
@@ -22,5 +22,5 @@ func (p policy) mayCreate() bool { return !p.observeOnly && !p.mustExist }
 // mayUpdate reports whether the thing is updated if it differs.
 func (p policy) mayUpdate() bool { return !p.observeOnly && !p.createOnly }
 
-// retains reports whether the things are not deleted.
+// retains reports whether things are kept when the object does not want them any more.
 func (p policy) retains() bool { return p.observeOnly || p.retain }

@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// policies says what an object forbids in a test.
+// policies says which calls the object of a test forbids.
 type policies struct{ observeOnly, createOnly, mustExist, retain bool }
 
 func (p *policies) String() string {
@@ -35,8 +35,8 @@ func allPolicies() (all []*policies) {
 	return all
 }
 
-// newPolicyEnv returns an env and its policies. The test can change the policies without a change of the object, as a label
-// would.
+// newPolicyEnv returns an env and its policies. A test can change the policies although the spec of the object stays the
+// same, like policies that depend on a label.
 func newPolicyEnv(t *testing.T) (*env, *policies) {
 	t.Helper()
 	now := &policies{}
@@ -49,7 +49,7 @@ func newPolicyEnv(t *testing.T) (*env, *policies) {
 	}), now
 }
 
-// changes returns the calls that change something.
+// changes returns only the calls that change something.
 func changes(calls []string) (all []string) {
 	for _, call := range calls {
 		if !strings.HasPrefix(call, "get ") {
@@ -59,13 +59,13 @@ func changes(calls []string) (all []string) {
 	return all
 }
 
-// TestPolicies tries all combinations of policies in all situations, and then removes the policies.
+// TestPolicies tries all combinations of policies in all situations. Afterwards it removes the policies.
 func TestPolicies(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
 		begin    func(e *env)
-		wants    []string // the calls without policies
-		released bool     // the calls are made as soon as the policies are removed
+		wants    []string // the calls if nothing is forbidden
+		released bool     // these calls are made as soon as the policies are removed
 	}{
 		"absent": {"MustExist and ObserveOnly forbid a creation", func(*env) {}, []string{"create alice"}, true},
 		"drifted": {"CreateOnly and ObserveOnly forbid an update", func(e *env) {
@@ -100,7 +100,7 @@ func TestPolicies(t *testing.T) {
 				for _, call := range tc.wants {
 					verb, _, _ := strings.Cut(call, " ")
 					if verb == "create" && !mayCreate {
-						break // nothing is deleted while the new thing does not exist
+						break // nothing is deleted before the new thing exists
 					}
 					if verb == "create" || verb == "update" && mayUpdate || verb == "remove" && !now.observeOnly && !now.retain {
 						want = append(want, call)
@@ -120,7 +120,8 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestRetainedStaysUnderFormerKeys changes the key of an object twice, and deletes the object.
+// TestRetainedStaysUnderFormerKeys changes the key of an object twice, and then deletes the object. The things are
+// kept.
 func TestRetainedStaysUnderFormerKeys(t *testing.T) {
 	for name, keep := range map[string]policies{"Retain": {retain: true}, "ObserveOnly": {observeOnly: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -141,8 +142,8 @@ func TestRetainedStaysUnderFormerKeys(t *testing.T) {
 	}
 }
 
-// TestReleasedObserveOnlyDropsFormerKey observes another key for a while. When ObserveOnly ends, the thing under the former key
-// is deleted.
+// TestReleasedObserveOnlyDropsFormerKey: for some time an object has ObserveOnly and another key. When ObserveOnly ends, the
+// thing with the former key is deleted.
 func TestReleasedObserveOnlyDropsFormerKey(t *testing.T) {
 	e, now := newPolicyEnv(t)
 	e.pass()

@@ -21,33 +21,34 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// publisher publishes a Secret for each object.
+// publisher writes the Secrets of [Resource.Publish].
 type publisher[T client.Object] struct {
-	set  *ownedresources.ChildSet[T] // applies, prunes and watches the Secret that the context carries; nil if nothing is published
-	live client.Reader               // reads past the cache; nil without a manager
-	last sync.Map                    // the key of the object → publication
+	set  *ownedresources.ChildSet[T] // applies, prunes and watches the Secret in the context; nil without Publish
+	live client.Reader               // reads from the API server; nil without a manager
+	last sync.Map                    // key of an object → publication
 
-	unwritten sync.Map // the key of the object → issue; the values of the issue are not in a Secret yet
+	unwritten sync.Map // key of an object → issue, whose values are in no Secret yet
 }
 
-// issue is the result of one call of Issue.
+// issue is the result of one call of [Resource.Issue].
 type issue struct {
 	name   string // see [Record.Issued]
 	values map[string][]byte
 }
 
-// publication is the last published Secret of an object. The zero value means that none was published.
+// publication describes the Secret of an object that was published last. The zero value means that none was
+// published.
 type publication struct {
 	name client.ObjectKey
 	keys []string
-	sum  uint64 // the hash of the values of these keys; other processes have other hashes
+	sum  uint64 // a hash of the values of these keys; it differs between processes
 }
 
-// desiredSecret is the key of a context whose value is the desired Secret.
+// desiredSecret is the key of the desired Secret in a context.
 type desiredSecret struct{}
 
-// enable makes the set of children, whose only child is the Secret. The input of the set reads nothing from the cluster, so the set calls
-// it in each reconcile, and does not remember its values.
+// enable creates the set of children, whose only child is the Secret. The Secret comes from an input that reads nothing from the cluster.
+// So the set calls the input in each reconcile, and does not remember its values.
 func (s *publisher[T]) enable() {
 	desired := ownedresources.From(func(ctx context.Context, _ client.Reader, _ T) (*corev1.Secret, error) {
 		secret, _ := ctx.Value(desiredSecret{}).(*corev1.Secret)
@@ -84,7 +85,7 @@ func (s *publisher[T]) forget(name client.ObjectKey) {
 	s.unwritten.Delete(name)
 }
 
-// publishing is the part of a pass that publishes.
+// publishing writes the Secret of one object in one pass.
 type publishing[T client.Object, S any] struct {
 	secrets  *publisher[T]
 	resource *Resource[T, S]
@@ -93,7 +94,7 @@ type publishing[T client.Object, S any] struct {
 	wanted   *wanted
 }
 
-// isPublished reports whether the cache shows the last publication.
+// isPublished reports whether the cache has the Secret that was published last, unchanged.
 func (p publishing[T, S]) isPublished(ctx context.Context) bool {
 	last := p.secrets.lastOf(client.ObjectKeyFromObject(p.outside.obj))
 	if last.name.Name == "" {
@@ -103,7 +104,7 @@ func (p publishing[T, S]) isPublished(ctx context.Context) bool {
 	return err == nil && metav1.IsControlledBy(secret, p.outside.obj) && sumOf(secret, last.keys) == last.sum
 }
 
-// publish applies the Secret that Publish returns for the last observed state.
+// publish applies the Secret that Publish returns for the state that was observed last.
 func (p publishing[T, S]) publish(ctx context.Context) error {
 	if p.secrets.set == nil {
 		return nil
@@ -125,7 +126,7 @@ func (p publishing[T, S]) publish(ctx context.Context) error {
 		return err
 	}
 	p.secrets.unwritten.Delete(client.ObjectKeyFromObject(p.outside.obj))
-	if p.ledger.record.Published = m.published; m.published == "" { // no issued value is published any more
+	if p.ledger.record.Published = m.published; m.published == "" { // the Secret has no issued values any more
 		p.ledger.record.Issued = ""
 	}
 	return nil
@@ -135,8 +136,9 @@ func (p publishing[T, S]) applySecret(ctx context.Context, secret *corev1.Secret
 	return p.secrets.set.Reconcile(context.WithValue(ctx, desiredSecret{}, secret), p.outside.client, p.outside.obj)
 }
 
-// fill sets the values that Publish has left empty. It uses the values that Issue returned before for this thing, or issues new ones. It
-// returns the mark of the values. If Publish left no value empty, the mark is the zero value.
+// fill sets the values that Publish has left empty. If the live Secret has the values that Issue returned last for this thing, it uses
+// these. Otherwise it issues new ones. It returns the mark of the values, which is an annotation of the Secret. If Publish left no value
+// empty, the mark is the zero value.
 func (p publishing[T, S]) fill(ctx context.Context, secret *corev1.Secret, name client.ObjectKey) (m mark, err error) {
 	var keys []string
 	for key, value := range secret.Data {
@@ -156,7 +158,7 @@ func (p publishing[T, S]) fill(ctx context.Context, secret *corev1.Secret, name 
 	switch {
 	case isKept:
 		values, m = live.Data, markOf(live)
-	case live != nil && (!metav1.IsControlledBy(live, p.outside.obj) || live.DeletionTimestamp != nil): // nobody could publish the issued values
+	case live != nil && (!metav1.IsControlledBy(live, p.outside.obj) || live.DeletionTimestamp != nil): // the Secret cannot be written now, so nothing is issued
 		if err := p.applySecret(ctx, withoutKeys(secret, keys)); err != nil {
 			return m, err
 		}
@@ -182,10 +184,10 @@ func (p publishing[T, S]) fill(ctx context.Context, secret *corev1.Secret, name 
 	return m, nil
 }
 
-// readIssued returns the live Secret, or nil if there is none. isKept reports whether its values are the values that Issue returned last
-// for this thing. If the cache shows other values, readIssued reads the Secret past the cache, which may be behind.
+// readIssued returns the live Secret, or nil if it does not exist. isKept reports whether it has the values that Issue returned last for
+// this thing. If the Secret in the cache has other values, the cache may be behind, so readIssued reads the Secret from the API server.
 func (p publishing[T, S]) readIssued(ctx context.Context, name client.ObjectKey, keys []string) (live *corev1.Secret, isKept bool, err error) {
-	_, isRecorded := p.ledger.get(p.ledger.keys[0]) // values that were issued for another thing do not count
+	_, isRecorded := p.ledger.get(p.ledger.keys[0]) // values that were issued for another thing are not used
 	for _, reader := range []client.Reader{p.outside.client, p.secrets.live} {
 		if reader == nil {
 			continue
@@ -203,8 +205,9 @@ func (p publishing[T, S]) readIssued(ctx context.Context, name client.ObjectKey,
 	return live, false, nil
 }
 
-// issue issues new values. The record gets the name of the issue before the call. Until a Secret has the values, a repetition has the same
-// name, so it does not write the status again. If the values could not be published, issue returns them from memory.
+// issue issues new values. Before the call, it writes a name of this issue into the record. Until a Secret has the values, a repetition
+// uses the same name, so the status need not be written again. If the values of an earlier call could not be published, issue returns them
+// from memory.
 func (p publishing[T, S]) issue(ctx context.Context) (values map[string][]byte, err error) {
 	r := p.ledger.record
 	if !r.isIssuing() {
@@ -251,7 +254,7 @@ func withoutKeys(secret *corev1.Secret, keys []string) *corev1.Secret {
 
 var sumSeed = maphash.MakeSeed()
 
-// sumOf returns a hash of the values of some keys.
+// sumOf returns a hash of the values of these keys.
 func sumOf(secret *corev1.Secret, keys []string) uint64 {
 	var h maphash.Hash
 	h.SetSeed(sumSeed)

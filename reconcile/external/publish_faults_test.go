@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector would find nothing in it, and would take ten times as long.
+// The tests of this file explore faults. They run one reconcile at a time, so the race detector would find nothing in
+// them, and they would take ten times as long.
 
 package external_test
 
@@ -21,15 +22,15 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// issuer is a table that shows a password only when it is issued.
+// issuer is a fake API that returns a password only when it issues the password.
 type issuer struct {
 	*table
-	passwords map[string]string // by login: the valid password
-	issued    []string          // the names of all issues
-	remembers bool              // a second issue with the same name issues nothing, and returns the same password
+	passwords map[string]string // the valid password of each login
+	issued    []string          // the names of all calls of Issue
+	remembers bool              // if Issue is called again with the same name, it issues nothing and returns the same password
 }
 
-// publishing returns a resource whose accounts have a password in a Secret.
+// publishing returns a resource that publishes the password of each account in a Secret.
 func publishing(d *issuer, p *reconciletest.Process) external.Resource[*Account, entry] {
 	r := resource(tableClient{d.table, p}, d.identity)
 	if d.identity == external.ByToken {
@@ -56,7 +57,7 @@ func publishing(d *issuer, p *reconciletest.Process) external.Resource[*Account,
 	return r
 }
 
-// hasPassword returns a check that the cluster has only one Secret, and that this Secret has the valid password of the account.
+// hasPassword returns a function that checks that there is only one Secret, and that it has the valid password of the account.
 func hasPassword(name, login string) func(*reconciletest.Env) error {
 	return func(env *reconciletest.Env) error {
 		var all corev1.SecretList
@@ -82,8 +83,8 @@ func hasNoSecret(env *reconciletest.Env) error {
 	return nil
 }
 
-// TestSecretSurvivesEveryFault publishes a password that the API shows once. It runs each scenario with every fault at every
-// point.
+// TestSecretSurvivesEveryFault publishes a password that the API returns only once. It runs each scenario with every fault
+// at every point.
 func TestSecretSurvivesEveryFault(t *testing.T) {
 	alice := newAccount(func(s *AccountSpec) { s.Secret = "first" })
 	edit := func(change func(*AccountSpec)) reconciletest.Action {
@@ -163,7 +164,7 @@ func TestSecretSurvivesEveryFault(t *testing.T) {
 			s.Start = func(p *reconciletest.Process) error {
 				return setUp(p.Manager(), publishing(p.External().(*issuer), p))
 			}
-			s.Ignore.Func = func(obj *unstructured.Unstructured) { // passwords and their names differ between two runs
+			s.Ignore.Func = func(obj *unstructured.Unstructured) { // the passwords and the names of issues are random
 				unstructured.RemoveNestedField(obj.Object, "status", "account", "issued")
 				unstructured.RemoveNestedField(obj.Object, "status", "account", "published")
 				unstructured.RemoveNestedField(obj.Object, "data", "password")

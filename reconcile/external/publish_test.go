@@ -25,14 +25,14 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// publishEnv is an env whose API shows a password only when it issues the password.
+// publishEnv is an env whose API returns a password only when it issues the password.
 type publishEnv struct {
 	*env
 	suffix    string // the end of the name of the Secret
-	passwords int    // the number of issued passwords
-	before    error  // a write of a Secret returns it, and has no effect
-	after     error  // a write of a Secret returns it after its effect
-	writes    int    // the number of writes of Secrets
+	passwords int    // how many passwords were issued
+	before    error  // returned by a write of a Secret that has no effect
+	after     error  // returned by a write of a Secret that has an effect
+	writes    int    // how many writes of Secrets were sent
 }
 
 func newPublishEnv(t *testing.T) *publishEnv {
@@ -51,7 +51,7 @@ func newPublishEnv(t *testing.T) *publishEnv {
 	return p
 }
 
-// write writes a Secret by do. It fails when the test says so.
+// write writes a Secret by calling do, or fails as the test has set it.
 func (p *publishEnv) write(obj client.Object, do func() error) error {
 	if obj.GetObjectKind().GroupVersionKind().Kind != "Secret" {
 		if _, ok := obj.(*corev1.Secret); !ok {
@@ -68,7 +68,7 @@ func (p *publishEnv) write(obj client.Object, do func() error) error {
 	return p.after
 }
 
-// begin begins the first process.
+// begin starts the first process.
 func (p *publishEnv) begin() {
 	r := resource(p.api, external.ByKey)
 	r.Clock, r.Others = p.clock, nil
@@ -97,8 +97,8 @@ func (p *publishEnv) secret() *corev1.Secret {
 	return s
 }
 
-// confirm runs a pass that sees the Secret as it was written. Without a manager, no event tells the step about a later
-// deletion.
+// confirm runs a pass that finds the Secret as it was written. Without a manager, the step gets no event if the Secret
+// is deleted later.
 func (p *publishEnv) confirm() {
 	p.t.Helper()
 	p.clock.SetTime(p.clock.Now().Add(time.Hour))
@@ -125,7 +125,7 @@ func TestPublish(t *testing.T) {
 		do       func(p *publishEnv)
 		calls    []string // the calls of the next pass
 		password string   // the password after that pass
-		writes   bool     // the Secret is written
+		writes   bool     // whether the Secret is written
 	}{
 		"nothing": {"a quiet pass calls nothing", func(*publishEnv) {}, nil, "pass-1", false},
 		"due": {"what was issued is kept", func(p *publishEnv) {
@@ -236,7 +236,8 @@ func TestSecretOfSomebodyElse(t *testing.T) {
 	require.Equal(t, "Succeeded", reason)
 }
 
-// TestSecretThatIsBeingDeleted proves that nothing is issued while a finalizer of somebody else holds the Secret.
+// TestSecretThatIsBeingDeleted proves that nothing is issued while the Secret is being deleted and somebody else's
+// finalizer keeps it.
 func TestSecretThatIsBeingDeleted(t *testing.T) {
 	p := newPublishEnv(t)
 	p.pass()
@@ -257,11 +258,11 @@ func TestSecretThatIsBeingDeleted(t *testing.T) {
 	require.Equal(t, "pass-2", string(p.secret().Data["password"]))
 }
 
-// TestRepairIsUrgent: the rest of the quota is only for urgent passes. Somebody changes the Secret, and the repair may
-// use that rest.
+// TestRepairIsUrgent: a part of the quota is only for urgent passes. If somebody changes the Secret, the repair may
+// use that part.
 func TestRepairIsUrgent(t *testing.T) {
 	p := newPublishEnv(t)
-	p.step.Quota = rate.NewLimiter(rate.Every(time.Hour), 5) // the first pass takes 4
+	p.step.Quota = rate.NewLimiter(rate.Every(time.Hour), 5) // the first pass takes 4 of the 5 calls
 	p.restart()
 	p.pass()
 	p.change(func(s *corev1.Secret) { s.Data["login"] = []byte("other") })
@@ -271,7 +272,8 @@ func TestRepairIsUrgent(t *testing.T) {
 	require.Equal(t, "alice", string(p.secret().Data["login"]))
 }
 
-// TestNothingSecretIsShown looks for a password in what people read: the status, the log and the error of a write.
+// TestNothingSecretIsShown looks for a password in the status, in the log and in the error of a write, which people
+// can read.
 func TestNothingSecretIsShown(t *testing.T) {
 	p := newPublishEnv(t)
 	var logs strings.Builder
@@ -296,7 +298,7 @@ func TestNothingSecretIsShown(t *testing.T) {
 	require.NotContains(t, string(metadata), "pass-")
 }
 
-// TestIssueReturnsTooLittle: the author's Issue lacks a value.
+// TestIssueReturnsTooLittle: the author's function Issue does not return all values.
 func TestIssueReturnsTooLittle(t *testing.T) {
 	p := newPublishEnv(t)
 	p.step.Issue = func(context.Context, client.Client, *Account, external.Reference, entry) (map[string][]byte, error) {
@@ -307,7 +309,8 @@ func TestIssueReturnsTooLittle(t *testing.T) {
 	require.Zero(t, p.writes)
 }
 
-// TestNothingIsIssuedByAnObserver removes the password of an object that only observes.
+// TestNothingIsIssuedByAnObserver: an object only observes, and its password is removed from the Secret. No new one
+// is issued.
 func TestNothingIsIssuedByAnObserver(t *testing.T) {
 	p := newPublishEnv(t)
 	p.pass()
@@ -321,7 +324,7 @@ func TestNothingIsIssuedByAnObserver(t *testing.T) {
 	require.Equal(t, "Publishing", reason)
 }
 
-// TestIssuingEnds: Publish returns a Secret in which no value has to be issued any more.
+// TestIssuingEnds: from some time on, Publish returns a Secret that needs no issued value.
 func TestIssuingEnds(t *testing.T) {
 	p := newPublishEnv(t)
 	p.pass()
@@ -339,7 +342,7 @@ func TestIssuingEnds(t *testing.T) {
 	require.Empty(t, calls, "it comes to rest")
 }
 
-// TestPublishingEnds: Publish returns no Secret any more.
+// TestPublishingEnds: from some time on, Publish returns no Secret.
 func TestPublishingEnds(t *testing.T) {
 	p := newPublishEnv(t)
 	p.pass()

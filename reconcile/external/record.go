@@ -36,10 +36,11 @@ type Reference struct {
 	Since *metav1.Time `json:"since,omitempty"`
 }
 
-// String returns the ID, or else the key, or "it" if there is neither.
+// String returns the ID. If it is empty, String returns the key, and if that is empty too, "it".
 func (r Reference) String() string { return cmp.Or(r.ID, r.Key, "it") }
 
-// Record says what belongs to an object outside of the cluster. Make it a field of the status. The zero value says that nothing does.
+// Record says which things outside of the cluster belong to an object. Make it a field of the status. The zero value means that no
+// thing does.
 type Record struct {
 	// Reference is the thing, with [Resource.Key].
 	Reference `json:",inline"`
@@ -71,7 +72,7 @@ type Record struct {
 	Former []Reference `json:"former,omitempty"`
 }
 
-// present returns the recorded things without the former ones.
+// present returns the recorded things under present keys.
 func (r *Record) present() []Reference {
 	if r.Reference == (Reference{}) {
 		return r.Things
@@ -79,7 +80,7 @@ func (r *Record) present() []Reference {
 	return append([]Reference{r.Reference}, r.Things...)
 }
 
-// all returns all recorded things. For nil it returns nothing.
+// all returns all recorded things. If the record is nil, it returns nothing.
 func (r *Record) all() []Reference {
 	if r == nil {
 		return nil
@@ -111,10 +112,10 @@ func (r *Record) States() iter.Seq2[string, string] {
 	}
 }
 
-// forgetWritten removes what the record says about the contents of the things, so that all contents are written again.
+// forgetWritten removes what the record says about the contents of the things, so that they are written again.
 func (r *Record) forgetWritten() { r.Version, r.Issued, r.Published = "", "", "" }
 
-// DeepCopy returns a copy of the record. For nil it returns nil. The code that controller-gen generates for a pointer calls it.
+// DeepCopy returns a copy of the record, or nil for nil. The code that controller-gen generates for a pointer calls it.
 func (r *Record) DeepCopy() *Record {
 	if r == nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// A status lists the things of the object.
+// The status of an object may list its things, with the state of each.
 func ExampleRecord_States() {
 	record := external.Record{
 		Things: []external.Reference{{Key: "carts"}, {Key: "orders", Pending: true}},

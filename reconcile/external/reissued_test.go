@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// withSecret publishes a Secret with a password. issued counts the calls of Issue.
+// withSecret makes a resource publish a Secret with a password. issued counts the calls of Issue.
 func withSecret(issued *int) func(r *external.Resource[*Account, entry]) {
 	return func(r *external.Resource[*Account, entry]) {
 		r.ObserveOnly = func(a *Account) bool { return a.Spec.Retain }
@@ -29,8 +29,8 @@ func withSecret(issued *int) func(r *external.Resource[*Account, entry]) {
 	}
 }
 
-// TestCredentialOfAnotherThing: the credential belongs to one thing, and the object then observes
-// another thing.
+// TestCredentialOfAnotherThing: a credential was issued for one thing. Then the object observes another thing, which
+// has no credential.
 func TestCredentialOfAnotherThing(t *testing.T) {
 	n := 0
 	e := newEnv(t, external.ByKey, withSecret(&n))
@@ -50,7 +50,7 @@ func TestCredentialOfAnotherThing(t *testing.T) {
 	require.Equal(t, 1, n)
 }
 
-// TestNameIsTakenAndBack changes the key to a name that is taken, and changes it back.
+// TestNameIsTakenAndBack changes the key to a name that somebody else has, and back.
 func TestNameIsTakenAndBack(t *testing.T) {
 	n := 0
 	e := newEnv(t, external.ByKey, withSecret(&n))
@@ -66,7 +66,7 @@ func TestNameIsTakenAndBack(t *testing.T) {
 	require.Equal(t, 1, n, "nothing was wrong with the credential")
 }
 
-// TestRepairedAndNotReady repairs a Secret while the thing is not ready.
+// TestRepairedAndNotReady repairs a Secret although the thing is not ready.
 func TestRepairedAndNotReady(t *testing.T) {
 	isReady, n := true, 0
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {

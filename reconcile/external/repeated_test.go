@@ -15,8 +15,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// TestRepeatedCreation: the answer to a creation was lost, and then the desired state changes. The repetition with the token creates
-// nothing.
+// TestRepeatedCreation: the answer to a creation was lost, and then the desired state changes. The step repeats the creation with
+// the same token, and the API creates nothing.
 func TestRepeatedCreation(t *testing.T) {
 	version := func(_ context.Context, _ client.Client, a *Account) (string, error) {
 		return strconv.Itoa(a.Spec.Quota), nil
@@ -58,7 +58,8 @@ func TestRepeatedCreation(t *testing.T) {
 	}
 }
 
-// TestUnsentCreations: an object has several keys, and all creations are recorded. The first one fails, so the others are not sent.
+// TestUnsentCreations: an object has several keys, and all creations are recorded before the first is sent. The first one fails, so
+// the others are not sent.
 func TestUnsentCreations(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

@@ -31,23 +31,23 @@ const (
 	ByID
 )
 
-// Resource says how a step calls an API outside of the cluster, and which state is desired. Each object of a kind has one thing there. T is
-// the kind, and S is the state of the thing. The first eight fields are required. The other fields are in groups, and each group begins
-// with what its zero values mean. All functions are called in a pass of [reconcile.Reconciler], and may return its errors, such as
-// [reconcile.Wait] and [reconcile.Stalled]. c reads the kinds that the steps watch or reference.
+// Resource says how a step calls an API outside of the cluster, and which state is desired. Each object of a kind has one thing there,
+// unless Keys is set. T is the kind, and S is the state of the thing. The first eight fields are required. The other fields are in groups.
+// Each group begins with a comment that says what the zero values mean. All functions are called in a pass of [reconcile.Reconciler], and
+// may return its errors, such as [reconcile.Wait] and [reconcile.Stalled]. c reads the kinds that the steps watch or reference.
 //
-// If a function panics, its object gets an error with the reason Panicked. The step assumes that a creation that panics has had an effect.
+// If a function panics, its object gets an error with the reason Panicked. If Create panics, the step assumes that the thing may exist.
 //
 // No function may put a sensitive value into an error.
 type Resource[T client.Object, S any] struct {
-	// Required. With [ByID] and [ByToken], Key may be nil. If an object has several things, set Keys in place of Key.
+	// Required. With [ByID] and [ByToken], Key may be nil. If an object has several things, set Keys instead of Key.
 
-	// Record returns the place of the record in the status of obj.
+	// Record returns the field of obj's status that has the record.
 	Record func(obj T) *Record
 
-	// Key returns the name of the thing, in the terms of its API. If the key changes, the step creates the new thing before it deletes
-	// the former one, unless Recreate is set. With [ByKey] the key must not be empty, and the keys of two objects must differ. Key is
-	// optional with [ByID] and [ByToken].
+	// Key returns the name of the thing in its API. If the key changes, the step creates the new thing before it deletes the former
+	// one, unless Recreate is set. With [ByKey] the key must not be empty, and the keys of two objects must differ. Key is optional
+	// with [ByID] and [ByToken].
 	Key func(obj T) string
 
 	// Observe returns the state of the thing, or [ErrNotFound].
@@ -69,26 +69,27 @@ type Resource[T client.Object, S any] struct {
 	// Update changes the observed state into the desired one. If the API takes only whole states, copy unset fields from the observed state.
 	Update func(ctx context.Context, c client.Client, obj T, ref Reference, observed, desired S) error
 
-	// Delete deletes the thing. If there is none, it returns nil or [ErrNotFound].
+	// Delete deletes the thing. If it does not exist, Delete returns nil or [ErrNotFound].
 	Delete func(ctx context.Context, c client.Client, obj T, ref Reference) error
 
-	// What the API is like. The zero values are for an API that finds a thing by its key, shows a created thing at once, and deletes later.
+	// Properties of the API. The zero values are for an API that finds a thing by its key, shows a created thing at once, and deletes
+	// later.
 
 	// Identity says how the step finds a thing again if the answer to its creation was lost. Default: [ByKey].
 	Identity Identity
 
-	// ID returns the ID in an observed state. With it, the record gets the ID of a thing that was taken over. If the answer to a creation was
-	// lost, the record gets the ID of the thing that Observe finds by its token. Optional: with [ByToken], leave it out if Observe finds
-	// nothing by a token. If an object is deleted while the answer to its creation is lost, its cleanup then stops with the reason
+	// ID returns the ID in an observed state. With ID, the step records the ID of a thing that was taken over. If the answer to a creation
+	// was lost, it records the ID of the thing that Observe finds by its token. Optional. With [ByToken], leave ID out if Observe cannot
+	// find a thing by a token. Then, if an object is deleted after the answer to its creation was lost, its cleanup stops with the reason
 	// CreationUnknown.
 	ID func(observed S) string
 
-	// DeletesAtOnce is for an API in which the thing is gone when Delete returns, such as a statement of SQL. Default: after Delete the
-	// step observes the thing until it is gone.
+	// DeletesAtOnce is for an API in which the thing is gone when Delete returns, such as with a statement of SQL. By default, the step
+	// observes the thing after Delete until it is gone.
 	DeletesAtOnce bool
 
 	// Grace is how long the API may take to show a created thing. During this time, a thing that is not found is not created
-	// again. Default: 0, for an API that shows it at once.
+	// again. The default is 0, for an API that shows a created thing at once.
 	Grace time.Duration
 
 	// Timeout limits each call, by its context. If a function still runs a second after the end of its context, its pass ends without it,
@@ -96,16 +97,18 @@ type Resource[T client.Object, S any] struct {
 	// end with the reason NotReturned and call nothing, so such functions cost at most one goroutine for each object. Default: 10 seconds.
 	Timeout time.Duration
 
-	// What is desired beside Desired. The zero values are for one thing for each object, whose record the status keeps as it is.
+	// The desired state, in addition to Desired. The zero values are for one thing for each object, and for a record that is
+	// stored in the status as it is.
 
-	// Keys takes the place of Key if an object has several things, one for each key, such as an account on several hosts. Desired returns the
-	// state of all of them. Create, Update and Differs choose their part by the key of the reference. Without keys, the step deletes
-	// all things of obj, and calls neither Desired nor Version. The order of the keys does not matter, and a key that occurs twice counts
-	// once. Optional.
+	// Keys is used instead of Key if an object has several things, one for each key, such as an account on several hosts. Desired returns
+	// the state of all of them. Create, Update and Differs use the part of this state that belongs to the key of the reference. Without
+	// keys, the step deletes all things of obj, and calls neither Desired nor Version. The order of the keys does not matter, and a key
+	// that occurs twice counts once. Optional.
 	Keys func(obj T) []string
 
-	// Save writes the record into the status, if the status keeps it in fields of its own. Record then makes the record from these
-	// fields. Save is called when the record has changed, before the status is written. Optional.
+	// Save writes the record into other fields of the status, for a status that does not contain the record itself. The function
+	// Record then returns a record with the values of these fields. Save is called when the record has changed, before the status
+	// is written. Optional.
 	Save func(obj T, record *Record)
 
 	// Version returns a text that changes whenever a part of the desired state changes that is not in the object. An example
@@ -113,84 +116,88 @@ type Resource[T client.Object, S any] struct {
 	// even if Differs returns false. Optional.
 	Version func(ctx context.Context, c client.Client, obj T) (string, error)
 
-	// Succeeded returns the reason and the message of the condition of an object whose things are as desired. Optional.
+	// Succeeded returns the reason and the message of the condition, for an object whose things are as desired.
+	// Optional.
 	Succeeded func(obj T) (reason, message string)
 
-	// Whose a thing is. With the zero values, a thing that is found after its creation counts as ours, and nothing is taken over.
+	// Who owns a thing. With the zero values, a thing that is found after its creation is ours, and nothing is taken over.
 
-	// IsOurs reports whether the thing that was found was created for obj. It may look for a tag with the UID of obj, or for the token. The
-	// step calls it before it changes or deletes a recorded thing, except a thing that was taken over. Somebody may have deleted our thing, and
-	// somebody else may have created another one with the same name. Optional, and recommended. Without it, the thing that is found counts as
-	// ours, because nothing was there right before our creation.
+	// IsOurs reports whether the thing that was found was created for obj. It may check a tag with the UID of obj, or the token. The step
+	// calls it before it changes or deletes a recorded thing, except a thing that was taken over. Somebody may have deleted our thing, and
+	// somebody else may have created another one with the same name. Optional, and recommended. Without it, the thing that is found is
+	// taken for ours, because it did not exist right before our creation.
 	IsOurs func(obj T, ref Reference, observed S) bool
 
-	// MarksOnlyPending means that the thing has the mark for IsOurs only until the creation is confirmed, because the API has no room for
-	// it. The step then calls IsOurs only for things that are recorded as pending.
+	// MarksOnlyPending is for an API that cannot store the mark which IsOurs checks for long: the thing has the mark only until its
+	// creation is confirmed. The step then calls IsOurs only for things that are recorded as pending.
 	MarksOnlyPending bool
 
 	// Adopt returns nil if obj may take over a thing that exists and is not recorded. Otherwise it returns an error, such as [ErrExists].
-	// It should look for a request in the object, and for a proof in the observed state. Optional: without it nothing is taken over.
+	// It should check that the object asks for this, and that the observed state proves that the object may have the thing. Optional:
+	// without it nothing is taken over.
 	Adopt func(obj T, observed S) error
 
-	// Admit returns an error if a thing must not become obj's. The step calls it before it creates the thing, with observed nil, and before
-	// it takes the thing over. Admit may call the API. If the error is made by [reconcile.Wait] or [Refused], the step does not record
+	// Admit returns an error if obj must not get a thing. The step calls it before it creates the thing, with observed nil, and before it
+	// takes the thing over. Admit may call the API. If the error is made by [reconcile.Wait] or [Refused], the step does not record
 	// anything that was not recorded before. Optional.
 	Admit func(ctx context.Context, c client.Client, obj T, ref Reference, observed *S) error
 
 	// Others returns the objects that want a group, and the objects whose record has a key of it. A field index finds them. obj may be
-	// among them. Optional: with it, an object waits with a [ClaimedError] for the object that has the better claim, or that has yet to
-	// drop the key. Two objects can then swap their keys. Without it, the later object reports AlreadyExists. Watch the kind with
-	// [reconcile.Watching], so that an object continues as soon as it can.
+	// among them. Optional. With Others, an object waits, with the error [ClaimedError], for the object to which the key belongs, or
+	// which does not want the key any more and still has it. So two objects can swap their keys. Without Others, the later object
+	// reports AlreadyExists. Watch the kind with [reconcile.Watching], so that an object continues as soon as it can.
 	Others func(ctx context.Context, c client.Reader, obj T, group string) ([]T, error)
 
-	// Group returns a name that can belong to one object only, if that is more than one key, such as the user name of accounts on several
+	// Group returns the group of a key: all keys of a group belong to the same object. An example is the user name of accounts on several
 	// hosts. Default: the key.
 	Group func(key string) string
 
-	// Recreate makes the step delete the things under former keys before it creates the new ones. Default: it creates the new ones first.
+	// Recreate is for a changed key. If it is true, the step deletes the thing with the former key before it creates the new one. By
+	// default, it creates the new one first.
 	Recreate bool
 
 	// What an object forbids. The zero values forbid nothing.
 
-	// Retain reports whether the thing is left as it is when obj is deleted, or when its key changes. Optional.
+	// Retain reports whether the thing is kept when obj is deleted, or when its key changes. Optional.
 	Retain func(obj T) bool
 
-	// ObserveOnly reports whether the thing is only observed: it is neither created, updated nor deleted. Optional.
+	// ObserveOnly reports whether the thing is only observed: it is not created, updated or deleted. Optional.
 	ObserveOnly func(obj T) bool
 
-	// CreateOnly reports whether the thing is left as it is once it exists: Update is not called. Deletion works as usual. Optional.
+	// CreateOnly reports whether the thing is not changed after its creation: Update is not called. Deletion works as usual.
+	// Optional.
 	CreateOnly func(obj T) bool
 
-	// MustExist reports whether somebody else creates the thing. Create is not called, and while the thing does not exist, the object waits.
-	// When the thing exists, Adopt takes it over, and the step updates and deletes it as usual. With [ByID] and [ByToken], somebody has to
-	// write the ID into the record. Optional.
+	// MustExist reports whether somebody else has to create the thing. Create is not called, and while the thing does not exist, the object
+	// waits. When the thing exists, Adopt takes it over, and the step updates and deletes it as usual. With [ByID] and [ByToken], somebody
+	// has to write the ID into the record. Optional.
 	MustExist func(obj T) bool
 
-	// Functions that get the observed state. With the zero values nobody gets it, and a thing that is as desired counts as ready.
+	// Functions that get the observed state. With the zero values, no function gets it, and a thing that is as desired is ready.
 
 	// Observed is called with the state of the thing after each observation, unless the thing is somebody else's. It may change the status of
 	// obj, for example by an address or a default that the API chose. With Observed, the step observes the thing once more after each creation
 	// and update. With ObserveOnly, Observed is called with any thing that has the key. Optional.
 	Observed func(obj T, state S)
 
-	// Ready returns an error while a thing that is as desired cannot be used yet, such as [reconcile.Wait] while the API still prepares it.
-	// With Ready, the step observes the thing once more after each creation and update. If ObserveOnly returns true, desired is the zero value.
-	// Optional.
+	// Ready returns an error while a thing that is as desired cannot be used yet, such as [reconcile.Wait] while the API is still preparing
+	// it. With Ready, the step observes the thing once more after each creation and update. If ObserveOnly returns true, desired is the
+	// zero value. Optional.
 	Ready func(obj T, observed, desired S) error
 
-	// The Secret with values of the thing. The zero values publish nothing.
+	// The Secret with values of the thing. With the zero values, nothing is published.
 
 	// Publish returns the Secret in which the step publishes values that the API has made, such as an address and credentials. nil means no
-	// Secret. The Secret belongs to obj. It is written if it differs, and deleted with obj, or when Publish returns another name. If somebody
-	// changes or deletes it, the step repairs it after an observation. A Secret of somebody else is left alone, with the reason OwnedByAnother.
-	// With Publish, the step observes the thing once more after each creation and update. The operator needs the verbs get, list, watch,
-	// create, patch and delete on secrets. Optional.
+	// Secret. The Secret belongs to obj. It is written if it differs, and deleted with obj, or when Publish returns another name. If
+	// somebody changes or deletes it, the step repairs it after an observation. A Secret of somebody else is not changed, and the reason is
+	// OwnedByAnother. With Publish, the step observes the thing once more after each creation and update. The operator needs the verbs get,
+	// list, watch, create, patch and delete on secrets. Optional.
 	Publish func(obj T, state S) *corev1.Secret
 
 	// Issue issues a credential that the API shows only once, such as a new password. It returns the values of the keys that Publish has
 	// left empty. The step calls it after the creation, and whenever the Secret does not have the values that Issue returned last: the
-	// process may have died before it wrote the Secret, or somebody may have changed or deleted the Secret. So Issue must invalidate what it
-	// issued before. The answer to a creation is not needed. Optional.
+	// process may have died before it wrote the Secret, or somebody may have changed or deleted the Secret. So Issue must make invalid what
+	// it issued before. Optional.
 	Issue func(ctx context.Context, c client.Client, obj T, ref Reference, observed S) (map[string][]byte, error)
 
 	// How often the API is called. The zero values are an interval of 10 minutes, one server, and no limits.
@@ -202,23 +209,23 @@ type Resource[T client.Object, S any] struct {
 	// minute, or Every if that is less.
 	EveryAtLeast time.Duration
 
-	// Server returns the server that has the thing, if there are several. If a server does not answer, no object calls it for a while: for a
-	// second at first, for 15 seconds at most. Then one object tries again while the others wait. Objects of other servers are not affected.
-	// Optional.
+	// Server returns the server of the thing, if the API has several servers. If a server does not answer, no object calls it for a while:
+	// for a second at first, for 15 seconds at most. Then one object tries again, and the others wait. Objects of other servers are not
+	// affected. Optional.
 	Server func(obj T) string
 
-	// Concurrency limits how many objects of one server are handled at a time, so that a server that hangs does not hold up the others. It
-	// should be less than MaxConcurrentReconciles of the controller. Default: no limit.
+	// Concurrency limits how many objects of one server are handled at a time, so that objects of other servers do not wait for a server
+	// that hangs. It should be less than MaxConcurrentReconciles of the controller. Default: no limit.
 	Concurrency int
 
-	// Quota limits the calls of this process. Give the same limiter to all resources that share a quota. Polls leave a quarter of the burst to
-	// objects that a person has changed. A pass that has to wait ends, and does not hold a worker. A call that follows from another one, such
-	// as the observation of a created thing, is made at once, and later passes wait for its token. If several replicas share the quota, give
-	// each replica a part of it. Default: no limit.
+	// Quota limits the calls of this process. Give the same limiter to all resources that share a quota. Polls leave a quarter of the burst
+	// to objects that a person has changed. If the quota is used up, a pass ends and is repeated later, so that it does not block a worker.
+	// A call that follows from another one, such as the observation of a created thing, is made at once even if the quota is used up, and
+	// later passes wait longer. If several replicas share the quota, give each replica a part of it. Default: no limit.
 	Quota *rate.Limiter
 
 	// ObserveInPlans makes the plan of an upgrade (package upgrade) observe each thing, within Quota, so that the plan says what would be
-	// updated. By default a plan does not call the API. It uses the record, and says that it did not compare the rest.
+	// updated. By default a plan does not call the API. It uses the record, and says that it did not compare the things.
 	ObserveInPlans bool
 
 	// Clock is the real clock, unless a test sets it.
@@ -231,7 +238,7 @@ const (
 	defaultTimeout      = 10 * time.Second
 )
 
-// validate returns an error for each field that is missing or impossible.
+// validate returns an error for each field that is missing or has an impossible value.
 func (r *Resource[T, S]) validate() error {
 	var errs []error
 	for _, field := range []struct {
@@ -281,7 +288,7 @@ func (r *Resource[T, S]) validate() error {
 	return fmt.Errorf("external.Resource: %w", errors.Join(errs...))
 }
 
-// keysOf returns the keys of what is desired, sorted, each one once.
+// keysOf returns the desired keys of an object, sorted and without duplicates.
 func (r *Resource[T, S]) keysOf(obj T) []string {
 	switch {
 	case r.Keys != nil:

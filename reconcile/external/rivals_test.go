@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// TestPanicEndsAClaim: a function panics while the object acquires a key.
+// TestPanicEndsAClaim: a function panics while the object is getting a key. Afterwards another object can get it.
 func TestPanicEndsAClaim(t *testing.T) {
 	c := newCommunity(t, func(r *external.Resource[*Account, entry]) {
 		r.Admit = nil
@@ -37,7 +37,7 @@ func TestPanicEndsAClaim(t *testing.T) {
 	require.Contains(t, run("y"), "Succeeded", "x neither has nor wants alice")
 }
 
-// TestSharedKeyOtherID: two objects have things with the same key and different IDs. The test deletes one object.
+// TestSharedKeyOtherID: two objects have things with the same key and different IDs. One object is deleted.
 func TestSharedKeyOtherID(t *testing.T) {
 	d := &tagged{byID: map[string]entry{}}
 	var withOthers bool
@@ -49,7 +49,7 @@ func TestSharedKeyOtherID(t *testing.T) {
 		others := r.Others
 		r.Others = func(ctx context.Context, cl client.Reader, a *Account, g string) ([]*Account, error) {
 			if !withOthers {
-				return nil, nil // as in an earlier release without Others
+				return nil, nil // an earlier release had no function Others
 			}
 			return others(ctx, cl, a, g)
 		}
@@ -67,7 +67,7 @@ func TestSharedKeyOtherID(t *testing.T) {
 	require.Len(t, d.byID, 1, "what y has is another thing")
 }
 
-// TestClaimedIsSettled: an object waits for a key. Its record has a pending creation under another key, which a third
+// TestClaimedIsSettled: an object waits for a key. Its record has a pending creation with another key, which a third
 // object wants.
 func TestClaimedIsSettled(t *testing.T) {
 	c := newCommunity(t, nil)
@@ -82,7 +82,7 @@ func TestClaimedIsSettled(t *testing.T) {
 	require.Equal(t, succeeded, c.pass("z"), "nothing was created for x, and x does not want it")
 }
 
-// TestWhoCreatesNothingHasNoClaim: an older object creates nothing.
+// TestWhoCreatesNothingHasNoClaim: an older object does not create things, so a younger object does not wait for it.
 func TestWhoCreatesNothingHasNoClaim(t *testing.T) {
 	is := func(a *Account) bool { return a.Name == "x" }
 	for name, edit := range map[string]func(*external.Resource[*Account, entry]){

@@ -8,24 +8,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// round is the work on the things of an object that may take several passes. If the turn of a pass is over, or the quota is used up, a
-// later pass continues with the things that are not done. A round is only in memory: after a start, an error or a change of the desired
-// state, a new round looks at all things again.
+// round is the work on all things of an object, which may take several passes. If a pass has made its number of calls, or the quota is
+// used up, a later pass continues with the things that are not done. A round is only in memory: after a restart, an error or a
+// change of the desired state, a new round begins, which observes all things again.
 type round[S any] struct {
-	of      synced // the desired state
-	request string // the last request of a person
+	of      synced // the desired state for which the round is
+	request string // the last request of a person for a pass
 	keys    []string
 	begun   time.Time
-	done    map[string]*candidate[S] // by key: the things that are as desired, for Ready
+	done    map[string]*candidate[S] // by key: the things that are as desired; Ready is called for them
 	behind  bool                     // see the field of pass
 }
 
-// isOf reports whether a round has the present desired state.
+// isOf reports whether the round is for the same desired state, keys and request as now.
 func (r *round[S]) isOf(now *round[S]) bool {
 	return r != nil && r.of == now.of && r.request == now.request && slices.Equal(r.keys, now.keys)
 }
 
-// open returns the desired keys of the things that are not done yet.
+// open returns the desired keys whose things are not done yet.
 func (r *round[S]) open() (keys []string) {
 	for _, key := range r.keys {
 		if r.done[key] == nil {
@@ -45,20 +45,20 @@ func (r *round[S]) observed() (all []S) {
 	return all
 }
 
-// mark notes that things are done.
+// mark records that things are done.
 func (r *round[S]) mark(found ...*candidate[S]) {
 	for _, f := range found {
 		r.done[f.key] = f
 	}
 }
 
-// rounds has the rounds that continue in a later pass.
+// rounds has the rounds that a later pass continues.
 type rounds[S any] struct {
 	mu     sync.Mutex
 	byName map[types.NamespacedName]*round[S]
 }
 
-// get returns the round of an object. If the object has no round of the present desired state, it returns fresh.
+// get returns the round of an object for the present desired state. If there is none, it returns fresh.
 func (r *rounds[S]) get(name types.NamespacedName, fresh *round[S]) *round[S] {
 	r.mu.Lock()
 	defer r.mu.Unlock()

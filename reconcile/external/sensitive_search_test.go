@@ -28,17 +28,17 @@ import (
 	"github.com/opblocks/opblocks/reconcile/secrets"
 )
 
-// login is a desired state that holds a password.
+// login is a desired state that contains a password.
 type login struct {
 	Name     string
 	Password secrets.Sensitive
 }
 
-// web is an HTTP API. Its clients send the password in the query and in the user of the URL.
+// web is an HTTP API. Its clients send the password in the query and in the user part of the URL.
 type web struct {
 	client http.Client
 	exists bool
-	answer func(r *http.Request) (status int, err error) // nil: the API carries out the request
+	answer func(r *http.Request) (status int, err error) // nil if the API carries out the request
 }
 
 func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -59,7 +59,7 @@ func (w *web) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Status: http.StatusText(status), Body: io.NopCloser(strings.NewReader("")), Request: r}, nil
 }
 
-// send sends a request, and returns the error that an author would make of the answer.
+// send sends a request, and returns an error for a bad answer, as an author would write it.
 func (w *web) send(ctx context.Context, method string, l login) error {
 	url := fmt.Sprintf("https://%s@api.example.com/logins/%s?token=%s#%s", secret, l.Name, secret, secret)
 	request, err := http.NewRequestWithContext(ctx, method, url, nil)
@@ -87,7 +87,7 @@ func (w *web) send(ctx context.Context, method string, l login) error {
 	return cause
 }
 
-// searched is a step that notes its errors.
+// searched is a step that records the errors which it returns.
 type searched struct {
 	*external.Step[*Account, login]
 	seen *strings.Builder
@@ -105,8 +105,8 @@ func (s searched) Finalize(ctx context.Context, c client.Client, a *Account) err
 	return err
 }
 
-// TestSecretsAreNotShown makes everything happen to a resource whose desired state holds a password. It then searches for the password
-// in everything that people can read: the object, events, logs, metrics and returned errors.
+// TestSecretsAreNotShown uses a resource whose desired state contains a password, and makes it fail in all possible ways. Then it
+// searches for the password in everything that people can read: the object, events, logs, metrics and returned errors.
 func TestSecretsAreNotShown(t *testing.T) {
 	status := func(code int) func(*http.Request) (int, error) {
 		return func(*http.Request) (int, error) { return code, nil }
@@ -122,9 +122,9 @@ func TestSecretsAreNotShown(t *testing.T) {
 	hang := make(chan struct{})
 	panics := func(*http.Request) (int, error) { panic("cannot log in with " + secret) }
 	for name, tc := range map[string]struct {
-		reason string // the reasons of Ready that the passes may show
+		reason string // the reasons that Ready may have
 		answer func(*http.Request) (int, error)
-		shown  string // a text that must be seen: without it the search proves nothing
+		shown  string // a text that must be found: otherwise the search would prove nothing
 	}{
 		"success":     {"Succeeded", nil, "alice is as desired"},
 		"refusal":     {"BadLogin", unlessGet(status(http.StatusBadRequest)), "(hidden)"},
@@ -152,7 +152,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 				w := &web{}
 				w.client.Transport = w
 				s := newSearch(t, w)
-				s.pass() // this pass creates the thing
+				s.pass() // creates the thing
 				w.answer = tc.answer
 				for _, change := range []func(*Account){
 					func(a *Account) { a.Spec.Quota = 2 },
@@ -177,7 +177,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 }
 
-// search is an object together with all traces of its passes.
+// search has an object, and everything that its passes have written or returned.
 type search struct {
 	t          *testing.T
 	client     client.Client
@@ -233,7 +233,7 @@ func (s *search) edit(change func(*Account)) {
 	require.NoError(s.t, s.client.Update(s.t.Context(), s.object))
 }
 
-// pass reconciles the object, keeps the traces of the pass, and returns the reason of Ready.
+// pass reconciles the object, records what the pass has written or returned, and returns the reason of Ready.
 func (s *search) pass() (reason string) {
 	s.t.Helper()
 	logger := funcr.NewJSON(func(line string) { s.seen.WriteString(line + "\n") }, funcr.Options{Verbosity: 10, LogCaller: funcr.All})

@@ -27,7 +27,7 @@ import (
 //   - RateLimited, Unreachable and Busy, while the server must not be called;
 //   - Claimed, if the key belongs to another object, and AlreadyExists, if it belongs to somebody else;
 //   - Creating, while the API does not show a created thing, and Deleting, while it still shows a thing that is being deleted;
-//   - CreationUnknown, if the answer to a creation was lost and nobody can find out whether the thing exists;
+//   - CreationUnknown, if the answer to a creation was lost and it cannot be found out whether the thing exists;
 //   - InvalidKey, if the key is empty, and InvalidInterval, a success, if [IntervalAnnotation] is not a duration;
 //   - NotFound, if the thing does not exist and the step may not create it;
 //   - Publishing, while the Secret lacks a value;
@@ -40,11 +40,12 @@ type Step[T client.Object, S any] struct {
 	rounds  rounds[S]
 	claims  claims.Table
 	calls   *calls.Calls
-	plans   *calls.Calls // the calls of plans, which wait for the quota without a limit
+	plans   *calls.Calls // the calls of plans, which wait for the quota as long as needed
 	secrets publisher[T]
 }
 
-// New returns a step for a resource. If a field is missing or impossible, the setup of the reconciler returns an error that names it.
+// New returns a step for a resource. If a field is missing or has an impossible value, the setup of the reconciler returns an error
+// that names it.
 func New[T client.Object, S any](r Resource[T, S]) *Step[T, S] {
 	invalid := r.validate()
 	r.Every, r.Timeout = cmp.Or(r.Every, defaultEvery), cmp.Or(r.Timeout, defaultTimeout)
@@ -82,7 +83,7 @@ func (s *Step[T, S]) SetFormerNames(names ...string) {
 func (s *Step[T, S]) Watched() []client.Object { return s.secrets.watched() }
 
 // SetupWithBuilder implements [reconcile.Watcher]. It registers the metrics, and returns an error if a field of the resource is missing or
-// impossible.
+// has an impossible value.
 func (s *Step[T, S]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	if s.invalid != nil {
 		return s.invalid
@@ -109,8 +110,8 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 	}
 	last, now, published := s.synced.get(name, obj.GetUID()), s.Clock.Now(), p.publishing().isPublished(ctx)
 	if due := last.at.Add(p.wanted.untilNext(last.behind)); p.isAsAfter(last) && now.Before(due) && published && !reconcile.Requested(ctx) {
-		p.ledger.store()      // a former key may be desired again
-		s.calls.EndWait(name) // a poll that was put off may not be needed any more
+		p.ledger.store()      // writes the record, because a former key may be desired again
+		s.calls.EndWait(name) // the object does not wait any more, if it did
 		return p.success(due.Sub(now))
 	}
 	visit.SetUrgent(reconcile.Requested(ctx) || p.isChanged() || !published)
@@ -131,15 +132,15 @@ func (s *Step[T, S]) Reconcile(ctx context.Context, c client.Client, obj T) (err
 		p.ledger.record.Generation = obj.GetGeneration()
 	}
 	p.ledger.store()
-	p.ledger.unclaim(before...) // the status still has the keys of the former record
+	p.ledger.unclaim(before...) // the status still has the keys that were in the record before
 	if err != nil {
 		s.synced.forget(name)
 		return err
 	}
-	behind, seen := p.behind && !last.behind, p.present() // the thing is observed only once more
+	behind, seen := p.behind && !last.behind, p.present() // after an update that was not visible, the thing is observed only one more time
 	seen.at, seen.behind = p.round.begun, behind
 	s.synced.set(name, seen)
-	after := p.wanted.untilNext(behind) // since the begin of the round, when its first things were observed
+	after := p.wanted.untilNext(behind) // counted from the begin of the round, when its first things were observed
 	return p.success(max(after-s.Clock.Since(p.round.begun), min(after, firstLook)))
 }
 
@@ -163,7 +164,8 @@ func (s *Step[T, S]) Finalize(ctx context.Context, c client.Client, obj T) (err 
 	return nil
 }
 
-// Forget drops what the step remembers of an object. The reconciler calls it when the object is gone, even if its cleanup was given up.
+// Forget drops everything that the step remembers of an object. The reconciler calls it when the object is gone, even if its cleanup
+// was given up.
 func (s *Step[T, S]) Forget(name types.NamespacedName) {
 	s.synced.forget(name)
 	s.rounds.forget(name)
@@ -179,7 +181,7 @@ func (s *Step[T, S]) StatusNotWritten(name types.NamespacedName) {
 	s.rounds.forget(name)
 }
 
-// mistake returns the mistake in the resource, or in the result of Record for an object.
+// mistake returns the mistake in the resource, or in the result of its function Record for an object.
 func (s *Step[T, S]) mistake(obj T) error {
 	if s.invalid != nil || s.Record(obj) != nil {
 		return s.invalid
@@ -188,7 +190,7 @@ func (s *Step[T, S]) mistake(obj T) error {
 	return ctrlreconcile.TerminalError(fmt.Errorf("the function Record (%s) returns nil: return a pointer to a field of the status, such as &obj.Status.Account", path.Base(function)))
 }
 
-// pass returns a pass whose desired keys are the recorded keys.
+// pass returns a pass. At first, its desired keys are the recorded keys.
 func (s *Step[T, S]) pass(c client.Client, obj T, calls *calls.Calls) *pass[T, S] {
 	r := &s.Resource
 	s.calls.SetKind(obj.GetObjectKind().GroupVersionKind().Kind)
@@ -208,9 +210,10 @@ func (s *Step[T, S]) pass(c client.Client, obj T, calls *calls.Calls) *pass[T, S
 	return p
 }
 
-// Waiting returns the objects that may continue because obj has changed or is gone: the objects that have a key of its groups, and the
-// oldest object that wants each group. The other objects that want a group would only wait for the oldest one, however many there are. If
-// Others returns an error, Waiting logs it. Give Waiting to [reconcile.Watching].
+// Waiting returns the objects to reconcile after obj has changed or is gone, because they may have waited for one of its keys. For each
+// group of these keys, these are the objects that have a key of the group, and the oldest object that wants one. The other objects that
+// want a key of the group would only wait for the oldest one. If Others returns an error, Waiting logs it. Give Waiting to
+// [reconcile.Watching].
 func (s *Step[T, S]) Waiting(ctx context.Context, c client.Reader, obj T) []ctrl.Request {
 	one := claimant[T, S]{resource: &s.Resource, reader: c, obj: obj}
 	return one.waiting(ctx)

@@ -19,13 +19,13 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// recorder is an API in memory that notes the calls and fails when the test says so.
+// recorder is a fake API that records its calls, and fails when the test tells it to.
 type recorder struct {
 	entries map[string]entry
 	calls   []string
 	fail    func(call string) (before, after error)
 	given   bool // the API gives IDs
-	hidden  bool // the API does not show what exists
+	hidden  bool // the API does not show existing things
 }
 
 func (r *recorder) call(name string, do func() error) error {
@@ -91,9 +91,9 @@ type env struct {
 	clock      *clocktesting.FakePassiveClock
 	reconciler *reconcile.Reconciler[*Account]
 	step       *external.Step[*Account, entry]
-	limit      time.Duration // how long a cleanup is retried; 0: without a limit
+	limit      time.Duration // GiveUpCleanupAfter; 0 for no limit
 	object     *Account
-	turns      int // the calls of one pass; 0 for the default
+	turns      int // the number of calls in one pass; 0 for the default
 }
 
 func newEnv(t *testing.T, identity external.Identity, edit func(*external.Resource[*Account, entry])) *env {
@@ -117,7 +117,7 @@ func (e *env) named() reconcile.NamedStep[*Account] {
 	return reconcile.Named("account", e.step).Finalizer("test.opblocks.dev/account").GiveUpCleanupAfter(e.limit)
 }
 
-// restart begins a new process, which remembers nothing.
+// restart starts a new process, which remembers nothing.
 func (e *env) restart() {
 	e.step = external.New(e.step.Resource)
 	e.reconciler = reconcile.New(e.Client, e.named()).WithClock(e.clock)
@@ -126,7 +126,7 @@ func (e *env) restart() {
 	}
 }
 
-// pass reconciles the object until it is quiet, and returns the calls and the reason of Ready.
+// pass reconciles the object once, and returns the calls, the reason of Ready and the delay until the next pass.
 func (e *env) pass() (calls []string, reason string, after time.Duration) {
 	e.t.Helper()
 	e.api.calls = nil
@@ -191,8 +191,8 @@ func TestAnswersOfTheAPI(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason      string
 		identity    external.Identity
-		before      error // Create returns it, and has no effect
-		after       error // Create returns it after its effect
+		before      error // returned by Create without an effect
+		after       error // returned by Create after its effect
 		want        string
 		pending     bool
 		second      []string // the calls of the next pass
@@ -237,7 +237,8 @@ func TestAnswersOfTheAPI(t *testing.T) {
 	}
 }
 
-// TestNothingIsDoneWithoutACheckpoint calls the step outside of a pass, where a checkpoint is an error.
+// TestNothingIsDoneWithoutACheckpoint calls the step outside of package reconcile, where a checkpoint returns an
+// error.
 func TestNothingIsDoneWithoutACheckpoint(t *testing.T) {
 	ours := external.Record{Reference: external.Reference{Key: "alice"}}
 	for name, tc := range map[string]struct {
@@ -285,7 +286,7 @@ func TestGrace(t *testing.T) {
 	require.False(t, e.object.Status.Account.Pending)
 }
 
-// TestGraceOfFormerKey changes the key while the API does not show the thing under the former key yet.
+// TestGraceOfFormerKey changes the key while the API does not yet show the thing with the former key.
 func TestGraceOfFormerKey(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) { r.Grace, r.Others = time.Minute, nil })
 	e.api.hidden = true
@@ -350,8 +351,8 @@ func TestDeletionWaitsForTheAPI(t *testing.T) {
 	require.Error(t, e.Get(t.Context(), e.name(), e.object), "the object is gone")
 }
 
-// TestObservedIsNotToldOfAFormerKey deletes the thing under a former key while the API still shows it. Observed is not
-// called with that thing.
+// TestObservedIsNotToldOfAFormerKey deletes the thing with a former key while the API still shows it. The function
+// Observed is not called for that thing.
 func TestObservedIsNotToldOfAFormerKey(t *testing.T) {
 	var seen []string
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
@@ -425,7 +426,8 @@ func TestCallEndsAfterTimeout(t *testing.T) {
 	require.Contains(t, ready.Message, "no answer within 1ms")
 }
 
-// TestSomebodyElseWasFaster: a recorded creation had no effect. Then somebody else created a thing with the same key.
+// TestSomebodyElseWasFaster: a creation was recorded, but never had an effect. Then somebody else created a thing
+// with the same key.
 func TestSomebodyElseWasFaster(t *testing.T) {
 	theirs := entry{Login: "alice", Owner: "somebody else", Quota: 7}
 	begin := func(t *testing.T) *env {

@@ -12,15 +12,15 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// table is a fake of an API for explorations. It survives the operator's process.
+// table is a fake API that keeps its entries when the operator's process ends.
 type table struct {
 	identity external.Identity
 	entries  map[string]entry // by login with ByKey, otherwise by ID
 	created  int
 }
 
-// State is compared with the run without faults. So the exploration finds an entry that is left behind
-// or created twice.
+// State returns the entries, which are compared with the entries of a run without faults. So the test finds an entry
+// that is left behind or was created twice.
 func (d *table) State() any {
 	if d.identity == external.ByKey {
 		return d.entries
@@ -33,14 +33,13 @@ func (d *table) State() any {
 	return all
 }
 
-// tableClient is the client of a table in one process. Faults happen at its calls.
+// tableClient is the client of the table in one process. Faults occur at its calls.
 type tableClient struct {
 	*table
 	process *reconciletest.Process
 }
 
-// key returns the key of the entry that a reference names. If the API cannot find the entry, it returns
-// an empty one.
+// key returns the key of the entry that a reference names, or "" if the API cannot find the entry.
 func (d *table) key(ref external.Reference) string {
 	if d.identity == external.ByKey || ref.ID != "" {
 		return ref.String()

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// things are the things of an object during a pass: first the things of the record, then as the pass changes them.
+// things has the recorded things of an object during a pass. The pass changes it.
 type things struct {
 	keys []string // the desired keys
 	all  []Reference
@@ -18,7 +18,7 @@ func keysOf(all []Reference) (keys []string) {
 	return keys
 }
 
-// get returns the thing that is recorded under a key.
+// get returns what is recorded about the thing with a key.
 func (t *things) get(key string) (ref Reference, recorded bool) {
 	if i := t.index(key); i >= 0 {
 		return t.all[i], true
@@ -30,7 +30,7 @@ func (t *things) index(key string) int {
 	return slices.IndexFunc(t.all, func(ref Reference) bool { return ref.Key == key })
 }
 
-// set records a thing. It replaces the thing that is recorded under the same key.
+// set records a thing. It replaces the record of another thing with the same key.
 func (t *things) set(ref Reference) {
 	if i := t.index(ref.Key); i >= 0 {
 		t.all[i] = ref
@@ -39,12 +39,12 @@ func (t *things) set(ref Reference) {
 	t.all = append(t.all, ref)
 }
 
-// remove removes the thing that is recorded under a key.
+// remove removes the record of the thing with a key.
 func (t *things) remove(key string) {
 	t.all = slices.DeleteFunc(t.all, func(ref Reference) bool { return ref.Key == key })
 }
 
-// former returns the things that are recorded under keys that are not desired any more.
+// former returns the recorded things whose keys are not desired any more.
 func (t *things) former() (former []Reference) {
 	for _, ref := range t.all {
 		if !slices.Contains(t.keys, ref.Key) {
@@ -59,13 +59,13 @@ func (t *things) areConfirmed() bool {
 	return len(t.all) == len(t.keys) && !slices.ContainsFunc(t.keys, t.isMissing)
 }
 
-// isMissing reports whether a key has no confirmed thing.
+// isMissing reports whether no confirmed thing with this key is recorded.
 func (t *things) isMissing(key string) bool {
 	ref, recorded := t.get(key)
 	return !recorded || ref.Pending
 }
 
-// names returns the names of the things that are recorded under some keys, as one text.
+// names returns the names of the things with these keys, as one text.
 func (t *things) names(keys []string) string {
 	switch len(keys) {
 	case 0:

@@ -15,7 +15,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// A function that yields in the middle of its work is called again, and sees what it has done before.
+// A function that calls Yield in the middle of its work is called again in a later pass, and finds what it has done
+// before.
 func TestFunctionThatYields(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		update := r.Update
@@ -42,7 +43,7 @@ func TestFunctionThatYields(t *testing.T) {
 	require.LessOrEqual(t, largest, 10)
 }
 
-// A pass that has to wait for the quota ends, so it does not hold a worker.
+// If a pass has to wait for the quota, it ends, so that it does not block a worker.
 func TestQuotaHoldsNoWorker(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason      string
@@ -71,7 +72,7 @@ func TestQuotaHoldsNoWorker(t *testing.T) {
 	}
 }
 
-// After an error a new round begins, which looks at all things again.
+// After an error, all things are observed again.
 func TestErrorEndsARound(t *testing.T) {
 	e := newEnv(t, external.ByKey, several)
 	e.turns = 3
@@ -94,7 +95,7 @@ func TestErrorEndsARound(t *testing.T) {
 	require.Equal(t, "Succeeded", reason)
 }
 
-// If too many other passes are at its server, a pass ends, and the round continues later.
+// If too many other objects call the server, a pass ends, and a later pass continues its work.
 func TestBusyKeepsTheRound(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) { several(r); r.Concurrency = 1 })
 	e.turns = 3
@@ -113,8 +114,8 @@ func TestBusyKeepsTheRound(t *testing.T) {
 	require.Len(t, e.api.entries, 6)
 }
 
-// Functions that observe or create must not yield: a later pass could not continue in the middle of
-// them.
+// Functions that observe or create must not be interrupted by Yield, because a later pass could not continue in the
+// middle of them.
 func TestObserveDoesNotYield(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		observe, create := r.Observe, r.Create
@@ -146,7 +147,7 @@ func TestObserveDoesNotYield(t *testing.T) {
 	require.Equal(t, "Succeeded", reason)
 }
 
-// If a person edits many objects at once, they use the whole quota and do not exceed it.
+// If a person changes many objects at once, their passes use the whole quota, and not more.
 func TestQuotaIsUsed(t *testing.T) {
 	const slow = 1200 * time.Millisecond
 	var e *env
@@ -164,7 +165,7 @@ func TestQuotaIsUsed(t *testing.T) {
 	require.Equal(t, 2, e.api.entries["alice"].Quota, "the observation does not use up what the update needs")
 }
 
-// The condition shows the failure of another step while this step continues in later passes.
+// While this step continues its work in later passes, the condition shows the failure of another step.
 func TestOtherStepFailsDuringARound(t *testing.T) {
 	e := newEnv(t, external.ByKey, several)
 	e.edit(func(a *Account) { a.Spec.Login = logins(10) })

@@ -24,7 +24,7 @@ func TestTurnsSurviveEveryFault(t *testing.T) {
 	})
 	s.Start = func(p *reconciletest.Process) error {
 		r := resource(directoryClient{p.External().(*directory).Client(p), external.ByKey}, external.ByKey)
-		r.Grace = 15 * time.Second // the API is behind for 10 s
+		r.Grace = 15 * time.Second // the API shows a created thing after up to 10 s
 		several(&r)
 		return newReconciler(p.Manager(), r).WithTurns(1, time.Hour).Complete()
 	}

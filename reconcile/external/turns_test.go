@@ -21,7 +21,7 @@ func logins(n int) string {
 	return strings.Join(all, ",")
 }
 
-// until runs passes until a pass is not put off. It returns the calls of each pass.
+// until runs passes until all work is done. It returns the calls of each pass.
 func (e *env) until(most int) (passes [][]string, reason string) {
 	e.t.Helper()
 	for range most {
@@ -51,7 +51,7 @@ func times(passes [][]string) (calls map[string]int, largest int) {
 	return calls, largest
 }
 
-// The work of one pass is bounded, and a later pass continues it: no call is made twice.
+// A pass makes only a limited number of calls, and a later pass continues. No call is made twice.
 func TestTurns(t *testing.T) {
 	const n = 25
 	looks := func(r *external.Resource[*Account, entry]) {
@@ -126,7 +126,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// A round is forgotten when its results may not be true any more.
+// If the results of earlier passes may not be true any more, all things are observed again.
 func TestRoundBeginsAnew(t *testing.T) {
 	anew := []string{"get alice@00", "get alice@01", "get alice@02"}
 	tests := map[string]struct {
@@ -171,7 +171,7 @@ func TestRoundBeginsAnew(t *testing.T) {
 	}
 }
 
-// After a long pause in the middle of a round, all things are looked at again at once.
+// If a long time has passed between two passes that share the work, all things are observed again soon.
 func TestLongRound(t *testing.T) {
 	e := newEnv(t, external.ByKey, several)
 	e.edit(func(a *Account) { a.Spec.Login = logins(4) })
@@ -189,8 +189,7 @@ func TestLongRound(t *testing.T) {
 	require.Contains(t, e.api.entries, "alice@00")
 }
 
-// A pass does not record the things that only a later pass creates: somebody else may create them
-// first.
+// A pass does not record the things that only a later pass will create, because somebody else may create them first.
 func TestTakenDuringARound(t *testing.T) {
 	e := newEnv(t, external.ByKey, func(r *external.Resource[*Account, entry]) {
 		several(r)

@@ -12,7 +12,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// TestUnsetFieldsComeToRest leaves the quota unset, so the API chooses a value.
+// TestUnsetFieldsComeToRest leaves the quota unset, so the API chooses a value. The step does not update it again and
+// again.
 func TestUnsetFieldsComeToRest(t *testing.T) {
 	const chosen = 5
 	shown := 0

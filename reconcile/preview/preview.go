@@ -1,5 +1,5 @@
-// Package preview says what a reconcile would do. A step of your own returns [Change] values from its method Preview, and package upgrade
-// plans with them:
+// Package preview describes what a reconcile would do. If a step of your own has a method Preview, it returns [Change] values, and
+// package upgrade shows them in its plan:
 //
 //	func (s *step) Preview(ctx context.Context, c client.Client, obj *v1.Shop) ([]preview.Change, error)
 package preview
@@ -22,7 +22,7 @@ type Change struct {
 	//   - "recreate", if a field differs that cannot change;
 	//   - "replace", for a StatefulSet that is created with larger volumes;
 	//   - "delete" or "retain", if it is not desired any more;
-	//   - "compare", for a thing outside of the cluster, which only the operator compares.
+	//   - "compare", for a thing outside of the cluster, if it is not known whether it differs.
 	//
 	// It is empty if Err or Waits says why nothing is done.
 	Action string
@@ -31,15 +31,17 @@ type Change struct {
 	Differences []Difference
 	// Effects are the consequences of the change, such as "its pods are replaced".
 	Effects []string
-	// LosesData reports whether data is lost: a claim is deleted, or a namespace with everything in it.
+	// LosesData reports whether data is lost: a PersistentVolumeClaim is deleted, or a namespace with everything in
+	// it.
 	LosesData bool
-	// After says what the change waits for, such as "Job default/migrate is ready". It is empty if the change is made at once.
+	// After says for what the change waits, such as "Job default/migrate is ready". It is empty if the change is made at once.
 	After string
-	// Note says why the change is not exact, such as that the API server was not asked. It is empty if the change is exact.
+	// Note says why the change is not exact, for example because the API server was not asked. It is empty if the change is
+	// exact.
 	Note string
-	// Waits is what the child waits for. Until then nothing is done.
+	// Waits says for what the child waits. Until then nothing is done.
 	Waits string
-	// Err is why nothing would be done: the reconcile would fail, or nobody can know what it would do.
+	// Err says why nothing would be done: the reconcile would fail, or it cannot be known what it would do.
 	Err error
 }
 
@@ -52,7 +54,8 @@ type Difference struct {
 	Have, Want string
 }
 
-// String returns the difference in one line: the path, and what is added (+), removed (-) or changed (→).
+// String returns the difference in one line: the path, and the value that is added (+) or removed (-), or both values
+// (→).
 func (d Difference) String() string {
 	switch {
 	case d.Have == "":

@@ -12,6 +12,6 @@
 // The API server follows the same rule for the schemas of custom resources:
 // https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/4008-crd-ratcheting.
 //
-// Patterns, limits, enumerations and rules in CEL belong into the schema of a kind, which needs no webhook. The API server checks the
-// schema before it calls a validating webhook.
+// Patterns, limits, enumerations and CEL rules should be in the schema of a kind, which needs no webhook. The API server checks the schema
+// before it calls a validating webhook.
 package ratcheting

@@ -13,7 +13,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/ratcheting"
 )
 
-// services has the checks of Services. An operator passes it to WithValidator of controller-runtime's builder, in
+// services validates Services. An operator passes it to WithValidator of controller-runtime's builder, in its
 // SetupWithManager.
 var services = ratcheting.Validator[*corev1.Service]{Validate: func(s *corev1.Service) field.ErrorList {
 	return ownedresources.ValidateServicePorts(s.Spec.Ports, field.NewPath("spec", "ports"))

@@ -121,7 +121,7 @@ func check(t *testing.T, reason string, warnings admission.Warnings, err error, 
 	}
 }
 
-// TestName proves that the error has the kind of the request: a decoded object has no kind.
+// TestName proves that the error has the kind of the request, because a decoded object has no kind.
 func TestName(t *testing.T) {
 	ctx := admission.NewContextWithRequest(t.Context(), admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 		Kind: metav1.GroupVersionKind{Group: "shop.example.com", Version: "v1", Kind: "Shop"},

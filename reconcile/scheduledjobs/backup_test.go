@@ -15,7 +15,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/scheduledjobs"
 )
 
-// Backup is the custom resource of the tests; testdata has its definition, which controller-gen generated from these structs.
+// Backup is the custom resource of the tests. Its definition, which controller-gen has generated from these structs, is in
+// testdata.
 type Backup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -72,7 +73,7 @@ func newScheme() *runtime.Scheme {
 	return s
 }
 
-// newBackup returns a Backup with a run every hour. edit can change its spec.
+// newBackup returns a Backup that runs every hour. edit may change its spec.
 func newBackup(edit ...func(*BackupSpec)) *Backup {
 	b := &Backup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
@@ -84,7 +85,7 @@ func newBackup(edit ...func(*BackupSpec)) *Backup {
 	return b
 }
 
-// backupJob returns the Job of a Backup.
+// backupJob returns the Job for a run of a Backup.
 func backupJob(b *Backup, scheduled time.Time) (*batchv1.Job, error) {
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Labels: ownedresources.Labels(b)},

@@ -15,12 +15,12 @@ import (
 
 const (
 	clockAdvice        = ". If the clock is right, it was ahead when that was recorded: remove lastScheduleTime and scheduleSince from the status"
-	jobNextYear        = "web-30064440" // at two o'clock, a year later
+	jobNextYear        = "web-30064440" // the run at two o'clock a year later
 	behindNextYear     = "the clock is behind lastScheduleTime, 2027-03-01T02:00:00Z: nothing starts until 2027-03-01T03:00:00Z" + clockAdvice
 	behindNextYearsJob = behindNextYear + "; first delete Job " + jobNextYear + ", which shows such a time too"
 )
 
-// TestClockBehind runs passes at several times. At the last time the clock is behind.
+// TestClockBehind reconciles at several times. The last of these times is before the others.
 func TestClockBehind(t *testing.T) {
 	nextYear := two.AddDate(1, 0, 0)
 	tests := map[string]struct {
@@ -96,7 +96,7 @@ func TestClockBehind(t *testing.T) {
 	}
 }
 
-// TestClockBehindEnds proves that the condition ends by itself. Afterwards no run is repeated or lost.
+// TestClockBehindEnds proves that the condition ClockBehind ends by itself, and that no run is then repeated or lost.
 func TestClockBehindEnds(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -149,8 +149,8 @@ func TestClockBehindEnds(t *testing.T) {
 	}
 }
 
-// TestClockBehindHeldJob: the clock was ahead when a run was recorded, and the operator ended before it started the Job. The held Job
-// waits for its run, and does not count as a run in the future.
+// TestClockBehindHeldJob: the clock was ahead when a run was recorded, and the operator ended before it started the Job. The Job is
+// suspended until its run is due, and is not taken for a run in the future.
 func TestClockBehindHeldJob(t *testing.T) {
 	h := newHarness(t, newBackup())
 	h.fail = func(obj client.Object) error {

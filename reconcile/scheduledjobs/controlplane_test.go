@@ -30,11 +30,11 @@ import (
 // controlPlane runs the real Job controller, TTL controller and garbage collector.
 var controlPlane = controlplane.Shared(controlplane.Options{Controllers: true, CRDs: []string{"testdata/backups.yaml"}})
 
-// cluster is a namespace of a real control plane with an operator. The test sets the clock of the operator.
+// cluster is a namespace of a real control plane, with an operator whose clock the test sets.
 type cluster struct {
 	client.Client
 	clock     *clocktesting.FakePassiveClock
-	count     requests.Count // counts the requests of the operator
+	count     requests.Count // the requests of the operator
 	namespace string
 	cp        *controlplane.ControlPlane
 	stop      func()
@@ -51,7 +51,7 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// start starts a process of the operator.
+// start starts the operator in a new process.
 func (c *cluster) start(t *testing.T) {
 	t.Helper()
 	mgr, err := ctrl.NewManager(c.count.Wrap(c.cp.Config()), ctrl.Options{
@@ -92,7 +92,7 @@ func (c *cluster) backup(t require.TestingT) *Backup {
 	return b
 }
 
-// set sets the clock, and triggers a pass like a timer.
+// set sets the clock, and triggers a reconcile as a timer would.
 func (c *cluster) set(t *testing.T, now time.Time) {
 	t.Helper()
 	c.clock.SetTime(now)
@@ -107,7 +107,7 @@ func (c *cluster) eventually(t *testing.T, what string, condition func(*assert.C
 	require.EventuallyWithT(t, condition, controlplane.Patience, 20*time.Millisecond, what)
 }
 
-// jobs returns the names of the Jobs, each with its state.
+// jobs returns the names of the Jobs, with the state of each.
 func (c *cluster) jobs(t require.TestingT) (all []string) {
 	var list batchv1.JobList
 	require.NoError(t, c.List(context.Background(), &list, client.InNamespace(c.namespace)))
@@ -127,13 +127,13 @@ func (c *cluster) jobs(t require.TestingT) (all []string) {
 	return all
 }
 
-// become waits until exactly these Jobs exist.
+// become waits until these Jobs and no others exist.
 func (c *cluster) become(t *testing.T, want ...string) {
 	t.Helper()
 	c.eventually(t, "the Jobs", func(a *assert.CollectT) { assert.Equal(a, want, c.jobs(a)) })
 }
 
-// end makes the pod of a Job end in a phase.
+// end ends the pod of a Job with a phase.
 func (c *cluster) end(t *testing.T, job string, phase corev1.PodPhase) {
 	t.Helper()
 	c.eventually(t, "the pod of "+job+" ends", func(a *assert.CollectT) {
@@ -151,9 +151,9 @@ func (c *cluster) pods(t require.TestingT, job string) []corev1.Pod {
 	return pods.Items
 }
 
-// sent returns the operator's writes and its reads of single objects since the last call, without the requests for
-// events. Several writes of the status in a row count as one, because it depends on timing how many states of a Job
-// the operator sees.
+// sent returns the operator's requests since the last call: writes, and reads of single objects, without the requests
+// for events. It lists several status writes in a row only once, because it depends on timing how many states of a
+// Job the operator sees.
 func (c *cluster) sent() (all []string) {
 	for _, request := range c.count.Sent() {
 		if !strings.Contains(request, "events") && !strings.HasPrefix(request, "LIST") && !strings.HasPrefix(request, "WATCH") {

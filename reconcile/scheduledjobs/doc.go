@@ -1,5 +1,5 @@
 // Package scheduledjobs runs a Job at each due time of a schedule, as a step of package reconcile. It is for custom resources
-// that have a schedule among their fields. If you need only a Job by schedule, create a CronJob.
+// that have a schedule among their fields. If you only need to run a Job on a schedule, create a CronJob.
 //
 //	type BackupSpec struct {
 //		scheduledjobs.Spec `json:",inline"`
@@ -22,9 +22,9 @@
 // Facts to know:
 //   - The name of a Job has the name of its owner and the scheduled time: web-29412480. The annotation
 //     opblocks.dev/scheduled-time has the time too.
-//   - A Job is never changed once it exists: a change of the owner shows in the next Job. The step does not change Jobs that
+//   - A Job is never changed once it exists: a change of the owner takes effect in the next Job. The step does not change Jobs that
 //     somebody else created, even if they are copies of our Jobs under another name.
-//   - Each run starts once, whenever the operator crashes and however Jobs vanish. So the step first creates a suspended Job
+//   - Each run starts once, whenever the operator crashes and whoever deletes Jobs. So the step first creates a suspended Job
 //     with the annotation opblocks.dev/held, then records the run in the status, and then starts the Job. If a Job was
 //     deleted, also by its TTL or by a history limit of 0, its run does not start again.
 //   - If the status is lost, the Jobs show which runs have started, and the schedule takes effect anew: missed runs do not

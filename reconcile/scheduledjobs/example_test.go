@@ -18,7 +18,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/scheduledjobs"
 )
 
-// This is the whole controller of a Backup, whose spec and status embed scheduledjobs.Spec and scheduledjobs.Status.
+// SetupWithManager adds the whole controller of a Backup, whose spec and status embed scheduledjobs.Spec and
+// scheduledjobs.Status.
 func SetupWithManager(mgr ctrl.Manager) error {
 	return reconcile.For(mgr, reconcile.Named("backup", scheduledjobs.New(schedule, backup).WithMinInterval(time.Minute))).Complete()
 }
@@ -60,7 +61,7 @@ func ExampleNew() {
 	// <nil> 1 web-29538840 [2026-03-01]
 }
 
-// An owner has two schedules, each with its own fields. Their Jobs need different names.
+// An owner has two schedules, in different fields. Their Jobs need different names.
 func ExampleJobs_WithNameSuffix() {
 	ctx := context.Background()
 	b := &Backup{

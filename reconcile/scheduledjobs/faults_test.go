@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector would find nothing in it, and would take ten times as long.
+// The tests of this file explore faults. They run one reconcile at a time, so the race detector would find nothing in
+// them, and they would take ten times as long.
 
 package scheduledjobs_test
 
@@ -13,10 +14,10 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// TestSurvivesEveryFault runs scenarios that cover everything to which the step reacts. It runs each scenario once for
-// every fault at every point.
+// TestSurvivesEveryFault runs scenarios with everything to which the step reacts. It runs each scenario with every
+// fault at every point.
 func TestSurvivesEveryFault(t *testing.T) {
-	newBackup := func(edit ...func(*BackupSpec)) *Backup { // every ten minutes
+	newBackup := func(edit ...func(*BackupSpec)) *Backup { // runs every ten minutes
 		return newBackup(append(edit, func(s *BackupSpec) { s.Schedule = "*/10 * * * *" })...)
 	}
 	backup := newBackup()

@@ -21,7 +21,8 @@ import (
 )
 
 // Jobs is a step of package reconcile that creates one Job for each due time of a schedule of a T. Make it with [New],
-// once and not in every pass. After its methods that return a *Jobs have been called, it is safe for concurrent use.
+// once and not in every reconcile. After its methods that return a *Jobs have been called, it is safe for concurrent
+// use.
 //
 // It needs the verbs list, watch, create, patch and delete on Jobs. It also needs get, unless each ConcurrencyPolicy is
 // Allow.
@@ -31,13 +32,13 @@ type Jobs[T client.Object] struct {
 	suffix string
 	clock  clock.PassiveClock
 
-	minInterval time.Duration // 0 for none
+	minInterval time.Duration // the shortest allowed interval; 0 for no limit
 
 	// SetupWithBuilder sets these.
 	index string        // the name of the index of Jobs by owner; "" without a manager
 	live  client.Reader // reads from the API server; nil without a manager
 
-	writes *ownwrites.Writes // the answers to our own writes, which the cache may not show yet
+	writes *ownwrites.Writes // the API server's answers to our own writes, which the cache may not show yet
 }
 
 var (
@@ -47,8 +48,8 @@ var (
 
 // New returns a step that creates the Jobs of a schedule.
 //
-// fields returns the schedule of a T, and the place of its status in the T. The pass writes that status. For a T without a
-// schedule, fields returns a Spec with Suspend and without Schedule. Ready then shows nothing of the step.
+// fields returns the schedule of a T, and a pointer to its status in the T. The reconciler writes that status. For a T
+// without a schedule, fields returns a Spec with Suspend and without Schedule. Then Ready does not mention the step.
 //
 // job returns the Job of a scheduled time. The time is in the time zone of the schedule. The step calls job to create
 // the Job, and never changes a Job that exists. The step sets the name of the Job, creates the Job in the namespace of
@@ -83,10 +84,10 @@ func (s *Jobs[T]) WithMinInterval(d time.Duration) *Jobs[T] {
 // Reconcile starts the run that is due, and deletes the Jobs beyond the history limits. If there is nothing to do, it
 // sends no request.
 //
-// It returns a success, and the next pass comes when the next run is due. Ready does not show this success, except with the reason
-// Suspended, or with WaitingForJob while a run that is due waits for the end of another Job. A condition that the step reports
-// ([reconcile.NamedStep.Reporting]) also shows the schedule, as in "0 2 * * *" in UTC. A Job that fails is not an error of the
-// step. If the spec is invalid, the step is stalled. If another object has the name of a Job, the step does not change it, and
+// It returns a success, and the next reconcile comes when the next run is due. Ready does not show this success, except with the
+// reason Suspended, or with WaitingForJob while a run that is due waits for the end of another Job. A condition that the step
+// reports ([reconcile.NamedStep.Reporting]) also shows the schedule, as in "0 2 * * *" in UTC. A Job that fails is not an error of
+// the step. If the spec is invalid, the step is stalled. If another object has the name of a Job, the step does not change it, and
 // returns an *ownedresources.OwnershipError.
 //
 // While a recorded time is in the future, no run starts, and the step waits with the reason ClockBehind. The message names
@@ -104,13 +105,14 @@ func (s *Jobs[T]) Reconcile(ctx context.Context, c client.Client, obj T) error {
 	observe(status, runs)
 	due, result := s.runSchedule(ctx, o, &spec, status, runs)
 	if apierrors.IsConflict(result) {
-		return result // another result says when the next pass comes
+		return result // the other result says when the next reconcile comes
 	}
 	successful, failed := spec.limits()
 	return errors.Join(result, s.delete(ctx, o, append(abandoned(due, runs), expired(runs, successful, failed)...)))
 }
 
-// runSchedule starts the run that is due, if there is one. It returns the decision and the result of the step.
+// runSchedule starts the run that is due, if any. It returns the decision of package schedule and the result of the
+// step.
 func (s *Jobs[T]) runSchedule(ctx context.Context, o *owner, spec *Spec, status *Status, runs []run) (schedule.Decision, error) {
 	if err := spec.validate(); err != nil {
 		status.Stop()
@@ -154,11 +156,11 @@ func (s *Jobs[T]) runSchedule(ctx context.Context, o *owner, spec *Spec, status 
 	return due, scheduled
 }
 
-// start starts the run that is due. It returns the Job that has to end first, if there is one.
+// start starts the run that is due. If another Job has to end first, start returns that Job instead.
 //
-// The order of the requests makes each run happen once. First the Job is created, but held. Then the status records the
-// run, with the resource version. Then the Job is started. After a crash in between, the run has either not started or
-// is recorded. It is recorded even if the Job has finished and its TTL has removed it.
+// The requests are sent in an order that makes each run happen once. First the Job is created, suspended. Then the
+// status records the run, with the resource version. Then the Job is started. After a crash in between, the run has
+// either not started or is recorded. It stays recorded, even if the Job has finished and its TTL has removed it.
 func (s *Jobs[T]) start(ctx context.Context, o *owner, spec *Spec, status *Status, runs []run, due schedule.Decision) (waitsFor *run, err error) {
 	policy := cmp.Or(spec.ConcurrencyPolicy, defaultConcurrencyPolicy)
 	if policy != batchv1.AllowConcurrent {
@@ -168,7 +170,7 @@ func (s *Jobs[T]) start(ctx context.Context, o *owner, spec *Spec, status *Statu
 	}
 	plan := planStart(due.ScheduledTime, policy, runs)
 	if plan.waitsFor != nil {
-		if plan.waitsFor.state == held && status.forget(plan.waitsFor) { // somebody deleted the Job before it was started
+		if plan.waitsFor.state == held && status.forget(plan.waitsFor) { // somebody has deleted the suspended Job before it was started
 			err = reconcile.Checkpoint(ctx)
 		}
 		return plan.waitsFor, err
@@ -196,7 +198,7 @@ func (s *Jobs[T]) start(ctx context.Context, o *owner, spec *Spec, status *Statu
 	return nil, nil
 }
 
-// replace deletes a running Job in favour of a later run.
+// replace deletes a running Job, so that a later run can start.
 func (s *Jobs[T]) replace(ctx context.Context, o *owner, r *run) error {
 	uid := r.job.UID
 	err := o.client.Delete(ctx, r.job, client.Preconditions{UID: &uid}, background)
@@ -209,10 +211,10 @@ func (s *Jobs[T]) replace(ctx context.Context, o *owner, r *run) error {
 	return nil
 }
 
-// delayedError is an error of a step that also asks for a pass when the next run is due.
+// delayedError is an error of a step that also asks for a reconcile when the next run is due.
 type delayedError struct{ err, scheduled error }
 
-// withDelay returns an error that means the same as err, and also asks for the delay of scheduled.
+// withDelay returns an error that means the same as err, and also has the delay of scheduled.
 func withDelay(err, scheduled error) error { return &delayedError{err, scheduled} }
 
 func (e *delayedError) Error() string   { return e.err.Error() }
@@ -230,5 +232,5 @@ func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // emptyOf returns a new T.
 func emptyOf[T client.Object]() T { return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T) }
 
-// isIndexConflict reports whether an index with this name exists already. client-go has no type for the error.
+// isIndexConflict reports whether an index with this name exists already. client-go has no error type for this.
 func isIndexConflict(err error) bool { return strings.Contains(err.Error(), "indexer conflict") }

@@ -32,7 +32,7 @@ var two = time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
 
 const jobAtTwo, jobAtThree = "web-29538840", "web-29538900"
 
-// harness is the step with controller-runtime's fake client. The test sets its clock.
+// harness has the step and controller-runtime's fake client. The test sets the clock of the step.
 type harness struct {
 	client.Client
 	clock      *clocktesting.FakePassiveClock
@@ -42,7 +42,7 @@ type harness struct {
 	fail       func(obj client.Object) error // called before each write
 }
 
-// newHarness returns a harness at half past one, after the first pass.
+// newHarness returns a harness at half past one, after the first reconcile.
 func newHarness(t *testing.T, b *Backup, objects ...client.Object) *harness {
 	t.Helper()
 	b.UID, b.Generation = "6d1f", 1
@@ -53,7 +53,7 @@ func newHarness(t *testing.T, b *Backup, objects ...client.Object) *harness {
 	return h
 }
 
-// restart replaces the operator by a new process, which remembers nothing.
+// restart starts the operator as a new process, which remembers nothing.
 func (h *harness) restart() {
 	write := func(verb string, obj client.Object, send func() error) error {
 		if err := h.fail(obj); err != nil {
@@ -79,7 +79,7 @@ func (h *harness) restart() {
 	h.reconciler = reconcile.New(c, reconcile.Named("backup", newStep().WithClock(h.clock)).Reporting("Backups")).WithClock(h.clock).WithRecorder(h.events)
 }
 
-// pass runs a pass. It returns the Backup after the pass, and the delay until the next pass.
+// pass reconciles once. It returns the Backup after that, and the delay until the next reconcile.
 func (h *harness) pass(t *testing.T) (*Backup, time.Duration) {
 	t.Helper()
 	h.writes = nil
@@ -91,7 +91,7 @@ func (h *harness) pass(t *testing.T) (*Backup, time.Duration) {
 	return b, result.RequeueAfter
 }
 
-// at sets the clock and runs a pass.
+// at sets the clock and reconciles once.
 func (h *harness) at(t *testing.T, now time.Time) (*Backup, time.Duration) {
 	t.Helper()
 	h.clock.SetTime(now)
@@ -128,7 +128,7 @@ func (h *harness) job(t *testing.T, name string) *batchv1.Job {
 	return job
 }
 
-// finish sets the condition of a Job that has finished.
+// finish sets the condition of a finished Job.
 func (h *harness) finish(t *testing.T, name string, condition batchv1.JobConditionType) {
 	t.Helper()
 	job := h.job(t, name)
@@ -253,7 +253,7 @@ func TestReconcile(t *testing.T) {
 		require.NoError(t, c.Update(t.Context(), b))
 		r := reconcile.New(c, reconcile.Named("backup", scheduledjobs.New(schedule, func(b *Backup, at time.Time) (*batchv1.Job, error) {
 			job, err := backup(b, at)
-			job.Spec.Suspend = new(true) // a job queue starts it
+			job.Spec.Suspend = new(true) // a job queue starts the Job later
 			return job, err
 		}).WithClock(clock))).WithClock(clock)
 		for range 2 {
@@ -318,8 +318,7 @@ func TestConcurrencyPolicy(t *testing.T) {
 	})
 }
 
-// TestInterrupted makes each write of a run fail in turn. The next process, or the next pass, finishes the
-// run.
+// TestInterrupted lets each write of a run fail in turn. The next process, or the next reconcile, finishes the run.
 func TestInterrupted(t *testing.T) {
 	for failing := range 3 {
 		for _, restart := range []bool{false, true} {
@@ -462,7 +461,8 @@ func TestInvalid(t *testing.T) {
 	})
 }
 
-// TestMinInterval restarts the operator with a shortest interval for schedules.
+// TestMinInterval restarts the operator with WithMinInterval, so that schedules with a shorter interval are not
+// allowed any more.
 func TestMinInterval(t *testing.T) {
 	tests := map[string]struct {
 		reason, schedule string

@@ -14,8 +14,8 @@ import (
 
 // This file decides which run is due, whether it starts, and which Jobs are deleted. It sends no requests.
 
-// observe copies from the Jobs to the status when a run last succeeded, and which run was started last. The status already
-// has the last started run, unless somebody removed it.
+// observe updates the status from the Jobs: when a run last succeeded, and which run was started last. The status has the
+// last started run already, unless somebody removed it.
 func observe(status *Status, runs []run) {
 	for i := range runs {
 		r := &runs[i]
@@ -30,8 +30,8 @@ func observe(status *Status, runs []run) {
 	}
 }
 
-// decide returns which run is due. If a run is recorded and its Job is still held, the process crashed before it started the
-// Job. decide then decides about this run again: it may be too late, or a later run may be due now.
+// decide returns which run is due. A run may be recorded while its Job is still suspended, because the process crashed
+// before it started the Job. Then decide decides about this run again: it may be too late, or a later run may be due now.
 func decide(now time.Time, owner types.UID, spec *Spec, status *Status, runs []run) (schedule.Decision, error) {
 	recorded := status.LastScheduleTime
 	for i := range runs {
@@ -44,8 +44,8 @@ func decide(now time.Time, owner types.UID, spec *Spec, status *Status, runs []r
 	return due, err
 }
 
-// runsAfter returns the names of the Jobs that show a run in the future, the earliest first. [observe] copies their times to
-// the status, so it is not enough to remove the time from the status. A held Job does not count.
+// runsAfter returns the names of the Jobs whose runs are in the future, the earliest first. [observe] copies their times to
+// the status, so it would not help to remove the time only from the status. A Job that was never started is ignored.
 func runsAfter(now time.Time, runs []run) (names []string) {
 	sorted := slices.Clone(runs)
 	slices.SortFunc(sorted, func(a, b run) int { return a.scheduled.Compare(b.scheduled) })
@@ -57,8 +57,8 @@ func runsAfter(now time.Time, runs []run) (names []string) {
 	return names
 }
 
-// alsoDelete returns the end of the message of [schedule.ClockBehind]. It says which Jobs to delete before their time is
-// removed from the status.
+// alsoDelete returns the end of the message of [schedule.ClockBehind]: which Jobs to delete before their time is removed
+// from the status.
 func alsoDelete(jobs []string) string {
 	switch len(jobs) {
 	case 0:
@@ -69,13 +69,13 @@ func alsoDelete(jobs []string) string {
 	return "; first delete the Jobs " + strings.Join(jobs, ", ") + ", which show such times too"
 }
 
-// startPlan says how the run that is due starts.
+// startPlan says how the due run starts.
 type startPlan struct {
-	// waitsFor is a Job that has to end first. It is nil if the run can start.
+	// waitsFor is a Job that has to end before the run can start, or nil.
 	waitsFor *run
-	// held is the Job of the run, if it exists already. It is nil if the Job has to be created.
+	// held is the suspended Job of the run, if it exists already. Otherwise it is nil, and the Job has to be created.
 	held *run
-	// replaced are the Jobs that are deleted so that the run can start.
+	// replaced has the Jobs that are deleted so that the run can start.
 	replaced []run
 }
 
@@ -85,7 +85,7 @@ func planStart(scheduled time.Time, policy batchv1.ConcurrencyPolicy, runs []run
 		r := &runs[i]
 		switch {
 		case r.state == held && r.scheduled.Equal(scheduled) && r.isDeleting():
-			p.waitsFor = r // its name is taken until the Job is gone
+			p.waitsFor = r // the Job has the name of the new one, so wait until it is gone
 		case r.state == held && r.scheduled.Equal(scheduled):
 			p.held = r
 		case r.state != active:
@@ -98,9 +98,9 @@ func planStart(scheduled time.Time, policy batchv1.ConcurrencyPolicy, runs []run
 	return p
 }
 
-// abandoned returns the held Jobs that will not be started: all except the Job of the run that is due.
+// abandoned returns the suspended Jobs that will not be started: all except the Job of the due run.
 func abandoned(due schedule.Decision, runs []run) (jobs []run) {
-	if due.Verdict == schedule.ClockBehind { // when the clock has caught up, the run of a held Job may be due
+	if due.Verdict == schedule.ClockBehind { // when the clock has caught up, the run of a suspended Job may be due
 		return nil
 	}
 	for i := range runs {
@@ -113,8 +113,8 @@ func abandoned(due schedule.Decision, runs []run) (jobs []run) {
 	return jobs
 }
 
-// expired returns the finished Jobs beyond the history limits, the oldest first. If a limit is below 0, which is invalid, all
-// Jobs stay.
+// expired returns the finished Jobs beyond the history limits, the oldest first. If a limit is below 0, which is invalid, no
+// Job is returned for it.
 func expired(runs []run, successfulLimit, failedLimit int) (jobs []run) {
 	sorted := slices.Clone(runs)
 	slices.SortFunc(sorted, func(a, b run) int { return b.scheduled.Compare(a.scheduled) })

@@ -22,7 +22,7 @@ func at(hour int) time.Time { return day.Add(time.Duration(hour) * time.Hour) }
 
 func metaAt(hour int) *metav1.Time { return new(metav1.NewTime(at(hour))) }
 
-// newRun returns the run of an hour. The hour is the UID of its Job.
+// newRun returns the run of an hour of that day. The UID of its Job is the hour.
 func newRun(hour int, state runState, edit ...func(*batchv1.Job)) run {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: jobName("web", "", at(hour)), UID: uidAt(hour)}}
 	switch state {
@@ -44,7 +44,7 @@ func uidAt(hour int) types.UID { return types.UID(at(hour).Format("15:04")) }
 
 func deleting(job *batchv1.Job) { job.DeletionTimestamp = metaAt(0) }
 
-// hours returns the hours of runs.
+// hours returns the hours of the runs.
 func hours(runs []run) (all []int) {
 	for _, r := range runs {
 		all = append(all, r.scheduled.Hour())
@@ -122,7 +122,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// decided is the part of a decision that the tests compare.
+// decided has the fields of a decision that the tests compare.
 type decided struct {
 	Verdict schedule.Verdict
 	Hour    int
@@ -162,7 +162,7 @@ func TestDecide(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			last := tc.status.LastScheduleTime
-			first := tc.status // the first pass, long ago, at which the schedule took effect
+			first := tc.status // in the first reconcile, long ago, the schedule took effect
 			_, err := first.Decide(at(0), "uid", tc.spec.Schedule, tc.spec.Options)
 			require.NoError(t, err)
 			due, err := decide(tc.now, "uid", &tc.spec, &first, tc.runs)

@@ -22,11 +22,11 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// background makes the garbage collector delete the pods of a Job after the Job. By default, the API server leaves the pods
-// of a deleted Job.
+// background lets the garbage collector delete the pods of a Job after the Job. By default, the API server would keep the
+// pods of a deleted Job.
 var background = client.PropagationPolicy(metav1.DeletePropagationBackground)
 
-// owner is the object of a pass, which owns the Jobs.
+// owner is the reconciled object, which owns the Jobs.
 type owner struct {
 	client     client.Client
 	object     client.Object
@@ -51,13 +51,13 @@ func newOwner[T client.Object](s *Jobs[T], c client.Client, obj T) (*owner, erro
 	}}, nil
 }
 
-// key returns the key of the Job of this name.
+// key returns the namespace and name of a Job.
 func (o *owner) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: o.object.GetNamespace(), Name: name}
 }
 
-// list returns the runs of the owner, from the cache and from our own writes that the cache does not show yet. Only the last
-// Job can be missing from the cache.
+// list returns the runs of the owner, from the cache and from our own writes that the cache does not show yet. last is the
+// name of the last Job, which is the only one that the cache may lack.
 func (s *Jobs[T]) list(ctx context.Context, o *owner, last string) ([]run, error) {
 	options := []client.ListOption{client.InNamespace(o.object.GetNamespace())}
 	if s.index != "" {
@@ -77,7 +77,7 @@ func (s *Jobs[T]) list(ctx context.Context, o *owner, last string) ([]run, error
 	return runs, nil
 }
 
-// appendRun appends the run of obj, if obj is a Job of the owner's schedule. obj may be nil.
+// appendRun appends the run of obj to runs, if obj is a Job of the owner's schedule. obj may be nil.
 func (s *Jobs[T]) appendRun(runs []run, o *owner, obj client.Object) []run {
 	job, ok := obj.(*batchv1.Job)
 	if !ok || !isControlledBy(job, o.object.GetUID()) {
@@ -89,8 +89,8 @@ func (s *Jobs[T]) appendRun(runs []run, o *owner, obj client.Object) []run {
 	return runs
 }
 
-// withLast returns the runs, including the run that was started last. If the cache does not have that run, withLast
-// reads it from the API server. Otherwise a process that has just started would assume that the run has finished.
+// withLast returns the runs, including the run that was started last. If its Job is not in the cache, withLast reads
+// it from the API server. Otherwise a process that has just started would assume that the run has finished.
 func (s *Jobs[T]) withLast(ctx context.Context, o *owner, status *Status, runs []run) ([]run, error) {
 	known := slices.ContainsFunc(runs, func(r run) bool { return r.job.UID == status.LastJobUID })
 	if known || status.LastJobName == "" || s.live == nil {
@@ -106,7 +106,7 @@ func (s *Jobs[T]) withLast(ctx context.Context, o *owner, status *Status, runs [
 	return s.appendRun(runs, o, job), nil
 }
 
-// create creates the Job of a run. The Job is held.
+// create creates the Job of a run. The Job is suspended at first.
 func (s *Jobs[T]) create(ctx context.Context, o *owner, spec *Spec, scheduled time.Time) (*batchv1.Job, error) {
 	parsed, err := schedule.Parse(spec.Schedule, spec.TimeZone)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *Jobs[T]) create(ctx context.Context, o *owner, spec *Spec, scheduled ti
 	if err != nil {
 		return nil, err
 	}
-	job := built.DeepCopy() // the Job may be a part of the owner, which is in the cache
+	job := built.DeepCopy() // the function may return a part of the owner, which is in the cache
 	if job.Namespace != "" && job.Namespace != o.object.GetNamespace() {
 		return nil, reconcile.Stalled("OtherNamespace", fmt.Errorf("the Job is for namespace %s: it has to be in that of its owner", job.Namespace))
 	}
@@ -127,7 +127,7 @@ func (s *Jobs[T]) create(ctx context.Context, o *owner, spec *Spec, scheduled ti
 		return nil, err
 	}
 	if written := s.appendRun(nil, o, s.writes.Unseen(job, o.key(job.Name))); len(written) == 1 && written[0].state == held {
-		return written[0].job, nil // an earlier pass created it and could not write the status
+		return written[0].job, nil // an earlier reconcile has created it, and could not write the status
 	}
 	existing := &batchv1.Job{}
 	switch err := o.client.Get(ctx, o.key(job.Name), existing, client.UnsafeDisableDeepCopy); {
@@ -143,7 +143,7 @@ func (s *Jobs[T]) create(ctx context.Context, o *owner, spec *Spec, scheduled ti
 	return job, nil
 }
 
-// release starts a held Job. If the Job is no longer held, or was deleted, the error is a conflict.
+// release starts a suspended Job. If the Job was started or deleted since it was read, the error is a conflict.
 func (s *Jobs[T]) release(ctx context.Context, o *owner, job *batchv1.Job) error {
 	answer := &batchv1.Job{}
 	if err := heldjob.Start(ctx, o.client, job, answer, o.fieldOwner); err != nil {
@@ -158,15 +158,15 @@ func (s *Jobs[T]) delete(ctx context.Context, o *owner, runs []run) error {
 	if len(runs) == 0 {
 		return nil
 	}
-	// The status has to show what these Jobs did before they are deleted. An outdated object may have other limits, so
-	// the object has to be current.
+	// Before Jobs are deleted, the status has to show what they did. The object also has to be current, because an old
+	// version may have other limits.
 	if err := reconcile.Checkpoint(ctx); err != nil {
 		return err
 	}
 	var errs []error
 	for i := range runs {
 		job := runs[i].job
-		uid, version := job.UID, job.ResourceVersion // if a held Job was started after it was read, it must stay
+		uid, version := job.UID, job.ResourceVersion // if a suspended Job was started after it was read, it must not be deleted
 		err := o.client.Delete(ctx, job, client.Preconditions{UID: &uid, ResourceVersion: &version}, background)
 		if client.IgnoreNotFound(err) != nil {
 			errs = append(errs, fmt.Errorf("delete Job %s: %w", job.Name, err))

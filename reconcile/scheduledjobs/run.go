@@ -16,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// run is the Job of one scheduled time.
+// run is the Job of one scheduled time, with its state.
 type run struct {
 	job       *batchv1.Job
 	scheduled time.Time
@@ -26,14 +26,14 @@ type run struct {
 type runState int
 
 const (
-	held      runState = iota // created, and not started yet
+	held      runState = iota // created, suspended, and not started yet
 	active                    // started, and not finished
 	succeeded                 // finished
 	failed                    // finished
 )
 
 // runOf returns the run of a Job. ok is false if the Job is not a run: it has no controller or no scheduled time, or its
-// name does not match its owner and the scheduled time. So a copy under another name is not a run.
+// name does not match its owner and the scheduled time. So a copy of a Job with another name is not a run.
 func runOf(job *batchv1.Job, suffix string) (r run, ok bool) {
 	owner := metav1.GetControllerOfNoCopy(job)
 	scheduled, err := time.Parse(time.RFC3339, job.Annotations[record.Scheduled])
@@ -64,12 +64,13 @@ func (r *run) isRecorded(status *Status) bool {
 	return r.job.UID == status.LastJobUID && status.LastScheduleTime != nil && status.LastScheduleTime.Time.Equal(r.scheduled)
 }
 
-// maxNameLength is the length of the longest name of a Job. The API server sets the name as a label of the pods.
+// maxNameLength is the length of the longest name of a Job, because the API server sets the name as a label of the
+// pods.
 const maxNameLength = validation.DNS1123LabelMaxLength
 
 // jobName returns the name of the Job of a scheduled time. The name has the owner's name, the suffix if there is one, and
-// the minutes since 1970, as CronJob does it. If the time has seconds, they follow. If the name is too long, the part before
-// the time is cut, and ends in a hash of the uncut part.
+// the minutes since 1970, as CronJob does it. If the time has seconds, they follow. If the name would be too long, the part
+// before the time is shortened, and ends in a hash of the whole part.
 func jobName(owner, suffix string, scheduled time.Time) string {
 	prefix := owner
 	if suffix != "" {
@@ -83,7 +84,7 @@ func jobName(owner, suffix string, scheduled time.Time) string {
 	if longest := maxNameLength - len(at); len(prefix) > longest {
 		sum := sha256.Sum256([]byte(prefix))
 		hash := hex.EncodeToString(sum[:5])
-		prefix = strings.TrimRight(prefix[:longest-len(hash)-1], "-.") + "-" + hash // a dot before a hyphen is not valid
+		prefix = strings.TrimRight(prefix[:longest-len(hash)-1], "-.") + "-" + hash // a dot before a hyphen would not be valid
 	}
 	return prefix + at
 }

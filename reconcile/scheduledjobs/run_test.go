@@ -33,7 +33,7 @@ func TestJobName(t *testing.T) {
 		t.Run(name, func(t *testing.T) { require.Equal(t, tc.want, jobName(tc.owner, tc.suffix, tc.at), tc.reason) })
 	}
 	t.Run("Valid", func(t *testing.T) {
-		for n := range 200 { // some names are cut right behind a dot or a hyphen
+		for n := range 200 { // some names are cut right after a dot or a hyphen
 			for _, owner := range []string{strings.Repeat("a", n+1), strings.Repeat("a.", n) + "a", strings.Repeat("b", n) + ".-." + strings.Repeat("c", 60)} {
 				if len(validation.IsDNS1123Subdomain(owner)) > 0 {
 					continue

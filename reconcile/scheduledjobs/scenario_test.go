@@ -18,16 +18,17 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// ledger counts by name how often each Job has run. The exploration compares it with the run without faults: no run may be
-// lost, and none may happen twice.
+// ledger is a ConfigMap that counts, by the name of the Job, how often each Job has run. It is compared with the ledger of
+// a run without faults, because no run may be lost and none may happen twice.
 func ledger() *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "ledger"}}
 }
 
-// counted is an annotation of the ledger with the UIDs of the Jobs that have been counted.
+// counted is an annotation of the ledger with the UIDs of the Jobs that it has counted.
 const counted = "counted"
 
-// count counts the Jobs that have started. It is a simulated controller, beside the simulated controller of Jobs.
+// count counts the Jobs that have started, in the ledger. It is a simulated controller, in addition to the simulated
+// Job controller.
 func count(ctx context.Context, c client.Client) error {
 	var all batchv1.JobList
 	runs := ledger()
@@ -54,7 +55,7 @@ func count(ctx context.Context, c client.Client) error {
 	return c.Update(ctx, runs)
 }
 
-// jobs is the controller of Jobs. A Job finishes at once unless its image is endless.
+// jobs simulates the Job controller. A Job finishes at once unless its image is "endless".
 var jobs = reconciletest.Jobs(func(job *batchv1.Job) batchv1.JobConditionType {
 	if _, finished := job.Labels["finished"]; job.Spec.Template.Spec.Containers[0].Image == "endless" && !finished {
 		return ""
@@ -76,8 +77,8 @@ func once(env *reconciletest.Env) error {
 	return nil
 }
 
-// nextRun makes the next run due. In the minute after that, work that a fault has interrupted is finished before the next
-// action.
+// nextRun waits until the next run is due. It then waits a minute, in which an operation that a fault has interrupted is
+// finished before the next action.
 var nextRun = []reconciletest.Action{reconciletest.Wait(10 * time.Minute), reconciletest.Wait(time.Minute)}
 
 func scenario(actions ...reconciletest.Action) reconciletest.Scenario {
@@ -92,8 +93,8 @@ func scenario(actions ...reconciletest.Action) reconciletest.Scenario {
 	}
 }
 
-// ignore removes the fields that the ledger already checks: the UID of a Job that is gone, and a success that nobody saw
-// before the TTL removed the Job.
+// ignore removes fields that may differ from the run without faults: the UID of a Job that is gone, and a success that
+// nobody saw before the TTL removed the Job. The ledger already checks these.
 func ignore(obj *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(obj.Object, "status", "lastJobUID")
 	if _, found, _ := unstructured.NestedFieldNoCopy(obj.Object, "spec", "ttl"); found {
@@ -101,7 +102,7 @@ func ignore(obj *unstructured.Unstructured) {
 	}
 }
 
-// finish lets an endless Job finish.
+// finish returns an action that finishes an endless Job.
 func finish(name string) reconciletest.Action {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	return reconciletest.Change(job, func(job *batchv1.Job) { metav1.SetMetaDataLabel(&job.ObjectMeta, "finished", "") })

@@ -11,9 +11,9 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// Spec is what a user sets of a schedule of Jobs. Embed it inline in a spec, or make it a field of its own; the markers
-// are for controller-gen. The fields that CronJob has too have the same names, meanings and defaults, except for the
-// default of ConcurrencyPolicy.
+// Spec has the fields with which a user sets a schedule of Jobs. Embed it inline in a spec, or make it a field of its
+// own; the markers are for controller-gen. The fields that CronJob has too have the same names, meanings and defaults,
+// except for the default of ConcurrencyPolicy.
 type Spec struct {
 	// Schedule is when to run, in cron syntax: minute, hour, day of month, month, day of week; or a macro such as @daily; or
 	// an interval such as @every 12h.
@@ -49,16 +49,18 @@ type Spec struct {
 	FailedJobsHistoryLimit *int32 `json:"failedJobsHistoryLimit,omitempty"`
 }
 
-// defaultConcurrencyPolicy is the default of ConcurrencyPolicy. NewCronJob of package ownedresources sets the same.
+// defaultConcurrencyPolicy is the default of ConcurrencyPolicy. NewCronJob of package ownedresources sets the same
+// policy.
 const defaultConcurrencyPolicy = batchv1.ForbidConcurrent
 
-// The defaults of the history limits, as for CronJob.
+// The defaults of the history limits are the same as for CronJob.
 const (
 	defaultSuccessfulJobsHistoryLimit = 3 // how many Jobs that succeeded are kept
 	defaultFailedJobsHistoryLimit     = 1 // how many Jobs that failed are kept
 )
 
-// Status is what [Jobs] remembers of a schedule. Embed it inline in a status, or make it a field of its own.
+// Status has everything that [Jobs] remembers about a schedule. Embed it inline in a status, or make it a field of
+// its own.
 type Status struct {
 	schedule.Status `json:",inline"`
 
@@ -75,7 +77,7 @@ type Status struct {
 	LastSuccessfulTime *metav1.Time `json:"lastSuccessfulTime,omitempty"`
 }
 
-// DeepCopy returns a copy of the spec, and nil for nil. The code that controller-gen generates for a pointer calls it.
+// DeepCopy returns a copy of the spec, or nil for nil. The code that controller-gen generates for a pointer calls it.
 func (s *Spec) DeepCopy() *Spec {
 	if s == nil {
 		return nil
@@ -97,7 +99,7 @@ func (s *Spec) DeepCopyInto(out *Spec) {
 	}
 }
 
-// DeepCopy returns a copy of the status, and nil for nil. The code that controller-gen generates for a pointer calls it.
+// DeepCopy returns a copy of the status, or nil for nil. The code that controller-gen generates for a pointer calls it.
 func (s *Status) DeepCopy() *Status {
 	if s == nil {
 		return nil
@@ -114,7 +116,7 @@ func (s *Status) DeepCopyInto(out *Status) {
 	out.LastSuccessfulTime = s.LastSuccessfulTime.DeepCopy()
 }
 
-// limits returns how many Jobs that succeeded and that failed are kept.
+// limits returns how many Jobs are kept: Jobs that succeeded, and Jobs that failed.
 func (s *Spec) limits() (successful, failed int) {
 	successful, failed = defaultSuccessfulJobsHistoryLimit, defaultFailedJobsHistoryLimit
 	if limit := s.SuccessfulJobsHistoryLimit; limit != nil {
@@ -126,7 +128,7 @@ func (s *Spec) limits() (successful, failed int) {
 	return successful, failed
 }
 
-// forget makes a run due again, because its Job is never started. It reports whether the run was recorded.
+// forget makes a run due again, because its Job was never started. It reports whether the run was recorded.
 func (s *Status) forget(r *run) bool {
 	if !r.isRecorded(s) {
 		return false
@@ -135,7 +137,7 @@ func (s *Status) forget(r *run) bool {
 	return true
 }
 
-// invalidError is returned for a field of [Spec] that the custom resource definition should have refused.
+// invalidError is returned for a value in [Spec] that the schema of the custom resource should have refused.
 type invalidError struct{ reason, message string }
 
 func (e *invalidError) Error() string  { return e.message }

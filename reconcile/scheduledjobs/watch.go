@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// Watched returns an empty Job. Package reconcile allows steps to read this kind.
+// Watched returns an empty Job, so that package reconcile allows steps to read Jobs.
 func (s *Jobs[T]) Watched() []client.Object { return []client.Object{&batchv1.Job{}} }
 
 // SetupWithBuilder watches Jobs: the start, the end and the deletion of a Job enqueue its owner. If another step of the
@@ -48,7 +48,7 @@ func (s *Jobs[T]) SetupWithBuilder(mgr ctrl.Manager, b *ctrl.Builder) error {
 	return nil
 }
 
-// jobState is the part of a Job that a pass reads.
+// jobState has the parts of a Job that a reconcile reads.
 type jobState struct {
 	state    runState
 	deleting bool
@@ -67,8 +67,8 @@ func jobStateOf(obj client.Object) jobState {
 	return s
 }
 
-// observe passes creations, deletions, and updates that change a jobState. It drops the updates that each pod of a
-// Job causes. It also updates what the step remembers of our own writes.
+// observe passes creations, deletions, and updates that change a jobState. It drops other updates, which happen for
+// each pod of a Job. It also removes our own writes from the memory of the step once the cache shows them.
 func (s *Jobs[T]) observe() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { s.writes.Observe(e.Object); return true },

@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/secrets"
 )
 
-// The value prints as (hidden). Convert it only where you use it.
+// The value is printed as (hidden). Convert it only where you use it.
 func ExampleRead() {
 	ctx := context.Background()
 	c := fake.NewFakeClient(&corev1.Secret{
@@ -35,7 +35,7 @@ func ExampleRead() {
 }
 
 // The version is read from the cache, without a request. Read the value only if the version differs from the version that
-// was applied.
+// was used last.
 func ExampleVersion() {
 	c := fake.NewFakeClient(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "77aa", ResourceVersion: "12"}})
 	selector := corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "db"}, Key: "password"}
@@ -43,8 +43,8 @@ func ExampleVersion() {
 	// Output: 77aa/12 <nil>
 }
 
-// A step checks the certificate of servers. It returns the error. The reason of the error becomes the reason of the step's
-// condition.
+// A step checks the certificate of a server. It returns the error, and the reason of the error becomes the reason of the
+// step's condition.
 func ExampleCheckTLS() {
 	named := metav1.ObjectMeta{Namespace: "shop", Name: "web"}
 	c := fake.NewFakeClient(&corev1.Secret{ObjectMeta: named, Data: map[string][]byte{corev1.TLSCertKey: []byte("not yet issued")}})

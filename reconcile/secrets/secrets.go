@@ -6,7 +6,7 @@
 //	}
 //
 // [Read] returns a value. [Version] shows whether the Secret has changed, without a request. [CheckTLS] reads a certificate, and checks it
-// as a server would. A value is [Sensitive]: it prints as (hidden). The error for a missing Secret, key or value is an [Error].
+// as a server would. A value is [Sensitive]: it is printed as (hidden). The error for a missing Secret, key or value is an [Error].
 package secrets
 
 import (
@@ -39,9 +39,9 @@ func (Sensitive) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
 // Error is the error for a Secret, a key or a value that is missing, or for a certificate that a server cannot use. Find it with errors.As.
 //
-// It is a wait of package reconcile. In general it has no delay: if the step declares the Secret by Reads, an event of the Secret triggers
-// the next pass. If the Secret exists and the cache does not show it, the delay is a minute. If a certificate is not valid yet, the delay
-// ends when the certificate becomes valid.
+// A step of package reconcile that returns it waits. Usually the error has no delay: if the step declares the Secret by Reads, an event of
+// the Secret triggers the next pass. If the Secret exists and the cache does not show it, the delay is a minute. If a certificate is not
+// valid yet, the delay ends when the certificate becomes valid.
 //
 // Its reason is one of these:
 //
@@ -69,16 +69,18 @@ const (
 	secretValueEmpty  = "SecretValueEmpty"
 )
 
-// maxCacheDelay is the longest time that a cache may be behind. If the cache does not show an object for longer, its
-// options leave the object out.
+// maxCacheDelay is how long a cache may be behind. If the cache still does not have an object after that, its options
+// exclude the object.
 const maxCacheDelay = time.Minute
 
-// stepClient is the client of a step. Unlike other readers, it can look for an object that its cache does not show.
+// stepClient is the client of a step. Unlike other readers, it can look on the API server for an object that is not
+// in its cache.
 type stepClient interface {
 	PastCache(ctx context.Context, obj client.Object, gvk schema.GroupVersionKind, name client.ObjectKey) (found *metav1.PartialObjectMetadata, isCached bool, err error)
 }
 
-// missingSecret returns the error for a Secret that was not found. If the read was from the cache, the Secret may exist.
+// missingSecret returns the error for a Secret that was not found. If it was read from the cache, the Secret may still
+// exist.
 func missingSecret(ctx context.Context, c client.Reader, name client.ObjectKey, read client.Object) error {
 	missing := &Error{reason: secretNotFound, message: fmt.Sprintf("Secret %s does not exist", name)}
 	s, ok := c.(stepClient)
@@ -96,7 +98,7 @@ func missingSecret(ctx context.Context, c client.Reader, name client.ObjectKey, 
 		missing.message = fmt.Sprintf("Secret %s is not in the cache, although it exists: the cache's selector or namespaces leave it out; "+
 			"give it the labels that the selector asks for, or widen the cache", name)
 	default:
-		missing.after = maxCacheDelay // if the cache leaves the Secret out, no event comes
+		missing.after = maxCacheDelay // if the cache excludes the Secret, no event comes
 	}
 	return missing
 }
@@ -120,9 +122,9 @@ func Version(ctx context.Context, c client.Reader, namespace string, selector co
 	return versionOf(metadata), nil
 }
 
-// Read returns the value that a selector names in a namespace, and the version of the Secret as in [Version]. It ignores the field Optional
-// of the selector. If the Secret, its key or the value is missing, or the selector lacks its name or its key, the error is a *[Error].
-// Other errors of the reader are wrapped.
+// Read returns the value that a selector names in a namespace, and the version of the Secret as in [Version]. It ignores the field
+// Optional of the selector. If the Secret, its key or the value is missing, or the selector lacks its name or its key, the error is
+// a *[Error]. Other errors of the reader are wrapped.
 func Read(ctx context.Context, c client.Reader, namespace string, selector corev1.SecretKeySelector) (value Sensitive, version string, err error) {
 	if err := incomplete(selector); err != nil {
 		return nil, "", err

@@ -24,7 +24,7 @@ func TestReadSecret(t *testing.T) {
 		reason   string
 		selector corev1.SecretKeySelector
 		err      error
-		waits    string // the reason of the wait
+		waits    string // the expected reason
 		says     string
 		value    string
 	}{
@@ -125,7 +125,7 @@ func TestSensitive(t *testing.T) {
 	require.Contains(t, out.String(), hidden)
 }
 
-// requireHidden looks in a text for the value, in all forms in which it may be printed.
+// requireHidden proves that a text does not contain the value, in any of the forms in which it may be printed.
 func requireHidden(t *testing.T, text string) {
 	t.Helper()
 	for _, form := range []string{"s3cr3t", "733363723374", "czNjcjN0", "115 51 99", "0x73, 0x33", "163 63", "U+0073"} {

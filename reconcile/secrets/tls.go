@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The reasons of an [Error] from [CheckTLS].
+// The additional reasons of an [Error] that [CheckTLS] returns.
 const (
 	certificateInvalid     = "CertificateInvalid"
 	certificateNotYetValid = "CertificateNotYetValid"
@@ -22,7 +22,7 @@ const (
 
 // CheckTLS reads a Secret of type kubernetes.io/tls, and checks it as a server would: tls.crt and tls.key are a pair, and the certificate
 // is valid at the time now, and for each of the hosts. It does not check who has signed the certificate. It returns the version of the
-// Secret as in [Version], and the end of the certificate, so that a step can have its next pass at that time:
+// Secret as in [Version], and the time when the certificate expires, so that a step can ask for its next pass at that time:
 //
 //	now := time.Now()
 //	_, ends, err := secrets.CheckTLS(ctx, c, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.TLS}, now, "web.shop.svc")
@@ -51,7 +51,7 @@ func CheckTLS(ctx context.Context, c client.Reader, name types.NamespacedName, n
 	return versionOf(secret), ends, nil
 }
 
-// checkTLS returns when the certificate in a Secret ends.
+// checkTLS returns when the certificate in a Secret expires.
 func checkTLS(secret *corev1.Secret, now time.Time, hosts []string) (ends time.Time, err error) {
 	name := client.ObjectKeyFromObject(secret)
 	for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
@@ -74,7 +74,7 @@ func checkTLS(secret *corev1.Secret, now time.Time, hosts []string) (ends time.T
 			reason: certificateNotYetValid, after: certificate.NotBefore.Sub(now),
 			message: fmt.Sprintf("the certificate in Secret %s is valid only from %s on", name, at(certificate.NotBefore)),
 		}
-	case !now.Before(certificate.NotAfter): // ends must be after now
+	case !now.Before(certificate.NotAfter): // ends must be later than now
 		return fail(certificateExpired, "has expired, at %s", at(certificate.NotAfter))
 	}
 	for _, host := range hosts {

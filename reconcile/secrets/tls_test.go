@@ -18,8 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// certificateFor returns a certificate for DNS names and its key. The certificate is valid for a year from
-// noon on.
+// certificateFor returns a certificate for these DNS names, and its key. It is valid for a year, beginning at noon.
 func certificateFor(t *testing.T, names ...string) (certificate, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -42,7 +41,7 @@ func TestCheckTLS(t *testing.T) {
 		data    map[string][]byte
 		now     time.Time
 		hosts   []string
-		want    string // the reason; empty if the Secret can be used
+		want    string // the expected reason; empty if the Secret can be used
 		message string
 		after   time.Duration
 	}{

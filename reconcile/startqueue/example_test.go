@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/startqueue"
 )
 
-// ConfigMaps stand for a custom resource here. At most one runs at a time, and two are due.
+// ConfigMaps stand for a custom resource here. At most one object runs at a time, and the runs of two are due.
 func ExampleQueue() {
 	queue := startqueue.Queue[*corev1.ConfigMap]{
 		Limit: 1, Clock: clocktesting.NewFakePassiveClock(two.Add(time.Hour)), List: &corev1.ConfigMapList{}, Candidate: candidate,
@@ -27,7 +27,7 @@ func ExampleQueue() {
 		if !may {
 			return reconcile.Wait("WaitingForTurn", time.Minute, "others run or come first")
 		}
-		return nil // start the run
+		return nil // here the step would start the run
 	}), queue.Watching())
 	fmt.Printf("%T\n", step)
 

@@ -40,9 +40,9 @@ type Queue[T client.Object] struct {
 	Clock clock.PassiveClock
 	// List is an empty list of the kind of T. It is never changed.
 	List client.ObjectList
-	// Candidate returns the candidate of an object, and whether the object is one: see [schedule.Status.Candidate]. An
-	// object that cannot start, because it is invalid or disabled, is not a candidate. The function must only read the
-	// object, which may be an object of the cache.
+	// Candidate returns the candidate for an object, and whether the object is a candidate: see
+	// [schedule.Status.Candidate]. An object that cannot start, because it is invalid or disabled, is not a candidate.
+	// The function must only read the object, which may be an object of the cache.
 	//
 	// Objects that are being deleted or paused (reconcile.PausedAnnotation) are not candidates, and Candidate
 	// is not called for them.
@@ -50,8 +50,8 @@ type Queue[T client.Object] struct {
 }
 
 // MayStart reports whether obj may start a run now: whether fewer than Limit other objects run or come before it, as in
-// [schedule.Candidate.MayStart]. It lists the objects by r, which is usually the client of a step and reads from the cache. It
-// returns the error of the list. Without a limit it lists nothing.
+// [schedule.Candidate.MayStart]. It lists the objects by r, which is usually the client of a step and reads from the cache. If
+// the list fails, it returns the error. Without a limit it lists nothing.
 func (q Queue[T]) MayStart(ctx context.Context, r client.Reader, obj T) (bool, error) {
 	if q.Limit <= 0 {
 		return true, nil
@@ -66,9 +66,9 @@ func (q Queue[T]) MayStart(ctx context.Context, r client.Reader, obj T) (bool, e
 	return own.MayStart(q.Limit, all), nil
 }
 
-// Watching watches the objects of the kind. When an object leaves its place in the queue, Watching enqueues the objects
-// that may start now. An object leaves its place when its run has ended or was skipped, and when it was deleted, was
-// paused or became invalid. A creation enqueues nothing. Without a limit no event enqueues anything.
+// Watching watches the objects of the kind. When an object does not run or wait any more, Watching enqueues the objects
+// that may start now. That happens when its run has ended or was skipped, and when the object was deleted, was paused
+// or became invalid. A creation enqueues nothing. Without a limit no event enqueues anything.
 func (q Queue[T]) Watching() reconcile.Watch {
 	empty := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
 	return reconcile.Watching(empty, q.enqueueNext, q.placeLeft())
@@ -87,7 +87,7 @@ func (q Queue[T]) enqueueNext(ctx context.Context, r client.Reader, _ T) (reques
 	return requests
 }
 
-// placeLeft passes the events after which another object may be next.
+// placeLeft passes the events after which another object may start.
 func (q Queue[T]) placeLeft() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc:  func(event.CreateEvent) bool { return false },
@@ -105,16 +105,16 @@ func (q Queue[T]) placeLeft() predicate.Predicate {
 	}
 }
 
-// place is the place of an object in the queue.
+// place says whether and since when an object runs or waits.
 type place struct {
 	isCandidate bool
 	running     bool
 	due         time.Time // when the run of a waiting object is due
 }
 
-// isLeftFor reports whether other objects move up when an object moves from place p to another place. They move up if
-// its run has ended, if it waits for a later time, or if it is not a candidate any more. They do not move up if its run
-// starts: it came before them while it waited.
+// isLeftFor reports whether other objects may start because an object has changed from place p to another place: its
+// run has ended, it waits for a later time, or it is not a candidate any more. If its run starts, other objects may not
+// start, because they were behind it while it waited.
 func (p place) isLeftFor(other place) bool {
 	switch {
 	case !p.isCandidate:

@@ -25,8 +25,9 @@ import (
 	"github.com/opblocks/opblocks/schedule"
 )
 
-// Labels of a ConfigMap, which stands for a custom resource. One says when a run is due, in the format of RFC 3339 with
-// dots for colons. The other says whether it runs.
+// These are labels of a ConfigMap, which stands for a custom resource, and the layout of a time in a label. The label
+// due says when the run is due, in the format of RFC 3339 with dots instead of colons. The label running says whether
+// the object runs.
 const due, running, order = "due", "running", "2006-01-02T15.04.05Z"
 
 var two = time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
@@ -109,8 +110,8 @@ func TestMayStart(t *testing.T) {
 	})
 }
 
-// TestWatching makes events happen in a queue with a limit of one. It compares which objects the events enqueue, beside the
-// object of the event, which its own controller enqueues.
+// TestWatching lets events occur in a queue with a limit of one, and checks which objects the events enqueue. It leaves out
+// the object of the event itself, which its own controller enqueues.
 func TestWatching(t *testing.T) {
 	change := func(name string, edit func(*corev1.ConfigMap)) reconciletest.Action {
 		return reconciletest.Change(waits(name, 0), edit)
@@ -139,7 +140,8 @@ func TestWatching(t *testing.T) {
 			var passes []string
 			queue := newQueue(tc.limit, clocktesting.NewFakePassiveClock(two.Add(5*time.Minute)))
 			start := func(p *reconciletest.Process) error {
-				// This is the controller of another kind. Only this watch triggers it, so it counts the requests of the queue.
+				// The controller of another kind runs here. Only this watch triggers it, so it counts the requests that the
+				// queue enqueues.
 				count := reconcile.Func(func(context.Context, client.Client, *appsv1.Deployment) error { return nil })
 				return reconcile.For(p.Manager(), reconcile.Named("count", count, queue.Watching())).WithoutStatus().
 					WithFilter(func(d *appsv1.Deployment) bool { passes = append(passes, d.Name); return true }).Complete()
@@ -162,7 +164,7 @@ func TestWatching(t *testing.T) {
 							n++
 						}
 					}
-					if n > 1 { // the check at the end, whether the operator rests, makes one pass over each object
+					if n > 1 { // the check at the end reconciles each object once
 						got = append(got, name)
 					}
 				}

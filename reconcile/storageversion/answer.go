@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// verdict is the class of an error for one object. It decides whether a walk continues.
+// verdict says what an error for one object means. It decides whether a walk over all objects continues.
 type verdict string
 
 const (
@@ -19,7 +19,7 @@ const (
 	// failing means that the API server cannot write the object, for instance because it cannot convert it. The walk continues.
 	failing verdict = "failing"
 
-	// denied means that the operator lacks a right, which it needs for every object. The walk ends.
+	// denied means that the operator lacks a permission, which it needs for every object. The walk ends.
 	denied verdict = "denied"
 
 	// unanswered means that the API server cannot be reached, or is too busy. The request is repeated, and then the walk ends.
@@ -50,28 +50,28 @@ func isTransient(err error) bool {
 	return v == unanswered || v == failing && apierrors.IsInternalError(err)
 }
 
-// isAnswer reports whether the API server has answered with this error.
+// isAnswer reports whether the error is an answer of the API server.
 func isAnswer(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status)
 }
 
-// isBusy reports whether the API server, or a proxy before it, has answered that it cannot handle the request now. An answer that refuses
-// the token counts too: client-go renews the token.
+// isBusy reports whether the API server, or a proxy before it, has answered that it cannot handle the request now. This includes an
+// answer that refuses the token, because client-go renews the token.
 func isBusy(err error) bool {
 	var status apierrors.APIStatus
 	codes := []int32{http.StatusUnauthorized, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 	return apierrors.IsServerTimeout(err) || errors.As(err, &status) && slices.Contains(codes, status.Status().Code)
 }
 
-// isDenial reports whether a webhook or a policy has refused an object. Both may answer with any code, so isDenial compares the text
-// (apiserver, pkg/admission/plugin/webhook/errors and pkg/admission/plugin/policy/validating).
+// isDenial reports whether a webhook or a policy has refused an object. Both may answer with any status code, so isDenial compares
+// the text (apiserver, pkg/admission/plugin/webhook/errors and pkg/admission/plugin/policy/validating).
 func isDenial(err error) bool {
 	return isAnswer(err) && (strings.Contains(err.Error(), "denied the request") || strings.Contains(err.Error(), "denied request"))
 }
 
-// lacksRight reports whether the authorizer has refused a request. An admission check may answer 403 too, so lacksRight compares the text
-// (apiserver, pkg/endpoints/handlers/responsewriters).
+// lacksRight reports whether a request was refused because a permission is missing. An admission check may answer 403 too, so lacksRight
+// compares the text (apiserver, pkg/endpoints/handlers/responsewriters).
 func lacksRight(err error) bool {
 	if !apierrors.IsForbidden(err) || isDenial(err) {
 		return false

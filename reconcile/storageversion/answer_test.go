@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// noRightText is the text with which the API server says that a right is missing.
+// noRightText is the message of the API server if a permission is missing.
 const noRightText = `User "me" cannot patch resource "widgets/status" in API group "example.com" in the namespace "shop"`
 
 var (
@@ -26,7 +26,7 @@ var (
 	conflict = apierrors.NewConflict(widgets, "w1", errors.New("the object has been modified"))
 )
 
-// denial is an error of a webhook, which can have any code.
+// denial returns the error of a webhook, which can have any status code.
 func denial(code int32, message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Message: `admission webhook "size.example.com" denied the request: ` + message}}
 }

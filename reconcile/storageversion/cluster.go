@@ -13,7 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The label of a StorageVersionMigration that this package has created. The package deletes only objects with this label.
+// The label of the StorageVersionMigrations that this package has created. The package deletes only objects with this
+// label.
 const (
 	managedBy = "app.kubernetes.io/managed-by"
 	us        = "opblocks"
@@ -22,15 +23,15 @@ const (
 var migrationKind = schema.GroupKind{Group: "storagemigration.k8s.io", Kind: "StorageVersionMigration"}
 
 // migrationStatus has the fields of a StorageVersionMigration that this package reads. They are the same in v1beta1 and v1. The object is
-// read untyped, because not all versions of Kubernetes' libraries that this module works with have the type.
+// read as unstructured, because some versions of k8s.io/api that this module supports do not have the type.
 type migrationStatus struct {
 	Status struct {
 		Conditions []metav1.Condition `json:"conditions"`
 	} `json:"status"`
 }
 
-// newMigration returns a StorageVersionMigration with the name of the CustomResourceDefinition. If the cluster does not serve the API, it
-// returns nil. Version v1alpha1 has other fields and is not used.
+// newMigration returns a StorageVersionMigration with the name of the CustomResourceDefinition. If the cluster does not serve the API in
+// v1 or v1beta1, it returns nil. Version v1alpha1 has other fields and is not used.
 func (m *migrator) newMigration(crd string) (*unstructured.Unstructured, error) {
 	mapping, err := m.mapper.RESTMapping(migrationKind)
 	if meta.IsNoMatchError(err) || err == nil && mapping.GroupVersionKind.Version == "v1alpha1" {
@@ -45,8 +46,8 @@ func (m *migrator) newMigration(crd string) (*unstructured.Unstructured, error) 
 	return migration, nil
 }
 
-// readMigration returns the state of the cluster's own migration of a kind, and its object. If the cluster does not serve the API, the
-// object is nil.
+// readMigration returns the state of Kubernetes' own migration of a kind, and the StorageVersionMigration. If the cluster does not
+// serve the API, that object is nil.
 func (m *migrator) readMigration(ctx context.Context, crd string) (clusterMigration, *unstructured.Unstructured, error) {
 	object, err := m.newMigration(crd)
 	if err != nil || object == nil {
@@ -72,7 +73,7 @@ func (m *migrator) readMigration(ctx context.Context, crd string) (clusterMigrat
 	state.found, state.ours, state.created = true, object.GetLabels()[managedBy] == us && !m.alone, object.GetCreationTimestamp().Time
 	state.running = meta.IsStatusConditionTrue(conditions, "Running")
 
-	// The cluster writes storedVersions before it sets Running of a successful migration to False.
+	// The cluster writes storedVersions before it sets the condition Running of a successful migration to False.
 	state.ended = !state.running && (meta.IsStatusConditionTrue(conditions, "Succeeded") || meta.IsStatusConditionTrue(conditions, "Failed"))
 	return state, object, nil
 }
@@ -96,7 +97,8 @@ func (m *migrator) requestMigration(ctx context.Context, migration *unstructured
 	return nil
 }
 
-// removeMigration deletes our StorageVersionMigration, so that the next storage version can have one with the same name.
+// removeMigration deletes our StorageVersionMigration, so that it can be created again for the next storage version,
+// which needs the same name.
 func (m *migrator) removeMigration(ctx context.Context, migration *unstructured.Unstructured) error {
 	uid := migration.GetUID()
 	err := m.writer.Delete(ctx, migration, client.Preconditions{UID: &uid})
@@ -111,14 +113,14 @@ func (m *migrator) removeMigration(ctx context.Context, migration *unstructured.
 	return err
 }
 
-// isUnusable reports whether the cluster's own migration cannot be used: a right is missing, a policy refuses it, or the cluster does not
-// serve the API any more. The package then migrates without it.
+// isUnusable reports whether Kubernetes' own migration cannot be used: a permission is missing, a policy refuses it, or the cluster does
+// not serve the API any more. The package then writes the objects itself.
 func isUnusable(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsMethodNotSupported(err) || meta.IsNoMatchError(err) || isDenial(err)
 }
 
-// goAlone makes the process ignore the cluster's own migration from now on, and logs that once.
+// goAlone makes the process ignore Kubernetes' own migration from now on, and logs that once.
 func (m *migrator) goAlone(err error) {
 	if !m.alone {
 		m.log.Info("The cluster's own migration cannot be used, so the objects are written directly", "reason", explain(err).Error())

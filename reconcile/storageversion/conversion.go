@@ -23,18 +23,18 @@ var (
 		"set spec.conversion.strategy to Webhook, or take the field out of the older version")
 )
 
-// conversions says what the operator knows about the versions of a kind.
+// conversions describes how the operator converts between the versions of a kind.
 type conversions struct {
-	// converts reports whether the operator converts between the versions. It is a function because converters may be registered until the
-	// manager starts.
+	// converts reports whether the operator converts between the versions. It is called late, because converters may be registered until
+	// the manager starts.
 	converts func() bool
 
 	// several reports whether the manager's scheme has types for several versions.
 	several bool
 }
 
-// conversionsOf returns what a manager knows about the versions of an object's kind. If only some of the types have a conversion, it
-// returns an error.
+// conversionsOf returns the conversions that a manager has for the kind of an object. If only some of the types have a conversion,
+// it returns an error.
 func conversionsOf(mgr manager.Manager, object client.Object, kind schema.GroupKind) (conversions, error) {
 	convertible, err := conversion.IsConvertible(mgr.GetScheme(), object)
 	if err != nil {
@@ -47,8 +47,8 @@ func conversionsOf(mgr manager.Manager, object client.Object, kind schema.GroupK
 	return conversions{converts, len(mgr.GetScheme().VersionsForGroupKind(kind)) > 1}, nil
 }
 
-// check returns an error if the API server would drop fields when it writes an object in the storage version. That happens only without a
-// conversion webhook.
+// check returns an error if the API server would drop fields when it writes an object in the storage version. That can happen only
+// without a conversion webhook.
 func (c conversions) check(crd *apiextensionsv1.CustomResourceDefinition) error {
 	switch {
 	case hasWebhook(crd) || len(crd.Spec.Versions) < 2:
@@ -74,7 +74,8 @@ func schemaOf(version apiextensionsv1.CustomResourceDefinitionVersion) *apiexten
 	return version.Schema.OpenAPIV3Schema
 }
 
-// droppedRoot is dropped for the schemas of whole objects. It leaves out apiVersion, kind and metadata, which the API server always keeps.
+// droppedRoot is like dropped, for the schemas of whole objects. It ignores apiVersion, kind and metadata, which the API server always
+// keeps.
 func droppedRoot(from, to *apiextensionsv1.JSONSchemaProps) string {
 	if from == nil || to == nil {
 		return ""
@@ -87,7 +88,8 @@ func droppedRoot(from, to *apiextensionsv1.JSONSchemaProps) string {
 	return dropped(&root, to)
 }
 
-// dropped returns the path of the first field of from that pruning by the schema to removes, or "". Fields are in the order of their names.
+// dropped compares two schemas. It returns the path of the first field of from that the schema to does not have, so that the API server
+// would remove it, or "". Fields are compared in the order of their names.
 func dropped(from, to *apiextensionsv1.JSONSchemaProps) string {
 	if from == nil || to == nil || to.XPreserveUnknownFields != nil && *to.XPreserveUnknownFields || to.XEmbeddedResource {
 		return ""

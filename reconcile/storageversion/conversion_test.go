@@ -14,12 +14,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// converter is registered in the way of builder.WithConverter.
+// converter stands for a converter that builder.WithConverter registers.
 type converter struct{}
 
 func (converter) ConvertObject(context.Context, runtime.Object, runtime.Object) error { return nil }
 
-// TestConversionsOf proves that a converter counts that is registered later: in main, the set-up of the webhook may follow Migrate.
+// TestConversionsOf proves that a converter is found although it is registered later: in main, the webhook may be set up after
+// Migrate.
 func TestConversionsOf(t *testing.T) {
 	scheme, kind := runtime.NewScheme(), schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Widget"}
 	scheme.AddKnownTypeWithName(kind, &unstructured.Unstructured{})

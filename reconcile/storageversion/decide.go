@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// startPatience is how long the cluster may take to begin a migration. A cluster may serve the API and have its controller switched off.
+	// startPatience is how long the cluster may take to begin a migration. Some clusters serve the API, but do not run its controller.
 	startPatience = time.Minute
 
-	// patience is how long the cluster may take for a migration. If a second migration runs at the same time, it does no harm: its write of
-	// an object stores nothing.
+	// patience is how long the cluster may take for a migration. If the cluster and this package migrate at the same time, that does no
+	// harm: the second write of an object stores nothing.
 	patience = 10 * time.Minute
 )
 
-// action is the next action for a kind.
+// action is the next action for the migration of a kind.
 type action string
 
 const (
@@ -28,21 +28,21 @@ const (
 	remove  action = "delete our StorageVersionMigration"
 )
 
-// writes reports whether an action writes objects, or makes the cluster write them.
+// writes reports whether an action writes objects, or lets the cluster write them.
 func (a action) writes() bool { return a == request || a == write || a == repair }
 
-// clusterMigration is the state of the cluster's own migration of a kind.
+// clusterMigration is the state of Kubernetes' own migration of a kind.
 type clusterMigration struct {
 	served  bool // the cluster serves the API
-	found   bool // there is a StorageVersionMigration
+	found   bool // a StorageVersionMigration of the kind exists
 	ours    bool // this package has created it
 	running bool
 	ended   bool
 	created time.Time
 }
 
-// decide returns the next action. walked is the generation of the CustomResourceDefinition at which this process has last gone through all
-// objects.
+// decide returns the next action. walked is the generation of the CustomResourceDefinition at which this process has last finished a walk
+// over all objects.
 func decide(crd *apiextensionsv1.CustomResourceDefinition, m clusterMigration, walked int64, now time.Time) action {
 	age := now.Sub(m.created)
 	switch {
@@ -57,7 +57,7 @@ func decide(crd *apiextensionsv1.CustomResourceDefinition, m clusterMigration, w
 	case !m.found:
 		return request
 	case m.ended || age > patience || !m.running && age > startPatience:
-		return write // storedVersions still names an older version: the cluster's migration failed, or the storage version has changed since
+		return write // storedVersions still has an older version: the cluster's migration failed, or the storage version has changed since then
 	default:
 		return await
 	}
@@ -68,7 +68,7 @@ func isMigrated(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return slices.Equal(crd.Status.StoredVersions, []string{storageVersion(crd).Name})
 }
 
-// hasWebhook reports whether a webhook converts between the versions. Without a webhook, the API server changes only apiVersion.
+// hasWebhook reports whether a webhook converts between the versions. Without a webhook, the API server only changes apiVersion.
 func hasWebhook(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter
 }

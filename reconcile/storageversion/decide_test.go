@@ -148,7 +148,7 @@ func TestWithCondition(t *testing.T) {
 	}
 }
 
-// TestObservedGeneration proves that the condition keeps the generation at which the cluster's own migration began, until all objects are
+// TestObservedGeneration proves that the condition keeps the generation at which Kubernetes' own migration began, until all objects are
 // migrated. The cluster's controller compares that generation before it changes storedVersions.
 func TestObservedGeneration(t *testing.T) {
 	const message, generation = "message", 3

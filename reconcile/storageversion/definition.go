@@ -16,15 +16,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The reasons of the condition StorageMigrating. The cluster's own migration writes the same reasons.
+// The reasons of the condition StorageMigrating. Kubernetes' own migration sets the same reasons.
 const (
 	reasonRunning   = "MigrationRunning"
 	reasonSucceeded = "MigrationSucceeded"
 	reasonFailed    = "MigrationFailed"
 )
 
-// errChanged means that the CustomResourceDefinition has changed while its objects were written. Some objects may be in an older storage
-// version.
+// errChanged means that the CustomResourceDefinition has changed while its objects were written. So some objects may be stored in an
+// older version.
 var errChanged = errors.New("the CustomResourceDefinition has changed: its objects are written again")
 
 // readDefinition returns the CustomResourceDefinition of the kind.
@@ -51,7 +51,7 @@ func (m *migrator) readDefinitionNamed(ctx context.Context, name string) (*apiex
 	return &crd, nil
 }
 
-// newDefinition returns an untyped CustomResourceDefinition, so that the manager's scheme does not have to know the type.
+// newDefinition returns an unstructured CustomResourceDefinition, so that the manager's scheme need not have the type.
 func newDefinition(name string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
@@ -59,12 +59,12 @@ func newDefinition(name string) *unstructured.Unstructured {
 	return object
 }
 
-// withCondition returns the conditions of a CustomResourceDefinition with another state of StorageMigrating. If they have this state
-// already, it returns false.
+// withCondition returns the conditions of a CustomResourceDefinition, with the condition StorageMigrating changed. If nothing has to be
+// changed, it returns false.
 //
-// The cluster's controller takes observedGeneration for the generation at which its own migration began. It removes versions from
-// storedVersions only if the generation is the same at the end. So only a success sets observedGeneration: after a success it is true for
-// any walk. If the API server does not keep the field, it stays empty.
+// The cluster's controller reads from observedGeneration at which generation its own migration began. At the end, it removes versions
+// from storedVersions only if the generation is still the same. So this package sets observedGeneration only after a success. If the API
+// server does not keep the field, it stays empty.
 func withCondition(crd *apiextensionsv1.CustomResourceDefinition, status apiextensionsv1.ConditionStatus, reason, message string, now metav1.Time) ([]apiextensionsv1.CustomResourceDefinitionCondition, bool) {
 	condition := apiextensionsv1.CustomResourceDefinitionCondition{
 		Type: apiextensionsv1.StorageMigrating, Status: status, Reason: reason, Message: message, LastTransitionTime: now,
@@ -96,7 +96,7 @@ func withCondition(crd *apiextensionsv1.CustomResourceDefinition, status apiexte
 	return all, true
 }
 
-// condition returns the condition StorageMigrating. If it does not exist, condition returns an empty one.
+// condition returns the condition StorageMigrating, or an empty one if it does not exist.
 func condition(crd *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.CustomResourceDefinitionCondition {
 	for _, c := range crd.Status.Conditions {
 		if c.Type == apiextensionsv1.StorageMigrating {
@@ -107,7 +107,7 @@ func condition(crd *apiextensionsv1.CustomResourceDefinition) apiextensionsv1.Cu
 }
 
 // patchStatus writes the condition StorageMigrating, and storedVersions if any are given. If the CustomResourceDefinition, except its
-// status, has changed since crd was read, patchStatus returns errChanged. If nothing differs, it sends nothing.
+// status, has changed since crd was read, patchStatus returns errChanged. If nothing has to be changed, it sends nothing.
 func (m *migrator) patchStatus(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, status apiextensionsv1.ConditionStatus, reason, message string, stored ...string) error {
 	const attempts = 5 // other controllers write the status too
 	var err error

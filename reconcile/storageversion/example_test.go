@@ -7,7 +7,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/storageversion"
 )
 
-// In main, beside the set-up of the controllers. The kind has several versions.
+// Migrate is called in main, together with the set-up of the controllers. The kind has several versions.
 func ExampleMigrate() {
 	setUp := func(mgr ctrl.Manager, memcached client.Object) error {
 		return storageversion.Migrate(mgr, memcached)
@@ -15,7 +15,7 @@ func ExampleMigrate() {
 	_ = setUp
 }
 
-// For an API server under high load, ten writes a second.
+// If the API server has a high load, ten writes a second may be enough.
 func ExampleRate() {
 	setUp := func(mgr ctrl.Manager, memcached client.Object) error {
 		return storageversion.Migrate(mgr, memcached, storageversion.Rate(10))

@@ -25,20 +25,20 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// withoutCluster is a control plane that has no storage migration of its own.
+// withoutCluster is a control plane without Kubernetes' own storage migration.
 var withoutCluster = controlplane.Shared(controlplane.Options{APIServerArgs: []string{"--runtime-config=storagemigration.k8s.io/v1=false"}})
 
-// fixture is a kind Widget in a group for one test, with objects in the namespace of the test.
+// fixture is a kind Widget in a group of its own, with objects in the namespace of the test.
 type fixture struct {
 	t         *testing.T
 	cp        *controlplane.ControlPlane
-	c         client.WithWatch // an interceptor needs this type
+	c         client.WithWatch // the type that an interceptor needs
 	namespace string
 	group     string
-	registry  *prometheus.Registry // the registry of the last migrator
+	registry  *prometheus.Registry // the metrics registry of the last migrator
 }
 
-// newFixture creates objects in version v1alpha1, and then makes v1 the storage version.
+// newFixture creates objects while v1alpha1 is the storage version, and then makes v1 the storage version.
 func newFixture(t *testing.T, cp *controlplane.ControlPlane, objects int) *fixture {
 	t.Helper()
 	require.NoError(t, apiextensionsv1.AddToScheme(scheme.Scheme))
@@ -55,7 +55,7 @@ func newFixture(t *testing.T, cp *controlplane.ControlPlane, objects int) *fixtu
 	return f
 }
 
-// version is a version of the kind.
+// version is a version in the CustomResourceDefinition.
 type version struct {
 	name            string
 	served, storage bool
@@ -65,7 +65,8 @@ func (f *fixture) definition() *apiextensionsv1.CustomResourceDefinition {
 	return &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "widgets." + f.group}}
 }
 
-// define creates or changes the CustomResourceDefinition. It returns when exactly the served versions can be read.
+// define creates or changes the CustomResourceDefinition. It returns when the served versions, and no others, can be
+// read.
 func (f *fixture) define(versions ...version) {
 	f.t.Helper()
 	ctx := f.t.Context()
@@ -95,7 +96,7 @@ func (f *fixture) define(versions ...version) {
 	}
 	for name, isServed := range served {
 		f.eventually("version "+name+" is served as defined", func(ctx context.Context) (bool, error) {
-			fresh, err := client.New(f.cp.Config(), client.Options{}) // a new client, whose RESTMapper is empty
+			fresh, err := client.New(f.cp.Config(), client.Options{}) // a new client has an empty RESTMapper
 			if err != nil {
 				return false, err
 			}
@@ -112,7 +113,7 @@ func (f *fixture) eventually(what string, done func(context.Context) (bool, erro
 	require.NoError(f.t, wait.PollUntilContextTimeout(f.t.Context(), 20*time.Millisecond, controlplane.Patience, true, done), "waiting until %s", what)
 }
 
-// object returns an object for a create or an apply. A size of 0 leaves the field out.
+// object returns an object to create or to apply. If size is 0, the field size is left out.
 func (f *fixture) object(version, name string, size int64) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(schema.GroupVersionKind{Group: f.group, Version: version, Kind: "Widget"})
@@ -144,8 +145,7 @@ func (f *fixture) apply(object *unstructured.Unstructured, manager string) error
 	return f.c.Apply(f.t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(manager), client.ForceOwnership)
 }
 
-// migrator returns a migrator of the kind that sends its requests through c, without a rate limit, in pages of two
-// objects.
+// migrator returns a migrator of the kind whose requests go through c, without a rate limit, in pages of two objects.
 func (f *fixture) migrator(c client.Client) *migrator {
 	f.t.Helper()
 	registry := prometheus.NewRegistry()
@@ -159,19 +159,19 @@ func (f *fixture) migrator(c client.Client) *migrator {
 	}
 }
 
-// counts returns the metric of the last migrator: how many objects are done, refused and remaining.
+// counts returns the values of the last migrator's metric: how many objects are done, refused and remaining.
 func (f *fixture) counts() []float64 {
 	f.t.Helper()
 	families, err := f.registry.Gather()
 	require.NoError(f.t, err)
 	var counts []float64
-	for _, metric := range families[0].GetMetric() { // the metrics are sorted by the label
+	for _, metric := range families[0].GetMetric() { // they are sorted by their label
 		counts = append(counts, metric.GetGauge().GetValue())
 	}
 	return counts
 }
 
-// finish calls steps until nothing is left to do, and returns the first error.
+// finish calls step until nothing is left to do, and returns the first error.
 func (f *fixture) finish(m *migrator) error {
 	f.t.Helper()
 	for range 10 {

@@ -11,8 +11,8 @@ type metrics struct {
 	done, refused, remaining prometheus.Gauge
 }
 
-// newMetrics returns the metric of a kind. kind includes the group, as in Memcached.cache.example.com, because two groups may
-// have a kind of the same name.
+// newMetrics returns the metric of a kind. kind includes the group, as in Memcached.cache.example.com, because kinds in two
+// groups may have the same name.
 func newMetrics(registry prometheus.Registerer, kind string) (*metrics, error) {
 	objects := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "opblocks_storage_migration_objects",
@@ -30,7 +30,7 @@ func newMetrics(registry prometheus.Registerer, kind string) (*metrics, error) {
 	}, nil
 }
 
-// set shows how far a walk has come.
+// set shows how many objects a walk has written and refused, and how many remain.
 func (m *metrics) set(done, refused int, remaining int64) {
 	m.done.Set(float64(done))
 	m.refused.Set(float64(refused))

@@ -11,7 +11,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// defaultRate is the largest number of objects that are written in a second.
+// defaultRate is how many objects are written in a second, at most.
 const defaultRate = 50
 
 // Option is an option of [Migrate].
@@ -28,11 +28,11 @@ func Rate(objects float64) Option {
 	}
 }
 
-// Migrate adds the storage migration of a kind to a manager. It runs on the leader, beside the controllers, as long as the manager runs. The
+// Migrate adds the storage migration of a kind to a manager. It runs on the leader, as long as the manager runs, like the controllers. The
 // object is an empty object of any version of the kind that the manager's scheme knows, such as &cachev1.Memcached{}.
 //
 // It returns an error if the scheme does not know the type of the object, or if only some of its versions have a conversion. It sends no
-// request. If a CustomResourceDefinition or a right is missing, the migration logs that after the start, and tries again.
+// request. If the CustomResourceDefinition or a permission is missing, the migration logs that after the start, and tries again.
 func Migrate(mgr manager.Manager, object client.Object, options ...Option) error {
 	kind, err := apiutil.GVKForObject(object, mgr.GetScheme())
 	if err != nil {

@@ -29,8 +29,8 @@ func TestMigrateUnknownType(t *testing.T) {
 
 func TestNeedLeaderElection(t *testing.T) { assert.True(t, (&migrator{}).NeedLeaderElection()) }
 
-// TestStartWithoutDefinition proves that the log reports a missing CustomResourceDefinition, that Start looks for it again in
-// growing intervals, and that the manager goes on.
+// TestStartWithoutDefinition proves that the log reports a missing CustomResourceDefinition, that Start looks for it again
+// after longer and longer intervals, and that the manager keeps running.
 func TestStartWithoutDefinition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var logged []string

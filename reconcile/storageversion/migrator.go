@@ -18,25 +18,25 @@ import (
 )
 
 const (
-	// settleTime is how long a CustomResourceDefinition has to be unchanged before its objects are written. Each replica of the API server sees
-	// a change by a watch, and stores objects in the former version until then. The API server itself waits 5 seconds before it serves a new
-	// CustomResourceDefinition, for the same reason (apiextensions-apiserver, pkg/controller/establish).
+	// settleTime is how long a CustomResourceDefinition has to be unchanged before its objects are written. Each replica of the API server
+	// learns of a change by a watch, and stores objects in the former version until then. The API server itself waits 5 seconds before it
+	// serves a new CustomResourceDefinition, for the same reason (apiextensions-apiserver, pkg/controller/establish).
 	settleTime = 5 * time.Second
 
 	// idle is the time between two reads of a CustomResourceDefinition that does not need a migration.
 	idle = 10 * time.Minute
 
-	// clusterInterval is the time between two reads of the cluster's own migration.
+	// clusterInterval is the time between two reads of the StorageVersionMigration while the cluster migrates.
 	clusterInterval = 5 * time.Second
 
 	// soon is the delay between two steps that follow each other.
 	soon = time.Second
 
-	// pauseTime is the delay before a walk repeats a request.
+	// pauseTime is the delay before a request of a walk is repeated.
 	pauseTime = time.Second
 )
 
-// migrator migrates the objects of one kind. It is a runnable of the manager.
+// migrator migrates the objects of one kind. It is added to the manager as a runnable.
 type migrator struct {
 	kind    schema.GroupKind
 	mapper  meta.RESTMapper
@@ -55,10 +55,10 @@ type migrator struct {
 	seen   seen
 	walked seen
 	left   leftover
-	alone  bool // the cluster's own migration is not used, although the cluster serves it
+	alone  bool // Kubernetes' own migration is not used, although the cluster serves it
 }
 
-// seen identifies a state of a CustomResourceDefinition, without its status.
+// seen identifies a state of a CustomResourceDefinition, except its status.
 type seen struct {
 	uid        types.UID
 	generation int64
@@ -96,7 +96,7 @@ func (m *migrator) Start(ctx context.Context) error {
 	}
 }
 
-// explain adds to an error about a missing right what to do about it.
+// explain adds to an error about a missing permission what to do about it.
 func explain(err error) error {
 	if lacksRight(err) {
 		return fmt.Errorf("%w: compare the role with the rules in the documentation of package storageversion", err)
@@ -149,7 +149,7 @@ func (m *migrator) step(ctx context.Context) (time.Duration, error) {
 // migrate writes all objects in the storage version, and then removes the other versions from status.storedVersions.
 func (m *migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
 	version := storageVersion(crd).Name
-	if condition(crd).Reason != reasonFailed { // a migration that has failed stays failed until it succeeds
+	if condition(crd).Reason != reasonFailed { // after a failure the condition keeps that reason until the migration succeeds
 		if err := m.patchStatus(ctx, crd, apiextensionsv1.ConditionTrue, reasonRunning, "Objects are being written in version "+version); err != nil {
 			return err
 		}
@@ -166,9 +166,9 @@ func (m *migrator) migrate(ctx context.Context, crd *apiextensionsv1.CustomResou
 	return nil
 }
 
-// repair renames the managers whose versions are not served.
+// repair changes the managers in managedFields whose version is not served.
 func (m *migrator) repair(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition) error {
-	// If a version was removed too early, an object may be stored in it although storedVersions does not say so.
+	// If a version was removed too early, an object may be stored in it although storedVersions does not have it.
 	failed := condition(crd).Reason == reasonFailed
 	if err := m.walk(ctx, crd, failed); err != nil {
 		return err
@@ -183,8 +183,8 @@ func (m *migrator) repair(ctx context.Context, crd *apiextensionsv1.CustomResour
 	return nil
 }
 
-// walk goes through all objects. If the last complete walk has left objects unwritten, it goes only through those. It reports objects that
-// the API server does not write in the condition, and as an error.
+// walk goes through all objects, or only through the objects that the last complete walk could not write, if there are any. It reports
+// objects that could not be written in the condition, and as an error.
 func (m *migrator) walk(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, rewrite bool) error {
 	w := &walk{
 		crd: crd, rewrite: rewrite, reader: m.reader, writer: m.writer, limiter: m.limiter, clock: m.clock, pause: m.pause, pageSize: m.pageSize, metrics: m.metrics,
@@ -204,7 +204,7 @@ func (m *migrator) walk(ctx context.Context, crd *apiextensionsv1.CustomResource
 		}
 		err = errors.New(w.unwritten.message(storageVersion(crd).Name))
 	case judge(err) == unanswered && !errors.Is(err, errNotServed):
-		return err // the objects are not the reason, and the condition could probably not be written either
+		return err // the objects are not the cause, and the condition could probably not be written either
 	}
 	return m.fail(ctx, crd, err)
 }

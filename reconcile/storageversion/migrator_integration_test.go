@@ -17,7 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// TestMigrateObjects proves by etcd's data that a migration stores each object in the new version, and changes nothing else in it.
+// TestMigrateObjects proves, by the data in etcd, that a migration stores each object in the new version, and changes nothing else
+// in it.
 func TestMigrateObjects(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 5)
 	require.NoError(t, f.c.Create(t.Context(), f.object("v1", "new", 1)), "stored in v1 by its creation")
@@ -42,7 +43,7 @@ func TestMigrateObjects(t *testing.T) {
 	assert.Equal(t, reasonSucceeded, condition(crd).Reason)
 	assert.Equal(t, "All objects are stored in version v1", condition(crd).Message)
 
-	// A second walk, as by another replica that has not seen the end of the first one.
+	// Another replica that has not seen the end of the first walk may begin a second one.
 	again := f.migrator(f.c)
 	require.NoError(t, again.walk(t.Context(), crd, true))
 	require.NoError(t, f.finish(m))
@@ -53,7 +54,8 @@ func TestMigrateObjects(t *testing.T) {
 	assert.Equal(t, 8, requests, "one write for each object, and two of the CustomResourceDefinition")
 }
 
-// TestKilled ends a process before or after any of its writes. It proves that the next process finishes the migration.
+// TestKilled ends a process right before or after each of its writes. It proves that the next process finishes the
+// migration.
 func TestKilled(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 3)
 	killed := errors.New("killed")
@@ -133,8 +135,8 @@ func TestRefusedObject(t *testing.T) {
 	assert.Equal(t, reasonSucceeded, condition(f.readDefinition()).Reason)
 }
 
-// TestRemovedVersion proves what the API server does with the managers of a removed version. It proves that a repair brings server-side
-// apply back and does not change what managers own.
+// TestRemovedVersion proves what the API server does with the managers of a removed version. It also proves that after a repair
+// server-side apply works again, and managers own the same fields as before.
 func TestRemovedVersion(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 1)
 	applied := f.object("v1alpha1", "w0", 2)
@@ -157,8 +159,8 @@ func TestRemovedVersion(t *testing.T) {
 	assert.Empty(t, live.GetLabels(), "the applier still owned the label, and has removed it")
 }
 
-// TestUnreadableObject: a conversion webhook fails for one object, so the API server cannot convert it to the storage version. The test
-// proves that the page is read in another version, and that only the write of this object fails.
+// TestUnreadableObject: the conversion webhook fails for one object, so the API server cannot convert it to the storage version. The
+// test proves that the page of objects is read in another version, and that only the write of this object fails.
 func TestUnreadableObject(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 3)
 	broken := apierrors.NewInternalError(errors.New("conversion webhook failed for w1"))
@@ -184,7 +186,8 @@ func TestUnreadableObject(t *testing.T) {
 	assert.ElementsMatch(t, []string{"v1alpha1", "v1"}, f.readDefinition().Status.StoredVersions)
 }
 
-// TestExpiredToken proves that a walk continues, or begins again, when etcd has compacted the state of its list.
+// TestExpiredToken proves that a walk continues, or begins again, if etcd has compacted the state at which its list
+// began.
 func TestExpiredToken(t *testing.T) {
 	for name, offers := range map[string]bool{"GoesOn": true, "BeginsAgain": false} {
 		t.Run(name, func(t *testing.T) {
@@ -238,7 +241,7 @@ func TestWithoutConversion(t *testing.T) {
 	assert.Equal(t, errNoConversion.Error(), condition(f.readDefinition()).Message)
 }
 
-// TestTwoProcesses proves that a replica that wrongly believes that it is the leader does no harm.
+// TestTwoProcesses proves that it does no harm if a replica wrongly believes that it is the leader.
 func TestTwoProcesses(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 6)
 	ended := make(chan error, 2)
@@ -253,8 +256,8 @@ func TestTwoProcesses(t *testing.T) {
 	}
 }
 
-// TestUnknownPath proves that it does no harm if a manager owns a path that the version does not have. A renamed manager has
-// such a path if a webhook converts a field to another one.
+// TestUnknownPath proves that it does no harm if a manager owns a path that the version does not have. That happens if a
+// webhook converts a field to another one, and the manager gets the other version.
 func TestUnknownPath(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 1)
 	require.NoError(t, f.finish(f.migrator(f.c)))

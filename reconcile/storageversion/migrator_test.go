@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// TestStep proves what two steps of a new process send, and when the next step follows. The first step waits until all replicas of the API
-// server know the CustomResourceDefinition.
+// TestStep proves which requests two steps of a new process send, and when the next step follows. The first step waits until all
+// replicas of the API server know the CustomResourceDefinition.
 func TestStep(t *testing.T) {
 	const name = "widgets.example.com"
 	migrated := func(s *stub) { s.crd.Status.StoredVersions = []string{"v1"} }
@@ -51,15 +51,15 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// TestWithoutRightsForCluster: the cluster's own migration cannot be used. The test proves that the objects are written directly, and that
-// the log says so once.
+// TestWithoutRightsForCluster: Kubernetes' own migration cannot be used. The test proves that the package writes the objects itself, and
+// that the log says so once.
 func TestWithoutRightsForCluster(t *testing.T) {
 	const name = "widgets.example.com"
 	for reason, tc := range map[string]struct {
 		request string
 		err     error
 		stored  []string
-		left    bool // a StorageVersionMigration of ours exists
+		left    bool // a StorageVersionMigration that this package has created exists
 	}{
 		"the role is older than Kubernetes 1.37":         {"get " + name, noRight, []string{"v1alpha1", "v1"}, false},
 		"the cluster ceases to serve it":                 {"get " + name, &meta.NoKindMatchError{GroupKind: migrationKind}, []string{"v1alpha1", "v1"}, false},
@@ -105,8 +105,8 @@ func TestWithoutRightsForCluster(t *testing.T) {
 	}
 }
 
-// TestWithoutWebhook: the versions of a kind convert in the operator, and there is not a webhook. The test proves that nothing is written
-// in any state, neither by us nor by the cluster.
+// TestWithoutWebhook: the operator converts the versions of a kind, and the kind has no webhook. The test proves that in no state
+// anything is written, neither by this package nor by the cluster.
 func TestWithoutWebhook(t *testing.T) {
 	for reason, stored := range map[string][]string{
 		"objects are stored in v1alpha1":                 {"v1alpha1", "v1"},
@@ -130,7 +130,8 @@ func TestWithoutWebhook(t *testing.T) {
 	}
 }
 
-// TestStartWaits proves that the migration never becomes a loop without a pause. The times are times of a synctest bubble.
+// TestStartWaits proves that the migration never repeats its steps without a pause. It runs in a synctest bubble, whose
+// clock is fake.
 func TestStartWaits(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

@@ -22,7 +22,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// rules are the rights that the documentation of the package lists.
+// rules returns the permissions that the documentation of the package lists.
 func (f *fixture) rules() []rbacv1.PolicyRule {
 	name := []string{"widgets." + f.group}
 	return []rbacv1.PolicyRule{
@@ -35,7 +35,8 @@ func (f *fixture) rules() []rbacv1.PolicyRule {
 	}
 }
 
-// operator returns the access of a ServiceAccount with only these rules. It returns when the API server has seen the rules.
+// operator returns a configuration for a ServiceAccount that has only these permissions. It returns when the API server has
+// seen them.
 func (f *fixture) operator(rules []rbacv1.PolicyRule) *rest.Config {
 	f.t.Helper()
 	ctx, meta := f.t.Context(), metav1.ObjectMeta{Name: f.namespace}
@@ -59,8 +60,8 @@ func (f *fixture) operator(rules []rbacv1.PolicyRule) *rest.Config {
 	return config
 }
 
-// TestMigrateWithRules proves that a manager with only the documented rights migrates. Managers of some objects have a version that is not
-// served any more, which needs the most rights.
+// TestMigrateWithRules proves that a manager with only the documented permissions migrates. Managers of some objects have a version that
+// is not served any more, which needs the most permissions.
 func TestMigrateWithRules(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 3)
 	f.define(version{"v1alpha1", false, false}, version{"v1", true, true})
@@ -85,8 +86,8 @@ func TestMigrateWithRules(t *testing.T) {
 	}
 }
 
-// TestMissingRight: the role lacks a right. The test proves that the walk ends at the first object, and that no message advises to delete
-// objects.
+// TestMissingRight: the role lacks a permission. The test proves that the walk ends at the first object, and that no message advises to
+// delete objects.
 func TestMissingRight(t *testing.T) {
 	f := newFixture(t, withoutCluster(t), 3)
 	isStatus := func(rule rbacv1.PolicyRule) bool { return slices.Equal(rule.Resources, []string{"widgets/status"}) }
@@ -105,19 +106,19 @@ func TestMissingRight(t *testing.T) {
 	assert.NotContains(t, message, "delete them")
 }
 
-// TestMigrateByCluster: the cluster's own controller runs. The test proves that it migrates with the documented rights, and that nothing of
-// ours is left.
+// TestMigrateByCluster: the cluster's own controller migrates. The test proves that this works with the documented permissions, and that
+// afterwards our StorageVersionMigration is deleted.
 func TestMigrateByCluster(t *testing.T) {
 	cp := controlplane.New(t, controlplane.Options{Nodes: new(0)})
 	f := newFixture(t, cp, 3)
-	require.NoError(t, cp.RestartControllerManager(t.Context())) // its garbage collector, which the controller asks for objects, looks for kinds every 30 seconds
+	require.NoError(t, cp.RestartControllerManager(t.Context())) // the controller needs the garbage collector, which looks for new kinds only every 30 seconds
 	c, err := client.NewWithWatch(f.operator(f.rules()), client.Options{})
 	require.NoError(t, err)
 	m := f.migrator(beforeWrites(c, func(obj client.Object) error {
 		t.Errorf("the migration is the cluster's, and %s was written", obj.GetName())
 		return nil
 	}))
-	m.clock = clocktesting.NewFakeClock(m.clock.Now()) // this clock stands still, so our patience does not end
+	m.clock = clocktesting.NewFakeClock(m.clock.Now()) // this clock does not move, so the package does not stop waiting for the cluster
 	f.eventually("the cluster has migrated", func(ctx context.Context) (bool, error) {
 		delay, err := m.step(ctx)
 		return delay == idle, err

@@ -20,8 +20,7 @@ import (
 // storedObject is an object as etcd stores it.
 type storedObject struct{ apiVersion, revision string }
 
-// readStored reads the objects of a resource from etcd itself, through its JSON gateway. It returns them by
-// name.
+// readStored reads the objects of a resource directly from etcd, through its JSON gateway. It returns them by name.
 func readStored(t *testing.T, cp *controlplane.ControlPlane, group, resource string) map[string]storedObject {
 	t.Helper()
 	socket := filepath.Join(filepath.Dir(cp.Kubeconfig()), "etcd.sock")

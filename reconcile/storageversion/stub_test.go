@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// stub answers the requests of a migrator. It has a CustomResourceDefinition, names of objects, and perhaps a
+// stub answers the requests of a migrator. It has a CustomResourceDefinition, some object names, and perhaps a
 // StorageVersionMigration.
 type stub struct {
 	crd       apiextensionsv1.CustomResourceDefinition
@@ -34,7 +34,7 @@ type stub struct {
 	requests  []string                   // without the requests for the CustomResourceDefinition
 }
 
-// newStub returns a stub whose objects may be stored in v1alpha1.
+// newStub returns a stub with these objects. They may be stored in v1alpha1.
 func newStub(objects ...string) *stub {
 	s := &stub{objects: objects, answer: func(string) error { return nil }}
 	s.crd.Name, s.crd.UID, s.crd.Generation = "widgets.example.com", "1", 2
@@ -111,7 +111,7 @@ func (s *stub) client() client.Client {
 	})
 }
 
-// migrator returns a migrator of the stub's kind. served says whether the cluster has its own migration.
+// migrator returns a migrator of the stub's kind. served says whether the cluster serves Kubernetes' own migration.
 func (s *stub) migrator(t *testing.T, served bool) *migrator {
 	t.Helper()
 	kind := schema.GroupKind{Group: "example.com", Kind: "Widget"}

@@ -8,13 +8,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// mostNamed is the largest number of objects with one verdict that a message names.
+// mostNamed is how many objects with the same verdict a message names, at most.
 const mostNamed = 5
 
-// unwritten are the objects that a walk could not write.
+// unwritten has the objects that a walk could not write, and why.
 type unwritten struct {
 	keys    []client.ObjectKey
-	reasons map[verdict][]string // at most mostNamed for each verdict, and one without a name for all others
+	reasons map[verdict][]string // at most mostNamed for each verdict, and one more text for all others
 }
 
 func (u *unwritten) add(key client.ObjectKey, v verdict, err error) {
@@ -30,7 +30,8 @@ func (u *unwritten) add(key client.ObjectKey, v verdict, err error) {
 	}
 }
 
-// message names the objects, in the order of their names, and says what to do. It contains no count, so that it is the same in each walk.
+// message names the objects, in the order of their names, and says what to do. It contains no number of objects, so that it is the same
+// after each walk.
 func (u *unwritten) message(version string) string {
 	var parts []string
 	for _, part := range []struct {
@@ -47,16 +48,16 @@ func (u *unwritten) message(version string) string {
 	return strings.Join(parts, ". ")
 }
 
-// leftover has the objects that a complete walk could not write. Until the CustomResourceDefinition changes, later walks need to look only
-// at these objects: objects that were created since are in the storage version.
+// leftover has the objects that a complete walk could not write. Until the CustomResourceDefinition changes, later walks only try these
+// objects again: newer objects are stored in the storage version.
 type leftover struct {
 	seen    seen
 	rewrite bool
 	keys    []client.ObjectKey
-	done    int // the number of objects that need nothing any more
+	done    int // how many objects are stored as they should be
 }
 
-// isOf reports whether a walk of this CustomResourceDefinition has left objects.
+// isOf reports whether a walk over the objects of this CustomResourceDefinition has left objects unwritten.
 func (l *leftover) isOf(crd *apiextensionsv1.CustomResourceDefinition, rewrite bool) bool {
 	return len(l.keys) > 0 && l.seen == seenOf(crd) && l.rewrite == rewrite
 }

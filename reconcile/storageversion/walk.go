@@ -19,12 +19,13 @@ import (
 )
 
 const (
-	// fieldManager is the manager of fields that an admission plug-in changes during a write. The write itself changes no field.
+	// fieldManager is the field manager of the writes. A write itself changes no field, but an admission plug-in may change
+	// fields in it.
 	fieldManager = "opblocks-storage-migration"
 
 	defaultPageSize = 500
 
-	// mostAttempts is how often a walk sends a request. client-go may send each of them several times.
+	// mostAttempts is how often a walk sends a request. client-go may repeat each of these attempts.
 	mostAttempts = 3
 
 	// mostInARow is how many objects in a row the API server may fail to write. After that, the walk assumes that a conversion webhook does
@@ -32,16 +33,16 @@ const (
 	mostInARow = 10
 )
 
-// errNotServed means that no version is served, so that nobody can read the objects of the kind.
+// errNotServed means that no version of the kind is served, so its objects cannot be read.
 var errNotServed = errors.New("no version is served: serve one of spec.versions")
 
 // errUnreadable means that the managedFields of an object have an invalid entry.
 var errUnreadable = errors.New("repair the managedFields of the object")
 
-// walk goes once through objects of a kind.
+// walk goes once through the objects of a kind.
 type walk struct {
 	crd      *apiextensionsv1.CustomResourceDefinition
-	rewrite  bool          // true: write each object; false: write only objects with stale managers
+	rewrite  bool          // true: write each object; false: write only objects whose managers have a version that is not served
 	reader   client.Reader // reads from the API server, not from the cache
 	writer   client.Client
 	limiter  *rate.Limiter
@@ -52,11 +53,11 @@ type walk struct {
 
 	done      int
 	unwritten unwritten
-	inARow    int // how many objects in a row, up to the last one, the API server has failed to write
+	inARow    int // how many objects in a row the API server has failed to write, including the last one
 }
 
-// run lists the objects in pages and writes them. If it has not seen all objects, it returns an error. An object that cannot be written is
-// not an error of the walk, which continues.
+// run lists the objects in pages and writes them. If it could not go through all objects, it returns an error. If an object cannot be
+// written, the walk continues, and that is not an error of run.
 func (w *walk) run(ctx context.Context) error {
 	token := ""
 	for {
@@ -83,7 +84,7 @@ func (w *walk) run(ctx context.Context) error {
 	}
 }
 
-// retry reads and writes only the objects that an earlier walk has left.
+// retry reads and writes only the objects that an earlier walk could not write.
 func (w *walk) retry(ctx context.Context, keys []client.ObjectKey) error {
 	for i, key := range keys {
 		var object *metav1.PartialObjectMetadata
@@ -116,9 +117,9 @@ func (w *walk) try(ctx context.Context, send func() error) error {
 	}
 }
 
-// nextAfterExpiry handles the error that etcd has compacted the state to which a token belongs (410). It returns the token that the API
-// server offers for the rest of the keys in their present state. That state is enough, because objects that were created since are in the
-// storage version. Without such a token, the walk begins again.
+// nextAfterExpiry handles the error 410, which means that etcd has compacted the state to which the token of a list belongs. It returns
+// the token that the API server offers instead, with which the list continues in the present state. That state is enough, because objects
+// that were created since are in the storage version. Without such a token, the walk begins again.
 func nextAfterExpiry(err error) (token string, expired bool) {
 	if !isExpired(err) {
 		return "", false
@@ -130,7 +131,7 @@ func nextAfterExpiry(err error) (token string, expired bool) {
 
 func isExpired(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }
 
-// remainingAfter returns the number of objects after a page. If the API server does not say it, remainingAfter returns 0.
+// remainingAfter returns how many objects follow after a page, or 0 if the API server does not say it.
 func remainingAfter(page *metav1.PartialObjectMetadataList) int64 {
 	if page.RemainingItemCount == nil {
 		return 0
@@ -142,7 +143,8 @@ func remainingAfter(page *metav1.PartialObjectMetadataList) int64 {
 func (w *walk) list(ctx context.Context, token string) (*metav1.PartialObjectMetadataList, error) {
 	page := &metav1.PartialObjectMetadataList{}
 	return page, w.read(func(version string) error {
-		// controller-runtime removes the suffix List to find the resource. Names.ListKind may have another suffix.
+		// controller-runtime finds the resource by removing the suffix List. The list kind in the
+		// CustomResourceDefinition may have another suffix.
 		page.SetGroupVersionKind(w.version(version, w.crd.Spec.Names.Kind+"List"))
 		if err := w.reader.List(ctx, page, client.Limit(w.pageSize), client.Continue(token)); err != nil {
 			return fmt.Errorf("list %s in version %s: %w", w.crd.Name, version, err)
@@ -160,8 +162,8 @@ func (w *walk) get(ctx context.Context, key client.ObjectKey) (*metav1.PartialOb
 	})
 }
 
-// read calls in for the served versions until it succeeds. If the API server cannot convert an object to one version, another version may
-// succeed: an object that is stored in that version needs no conversion.
+// read calls in with each of the served versions until it succeeds. If the API server cannot convert an object to one version, it may
+// still return the version in which the object is stored.
 func (w *walk) read(in func(version string) error) error {
 	var failed []error
 	for _, version := range servedVersions(w.crd) {
@@ -181,7 +183,7 @@ func (w *walk) version(version, kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: w.crd.Spec.Group, Version: version, Kind: kind}
 }
 
-// write sends the patch that an object needs, if any.
+// write sends the patch that an object needs, if it needs one.
 func (w *walk) write(ctx context.Context, object *metav1.PartialObjectMetadata) error {
 	return w.try(ctx, func() error {
 		patch, err := w.patchFor(object)
@@ -223,9 +225,9 @@ func (w *walk) record(ctx context.Context, key client.ObjectKey, err error) erro
 // emptyPatch changes nothing.
 var emptyPatch = []byte("{}")
 
-// patchFor returns the patch of an object, or nil if the object needs none. The patch changes nothing except the versions of managers.
-// After an empty patch, the API server stores an object again only if the bytes differ, as they do if the object is stored in another
-// version.
+// patchFor returns the patch of an object, or nil if the object needs none. The patch changes nothing except versions in
+// managedFields. After an empty patch, the API server stores an object again only if its bytes differ. They differ if the object is
+// stored in another version.
 func (w *walk) patchFor(object *metav1.PartialObjectMetadata) ([]byte, error) {
 	served := map[string]bool{}
 	for _, version := range servedVersions(w.crd) {
@@ -245,9 +247,10 @@ func (w *walk) patchFor(object *metav1.PartialObjectMetadata) ([]byte, error) {
 	return nil, nil
 }
 
-// patch sends a patch. If the kind has a status subresource, an empty patch goes there: an operator has the right for it anyway, and
-// webhooks for changes of the spec are not called. The API server ignores managedFields there, so a patch that renames managers goes to
-// the object itself. If the object has changed since it was listed, patch reads the live object and tries again.
+// patch sends a patch. If the kind has a status subresource, an empty patch is sent to that: an operator has the permission for it
+// anyway, and webhooks for changes of the spec are not called. The API server ignores managedFields in the status subresource, so a
+// patch of managedFields is sent to the object itself. If the object has changed since it was listed, patch reads the live object and
+// tries again.
 func (w *walk) patch(ctx context.Context, object *metav1.PartialObjectMetadata, patch []byte) error {
 	version := servedVersions(w.crd)[0]
 	object.SetGroupVersionKind(w.version(version.Name, w.crd.Spec.Names.Kind))

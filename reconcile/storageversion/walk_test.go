@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// TestWalkErrors proves what each kind of error does to a walk over w1, w2 and w3, and what the condition says.
+// TestWalkErrors proves what a walk over w1, w2 and w3 does after each kind of error, and what the condition says.
 func TestWalkErrors(t *testing.T) {
 	always := func(request string, err error) func(string) error {
 		return func(r string) error {
@@ -39,7 +39,7 @@ func TestWalkErrors(t *testing.T) {
 		requests  []string
 		err       error // nil is a success
 		condition string
-		deletes   bool // the condition says that objects may be deleted
+		deletes   bool // whether the condition advises that objects may be deleted
 	}{
 		"Refused": {
 			"the others are written", always("patch w1", invalid),
@@ -105,7 +105,8 @@ func TestWalkErrors(t *testing.T) {
 // errSome stands for an error that names w1.
 var errSome = errors.New("some objects were not written")
 
-// TestConversionStops proves that a conversion webhook that stops answering ends the walk. The objects are not blamed one by one.
+// TestConversionStops proves that a walk ends if the conversion webhook stops answering. The condition then does not name the
+// objects one by one.
 func TestConversionStops(t *testing.T) {
 	var names []string
 	for i := range 50 {
@@ -124,8 +125,8 @@ func TestConversionStops(t *testing.T) {
 	assert.Contains(t, condition(&s.crd).Message, "write /w19: conversion webhook")
 }
 
-// TestRetry proves that a later walk reads and writes only the objects that a complete walk has left, until the CustomResourceDefinition
-// changes.
+// TestRetry proves that later walks read and write only the objects that a complete walk could not write, until the
+// CustomResourceDefinition changes.
 func TestRetry(t *testing.T) {
 	s := newStub("w1", "w2", "w3")
 	refusedNames := []string{"patch w1", "patch w3"}

@@ -33,7 +33,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
-// A problem of one object is in the line of that object, and all other objects are planned.
+// If one object cannot be planned, its line in the plan says why, and all other objects are planned.
 func TestPlanOfObjectsThatCannotBePlanned(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
@@ -72,7 +72,7 @@ func TestPlanOfObjectsThatCannotBePlanned(t *testing.T) {
 				})
 				quota := &corev1.ResourceQuota{}
 				require.NoError(t, e.client.Get(t.Context(), client.ObjectKey{Namespace: e.namespace, Name: "none"}, quota))
-				quota.Status.Hard = quota.Spec.Hard // the quota controller does not run
+				quota.Status.Hard = quota.Spec.Hard // the quota controller does not run, which would set this
 				quota.Status.Used = corev1.ResourceList{"count/secrets": resource.MustParse("0")}
 				require.NoError(t, e.client.Status().Update(t.Context(), quota))
 			},
@@ -105,7 +105,7 @@ func TestPlanOfObjectsThatCannotBePlanned(t *testing.T) {
 				}
 				require.NoError(t, e.client.Create(t.Context(), hook))
 				t.Cleanup(func() { require.NoError(t, e.client.Delete(context.Background(), hook)) })
-				require.Eventually(t, func() bool { // the API server reads it in the background
+				require.Eventually(t, func() bool { // the API server reads the policy in the background
 					err := e.client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.namespace, Name: "bad"}}, client.DryRunAll)
 					return err != nil
 				}, controlplane.Patience, 10*time.Millisecond)
@@ -223,7 +223,7 @@ func TestPlanWithoutRights(t *testing.T) {
 	require.ErrorContains(t, err, `resource "secrets" in API group "" in the namespace "`+e.namespace+`": add the permission to the operator's role`, "the operator itself could not start")
 }
 
-// The API server goes away, or the user interrupts the plan.
+// The API server stops answering, or the user interrupts the plan.
 func TestPlanThatEndsEarly(t *testing.T) {
 	e := newEnv(t)
 	for i := range 12 {
@@ -259,7 +259,7 @@ func TestPlanThatEndsEarly(t *testing.T) {
 	require.Contains(t, out, "THE PLAN IS NOT COMPLETE: it was interrupted\nPodDisruptionBudget: 3 of 12 change, 9 were not looked at.\n")
 }
 
-// Only reads and dry runs leave the process, whatever the operator does.
+// Only reads and dry runs are sent, whatever the operator does.
 func TestPlanSendsNoWrites(t *testing.T) {
 	e := newEnv(t)
 	e.create(t, newBudget("web"))
@@ -268,7 +268,7 @@ func TestPlanSendsNoWrites(t *testing.T) {
 	access.Wrap(e.sent.RoundTrip)
 	var out strings.Builder
 	err := upgrade.Plan(t.Context(), access, ctrl.Options{LeaderElection: true, LeaderElectionID: "plan.example.com", LeaderElectionNamespace: e.namespace}, func(mgr ctrl.Manager) error {
-		own, err := client.New(mgr.GetConfig(), client.Options{}) // an operator's own client, without dry runs
+		own, err := client.New(mgr.GetConfig(), client.Options{}) // the operator's own client, which does not send dry runs
 		if err != nil {
 			return err
 		}
@@ -304,7 +304,7 @@ func TestPlanOfNothing(t *testing.T) {
 	require.ErrorContains(t, err, `the format "yaml" of a plan is not known: use text, json or markdown`)
 }
 
-// A user's own step with the method Preview is in the plan.
+// The plan contains a user's own step that has the method Preview.
 func TestPlanOfOwnStep(t *testing.T) {
 	e := newEnv(t)
 	e.create(t, newBudget("old"), newBudget("new"))
@@ -315,7 +315,7 @@ func TestPlanOfOwnStep(t *testing.T) {
 	require.Len(t, got.NotExact, 4, "nothing is left out")
 }
 
-// A set in a user's own reconciler, without package reconcile, is in the plan too.
+// The plan also contains a set in a user's own reconciler, which does not use package reconcile.
 func TestPlanOfOwnReconciler(t *testing.T) {
 	e := newEnv(t)
 	e.create(t, newBudget("web"))

@@ -28,14 +28,14 @@ import (
 	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
-// upgradeCase is an upgrade. The test compares its plan with what really happens.
+// upgradeCase describes an upgrade. The test compares the plan with the changes that the upgrade really makes.
 type upgradeCase struct {
 	reason        string
-	first         func(t *testing.T, e *env) // called before the earlier version runs
+	first         func(t *testing.T, e *env) // is called before the earlier version runs
 	before, after func() steps
 	between       func(t *testing.T, e *env)
-	beside        func(upgraded bool) steps // a second controller of the kind
-	want          []planned                 // without differences, which the test compares with what happens
+	beside        func(upgraded bool) steps // returns the steps of a second controller of the kind
+	want          []planned                 // the expected changes; their differences are compared with what really happens
 }
 
 func (tc *upgradeCase) compare(t *testing.T) {
@@ -85,10 +85,10 @@ func (tc *upgradeCase) compare(t *testing.T) {
 	require.Empty(t, again.Changes)
 }
 
-// elsewhere is the name of a second namespace. At first, that namespace does not exist.
+// elsewhere returns the name of a second namespace, which does not exist at first.
 func (e *env) elsewhere() string { return e.namespace + "-other" }
 
-// removeElsewhere deletes the objects outside of the namespace.
+// removeElsewhere deletes the objects that are not in the namespace of the test.
 func (e *env) removeElsewhere(t *testing.T) {
 	t.Helper()
 	for _, obj := range []client.Object{
@@ -128,8 +128,8 @@ func (e *env) planJSON(t *testing.T, steps steps) (found jsonPlan, err error) {
 	return found, err
 }
 
-// snapshot returns the objects that an operator writes, by kind and name. An object counts if it is in the namespace of the
-// test, or if its name or namespace begins with the name of that namespace.
+// snapshot returns the objects that an operator may write, by kind and name: the objects in the namespace of the test, and
+// the objects whose name or namespace begins with the name of that namespace.
 func (e *env) snapshot(t *testing.T) map[string]*unstructured.Unstructured {
 	t.Helper()
 	found := map[string]*unstructured.Unstructured{}
@@ -164,7 +164,7 @@ func (e *env) snapshot(t *testing.T) map[string]*unstructured.Unstructured {
 	return found
 }
 
-// authored returns the fields of an object that an author may set.
+// authored returns the fields of an object that its author may set, and not the API server's own fields.
 func authored(obj *unstructured.Unstructured) map[string]any {
 	tree := obj.DeepCopy().Object
 	annotations := obj.GetAnnotations()
@@ -188,7 +188,7 @@ func authored(obj *unstructured.Unstructured) map[string]any {
 	return tree
 }
 
-// happened returns what really happened to the objects: an action for each object, and the paths that differ.
+// happened returns the changes that were really made: for each object an action, and the paths that differ.
 func happened(before, after map[string]*unstructured.Unstructured) map[string][]string {
 	found := map[string][]string{}
 	for name, was := range before {
@@ -218,7 +218,7 @@ func happened(before, after map[string]*unstructured.Unstructured) map[string][]
 
 var items = regexp.MustCompile(`\[(\d+|\{[^}]*\})\]`)
 
-// withoutItems returns a path without the items of lists, because items can be written in several ways.
+// withoutItems removes the keys and indexes of list items from a path, because they can be written in several ways.
 func withoutItems(path string) string {
 	return strings.NewReplacer("annotations.[", "annotations[", "labels.[", "labels[", "labels.new", "labels[new]").Replace(items.ReplaceAllString(path, "[]"))
 }
@@ -236,7 +236,7 @@ func pathsOf(d preview.Difference) (paths []string) {
 	return paths
 }
 
-// foretold returns the same for a plan.
+// foretold returns the changes of a plan in the same form as happened.
 func foretold(changes []planned) map[string][]string {
 	found := map[string][]string{}
 	for _, c := range changes {

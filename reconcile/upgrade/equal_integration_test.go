@@ -269,8 +269,8 @@ func noSettings() ownedresources.AnyChild[*budget] {
 	return ownedresources.BuildEach(func(*budget) ([]*corev1.ConfigMap, error) { return nil, nil })
 }
 
-// growing returns the step of a StatefulSet whose volumes may grow. It also watches claims: without a manager, the operator reads
-// claims and pods by its client, which reads only kinds that a step watches.
+// growing returns the step of a StatefulSet whose volumes may be enlarged. It also watches PersistentVolumeClaims: without a
+// manager, the operator reads claims and pods with its client, which reads only kinds that a step watches.
 func growing(all ...ownedresources.AnyChild[*budget]) steps {
 	nothing := reconcile.Func(func(context.Context, client.Client, *budget) error { return nil })
 	nobody := func(context.Context, client.Reader, *corev1.PersistentVolumeClaim) []ctrl.Request { return nil }
@@ -279,7 +279,7 @@ func growing(all ...ownedresources.AnyChild[*budget]) steps {
 		reconcile.Watching(&corev1.PersistentVolumeClaim{}, nobody), reconcile.Watching(&corev1.Pod{}, nobodyOfPods)))
 }
 
-// mutate adds a policy that sets an annotation on each ConfigMap of the namespace when it is written.
+// mutate creates an admission policy that sets an annotation on each ConfigMap of the namespace when it is written.
 func (e *env) mutate(t *testing.T) {
 	t.Helper()
 	policy := &admissionregistrationv1.MutatingAdmissionPolicy{

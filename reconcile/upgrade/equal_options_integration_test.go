@@ -19,7 +19,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// This test is TestPlanEqualsWhatHappens for the options of children.
+// TestPlanOfOptionsEqualsWhatHappens is like TestPlanEqualsWhatHappens, for the options of children.
 func TestPlanOfOptionsEqualsWhatHappens(t *testing.T) {
 	always, never := func(*budget) bool { return true }, func(*budget) bool { return false }
 	nothing := func(*budget) *corev1.ConfigMap { return nil }
@@ -310,7 +310,7 @@ func TestPlanOfOptionsEqualsWhatHappens(t *testing.T) {
 	}
 }
 
-// theirs is an object that the operator did not create.
+// theirs returns an object that the operator did not create.
 func theirs(owners []metav1.OwnerReference) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "web", OwnerReferences: owners, Labels: map[string]string{"old": "label"}},
@@ -318,7 +318,7 @@ func theirs(owners []metav1.OwnerReference) *corev1.ConfigMap {
 	}
 }
 
-// createBy creates a child as an older operator with this field manager would have done.
+// createBy creates a child with this field manager, as an older operator would have done.
 func (e *env) createBy(t *testing.T, fieldManager string) {
 	t.Helper()
 	owner := &budget{}
@@ -334,7 +334,7 @@ func (e *env) remove(t *testing.T, obj client.Object) {
 	require.NoError(t, e.client.Delete(t.Context(), obj))
 }
 
-// themed is a Deployment whose pods follow a ConfigMap.
+// themed returns a child of a Deployment whose pods are replaced when a ConfigMap changes.
 func themed(name string) ownedresources.AnyChild[*budget] {
 	version := ownedresources.VersionHash(ownedresources.Reads(&corev1.ConfigMap{}, func(*budget) []types.NamespacedName { return []types.NamespacedName{{Name: "theme"}} }))
 	return ownedresources.BuildFrom(version, func(o *budget, hash string) (*appsv1.Deployment, error) {
@@ -348,7 +348,7 @@ func themed(name string) ownedresources.AnyChild[*budget] {
 
 func trigger(value string) func(*budget) string { return func(*budget) string { return value } }
 
-// elsewhere is a child whose object is the second namespace.
+// elsewhere returns a child whose object is the second namespace.
 func elsewhere() *ownedresources.Child[*budget, *corev1.Namespace] {
 	return ownedresources.Build(func(o *budget) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: o.Namespace + "-other"}}
@@ -376,8 +376,8 @@ func reader(verbs ...string) func(*budget) *rbacv1.ClusterRole {
 	}
 }
 
-// The kinds of a CustomResourceDefinition: one case installs the first kind before it begins, one case installs the second
-// kind later, and no case installs the third kind.
+// These kinds have CustomResourceDefinitions: one case installs the first kind before it begins, one case installs the
+// second kind later, and no case installs the third kind.
 var (
 	gadgetKind       = schema.GroupVersionKind{Group: "plan.example.com", Version: "v1", Kind: "Gadget"}
 	lateGadgetKind   = schema.GroupVersionKind{Group: "late.example.com", Version: "v1", Kind: "Gadget"}

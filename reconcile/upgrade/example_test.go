@@ -31,7 +31,7 @@ func setUp(mgr ctrl.Manager) error {
 		})))).Complete()
 }
 
-// The main of an operator with a flag that prints the plan.
+// The main of this operator has a flag that prints the plan.
 func ExamplePlan() {
 	plan := flag.String("plan", "", "Print what this version would change in the cluster, as text, json or markdown, and exit: 0 nothing, 3 changes, 1 an error.")
 	flag.Parse()
@@ -60,28 +60,28 @@ func ExamplePlan() {
 	}
 }
 
-// A plan of one namespace for a pull request. It does not report progress.
+// The plan is for the objects of one namespace, in a format for a pull request. It does not report progress.
 func ExamplePlan_markdown() {
 	err := upgrade.Plan(context.Background(), ctrl.GetConfigOrDie(), ctrl.Options{}, setUp, os.Stdout,
 		upgrade.Options{Format: "markdown", Namespace: "staging", Progress: io.Discard})
 	fmt.Println(errors.Is(err, upgrade.ErrChanges))
 }
 
-// A plan of only the objects that are upgraded first.
+// The plan is only for the objects that are upgraded first.
 func ExamplePlan_selected() {
 	first := labels.SelectorFromSet(labels.Set{"example.com/ring": "canary"})
 	err := upgrade.Plan(context.Background(), ctrl.GetConfigOrDie(), ctrl.Options{}, setUp, os.Stdout, upgrade.Options{Selector: first})
 	fmt.Println(errors.Is(err, upgrade.ErrIncomplete))
 }
 
-// account is a user's own step. It keeps an account in a database.
+// account is a user's own step, which creates an account in a database.
 type account struct{ exists func(name string) bool }
 
 func (a *account) Reconcile(context.Context, client.Client, *policyv1.PodDisruptionBudget) error {
-	return nil // it creates the account if it is absent
+	return nil // here it would create the account if it does not exist
 }
 
-// Preview makes the step a part of plans.
+// Preview returns what Reconcile would do, for plans.
 func (a *account) Preview(_ context.Context, _ client.Client, owner *policyv1.PodDisruptionBudget) ([]preview.Change, error) {
 	change := preview.Change{Kind: schema.GroupKind{Kind: "account"}, Name: types.NamespacedName{Name: owner.Name}, Action: "none"}
 	if !a.exists(owner.Name) {
@@ -90,7 +90,7 @@ func (a *account) Preview(_ context.Context, _ client.Client, owner *policyv1.Po
 	return []preview.Change{change}, nil
 }
 
-// A user's own step says what it would do.
+// A user's own step returns what it would do.
 func ExampleChange() {
 	step := &account{exists: func(name string) bool { return name == "old" }}
 	for _, name := range []string{"old", "new"} {

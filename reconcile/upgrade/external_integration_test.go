@@ -13,10 +13,10 @@ import (
 	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
-// accounts is the step of an operator whose accounts are in an API. It counts only calls of Observe: a plan makes no other
-// call.
+// accounts returns the step of an operator that keeps accounts in an external API. observed counts the calls of Observe,
+// which is the only call that a plan makes.
 func accounts(observed *atomic.Int32, quotas map[string]int, observes bool) steps {
-	records := map[string]external.Record{ // a PodDisruptionBudget has no field for the record
+	records := map[string]external.Record{ // a PodDisruptionBudget has no field for the record, so it is kept here
 		"blue":   {Reference: external.Reference{Key: "blue"}},
 		"green":  {Reference: external.Reference{Key: "green"}},
 		"orange": {Reference: external.Reference{Key: "orange", Pending: true}},

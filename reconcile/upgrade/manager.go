@@ -28,7 +28,7 @@ import (
 )
 
 // manager is the manager of a plan. It starts the watches of the controllers, so that caches and indexes are filled as in the operator.
-// It does not start reconcilers.
+// It starts no workers, so nothing is reconciled.
 type manager struct {
 	ctrl.Manager
 	planned []step.Planned
@@ -51,9 +51,9 @@ func newManager(access *rest.Config, options ctrl.Options) (*manager, error) {
 	options.Metrics = metricsserver.Options{BindAddress: "0"}
 	options.HealthProbeBindAddress, options.PprofBindAddress = "0", "0"
 	options.Controller.EnableWarmup = new(true)
-	options.Controller.SkipNameValidation = new(true) // the operator itself may run in this process, as in a test
+	options.Controller.SkipNameValidation = new(true) // the operator itself may have controllers of the same names in this process, as in a test
 	if options.Logger.GetSink() == nil {
-		options.Logger = logr.New(log.NullLogSink{}) // the plan says what went wrong
+		options.Logger = logr.New(log.NullLogSink{}) // the plan itself reports what has failed
 	}
 	newClient := options.NewClient
 	if newClient == nil {
@@ -87,7 +87,7 @@ func (m *manager) CacheSelection(gvk schema.GroupVersionKind) cacheselection.Sel
 // AddPlanned adds a reconciler to the plan.
 func (m *manager) AddPlanned(p step.Planned) { m.planned = append(m.planned, p) }
 
-// controller has the methods by which the manager recognises a controller of controller-runtime.
+// controller has the methods by which the manager identifies a controller of controller-runtime.
 type controller interface {
 	ctrlmanager.LeaderElectionRunnable
 	Warmup(ctx context.Context) error
@@ -96,7 +96,7 @@ type controller interface {
 // readsOnly is a runnable of this module that only reads.
 type readsOnly interface{ ReadsOnly() }
 
-// Add adds the watches of a controller. Other runnables do not run, unless they only read.
+// Add starts only the watches of a controller. It starts a runnable of another type only if that only reads.
 func (m *manager) Add(runnable ctrlmanager.Runnable) error {
 	switch r := runnable.(type) {
 	case controller:
@@ -133,13 +133,13 @@ type silentManager[R any] struct {
 
 func (m silentManager[R]) GetEventRecorder(string) R { return m.recorder }
 
-// silent returns the manager with a recorder that drops events. It infers R from a method expression: R is events.EventRecorder in
+// silent returns the manager with a recorder that drops events. Go infers R from a method expression: R is events.EventRecorder in
 // controller-runtime v0.24, and recorder.EventRecorder in later versions.
 func silent[R any](m *manager, _ func(ctrl.Manager, string) R) ctrl.Manager {
 	return any(silentManager[R]{m, any(&events.FakeRecorder{}).(R)}).(ctrl.Manager)
 }
 
-// plan starts the caches, looks at all objects, and stops.
+// plan starts the caches, plans all objects, and stops.
 func (m *manager) plan(ctx context.Context, o Options) (*forecast.Report, error) {
 	if len(m.planned) == 0 {
 		return nil, errors.New("there is nothing to plan: the set-up added neither a reconciler of package reconcile nor a set to the manager")
@@ -159,7 +159,7 @@ func (m *manager) plan(ctx context.Context, o Options) (*forecast.Report, error)
 			return nil
 		}
 		looked = true
-		walking, end := context.WithCancel(running) // this context ends at once with the caller's context, and with the manager
+		walking, end := context.WithCancel(running) // ends with the caller's context, or when the manager ends
 		defer end()
 		defer context.AfterFunc(ctx, end)()
 		return w.all(walking)
@@ -175,7 +175,7 @@ func (m *manager) plan(ctx context.Context, o Options) (*forecast.Report, error)
 	return w.report, nil
 }
 
-// waitFor waits until the group is done. If the context ends first, waitFor returns false.
+// waitFor waits until the group is done. If the context ends before that, waitFor returns false.
 func waitFor(ctx context.Context, group *sync.WaitGroup) bool {
 	done := make(chan struct{})
 	go func() {

@@ -17,24 +17,25 @@ import (
 // ErrChanges is the error of a plan that has changes.
 var ErrChanges = errors.New("the plan has changes")
 
-// ErrIncomplete is the error of a plan that does not know the changes of all objects. Plan still writes what it knows.
+// ErrIncomplete is the error of a plan that does not have the changes of all objects. Plan still writes the changes
+// that it knows.
 var ErrIncomplete = errors.New("the plan is not complete: it says for which objects, and why")
 
-// Options say how a plan is written, and which objects it has.
+// Options say in which format a plan is written, and which objects it covers.
 type Options struct {
 	// Format is text, which is the default, json, or markdown for a pull request.
 	Format string
-	// Namespace limits the plan to the objects of a namespace. By default the plan has the objects of all namespaces that the manager's
-	// cache has.
+	// Namespace limits the plan to the objects of a namespace. By default the plan covers all namespaces that the manager's cache
+	// covers.
 	Namespace string
-	// Selector limits the plan to objects whose labels match. By default the plan has all objects.
+	// Selector limits the plan to objects whose labels match. By default the plan covers all objects.
 	Selector labels.Selector
-	// Progress receives a line every two seconds that says how far the plan has come. The default is the standard error. io.Discard
-	// discards the lines.
+	// Progress receives a line every two seconds, which says how many objects are planned. The default is the standard error.
+	// io.Discard suppresses the lines.
 	Progress io.Writer
 }
 
-// withDefaults returns the options with the default of each field that is not set.
+// withDefaults returns the options with the defaults filled in.
 func (o Options) withDefaults() Options {
 	o.Format = cmp.Or(o.Format, string(forecast.Text))
 	if o.Selector == nil {
@@ -50,10 +51,10 @@ func (o Options) withDefaults() Options {
 // manager has the options of the operator's manager; Plan ignores leadership, endpoints and webhooks. The QPS and Burst of access
 // limit the requests.
 //
-// If nothing would change, the error is nil. If something would change, it is [ErrChanges]. If a pass would fail for an object, or
-// nobody can know what it would do, the error is [ErrIncomplete], also if there are changes. If ctx ends, Plan writes what it knows,
-// and returns ErrIncomplete. Other errors are mistakes of the set-up, or the operator could not run at all, such as without a
-// permission to list. In these cases Plan writes nothing.
+// If nothing would change, the error is nil. If something would change, it is [ErrChanges]. If a reconcile would fail for an object,
+// or it cannot be known what it would do, the error is [ErrIncomplete], also if there are changes. If ctx ends, Plan writes the
+// changes that it knows, and returns ErrIncomplete. Any other error means that the set-up has a mistake, or that the operator could
+// not run at all, for example because a permission to list is missing. Then Plan writes nothing.
 func Plan(ctx context.Context, access *rest.Config, manager ctrl.Options, setup func(ctrl.Manager) error, w io.Writer, options Options) error {
 	options = options.withDefaults()
 	format := forecast.Format(options.Format)

@@ -17,8 +17,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
-// BenchmarkPlan plans an operator with 10,000 objects on a real API server. Either no object changes, or each one is created. MB-after is
-// the heap after a plan, with the report.
+// BenchmarkPlan plans an operator with 10,000 objects on a real API server. In one case no object changes, and in the other one each is
+// created. MB-after is the size of the heap after a plan, including the report.
 func BenchmarkPlan(b *testing.B) {
 	const objects, writers = 10_000, 8
 	cp := controlPlane(b)

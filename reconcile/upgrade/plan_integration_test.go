@@ -32,7 +32,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
-// controlPlane runs an API server without controllers: only the tests write.
+// controlPlane runs an API server without controllers, so only the tests write.
 var controlPlane = controlplane.Shared(controlplane.Options{})
 
 // budget is the kind of the owners. It is a built-in kind with a status.
@@ -40,7 +40,7 @@ type budget = policyv1.PodDisruptionBudget
 
 type steps = []reconcile.NamedStep[*budget]
 
-// children returns the only step of an operator.
+// children returns the only step of an operator, a set of these children.
 func children(all ...ownedresources.AnyChild[*budget]) steps {
 	return steps{reconcile.Named("children", ownedresources.Ensure(all...))}
 }
@@ -50,11 +50,11 @@ type env struct {
 	access    *rest.Config
 	client    client.Client
 	namespace string
-	beside    func() steps // a second controller in plans
+	beside    func() steps // the steps of a second controller, for plans
 	sent      sent
 }
 
-// sent has the requests that reach the API server, without discovery.
+// sent records the requests to the API server, except discovery.
 type sent struct {
 	mu  sync.Mutex
 	all []string
@@ -73,7 +73,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// take returns the requests since the last call, without lists and watches, and without reads outside of the namespace.
+// take returns the requests since the last call, except lists and watches, and except reads outside of the namespace.
 func (s *sent) take(namespace string) (all []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -113,8 +113,8 @@ func (e *env) create(t *testing.T, objs ...client.Object) {
 	}
 }
 
-// run runs passes for an object until two in a row write nothing. The first pass of a process may only find out that it has to read
-// again.
+// run reconciles an object until two reconciles in a row write nothing. The first reconcile of a process may only find out that it
+// has to read again.
 func (e *env) run(t *testing.T, name string, controllers ...steps) {
 	t.Helper()
 	var counted sent
@@ -231,7 +231,7 @@ func named(name string, all ...ownedresources.AnyChild[*budget]) reconcile.Named
 	return reconcile.Named(name, ownedresources.Ensure(all...))
 }
 
-// finishJobs completes all Jobs, as the Job controller would.
+// finishJobs sets the status of all Jobs to complete, as the Job controller would.
 func (e *env) finishJobs(t *testing.T) {
 	t.Helper()
 	var jobs batchv1.JobList
@@ -249,7 +249,7 @@ func (e *env) finishJobs(t *testing.T) {
 	}
 }
 
-// removeFinalizers removes the finalizers from all objects that are being deleted, as the controllers of Kubernetes do.
+// removeFinalizers removes the finalizers from all objects that are being deleted, as Kubernetes' controllers would.
 func (e *env) removeFinalizers(t *testing.T) {
 	t.Helper()
 	for _, list := range []client.ObjectList{&batchv1.JobList{}, &appsv1.StatefulSetList{}, &corev1.PersistentVolumeClaimList{}} {

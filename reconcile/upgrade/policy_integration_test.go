@@ -23,7 +23,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
-// The policy in docs/upgrade.md lets an account plan, and forbids it to write.
+// With the admission policy of docs/upgrade.md, an account can make a plan, and cannot write.
 func TestPolicyOfDryRuns(t *testing.T) {
 	e := newEnv(t)
 	user := "system:serviceaccount:" + e.namespace + ":planner"

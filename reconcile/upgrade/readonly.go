@@ -15,8 +15,8 @@ import (
 // errNotSent is the error of a request that is neither a read nor a dry run.
 var errNotSent = errors.New("it was not sent: a plan sends only reads and dry runs")
 
-// readOnly sends reads and dry runs, and refuses all other requests. A deletion says in its body that it is a dry run, so it is
-// refused too.
+// readOnly sends reads and dry runs, and refuses all other requests. It also refuses the dry run of a deletion, because only
+// the body of the request says that it is a dry run.
 type readOnly struct {
 	http.RoundTripper
 	prefix string // the part of a path before /api and /apis, for an API server behind a proxy
@@ -32,17 +32,17 @@ func (r readOnly) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("%s %s: %w", request.Method, request.URL.Path, errNotSent)
 }
 
-// connection matches the paths by which a request reaches a pod, a service or a node, whatever its method is. Such a
+// connection matches the paths of requests that connect to a pod, a service or a node, whatever the method is. Such a
 // request has no dry run.
 var connection = regexp.MustCompile(`/(pods|services|nodes)/[^/]+/(attach|exec|portforward|proxy)(/|$)`)
 
-// object matches the paths of objects, and of the subresources whose dry run certainly stores nothing. Other subresources have no
-// object, or do more than store it: the dry run of a token of a service account returns a valid token.
+// object matches the paths of objects, and of the subresources whose dry run certainly stores nothing. Other subresources do not
+// store an object, or do more than that: for example, the dry run of a service account token returns a valid token.
 var object = regexp.MustCompile(`^/(api/[^/]+|apis/[^/]+/[^/]+)/(namespaces/[^/]+/)?[^/]+(/[^/]+(/(status|scale))?)?$`)
 
 // isHarmless reports whether a request is a read or a dry run.
 func (r readOnly) isHarmless(request *http.Request) bool {
-	clean := path.Clean(request.URL.Path) // a proxy before the API server may clean the path too
+	clean := path.Clean(request.URL.Path) // a proxy before the API server may clean the path in this way
 	if request.Header.Get("Upgrade") != "" || connection.MatchString(clean) {
 		return false
 	}

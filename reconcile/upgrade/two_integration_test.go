@@ -13,7 +13,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/upgrade"
 )
 
-// An object of two controllers counts once. It is skipped only if both controllers skip it.
+// If two controllers reconcile the same object, the plan counts it once. The object is skipped only if both
+// controllers skip it.
 func TestPlanOfTwoControllers(t *testing.T) {
 	e := newEnv(t)
 	e.create(t, newBudget("blue"), newBudget("green"), newBudget("red"))
@@ -31,8 +32,8 @@ func TestPlanOfTwoControllers(t *testing.T) {
 	require.Contains(t, got, "PodDisruptionBudget: 2 of 3 change, 1 are skipped.\n2 × Secret is created\n1 × ConfigMap is created\n")
 }
 
-// A child moves from one controller to another. What happens to the child depends on which controller
-// is first.
+// A child moves from one controller to another. What happens to the child depends on which controller reconciles
+// first.
 func TestPlanOfChildThatMovesToAnotherController(t *testing.T) {
 	e := newEnv(t)
 	e.create(t, newBudget("web"))

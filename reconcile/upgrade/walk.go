@@ -27,18 +27,18 @@ import (
 const (
 	// objectTimeout limits the requests for one object.
 	objectTimeout = 30 * time.Second
-	// mostUnanswered is the number of objects in a row without an answer of the API server after which the plan ends.
+	// mostUnanswered is how many objects in a row may get no answer from the API server. Then the plan ends.
 	mostUnanswered = 5
-	// progressEvery is the time between two lines that say how far the plan has come.
+	// progressEvery is the time between two lines about the progress.
 	progressEvery = 2 * time.Second
 )
 
-// walk looks at all objects, one after the other.
+// walk plans all objects, one after the other.
 type walk struct {
 	*manager
 	options    Options
 	report     *forecast.Report
-	unanswered int // the number of objects in a row without an answer
+	unanswered int // how many objects in a row have got no answer
 }
 
 func (w *walk) all(ctx context.Context) error {
@@ -72,7 +72,7 @@ func (w *walk) all(ctx context.Context) error {
 	return nil
 }
 
-// byKind groups the controllers by kind. The walk visits each object once, for all controllers of its kind.
+// byKind groups the controllers by kind. The walk plans each object once, for all controllers of its kind.
 func byKind(planned []step.Planned) (kinds [][]step.Planned) {
 	for _, p := range planned {
 		i := slices.IndexFunc(kinds, func(others []step.Planned) bool { return others[0].Kind == p.Kind })
@@ -84,7 +84,7 @@ func byKind(planned []step.Planned) (kinds [][]step.Planned) {
 	return kinds
 }
 
-// noteLeftOut notes the steps of a controller that cannot be planned.
+// noteLeftOut adds the steps of a controller that cannot be planned to the report.
 func (w *walk) noteLeftOut(p step.Planned) {
 	var without []string
 	for _, s := range p.Steps {
@@ -97,7 +97,7 @@ func (w *walk) noteLeftOut(p step.Planned) {
 	}
 }
 
-// ends reports whether the plan ends early, and notes the reason.
+// ends reports whether the plan ends early. It then adds the reason to the report.
 func (w *walk) ends(ctx context.Context) bool {
 	switch {
 	case ctx.Err() != nil:
@@ -153,7 +153,7 @@ func (w *walk) object(ctx context.Context, controllers []step.Planned, obj clien
 		found.Changes = append(found.Changes, forecast.WithoutMoved(changes)...)
 		found.Err = errors.Join(found.Err, err)
 	}
-	if ctx.Err() != nil { // the plan was interrupted: the changes of this object are not known
+	if ctx.Err() != nil { // the plan was interrupted, so the changes of this object are not known
 		return
 	}
 	forecast.NoteMoved(found.Changes)
@@ -167,7 +167,7 @@ func callSteps(ctx context.Context, p step.Planned, obj client.Object) (all []pr
 	obj.SetManagedFields(nil)
 	obj.GetObjectKind().SetGroupVersionKind(p.Kind)
 	for _, name := range p.Finalizers {
-		controllerutil.AddFinalizer(obj, name) // a pass adds the finalizers before its steps run
+		controllerutil.AddFinalizer(obj, name) // a reconcile adds the finalizers before its steps run
 	}
 	for _, s := range p.Steps {
 		if s.Preview == nil {
@@ -182,7 +182,7 @@ func callSteps(ctx context.Context, p step.Planned, obj client.Object) (all []pr
 	return all, failure
 }
 
-// skipped returns why a pass would do nothing for an object. If the pass would run, it returns "".
+// skipped returns why a reconcile would do nothing for an object, or "" if it would run.
 func skipped(p step.Planned, obj client.Object) string {
 	switch {
 	case p.Selects != nil && !p.Selects(obj):
@@ -195,7 +195,7 @@ func skipped(p step.Planned, obj client.Object) string {
 	return ""
 }
 
-// call calls a step. A panic is an error, as in a pass.
+// call calls a step. It returns an error if the step panics, as a reconcile does.
 func call(ctx context.Context, p step.Planned, s step.PlannedStep, obj client.Object) (changes []preview.Change, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -212,7 +212,8 @@ func call(ctx context.Context, p step.Planned, s step.PlannedStep, obj client.Ob
 	return changes, err
 }
 
-// countAnswers counts the objects in a row without an answer of the API server. The changes of such an object are not known.
+// countAnswers counts how many objects in a row have got no answer from the API server. The changes of such an object are
+// not known.
 func (w *walk) countAnswers(o *forecast.Object) {
 	failures := []error{o.Err}
 	for i := range o.Changes {

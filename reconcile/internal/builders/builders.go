@@ -1,4 +1,5 @@
-// Package builders knows which steps build which children. If two steps build the same child, they overwrite each other in each pass.
+// Package builders stores which steps build which children. It finds two steps that build the same child: they would overwrite each
+// other in each reconcile.
 package builders
 
 import (
@@ -15,23 +16,23 @@ import (
 	"github.com/opblocks/opblocks/internal/managervalues"
 )
 
-// Reconciler has the steps of one reconciler, and what decides which children they build.
+// Reconciler has the steps of one reconciler, and the functions that decide which children they build.
 type Reconciler struct {
 	Kind    schema.GroupVersionKind  // the kind of the reconciled objects
-	Selects func(client.Object) bool // reports whether it reconciles an object
+	Selects func(client.Object) bool // reports whether the reconciler reconciles an object
 	Client  client.Client            // the client of the steps
 	Steps   []Step                   // in the order in which they run
 	others  *reconcilers             // the reconcilers of the same manager; nil without a manager
 }
 
-// Step is one step of a reconciler. Builds reports whether it certainly builds an object of this name. Builds is nil if that is not
-// known.
+// Step is one step of a reconciler. Builds reports whether the step builds an object of this name for an owner. It returns false if
+// it is not certain. It is nil if that is never known.
 type Step struct {
 	Name   string
 	Builds func(ctx context.Context, c client.Client, obj client.Object, kind schema.GroupKind, name types.NamespacedName) bool
 }
 
-// reconcilers are the reconcilers of one manager.
+// reconcilers has the reconcilers of one manager.
 type reconcilers struct {
 	mu  sync.Mutex
 	all []*Reconciler
@@ -39,7 +40,8 @@ type reconcilers struct {
 
 var managers managervalues.Values[*reconcilers]
 
-// Join adds the reconciler to the reconcilers of a manager, so that the others see its steps. A reconciler joins once.
+// Join adds the reconciler to the other reconcilers of a manager, so that their steps are compared with its steps.
+// Call it once.
 func (r *Reconciler) Join(mgr ctrl.Manager) (err error) {
 	if r.others, err = managers.Of(mgr, func() (*reconcilers, error) { return &reconcilers{}, nil }); err != nil {
 		return err
@@ -50,8 +52,8 @@ func (r *Reconciler) Join(mgr ctrl.Manager) (err error) {
 	return nil
 }
 
-// OtherThan returns the name of a step, other than the running one, that builds a child of obj. If there is none, it returns an empty
-// text.
+// OtherThan returns the name of another step that builds a child of obj. running is the index of the step that is running. If no
+// other step builds the child, it returns an empty text.
 func (r *Reconciler) OtherThan(ctx context.Context, running int, obj client.Object, kind schema.GroupKind, name types.NamespacedName) string {
 	for i := range r.Steps {
 		if i != running && r.builds(ctx, i, obj, kind, name) {

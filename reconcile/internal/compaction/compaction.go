@@ -8,19 +8,19 @@ import (
 	"sync"
 )
 
-// Strings returns the same string for equal strings. When it holds too many strings, it forgets all of them: it soon
-// knows the frequent ones again, and does not keep names and UIDs for ever. The zero value knows no strings. Strings is
-// safe for concurrent use.
+// Strings returns the same string for equal strings. When it holds too many strings, it forgets all of them, so it does
+// not keep names and UIDs for ever. It soon holds the frequent strings again. The zero value holds no strings. Strings
+// is safe for concurrent use.
 type Strings struct {
 	mu    sync.Mutex
 	known map[string]string
-	empty map[reflect.Type]reflect.Value // by type: a pointer to an empty struct
+	empty map[reflect.Type]reflect.Value // by type: a pointer to an empty struct of this type
 }
 
 const maxStrings = 4096
 
-// maxLength is the length of the longest strings that are shared. Longer strings, such as the values of a ConfigMap, are seldom equal, and
-// a shared string stays in memory after its object.
+// maxLength is the length of the longest strings that are shared. Longer strings, such as the values of a ConfigMap, are seldom equal. A
+// shared string stays in memory after its object is gone.
 const maxLength = 1024
 
 // Compact makes an object smaller. Nobody else may use the object at the same time. Equal strings of all objects share
@@ -45,12 +45,12 @@ func (s *Strings) share(v string) string {
 	if s.known == nil {
 		s.known = map[string]string{}
 	}
-	v = strings.Clone(v) // the string may be a part of a larger one
+	v = strings.Clone(v) // the string may be a part of a larger one, which would stay in memory
 	s.known[v] = v
 	return v
 }
 
-// emptyStruct returns the pointer of this type that all objects share.
+// emptyStruct returns a pointer to an empty struct. All objects share the pointer of this type.
 func (s *Strings) emptyStruct(pointer reflect.Value) reflect.Value {
 	if known, ok := s.empty[pointer.Type()]; ok {
 		return known
@@ -63,7 +63,7 @@ func (s *Strings) emptyStruct(pointer reflect.Value) reflect.Value {
 	return made
 }
 
-// compaction is the transformation of one object.
+// compaction has the state while one object is made smaller.
 type compaction struct {
 	strings *Strings
 	maps    []map[string]string
@@ -109,7 +109,8 @@ func (c *compaction) value(v reflect.Value) {
 	}
 }
 
-// sharedMap returns an equal map that the same object has already, if there is one.
+// sharedMap returns an equal map of the same object, if one was seen before. Otherwise it returns m, with shared
+// strings.
 func (c *compaction) sharedMap(m map[string]string) map[string]string {
 	for _, known := range c.maps {
 		if maps.Equal(m, known) {

@@ -1,4 +1,4 @@
-// Package managercache changes how the cache of a manager starts.
+// Package managercache wraps the cache of a manager, so that the manager can stop or fail while its cache starts.
 package managercache
 
 import (
@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Ending is the cache that controller-runtime's manager uses. The manager waits for its cache even after its own
+// Ending is the cache that controller-runtime's manager uses. The manager would wait for its cache even after its own
 // context is cancelled. So WaitForCacheSync returns true when Context ends.
 type Ending struct {
 	cache.Cache
@@ -29,7 +29,8 @@ func (c *Ending) WaitForCacheSync(ctx context.Context) bool {
 	return c.Cache.WaitForCacheSync(ctx) || c.Context.Err() != nil
 }
 
-// IndexField asks the API server for the kind before the manager starts. Watches of a controller ask only after the start.
+// IndexField asks the API server whether it serves the kind, already before the manager starts. A watch of a controller
+// does so only after the start.
 func (c *Ending) IndexField(ctx context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
 	err := c.Cache.IndexField(ctx, obj, field, extract)
 	if kind, unknown := apiutil.GVKForObject(obj, c.Scheme); unknown == nil && meta.IsNoMatchError(err) {
@@ -38,8 +39,8 @@ func (c *Ending) IndexField(ctx context.Context, obj client.Object, field string
 	return err
 }
 
-// ErrNotServed returns the error for a kind that the API server does not serve. It replaces the error of the API client, which may
-// be about all kinds of the group.
+// ErrNotServed returns the error for a kind that the API server does not serve. It replaces the API client's error, which may name
+// all kinds of the group.
 func ErrNotServed(kind schema.GroupVersionKind) error {
 	noMatch := &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}}
 	return fmt.Errorf("the cache cannot start: %w: install its CustomResourceDefinition first (make install)", noMatch)

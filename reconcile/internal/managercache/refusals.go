@@ -11,11 +11,11 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// Refusals receives the first Forbidden answer to a list or watch. Make it with a capacity of one.
+// Refusals is a channel that receives the first Forbidden answer to a list or watch. Make it with a capacity of one.
 type Refusals chan error
 
-// Observe returns a wrapper of an informer's ListerWatcher that reports a Forbidden answer. If a watch has worked before, a
-// refusal is not reported, and the watch is retried: somebody may be changing the roles.
+// Observe returns a wrapper of an informer's ListerWatcher that reports a Forbidden answer. If the watch has worked before,
+// a Forbidden answer is not reported, and the watch is retried, because somebody may be changing the roles.
 func (r Refusals) Observe(lw toolscache.ListerWatcher) toolscache.ListerWatcher {
 	inner := toolscache.ToListerWatcherWithContext(lw)
 	var worked atomic.Bool
@@ -25,7 +25,7 @@ func (r Refusals) Observe(lw toolscache.ListerWatcher) toolscache.ListerWatcher 
 		}
 		select {
 		case r <- err:
-		default: // the first refusal is enough
+		default: // only the first refusal is reported
 		}
 	}
 	return &toolscache.ListWatch{

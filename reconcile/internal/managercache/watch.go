@@ -6,8 +6,8 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 )
 
-// releasedWatch is a watch that drops its inner watch when it is stopped. client-go keeps the first watch of an informer for as long as the
-// informer runs, and a watch has a buffer of the size of the largest object that it has decoded.
+// releasedWatch is a watch that drops its inner watch when it is stopped. client-go keeps the first watch of an informer in memory for as
+// long as the informer runs, and the inner watch has a buffer as large as the largest object that it has decoded.
 type releasedWatch struct {
 	results <-chan apiwatch.Event
 

@@ -13,7 +13,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// endless is a watch with a buffer.
+// endless is a watch that has a buffer and sends no events.
 type endless struct {
 	results chan apiwatch.Event
 	buffer  []byte
@@ -22,8 +22,8 @@ type endless struct {
 func (w *endless) ResultChan() <-chan apiwatch.Event { return w.results }
 func (w *endless) Stop()                             { close(w.results) }
 
-// TestWatchIsReleased proves that a stopped watch drops its inner watch, even while the informer
-// keeps the stopped watch.
+// TestWatchIsReleased proves that a stopped watch drops its inner watch, even if the informer keeps the stopped
+// watch.
 func TestWatchIsReleased(t *testing.T) {
 	released := make(chan bool, 1)
 	observed := make(Refusals, 1).Observe(&toolscache.ListWatch{

@@ -1,4 +1,5 @@
-// Package requestlog keeps the bodies of requests out of logs. client-go logs them, with the passwords in them, by the logger of the context.
+// Package requestlog keeps the bodies of requests out of logs. client-go logs them, with the passwords in them, with the logger of the
+// context.
 package requestlog
 
 import (
@@ -7,8 +8,8 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// bodies is the level from which client-go logs the bodies of requests and answers: logBody in
-// https://github.com/kubernetes/client-go/blob/master/rest/request.go. It logs everything else at lower levels.
+// bodies is the lowest level at which client-go logs the bodies of requests and answers: logBody in
+// https://github.com/kubernetes/client-go/blob/master/rest/request.go. Everything else is logged at lower levels.
 const bodies = 8
 
 // WithoutBodies returns a logger that logs nothing at level 8 and above.

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// client-go takes its logger from the context, and adds a call depth to it.
+// client-go takes its logger from the context, and increases the call depth of the logger.
 func TestInContext(t *testing.T) {
 	var lines []string
 	l := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{Verbosity: 10})

@@ -16,32 +16,33 @@ import (
 	"github.com/opblocks/opblocks/internal/compare"
 )
 
-// Type reads and changes the status of one kind for the passes.
+// Type reads and changes the status of the objects of one kind.
 type Type interface {
 	// Conditions returns the conditions of the object. If the status has no such field, it returns nil.
 	Conditions(obj client.Object) (conditions.List, error)
-	// Complete sets the fields that every pass sets before it writes the status. If observed is false, the observed
+	// Complete sets the fields that are set whenever the status is written. If observed is false, the observed
 	// generation stays as it is in before, because the conditions are still about an earlier generation.
 	Complete(before, obj client.Object, observed bool)
-	// ObservedGeneration returns the observed generation, and false if the status has no such field.
+	// ObservedGeneration returns the observed generation. If the status has no such field, has is false.
 	ObservedGeneration(obj client.Object) (generation int64, has bool)
-	// Handled returns the request that the object acknowledges as handled, or an empty string if the status has no such field.
+	// Handled returns the person's request that the status acknowledges as handled. If the status has no such field, it
+	// returns an empty string.
 	Handled(obj client.Object) string
-	// SetHandled acknowledges a request for a pass.
+	// SetHandled acknowledges a person's request for a pass.
 	SetHandled(obj client.Object, request string)
-	// FillRequired replaces nil by an empty list or map in fields that the schema requires. nil would be sent as null, which
-	// the API server refuses.
+	// FillRequired sets fields that the schema requires to an empty list or map if they are nil. nil would be sent as null,
+	// which the API server refuses.
 	FillRequired(obj client.Object)
 	// Equal reports whether two objects have the same status.
 	Equal(a, b client.Object) bool
-	// Patch returns the merge patch from the status of before to the status of after. If locked is true or the
-	// patch needs a lock, the patch carries the resource version of before.
+	// Patch returns the merge patch from the status of before to the status of after. If locked is true, or if the
+	// patch could overwrite a change of another writer, the patch carries the resource version of before.
 	Patch(before, after client.Object, locked bool) ([]byte, error)
-	// Recordable returns an error if the status cannot record anything.
+	// Recordable returns an error if nothing can be stored in the status.
 	Recordable() error
 }
 
-// None is for a kind whose status the pass does not write.
+// None is for a kind whose status is not written by the reconciler.
 var None Type = none{}
 
 type none struct{}
@@ -58,18 +59,19 @@ func (none) Equal(_, _ client.Object) bool                             { return 
 func (none) Patch(_, _ client.Object, _ bool) (data []byte, err error) { return nil, nil }
 func (none) Recordable() error                                         { return errNotRecordable }
 
-// structStatus is for a kind whose status is a struct. Its fields are indices in the status, through embedded structs.
+// structStatus is for a kind whose status is a struct. Fields are given as indices in the status struct, through
+// embedded structs.
 type structStatus struct {
 	field              int     // the index of the status in the object
-	conditions         []int   // nil if there are none
-	observedGeneration []int   // nil if there is none
-	handledRequest     []int   // nil if there is none
-	required           [][]int // lists and maps that are not omitted when empty
+	conditions         []int   // nil if the status has no conditions
+	observedGeneration []int   // nil if the status has no such field
+	handledRequest     []int   // nil if the status has no such field
+	required           [][]int // lists and maps that are not omitted from the JSON when they are empty
 	binder             conditions.Binder
 	history            func(obj client.Object) conditions.List // nil unless the conditions are a history
 }
 
-// New returns the status type of a struct.
+// New returns the Type of a kind whose objects have this struct type.
 func New(object reflect.Type, binder conditions.Binder, history func(client.Object) conditions.List) (Type, error) {
 	f, ok := object.FieldByName("Status")
 	switch {
@@ -100,7 +102,7 @@ func New(object reflect.Type, binder conditions.Binder, history func(client.Obje
 	return s, nil
 }
 
-// of returns the status of an object. It can be changed.
+// The method of returns the status of an object, as a value that can be changed.
 func (s *structStatus) of(obj client.Object) reflect.Value {
 	return reflect.ValueOf(obj).Elem().Field(s.field)
 }
@@ -149,7 +151,7 @@ func (s *structStatus) SetHandled(obj client.Object, request string) {
 	}
 }
 
-// FillRequired sets only fields of the status itself, not of structs in it.
+// FillRequired fills only fields of the status itself, and not of structs inside it.
 func (s *structStatus) FillRequired(obj client.Object) {
 	status := s.of(obj)
 	for _, i := range s.required {
@@ -174,7 +176,7 @@ func (s *structStatus) keepTransitions(before, after client.Object) {
 		if is, ok := reflect.TypeAssert[[]metav1.Condition](list); ok {
 			return is
 		}
-		if !list.CanConvert(standard) { // the adapter of a kind's own condition type sets the times
+		if !list.CanConvert(standard) { // the adapter sets the times of a kind's own condition struct
 			return nil
 		}
 		return list.Convert(standard).Interface().([]metav1.Condition)
@@ -193,9 +195,9 @@ func (s *structStatus) Equal(a, b client.Object) bool {
 
 func (s *structStatus) Recordable() error { return nil }
 
-// Patch carries the UID, so that it never writes another object of the same name. It also carries the resource version if
-// locked is true, if a list changes, or if a value is removed. A merge patch replaces a whole list, which would undo changes
-// of another writer.
+// Patch carries the UID, so that it never writes another object of the same name. It also carries the resource version, if
+// locked is true, if a list changes, or if a value is removed. A merge patch replaces a whole list, which would undo
+// changes of another writer.
 func (s *structStatus) Patch(before, after client.Object, locked bool) ([]byte, error) {
 	changed := reflect.New(reflect.TypeOf(before).Elem())
 	changed.Elem().Set(reflect.ValueOf(before).Elem())
@@ -209,7 +211,7 @@ func (s *structStatus) Patch(before, after client.Object, locked bool) ([]byte, 
 		return nil, fmt.Errorf("status: %w", err)
 	}
 	first := s.of(before).IsZero()
-	if first { // send the whole status: the schema may require fields that are still zero
+	if first { // the first time, send the whole status: the schema may require fields that are zero
 		patch["status"] = s.of(after).Interface()
 	}
 	metadata := map[string]any{}
@@ -223,7 +225,7 @@ func (s *structStatus) Patch(before, after client.Object, locked bool) ([]byte, 
 	return json.Marshal(patch)
 }
 
-// replaces reports whether a merge patch contains a list or a removal.
+// replaces reports whether a merge patch contains a list, or a null, which removes a value.
 func replaces(v any) bool {
 	switch v := v.(type) {
 	case nil, []any:

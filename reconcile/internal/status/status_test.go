@@ -42,7 +42,7 @@ func TestNewInvalidType(t *testing.T) {
 	}
 }
 
-// tower has its conditions in a slice type of the kind.
+// tower is a kind whose conditions have a slice type of the kind's own.
 type tower struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta

@@ -1,4 +1,4 @@
-// Package turns bounds the long work of one pass, so that the objects which wait for a worker get their turn.
+// Package turns limits the work of one pass, so that other objects do not wait for a worker too long.
 package turns
 
 import (
@@ -11,24 +11,23 @@ import (
 )
 
 const (
-	// After is the delay after which an object whose turn is over continues. It then comes behind all objects that are in the queue at that
-	// time.
+	// After is the delay after which an object continues its work. It then comes after all objects that are in the queue at that time.
 	After = time.Millisecond
 
-	// shortest is the shortest time that can be set. Whoever sets a shorter one has probably forgotten the unit.
+	// shortest is the shortest time that can be set. If somebody sets a shorter one, the unit is probably missing.
 	shortest = time.Millisecond
 )
 
-// Bounds are the bounds of the long work of one pass.
+// Bounds are the limits of the work of one pass.
 type Bounds struct {
 	Calls int
 	Time  time.Duration
 }
 
-// Default are the bounds of a reconciler without WithTurns.
+// Default are the limits of a reconciler without WithTurns.
 var Default = Bounds{100, time.Second}
 
-// Validate returns an error if a pass could do nothing.
+// Validate returns an error if the limits are so low that a pass could do nothing.
 func (b Bounds) Validate() error {
 	switch {
 	case b.Calls < 1:
@@ -39,7 +38,7 @@ func (b Bounds) Validate() error {
 	return nil
 }
 
-// Turn counts the calls of a pass. The zero value is a pass that has made no call.
+// Turn counts the calls of a pass. Its zero value is for a pass that has made no call.
 type Turn struct {
 	mu    sync.Mutex // a step may make calls in several goroutines
 	began time.Time  // the time of the first call
@@ -47,14 +46,15 @@ type Turn struct {
 	known map[spender]bool // the spenders that have made a call
 }
 
-// spender is a step, together with one of its ways to make calls.
+// spender is a step, and a way in which it makes calls: by a function of the user, or by a step of this module.
 type spender struct {
 	step int
 	by   passcontext.Spender
 }
 
-// Spend notes a call that a step is about to make. If the pass has made enough calls, it returns an error. It never refuses the first call
-// of a spender. After a call of a block, it never refuses the first call of a function of the user.
+// Spend counts a call that a step is about to make. If the pass has made its number of calls, or its time is over, it returns an error. It
+// never refuses the first call of a spender. After a call by a step of this module, it also never refuses the first call by a function of
+// the user.
 func (t *Turn) Spend(now time.Time, most Bounds, step int, by passcontext.Spender) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,18 +70,18 @@ func (t *Turn) Spend(now time.Time, most Bounds, step int, by passcontext.Spende
 		t.known = map[spender]bool{}
 	}
 	t.known[who] = true
-	if by == passcontext.ByBlock { // the block may call another function
+	if by == passcontext.ByBlock { // the step of this module may call another function of the user
 		delete(t.known, spender{step, passcontext.ByFunction})
 	}
 	t.calls++
 	return nil
 }
 
-// Yielded is the reason of a step whose turn is over.
+// Yielded is the reason of a step that continues its work in a later pass.
 const Yielded = "Yielded"
 
-// Over is the wait of a step whose turn is over. Its message has no numbers, because each change of the message would be written to the
-// status.
+// Over is the error of a step that continues its work in a later pass. Its message has no numbers, because each change of the message
+// would be written to the status.
 var Over error = overError{}
 
 type overError struct{}
@@ -93,12 +93,13 @@ func (overError) Error() string {
 // Waiting implements reconcile.Waiter.
 func (overError) Waiting() (reason string, after time.Duration) { return Yielded, After }
 
-// Is reports that it is [passcontext.ErrTurnOver].
+// Is makes errors.Is(err, [passcontext.ErrTurnOver]) true.
 func (overError) Is(target error) bool { return target == passcontext.ErrTurnOver }
 
-// IsShown reports whether the conditions are about a generation of the object. If so, they stay as they are while a step continues in later
-// passes. Otherwise the step would alternate between two outcomes, and would write the status for ever, because each write is an event. If
-// the condition type of a kind lacks the observed generation, isObserved counts, which is about the observed generation of the status.
+// IsShown reports whether the conditions are about this generation of the object. If so, they stay as they are while a step continues its
+// work in later passes. Otherwise the conditions would alternate between two outcomes, and each write of the status would trigger the next
+// one. isObserved is the result for the observed generation of the status. It is used if the condition struct of a kind has no observed
+// generation.
 func IsShown(list conditions.List, generation int64, isObserved bool) bool {
 	if list == nil {
 		return false

@@ -9,7 +9,7 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// Function is the name of a function that calls the API.
+// Function is the name of a function of the resource that calls the API.
 type Function string
 
 // The functions of a resource that call the API.
@@ -31,12 +31,12 @@ func Ask[A any](ctx context.Context, v *Visit, f Function, do func(ctx context.C
 	begin := time.Now()
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	if f != Update && f != Delete { // the next pass would begin the function again, or would assume that the answer to a creation was lost
+	if f != Update && f != Delete { // after an error, the next pass would begin the function again, or would assume that the answer to a creation was lost
 		limited = passcontext.WithoutTurn(limited)
 	}
 	answer, err = await(limited, &c.abandoned, v.uid, f, do)
 	v.detached = c.abandoned.err(v.uid) != nil
-	v.putOff = v.putOff || errors.Is(err, passcontext.ErrTurnOver) // the function itself has yielded
+	v.putOff = v.putOff || errors.Is(err, passcontext.ErrTurnOver) // the function itself has called Yield
 	late := err != nil && limited.Err() != nil && ctx.Err() == nil
 	if late {
 		err = fmt.Errorf("no answer within %v: %w", c.timeout, err)

@@ -13,15 +13,14 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// callMargin is how long a call may still run after its context has ended. After this time the pass continues without the call.
+// callMargin is how long a call may still run after its context has ended. Then the pass does not wait for it any more.
 const callMargin = time.Second
 
-// await calls a function in a new goroutine, and returns the results of the function. If the function still runs when the margin after
-// the end of its context has passed, await returns without it. From then on the function cannot reach the pass, and the pass has another
-// copy of the object.
+// await calls a function in a new goroutine, and returns its results. If the function still runs callMargin after its context has ended,
+// await returns an error. From then on the function cannot reach the pass, and the pass has another copy of the object.
 //
-// An exploration has one goroutine for each pass, and reports a function that does not return. So await calls the function directly
-// there.
+// A test that explores faults has one goroutine for each pass, and reports a function that does not return. There, await calls the
+// function directly.
 func await[A any](ctx context.Context, a *abandoned, uid types.UID, f Function, do func(ctx context.Context) (A, error)) (answer A, err error) {
 	if passcontext.IsExplored(ctx) {
 		return recovered(ctx, f, do)
@@ -52,7 +51,8 @@ func await[A any](ctx context.Context, a *abandoned, uid types.UID, f Function, 
 	return result.answer, result.err
 }
 
-// endsInTime waits for the end of a call. It returns false if the margin after the end of the context has passed.
+// endsInTime waits for the end of a call. It returns false if the call still runs callMargin after its context has
+// ended.
 func endsInTime(ctx context.Context, ended <-chan struct{}) bool {
 	select {
 	case <-ended:
@@ -69,7 +69,8 @@ func endsInTime(ctx context.Context, ended <-chan struct{}) bool {
 	}
 }
 
-// abandoned has the calls that have not returned although their context has ended. There is at most one call for each object.
+// abandoned has the calls that still run although their context has ended long ago. There is at most one such call for each
+// object.
 type abandoned struct {
 	mu    sync.Mutex
 	byUID map[types.UID]*running
@@ -81,7 +82,7 @@ type running struct {
 	ended bool // guarded by the lock of abandoned
 }
 
-// add notes a call for which the pass does not wait any more. If the call has ended, it returns false.
+// add adds a call for which the pass does not wait any more. If the call has just ended, it returns false.
 func (a *abandoned) add(uid types.UID, c *running) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -95,7 +96,7 @@ func (a *abandoned) add(uid types.UID, c *running) bool {
 	return true
 }
 
-// end notes that a call has ended.
+// end is called when a call has ended.
 func (a *abandoned) end(uid types.UID, c *running) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -104,7 +105,7 @@ func (a *abandoned) end(uid types.UID, c *running) {
 	}
 }
 
-// err returns an error if a call for an object has not returned.
+// err returns an error if a call for an object still runs.
 func (a *abandoned) err(uid types.UID) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -115,7 +116,7 @@ func (a *abandoned) err(uid types.UID) error {
 	return reconcile.WithReason(ReasonNotReturned, fmt.Errorf("%s has not returned although its context has ended: nothing is called for the object before it does", c.Function))
 }
 
-// count returns the number of calls that have not returned.
+// count returns the number of calls that still run.
 func (a *abandoned) count() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package calls makes the calls of package external to an API outside of the cluster. It decides which passes may call now, according to
-// the quota, and to servers that ask to wait or cannot be reached. It limits the time of each call, classifies its error, and counts it. It
-// does not know records or kinds of objects.
+// Package calls makes the calls of package external to an API outside of the cluster. It decides which passes may call the API now: that
+// depends on the quota, and on servers that ask to wait or cannot be reached. It limits the time of each call, classifies its error, and
+// counts it. It does not know records or kinds of objects.
 package calls
 
 import (
@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Calls is the state of a step: its servers, its calls, and the objects that wait.
+// Calls has the state of a step: its servers, its running calls, and the objects that wait.
 type Calls struct {
 	gate      gate
 	abandoned abandoned
@@ -24,7 +24,8 @@ type Calls struct {
 	kind      atomic.Pointer[string] // the kind of the objects; nil before the first pass
 }
 
-// New returns the calls of a new step. concurrency limits the passes at one server; 0 means no limit. A nil quota means no limit.
+// New returns the Calls of a new step. concurrency limits how many passes call one server at the same time; 0 means no limit. A
+// nil quota means no limit.
 func New(quota *rate.Limiter, concurrency int, timeout time.Duration, now func() time.Time) *Calls {
 	return &Calls{gate: gate{quota: quota, concurrency: concurrency}, timeout: timeout, now: now}
 }
@@ -35,7 +36,8 @@ func (c *Calls) SetName(name string) { c.name = name }
 // Name returns the name of the step.
 func (c *Calls) Name() string { return c.name }
 
-// SetKind sets the kind of the objects in the metrics. The first call with a kind that is not empty counts.
+// SetKind sets the kind of the objects in the metrics. After the first call with a kind that is not empty, later
+// calls have no effect.
 func (c *Calls) SetKind(kind string) {
 	if kind != "" && c.kind.Load() == nil {
 		c.kind.Store(&kind)
@@ -57,7 +59,7 @@ func (c *Calls) Measure(registry prometheus.Registerer) (err error) {
 	return err
 }
 
-// EndWait notes that an object does not wait any more.
+// EndWait records that an object does not wait any more.
 func (c *Calls) EndWait(object types.NamespacedName) {
 	c.waits.set(object, "")
 	c.gate.forget(object)

@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// stateCollector collects the states of all steps of a process. It drops a step that the program does not use any
-// more.
+// stateCollector collects the metrics that show what all steps of a process wait for. It forgets a step that the
+// program does not use any more.
 type stateCollector struct {
 	waiting, spared, notReturned *prometheus.Desc
 
@@ -51,7 +51,7 @@ func (c *stateCollector) forget(p weak.Pointer[Calls]) {
 	delete(c.states, p)
 }
 
-// all returns the states of the steps that have had a pass, by kind and name of the step.
+// all returns the states of the steps that have reconciled an object, by the kind and the name of the step.
 func (c *stateCollector) all() map[[2]string][]*Calls {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,8 +72,8 @@ func (c *stateCollector) Describe(descs chan<- *prometheus.Desc) {
 	descs <- c.notReturned
 }
 
-// Collect implements [prometheus.Collector]. Steps with the same kind and name, such as in two managers, are one
-// series.
+// Collect implements [prometheus.Collector]. If several steps have the same kind and name, for example in two
+// managers, it adds them up in one series.
 func (c *stateCollector) Collect(series chan<- prometheus.Metric) {
 	for of, states := range c.all() {
 		spared, notReturned, waiting := 0, 0, map[string]int{}

@@ -12,13 +12,13 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// The errors by which an API says whether a thing exists.
+// An API says by these errors whether a thing exists.
 var (
 	ErrNotFound = errors.New("it does not exist")
 	ErrExists   = errors.New("it exists already")
 )
 
-// The reasons of a pass that could not call the API. Package external describes them.
+// These are the reasons if a pass could not call the API. Package external describes them.
 const (
 	ReasonRateLimited = "RateLimited"
 	ReasonUnreachable = "Unreachable"
@@ -68,7 +68,7 @@ type unreachableError struct{ err error }
 func (e *unreachableError) Error() string { return "the server cannot be reached: " + e.err.Error() }
 func (e *unreachableError) Unwrap() error { return e.err }
 
-// inWords is an error with another text.
+// inWords is an error with the text of another one.
 type inWords struct {
 	text string
 	err  error
@@ -77,10 +77,10 @@ type inWords struct {
 func (e inWords) Error() string { return e.text }
 func (e inWords) Unwrap() error { return e.err }
 
-// withoutNames returns a network error with a text that is the same for all objects and connections. The text has neither the URL of the
-// request, which contains the name of an object, nor the address of this machine, whose port differs between connections. While a server
-// cannot be reached, the conditions of all waiting objects show the text of the last error. If that text changed each time, each change
-// would be written to all of them.
+// withoutNames returns a network error with a text that is the same for all objects and connections. The text contains neither the
+// URL of the request, which has the name of an object, nor the address of this machine, whose port differs between connections. While a
+// server cannot be reached, the conditions of all waiting objects show the text of the last error. If that text changed each time, each
+// change would be written to all of them.
 func withoutNames(err error) error {
 	text := err.Error()
 	if sent, ok := errors.AsType[*url.Error](err); ok {
@@ -94,13 +94,14 @@ func withoutNames(err error) error {
 	return inWords{text, err}
 }
 
-// panicError is the error of a call that panicked. It says nothing about the API, and the call may or may not have had an effect.
+// panicError is the error of a function that panicked. It says nothing about the server, and it is not known whether the call had
+// an effect.
 type panicError struct{ error }
 
 // Reason implements [reconcile.Reasoner].
 func (panicError) Reason() string { return ReasonPanicked }
 
-// IsRefused reports whether an error says that the request had no effect.
+// IsRefused reports whether the error says that the request had no effect.
 func IsRefused(err error) bool { return IsFinal(err) || is[*throttledError](err) }
 
 // IsFinal reports whether an error was made by [Refused].
@@ -109,7 +110,8 @@ func IsFinal(err error) bool { return is[*refusedError](err) }
 // isNetwork reports whether an error is a network error: the client of net/http and the connections of package net return such errors.
 func isNetwork(err error) bool { return is[net.Error](err) && !errors.Is(err, context.Canceled) }
 
-// reasonOf returns the reason in the error of a server that cannot be reached, or Unreachable if the error has no reason.
+// reasonOf returns the reason of an error of a server that cannot be reached. It is Unreachable if the error has no
+// reason.
 func reasonOf(err error) string {
 	if given, ok := errors.AsType[reconcile.Reasoner](err); ok {
 		return given.Reason()

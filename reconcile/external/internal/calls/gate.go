@@ -9,58 +9,59 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// After each failure to reach a server, the pause before the next attempt doubles, from the first to the longest.
+// If a server cannot be reached, there is a pause before the next attempt. It doubles after each failure, from
+// firstPause to longestPause.
 const (
 	firstPause   = time.Second
 	longestPause = 15 * time.Second
 )
 
 const (
-	// longestWait limits the delay until a pass asks for a token again. A quota that gives tokens less often does not make the delay longer.
+	// longestWait is the longest delay until a pass asks for a token of the quota again, even if the quota gives tokens less often.
 	longestWait = time.Minute
-	// forgottenAfter is how long after the end of its pause a server is forgotten, if nobody calls it any more.
+	// forgottenAfter is how long after the end of its pause a server is forgotten, if nobody calls it.
 	forgottenAfter = 5 * time.Minute
 	// sweepEvery is the time between two searches for servers that nobody calls any more.
 	sweepEvery = time.Minute
-	// busyDelay is the delay of a pass after its server was busy with too many other passes.
+	// busyDelay is the delay of a pass if too many other passes call the same server.
 	busyDelay = time.Second
 )
 
-// gate decides which passes may call the API now. It holds the state of the servers that are called, cannot be reached, or have asked
-// to wait. It forgets a server when none of these is true, or when nobody has called the server for a while.
+// gate decides which passes may call the API now. It has the state of the servers that are being called, cannot be reached, or have
+// asked to wait. It forgets all other servers, and servers that nobody has called for a while.
 type gate struct {
 	quota       *rate.Limiter // nil: no limit
 	concurrency int           // for each server; 0: no limit
 
 	mu       sync.Mutex
 	servers  map[string]*server
-	swept    time.Time // the last search for servers that nobody calls
-	nextPoll time.Time // the time of the last poll that was put off
+	swept    time.Time // when servers were last forgotten
+	nextPoll time.Time // when the poll runs that was put off last
 
-	nextUrgent time.Time // the time of the last urgent pass that was put off
+	nextUrgent time.Time // when the urgent pass runs that was put off last
 	slots      map[types.NamespacedName]quotaSlot
 }
 
 // server is the state of a server.
 type server struct {
-	passes  int           // the number of passes that call it now
+	passes  int           // how many passes call the server now
 	until   time.Time     // the server has asked to wait until then
-	asks    string        // the first words in which it has asked to wait, since its last other answer
-	failure error         // why it counts as unreachable; nil if it can be reached
+	asks    string        // the text of its first request to wait; it is kept until the server gives another answer
+	failure error         // why the server cannot be reached; nil if it can
 	pause   time.Duration // the length of the last pause
 	opens   time.Time     // when the pause ends
-	probing bool          // a pass is finding out whether the server can be reached again
+	probing bool          // a pass is trying whether the server can be reached again
 }
 
-// denial says why a pass may not call the API now, and when it should come again.
+// denial says why a pass may not call the API now, and when it should try again.
 type denial struct {
 	reason, message string
 	waitsFor        string // the label of the metric
 	after           time.Duration
 }
 
-// enter admits a pass to a server. An admitted pass has to call leave. While the server cannot be reached, enter admits one pass after
-// each pause, and denies all others.
+// enter reports whether a pass may call a server. If so, the pass has to call leave. While the server cannot be reached, only one pass
+// after each pause may call it: isProbe is then true.
 func (g *gate) enter(now time.Time, name string) (isProbe bool, denied *denial) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -86,8 +87,8 @@ func (g *gate) enter(now time.Time, name string) (isProbe bool, denied *denial) 
 	return s.probing, nil
 }
 
-// leave ends a pass. If the server could not be reached, trouble is the error. answered reports whether the server gave an answer that does
-// not ask to wait.
+// leave is called when a pass has ended its calls of a server. If the server could not be reached, trouble is the error. answered is true
+// if the server gave an answer other than a request to wait.
 func (g *gate) leave(now time.Time, name string, isProbe, answered bool, trouble error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -111,7 +112,7 @@ func (g *gate) leave(now time.Time, name string, isProbe, answered bool, trouble
 	}
 }
 
-// isSpared reports whether calls of the server are held back: the server could not be reached, and objects still want to call it.
+// isSpared reports whether the server is not called because it could not be reached, and objects still want to call it.
 func (s *server) isSpared(now time.Time) bool {
 	return s.failure != nil && (s.passes > 0 || now.Before(s.opens.Add(forgottenAfter)))
 }
@@ -141,9 +142,9 @@ func (g *gate) spared(now time.Time) (count int) {
 	return count
 }
 
-// throttle closes a server that asks to wait, for all passes. The caller has entered. throttle returns the first words in which the server
-// has asked. The conditions of all waiting objects show these words. So no status has to be written when the server repeats its request in
-// other words.
+// throttle stores that a server asks to wait, so no pass calls it until then. The caller has called enter. throttle returns the text of
+// the first such request. The conditions of all waiting objects show this text. So the status need not be written if the server asks again
+// with another text.
 func (g *gate) throttle(now time.Time, name string, throttled *throttledError) (words string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -156,9 +157,10 @@ func (g *gate) throttle(now time.Time, name string, throttled *throttledError) (
 	return s.asks
 }
 
-// take takes a token of the quota, or says when the pass should run again. A poll leaves some tokens to urgent passes. Each object has one
-// slot, however often events make it ask, and the slots follow each other as fast as the quota allows. A waiting pass does not hold a
-// worker. A pass in the middle of its work may have many more calls to make, so its slot is at a time at which several tokens are there.
+// take takes a token of the quota for a call, or returns when the pass should run again. A poll leaves some tokens to urgent passes. Each
+// object that has to wait has one slot, which is a time, however often events trigger its passes. The slots follow each other as fast as
+// the quota gives tokens. A pass that waits ends, so that it does not block a worker. If inTheMiddle is true, the pass may have many more
+// calls to make, so its slot is at a time at which several tokens are there.
 func (g *gate) take(now time.Time, object types.NamespacedName, urgent, inTheMiddle bool) *denial {
 	if g.quota == nil || g.quota.Limit() == rate.Inf {
 		return nil
@@ -191,27 +193,27 @@ func (g *gate) take(now time.Time, object types.NamespacedName, urgent, inTheMid
 	return &denial{ReasonRateLimited, "the quota of calls is used up", waitsForQuota, slot.at.Sub(now)}
 }
 
-// quotaSlot is the time at which the pass of an object that was put off runs again.
+// quotaSlot says when the pass of an object that has to wait for the quota runs again.
 type quotaSlot struct {
 	at     time.Time
 	urgent bool
 }
 
-// forget drops the slot of an object.
+// forget removes the slot of an object.
 func (g *gate) forget(object types.NamespacedName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.slots, object)
 }
 
-// charge takes a token even if there is none yet: later passes wait for it.
+// charge takes a token even if none is left: later passes then wait longer.
 func (g *gate) charge(now time.Time) {
 	if g.quota != nil {
 		g.quota.ReserveN(now, 1)
 	}
 }
 
-// timeFor returns how long the quota takes to give this number of tokens. If the limit of the quota is zero, timeFor returns a second.
+// timeFor returns in which time the quota gives this number of tokens. If the quota gives none, it returns a second.
 func (g *gate) timeFor(tokens float64) time.Duration {
 	limit := float64(g.quota.Limit())
 	if limit <= 0 {

@@ -56,8 +56,8 @@ func TestGateSparesAServer(t *testing.T) {
 	require.Empty(t, c.gate.servers, "nothing is remembered of servers that answer")
 }
 
-// All objects that wait for one server show the same message, even after an object has got another error from that server. If they showed
-// the newest error, each new error would change the status of all waiting objects.
+// All objects that wait for one server show the same message, even if an object gets another error from that server. Otherwise each new
+// error would change the status of all waiting objects.
 func TestGateKeepsItsWords(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	c := New(nil, 0, 0, func() time.Time { return now })
@@ -128,14 +128,15 @@ func TestGateLetsOneProbeIn(t *testing.T) {
 	require.True(t, isProbe, "a probe that ended without any answer, such as by a panic, is followed by another one")
 }
 
-// TestQuota polls 10,000 objects for ten minutes with a quota of 50 calls a second. Every 7 seconds a person changes an object.
+// TestQuota polls 10,000 objects for ten minutes with a quota of 50 calls a second. Every 7 seconds a person changes one
+// object.
 func TestQuota(t *testing.T) {
 	const objects, limit, burst, changed = 10_000, 50, 50, -1
 	synctest.Test(t, func(t *testing.T) {
 		c := New(rate.NewLimiter(limit, burst), 0, 0, time.Now)
 		queue := workqueue.NewTypedDelayingQueue[int]()
 		var mu sync.Mutex
-		polls, calls := make([]int, objects), make([]int, 610) // calls for each second
+		polls, calls := make([]int, objects), make([]int, 610) // calls in each second
 		var changedAt time.Time
 		begin, served := time.Now(), 0
 		pass := func(ctx context.Context, object int) {
@@ -198,7 +199,8 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// TestQuotaOfManyObjects: a person has changed 2,000 objects at once. Each object needs one call, and events make each ask twice.
+// TestQuotaOfManyObjects: a person has changed 2,000 objects at once. Each object needs one call, and events trigger its pass
+// twice.
 func TestQuotaOfManyObjects(t *testing.T) {
 	const objects, limit, burst = 2000, 10, 10
 	type request struct {
@@ -236,7 +238,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// TestGateForgetsServers: the last objects of servers were deleted while the servers could not be reached.
+// TestGateForgetsServers: servers could not be reached, and then the last objects of these servers were deleted.
 func TestGateForgetsServers(t *testing.T) {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	c := New(nil, 0, 0, func() time.Time { return now })
@@ -256,7 +258,8 @@ func TestGateForgetsServers(t *testing.T) {
 	require.Empty(t, c.gate.servers)
 }
 
-// TestGateLearnsNothing: a probe ends and says nothing about the server. The server is still not called.
+// TestGateLearnsNothing: a pass tries a server that could not be reached, and learns nothing about the server. The
+// server is still not called by others.
 func TestGateLearnsNothing(t *testing.T) {
 	for name, err := range map[string]error{"a panic": &panicError{errors.New("boom")}, "the end of the operator": context.Canceled} {
 		now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -43,7 +43,7 @@ func register[C prometheus.Collector](registry prometheus.Registerer, c C) (C, e
 	return c, err
 }
 
-// call counts a call with the time of its begin. A call that ends because the operator stops is not
+// call counts a call, and observes its duration since begin. A call that ends because the operator stops is not
 // counted.
 func (m *metrics) call(ctx context.Context, c *Calls, f Function, r result, begin time.Time) {
 	if m == nil || errors.Is(ctx.Err(), context.Canceled) {

@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The metrics must not have the state of a step that the program does not use any more, such as a
-// step of a manager that has ended.
+// The metrics must not keep the state of a step that the program does not use any more, such as a step of a manager
+// that has ended.
 func TestMetricsForgetSteps(t *testing.T) {
 	c := newStateCollector()
 	kept := &Calls{now: time.Now, name: "kept"}
 	c.add(kept)
 	added := make(chan int)
-	go func() { // in a goroutine, so that no stack has the step afterwards
+	go func() { // in a goroutine, so that afterwards no stack refers to the step
 		gone := &Calls{now: time.Now, name: "gone"}
 		gone.SetKind("Account")
 		c.add(gone)

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// recovered calls a function, and returns an error if it panics.
+// recovered calls a function, and turns a panic into an error.
 func recovered[A any](ctx context.Context, f Function, do func(ctx context.Context) (A, error)) (answer A, err error) {
 	defer Recover(ctx, string(f), &err)
 	return do(ctx)

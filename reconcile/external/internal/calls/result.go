@@ -19,7 +19,7 @@ const (
 	resultFailed      result = "failed"
 )
 
-// resultOf returns the result of a call. late reports whether the timeout of the call has passed.
+// resultOf returns the result of a call. late is true if the call has exceeded its timeout.
 func resultOf(err error, late bool) result {
 	switch {
 	case err == nil:

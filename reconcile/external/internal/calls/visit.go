@@ -13,7 +13,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/internal/turns"
 )
 
-// Visit is one pass at a server.
+// Visit has the calls of one pass to a server.
 type Visit struct {
 	calls    *Calls
 	object   types.NamespacedName
@@ -22,27 +22,27 @@ type Visit struct {
 	isProbe  bool
 	urgent   bool
 	detached bool
-	isPaid   bool // Next has paid for the next call
+	isPaid   bool // Next has taken a token for the next call
 	putOff   bool
 	goesOn   bool
 	count    int // the number of calls
 	answered bool
 	trouble  error
-	waitsFor string // the reason why the pass could not do its work, as the label of the metric; empty if it could
+	waitsFor string // why the pass could not do its work, as a label of the metric; empty if it could
 }
 
-// Visit returns the visit of a pass over an object. It does not call the API.
+// Visit returns the Visit for a pass over an object. It does not call the API.
 func (c *Calls) Visit(object client.Object, server string) *Visit {
 	return &Visit{calls: c, object: client.ObjectKeyFromObject(object), uid: object.GetUID(), server: server}
 }
 
-// SetUrgent sets whether a person waits for the pass. A pass that is not urgent is a poll.
+// SetUrgent sets whether a person waits for the result of the pass. A pass that is not urgent is a poll.
 func (v *Visit) SetUrgent(urgent bool) { v.urgent = urgent }
 
-// IsDetached reports whether a function that has the object of the pass still runs after its context has ended.
+// IsDetached reports whether a function still runs after its context has ended. It has the object of the pass.
 func (v *Visit) IsDetached() bool { return v.detached }
 
-// Do calls do, which calls the API, if calls are possible now. A panic of do becomes an error.
+// Do calls do, whose calls go to the API, if the server may be called now. A panic of do becomes an error.
 func (v *Visit) Do(ctx context.Context, do func(ctx context.Context) error) (err error) {
 	defer func() {
 		if err == nil {
@@ -73,9 +73,9 @@ func (v *Visit) leave() {
 	v.calls.gate.leave(v.calls.now(), v.server, v.isProbe, v.answered, v.trouble)
 }
 
-// wait returns the wait of a pass that the gate has denied, or nil if denied is nil. If the pass is not urgent, its retry has a low
-// priority, so that changes of people come first. The wait also keeps the conditions, which are still true. Only if the server cannot be
-// reached do the conditions change.
+// wait returns the error for a pass that may not call the API now, or nil if d is nil. If the pass is not urgent, the next one has a low
+// priority, so that objects that people have changed come first. The conditions then stay as they are, because they are still true. Only
+// if the server cannot be reached, the conditions change.
 func (v *Visit) wait(d *denial) error {
 	if d == nil {
 		return nil
@@ -91,11 +91,11 @@ func (v *Visit) wait(d *denial) error {
 	return reconcile.LowPriority(reconcile.KeepConditions(err))
 }
 
-// Next asks whether the pass may begin with another thing. It takes a token for the next call. All other calls follow from an observation,
-// and are made without asking, so that the pass finishes what it has begun. The first thing is refused only before the first call of the
-// pass, so each pass that calls the API makes progress.
+// Next returns an error if the pass must not begin with another thing. It takes a token of the quota for the next call. All later calls
+// for this thing are made without Next, so that the pass finishes what it has begun. isFirst is true for the first thing. It is refused
+// only before the first call of the pass, so each pass that calls the API makes progress.
 func (v *Visit) Next(ctx context.Context, isFirst bool) error {
-	if v.isPaid || isFirst && v.count > 0 { // the last call was not needed, or the pass has already made other calls
+	if v.isPaid || isFirst && v.count > 0 { // the token was taken and not used, or the pass has already made calls
 		return nil
 	}
 	if pass := passcontext.FromContext(ctx); pass != nil {
@@ -112,10 +112,11 @@ func (v *Visit) Next(ctx context.Context, isFirst bool) error {
 	return err
 }
 
-// PutOff returns the wait of a pass that has enough to do, so that a later pass has to continue.
+// PutOff returns the error of a pass that has enough to do, so a later pass continues with the other things.
 func (v *Visit) PutOff() error { return v.later(turns.Over) }
 
-// later returns the wait of a pass whose turn is over. A poll gets a low priority, so that changes of people come first.
+// later returns the error of a pass that has made its number of calls. The next pass of a poll has a low priority, so
+// that objects that people have changed come first.
 func (v *Visit) later(over error) error {
 	if v.putOff = true; v.urgent {
 		return over
@@ -123,12 +124,12 @@ func (v *Visit) later(over error) error {
 	return reconcile.LowPriority(over)
 }
 
-// inTheMiddleError is the wait for the quota of a pass that has done a part of its work.
+// inTheMiddleError is the error of a pass that has to wait for the quota after it has done a part of its work.
 type inTheMiddleError struct{ error }
 
 func (e inTheMiddleError) Unwrap() error { return e.error }
 
-// Is reports that it is [passcontext.ErrTurnOver].
+// Is makes errors.Is(err, [passcontext.ErrTurnOver]) true.
 func (inTheMiddleError) Is(target error) bool { return target == passcontext.ErrTurnOver }
 
 // pay takes a token for a call. Only the first call of a pass may be refused.
@@ -141,7 +142,7 @@ func (v *Visit) pay(ctx context.Context) error {
 	if !v.isPaid {
 		v.calls.gate.charge(v.calls.now())
 		if pass := passcontext.FromContext(ctx); pass != nil {
-			_ = pass.Spend(passcontext.ByBlock) // the call is made in any case
+			_ = pass.Spend(passcontext.ByBlock) // an error has no effect: the call is made in any case
 		}
 	}
 	v.isPaid = false
@@ -149,15 +150,15 @@ func (v *Visit) pay(ctx context.Context) error {
 	return nil
 }
 
-// SetGoesOn says that an earlier pass has done a part of the work.
+// SetGoesOn sets whether an earlier pass has done a part of the work.
 func (v *Visit) SetGoesOn(goesOn bool) { v.goesOn = goesOn }
 
-// IsPutOff reports whether a later pass has to continue: the turn of this pass is over, the quota is used up, or the gate has denied the
-// pass.
+// IsPutOff reports whether a later pass has to continue: this pass has made its number of calls, the quota is used up, or the server
+// must not be called now.
 func (v *Visit) IsPutOff() bool { return v.putOff }
 
-// note notes what the answer to a call says about the server, and returns the error of the pass. late reports whether the timeout of
-// the call has passed.
+// note records what the answer to a call says about the server, and returns the error for the pass. late is true if the call has
+// exceeded its timeout.
 func (v *Visit) note(err error, late bool) error {
 	if throttled, ok := errors.AsType[*throttledError](err); ok {
 		err = inWords{v.calls.gate.throttle(v.calls.now(), v.server, throttled), err}

@@ -11,10 +11,10 @@ import (
 type waits struct {
 	mu     sync.Mutex
 	byName map[types.NamespacedName]string
-	counts map[string]int // the number of objects, by what they wait for
+	counts map[string]int // the number of objects that wait, by the reason
 }
 
-// What objects wait for, as a label of the metrics.
+// The reasons why objects wait, as a label of the metrics.
 const (
 	waitsForQuota       = "quota"        // the quota of calls is used up
 	waitsForThrottling  = "throttling"   // the API has asked to wait
@@ -23,7 +23,7 @@ const (
 	waitsForReturn      = "not_returned" // a call has not returned although its context has ended
 )
 
-// set notes what an object waits for. what is empty if the object does not wait.
+// set records what an object waits for. If it does not wait, what is empty.
 func (w *waits) set(name types.NamespacedName, what string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

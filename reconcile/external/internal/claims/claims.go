@@ -1,4 +1,5 @@
-// Package claims decides between objects that want the same things and whose passes run at the same time in one process.
+// Package claims decides which object gets a key, if passes of several objects that want it run at the same time in one
+// process.
 package claims
 
 import (
@@ -9,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Table says which object holds each key. A pass sees the other objects as the cache shows them, and the cache may be behind the writes of
-// this process. So an object holds each key from the beginning of the pass that acquires it until its record does not have the key any
-// more. A key has at most one holder.
+// Table says which object holds each key. A pass sees the other objects as they are in the cache, which may be behind the writes of this
+// process. So an object holds each key from the beginning of the pass in which it gets the key, until its record does not contain the key
+// any more. A key has at most one holder.
 type Table struct {
 	mu      sync.Mutex
 	holders map[string]map[string]Holder             // by group and key
@@ -24,8 +25,8 @@ type Holder struct {
 	UID types.UID
 }
 
-// Take makes obj hold all of the keys, which belong to a group. If a rival holds a key of the group, Take changes nothing and returns the
-// rival.
+// Take makes obj the holder of all these keys, which belong to a group. If another object holds a key of the group, and isRival returns
+// true for it, Take changes nothing and returns that holder.
 func (t *Table) Take(obj metav1.Object, group string, keys []string, isRival func(key string, h Holder) bool) *Holder {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -45,7 +46,7 @@ func (t *Table) Take(obj metav1.Object, group string, keys []string, isRival fun
 	return nil
 }
 
-// Keep removes all keys that an object holds, except these. It does not add keys.
+// Keep makes an object release all keys except these. It does not add keys.
 func (t *Table) Keep(name types.NamespacedName, keys []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,7 +74,7 @@ func setIn[K, L comparable, V any](all map[K]map[L]V, outer K, inner L, value V)
 	all[outer][inner] = value
 }
 
-// deleteIn deletes a value. Deleting the last value of an inner map also deletes the inner map.
+// deleteIn deletes a value of an inner map. If the inner map is then empty, it deletes the inner map too.
 func deleteIn[K, L comparable, V any](all map[K]map[L]V, outer K, inner L) {
 	if delete(all[outer], inner); len(all[outer]) == 0 {
 		delete(all, outer)

@@ -21,7 +21,7 @@ func TestTable(t *testing.T) {
 		reason string
 		before func(table *Table)
 		rival  func(key string, h Holder) bool
-		want   string // the rival of bob, who wants the keys a and b of group g
+		want   string // the holder that Take returns for bob, who wants the keys a and b of group g
 	}{
 		"free":          {"nobody holds anything", func(*Table) {}, anyKey, ""},
 		"held":          {"it was acquired first", func(table *Table) { table.Take(alice, "g", []string{"a"}, anyKey) }, anyKey, "alice"},
@@ -59,7 +59,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTakeNothing: a rival holds one of two keys, so obj gets neither of them.
+// TestTakeNothing: another object holds one of two keys, so obj gets neither of them.
 func TestTakeNothing(t *testing.T) {
 	table := &Table{}
 	isSame := func(key string, _ Holder) bool { return key == "b" }
