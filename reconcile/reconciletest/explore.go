@@ -110,7 +110,7 @@ func ExploreQuietly(t *testing.T, s Scenario) *Report {
 	return explore(t, s, nil, deadlineOf(t), endRuns)
 }
 
-// ending returns when the runs of an exploration that have begun are stopped and abandoned, before the deadline.
+// ending is the type of endRuns. It ends the runs of an exploration that have begun before the deadline comes.
 type ending func(start, deadline time.Time) (runs run.Deadline, release func())
 
 func explore(t *testing.T, s Scenario, progress *simulation.Progress, deadline time.Time, ending ending) *Report {

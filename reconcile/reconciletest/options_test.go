@@ -1,6 +1,6 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// An exploration runs one pass at a time. The race detector finds no race in it, and makes the tests ten times as slow.
 
 package reconciletest_test
 

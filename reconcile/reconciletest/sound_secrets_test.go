@@ -1,6 +1,6 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// An exploration runs one pass at a time. The race detector finds no race in it, and makes the tests ten times as slow.
 
 package reconciletest_test
 
@@ -17,7 +17,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// soundSecrets have operators that write times into a Secret, and that ask without changing anything.
+// soundSecrets are scenarios whose operators write times into a Secret, or send requests that change nothing.
 var soundSecrets = map[string]soundScenario{
 	"TimesInASecret": {
 		reason: "a time in a Secret's data is a time, in a text as alone",

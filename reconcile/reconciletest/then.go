@@ -42,8 +42,8 @@ func (a Action) Then(check func(env *Env) error) Action {
 	return a
 }
 
-// placed returns a check whose error ends with the file and the line of the test. Only functions that the test calls,
-// such as Then, may call it.
+// placed returns a check whose error ends with the file and the line at which the test made the check. Only functions that the test calls
+// directly, such as Then, may call placed.
 func placed(check func(env *Env) error) func(env *Env) error {
 	_, file, line, ok := goruntime.Caller(2)
 	if !ok {
@@ -74,8 +74,9 @@ func Ready(objects ...client.Object) func(env *Env) error {
 }
 
 // Has returns a check for [Action.Then] and [Scenario.Finally]: each of the objects exists, and has the fields that are given here. Further
-// fields do not count, such as defaults, nor do fields that are empty here: a zero counts only behind a pointer, or in an untyped object.
-// Items of a list that have names are compared by their names; a list of other items must be equal. Two forms of one quantity are equal.
+// fields of the object are not compared, such as defaults. A zero is compared only if it is behind a pointer, or if the object is untyped.
+// Items of a list that have names are compared by their names. A list of other items must be equal. Quantities are compared by their
+// values: 1 equals 1000m.
 //
 //	reconciletest.Create(shop).Then(reconciletest.Has(&appsv1.Deployment{
 //		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},

@@ -1,6 +1,6 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// An exploration runs one pass at a time. The race detector finds no race in it, and makes the tests ten times as slow.
 
 // Package blog_test has a sound operator of real size in the style of kubebuilder: it creates a StatefulSet, Services, a Secret, a ConfigMap,
 // a PodDisruptionBudget and Jobs, and has a finalizer for a DNS record.

@@ -1,6 +1,6 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// An exploration runs one pass at a time. The race detector finds no race in it, and makes the tests ten times as slow.
 
 // Package ensemble_test has a sound operator of real size in the style of kubebuilder: it manages the members of a store, one at a time,
 // which it registers outside of the cluster.
