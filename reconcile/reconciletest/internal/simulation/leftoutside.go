@@ -11,9 +11,9 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 )
 
-// noteLeftOutside inserts a finding if the run without faults leaves something outside of the cluster after the user has deleted everything
-// that he created. A comparison of runs cannot find that. Nearly all runs leave the same, and a run in which the operator starts only after
-// the deletion has never made it. An API of package fakeapi knows what belongs to which object.
+// noteLeftOutside inserts a finding if the user has deleted everything that he created, and something is left outside of the cluster. It
+// looks at the run without faults. A comparison of runs cannot find that: nearly all runs leave the same, and if the operator starts only
+// after the deletion, it never creates anything. An API of package fakeapi reports what is left by itself.
 func (e *explorer) noteLeftOutside() {
 	if e.scenario.External == nil {
 		return
