@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Deployments simulates the controllers of Deployments and of their ReplicaSets. A ReplicaSet of an earlier template is deleted, as with
-// revisionHistoryLimit 0.
+// Deployments simulates the controllers of Deployments and of their ReplicaSets. It deletes the ReplicaSets of earlier templates, as the
+// real controller does with revisionHistoryLimit 0.
 func Deployments(ctx context.Context, c client.Client) error {
 	var all appsv1.DeploymentList
 	return stepEach(ctx, c, &all, &all.Items, "roll out", "Deployment", stepDeployment)
