@@ -18,12 +18,12 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// dnsServer is outside of the cluster. It has the hosts by their owner.
+// dnsServer is a DNS server outside of the cluster. It has one host for each owner.
 type dnsServer struct{ hosts map[string]string }
 
 func (d *dnsServer) State() any { return maps.Clone(d.hosts) }
 
-// processDNS is a process's client of the server.
+// processDNS is the client of the DNS server in one process.
 type processDNS struct {
 	*dnsServer
 	process *reconciletest.Process
@@ -76,6 +76,6 @@ func TestBlogSurvives(t *testing.T) {
 			reconciletest.Delete(blog),
 		},
 		Options: reconciletest.Options{Limit: 100},
-	}) // a sample: all 645 faults take a minute
+	}) // only a sample: all 645 faults would take a minute
 	assert.NotEmpty(t, report.Survived)
 }

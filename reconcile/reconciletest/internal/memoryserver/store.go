@@ -42,8 +42,8 @@ type record struct {
 // version is one state of an object, or its absence. It does not change afterwards, except that views are added when they are first read.
 type version struct {
 	revision int64
-	object   client.Object // as it was written; decoding may have dropped fields from object
-	stored   client.Object // as it was written, with fields that decoding drops
+	object   client.Object // as clients read it; nil: deleted
+	stored   client.Object // as it was written; decoding may have dropped fields from object
 	views    []client.Object
 	request  *writeRequest // the request that made it from the previous version; nil: it was not one of these requests
 	origin   *version      // the equal version of the earlier server; nil: there is none
