@@ -82,7 +82,7 @@ func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return cp.Stop()
 }
 
-// commandOf returns the command that follows -- in args. set must have parsed args. If there is no command, it returns nil. If words are
+// commandOf returns the command that follows -- in args. set must have parsed args. Without a command it returns nil. If words are
 // left without --, it returns a usageError: otherwise a mistyped subcommand would be run as a command.
 func commandOf(set *flag.FlagSet, args []string) ([]string, error) {
 	command := set.Args()

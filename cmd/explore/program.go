@@ -109,7 +109,7 @@ type call struct {
 
 func callOf(e *ast.CallExpr, at place) call { return call{e.Args, e.Ellipsis.IsValid(), at} }
 
-// calls returns the calls of a function in the first function of main that calls or names it. It returns none if there is no such function.
+// calls returns the calls of a function in the first function of main that calls or names it. If none does, it returns none.
 func (pr *program) calls(fn typeRef) (all []call) {
 	if known, ok := pr.callsTo[fn]; ok {
 		return known

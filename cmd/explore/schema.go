@@ -68,7 +68,7 @@ type change struct {
 }
 
 // findChange returns a change of the sample's spec to another value that the schema allows. It changes a number, or else a string. It
-// returns nil if there is no such change.
+// returns nil if the schema allows none.
 func (s *schema) findChange(obj map[string]any) *change {
 	if s == nil {
 		return nil

@@ -96,7 +96,7 @@ func (cp *ControlPlane) apiServerArgs(port int) []string {
 		"--profiling=false",
 	}
 	if !cp.options.hasControllers() {
-		// Without the controller manager there are no default ServiceAccounts, and this plug-in would reject every pod.
+		// Without the controller manager nothing creates default ServiceAccounts, and this plug-in would reject every pod.
 		args = append(args, "--disable-admission-plugins=ServiceAccount")
 	}
 	return append(args, cp.options.APIServerArgs...)

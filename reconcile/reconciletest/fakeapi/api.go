@@ -109,7 +109,7 @@ func (a *API[V]) CreateForOthers(ctx context.Context, t Thing[V]) (Thing[V], err
 }
 
 // Update sets the fields of the thing with the ID t.ID. If the API gives no IDs, it may also be found by t.Name. If the name, owner or
-// token of t is empty, it stays as it is. It returns an [*Error] with status 404 if there is no such thing, and with status 412 if t was
+// token of t is empty, it stays as it is. It returns an [*Error] with status 404 if the thing does not exist, and with status 412 if t was
 // made from another version of it.
 func (a *API[V]) Update(ctx context.Context, t Thing[V]) error { return a.store().update(ctx, t) }
 

@@ -36,7 +36,7 @@ func (r *EnsembleReconciler) reconcileService(ctx context.Context, e *Ensemble) 
 	return err
 }
 
-// reconcileMember creates the objects that a member lacks, and returns its pod. It returns nil if there is no pod yet.
+// reconcileMember creates the objects that a member lacks, and returns its pod. If the pod does not exist yet, it returns nil.
 func (r *EnsembleReconciler) reconcileMember(ctx context.Context, e *Ensemble, name string) (*corev1.Pod, error) {
 	claim, err := r.ensure(ctx, e, &corev1.PersistentVolumeClaim{
 		ObjectMeta: metaOf(e, name),

@@ -155,7 +155,7 @@ func (g *generator) update(kind, name string) request {
 	}}
 }
 
-// typedObject returns the object as its Go type. It returns nil if there is no Go type, or if the object does not fit it.
+// typedObject returns the object as its Go type. It returns nil if the kind has no Go type, or if the object does not fit it.
 func typedObject(u *unstructured.Unstructured) client.Object {
 	made, err := testScheme.New(u.GroupVersionKind())
 	if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, made) != nil {

@@ -26,7 +26,7 @@ type behaviour struct {
 	prepareForStatusUpdate func(obj, live client.Object)
 	// defaultOnRead sets fields that clients read although they are not stored. The next write of the object stores them too.
 	defaultOnRead func(client.Object)
-	// inJSON returns an object with the fields that JSON has and protobuf lacks. nil: there are no such fields.
+	// inJSON returns an object with the fields that JSON has and protobuf lacks. nil: the kind has none.
 	inJSON func(client.Object) client.Object
 	// changesGeneration reports whether an update increases the generation although it does not change the spec.
 	changesGeneration func(obj, live client.Object) bool

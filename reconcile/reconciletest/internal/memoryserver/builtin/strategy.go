@@ -171,7 +171,7 @@ func (b *strategy) PrepareForStatusUpdate(obj, live client.Object) {
 	}
 }
 
-// fieldOf returns a field of an object's struct. If there is no such field, it returns an invalid value.
+// fieldOf returns a field of an object's struct. If the struct does not have it, fieldOf returns an invalid value.
 func fieldOf(object client.Object, name string) reflect.Value {
 	return reflect.ValueOf(object).Elem().FieldByName(name)
 }

@@ -100,7 +100,7 @@ func define(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) 
 		}
 	}
 	switch d.Kinds = versions.Served; {
-	case len(versions.Served) == 0: // no version is served, so there are no objects
+	case len(versions.Served) == 0: // no version is served, so no object can exist
 	case versions.Storage == nil:
 		return nil, errors.New("it has no storage version: set storage: true in one of the versions")
 	case len(versions.All) == 1:

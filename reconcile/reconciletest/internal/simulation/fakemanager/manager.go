@@ -46,8 +46,8 @@ type Options struct {
 	Pass func(target Target, cause string, reconcile func() (ctrl.Result, error)) (ctrl.Result, error)
 	// Ended is called at the end of each pass of package reconcile that had something to do.
 	Ended func(target Target, end passcontext.PassEnd)
-	// Watched is called whenever the operator reads a kind from the cache or watches it. namespaces are the namespaces of which the cache
-	// holds objects: [cache.AllNamespaces] stands for all. The cache's lock is held during the call.
+	// Watched is called whenever the operator reads a kind from the cache or watches it. The cache holds only objects in
+	// namespaces. [cache.AllNamespaces] stands for all. The cache's lock is held during the call.
 	Watched func(gvk schema.GroupVersionKind, namespaces []string)
 	// Fail ends the run with an error.
 	Fail func(error)

@@ -69,7 +69,7 @@ func (s *Scenario) horizon() time.Duration {
 }
 
 // enoughAttempts returns after how many delayed passes in a row that change nothing an object is no longer waited for. If the scenario sets
-// a horizon, there is no such limit.
+// a horizon, it returns a number that is never reached.
 func (s *Scenario) enoughAttempts() int {
 	if s.Horizon > 0 {
 		return math.MaxInt

@@ -7,7 +7,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
-// Unready is an end without success that the scenario asks for. Reason is the reason of the step. If there are no steps, it is a part of
+// Unready is an end without success that the scenario asks for. Reason is the reason of the step. Without steps it is a part of
 // the message of the pass.
 type Unready struct {
 	Object request.ObjectID
