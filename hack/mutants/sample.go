@@ -16,8 +16,8 @@ type sampled struct {
 	mutants []mutant
 }
 
-// sampleOf returns the changes of each area in a random order that depends only on the seed and each change itself. So if code elsewhere
-// changes, the order of the others stays.
+// sampleOf returns the changes of each area in a random order. The position of a change depends only on the seed and the change itself, so
+// the order stays the same if other code changes.
 func sampleOf(root string, seed uint64) (sample []sampled, err error) {
 	for _, a := range areas() {
 		s := sampled{area: a}

@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time. The race detector finds no race in it, and makes the tests ten times as slow.
+// These tests are left out under the race detector: an exploration runs one pass at a time, so it has no races, and with the detector it
+// takes ten times as long.
 
 package reconciletest_test
 

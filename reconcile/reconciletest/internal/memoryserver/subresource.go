@@ -247,7 +247,7 @@ func (s *Server) rescale(k *kind.Kind, key client.ObjectKey, uid types.UID, chan
 	return scaleOf(k, shown), nil
 }
 
-// replicasPaths returns the path of the field with the replicas in each version of a kind. It is nil for a version without scale.
+// replicasPaths returns the path of the field with the replicas in each version of a kind. The path is nil for a version without scale.
 func replicasPaths(k *kind.Kind) managedfields.ResourcePathMappings {
 	all := []*kind.Kind{k}
 	if k.Versions != nil {

@@ -20,7 +20,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// strategy is the strategy of a built-in kind. The server holds its objects in their Go type.
+// strategy implements [kind.Strategy] for a built-in kind: it decodes, defaults and validates its objects. The server holds them in their
+// Go type.
 type strategy struct {
 	gvk           schema.GroupVersionKind
 	plural        string

@@ -24,7 +24,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// strategy is the strategy of a custom kind. The server holds its objects unstructured.
+// strategy implements [kind.Strategy] for a custom kind: it decodes, defaults and validates its objects. The server holds them
+// unstructured.
 type strategy struct {
 	gvk        schema.GroupVersionKind
 	namespaced bool

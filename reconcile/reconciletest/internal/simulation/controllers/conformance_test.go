@@ -226,7 +226,7 @@ func observed(t *testing.T, c client.Client, namespace string) map[string]any {
 	return all
 }
 
-// observePods adds the pods: pods of StatefulSets by their names, and others by their content.
+// observePods adds the pods in a namespace to all: pods of StatefulSets by their names, and other pods by their content.
 func observePods(t *testing.T, c client.Client, in client.ListOption, revision string, all map[string]any) {
 	t.Helper()
 	var pods corev1.PodList

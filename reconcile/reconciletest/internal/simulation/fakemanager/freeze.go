@@ -179,7 +179,7 @@ func (m *Manager) NextFrozen() (kind string) {
 	return ""
 }
 
-// hides reports whether the cache does not show the change yet. f is nil if the kind is not frozen.
+// hides reports whether the freeze keeps the cache from showing the change. f is nil if the kind is not frozen: then nothing is hidden.
 func (f *freeze) hides(change *memoryserver.Change) bool {
 	return f != nil && change.Revision >= f.from
 }

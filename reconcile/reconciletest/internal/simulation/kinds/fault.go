@@ -69,9 +69,9 @@ const (
 	// LeaderChange: another replica becomes the leader before a write or an effect of a pass, and works until it is quiet.
 	// Only then does the old leader continue: it finishes its pass, and then its process ends.
 	LeaderChange Fault = "leader change before"
-	// ForeignFinalizer: the user deletes an object, and the finalizer of another controller outlasts the operator's own: it
-	// is removed only when the operator is quiet. It is a finding if the operator has removed its own finalizer, and its passes
-	// over the object fail until then.
+	// ForeignFinalizer: the user deletes an object that also has the finalizer of another controller. That controller removes its finalizer
+	// only when the operator is quiet. If the operator has removed its own finalizer before, and its passes over the object fail while the
+	// object still exists, that is a finding.
 	ForeignFinalizer Fault = "foreign finalizer at"
 	// Reversed: if a set of children sends several requests at once, the last of them is done first. Faults at these requests are tried in
 	// the order in which the children are declared.

@@ -67,7 +67,8 @@ func (f *References) Points() []plan.Point {
 	return points
 }
 
-// NameAt returns the name of a point at an object. Random parts of the object's name are left out. f may be nil.
+// NameAt returns the name of a request or a change of an object, as reports print it. If a part of the object's name is random, the name
+// has a star there. f may be nil.
 func (f *References) NameAt(name string, at request.ObjectID) string {
 	if f == nil {
 		return name

@@ -13,8 +13,8 @@ type clock struct {
 	moments result.Moments // the times of the actions in this run
 }
 
-// early returns how long it takes until the action begins in the run without faults. If the run is late, it is negative. It is 0 if the run
-// follows no other run.
+// early returns how much later than now the action begins in the run without faults. If this run is late, the result is negative. If this
+// run does not follow the times of another one, the result is 0.
 func (c *clock) early(action int) time.Duration {
 	if c.without == nil {
 		return 0

@@ -51,7 +51,7 @@ func (c *controller) step(now request.Moment) error {
 	return nil
 }
 
-// rests reports whether a step would change nothing.
+// rests reports whether the next step would change nothing: nothing on which it may depend has changed since a step that changed nothing.
 func (c *controller) rests(now request.Moment) bool {
 	last := c.rested
 	last.Revision = now.Revision
