@@ -350,7 +350,7 @@ func TestSoundScenariosSurvive(t *testing.T) {
 	}
 }
 
-// A long wait leads to the passes that become due in it, and to few further steps.
+// During a long wait only the passes that become due in it run, and few other steps are taken.
 func TestWaitIsCheap(t *testing.T) {
 	passes, steps := 0, 0
 	s := of(func(*reconciletest.Process) shopFunc {

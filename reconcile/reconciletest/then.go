@@ -23,10 +23,9 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/text"
 )
 
-// Then returns the action with a check of what must be true after it. The check is called whenever the operator is quiet after the
-// action, without faults and with them, unless a fault did the next action in the meantime. It returns an error if something does not
-// hold. A comparison of runs alone cannot say which of two is right: with a check, a failure names the run that is wrong,
-// and the line of the Then.
+// Then returns the action with a check of what must be true after it. The check is called whenever the operator is quiet after the action,
+// without faults and with them, unless a fault has already done the next action. It returns an error if something is not as it must be. A
+// comparison of two runs cannot say which of them is right. With a check, a failure names the run that is wrong, and the line of the Then.
 //
 //	reconciletest.Create(shop).Then(reconciletest.Ready(shop))
 func (a Action) Then(check func(env *Env) error) Action {

@@ -1,6 +1,6 @@
 package kinds
 
-// Finding is a kind of finding: it says how an operator fails.
+// Finding is a way in which an operator fails, such as "does not survive".
 type Finding string
 
 // The kinds of findings.

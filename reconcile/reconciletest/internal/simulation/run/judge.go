@@ -28,8 +28,8 @@ func (j *judge) state(external string) (state.State, error) {
 	return state.Of(objects, &w.History.Known, external, j.scenario.Ignore)
 }
 
-// unchanged returns the same phase of the run without faults if the two runs are still equal: in all changes of objects until the end of
-// the phase, and in the state outside of the cluster. If a fault has made a difference, it returns nil.
+// unchanged returns the phase of the run without faults with this index, if this run is still equal to that one: in all changes of objects
+// until the end of the phase, and in the state outside of the cluster. If a fault has made a difference, it returns nil.
 func (j *judge) unchanged(index int, ended *result.Phase) *result.Phase {
 	if j.world.References == nil || !j.world.Server.Repeats() {
 		return nil

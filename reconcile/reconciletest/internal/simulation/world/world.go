@@ -24,8 +24,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
 )
 
-// World is the API server of a run, and everything on it but the operator: the simulated controllers, the other writer and what
-// is outside of the cluster. It knows what has happened there, and which faults are planned.
+// World is everything in a run except the operator: the API server, the simulated controllers, the other writer, and the things outside of
+// the cluster. It records what has happened there, and which faults are planned.
 type World struct {
 	Options
 	User   client.WithWatch // its requests are not recorded
