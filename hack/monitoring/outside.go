@@ -39,7 +39,7 @@ func (o *outside) put(key, settings string) error {
 	return o.call(func() error { o.entries[key] = settings; return nil })
 }
 
-// setUp adds a reconciler of Caches that only creates and deletes their entries in the API.
+// setUp adds a reconciler of Caches with one step, which keeps an entry for each Cache in the API.
 func (o *outside) setUp(mgr ctrl.Manager) error {
 	type cache = *storev1alpha1.Cache
 	step := external.New(external.Resource[cache, string]{

@@ -168,7 +168,7 @@ func copyNodes(t *testing.T, from, to client.Client) {
 	}
 }
 
-// failPods sets the status of the pods of a namespace to failed. No kubelet runs, so the pods have not started.
+// failPods sets the status of the pending pods of a namespace to failed.
 func failPods(t *testing.T, c client.Client, namespace string) {
 	t.Helper()
 	var pods corev1.PodList

@@ -106,8 +106,8 @@ func (w *World) countChange(c *request.Call, change *memoryserver.Change) {
 	}
 }
 
-// replacesPods reports whether a change replaces the pods of a workload. If the operator's cache has shown the past, it does not count: the
-// operator may change the template back to an earlier one, and later forward again.
+// replacesPods reports whether a change replaces the pods of a workload. If a process has seen an old cache, a change to a template that
+// the workload had before does not count: the operator may change the template back, and later forward again.
 func (w *World) replacesPods(c *memoryserver.Change) bool {
 	if c.Old == nil || c.New == nil {
 		return false

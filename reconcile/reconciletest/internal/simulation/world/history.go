@@ -17,7 +17,7 @@ import (
 type History struct {
 	server  *memoryserver.Server
 	ignore  func(*unstructured.Unstructured)   // see Options
-	seen    int64                              // the revision of the last change in Changes
+	seen    int64                              // the revision up to which Take has returned changes
 	Changes []memoryserver.Change              // the changes that were observed
 	Present map[request.ObjectID]client.Object // the objects that exist
 	Secrets []secretValue                      // the values of the Secrets that exist
