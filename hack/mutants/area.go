@@ -37,7 +37,7 @@ const (
 // examples are the operators of the folder examples.
 var examples = []string{"memcached", "app", "databaseuser", "eru", "cache"}
 
-// areas returns all areas. Of the suites of an area, the one that notices changes most often comes first.
+// areas returns all areas. The first suite of each area is the one that notices changes most often.
 func areas() []area {
 	all := []area{
 		{

@@ -1,5 +1,5 @@
-// Mutants measures how good the tests are. It makes small changes in the code, one at a time, and runs the tests with each: the explorations of package
-// reconciletest, and all other tests. A change that no test notices has survived.
+// Mutants measures how good the tests are. It makes small changes in the code, one at a time, and runs the tests with each: the
+// explorations of package reconciletest, and all other tests. A change that no test notices has survived.
 //
 //	make mutants
 //

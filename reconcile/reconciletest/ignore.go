@@ -21,9 +21,9 @@ type Ignore struct {
 	//	Fields: map[string][]string{"Backup": {"status.history[*].duration", "status.nextRun"}},
 	//
 	// A path has the form in which reports print it: status.conditions[Degraded].message. After a list, brackets say which items are meant:
-	// status.conditions[*] all, status.conditions[2] the item with this index, status.conditions[Degraded] the item with this type or name,
-	// and status.history[version=2] the items whose field version is 2. After a map, brackets have a key of it, or * for all keys. Keys with dots need no bracket:
-	// metadata.annotations.example.com/hash. A path that is not there removes nothing.
+	// status.conditions[*] means all items, status.conditions[2] the item with this index, status.conditions[Degraded] the item with this
+	// type or name, and status.history[version=2] the items whose field version is 2. After a map, brackets have a key of it, or * for all
+	// keys. Keys with dots need no brackets: metadata.annotations.example.com/hash. If an object does not have a path, nothing is removed.
 	Fields map[string][]string
 
 	// Kinds are kinds whose objects are left out: it is not compared whether they exist.

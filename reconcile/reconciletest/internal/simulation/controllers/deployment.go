@@ -18,8 +18,8 @@ func Deployments(ctx context.Context, c client.Client) error {
 	return stepEach(ctx, c, &all, &all.Items, "roll out", "Deployment", stepDeployment)
 }
 
-// stepDeployment starts the pending pods of the ReplicaSet of the current template, deletes all other pods and ReplicaSets of the Deployment, and
-// creates the pods that are missing.
+// stepDeployment starts the pending pods of the current template's ReplicaSet, and creates the missing ones. It deletes all other pods and
+// ReplicaSets of the Deployment.
 func stepDeployment(ctx context.Context, c client.Client, d *appsv1.Deployment) error {
 	set, earlier, err := replicaSetsOf(ctx, c, d)
 	if err != nil || set == nil {
