@@ -2,8 +2,8 @@
 //
 //	go run github.com/opblocks/opblocks/cmd/controlplane@latest -controllers -crds config/crd/bases
 //
-// It prints lines such as `export KUBECONFIG=…`, and runs until it is interrupted. With a command after -- it runs that
-// instead, with KUBECONFIG set, and stops the control plane when the command has ended:
+// It prints lines such as `export KUBECONFIG=…`, and runs until it is interrupted. If a command follows after --, it runs that command with
+// KUBECONFIG set, and stops the control plane when the command has ended:
 //
 //	go run github.com/opblocks/opblocks/cmd/controlplane@latest -- make test
 //
@@ -46,11 +46,11 @@ func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// usageError is a mistake in the arguments.
+// usageError is an error about wrong arguments.
 type usageError struct{ error }
 
-// run returns the exit code: the command's if it ran, 2 for wrong arguments, 130 after an interrupt, 1 for any other
-// error.
+// run returns the exit code. If a command has run, it is the command's exit code. Otherwise it is 2 for wrong arguments, 130 after an
+// interrupt, and 1 for any other error.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -96,7 +96,7 @@ func help(w io.Writer) {
 	set.PrintDefaults()
 }
 
-// newFlags returns a flag set that prints nothing itself.
+// newFlags returns a flag set that does not print errors or help itself.
 func newFlags() *flag.FlagSet {
 	set := flag.NewFlagSet("controlplane", flag.ContinueOnError)
 	set.SetOutput(io.Discard)

@@ -129,7 +129,7 @@ func TestKubeconfigWithoutCluster(t *testing.T) {
 	home := clientcmd.RecommendedHomeFile
 	t.Cleanup(func() { clientcmd.RecommendedHomeFile = home })
 	clientcmd.RecommendedHomeFile = filepath.Join(folder, "config")
-	t.Setenv("KUBERNETES_SERVICE_HOST", "") // in a pod, its ServiceAccount's access would be taken
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // otherwise, in a pod, the rights of its ServiceAccount would be taken
 
 	tests := map[string]struct{ reason, variable, want string }{
 		"NoVariable": {"the file of kubectl is read", "", "there is no kubeconfig " + clientcmd.RecommendedHomeFile + ": name the kubeconfig of a cluster by KUBECONFIG"},
@@ -163,7 +163,7 @@ func TestCommand(t *testing.T) {
 		t.Skip("needs a real control plane")
 	}
 	for _, name := range []string{"KUBECONFIG", "KUBEBUILDER_ASSETS", "PATH"} {
-		t.Setenv(name, os.Getenv(name)) // is set again after the test
+		t.Setenv(name, os.Getenv(name)) // Setenv restores the variable after the test
 	}
 	script := `kubectl get crds --output=name && test -x "$KUBEBUILDER_ASSETS/kube-apiserver" && dirname "$KUBECONFIG"; exit 3`
 	var stdout, stderr bytes.Buffer
@@ -176,7 +176,7 @@ func TestCommand(t *testing.T) {
 	assert.NoDirExists(t, lines[1], "the control plane has stopped")
 }
 
-// TestShell starts a control plane as a shell does, and asks it for a kubeconfig from another one.
+// TestShell starts a control plane as in a shell, and asks it for a kubeconfig as in a second shell.
 func TestShell(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a real control plane")

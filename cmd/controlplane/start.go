@@ -82,11 +82,11 @@ func start(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return cp.Stop()
 }
 
-// commandOf returns the command that follows -- in the arguments of a flag set that has parsed them, nil if there is none.
-// Without -- a mistyped subcommand would be run as a command. Its error is a usageError.
+// commandOf returns the command that follows -- in args. set must have parsed args. Without a command it returns nil. If words are
+// left without --, it returns a usageError: otherwise a mistyped subcommand would be run as a command.
 func commandOf(set *flag.FlagSet, args []string) ([]string, error) {
 	command := set.Args()
-	parsed := len(args) - len(command) // with the --, which ends the flags
+	parsed := len(args) - len(command) // includes the --, which ends the flags
 	separated := parsed > 0 && args[parsed-1] == "--"
 	switch {
 	case separated && len(command) == 0:
@@ -97,8 +97,8 @@ func commandOf(set *flag.FlagSet, args []string) ([]string, error) {
 	return command, nil
 }
 
-// execute runs a command with the access of a cluster administrator. A kubectl in PATH is preferred to the one that was
-// built.
+// execute runs a command with the rights of a cluster administrator. If kubectl is in PATH, the command gets that one, and not the built
+// one.
 func execute(cp *controlplane.ControlPlane, assets string, command []string, stdout, stderr io.Writer) error {
 	for name, value := range map[string]string{
 		"KUBECONFIG": cp.Kubeconfig(), "KUBEBUILDER_ASSETS": assets,
@@ -122,7 +122,7 @@ func execute(cp *controlplane.ControlPlane, assets string, command []string, std
 		for {
 			select {
 			case s := <-signals:
-				if s == syscall.SIGTERM { // a terminal sends Ctrl-C to the command too
+				if s == syscall.SIGTERM { // on Ctrl-C, the terminal also interrupts the command
 					_ = cmd.Process.Signal(s)
 				}
 			case <-ended:
@@ -133,7 +133,7 @@ func execute(cp *controlplane.ControlPlane, assets string, command []string, std
 	return cmd.Wait()
 }
 
-// quote returns a word of a shell.
+// quote returns a text as one word of a shell command.
 func quote(text string) string {
 	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%"
 	if text != "" && strings.Trim(text, safe) == "" {

@@ -48,7 +48,7 @@ func kubeconfig(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	admin.WarningHandler = rest.NoWarnings{} // controller-runtime's handler logs
+	admin.WarningHandler = rest.NoWarnings{} // the handler of controller-runtime would log warnings
 	c, err := client.New(admin, client.Options{})
 	if err != nil {
 		return err
@@ -65,10 +65,10 @@ func kubeconfig(ctx context.Context, args []string, stdout io.Writer) error {
 	return err
 }
 
-// loadKubeconfig returns the access of the files in KUBECONFIG, else of ~/.kube/config, as kubectl does.
+// loadKubeconfig returns the config from the files in KUBECONFIG, or else from ~/.kube/config, as kubectl does.
 func loadKubeconfig() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.Warner = func(error) {} // the error names the files that are missing
+	rules.Warner = func(error) {} // no warning is needed: the error names the missing files
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err == nil {
 		return config, nil
@@ -82,7 +82,7 @@ func loadKubeconfig() (*rest.Config, error) {
 	switch {
 	case !clientcmd.IsEmptyConfig(err):
 		return nil, fmt.Errorf("kubeconfig %s: %w", files, err)
-	case exists: // the message of client-go would name KUBERNETES_MASTER, which is not read here
+	case exists: // client-go's message would name KUBERNETES_MASTER, which is not read here
 		return nil, fmt.Errorf("kubeconfig %s has no current context: name another file by KUBECONFIG", files)
 	case os.Getenv(clientcmd.RecommendedConfigPathEnvVar) != "":
 		return nil, fmt.Errorf("KUBECONFIG names %s, which does not exist: name the kubeconfig of a cluster", files)

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// arguments returns the arguments of a call of a function of the module. An argument is filled by its type if possible, else it is as main
-// has it, else it is a zero value that the user has to fill in. It returns false if a type cannot be written in the test.
+// arguments returns the code of the arguments with which the test calls a function of the module. If the type of a parameter is in byType,
+// the argument follows from the type. Otherwise it is the argument of the operator's main package. If the test cannot use that, it is a
+// zero value that the user has to fill in. It returns false if the test cannot name a type.
 func (g *generator) arguments(fn place, as call) (string, bool) {
 	var args []string
 	params := parameters(fn.fn.Type.Params)
@@ -56,8 +57,7 @@ func isEllipsis(e ast.Expr) bool {
 	return ok
 }
 
-// variadic returns the arguments of a call that belong to the last, variadic parameter of the function. It returns false if one of them
-// cannot be written in the test.
+// variadic returns the code of the arguments for a variadic parameter. It returns false if the test cannot use one of them.
 func (g *generator) variadic(args []ast.Expr, as call) (string, bool) {
 	var all []string
 	for _, arg := range args {

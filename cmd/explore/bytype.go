@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// byType has the code by which a field or a parameter is filled; % stands for the package's name.
+// byType has the code of values by their type. The test uses it for fields and parameters of these types. % stands for the package's name.
 var byType = map[typeRef]struct{ imported, code string }{
 	{"context", "Context"}:                                           {"", "p.Context()"},
 	{"net/http", "Client"}:                                           {"", "mgr.GetHTTPClient()"},
@@ -35,10 +35,10 @@ var byType = map[typeRef]struct{ imported, code string }{
 	{"github.com/prometheus/client_golang/prometheus", "Registerer"}: {"github.com/prometheus/client_golang/prometheus", "%.NewRegistry()"},
 }
 
-// pointers are the types above that are filled only as pointers.
+// pointers are types in byType for which the code is only used if the field or parameter is a pointer.
 var pointers = []string{"Scheme", "Config", "Clientset"}
 
-// filled returns the code for a field or a parameter whose type is in byType, "" for any other type.
+// filled returns the code of a value for a field or a parameter of type t, if the type is in byType. For any other type it returns "".
 func (g *generator) filled(t ast.Expr, s *source) string {
 	ref := s.typeOf(t)
 	rule, ok := byType[ref]
@@ -52,7 +52,7 @@ func (g *generator) filled(t ast.Expr, s *source) string {
 	return strings.Replace(rule.code, "%", g.names.use(rule.imported, path.Base(rule.imported)), 1)
 }
 
-// typeCode returns a type as the test writes it.
+// typeCode returns the code of a type in the test. It returns false if the test cannot name the type.
 func (g *generator) typeCode(t ast.Expr, s *source) (string, bool) {
 	switch t := t.(type) {
 	case *ast.Ident:

@@ -12,23 +12,23 @@ import (
 	"unicode"
 )
 
-// generator makes the test of a package.
+// generator writes the test of a package with reconcilers.
 type generator struct {
 	m          *module
 	p          *pkg
-	program    *program // for which statements are made
+	program    *program // the program whose start is being written
 	found      *manifests
 	names      *names
 	statements []string            // the body of Start
-	declared   map[variable]string // variables of main that Start declares
-	suffixes   []string            // what names have for the main packages
+	declared   map[variable]string // the variables of main packages that Start declares, and their names in Start
+	suffixes   []string            // the ends of function names, one for each main package
 	tests      []string            // names of the tests
-	constants  map[typeRef]string  // the name of the manifest of each kind
-	summary    []string            // what was found
+	constants  map[typeRef]string  // the name of the constant with the manifest of each kind
+	summary    []string            // lines of the report about what was found
 	missing    []string            // kinds without a definition
 }
 
-// generate makes the test of a package that has reconcilers.
+// generate returns a generator for a package that has reconcilers.
 func (m *module) generate(p *pkg, found *manifests) *generator {
 	return &generator{m: m, p: p, found: found, names: newNames(), constants: map[typeRef]string{}}
 }
@@ -39,7 +39,7 @@ func lowerFirst(name string) string {
 	return string(r)
 }
 
-// alias returns the name by which a package of a kind is imported, such as corev1 or cachev1alpha1.
+// alias returns the name by which the test imports a package of kinds, such as corev1 or cachev1alpha1.
 func (t typeRef) alias() string {
 	base := path.Base(t.path)
 	if len(base) > 1 && base[0] == 'v' && unicode.IsDigit(rune(base[1])) {
@@ -76,7 +76,8 @@ func exploreScheme() *runtime.Scheme {
 }
 `
 
-// startCode is for a main package: the end of its names, what the package does, and the statements.
+// startCode is the template of the function that starts the operator. Its values are the suffix of the names, what the function does, and
+// its statements.
 const startCode = `
 // exploreStart%[1]s sets up a process of the operator, as %[2]s. It is called again after each crash.
 func exploreStart%[1]s(p *reconciletest.Process) error {
@@ -85,7 +86,7 @@ func exploreStart%[1]s(p *reconciletest.Process) error {
 }
 `
 
-// exploreCode is for a main package: the end of its names, and the field CRDs.
+// exploreCode is the template of the function that explores the operator. Its values are the suffix of the names, and the field CRDs.
 const exploreCode = `
 // explore%[1]s tries every fault at every point of a run. Run one test alone with -run, and set Options.WithoutFaults while you write
 // a scenario.
@@ -115,10 +116,10 @@ func exploreObject(t *testing.T, manifest string) *unstructured.Unstructured {
 }
 `
 
-// fixed are the packages that every test imports.
+// fixed are the packages that every test imports, each with a name that the test uses.
 const fixed = " testing.T reconciletest.P unstructured.U yaml.T"
 
-// file returns the test.
+// file returns the content of the test file.
 func (g *generator) file() ([]byte, error) {
 	for imported, name := range map[string]string{
 		"testing": "testing", "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured": "unstructured", "k8s.io/apimachinery/pkg/runtime": "runtime",
@@ -157,8 +158,9 @@ func (g *generator) file() ([]byte, error) {
 	return format.Source([]byte(strings.Replace(body, "%s", imports.String(), 1)))
 }
 
-// sections returns three kinds of functions: those that start the operator, those that explore it, and the tests. Each main package has a
-// section of them. Main packages whose starts are equal share a section. If there is only one main package, or none, there is one section.
+// sections returns the code of three kinds of functions: functions that start the operator, functions that explore it, and tests. There is
+// one function of each kind for each main package, or tests for each kind. Main packages that start the operator in the same way share
+// theirs. If there is only one main package, or none, the functions have no suffix.
 func (g *generator) sections() (starts, explores, tests string) {
 	programs := g.m.programs(g.p)
 	statements, names := make([]string, len(programs)), map[string][]string{}
@@ -194,7 +196,7 @@ func (g *generator) sections() (starts, explores, tests string) {
 	return starts, explores, tests
 }
 
-// start returns the statements that start the operator. The next start may use the same names for its variables.
+// start returns the statements that start the operator. The names of their variables are free again afterwards.
 func (g *generator) start() string {
 	forget := g.names.remember()
 	g.statements, g.declared = nil, map[variable]string{}
@@ -212,13 +214,13 @@ func withoutComments(code string) string {
 	return regexp.MustCompile(`(?m)^\s*//.*`).ReplaceAllString(code, "")
 }
 
-// usesPackage reports whether code names something of a package or a variable.
+// usesPackage reports whether code uses a field, method, function or type of the package or the variable with this name.
 func usesPackage(code, name string) bool {
 	code = regexp.MustCompile(`//.*`).ReplaceAllString(code, "")
 	return regexp.MustCompile(`(^|[^\w.])` + regexp.QuoteMeta(name) + `\.[A-Z]`).MatchString(code)
 }
 
-// field returns the field CRDs of the scenario of a test in a folder.
+// field returns the code of the field CRDs, for a scenario in a test in the folder.
 func (f *manifests) field(dir string) string {
 	if len(f.crdFiles) == 0 {
 		return fillIn("CRDs: the files of the custom resource definitions; write them with make manifests") + "\n"

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// wireIndexes adds the statements that set up field indexes. It leaves out the indexes that the set-up of a reconciler makes. If an index
-// is missing, a list by its field fails.
+// wireIndexes adds the statements that set up field indexes, except the indexes that reconcilers set up themselves. Without its index, a
+// list by a field would fail.
 func (g *generator) wireIndexes() {
 	within := g.m.withinSetups()
 	var called []*ast.FuncDecl
@@ -36,7 +36,7 @@ func (g *generator) wireIndexes() {
 }
 
 // callIndex returns the statement that calls a function which sets up field indexes. It returns false if the test cannot import the
-// function, or an argument has to be filled in.
+// function, or if the user would have to fill in an argument.
 func (g *generator) callIndex(at place) (string, bool) {
 	if !g.m.mayImport(g.p, at.pkg.path) {
 		return "", false
@@ -48,9 +48,9 @@ func (g *generator) callIndex(at place) (string, bool) {
 	})
 }
 
-// callersOf returns the functions that a test may call to make the function at run, the nearest first. They are exported, another package
-// calls them, and they build no controller. isRun reports whether the operator runs the function: main or another package calls it,
-// directly or by others, or it is a method, since nobody knows who calls a method.
+// callersOf returns the functions that the test may call so that the function at runs, the nearest first. These are exported functions that
+// another package calls, and that build no controller. isRun reports whether the operator runs the function. It does if main or another
+// package calls it, directly or indirectly. A method always counts, since its callers cannot be found.
 func (pr *program) callersOf(at place, within []place) (callable []place, isRun bool) {
 	all := []place{at}
 	for i := 0; i < len(all); i++ {
@@ -105,7 +105,7 @@ func indexedIn(fn *ast.FuncDecl) (found ast.Node) {
 	return found
 }
 
-// withinSetups returns the functions and methods that the set-ups of the module's reconcilers reach.
+// withinSetups returns the functions and methods that are called, directly or indirectly, when the module's reconcilers are set up.
 func (m *module) withinSetups() []place {
 	if m.within != nil {
 		return m.within
@@ -122,7 +122,7 @@ func (m *module) withinSetups() []place {
 		}
 	}
 	m.within = m.graph.reach(setups...)
-	for i := 0; i < len(m.within); i++ { // methods of values whose type is not shown
+	for i := 0; i < len(m.within); i++ { // methods of values whose type cannot be found
 		at := m.within[i]
 		at.pkg.functions(func(s *source, fn *ast.FuncDecl) {
 			if fn.Recv != nil && indexedIn(fn) != nil && !isIn(m.within, fn) && mentions(at.fn.Body, fn.Name.Name) {

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// instance is a reconciler that main makes, and the set-ups that main calls on it.
+// instance is a value of a reconciler's type that the operator's main package creates, and the set-up methods that it calls on the value.
 type instance struct {
-	node        ast.Node // nil if main does not show how it is made
-	from        call     // the call of the constructor, or where another node is
+	node        ast.Node // the node that creates the value; nil if it cannot be found
+	from        call     // the call of the constructor, or the position of another node
 	literal     *ast.CompositeLit
 	constructor place
 	calls       []methodCall
@@ -19,11 +19,11 @@ type methodCall struct {
 	setup
 	call
 	node ast.Node // the call
-	made ast.Node // what makes the value, nil if main does not show it
+	made ast.Node // the node that creates the value on which the method is called; nil if it cannot be found
 }
 
-// made returns the reconcilers of a type that one function of main makes: by a literal, new, a variable or a constructor. It takes the
-// first function that makes any.
+// made returns the values of a reconciler's type that a function of the operator's main package creates: by a literal, by new, by a
+// variable or by a constructor. Only the first function that creates such values counts.
 func (pr *program) made(r *reconciler) (all []*instance) {
 	if known, ok := pr.madeOf[r]; ok || r.name == "" {
 		return known
@@ -61,8 +61,8 @@ func (pr *program) made(r *reconciler) (all []*instance) {
 	return all
 }
 
-// methodCalls returns the calls of the methods that set up a reconciler. typed are the calls on values of its type, and others the calls on
-// values whose type main does not show.
+// methodCalls returns the calls of a reconciler's set-up methods. typed are the calls on values of the reconciler's type. others are the
+// calls on values whose type cannot be found.
 func (pr *program) methodCalls(r *reconciler) (typed, others []methodCall) {
 	if known, ok := pr.callsOf[r]; ok {
 		return known[0], known[1]
@@ -94,15 +94,15 @@ func (pr *program) methodCalls(r *reconciler) (typed, others []methodCall) {
 	return typed, others
 }
 
-// instances returns the reconcilers of a type that main sets up by methods, or that have no set-up. If main makes none and no function sets
-// the type up, it returns one that main does not show.
+// instances returns the values of a reconciler's type that are set up by methods, or that have no set-up. If main creates no value, and no
+// function sets up the reconciler, it returns one instance without a node.
 func (pr *program) instances(r *reconciler) (found []instance) {
 	all, isMade := pr.made(r), len(pr.made(r)) > 0
 	if !isMade {
 		all = []*instance{{}}
 	}
 	typed, others := pr.methodCalls(r)
-	var apart []methodCall // calls on values that main does not show
+	var apart []methodCall // calls on values whose creation cannot be found
 	calls := map[ast.Node][]methodCall{}
 	for _, c := range typed {
 		if isMade && slices.ContainsFunc(all, func(v *instance) bool { return v.node == c.made }) {

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// test returns the code of the test of a kind for a main package, and of the test's object, unless another test has this object. If the
-// kind has no definition, it returns a comment about what to fill in.
+// test returns the code of the test of a kind for a main package. It also returns the constant with the test's object, unless another test
+// has it already. If the kind has no definition, it returns a comment about what to fill in.
 func (g *generator) test(kind typeRef, suffix string) string {
 	obj, isSample := g.found.object(kind)
 	if obj == nil {
@@ -80,7 +80,7 @@ func quoted(names []string) string {
 	return strings.Join(all, ", ")
 }
 
-// raw returns a raw string.
+// raw returns the code of a raw string literal.
 func raw(text string) string {
 	return "`" + strings.ReplaceAll(text, "`", "` + \"`\" + `") + "`"
 }

@@ -35,7 +35,7 @@ func main() {
 type options struct {
 	output  string   // the name of the file that is written; "-" prints it
 	force   bool     // overwrites the file
-	folders []string // "." if none is named
+	folders []string // the folders of the arguments; "." if there are none
 }
 
 // run returns the exit code: 2 for wrong arguments, 1 for any other error.

@@ -21,8 +21,8 @@ var update = flag.Bool("update", false, "write the expected files")
 // repository is the root of this repository.
 const repository = "../.."
 
-// project copies a project of testdata to a module of its own, with the dependencies of this repository, and returns its folder. If the test
-// runs in the workspace of the repository, the module is in a workspace too, which has the same versions.
+// project copies a project of testdata into a module of its own, with the dependencies of this repository, and returns its folder. If the
+// tests run in a workspace, the module is in a workspace too, with the same versions.
 func project(t *testing.T, name string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func command(args ...string) (stdout, stderr string, code int) {
 	return out.String(), errs.String(), code
 }
 
-// goCommand runs the go command in a module without the network.
+// goCommand runs the go command in a module. The command may not use the network.
 func goCommand(t *testing.T, dir string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
@@ -75,8 +75,8 @@ func goCommand(t *testing.T, dir string, args ...string) (string, error) {
 	return string(output), err
 }
 
-// TestGenerated compares the test and the report with the files in testdata, and compiles or runs the test as it is written, with
-// nothing filled in.
+// TestGenerated compares the generated test and the report with the files in testdata. It also compiles or runs the test, with nothing
+// filled in.
 func TestGenerated(t *testing.T) {
 	tests := map[string]struct {
 		reason string
@@ -119,7 +119,7 @@ func compare(t *testing.T, reason, file, got string) {
 	}
 }
 
-// TestOutput prints the test, and overwrites it only with -f.
+// TestOutput checks that the command prints the test, and that it overwrites a file only with -f.
 func TestOutput(t *testing.T) {
 	dir := project(t, "shop")
 	stdout, stderr, code := command("-o", "-", dir)
@@ -136,11 +136,11 @@ func TestOutput(t *testing.T) {
 	assert.Zero(t, code, stderr)
 }
 
-// ofNoKind is a package with a reconciler of no kind.
+// ofNoKind is a package with a reconciler whose kind cannot be found.
 const ofNoKind = "package x\n\nimport (\n\"context\"\nctrl \"sigs.k8s.io/controller-runtime\"\n)\n\ntype R struct{}\n\n" +
 	"func (R) Reconcile(context.Context, ctrl.Request) (ctrl.Result, error) { return ctrl.Result{}, nil }\n"
 
-// TestNotesTestMain says that a TestMain, which may need a control plane, runs before the exploration.
+// TestNotesTestMain checks that the report names a TestMain: it runs before the exploration, and may need a control plane.
 func TestNotesTestMain(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "go.mod"), "module x\n")
@@ -151,7 +151,7 @@ func TestNotesTestMain(t *testing.T) {
 	assert.Contains(t, stdout, "note: TestMain in suite_test.go runs before the test: ")
 }
 
-// TestOldest compares the versions that the command names with go.mod.
+// TestOldest checks that the oldest versions in the command are the versions in go.mod.
 func TestOldest(t *testing.T) {
 	manifest, err := os.ReadFile(filepath.Join(repository, "go.mod"))
 	require.NoError(t, err)
@@ -159,7 +159,7 @@ func TestOldest(t *testing.T) {
 	assert.Contains(t, string(manifest), "\tk8s.io/api "+oldestKubernetes+"\n")
 }
 
-// TestCommands names the modules that an older operator has to raise.
+// TestCommands checks that the printed commands raise the modules that are too old.
 func TestCommands(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "go.mod"), "module x\n\nrequire (\nk8s.io/component-base v0.35.3\nk8s.io/metrics v0.36.4\nsigs.k8s.io/controller-runtime v0.23.3\n)\n")

@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// programs returns the programs that set up reconcilers of the package. If there is only one, it has all reconcilers. If there is none, the
-// whole module is one program.
+// programs returns the programs that set up reconcilers of the package, one for each main package. If there is only one, it gets all
+// reconcilers of the package. If there is none, the whole module counts as one program.
 func (m *module) programs(p *pkg) (found []*program) {
 	for _, main := range m.sources() {
 		if main.name != "main" || main == p || !slices.Contains(m.closure(main), p) {
@@ -31,7 +31,7 @@ func (m *module) programs(p *pkg) (found []*program) {
 	return found
 }
 
-// setUpByOthers returns the reconcilers that a method of another reconciler sets up, and that main does not set up itself.
+// setUpByOthers returns the reconcilers that are set up only by a method of another reconciler.
 func (pr *program) setUpByOthers() (found []*reconciler) {
 	for _, r := range pr.reconcilers {
 		if slices.Contains(found, r) {
@@ -50,7 +50,7 @@ func (pr *program) setUpByOthers() (found []*reconciler) {
 	return found
 }
 
-// closure returns a package, and the packages of the module that it imports, directly or by others.
+// closure returns a package, and the packages of the module that it imports directly or indirectly.
 func (m *module) closure(of *pkg) []*pkg {
 	all := []*pkg{of}
 	for i := 0; i < len(all); i++ {
@@ -69,8 +69,8 @@ func (m *module) closure(of *pkg) []*pkg {
 	return all
 }
 
-// suffixOf returns the suffix of a main package's functions in the test, made of the name of its folder: cmd/shop-manager becomes
-// ShopManager. It avoids the suffixes in taken, and names that the test uses for other functions, such as exploreObject.
+// suffixOf returns the suffix of a main package's functions in the test. It is made from the name of the package's folder: ShopManager for
+// cmd/shop-manager. It differs from the suffixes in taken, and from the ends of other names in the test, such as exploreObject.
 func suffixOf(main *pkg, taken []string) string {
 	var b strings.Builder
 	up := true

@@ -15,12 +15,12 @@ import (
 
 // manifests are the custom resource definitions and the samples of a module.
 type manifests struct {
-	crdFiles []string // files, or one folder if it has nothing else; absolute paths
+	crdFiles []string // absolute paths of files, or of one folder that contains nothing else
 	crds     []*crd
 	samples  []map[string]any
 }
 
-// crd is what the command needs of a CustomResourceDefinition.
+// crd has the parts of a CustomResourceDefinition that the command reads.
 type crd struct {
 	Kind string
 	Spec struct {
@@ -40,13 +40,13 @@ type crdVersion struct {
 	}
 }
 
-// crdFolders are looked for in this order: the first that has definitions counts.
+// crdFolders are searched in this order. The first folder with definitions is used.
 var crdFolders = []string{"config/crd/bases", "config/crd", "config/crds", "crds", "deploy/crds", "manifests", "charts/*/crds", "chart/crds", "helm/*/crds", "deploy/*/*/crds"}
 
-// sampleFolders are looked for in this order: the first that has an object of the kind counts.
+// sampleFolders are searched in this order. The first folder with an object of the kind is used.
 var sampleFolders = []string{"config/samples", "examples"}
 
-// manifests reads the definitions and the samples. Files that cannot be parsed, such as templates, are left out.
+// manifests reads the definitions and the samples. It ignores files that cannot be parsed, such as templates.
 func (m *module) manifests() *manifests {
 	found := &manifests{}
 	for _, pattern := range crdFolders {
@@ -71,11 +71,11 @@ func (m *module) manifests() *manifests {
 	return found
 }
 
-// placeholder is what envsubst and the like replace: ${NAMESPACE}, or ${NAMESPACE:=shops} with a default.
+// placeholder is a variable that envsubst and similar programs replace: ${NAMESPACE}, or ${NAMESPACE:=shops} with a default.
 var placeholder = regexp.MustCompile(`\$\{(\w+)(?::?[-=]([^}]*))?\}`)
 
-// withValues returns a JSON value with values in place of variables: the default, or else the name of the variable in lower case, such as
-// "node-name". The namespace is "default".
+// withValues returns a JSON value in which variables are replaced by values: by the variable's default, or else by its name in lower case,
+// such as "node-name". The namespace is "default".
 func withValues(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -127,12 +127,12 @@ func yamlFiles(folder string) (files []string) {
 		if err == nil && !entry.IsDir() && slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(file)) {
 			files = append(files, file)
 		}
-		return nil // what cannot be read is left out
+		return nil // files that cannot be read are ignored
 	})
 	return files
 }
 
-// documents returns the YAML documents of a file without those that are empty.
+// documents returns the YAML documents of a file that are not empty.
 func documents(file string) (docs [][]byte) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -147,7 +147,7 @@ func documents(file string) (docs [][]byte) {
 	return docs
 }
 
-// definition returns the definition of a Go type and its version, nil if there is none.
+// definition returns the CustomResourceDefinition of a Go type, and the version of that type. It returns nil if there is none.
 func (f *manifests) definition(kind typeRef) (*crd, *crdVersion) {
 	var other *crd
 	for _, definition := range f.crds {
@@ -172,8 +172,8 @@ func (f *manifests) definition(kind typeRef) (*crd, *crdVersion) {
 	return nil, nil
 }
 
-// object returns an object of a kind: its sample, or else one with the required fields. If the kind has no definition, it returns an object
-// with a name alone if that is valid for the kind, and else nil.
+// object returns an object of a kind: its sample, or else an object with the required fields. If the kind has no definition, it returns an
+// object with only a name, if that is valid for the kind. Otherwise it returns nil.
 func (f *manifests) object(kind typeRef) (obj map[string]any, isSample bool) {
 	definition, version := f.definition(kind)
 	if definition == nil {
@@ -201,7 +201,7 @@ func (f *manifests) object(kind typeRef) (obj map[string]any, isSample bool) {
 	return obj, isSample
 }
 
-// nameOnly returns an object of a built-in kind that is valid with a name alone, nil for any other kind.
+// nameOnly returns an object with only a name, for the built-in kinds for which that is valid. For any other kind it returns nil.
 func nameOnly(kind typeRef) map[string]any {
 	meta := map[string]any{"name": "example"}
 	switch {

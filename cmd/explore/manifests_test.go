@@ -10,7 +10,7 @@ import (
 
 const boxes = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {group: example.com, scope: Namespaced, names: {kind: Box}, versions: [{name: v1, served: true, storage: true}]}\n"
 
-// Projects keep their definitions in many places.
+// Projects have their definitions in different folders.
 func TestFindsDefinitions(t *testing.T) {
 	for _, folder := range []string{"config/crd/bases", "config/crds", "crds", "charts/box/crds", "chart/crds", "helm/box/crds", "deploy/charts/box/crds"} {
 		dir := t.TempDir()

@@ -20,10 +20,10 @@ type module struct {
 	root      string // an absolute path
 	path      string // such as example.com/shop
 	required  map[string]string
-	replaced  map[string]string // local folders, by the path of the module that they replace
+	replaced  map[string]string // local folders that replace other modules, by the module path
 	vendored  bool
 	positions *token.FileSet
-	packages  map[string]*pkg // by folder; nil for a folder without Go files
+	packages  map[string]*pkg // the packages by folder; nil for a folder without Go files
 	problems  []string        // files that could not be parsed
 	all       []*pkg          // see sources
 
@@ -90,7 +90,7 @@ func (m *module) readGoMod() error {
 	return nil
 }
 
-// folderOf returns the folder of a package, "" if it is not known.
+// folderOf returns the folder of a package in this or another module. It returns "" if the folder is not known.
 func (m *module) folderOf(importPath string) string {
 	if dir := m.folderIn(importPath); dir != "" {
 		return dir
@@ -109,7 +109,7 @@ func (m *module) folderOf(importPath string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// folderIn returns the folder of a package of the module itself, "" for any other.
+// folderIn returns the folder of a package of this module. It returns "" for any other package.
 func (m *module) folderIn(importPath string) string {
 	if rest, ok := strings.CutPrefix(importPath+"/", m.path+"/"); ok {
 		if dir := filepath.Join(m.root, rest); isFolder(dir) {
@@ -119,7 +119,7 @@ func (m *module) folderIn(importPath string) string {
 	return ""
 }
 
-// packageOf returns a package of the module itself, nil for any other.
+// packageOf returns a package of this module. It returns nil for any other package.
 func (m *module) packageOf(importPath string) *pkg {
 	p, known := m.byPath[importPath]
 	if !known {
@@ -139,7 +139,7 @@ func (m *module) importPath(dir string) string {
 	return path.Join(m.path, filepath.ToSlash(m.relative(dir)))
 }
 
-// relative returns a path as it is printed: relative to the module.
+// relative returns a path relative to the module's root, for output.
 func (m *module) relative(file string) string {
 	if rel, err := filepath.Rel(m.root, file); err == nil {
 		return filepath.ToSlash(rel)
@@ -153,7 +153,7 @@ func (m *module) position(pos token.Pos) string {
 	return fmt.Sprintf("%s:%d", m.relative(p.Filename), p.Line)
 }
 
-// walk calls visit for each folder below dir that belongs to the module, dir included.
+// walk calls visit for dir, and for each folder below it that belongs to the module.
 func (m *module) walk(dir string, visit func(dir string)) error {
 	return filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.IsDir() {
@@ -169,7 +169,7 @@ func (m *module) walk(dir string, visit func(dir string)) error {
 	})
 }
 
-// withReconcilers returns the packages in folders, and below, that have reconcilers.
+// withReconcilers returns the packages with reconcilers in the folders and below.
 func (m *module) withReconcilers(folders []string) ([]*pkg, error) {
 	var found []*pkg
 	goFiles := false
@@ -215,7 +215,7 @@ func (m *module) withReconcilers(folders []string) ([]*pkg, error) {
 // sources returns all packages of the module, main packages first.
 func (m *module) sources() []*pkg {
 	if m.all == nil {
-		_ = m.walk(m.root, func(dir string) { // what cannot be read has no wiring
+		_ = m.walk(m.root, func(dir string) { // files that cannot be read have no code to follow
 			if p := m.parse(dir); p != nil {
 				m.all = append(m.all, p)
 			}

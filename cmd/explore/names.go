@@ -38,8 +38,8 @@ func (n *names) unique(name string) string {
 	return own
 }
 
-// remember returns a function that forgets the variables that were named since. Call it at the end of their scope. The names of packages
-// stay.
+// remember returns a function that frees the names of variables that were taken since. Call it at the end of their scope. The names of
+// packages stay taken.
 func (n *names) remember() (forget func()) {
 	taken := maps.Clone(n.taken)
 	return func() {

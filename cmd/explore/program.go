@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// program is what main does for a package of reconcilers. Its code is one main package with the packages of the module that it imports, or
-// the whole module if the field main is nil.
+// program is the code of a main package that sets up the reconcilers of a package: the main package, and the packages of the module that it
+// imports. If the field main is nil, it is the whole module.
 type program struct {
 	m           *module
 	p           *pkg
-	main        *pkg          // nil: all
-	reconcilers []*reconciler // the reconcilers that it sets up
+	main        *pkg          // nil: the whole module
+	reconcilers []*reconciler // the reconcilers that the program sets up
 
-	// What has been found already.
+	// These keep results that were found before.
 	callsTo map[typeRef][]call
 	callsOf map[*reconciler][2][]methodCall
 	madeOf  map[*reconciler][]*instance
@@ -34,8 +34,8 @@ func (pr *program) sources() []*pkg {
 	return slices.DeleteFunc(slices.Clone(all), func(p *pkg) bool { return !slices.Contains(imported, p) })
 }
 
-// visit calls see for all nodes outside of the package of the reconcilers, main packages first, until see returns true. A main package with
-// reconcilers is visited too.
+// visit calls see for all nodes of the program outside of the package of the reconcilers, main packages first, until see returns true. If
+// the package of the reconcilers is a main package, it is visited too.
 func (pr *program) visit(see func(ast.Node, place) bool) {
 	done := false
 	for _, p := range pr.sources() {
@@ -44,7 +44,7 @@ func (pr *program) visit(see func(ast.Node, place) bool) {
 		}
 		for _, s := range p.files {
 			for _, decl := range s.Decls {
-				fn, _ := decl.(*ast.FuncDecl) // nil for variables
+				fn, _ := decl.(*ast.FuncDecl) // nil for a declaration of variables
 				ast.Inspect(decl, func(n ast.Node) bool {
 					done = done || n != nil && see(n, place{s, fn})
 					return !done
@@ -54,14 +54,14 @@ func (pr *program) visit(see func(ast.Node, place) bool) {
 	}
 }
 
-// oneFunction collects nodes of one function of main: the function of the first node that is added. If an if or a switch statement has
-// several branches, only the branch of the first node counts.
+// oneFunction selects nodes that belong to the same function as the first added node. If that node is in a branch of an if or a switch
+// statement, nodes in the other branches are not selected.
 type oneFunction struct {
 	first ast.Node
 	at    place
 }
 
-// add reports whether a node counts.
+// add reports whether a node is selected.
 func (o *oneFunction) add(n ast.Node, at place) bool {
 	if o.first == nil {
 		o.first, o.at = n, at
@@ -70,8 +70,8 @@ func (o *oneFunction) add(n ast.Node, at place) bool {
 	return at.fn != nil && o.at.fn == at.fn && !excludes(at.fn, o.first, n)
 }
 
-// excludes reports whether only one of two nodes of a function runs. It is true if they are in different branches of a statement, or if one
-// is in a branch that returns and the other one follows.
+// excludes reports whether only one of two nodes of a function can run: they are in different branches of a statement, or one is in a
+// branch that returns, and the other one follows after it.
 func excludes(fn *ast.FuncDecl, a, b ast.Node) (excluded bool) {
 	in := func(n, outer ast.Node) bool { return outer.Pos() <= n.Pos() && n.End() <= outer.End() }
 	apart := func(x, y ast.Node) bool { return in(a, x) && in(b, y) || in(a, y) && in(b, x) }
@@ -91,7 +91,7 @@ func excludes(fn *ast.FuncDecl, a, b ast.Node) (excluded bool) {
 	return excluded
 }
 
-// ends reports whether a block returns from its function.
+// ends reports whether a block ends with a return statement.
 func ends(block *ast.BlockStmt) bool {
 	if len(block.List) == 0 {
 		return false
@@ -100,7 +100,7 @@ func ends(block *ast.BlockStmt) bool {
 	return ok
 }
 
-// call is a call in main. If main names the function without calling it, it has no arguments.
+// call is a call of a function in the operator's code. If the code only names the function, the call has no arguments.
 type call struct {
 	args     []ast.Expr
 	isSpread bool // the last argument has three dots
@@ -109,7 +109,7 @@ type call struct {
 
 func callOf(e *ast.CallExpr, at place) call { return call{e.Args, e.Ellipsis.IsValid(), at} }
 
-// calls returns the calls of a function in one function of main: the first that calls it. It returns none if main does not call or name it.
+// calls returns the calls of a function in the first function of main that calls or names it. If none does, it returns none.
 func (pr *program) calls(fn typeRef) (all []call) {
 	if known, ok := pr.callsTo[fn]; ok {
 		return known
@@ -138,7 +138,7 @@ func (pr *program) calls(fn typeRef) (all []call) {
 // isCalled reports whether main calls a function.
 func (pr *program) isCalled(s setup) bool { return len(pr.calls(s.name())) > 0 }
 
-// setsUp reports whether main makes a reconciler, or calls a function or a method that sets it up.
+// setsUp reports whether the program creates a value of the reconciler's type, or calls a function or method that sets up the reconciler.
 func (pr *program) setsUp(r *reconciler) bool {
 	if slices.ContainsFunc(r.setups, func(s setup) bool { return !s.isMethod() && pr.isCalled(s) }) || len(pr.made(r)) > 0 {
 		return true
@@ -147,8 +147,8 @@ func (pr *program) setsUp(r *reconciler) bool {
 	return len(typed) > 0
 }
 
-// adders returns the functions that set up several reconcilers at once. An exported function is returned if main calls it, or if one of its
-// reconcilers cannot be set up otherwise. No two of the functions set up the same reconciler.
+// adders returns exported functions that set up several reconcilers at once. Such a function is returned if main calls it, or if one of its
+// reconcilers cannot be set up in another way. No two of them set up the same reconciler.
 func (pr *program) adders() (found []setup) {
 	overlaps := func(s setup) bool {
 		return slices.ContainsFunc(found, func(other setup) bool {
@@ -172,14 +172,14 @@ func (pr *program) adders() (found []setup) {
 	return found
 }
 
-// isOwn reports whether a set-up can be called for the reconciler alone.
+// isOwn reports whether the test can call a set-up for this reconciler without setting up others.
 func (r *reconciler) isOwn(s setup) bool {
 	canBeMade := ast.IsExported(r.name) || len(r.constructors) > 0 && r.constructors[0].fn.Name.IsExported()
 	return s.fn.Name.IsExported() && (canBeMade && s.isMethod() || !s.isMethod() && len(s.reaches) == 1)
 }
 
-// functions returns the functions that main calls and that set up this reconciler alone. If main calls none, and no method of the
-// reconciler can set it up, it returns the first such function that the test can call, or else the first one.
+// functions returns the functions that main calls and that set up only this reconciler. If main calls none, and the reconciler has no
+// method for it, functions returns one function: the first that the test can call, or else the first.
 func (pr *program) functions(r *reconciler) (called []setup) {
 	var own []setup
 	for _, s := range r.setups {
@@ -200,7 +200,7 @@ func (pr *program) functions(r *reconciler) (called []setup) {
 	return own[:1]
 }
 
-// reconciled returns the kinds for which main sets up a reconciler, without duplicates.
+// reconciled returns the kinds of the reconcilers that the program sets up, without duplicates.
 func (pr *program) reconciled() (kinds []typeRef) {
 	for _, r := range pr.reconcilers {
 		setups := pr.functions(r)

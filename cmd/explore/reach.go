@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// graph finds which functions of the module call which.
+// graph finds which functions of the module a function calls.
 type graph struct {
 	m        *module
-	referred map[*ast.FuncDecl][]place // see references
-	methods  map[string]bool           // see hasMethod
+	referred map[*ast.FuncDecl][]place // results of references
+	methods  map[string]bool           // the names of all methods of the module; see hasMethod
 }
 
 // references returns the functions and methods of the module that the body of a function calls or names. It finds a method only if the
-// function shows the type of the value that has it.
+// function's code shows the type of the value.
 func (g *graph) references(at place) (found []place) {
 	if known, ok := g.referred[at.fn]; ok {
 		return known
@@ -37,7 +37,7 @@ func (g *graph) references(at place) (found []place) {
 				add(t.path, t.name, n.Sel.Name)
 			}
 			ast.Inspect(n.X, see)
-			return false // what is selected is not a function of the package
+			return false // the selected name is not a function of the package
 		case *ast.Ident:
 			add(at.pkg.path, "", n.Name)
 		}
@@ -50,8 +50,8 @@ func (g *graph) references(at place) (found []place) {
 	return found
 }
 
-// hasMethod reports whether a type of the module has a method of this name. If none has, references need not look for the type of the
-// value, which takes time.
+// hasMethod reports whether any type of the module has a method of this name. If none has, references does not search for the type of the
+// value, which would take time.
 func (g *graph) hasMethod(name string) bool {
 	if g.methods == nil {
 		g.methods = map[string]bool{}
@@ -66,7 +66,7 @@ func (g *graph) hasMethod(name string) bool {
 	return g.methods[name]
 }
 
-// reach returns the functions from, and the functions and methods of the module that they call or name, directly or by others.
+// reach returns the functions from, and the functions and methods of the module that they call or name, directly or indirectly.
 func (g *graph) reach(from ...place) []place {
 	all, known := slices.Clone(from), map[*ast.FuncDecl]bool{}
 	for _, at := range from {
@@ -83,12 +83,13 @@ func (g *graph) reach(from ...place) []place {
 	return all
 }
 
-// isIn reports whether a function is one of several.
+// isIn reports whether all contains a function.
 func isIn(all []place, fn *ast.FuncDecl) bool {
 	return slices.ContainsFunc(all, func(p place) bool { return p.fn == fn })
 }
 
-// valueOf returns the type of a value, as far as the function shows it, and the node that makes the value: a literal, a call or a declaration.
+// valueOf returns the type of a value, if the function's code shows it. It also returns the node that creates the value: a literal, a call
+// or a declaration.
 func (g *graph) valueOf(e ast.Expr, at place) (typeRef, ast.Node) {
 	switch e := e.(type) {
 	case *ast.ParenExpr:
@@ -122,8 +123,8 @@ func (g *graph) valueOf(e ast.Expr, at place) (typeRef, ast.Node) {
 	return typeRef{}, nil
 }
 
-// declaredType returns the type with which a function declares a parameter, its receiver or a variable of this name. It returns nil if
-// there is none. For a variable it also returns the declaration.
+// declaredType returns the type of the parameter, the receiver or the variable with this name in a function. It returns nil if there is
+// none. For a variable it also returns the declaration.
 func declaredType(fn *ast.FuncDecl, name string) (t ast.Expr, spec ast.Node) {
 	if fn == nil {
 		return nil, nil
@@ -144,7 +145,7 @@ func declaredType(fn *ast.FuncDecl, name string) (t ast.Expr, spec ast.Node) {
 	return t, spec
 }
 
-// declaration names a function of a package, or a method of one of its types.
+// declaration is the name of a function, or of a method and its type.
 type declaration struct{ receiver, name string }
 
 // functionOf returns a function or a method of a package of the module. It returns nil if there is none, or if it has type parameters.

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// reconciler is a type with a method Reconcile, a type with a method that builds a controller, or a function that builds a controller
-// without such types.
+// reconciler is a type with a method Reconcile, or a type with a method that builds a controller. If a function builds a controller without
+// such a type, the reconciler is the function.
 type reconciler struct {
-	name string // "" without a type
+	name string // the name of the type; "" if there is none
 	file *source
 	at   *ast.FuncDecl
 
-	setups       []setup // what adds it to a manager, the best first
-	constructors []place // the best first
+	setups       []setup // the functions and methods that add it to a manager, the best first
+	constructors []place // the functions that create it, the best first
 
-	primary []typeRef // For
-	watched []typeRef // Owns and Watches
+	primary []typeRef // the kinds in calls of For
+	watched []typeRef // the kinds in calls of Owns and Watches
 }
 
 const (
@@ -74,7 +74,7 @@ func isReconcile(s *source, fn *ast.FuncType) bool {
 
 // parameter is one parameter or result of a function.
 type parameter struct {
-	name string // "" if it has none
+	name string // "" if the parameter has no name
 	expr ast.Expr
 }
 
@@ -99,8 +99,8 @@ func (s *source) isManager(e ast.Expr) bool {
 	return t.name == "Manager" && strings.HasPrefix(t.path, controllerRuntime)
 }
 
-// findConstructors finds the functions that make the reconciler and do not set it up. Exported functions come first, and later ones before
-// earlier ones.
+// findConstructors finds the functions that return the reconciler and do not set it up. Exported functions come first. Among them, the last
+// one in the code comes first.
 func (r *reconciler) findConstructors(p *pkg) {
 	if r.name == "" {
 		return
@@ -131,7 +131,7 @@ func (m *module) findKinds(r *reconciler, p *pkg) {
 		setup := &r.setups[i]
 		from := setup.place
 		switch {
-		case r.name == "": // a set-up of several has the kinds of the others too
+		case r.name == "": // a function that builds several controllers also has their kinds
 			from = place{r.file, r.at}
 		case len(setup.reaches) > 1 && len(r.primary) > 0:
 			continue
@@ -156,7 +156,7 @@ func (m *module) findKinds(r *reconciler, p *pkg) {
 	}
 }
 
-// kinds returns the kinds that a function names to the builder of a controller: For, and then Owns and Watches.
+// kinds returns the kinds that a function gives to the builder of a controller: in For, and in Owns and Watches.
 func (at place) kinds() (primary, watched []typeRef) {
 	ast.Inspect(at.fn, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
@@ -189,8 +189,7 @@ func appendNew(kinds []typeRef, kind typeRef) []typeRef {
 	return append(kinds, kind)
 }
 
-// reconciled returns the kind of the first object that Reconcile makes. This is the object into which it reads the object that it
-// reconciles.
+// reconciled returns the kind of the first object that Reconcile creates. Into this object it reads the object that it reconciles.
 func (r *reconciler) reconciled(p *pkg) (kinds []typeRef) {
 	ast.Inspect(r.at, func(n ast.Node) bool {
 		var t ast.Expr

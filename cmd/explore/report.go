@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// oldestControllerRuntime is the oldest version of controller-runtime that the library works with, and oldestKubernetes is the oldest
-// version of the modules of Kubernetes. go get raises older versions to these. A test compares them with go.mod.
+// oldestControllerRuntime and oldestKubernetes are the oldest versions of controller-runtime and of the modules of Kubernetes that the
+// library works with. go get raises older versions to these. A test compares them with go.mod.
 const (
 	oldestControllerRuntime = "v0.24.1"
 	oldestKubernetes        = "v0.36.0"
 )
 
-// besides are modules of Kubernetes that compile only with the same minor version of k8s.io/api, and that the library does not require: go
+// besides are modules of Kubernetes that compile only with the same minor version of k8s.io/api. The library does not require them, so go
 // get does not raise them by itself.
 var besides = []string{"k8s.io/cli-runtime", "k8s.io/component-base", "k8s.io/component-helpers", "k8s.io/kubectl", "k8s.io/metrics"}
 
@@ -51,7 +51,7 @@ func (g *generator) report(w io.Writer, output string, content []byte) {
 	fmt.Fprintln(w)
 }
 
-// warnings returns what the test cannot do by itself.
+// warnings returns lines about what the test cannot do without the user.
 func (g *generator) warnings() (lines []string) {
 	for _, name := range g.missing {
 		lines = append(lines, name+" has no custom resource definition in the module: write it with make manifests and call the command again, "+
@@ -79,7 +79,7 @@ func (g *generator) warnings() (lines []string) {
 	return lines
 }
 
-// isOlder reports whether the version of a module is older than another one. The empty version is not.
+// isOlder reports whether the version own is older than other. An empty version is not older.
 func isOlder(own, other string) bool {
 	v, err := version.ParseSemantic(own)
 	return err == nil && v.LessThan(version.MustParseSemantic(other))
@@ -94,9 +94,9 @@ func (m *module) hasWebhooks() bool {
 	})
 }
 
-// testMainIn returns the test file of the folder that has a TestMain, "" if none has.
+// testMainIn returns the test file of the folder with a TestMain. It returns "" if there is none.
 func testMainIn(dir string) string {
-	files, _ := filepath.Glob(filepath.Join(dir, "*_test.go")) // the pattern is valid
+	files, _ := filepath.Glob(filepath.Join(dir, "*_test.go")) // cannot fail: the pattern is valid
 	for _, file := range files {
 		if content, err := os.ReadFile(file); err == nil && strings.Contains(string(content), "\nfunc TestMain(") {
 			return file

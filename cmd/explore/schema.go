@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// schema is what the command needs of a structural schema.
+// schema has the parts of a structural schema that the command reads.
 type schema struct {
 	Type        string
 	Format      string
@@ -27,7 +27,7 @@ type schema struct {
 	Validations []any `json:"x-kubernetes-validations"`
 }
 
-// minimal returns a value with the required fields that have no default. A spec is always there.
+// minimal returns a value that has only the required fields without a default. It always has a spec.
 func (s *schema) minimal() any {
 	switch {
 	case s == nil:
@@ -61,14 +61,14 @@ func (s *schema) minimal() any {
 	return obj
 }
 
-// change is a field of a sample and another valid value of it.
+// change is a field of a sample, and another valid value for it.
 type change struct {
 	path  []string
 	value string // Go code
 }
 
-// findChange returns a change of a number in the sample's spec, or else of a string, to another value that the schema allows. It returns
-// nil if there is none.
+// findChange returns a change of the sample's spec to another value that the schema allows. It changes a number, or else a string. It
+// returns nil if the schema allows none.
 func (s *schema) findChange(obj map[string]any) *change {
 	if s == nil {
 		return nil
@@ -84,7 +84,7 @@ func (s *schema) findChange(obj map[string]any) *change {
 
 func (s *schema) find(obj map[string]any, at []string, other func(any, *schema) string) *change {
 	if s == nil || len(s.Validations) > 0 {
-		return nil // such as a spec that must not change
+		return nil // such as a spec that may not change
 	}
 	names := slices.Sorted(maps.Keys(obj))
 	for _, name := range names {

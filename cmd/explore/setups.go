@@ -9,14 +9,14 @@ import (
 // setup is a function or a method that adds controllers to a manager.
 type setup struct {
 	place
-	reaches []*reconciler // the reconcilers of its package that it adds
-	primary []typeRef     // For
+	reaches []*reconciler // the reconcilers of its package that it adds to the manager
+	primary []typeRef     // the kinds in calls of For
 }
 
-// isMethod reports whether it is a method of a reconciler.
+// isMethod reports whether the set-up is a method.
 func (s setup) isMethod() bool { return s.fn.Recv != nil }
 
-// name returns how other packages call the function.
+// name returns the package and the name of the function.
 func (s setup) name() typeRef { return typeRef{s.pkg.path, s.fn.Name.Name} }
 
 // takesManager reports whether a function has a parameter for a manager.
@@ -24,8 +24,8 @@ func takesManager(s *source, fn *ast.FuncDecl) bool {
 	return slices.ContainsFunc(parameters(fn.Type.Params), func(p parameter) bool { return s.isManager(p.expr) })
 }
 
-// isSetup reports whether a function that takes a manager may add a controller. It returns false for a constructor, which returns more than
-// an error and builds no controller, and for a function that builds only a webhook.
+// isSetup reports whether a function with a parameter for a manager may add a controller. It returns false for a constructor, which has
+// other results than an error and builds no controller. It also returns false for a function that only builds a webhook.
 func (m *module) isSetup(at place) bool {
 	results := parameters(at.fn.Type.Results)
 	onlyError := len(results) == 0 || len(results) == 1 && isError(results[0].expr)
@@ -37,8 +37,8 @@ func isError(e ast.Expr) bool {
 	return ok && id.Name == "error"
 }
 
-// findSetups finds the set-ups of each reconciler. Its methods come first, and SetupWithManager before other methods. Then come the
-// functions that name the reconciler, and last the functions that reach it by other functions of the package.
+// findSetups finds the functions and methods that set up each reconciler. Methods come first, SetupWithManager before others. Then come
+// functions that name the reconciler's type. Last come functions that only call other functions which do.
 func (m *module) findSetups(p *pkg, all []*reconciler) {
 	var methods, functions []setup
 	p.functions(func(s *source, fn *ast.FuncDecl) {
@@ -72,7 +72,7 @@ func (m *module) findSetups(p *pkg, all []*reconciler) {
 	}
 }
 
-// order orders false before true.
+// order compares two booleans: false comes before true.
 func order(a, b bool) int {
 	switch {
 	case a == b:
@@ -83,8 +83,8 @@ func order(a, b bool) int {
 	return 1
 }
 
-// isIn reports whether a function names the type of the reconciler. For a reconciler without a type, it reports whether this is the
-// function that builds its controller.
+// isIn reports whether a function names the type of the reconciler. If the reconciler has no type, it reports whether this is the function
+// that builds its controller.
 func (r *reconciler) isIn(at place) bool {
 	if r.name == "" {
 		return at.fn == r.at
@@ -92,7 +92,7 @@ func (r *reconciler) isIn(at place) bool {
 	return mentions(at.fn, r.name)
 }
 
-// reached returns the reconcilers that a function adds, itself or by functions, constructors and methods of its package.
+// reached returns the reconcilers that a function adds to a manager, itself or by functions and methods of its package that it calls.
 func (m *module) reached(at place, all []*reconciler) (found []*reconciler) {
 	for _, called := range m.graph.reach(at) {
 		for _, r := range all {
@@ -104,8 +104,8 @@ func (m *module) reached(at place, all []*reconciler) (found []*reconciler) {
 	return found
 }
 
-// reconcilersWithoutType returns a reconciler for each function that builds a controller of a function, or of steps of package reconcile.
-// Such a reconciler has no type with a method Reconcile. A function that is not exported counts only if an exported function calls it.
+// reconcilersWithoutType returns a reconciler for each function that builds a controller without a type: from a reconcile function, or from
+// steps of package reconcile. An unexported function counts only if an exported function calls it.
 func (m *module) reconcilersWithoutType(p *pkg, others []*reconciler) (found []*reconciler) {
 	var exported, inMethods []place
 	p.functions(func(s *source, fn *ast.FuncDecl) {
@@ -125,12 +125,12 @@ func (m *module) reconcilersWithoutType(p *pkg, others []*reconciler) (found []*
 	return found
 }
 
-// buildsController reports whether a function builds a controller, itself or by others of the module.
+// buildsController reports whether a function builds a controller, itself or by functions of the module that it calls.
 func (m *module) buildsController(at place) bool {
 	return slices.ContainsFunc(m.graph.reach(at), place.callsBuilder)
 }
 
-// callsBuilder reports whether a function calls the builder of controller-runtime, or of package reconcile.
+// callsBuilder reports whether the function itself calls the builder of controller-runtime or of package reconcile.
 func (at place) callsBuilder() (builds bool) {
 	if at.fn.Body == nil {
 		return false
@@ -145,7 +145,7 @@ func (at place) callsBuilder() (builds bool) {
 	return builds
 }
 
-// withoutTypes returns a function without its type arguments.
+// withoutTypes returns the expression of a function without its type arguments.
 func withoutTypes(e ast.Expr) ast.Expr {
 	if generic, ok := e.(*ast.IndexExpr); ok {
 		return generic.X
@@ -153,8 +153,8 @@ func withoutTypes(e ast.Expr) ast.Expr {
 	return e
 }
 
-// kindsOfSteps returns the kinds of the steps of package reconcile for which a function builds a controller. If the function does not show
-// them, it returns the kinds of all steps in the package.
+// kindsOfSteps returns the kinds of the steps of package reconcile from which a function builds a controller. If they cannot be found in
+// the function, it returns the kinds of all steps in the package.
 func (m *module) kindsOfSteps(r *reconciler, p *pkg) (kinds []typeRef) {
 	for _, at := range m.graph.reach(place{r.file, r.at}) {
 		kinds = at.kindsOfSteps(at.fn, kinds)
@@ -167,7 +167,7 @@ func (m *module) kindsOfSteps(r *reconciler, p *pkg) (kinds []typeRef) {
 	return kinds
 }
 
-// kindsOfSteps adds to kinds the kinds of the steps and of the builders of package reconcile in a node of the file.
+// kindsOfSteps adds the kinds of steps and builders of package reconcile in a node to kinds.
 func (s *source) kindsOfSteps(n ast.Node, kinds []typeRef) []typeRef {
 	ast.Inspect(n, func(n ast.Node) bool {
 		var of typeRef
@@ -190,7 +190,7 @@ func (s *source) kindsOfSteps(n ast.Node, kinds []typeRef) []typeRef {
 	return kinds
 }
 
-// onlyArgument returns the argument of a call, nil if it has not one.
+// onlyArgument returns the argument of a call that has exactly one. Otherwise it returns nil.
 func onlyArgument(call *ast.CallExpr) ast.Expr {
 	if len(call.Args) != 1 {
 		return nil
@@ -198,7 +198,7 @@ func onlyArgument(call *ast.CallExpr) ast.Expr {
 	return call.Args[0]
 }
 
-// title names the reconciler in the test: by its type, or else by the function that builds its controller.
+// title returns the name of the reconciler in the test: its type, or else the function that builds its controller.
 func (r *reconciler) title() string {
 	if r.name == "" {
 		return r.at.Name.Name

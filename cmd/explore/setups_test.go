@@ -18,7 +18,7 @@ const (
 		"func (o *O) SetupWithManager(mgr ctrl.Manager) error {\n\t_ = mgr.GetFieldIndexer().IndexField(nil, nil, \"\", nil)\n\treturn nil\n}\n"
 )
 
-// reconcilerOf returns a type with a method Reconcile and methods that set it up.
+// reconcilerOf returns the code of a type with a method Reconcile, and with the given set-up methods.
 func reconcilerOf(name string, setups ...string) string {
 	code := "type " + name + " struct{ Zone string }\n\nfunc (" + name + ") Reconcile(context.Context, ctrl.Request) (ctrl.Result, error) { return ctrl.Result{}, nil }\n\n"
 	for _, setup := range setups {
@@ -27,7 +27,7 @@ func reconcilerOf(name string, setups ...string) string {
 	return code
 }
 
-// TestStart compares the statements by which a process starts with what main does.
+// TestStart compares the statements that start a process with the operator's main package.
 func TestStart(t *testing.T) {
 	two := reconcilerOf("R", "SetupForNodes", "SetupWithManager")
 	tests := map[string]struct {
@@ -72,7 +72,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// statements returns the lines of exploreStart that set up something, without what is done with an error.
+// statements returns the lines of exploreStart that set up something. It leaves out the lines that handle errors.
 func statements(file string) (lines []string) {
 	_, body, _ := strings.Cut(file, "func exploreStart(p *reconciletest.Process) error {\n")
 	body, _, _ = strings.Cut(body, "\treturn nil\n}\n")
@@ -87,7 +87,7 @@ func statements(file string) (lines []string) {
 	return lines
 }
 
-// TestNamesOfMains names each main by its folder, so that no name of the test occurs twice.
+// TestNamesOfMains checks that the suffix of each main package comes from its folder, and that no name of the test occurs twice.
 func TestNamesOfMains(t *testing.T) {
 	var names []string
 	for _, folder := range []string{"cmd/shop-manager", "cmd/agent", "other/agent", "cmd/agent2", "cmd/start-agent", "cmd/object", "cmd/_"} {

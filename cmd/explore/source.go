@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// pkg is a parsed package, without its tests.
+// pkg is a parsed package, without its test files.
 type pkg struct {
 	dir, path, name string
 	files           []*source
@@ -26,7 +26,7 @@ type source struct {
 	content []byte
 }
 
-// typeRef names a type.
+// typeRef is the package path and the name of a type, or of a function.
 type typeRef struct{ path, name string }
 
 // parse returns the package in a folder. It returns nil if the folder has no Go files that are built on this machine.
@@ -68,7 +68,7 @@ func (m *module) parse(dir string) *pkg {
 	return p
 }
 
-// imported returns the path that a file imports by an identifier, "" if there is none.
+// imported returns the path of the package that the file imports with this name. It returns "" if there is none.
 func (s *source) imported(ident string) string {
 	for _, spec := range s.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
@@ -82,7 +82,7 @@ func (s *source) imported(ident string) string {
 	return ""
 }
 
-// isNamed reports whether a package of this path may have this name.
+// isNamed reports whether a package with this path may have the name ident.
 func isNamed(imported, ident string) bool {
 	base := path.Base(imported)
 	if base == ident || strings.TrimSuffix(strings.TrimPrefix(base, "go-"), "-go") == ident {
@@ -100,7 +100,7 @@ func isVersion(name string) bool {
 	return strings.HasPrefix(name, "v") && err == nil
 }
 
-// typeOf returns the named type of a type expression or of a composite literal, without pointers.
+// typeOf returns the named type of a type expression or of a composite literal. Pointers are left out.
 func (s *source) typeOf(e ast.Expr) typeRef {
 	switch e := e.(type) {
 	case *ast.StarExpr:
@@ -125,12 +125,12 @@ func (s *source) typeOf(e ast.Expr) typeRef {
 	return typeRef{}
 }
 
-// text returns the code of a node.
+// text returns the source code of a node.
 func (m *module) text(s *source, n ast.Node) string {
 	return string(s.content[m.positions.Position(n.Pos()).Offset:m.positions.Position(n.End()).Offset])
 }
 
-// structOf returns a struct type of the package, and its file.
+// structOf returns the struct type of the package with this name, and its file.
 func (p *pkg) structOf(name string) (*ast.StructType, *source) {
 	t, s := p.typeNamed(name)
 	if st, ok := t.(*ast.StructType); ok {
@@ -139,7 +139,7 @@ func (p *pkg) structOf(name string) (*ast.StructType, *source) {
 	return nil, nil
 }
 
-// typeNamed returns the definition of a type of the package, and its file.
+// typeNamed returns the definition of the package's type with this name, and its file.
 func (p *pkg) typeNamed(name string) (ast.Expr, *source) {
 	for _, s := range p.files {
 		for _, decl := range s.Decls {

@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// place is where an expression stands.
+// place is a position in the code: a file, and the function in it.
 type place struct {
 	*source
 	fn *ast.FuncDecl // nil at the top level
 }
 
-// variable is a local variable of main.
+// variable is a local variable in a function of the operator's main package.
 type variable struct {
 	fn   *ast.FuncDecl
 	name string
 }
 
-// safe are packages outside of the module. If main calls a function of one, the test may call it in the same way.
+// safe are packages outside of the module whose functions the test may call in the same way as the operator's main package.
 var safe = []string{"time", "k8s.io/utils/ptr", "k8s.io/utils/clock", "errors", "strings"}
 
-// value returns code for an expression of main that means the same in the test. It returns false if there is none. It may add statements
-// that declare variables.
+// value returns code for the test with the same value as an expression of the operator's main package. It returns false if the test cannot
+// have this value. It may add statements that declare variables.
 func (g *generator) value(e ast.Expr, at place) (code string, ok bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -63,7 +63,7 @@ func (g *generator) selected(e *ast.SelectorExpr, at place) (string, bool) {
 	switch {
 	case imported == "" || !g.m.mayImport(g.p, imported):
 		return "", false
-	case imported == controllerRuntime+"/pkg/metrics": // a second process would register there again
+	case imported == controllerRuntime+"/pkg/metrics": // a second process would register metrics there again
 		return g.names.use("github.com/prometheus/client_golang/prometheus", "prometheus") + ".NewRegistry()", e.Sel.Name == "Registry"
 	case imported == "os" || imported == "flag":
 		return "", false
@@ -71,7 +71,7 @@ func (g *generator) selected(e *ast.SelectorExpr, at place) (string, bool) {
 	return g.names.use(imported, x.Name) + "." + e.Sel.Name, true
 }
 
-// literal returns the code of a composite literal. It leaves out what cannot be taken from main.
+// literal returns the code of a composite literal. It leaves out elements that the test cannot use.
 func (g *generator) literal(e *ast.CompositeLit, at place) (string, bool) {
 	t, ok := g.typeCode(e.Type, at.source)
 	if !ok {
@@ -103,8 +103,8 @@ func (g *generator) literal(e *ast.CompositeLit, at place) (string, bool) {
 	return t + "{\n" + strings.Join(elements, "\n") + "\n}", true
 }
 
-// variable returns the code for a variable or a constant of main. If main makes a variable from values that Start has, variable adds the
-// statement that declares it in Start. It returns false for any other variable.
+// variable returns the code for a variable or a constant of the operator's main package. If the variable is made from values that Start
+// has, variable also adds the statement that declares it in Start. Otherwise it returns false.
 func (g *generator) variable(name string, at place) (string, bool) {
 	if declared, ok := g.declared[variable{at.fn, name}]; ok {
 		return declared, true
@@ -133,8 +133,8 @@ func (g *generator) variable(name string, at place) (string, bool) {
 	return own, true
 }
 
-// assigned returns the statement that declares a variable. It returns nil if the variable is set more than once, or if its value is made
-// from a variable of the same name.
+// assigned returns the statement that declares the variable with this name. It returns nil if the variable is set more than once, or if its
+// value depends on a variable of the same name.
 func assigned(fn *ast.FuncDecl, name string) (found *ast.AssignStmt) {
 	if fn == nil {
 		return nil
@@ -162,8 +162,7 @@ func assigned(fn *ast.FuncDecl, name string) (found *ast.AssignStmt) {
 	return found
 }
 
-// isValueIn reports whether an expression uses the value of a variable of this name. A field, a method or a package of the name does not
-// count.
+// isValueIn reports whether an expression uses the variable with this name. A field, a method or a package of this name is ignored.
 func isValueIn(e ast.Expr, name string) (found bool) {
 	ast.Inspect(e, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -181,7 +180,7 @@ func isValueIn(e ast.Expr, name string) (found bool) {
 	return found
 }
 
-// constant returns the literal value of a constant of the package, "" if there is none.
+// constant returns the literal value of the package's constant with this name, "" if there is none.
 func (p *pkg) constant(name string) (value string) {
 	for _, s := range p.files {
 		for _, decl := range s.Decls {
@@ -203,7 +202,8 @@ func (p *pkg) constant(name string) (value string) {
 	return value
 }
 
-// call returns the code of a call: of the manager, of a function of the module, or of a safe one.
+// call returns the code of a call in the test. It must be a call of the manager, of a function of the module, or of a function in the safe
+// packages.
 func (g *generator) call(e *ast.CallExpr, at place) (string, bool) {
 	fun, ok := e.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -245,7 +245,7 @@ func (g *generator) managerCall(method string, args []ast.Expr, at place) (strin
 	return "", false
 }
 
-// try undoes the declarations of what cannot be rendered.
+// try calls render. If render fails, try removes the statements and declarations that it has added.
 func (g *generator) try(render func() (string, bool)) (string, bool) {
 	statements, declared := len(g.statements), maps.Clone(g.declared)
 	code, ok := render()
@@ -255,7 +255,7 @@ func (g *generator) try(render func() (string, bool)) (string, bool) {
 	return code, ok
 }
 
-// mayImport reports whether a test beside a package may import another one.
+// mayImport reports whether a test in package beside may import another package.
 func (m *module) mayImport(beside *pkg, imported string) bool {
 	if p := m.packageOf(imported); p != nil && p.name == "main" && p != beside {
 		return false
@@ -264,7 +264,7 @@ func (m *module) mayImport(beside *pkg, imported string) bool {
 	return i < 1 || strings.HasPrefix(beside.path+"/", imported[:i-1]+"/")
 }
 
-// from names an expression of main and where it stands.
+// from returns the text of an expression and its position, for a comment in the test.
 func (m *module) from(e ast.Expr, at place) string {
 	text := strings.Join(strings.Fields(m.text(at.source, e)), " ")
 	if len(text) > 60 {

@@ -22,7 +22,7 @@ func (g *generator) wireAll() {
 	}
 }
 
-// wireFunction adds the statements that call a function which sets up several reconcilers, once.
+// wireFunction adds the statements that call, once, a function which sets up several reconcilers.
 func (g *generator) wireFunction(s setup) {
 	var titles []string
 	for _, r := range s.reaches {
@@ -47,8 +47,8 @@ func (g *generator) wire(r *reconciler) {
 	}
 }
 
-// setUp adds the statements that add a reconciler to the manager: calls of functions, and then of methods of instances that it declares
-// before. If it cannot, it returns the reason.
+// setUp adds the statements that add a reconciler to the manager. They call functions. Then they declare values of the reconciler's type
+// and call their methods. If that is not possible, setUp returns the reason.
 func (g *generator) setUp(r *reconciler) (problem string) {
 	functions, instances := g.program.functions(r), g.program.instances(r)
 	for _, s := range functions {
@@ -89,7 +89,7 @@ func (g *generator) setUp(r *reconciler) (problem string) {
 	return ""
 }
 
-// cannotCall says why the test does not call a set-up.
+// cannotCall returns the reason why the test does not call a set-up.
 func cannotCall(s setup) string {
 	if !s.fn.Name.IsExported() {
 		return s.fn.Name.Name + " is not exported"
@@ -97,7 +97,8 @@ func cannotCall(s setup) string {
 	return "the test cannot write the type of an argument of " + s.fn.Name.Name
 }
 
-// reconcileAll returns the statement that registers a reconciler that has no set-up. Start then calls it for all objects of its kind.
+// reconcileAll returns the statement that registers a reconciler without a set-up. The reconciler is then called for all objects of its
+// kind.
 func (g *generator) reconcileAll(r *reconciler, name string) string {
 	if len(r.primary) == 0 {
 		return fillIn("the kind that it reconciles: p.Reconcile(&Kind{}, "+name+")") + "\n_ = " + name
@@ -106,15 +107,15 @@ func (g *generator) reconcileAll(r *reconciler, name string) string {
 	return "p.Reconcile(&" + kind + "{}, " + name + ")"
 }
 
-// callFunction returns the statement that calls a function which sets up reconcilers or field indexes. It returns false if an argument
-// cannot be written, or the function is not exported.
+// callFunction returns the statement that calls a function which sets up reconcilers or field indexes. It returns false if the function is
+// not exported, or if an argument has no code.
 func (g *generator) callFunction(fn place, as call) (string, bool) {
 	args, ok := g.arguments(fn, as)
 	name := g.names.use(fn.pkg.path, fn.pkg.name) + "." + fn.fn.Name.Name
 	return checked(name+"("+args+")", fn.fn.Type), ok && fn.fn.Name.IsExported()
 }
 
-// checked returns the statement that makes a call. If the last result of the function is an error, the statement checks it.
+// checked returns the statement of a call. If the last result of the function is an error, the statement returns it.
 func checked(call string, fn *ast.FuncType) string {
 	results := parameters(fn.Results)
 	last := len(results) - 1
@@ -124,7 +125,7 @@ func checked(call string, fn *ast.FuncType) string {
 	return "if " + strings.Repeat("_, ", last) + "err := " + call + "; err != nil {\nreturn err\n}"
 }
 
-// declare declares a variable for a reconciler. It returns its name.
+// declare adds the statement that declares a variable for a reconciler, and returns the variable's name.
 func (g *generator) declare(r *reconciler, v instance) (name string, ok bool) {
 	if v.node == nil && len(r.constructors) > 0 {
 		v.constructor = r.constructors[0]
@@ -145,7 +146,7 @@ func (g *generator) declare(r *reconciler, v instance) (name string, ok bool) {
 	return name, true
 }
 
-// constructed declares a variable for a reconciler that a constructor makes. It returns its name.
+// constructed adds the statement that declares a variable for a reconciler made by a constructor, and returns the variable's name.
 func (g *generator) constructed(r *reconciler, v instance) (name string, ok bool) {
 	fn := v.constructor.fn
 	args, filled := g.arguments(v.constructor, v.from)
@@ -163,8 +164,9 @@ func (g *generator) constructed(r *reconciler, v instance) (name string, ok bool
 	return name, true
 }
 
-// fields returns the elements of the literal of a reconciler. A field is as main has it, else it is filled by its type, else it is a
-// comment. Fields that main's literal leaves out are left out. It returns false if the type is not a struct.
+// fields returns the code of the fields in the literal of a reconciler. A field has the value of the literal in main. If the test cannot
+// use that, its value follows from its type. Otherwise the code is a comment about what to fill in. A field that main's literal does not
+// have is left out. fields returns false if the type is not a struct.
 func (g *generator) fields(name string, literal *ast.CompositeLit, at place) (elements []string, isStruct bool) {
 	st, s := g.p.structOf(name)
 	if st == nil {
@@ -194,7 +196,7 @@ func (g *generator) fields(name string, literal *ast.CompositeLit, at place) (el
 	return elements, true
 }
 
-// field returns the element of one field; none if main leaves it out.
+// field returns the code of one field. If main's literal does not have the field, it returns nothing.
 func (g *generator) field(name string, t ast.Expr, s *source, given ast.Expr, at place, isGiven bool) []string {
 	switch {
 	case given != nil:
@@ -213,8 +215,8 @@ func (g *generator) field(name string, t ast.Expr, s *source, given ast.Expr, at
 	return []string{fillIn(name + ": a " + strings.Join(strings.Fields(g.m.text(s, t)), " "))}
 }
 
-// schemes returns the functions that add types to the scheme for a package of reconcilers: the functions that main packages call, and
-// AddToScheme of the packages of the kinds.
+// schemes returns the functions that add types to the scheme: the functions that main packages call, and AddToScheme in the packages of the
+// reconciled and watched kinds.
 func (m *module) schemes(p *pkg) (added []typeRef) {
 	const builtIn = "k8s.io/client-go/kubernetes/scheme"
 	add := func(t typeRef) {
@@ -241,7 +243,7 @@ func (m *module) schemes(p *pkg) (added []typeRef) {
 	return added
 }
 
-// addedToScheme returns the functions of other packages that a package calls to add types to its scheme.
+// addedToScheme returns the functions of other packages that the package calls to add types to a scheme.
 func (p *pkg) addedToScheme() (added []typeRef) {
 	for _, s := range p.files {
 		ast.Inspect(s.File, func(n ast.Node) bool {

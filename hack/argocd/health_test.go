@@ -10,18 +10,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// equivalent has the word of Argo CD for each answer of kstatus. Argo CD has none for an object that is being deleted.
+// equivalent has Argo CD's health status for each status of kstatus. Argo CD has no status for an object that is being deleted.
 var equivalent = map[status.Status]string{
 	status.CurrentStatus: "Healthy", status.InProgressStatus: "Progressing", status.FailedStatus: "Degraded", status.TerminatingStatus: "Progressing",
 }
 
-// TestHealthIsKstatus compares the answers of the page's script with kstatus, and finds the differences that the page names.
+// TestHealthIsKstatus compares the results of the page's script with kstatus. They may differ only where the page says so.
 func TestHealthIsKstatus(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		object  string // the metadata and the status
 		kstatus status.Status
-		differs string // the answer of the script, if it is another one
+		differs string // the status that the script returns, if it differs
 	}{
 		"NoStatus": {
 			"the operator has not looked at the object yet, which kstatus cannot know",
@@ -127,7 +127,7 @@ func TestHealthIsKstatus(t *testing.T) {
 	}
 }
 
-// answer has what kstatus says of an object, and what Argo CD shows.
+// answer is the status of an object by kstatus, and the status that Argo CD shows.
 type answer struct {
 	Kstatus status.Status
 	ArgoCD  string

@@ -35,9 +35,9 @@ func script(t *testing.T) string {
 	return ""
 }
 
-// health returns the status and the message that Argo CD shows for an object. As in its package gitops-engine/pkg/health, an object that is
-// being deleted is Progressing, and the script is not asked. The script has the libraries that Argo CD's package util/lua opens by default,
-// except for the few functions of os.
+// health returns the status and the message that Argo CD shows for an object. An object that is being deleted is Progressing, and the
+// script is not called, as in Argo CD's package gitops-engine/pkg/health. The script has the libraries that Argo CD's package util/lua
+// opens by default, except for a few functions of os.
 func health(t *testing.T, script string, obj *unstructured.Unstructured) (status, message string) {
 	t.Helper()
 	if obj.GetDeletionTimestamp() != nil {
@@ -55,7 +55,7 @@ func health(t *testing.T, script string, obj *unstructured.Unstructured) (status
 	return lua.LVAsString(answer.RawGetString("status")), lua.LVAsString(answer.RawGetString("message"))
 }
 
-// value returns a JSON value in Lua.
+// value converts a JSON value to Lua.
 func value(t *testing.T, l *lua.LState, from any) lua.LValue {
 	t.Helper()
 	switch from := from.(type) {

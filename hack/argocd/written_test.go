@@ -19,14 +19,14 @@ import (
 	"github.com/opblocks/opblocks/reconcile"
 )
 
-// Shop is a custom resource with the status that reconcile writes.
+// Shop is a custom resource with the status that package reconcile writes.
 type Shop struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 	Status            ShopStatus `json:"status,omitzero"`
 }
 
-// ShopStatus is what reconcile writes.
+// ShopStatus has the fields that package reconcile writes.
 type ShopStatus struct {
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
 	Conditions         []metav1.Condition `json:"conditions,omitempty"`
@@ -40,7 +40,8 @@ func (s *Shop) DeepCopyObject() runtime.Object {
 	return out
 }
 
-// TestHealthOfWhatReconcileWrites runs one pass for each outcome of a step, and compares both answers for the object after it.
+// TestHealthOfWhatReconcileWrites runs one pass for each outcome of a step. It compares the statuses of the object by kstatus and by Argo
+// CD.
 func TestHealthOfWhatReconcileWrites(t *testing.T) {
 	boom := errors.New("boom")
 	tests := map[string]struct {
@@ -78,7 +79,7 @@ func TestHealthOfWhatReconcileWrites(t *testing.T) {
 	}
 }
 
-// afterPass returns the shop as it is stored after a pass with one step, which returns the outcome.
+// afterPass returns the shop as it is stored after a pass with one step. The step returns outcome.
 func afterPass(t *testing.T, shop *Shop, outcome error) *unstructured.Unstructured {
 	t.Helper()
 	scheme := runtime.NewScheme()

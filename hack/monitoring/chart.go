@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/prometheus/promql"
 )
 
-// curve is a series of a chart.
+// curve is one series in a chart.
 type curve struct {
 	name   string
 	points []promql.FPoint
@@ -43,7 +43,8 @@ func (pic *picture) chart(p *panel, area box) error {
 	return nil
 }
 
-// legend draws the names of the curves at the bottom, and returns its height. Names that find no room are counted.
+// legend draws the names of the curves at the bottom, and returns its height. If there is not enough space, it draws the number of the
+// other names.
 func (pic *picture) legend(curves []curve, area box) (height float64) {
 	const lineHeight, most, mark = 15, 3, 16
 	type entry struct {
@@ -78,7 +79,7 @@ func (pic *picture) legend(curves []curve, area box) (height float64) {
 	return float64(lines*lineHeight) + 4
 }
 
-// axes is where the values and times of a chart are drawn.
+// axes is the part of a chart in which values are drawn over time.
 type axes struct {
 	box
 	from, to time.Time
@@ -117,7 +118,7 @@ func (pic *picture) axes(p *panel, curves []curve, area box) axes {
 	return a
 }
 
-// niceStep returns a step of a scale that is at least this large: 1, 2 or 5 times a power of ten, or of two for bytes.
+// niceStep returns the smallest step of a scale that is at least as large as least: 1, 2 or 5 times a power of ten, or of two for bytes.
 func niceStep(least float64, unit string, decimals *int) float64 {
 	scale, base := 1.0, 10.0
 	if unit == "bytes" {
@@ -133,8 +134,8 @@ func niceStep(least float64, unit string, decimals *int) float64 {
 	return 1
 }
 
-// valueAt returns the height of a value. The conversion rounds, so that the picture is the same on processors that would fuse the
-// multiplication with the subtraction.
+// valueAt returns the y coordinate of a value. The conversion to float64 rounds the product. Otherwise some processors would fuse the
+// multiplication with the subtraction, and the picture would differ.
 func (a axes) valueAt(v float64) float64 { return a.y + a.h - float64(v/a.most*a.h) }
 
 func (a axes) timeAt(milliseconds int64) float64 {

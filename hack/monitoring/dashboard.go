@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// dashboard is what this program reads of a dashboard of Grafana.
+// dashboard has the parts of a Grafana dashboard that this program reads.
 type dashboard struct {
 	Title      string
 	Panels     []panel
@@ -64,7 +64,7 @@ func loadDashboard(file string) (*dashboard, error) {
 	return d, nil
 }
 
-// everything are the values of variables when all of each is chosen.
+// everything returns the values of the variables if the user has selected all values of each.
 func (d *dashboard) everything() map[string]string {
 	values := map[string]string{}
 	for _, v := range d.Templating.List {
@@ -75,7 +75,7 @@ func (d *dashboard) everything() map[string]string {
 
 var variable = regexp.MustCompile(`\$(\w+|\{\w+\})`)
 
-// substitute replaces the variables of a query, as Grafana does. The interval of rates is four scrapes.
+// substitute replaces the variables in a query, as Grafana does. Rates are calculated over four scrapes.
 func substitute(query string, values map[string]string, scrapes time.Duration) string {
 	return variable.ReplaceAllStringFunc(query, func(name string) string {
 		name = strings.Trim(name, "${}")
@@ -89,7 +89,7 @@ func substitute(query string, values map[string]string, scrapes time.Duration) s
 	})
 }
 
-// queries returns the queries of all panels, with everything chosen.
+// queries returns the queries of all panels, with all values of the variables selected.
 func (d *dashboard) queries() (all []string) {
 	for _, p := range d.Panels {
 		for _, t := range p.Targets {

@@ -1,6 +1,7 @@
 //go:build !race
 
-// The modules of Prometheus are large, and the operator whose metrics are read here runs with the race detector in tests of its own.
+// These tests are left out under the race detector: the modules of Prometheus are large, and the operator has its own tests with the race
+// detector.
 
 package main
 
@@ -59,7 +60,7 @@ func TestDashboardLayout(t *testing.T) {
 
 var labelValues = regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
 
-// Each variable has values, and a panel uses no other variable.
+// Each variable has values, and the panels use only these variables.
 func TestDashboardVariables(t *testing.T) {
 	d := loadedDashboard(t)
 	db := recorded(t)
@@ -83,7 +84,7 @@ func TestDashboardVariables(t *testing.T) {
 	}
 }
 
-// matching returns the series that the selectors of a query select.
+// matching returns the series that match the selectors of a query.
 func matching(t *testing.T, db *database, query string) (all []promql.Series) {
 	t.Helper()
 	selectors, err := selectorsOf(query)
@@ -94,7 +95,7 @@ func matching(t *testing.T, db *database, query string) (all []promql.Series) {
 	return all
 }
 
-// recorded returns the metrics of the recorded run.
+// recorded returns a database with the metrics of the recorded run.
 func recorded(t *testing.T) *database {
 	t.Helper()
 	db, err := readRun(recordedRun)
@@ -102,7 +103,7 @@ func recorded(t *testing.T) *database {
 	return db
 }
 
-// Each query of the dashboard has data in the recorded run, also if one operator, controller, kind and namespace is chosen.
+// Each query of the dashboard has data in the recorded run, even if one operator, controller, kind and namespace is selected.
 func TestPanelsHaveData(t *testing.T) {
 	d, db := loadedDashboard(t), recorded(t)
 	one := map[string]string{

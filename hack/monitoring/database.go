@@ -50,7 +50,7 @@ func (db *database) add(l labels.Labels, at time.Time, v float64) {
 	s.Floats = append(s.Floats, promql.FPoint{T: at.UnixMilli(), F: v})
 }
 
-// addStale marks the end of a series, as Prometheus does when a scrape does not have it any more.
+// addStale marks the end of a series, as Prometheus does if a scrape no longer has the series.
 func (db *database) addStale(l labels.Labels, at time.Time) {
 	db.add(l, at, math.Float64frombits(value.StaleNaN))
 }
@@ -81,7 +81,7 @@ func (db *database) find(matchers ...*labels.Matcher) []promql.Series {
 	return all
 }
 
-// at evaluates a query for one moment.
+// at evaluates a query at one time.
 func (db *database) at(ctx context.Context, query string, at time.Time) (promql.Vector, error) {
 	q, err := db.engine.NewInstantQuery(ctx, db, nil, query, at)
 	if err != nil {
@@ -103,7 +103,7 @@ func (db *database) between(ctx context.Context, query string, from, to time.Tim
 	if err != nil {
 		return nil, err
 	}
-	copied := make(promql.Matrix, len(m)) // Close takes the samples back
+	copied := make(promql.Matrix, len(m)) // the samples are copied, since Close frees them
 	for i, s := range m {
 		copied[i] = promql.Series{Metric: s.Metric, Floats: slices.Clone(s.Floats)}
 	}

@@ -15,12 +15,12 @@ import (
 	"github.com/prometheus/prometheus/promql"
 )
 
-// Lengths in the units of the picture. Grafana has 24 columns.
+// These are lengths in units of the picture. Grafana has 24 columns.
 const (
 	column, line  = 44, 30
 	gap, inside   = 6, 10
 	titleHeight   = 26
-	widthOfLetter = 6.1 // about, of the small letters
+	widthOfLetter = 6.1 // roughly the width of a small letter
 )
 
 const (
@@ -35,7 +35,7 @@ var colours = []string{"#2563eb", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#
 // namedColours are the colours of thresholds, by their names.
 var namedColours = map[string]string{"red": "#dc2626", "orange": "#d97706", "green": "#059669", "blue": "#2563eb", "text": textColour}
 
-// picture draws the panels of a dashboard with the samples of a database, where Grafana would show them.
+// picture draws the panels of a dashboard with the samples of a database. The panels have the same positions as in Grafana.
 type picture struct {
 	io.Writer
 	dashboard *dashboard
@@ -51,7 +51,7 @@ func draw(d *dashboard, db *database) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	first, last := db.span()
-	pic := &picture{&b, d, db, first.Add(8 * scrapesPause), last} // rates need some scrapes
+	pic := &picture{&b, d, db, first.Add(8 * scrapesPause), last} // rates need some scrapes before the first value
 	fmt.Fprintf(pic, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13" fill="%s">`+"\n",
 		24*column+gap, height+gap, textColour)
 	fmt.Fprintln(pic, `<rect width="100%" height="100%" fill="#f1f5f9"/>`)
@@ -89,7 +89,7 @@ func (pic *picture) panel(p *panel) error {
 	return fmt.Errorf("panels of type %s cannot be drawn", p.Type)
 }
 
-// box is a part of the picture.
+// box is a rectangle in the picture.
 type box struct{ x, y, w, h float64 }
 
 func (pic *picture) query(t *panelTarget) string {
@@ -115,7 +115,7 @@ func (pic *picture) stat(p *panel, area box) error {
 	return nil
 }
 
-// table draws the rows of a table, as many as there is room for.
+// table draws as many rows of a table as fit.
 func (pic *picture) table(p *panel, area box) error {
 	result, err := pic.db.at(context.Background(), pic.query(&p.Targets[0]), pic.to)
 	if err != nil {

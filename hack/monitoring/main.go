@@ -1,8 +1,8 @@
-// Command monitoring writes the files of docs/monitoring that follow from others: prometheusrule.yaml from rules.yaml, and the
-// picture of the dashboard from dashboard.json and the metrics of a recorded run.
+// Command monitoring writes the generated files of docs/monitoring: prometheusrule.yaml from rules.yaml, and the picture of the dashboard
+// from dashboard.json and the metrics of a recorded run.
 //
-//	go run .            # by the run in testdata/run.txt
-//	go run . -record    # records a new run first: an example on a real control plane, for about three minutes
+//	go run .            # uses the run in testdata/run.txt
+//	go run . -record    # first records a new run: an example on a real control plane, for about three minutes
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// The files of this package and those that users take, from the folder of this module.
+// These are files of this package and files for users, relative to the folder of this module.
 const (
 	docs          = "../../docs"
 	recordedRun   = "testdata/run.txt"
@@ -61,7 +61,7 @@ func write(ctx context.Context, record bool) error {
 	return nil
 }
 
-// derived returns the files that follow from others, by name.
+// derived returns the content of the generated files, by name.
 func derived(d *dashboard) (map[string][]byte, error) {
 	rules, err := os.ReadFile(filepath.Join(docs, "monitoring", "rules.yaml"))
 	if err != nil {

@@ -40,8 +40,8 @@ func init() {
 	ctrl.SetLogger(logr.Discard())
 }
 
-// operator is the operator of the example memcached in this process, with tracing if asked for, and with a second reconciler that calls
-// an API outside of the cluster. Its metrics are scraped.
+// operator is the operator of the example memcached in this process, with an additional reconciler that calls an API outside of the
+// cluster. If tracing is not nil, it records spans. Its metrics are scraped.
 type operator struct {
 	end     context.CancelFunc
 	done    sync.WaitGroup
@@ -50,10 +50,10 @@ type operator struct {
 	errs    []error
 }
 
-// tracing is where the spans of an operator go.
+// tracing has the provider that receives the spans of an operator.
 type tracing struct{ provider *sdktrace.TracerProvider }
 
-// wrapTransport adds a span for each request that a pass sends. Watches and leases belong to no pass.
+// wrapTransport adds a span for each request that a pass sends. Requests outside of a pass get none, such as watches and leases.
 func (t *tracing) wrapTransport(transport http.RoundTripper) http.RoundTripper {
 	return otelhttp.NewTransport(transport, otelhttp.WithTracerProvider(t.provider), otelhttp.WithFilter(func(r *http.Request) bool {
 		return trace.SpanContextFromContext(r.Context()).IsValid()
@@ -120,7 +120,7 @@ func (o *operator) stop() error {
 	return errors.Join(o.errs...)
 }
 
-// freeAddress returns an address on which nothing listens.
+// freeAddress returns an address on this machine that no program listens on.
 func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -141,20 +141,20 @@ func scrapeUntil(ctx context.Context, t *target, metrics *database) error {
 				return fmt.Errorf("scrape: %w", err)
 			}
 			return nil
-		case now := <-ticker.C: // the server of the metrics starts with the manager
+		case now := <-ticker.C: // the metrics server starts together with the manager
 			err = t.scrape(ctx, metrics, now)
 		}
 	}
 }
 
-// faults makes requests of the operator fail.
+// faults can make requests of the operator fail.
 type faults struct{ failing atomic.Bool }
 
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// wrapTransport answers writes of Deployments in the namespace failing with 500, as an API server does whose etcd is too slow.
+// wrapTransport answers writes of Deployments in the namespace failing with status 500, like an API server whose etcd is too slow.
 func (f *faults) wrapTransport(transport http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		if !f.failing.Load() || r.Method == http.MethodGet || !strings.Contains(r.URL.Path, "/apps/v1/namespaces/"+failing+"/deployments") {

@@ -16,16 +16,16 @@ import (
 	"github.com/opblocks/opblocks/reconcile/external"
 )
 
-// outside is an API outside of the cluster, with an entry for each Cache.
+// outside is an API outside of the cluster. It has an entry for each Cache.
 type outside struct {
-	down    atomic.Bool // it gives no answer
+	down    atomic.Bool // the API does not answer
 	mu      sync.Mutex
 	entries map[string]string
 }
 
 func newOutside() *outside { return &outside{entries: map[string]string{}} }
 
-// call calls do, unless the API gives no answer.
+// call calls do. If the API is down, it returns an error instead.
 func (o *outside) call(do func() error) error {
 	if o.down.Load() {
 		return external.Unreachable(errors.New("the registry answers 503"))
@@ -39,7 +39,7 @@ func (o *outside) put(key, settings string) error {
 	return o.call(func() error { o.entries[key] = settings; return nil })
 }
 
-// setUp adds a reconciler of Caches that only keeps their entries.
+// setUp adds a reconciler of Caches with one step, which keeps an entry for each Cache in the API.
 func (o *outside) setUp(mgr ctrl.Manager) error {
 	type cache = *storev1alpha1.Cache
 	step := external.New(external.Resource[cache, string]{
@@ -89,7 +89,7 @@ func (s *scenario) createCaches(ctx context.Context) error {
 	return s.shows(ctx, fmt.Sprintf(`count(opblocks_condition{kind="Cache", type="Ready"} == 1) == %d`, len(caches)))
 }
 
-// changeCaches changes the Caches while the API outside gives no answer.
+// changeCaches changes the Caches while the API does not answer.
 func (s *scenario) changeCaches(ctx context.Context) error {
 	s.operator.outside.down.Store(true)
 	change := client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"settings":{"maxmemory":"100mb"}}}`))

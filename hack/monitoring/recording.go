@@ -15,9 +15,9 @@ import (
 	"github.com/prometheus/prometheus/promql"
 )
 
-// A recorded run is a text: a line with the time of the first scrape, and a line for each series, with a value for each
-// scrape. The values have the notation of the tests of Prometheus' rules: 1x3 is four times 1, _ is a missing sample,
-// stale is the end of the series.
+// A recorded run is a text file. The first line has the time of the first scrape. Each further line has a series, with a value for each
+// scrape. Values have the notation of Prometheus' rule tests: 1x3 is four times 1, _ is a missing sample, and stale is the end of the
+// series.
 const recordingHeader = "# Metrics of the example memcached, recorded by `go run . -record`. The first scrape, a scrape each second: "
 
 // writeRun writes the series of these metrics to a file.
@@ -54,7 +54,7 @@ func sequence(s promql.Series, first time.Time, scrapes int) string {
 			n++
 		}
 		switch {
-		case n == 1 || values[i] == "stale": // stale is never repeated
+		case n == 1 || values[i] == "stale": // stale values are never repeated
 			parts = append(parts, values[i])
 		case values[i] == "_":
 			parts = append(parts, fmt.Sprintf("_x%d", n))
@@ -89,7 +89,7 @@ func readRun(file string) (*database, error) {
 	return db, lines.Err()
 }
 
-// load adds a series in the notation of the tests of Prometheus' rules.
+// load adds a series in the notation of Prometheus' rule tests.
 func (db *database) load(series string, start time.Time, interval time.Duration) error {
 	l, values, err := promQL.ParseSeriesDesc(series)
 	if err != nil {

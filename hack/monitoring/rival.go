@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// startRival starts a writer that changes the selector of a Service whenever the operator has written it, and returns a function
-// that stops it.
+// startRival starts another writer, which changes the selector of a Service back after each write of the operator. It returns a function
+// that stops the writer.
 func (s *scenario) startRival(ctx context.Context, namespace, name string) (stop func() error, err error) {
 	nothing := func() error { return nil }
 	c, err := client.NewWithWatch(s.cp.Config(), client.Options{Scheme: scheme})
@@ -50,7 +50,7 @@ func (s *scenario) startRival(ctx context.Context, namespace, name string) (stop
 	}, nil
 }
 
-// replaceImages makes the API server replace the images of Deployments in the namespace mirrored.
+// replaceImages makes the API server replace the images of Deployments in the namespace mirrored, by an admission policy.
 func (s *scenario) replaceImages(ctx context.Context) error {
 	const name = "mirror"
 	policy := &admissionregistrationv1.MutatingAdmissionPolicy{
@@ -80,7 +80,7 @@ func (s *scenario) replaceImages(ctx context.Context) error {
 			return err
 		}
 	}
-	return until(ctx, func(ctx context.Context) (bool, error) { // the API server watches its policies
+	return until(ctx, func(ctx context.Context) (bool, error) { // wait until the API server has seen the policy
 		labels := map[string]string{"app": "probe"}
 		probe := &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: mirrored, Name: "probe"},

@@ -35,7 +35,7 @@ func loadRules(file string) (*rules, error) {
 	return &rules{groups.Groups}, nil
 }
 
-// prometheusRule returns a rule file as an object of the Prometheus Operator.
+// prometheusRule returns a rule file as a PrometheusRule, the object of the Prometheus Operator.
 func prometheusRule(rules []byte) []byte {
 	_, groups, _ := bytes.Cut(rules, []byte("groups:\n"))
 	var b bytes.Buffer
@@ -68,15 +68,15 @@ func (r *rules) queries() (all []string) {
 	return all
 }
 
-// evaluation is what one evaluation of all rules leaves for the next.
+// evaluation is the state after one evaluation of all rules, which the next evaluation needs.
 type evaluation struct {
 	since    map[string]time.Time     // when each alert became active, by its name and labels
 	recorded map[string]labels.Labels // the series of recording rules
 	firing   []string                 // the summaries of the alerts that fire
 }
 
-// evaluate evaluates the rules as Prometheus does, from a time to another, and returns the summaries of the alerts that fire at
-// the end, sorted. The samples of recording rules are added to the database.
+// evaluate evaluates the rules from one time to another, as Prometheus does. It returns the summaries of the alerts that fire at the end,
+// sorted. It adds the samples of recording rules to the database.
 func (r *rules) evaluate(ctx context.Context, db *database, from, to time.Time, interval time.Duration) (firing []string, err error) {
 	var last evaluation
 	for now := from; !now.After(to); now = now.Add(interval) {
@@ -133,7 +133,7 @@ func (e *evaluation) add(ctx context.Context, db *database, rule rulefmt.Rule, n
 	return nil
 }
 
-// expand returns an annotation of an alert for one sample.
+// expand returns an annotation of an alert, with its template expanded for one sample.
 func expand(ctx context.Context, rule rulefmt.Rule, annotation string, sample promql.Sample, now time.Time) (string, error) {
 	text := `{{$labels := .Labels}}{{$value := .Value}}` + rule.Annotations[annotation]
 	data := template.AlertTemplateData(sample.Metric.Map(), nil, "", sample)
@@ -141,7 +141,7 @@ func expand(ctx context.Context, rule rulefmt.Rule, annotation string, sample pr
 		return nil, errors.New("annotations run no queries")
 	}
 	expanded, err := template.NewTemplateExpander(ctx, text, rule.Alert, data, model.TimeFromUnixNano(now.UnixNano()), noQuery, &url.URL{}, nil).Expand()
-	if err == nil && (strings.Contains(expanded, "  ") || strings.HasSuffix(expanded, " ")) { // a label that is missing expands to nothing
+	if err == nil && (strings.Contains(expanded, "  ") || strings.HasSuffix(expanded, " ")) { // a missing label expands to nothing
 		err = fmt.Errorf("a label is missing in %q", expanded)
 	}
 	if err != nil {
@@ -150,7 +150,7 @@ func expand(ctx context.Context, rule rulefmt.Rule, annotation string, sample pr
 	return expanded, nil
 }
 
-// selectorsOf returns the selectors of a query.
+// selectorsOf returns the series selectors in a query.
 func selectorsOf(query string) (all []*parser.VectorSelector, err error) {
 	expr, err := promQL.ParseExpr(query)
 	if err != nil {

@@ -1,6 +1,7 @@
 //go:build !race
 
-// The modules of Prometheus are large, and the operator whose metrics are read here runs with the race detector in tests of its own.
+// These tests are left out under the race detector: the modules of Prometheus are large, and the operator has its own tests with the race
+// detector.
 
 package main
 
@@ -37,7 +38,7 @@ func ruleFile(t *testing.T) *rules {
 	return r
 }
 
-// Each alert waits, has a severity, says what to do, and links to its heading on the page.
+// Each alert has a waiting time, a severity and a text that says what to do, and links to its heading on the page.
 func TestAlertsAreComplete(t *testing.T) {
 	page := read(t, pageFile)
 	for _, a := range ruleFile(t).alerts() {
@@ -50,7 +51,7 @@ func TestAlertsAreComplete(t *testing.T) {
 	}
 }
 
-// TestAlerts has series of what is broken beside series of what is sound, a sample each minute.
+// TestAlerts has series of broken objects and series of sound ones, with a sample each minute.
 func TestAlerts(t *testing.T) {
 	const minutes = 120
 	cases := map[string]struct {
@@ -203,7 +204,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// Objects are counted by namespace, also where none is ready.
+// The recording rules count objects by namespace, even if no object in a namespace is ready.
 func TestRecordingRules(t *testing.T) {
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	db := newDatabase()
@@ -234,7 +235,7 @@ func TestRecordingRules(t *testing.T) {
 	}
 }
 
-// The object of the Prometheus Operator has the rules of the rule file.
+// The generated PrometheusRule has the rules of the rule file.
 func TestPrometheusRule(t *testing.T) {
 	var object struct {
 		APIVersion, Kind string
@@ -249,7 +250,7 @@ func TestPrometheusRule(t *testing.T) {
 	}
 }
 
-// The files that follow from others are up to date.
+// The generated files are up to date.
 func TestDerivedFiles(t *testing.T) {
 	d, err := loadDashboard(dashboardFile)
 	require.NoError(t, err)

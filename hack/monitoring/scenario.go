@@ -17,29 +17,29 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// patience limits each wait for an event. The machine may be busy.
+// patience is the longest time to wait for an event. The machine may be busy.
 const patience = 5 * time.Minute
 
 // The namespaces of the scenario.
 const (
 	shop     = "shop"
 	blog     = "blog"
-	mirrored = "mirrored" // an admission plug-in replaces images here
-	failing  = "failing"  // the API server cannot write Deployments here, until it is repaired
+	mirrored = "mirrored" // an admission policy replaces images in this namespace
+	failing  = "failing"  // the API server cannot write Deployments in this namespace until the fault is removed
 )
 
-// scenario is an operator of the example memcached on a real control plane, and what happens to it. Its metrics are scraped all
-// the time.
+// scenario runs the operator of the example memcached on a real control plane, and lets a series of events happen to it. Its metrics are
+// scraped all the time.
 type scenario struct {
 	user     client.Client
 	metrics  *database
 	faults   *faults
 	operator *operator
 	cp       *controlplane.ControlPlane
-	rival    func() error // stops the other writer
+	rival    func() error // stops the writer of startRival
 }
 
-// startScenario starts the control plane and the operator. tracing may be nil.
+// startScenario starts the control plane and the operator. If tracing is nil, no spans are recorded.
 func startScenario(ctx context.Context, tracing *tracing) (s *scenario, err error) {
 	s = &scenario{metrics: newDatabase(), faults: &faults{}, rival: func() error { return nil }}
 	defer func() {
@@ -76,8 +76,8 @@ func (s *scenario) stop() error {
 	return err
 }
 
-// play lets everything happen, with a pause after each event. At its end these objects are stalled: shop/limits; not ready:
-// shop/large, failing/reports and the Caches; paused: blog/drafts; in a write loop: the Service blog/contested. All others are ready.
+// play lets all events happen, with a pause after each. At its end shop/limits is stalled. shop/large, failing/reports and the Caches are
+// not ready. blog/drafts is paused. The Service blog/contested is in a write loop. All other objects are ready.
 func (s *scenario) play(ctx context.Context, pause time.Duration) error {
 	events := []struct {
 		what string
@@ -89,7 +89,7 @@ func (s *scenario) play(ctx context.Context, pause time.Duration) error {
 		}},
 		{"objects that cannot become ready", func(ctx context.Context) error {
 			limits := newMemcached(shop, "limits")
-			limits.Spec.Resources = &cachev1.ResourceRequirements{ // which the API server refuses
+			limits.Spec.Resources = &cachev1.ResourceRequirements{ // the API server refuses these
 				Requests: amount(corev1.ResourceMemory, "2Gi"), Limits: amount(corev1.ResourceMemory, "1Gi"),
 			}
 			large := newMemcached(shop, "large")
@@ -133,7 +133,7 @@ func (s *scenario) play(ctx context.Context, pause time.Duration) error {
 	return nil
 }
 
-// many are objects that come and go together.
+// many are the names of objects that are created together and deleted together.
 var many = func() (names []string) {
 	for i := range 20 {
 		names = append(names, fmt.Sprint("sale-", i))

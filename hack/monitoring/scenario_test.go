@@ -1,6 +1,7 @@
 //go:build !race
 
-// The modules of Prometheus are large, and the operator whose metrics are read here runs with the race detector in tests of its own.
+// These tests are left out under the race detector: the modules of Prometheus are large, and the operator has its own tests with the race
+// detector.
 
 package main
 
@@ -25,8 +26,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
-// TestRealRun runs the scenario once: its metrics have what the rules, the dashboard and the page name, and its spans have what
-// the page promises.
+// TestRealRun runs the scenario once. It checks that the metrics have everything that the rules, the dashboard and the page name, and that
+// the spans have what the page promises.
 func TestRealRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a real control plane; run without -short")
@@ -47,7 +48,7 @@ func TestRealRun(t *testing.T) {
 	})
 	t.Run("Panels", func(t *testing.T) { assertPanelsHaveData(t, d, s.metrics, d.everything()) })
 	t.Run("Page", func(t *testing.T) { assertPageHasMetrics(t, s.metrics) })
-	t.Run("AlertsOfClusters", func(t *testing.T) { // which they have for any controller of controller-runtime
+	t.Run("AlertsOfClusters", func(t *testing.T) { // these alerts exist for every controller of controller-runtime
 		file := filepath.Join(t.TempDir(), "rules.yaml")
 		require.NoError(t, os.WriteFile(file, []byte(`groups:
 - name: clusters
@@ -82,7 +83,7 @@ func TestRealRun(t *testing.T) {
 	t.Run("Spans", func(t *testing.T) { checkSpans(t, spans.GetSpans()) })
 }
 
-// repeat adds the samples of a moment again and again, as if nothing happened any more.
+// repeat adds the last samples again and again, as if nothing else happened.
 func (db *database) repeat(last time.Time, during, interval time.Duration) {
 	for _, s := range db.find() {
 		if p := s.Floats[len(s.Floats)-1]; p.T == last.UnixMilli() && !math.IsNaN(p.F) {
@@ -93,15 +94,15 @@ func (db *database) repeat(last time.Time, during, interval time.Duration) {
 	}
 }
 
-// assertExists checks that the metrics of a query exist, and have the labels by which it selects and groups. A selected value need
-// not occur: failures of all kinds are too many for one run.
+// assertExists checks that the metrics of a query exist, and that they have the labels that the query selects or groups by. The selected
+// value of a label need not occur: not every failure can happen in one run.
 func assertExists(t *testing.T, db *database, query string) {
 	t.Helper()
 	expr, err := promQL.ParseExpr(query)
 	require.NoError(t, err)
 	parser.Inspect(expr, func(node parser.Node, path []parser.Node) error {
 		selector, ok := node.(*parser.VectorSelector)
-		if !ok || strings.Contains(selector.Name, ":") { // the metric of a recording rule
+		if !ok || strings.Contains(selector.Name, ":") { // not a metric of the library, or the metric of a recording rule
 			return nil
 		}
 		of := labels.MustNewMatcher(labels.MatchEqual, model.MetricNameLabel, selector.Name)
@@ -159,20 +160,20 @@ func assertPageHasMetrics(t *testing.T, db *database) {
 	}
 }
 
-// checkSpans checks what the page promises: spans of passes, spans of their steps below them, and spans of requests
-// below both.
+// checkSpans checks what the page promises. There are spans of passes. Spans of steps have a pass as their parent. Spans of requests have a
+// pass or a step as their parent.
 func checkSpans(t *testing.T, spans tracetest.SpanStubs) {
 	t.Helper()
 	byID := map[string]tracetest.SpanStub{}
 	for _, s := range spans {
 		byID[s.SpanContext.SpanID().String()] = s
 	}
-	found := map[string]int{} // by the beginning of the name of the parent and the name
+	found := map[string]int{} // counts by the beginning of the parent's name and the span's name
 	for _, s := range spans {
 		first, _, _ := strings.Cut(s.Name, " ")
 		parent, ok := byID[s.Parent.SpanID().String()]
 		if s.Parent.IsValid() && !ok {
-			continue // the pass was running when the operator stopped
+			continue // the operator was stopped during the pass
 		}
 		above, _, _ := strings.Cut(parent.Name, " ")
 		found[strings.TrimSpace(above+" "+first)]++

@@ -12,14 +12,14 @@ import (
 	"github.com/prometheus/prometheus/model/textparse"
 )
 
-// target is what Prometheus knows of an operator that it scrapes: the labels that it adds.
+// target is an operator that is scraped, with the labels that Prometheus adds to its metrics.
 type target struct {
 	url    string
 	labels labels.Labels
 	seen   map[string]labels.Labels // the series of the last scrape
 }
 
-// newTarget returns a target with the labels that the Prometheus Operator sets. The namespace is the operator's.
+// newTarget returns a target with the labels that the Prometheus Operator sets. The label namespace is the operator's namespace.
 func newTarget(url string) *target {
 	return &target{url: url, labels: labels.FromStrings(
 		"job", "memcached-controller-manager-metrics", "instance", "10.0.0.1:8443", "namespace", "memcached-system",
@@ -48,7 +48,7 @@ func (t *target) scrape(ctx context.Context, db *database, now time.Time) error 
 	return t.add(db, text, response.Header.Get("Content-Type"), now)
 }
 
-// add adds the samples of one scrape, with the labels of the target. As with honor_labels, the labels of the metrics win.
+// add adds the samples of one scrape, with the labels of the target. As with honor_labels, a label of the metric has precedence.
 func (t *target) add(db *database, text []byte, contentType string, now time.Time) error {
 	parser, err := textparse.New(text, contentType, labels.NewSymbolTable(), textparse.ParserOptions{})
 	if err != nil {
@@ -77,7 +77,7 @@ func (t *target) add(db *database, text []byte, contentType string, now time.Tim
 	return nil
 }
 
-// end marks as ended the series of the last scrape that this one does not have.
+// end marks the end of series that the last scrape had and this one lacks.
 func (t *target) end(db *database, seen map[string]labels.Labels, now time.Time) {
 	for key, l := range t.seen {
 		if _, ok := seen[key]; !ok {
@@ -87,8 +87,8 @@ func (t *target) end(db *database, seen map[string]labels.Labels, now time.Time)
 	t.seen = seen
 }
 
-// honor returns the labels of a metric, and adds the labels of the target that it does not have. A label that the
-// metric has with an empty value stays empty: so an object without a namespace does not get the operator's namespace.
+// honor returns the labels of a metric, together with the labels of the target that the metric lacks. A label that is empty in the metric
+// stays empty. So an object without a namespace does not get the operator's namespace.
 func (t *target) honor(of labels.Labels) labels.Labels {
 	b := labels.NewBuilder(of)
 	t.labels.Range(func(l labels.Label) {

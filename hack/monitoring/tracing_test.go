@@ -1,6 +1,7 @@
 //go:build !race
 
-// The modules of Prometheus are large, and the operator whose metrics are read here runs with the race detector in tests of its own.
+// These tests are left out under the race detector: the modules of Prometheus are large, and the operator has its own tests with the race
+// detector.
 
 package main
 
@@ -26,7 +27,8 @@ import (
 // work is what a step does.
 type work = func(context.Context, client.Client, *corev1.ConfigMap) error
 
-// traced returns the spans of one pass over a ConfigMap, and the value of its panic. The SDK ends a span after its children.
+// traced returns the spans of one pass over a ConfigMap, and the value of a panic in it. A span comes after its children, since the SDK
+// records it when it ends.
 func traced(t *testing.T, filter func(*corev1.ConfigMap) bool, step work) (spans tracetest.SpanStubs, panicked any) {
 	t.Helper()
 	exporter := tracetest.NewInMemoryExporter()
@@ -55,7 +57,8 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// The SDK would record a panic with its value. A panic of a step is an outcome, and one of a filter passes through.
+// The SDK would record the value of a panic in a span. But a panic of a step becomes an outcome, and a panic of a filter is passed on
+// without a record.
 func TestSpansHaveNoPanic(t *testing.T) {
 	for name, tc := range map[string]struct {
 		filter   func(*corev1.ConfigMap) bool

@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// area is a part of the code that is changed, and the tests that should notice.
+// area is a part of the code in which changes are made, and the tests that should notice the changes.
 type area struct {
 	name   string
 	folder string
-	below  bool // the folders below it belong to the area too
-	count  int  // how many changes are sampled
+	below  bool // the folders below folder belong to the area too
+	count  int  // how many changes are tested
 
 	explorations []suite
 	others       []suite
 }
 
-// suite is a part of the tests of one package.
+// suite is a group of tests in one package.
 type suite struct {
 	module string // the folder of the module
 	pkg    string // the folder of the package in the module
 	part   part
-	short  bool // with -short: explorations try a sample of the faults, and tests that need a control plane are skipped
+	short  bool // with -short, explorations try only a sample of the faults, and tests that need a control plane are skipped
 }
 
 // part says which tests of a package belong to a suite.
@@ -31,13 +31,13 @@ type part int
 const (
 	everything   part = iota
 	explorations      // the tests that call reconciletest.Explore
-	others            // all others
+	others            // all other tests
 )
 
 // examples are the operators of the folder examples.
 var examples = []string{"memcached", "app", "databaseuser", "eru", "cache"}
 
-// areas returns all areas. The first suite of each is the one that most often notices.
+// areas returns all areas. The first suite of each area is the one that notices changes most often.
 func areas() []area {
 	all := []area{
 		{
@@ -66,10 +66,11 @@ func areas() []area {
 	return all
 }
 
-// othersOf returns the suites without explorations for a change of a file. In an area with folders below it, the tests of the file's own package come first.
+// othersOf returns the suites without explorations, for a change of a file. If the area has folders below its own, the tests in the file's
+// package come first.
 func (a *area) othersOf(root, file string) []suite {
 	folder := path.Dir(file)
-	if own, _ := filepath.Glob(filepath.Join(root, folder, "*_test.go")); !a.below || len(own) == 0 { // the pattern is right
+	if own, _ := filepath.Glob(filepath.Join(root, folder, "*_test.go")); !a.below || len(own) == 0 { // cannot fail: the pattern is valid
 		return a.others
 	}
 	return append([]suite{{".", folder, everything, true}}, a.others...)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// explorationsIn returns the tests of a package that call reconciletest.Explore, directly or by other functions of its tests.
+// explorationsIn returns the tests of a package that call reconciletest.Explore, directly or by helper functions.
 func explorationsIn(folder string) (names []string, err error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
 	if err != nil {
@@ -56,7 +56,7 @@ func called(fun ast.Expr) string {
 	return ""
 }
 
-// explores reports whether a function reaches an exploration. seen are the functions that were asked before.
+// explores reports whether a function calls reconciletest.Explore, directly or indirectly. seen are the functions that were checked before.
 func explores(name string, calls map[string][]string, seen map[string]bool) bool {
 	seen[name] = true
 	return slices.ContainsFunc(calls[name], func(called string) bool {

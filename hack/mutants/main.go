@@ -1,10 +1,10 @@
-// Mutants measures how good the tests are. It makes small changes in the code, one at a time, and runs the tests with each: the explorations of package
-// reconciletest, and all other tests. A change that no test notices has survived.
+// Mutants measures how good the tests are. It makes small changes in the code, one at a time, and runs the tests with each: the
+// explorations of package reconciletest, and all other tests. A change that no test notices has survived.
 //
 //	make mutants
 //
-// The result of each change is appended to results.jsonl, so a run that is stopped goes on where it was. The page docs/mutants.md has the figures, and each
-// change that has survived with a reason from reasons.txt. The flag -h lists the rest.
+// The result of each change is appended to results.jsonl, so a run that was stopped can be continued. The page docs/mutants.md has the
+// numbers. It also has each change that has survived, with a reason from reasons.txt. The flag -h lists the rest.
 package main
 
 import (

@@ -16,11 +16,11 @@ import (
 
 // mutant is one small change of the code.
 type mutant struct {
-	Key      string // identifies the change as long as its function stays as it is
+	Key      string // identifies the change; it stays the same as long as the function does not change
 	File     string // from the root of the checkout
 	Line     int
 	Function string
-	Kind     string // what is changed, as text
+	Kind     string // what kind of code is changed, in words
 	Before   string // the code that is replaced
 	After    string
 
@@ -61,7 +61,7 @@ func mutantsOf(root, folder string) (all []mutant, err error) {
 	return all, nil
 }
 
-// maker makes the changes of one function.
+// maker makes the changes of one function, one by one.
 type maker struct {
 	file      string
 	content   []byte
@@ -112,7 +112,7 @@ func (m *maker) visit(n ast.Node) bool {
 	return true
 }
 
-// isText reports whether an operand of an expression is a string literal: texts cannot be subtracted.
+// isText reports whether an operand of an expression is a string literal: strings cannot be subtracted.
 func isText(e *ast.BinaryExpr) bool {
 	for _, operand := range []ast.Expr{e.X, e.Y} {
 		switch operand := operand.(type) {
@@ -129,7 +129,7 @@ func isText(e *ast.BinaryExpr) bool {
 	return false
 }
 
-// returned adds the changes of what a function returns: an error that is not returned, and another truth.
+// returned adds the changes of a return statement: an error is not returned, or true and false are exchanged.
 func (m *maker) returned(n *ast.ReturnStmt) {
 	for i, result := range n.Results {
 		id, ok := result.(*ast.Ident)
@@ -145,7 +145,7 @@ func (m *maker) returned(n *ast.ReturnStmt) {
 	}
 }
 
-// dropped adds the change that leaves out a statement.
+// dropped adds the change that removes a statement.
 func (m *maker) dropped(statement ast.Stmt) {
 	switch s := statement.(type) {
 	case *ast.ExprStmt:
@@ -161,7 +161,8 @@ func (m *maker) dropped(statement ast.Stmt) {
 	}
 }
 
-// options adds the changes that leave out an option: the last argument of a call if it is a call itself, and a method in a chain.
+// options adds the changes that remove an option. An option is the last argument of a call if it is itself a call, or a method in a
+// chain of calls.
 func (m *maker) options(call *ast.CallExpr) {
 	if len(call.Args) > 1 && call.Ellipsis == token.NoPos {
 		last := call.Args[len(call.Args)-1]
@@ -217,7 +218,7 @@ func (m *maker) text(n ast.Node) string {
 	return string(m.content[m.positions.Position(n.Pos()).Offset:m.positions.Position(n.End()).Offset])
 }
 
-// apply returns the file with the change.
+// apply returns the content of the file after the change.
 func (m *mutant) apply(content []byte) []byte {
 	return slices.Concat(content[:m.start], []byte(m.After), content[m.end:])
 }

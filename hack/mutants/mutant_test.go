@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Each kind of change is made where it makes sense, and the file with it is the file with this change alone.
+// Each kind of change is made where it makes sense. The changed file differs from the original only by this change.
 func TestMutantsOf(t *testing.T) {
 	lines := map[string]struct {
 		reason string
@@ -56,7 +56,8 @@ func TestMutantsOf(t *testing.T) {
 	}
 }
 
-// The key of a change stays if other functions change, and only then: results are found by it.
+// The key of a change, by which its result is found, stays the same if other functions change. If its own function changes, the key
+// changes.
 func TestKeys(t *testing.T) {
 	keys := func(content string) (all []string) {
 		folder := t.TempDir()
@@ -85,7 +86,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// An exploration may be called by other functions of the tests.
+// A test may call reconciletest.Explore by helper functions.
 func TestExplorationsIn(t *testing.T) {
 	folder := t.TempDir()
 	content := `package p
@@ -106,7 +107,7 @@ func TestC(t *testing.T) { reconciletest.Run(t, s, nil) }
 	}
 }
 
-// The tests of the package that was changed notice the most.
+// The tests of the changed package come first, since they notice the most.
 func TestOthersOf(t *testing.T) {
 	root := t.TempDir()
 	for _, file := range []string{"internal/owned/plan/plan_test.go", "internal/owned/write/write.go"} {
@@ -120,7 +121,7 @@ func TestOthersOf(t *testing.T) {
 	users := suite{".", "ownedresources", others, true}
 	for file, want := range map[string][]suite{
 		"internal/owned/plan/plan.go":   {{".", "internal/owned/plan", everything, true}, users},
-		"internal/owned/write/write.go": {users}, // it has no tests
+		"internal/owned/write/write.go": {users}, // a folder without tests
 	} {
 		below := area{below: true, others: []suite{users}}
 		if got := below.othersOf(root, file); !slices.Equal(got, want) {
@@ -132,7 +133,7 @@ func TestOthersOf(t *testing.T) {
 	}
 }
 
-// The sample follows from the seed alone.
+// The sample depends only on the seed.
 func TestSample(t *testing.T) {
 	root, err := repository()
 	if err != nil {
@@ -156,7 +157,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// The page has a survivor with its reason, and does not count what does not compile.
+// The page lists a survivor with its reason, and does not count changes that do not compile.
 func TestPage(t *testing.T) {
 	root := t.TempDir()
 	for _, folder := range []string{"docs", "hack/mutants"} {

@@ -30,7 +30,7 @@ The changes are a sample that follows from a seed. Run it again by ` + "`make mu
 
 `
 
-// figures are the counts of an area.
+// figures are the numbers of one area.
 type figures struct{ wanted, tested, explorations, others, both int }
 
 func (f *figures) add(r *result) {
@@ -47,7 +47,7 @@ func count(is bool) int {
 	return 0
 }
 
-// row returns a row of the table.
+// row returns a row of the table on the page.
 func (f *figures) row(name string) string {
 	tested := fmt.Sprint(f.tested)
 	if f.tested < f.wanted {
@@ -102,14 +102,14 @@ func writePage(root string, sample []sampled, known *results) error {
 func (s *sampled) resultsIn(known *results) (all []result) {
 	for _, m := range s.mutants {
 		if r, tested := known.of(m); tested && r.Compiles && len(all) < s.area.count {
-			r.mutant = m // the line may have moved
+			r.mutant = m // the line may have changed since the test
 			all = append(all, r)
 		}
 	}
 	return all
 }
 
-// short returns code in one line, and only its beginning if it is long. A table has no | in it.
+// short returns code in one line. If it is long, only its beginning is returned. It has no |, which would end the cell of a table.
 func short(code string) string {
 	line := strings.ReplaceAll(strings.Join(strings.Fields(code), " "), "|", "∣")
 	if runes := []rune(line); len(runes) > 70 {
@@ -118,7 +118,7 @@ func short(code string) string {
 	return line
 }
 
-// readReasons returns the reasons by the key of the change. Each line of the file has both.
+// readReasons returns the reasons, by the key of the change. Each line of the file has a key and a reason.
 func readReasons(file string) (map[string]string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

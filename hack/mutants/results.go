@@ -20,13 +20,13 @@ type result struct {
 	Compiles     bool
 	Explorations string // the first exploration that fails; "": none does
 	Others       string // the first other test that fails; "": none does
-	Seconds      int    // how long it took
+	Seconds      int    // how long the tests took
 }
 
 // survived reports whether no test has noticed the change.
 func (r *result) survived() bool { return r.Compiles && r.Explorations == "" && r.Others == "" }
 
-// results are all results by the key of their change. Its methods may be called by several goroutines.
+// results are all results, by the key of the change. Its methods may be called by several goroutines.
 type results struct {
 	mu    sync.Mutex
 	file  string
@@ -45,12 +45,12 @@ func readResults(file string) (*results, error) {
 		if err := json.Unmarshal(line, &r); err != nil {
 			return nil, fmt.Errorf("%s has a line that is not a result: remove it: %w", file, err)
 		}
-		all.byKey[r.Key] = r // the last one counts
+		all.byKey[r.Key] = r // a later line replaces an earlier one with the same key
 	}
 	return all, nil
 }
 
-// of returns the result of a change, and false if it was not tested yet.
+// of returns the result of a change. It returns false if the change was not tested yet.
 func (r *results) of(m mutant) (result, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

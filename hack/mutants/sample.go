@@ -10,13 +10,14 @@ import (
 	"strings"
 )
 
-// sampled are the changes of an area in the order in which they are tested. Those that do not compile do not count.
+// sampled are the changes of an area, in the order in which they are tested. Changes that do not compile are not counted.
 type sampled struct {
 	area    area
 	mutants []mutant
 }
 
-// sampleOf returns the changes of each area in an order that follows from the seed and the changes alone: a change of the code elsewhere moves none.
+// sampleOf returns the changes of each area in a random order. The position of a change depends only on the seed and the change itself, so
+// the order stays the same if other code changes.
 func sampleOf(root string, seed uint64) (sample []sampled, err error) {
 	for _, a := range areas() {
 		s := sampled{area: a}

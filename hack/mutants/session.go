@@ -17,12 +17,12 @@ type session struct {
 	again bool
 	begun time.Time
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	ended int
 	total int
 }
 
-// test tests what is left of the sample, area by area. A change that does not compile is replaced by the next one.
+// test tests the changes that have no result yet, area by area. If a change does not compile, the next one replaces it.
 func (s *session) test(ctx context.Context, sample []sampled, only string) error {
 	chosen, err := choose(sample, only)
 	if err != nil {
@@ -48,12 +48,12 @@ func (s *session) missing(of *sampled) (open int) {
 	return open
 }
 
-// queue has the changes of an area that are left to test. Its methods may be called by several goroutines.
+// queue has the changes of an area that are still to be tested. Its methods may be called by several goroutines.
 type queue struct {
 	of     *sampled
 	isOpen func(m mutant) (open, counts bool)
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	next    int
 	counted int
 }
@@ -65,7 +65,7 @@ func (s *session) queue(of *sampled) *queue {
 	}}
 }
 
-// take returns the next change to test, and false if there are enough.
+// take returns the next change to test. It returns false if enough changes were tested.
 func (q *queue) take() (m mutant, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -83,14 +83,14 @@ func (q *queue) take() (m mutant, ok bool) {
 	return mutant{}, false
 }
 
-// replace lets another change be tested in place of one that does not compile.
+// replace makes take return one more change, in place of a change that does not compile.
 func (q *queue) replace() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.counted--
 }
 
-// testArea tests the changes of an area, after its tests without a change: they must pass.
+// testArea tests the changes of an area. Before that, it runs the tests without a change: they must pass.
 func (s *session) testArea(ctx context.Context, of *sampled) error {
 	if s.missing(of) == 0 {
 		return nil
@@ -110,7 +110,7 @@ func (s *session) testArea(ctx context.Context, of *sampled) error {
 	return errors.Join(errs...)
 }
 
-// work tests changes until there are enough.
+// work tests changes until enough were tested.
 func (s *session) work(ctx context.Context, q *queue) error {
 	for m, ok := q.take(); ok; m, ok = q.take() {
 		r, err := s.testOne(ctx, &q.of.area, m)
@@ -138,7 +138,7 @@ func (s *session) testUnchanged(ctx context.Context, of *sampled) error {
 	return nil
 }
 
-// testOne tests one change, and keeps the result.
+// testOne tests one change, and stores the result.
 func (s *session) testOne(ctx context.Context, a *area, m mutant) (r result, err error) {
 	begun := time.Now()
 	r = result{mutant: m, Area: a.name}
@@ -166,7 +166,7 @@ func (s *session) testOne(ctx context.Context, a *area, m mutant) (r result, err
 	return r, nil
 }
 
-// say prints how far the session is.
+// say prints the progress of the session.
 func (s *session) say(r *result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +179,7 @@ func (s *session) say(r *result) {
 	fmt.Fprintf(os.Stderr, "mutants: %d of %d, %s, about %s left: %s:%d: %s: %s\n", s.ended, s.total, passed.Round(time.Second), left.Round(time.Minute), r.File, r.Line, r.Kind, r.verdict())
 }
 
-// verdict says who has noticed the change.
+// verdict returns which tests have noticed the change, as text.
 func (r *result) verdict() string {
 	switch {
 	case r.survived():

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// workspace is a temporary folder with a change and the test binaries that have it. The checkout itself is not changed.
+// workspace is a temporary folder with the changed file and the test binaries built with it. The checkout itself is not changed.
 type workspace struct {
 	root   string
-	change *mutant // nil: none
+	change *mutant // nil: no change
 	folder string
 }
 
@@ -63,7 +63,7 @@ func (w *workspace) compiles(ctx context.Context) (bool, error) {
 	return err == nil, ctx.Err()
 }
 
-// maxTime is how long the tests of one suite may take. A change that makes them take longer is noticed.
+// maxTime is how long the tests of one suite may take. If they take longer with a change, the change counts as noticed.
 const maxTime = 10 * time.Minute
 
 var failedTest = regexp.MustCompile(`(?m)^\s*--- FAIL: (\S+)`)
@@ -122,7 +122,8 @@ func (w *workspace) goCommand(ctx context.Context, module string, args ...string
 	return w.command(ctx, filepath.Join(w.root, module), "go", args...)
 }
 
-// command runs a program in the workspace of the checkout, and ends it with all its children if the context ends.
+// command runs a program in a folder of the checkout, with the files of the workspace. If the context ends, it kills the program and its
+// children.
 func (w *workspace) command(ctx context.Context, folder, name string, args ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir = folder

@@ -62,8 +62,8 @@ func TestChildrenOfCustomKinds(t *testing.T) {
 	}
 }
 
-// accountIn keeps a ServiceAccount in the namespace that the motto names. While there is none, the API server refuses it, and the error is retried
-// with controller-runtime's backoff, up to 1000 seconds.
+// accountIn keeps a ServiceAccount in the namespace that the motto names. As long as that namespace does not exist, the API server refuses
+// the ServiceAccount, and the operator retries with controller-runtime's backoff, up to 1000 seconds.
 func accountIn(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.Spec.Motto, Name: s.Name}}
 	err := c.Get(ctx, client.ObjectKeyFromObject(account), account)
@@ -73,7 +73,7 @@ func accountIn(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, erro
 	return ctrl.Result{}, err
 }
 
-// A retry that is due after long is waited for. If the scenario sets a shorter Horizon, the finding says that a retry was due.
+// The run waits for a retry that is due after a long time. If the scenario sets a shorter Horizon, the finding says that a retry was due.
 func TestRetryAfterLong(t *testing.T) {
 	s := managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
 		b.For(&Shop{})
@@ -87,7 +87,7 @@ func TestRetryAfterLong(t *testing.T) {
 	assert.ErrorContains(t, report.Failures[0].Err, "the last pass over shop default/web failed, and its retry was still due when the operator counted as quiet")
 }
 
-// An operator with a schedule is told of Horizon and Wait, and not of random values.
+// If an operator has a schedule, the finding tells its author of Horizon and Wait, and not of random values.
 func TestScheduleIsNamed(t *testing.T) {
 	s := passing(func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
 		due := s.CreationTimestamp.Add(5 * time.Minute)
@@ -107,8 +107,8 @@ func TestScheduleIsNamed(t *testing.T) {
 	assert.NotContains(t, report.Failures[0].Err.Error(), "random")
 }
 
-// Claims of volumeClaimTemplates stay without their StatefulSet, which is Kubernetes' default. If the StatefulSet goes before all of them are made,
-// some are missing.
+// PersistentVolumeClaims of a StatefulSet stay when the StatefulSet is deleted, by Kubernetes' default. If the StatefulSet is deleted
+// before all claims are created, some are missing in the end.
 func TestClaimsThatStay(t *testing.T) {
 	labels := map[string]string{"app": "web"}
 	s := managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {

@@ -100,14 +100,14 @@ func Wait(d time.Duration) Action {
 	return Action{Name: fmt.Sprintf("wait %s", d), wait: d}
 }
 
-// WithoutFaults returns the action for a scenario in which [Explore] tries no fault from this action until the next one. Use it
-// where another exploration has tried the faults, such as at the creation of an object with which several scenarios begin. The
-// runs with faults of a large operator take minutes:
+// WithoutFaults returns the action for a scenario in which [Explore] tries no fault from this action until the next one. The runs with
+// faults of a large operator take minutes. If several scenarios begin with the creation of the same object, and one of them tries the
+// faults there, the others need not try them again:
 //
 //	reconciletest.Create(shop).WithoutFaults()
 //
-// Faults to which the next action belongs are still tried, such as "concurrent action". Runs that compare when the operator starts
-// do not change. [Report.Spared] counts the faults that are left out.
+// Faults to which the next action belongs are still tried, such as "concurrent action". Runs that compare when the operator starts do not
+// change. [Report.Spared] counts the faults that are left out.
 func (a Action) WithoutFaults() Action {
 	a.spares = true
 	return a
@@ -124,7 +124,7 @@ func (a *Action) validate() error {
 	return nil
 }
 
-// simulated returns the action in the engine's type.
+// simulated returns the action in the type of package run, which carries it out.
 func (a *Action) simulated() run.Action {
 	to := run.Action{Name: a.Name, Do: a.Do, Wait: a.wait, Spares: a.spares}
 	if a.external != nil {

@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// These tests are left out under the race detector: an exploration runs one pass at a time, so it has no races, and with the detector it
+// takes ten times as long.
 
 package reconciletest_test
 
@@ -17,7 +18,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// Time passes as an action asks for, and what becomes due in this time happens.
+// The clock moves on as long as a Wait says, and the operator does what becomes due in this time.
 func TestWait(t *testing.T) {
 	s := of(func(p *reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -60,7 +61,7 @@ func TestDoExternal(t *testing.T) {
 	assert.Contains(t, reconciletest.ExploreQuietly(t, s).String(), "it is for an External of type *reconciletest_test.vault, and the scenario has one of type *reconciletest_test.accounts")
 }
 
-// An action that needs an object of the operator is done after the operator has created it, also with faults.
+// An action may need an object that the operator creates. It happens after the creation, also in runs with faults.
 func TestActionNeedsWhatTheOperatorCreates(t *testing.T) {
 	s := of(func(*reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {

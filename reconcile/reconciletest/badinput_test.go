@@ -27,7 +27,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// programStart is what an operator keeps in a package variable: a time of the real clock.
+// programStart is a time of the real clock, as an operator keeps it in a package variable.
 var programStart = time.Now()
 
 // passing returns the scenario of an operator whose passes call do.
@@ -35,21 +35,21 @@ func passing(do func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result
 	return of(func(*reconciletest.Process) shopFunc { return do }, reconciletest.Create(shop()))
 }
 
-// starting returns a scenario with another Start.
+// starting returns a scenario whose Start is the given function.
 func starting(start func(p *reconciletest.Process) error) reconciletest.Scenario {
 	s := passing(nil)
 	s.Start = start
 	return s
 }
 
-// checking returns the scenario of an operator that does nothing, changed by edit.
+// checking returns the scenario of an operator that does nothing, after edit has changed it.
 func checking(edit func(s *reconciletest.Scenario)) reconciletest.Scenario {
 	s := passing(func(context.Context, client.Client, *Shop) (ctrl.Result, error) { return ctrl.Result{}, nil })
 	edit(&s)
 	return s
 }
 
-// What cannot be explored ends in a sentence that says what to do, and the test program goes on.
+// If a scenario cannot be explored, the report has a sentence that says what to do, and the test program goes on.
 func TestBadInput(t *testing.T) {
 	tests := map[string]struct {
 		reason   string
@@ -359,11 +359,11 @@ func waitForEver(*reconciletest.Env) error {
 	return nil
 }
 
-// What keeps the virtual clock from moving cannot be ended from within. A guard outside of the run reports it.
+// If an operator keeps the virtual clock from moving, the run cannot be ended from within. A goroutine outside of the run reports it.
 func TestRunHangs(t *testing.T) {
 	tests := map[string]struct {
 		reason string
-		hang   func(stop <-chan struct{}) // until stop is closed
+		hang   func(stop <-chan struct{}) // returns when stop is closed
 		says   string
 	}{
 		"BusyLoop": {
@@ -439,7 +439,7 @@ func bubbleGoroutines() int {
 	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "synctest bubble")
 }
 
-// waitForBubbles waits until the runs have ended that were left behind since there were so many goroutines in bubbles.
+// waitForBubbles waits until the runs that were left behind have ended: until there are no more goroutines in bubbles than before.
 func waitForBubbles(before int) {
 	for bubbleGoroutines() > before {
 		runtime.Gosched()

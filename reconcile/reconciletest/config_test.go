@@ -29,7 +29,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// A request through a clientset is the same request as one through the manager's client, so faults are named alike.
+// A request through a clientset has the same name as a request through the manager's client, so faults are named alike.
 func TestRequestNamesOverHTTP(t *testing.T) {
 	deployment := &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
@@ -168,7 +168,7 @@ func TestRequestNamesOverHTTP(t *testing.T) {
 					done := false
 					return func(ctx context.Context, _ client.Client, s *Shop) (ctrl.Result, error) {
 						if !done && s.Spec.Motto != "" {
-							done = true // what it does fights with the simulated controllers
+							done = true // what the operator does conflicts with the simulated controllers
 							assert.NoError(t, client.IgnoreNotFound(pass(ctx, p)), tc.reason)
 						}
 						return ctrl.Result{}, nil

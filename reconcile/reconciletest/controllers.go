@@ -88,8 +88,8 @@ func Jobs(outcome func(job *batchv1.Job) batchv1.JobConditionType) SimulatedCont
 	return SimulatedController{For: &batchv1.Job{}, Step: controllers.Jobs(outcome)}
 }
 
-// simulatedControllers returns the steps of all controllers: first the default ones whose kinds are in the scheme and
-// not replaced, and then the controllers of the scenario.
+// simulatedControllers returns the steps of all controllers: first the default ones whose kinds are in the scheme and that the scenario
+// does not replace, and then the controllers of the scenario.
 func (s *Scenario) simulatedControllers() (steps []func(context.Context, client.Client) error, err error) {
 	replaced := map[schema.GroupVersionKind]bool{}
 	for i, c := range s.SimulatedControllers {

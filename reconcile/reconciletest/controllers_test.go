@@ -18,7 +18,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// One controller that is set keeps the others.
+// If a scenario sets one controller, the other default controllers still run.
 func TestSimulatedControllersKeepTheOthers(t *testing.T) {
 	s := of(idle)
 	called := false
@@ -36,7 +36,7 @@ func TestSimulatedControllersKeepTheOthers(t *testing.T) {
 	assert.True(t, called)
 }
 
-// An operator with few types in its scheme has only the simulated controllers of these.
+// If the operator's scheme has few types, only the simulated controllers of these types run.
 func TestSimulatedControllersFollowTheScheme(t *testing.T) {
 	s := of(idle)
 	s.Scheme = runtime.NewScheme()
@@ -60,7 +60,7 @@ func TestSimulatedControllerValidates(t *testing.T) {
 	}
 }
 
-// A controller that never has enough ends the run with an error that names the cause.
+// If a simulated controller never stops changing something, the run ends with an error that names the cause.
 func TestSimulatedControllerThatNeverRests(t *testing.T) {
 	s := of(idle, reconciletest.Create(shop()))
 	s.External = func() reconciletest.External { return &restless{} }
@@ -74,8 +74,8 @@ type restless struct{}
 func (*restless) State() any { return nil }
 func (*restless) Step() bool { return true }
 
-// TestSteppingExternal explores an operator that waits for a machine outside of the cluster, and one that forgets to rent it
-// if the first attempt fails: it waits for ever.
+// TestSteppingExternal explores an operator that waits for a machine outside of the cluster. It also explores one that does not rent the
+// machine again if the first attempt fails, so that it waits for ever.
 func TestSteppingExternal(t *testing.T) {
 	reconciletest.Explore(t, rents())
 

@@ -50,8 +50,8 @@ func marginOf(start, deadline time.Time) time.Duration {
 	return min(max(deadline.Sub(start)/10, minMargin), maxMargin)
 }
 
-// endRuns returns when runs that have begun end: they are stopped half of the margin before the deadline. A run that does
-// not stop is abandoned a quarter of the margin before it. The rest is for the report. A zero deadline means no deadline.
+// endRuns returns channels that end the runs that have begun. A run is told to stop half of the margin before the deadline. If it does not
+// stop, it is abandoned a quarter of the margin before the deadline. The rest is for the report. A zero deadline means no deadline.
 func endRuns(start, deadline time.Time) (runs run.Deadline, release func()) {
 	if deadline.IsZero() {
 		return runs, func() {}

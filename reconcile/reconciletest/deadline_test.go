@@ -21,7 +21,7 @@ func TestDeadlineEndsRuns(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
 		process int64 // the process in whose first pass the deadline comes
-		runs    int   // -1: any
+		runs    int   // the expected number of runs; -1: any number
 		late    bool
 		says    string
 	}{
@@ -75,7 +75,7 @@ func TestDeadlineLeavesHangingRunsBehind(t *testing.T) {
 		assert.Zero(t, report.Runs)
 	})
 	close(hang)
-	waitForBubbles(before) // the run ends after its test, which harms nothing
+	waitForBubbles(before) // the run may end after this test, which harms nothing
 }
 
 func TestEndRuns(t *testing.T) {

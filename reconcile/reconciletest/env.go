@@ -16,7 +16,7 @@ type Env struct {
 	RequestLog    *RequestLog // holds the operator's requests
 
 	world *world.World
-	t     *testing.T // nil for a check, as run
+	t     *testing.T // nil in a check such as [Scenario.Finally], and so is run
 	run   *run.Run
 }
 

@@ -110,7 +110,7 @@ func oneJob(env *reconciletest.Env) error {
 	return nil
 }
 
-// migrated returns an error if the Shop has not been opened in the end.
+// migrated returns an error if the Shop is not open in the end.
 func migrated(env *reconciletest.Env) error {
 	s := shop()
 	if err := env.Get(context.Background(), client.ObjectKeyFromObject(s), s); err != nil {
@@ -122,7 +122,7 @@ func migrated(env *reconciletest.Env) error {
 	return nil
 }
 
-// Always and Finally say what comparisons with the run without faults cannot: what must never be, and what must be in the end.
+// The run without faults cannot say what must never happen, or what must be true in the end. Always and Finally say it.
 func ExampleScenario() {
 	t := new(testing.T)
 	scenario := migrates(reconciletest.SimulatedController{For: &batchv1.Job{}, Step: completeJobs})
@@ -188,7 +188,7 @@ func rents() reconciletest.Scenario {
 	return s
 }
 
-// What is outside of the cluster may change by itself. The horizon is longer than that takes.
+// What is outside of the cluster may change by itself. The horizon is longer than this change takes.
 func ExampleSteppingExternal() {
 	t := new(testing.T)
 	reconciletest.Run(t, rents(), func(t *testing.T, env *reconciletest.Env) {

@@ -18,7 +18,7 @@ func ExampleExplore() {
 	// Output: func(*testing.T)
 }
 
-// While a scenario is written, the runs without faults are enough. They also ask for rights that nothing needs.
+// While a scenario is written, the runs without faults are enough. They also show which rights of the role are not needed.
 func ExampleOptions_withoutFaults() {
 	t := new(testing.T) // in a test it is the function's own
 	report := reconciletest.ExploreQuietly(t, with(migrates(), reconciletest.Options{WithoutFaults: true}))
@@ -26,7 +26,7 @@ func ExampleOptions_withoutFaults() {
 	// Output: 0 failures, 0 faults
 }
 
-// If all single faults are survived, pairs of faults are tried as well, here a sample.
+// If the operator survives all single faults, pairs of faults are tried as well, here a sample.
 func ExampleOptions_pairs() {
 	t := new(testing.T) // in a test it is the function's own
 	report := reconciletest.ExploreQuietly(t, with(migrates(), reconciletest.Options{Limit: 5, Pairs: 3, Budget: time.Minute}))

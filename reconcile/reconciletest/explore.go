@@ -57,9 +57,10 @@ import (
 //   - While another controller's finalizer holds an object whose deletion the operator has finished, the last pass over it
 //     has not ended in an error.
 //   - A pass that has nothing to do sends no write that changes nothing. This is checked without faults.
-//   - No pass panics, sends more than 10,000 requests, takes more than an hour of virtual time, or returns a delay beside
+//   - No pass panics, sends more than 10,000 requests, takes more than an hour of virtual time, or returns both a delay and
 //     an error (controller-runtime ignores that delay). No goroutine is left at the end of a run in which no process
-//     has crashed. One from each place in the run without faults is only a broken convention, and is expected after a fault.
+//     has crashed. If the run without faults leaves one goroutine from a place in the code, that only breaks a convention,
+//     and runs with faults may leave goroutines from this place too.
 //   - No value of a Secret with 8 bytes or more appears in an object of another kind that the operator writes, in an
 //     event, in the log of an error, or in a log line of level 0. Values under well-known keys that are not secret, such
 //     as username and tls.crt, are allowed.
@@ -68,17 +69,18 @@ import (
 //
 // # With what a run is compared
 //
-// The run without faults may itself be wrong. So there are others without faults, which start the operator late: after one,
-// two or more of the first actions, without waiting in between. They go up to the first action that is a [Wait] or a
-// [DoExternal], or that fails without the operator. A run with faults is right if it equals the run without faults, or the
-// one with the late start. Else it is judged against the nearer one. Fields in which these two differ from each other are
-// reported as "depends on timing", with all values, and neither is blamed. Lists whose entries all appear in one of the two,
-// finished Jobs, and values that differ between two runs without faults are not reported; [Report.Random] has the latter.
+// The run without faults may itself be wrong. So there are other runs without faults, which start the operator late: after
+// one, two or more of the first actions, which the user does without waiting in between. An action can come before the start
+// only if it is neither a [Wait] nor a [DoExternal], and does not fail without the operator. A run with faults is right if
+// it equals the run without faults, or the run with the late start. Otherwise it is compared with the one of the two from
+// which it differs less. If the two differ from each other in a field, the field is reported as "depends on timing", with
+// all values, and nobody knows which value is right. Lists whose entries all appear in one of the two, and finished Jobs, are
+// not reported. Neither are values that differ between two runs without faults: [Report.Random] has these.
 //
-// After an action that is not the last one, a value may also be one that the operator reaches by itself without faults,
-// if the user waits after the action. While the user only waits, a value may also be one that a run without faults has
-// at another moment of the same waits, except at their end. [Options.EachAction] changes both. Actions and waits of
-// all runs begin and end at the same virtual time, unless a fault takes longer.
+// Some other values are right too. After an action that is not the last one, a value may be one that the operator reaches by
+// itself without faults, if the user waits after the action. While the user only waits, a value may be one that a run
+// without faults has at another moment of the same waits, except at their end. With [Options.EachAction] neither is allowed.
+// Actions and waits of all runs begin and end at the same virtual time, unless a fault takes longer.
 //
 // # How a run works
 //
@@ -110,7 +112,7 @@ func ExploreQuietly(t *testing.T, s Scenario) *Report {
 	return explore(t, s, nil, deadlineOf(t), endRuns)
 }
 
-// ending returns when the runs of an exploration that have begun are stopped and abandoned, before the deadline.
+// ending is the type of endRuns. It ends the runs of an exploration that have begun before the deadline comes.
 type ending func(start, deadline time.Time) (runs run.Deadline, release func())
 
 func explore(t *testing.T, s Scenario, progress *simulation.Progress, deadline time.Time, ending ending) *Report {

@@ -15,8 +15,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// twoFaults is an operator that survives every single fault, but not two: its second attempt to drop the account is
-// its last.
+// twoFaults is an operator that survives every single fault, but not two. It tries twice to drop the account, and then removes the
+// finalizer even if both attempts have failed.
 func twoFaults() reconciletest.Scenario {
 	s := of(func(p *reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -72,7 +72,7 @@ func TestExploreIgnoresTheOrderOfConditions(t *testing.T) {
 
 func isAbsent(err error) bool { return client.IgnoreNotFound(err) == nil && err != nil }
 
-// A watch of unstructured objects is not a watch of another version.
+// An operator that watches unstructured objects does not count as one that watches another version.
 func TestExploreUnstructuredWatch(t *testing.T) {
 	s := managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
 		other := &unstructured.Unstructured{}
@@ -83,7 +83,7 @@ func TestExploreUnstructuredWatch(t *testing.T) {
 	assert.Empty(t, reconciletest.ExploreQuietly(t, s).Failures, "untyped is no other version")
 }
 
-// What the operator asks for only when it starts late counts too, though no run with a fault asks for it.
+// The report's rights include what the operator asks for only in a run without faults that starts the operator late.
 func TestExploreCountsRightsOfReferences(t *testing.T) {
 	s := of(func(p *reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {

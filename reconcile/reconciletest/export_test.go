@@ -28,7 +28,7 @@ func NewReport(rights map[Right]string) *Report {
 	return r
 }
 
-// Allows reports whether the roles in a file allow what was asked for.
+// Allows reports whether the roles in a file grant the right.
 func Allows(file string, right Right) (bool, error) {
 	grants, err := readRoles(file)
 	for i := range grants {
@@ -45,7 +45,7 @@ func PageName(directory, test string) string { return pageName(directory, test) 
 // WritePageFile writes the page of the first failure, as [Explore] does.
 func WritePageFile(t *testing.T, r *Report) (address string, err error) { return r.writePageFile(t) }
 
-// EndOf returns when an exploration ends, and why if that is because of the deadline.
+// EndOf returns when an exploration ends, and the reason if the deadline sets that time.
 var EndOf = endOf
 
 // ExploreUntil explores the scenario in a test with the deadline. The channels end runs that have begun.
@@ -64,7 +64,7 @@ func ExploreHung(t *testing.T, s Scenario, hung time.Duration) *Report {
 	})
 }
 
-// ShareOf returns the deadline of an exploration, and Only the pattern that selects a test alone.
+// ShareOf returns the deadline of an exploration. Only returns the pattern of go test -run that selects one test.
 var (
 	ShareOf = shareOf
 	Only    = only

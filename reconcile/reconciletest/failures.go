@@ -11,10 +11,10 @@ import (
 
 // Limits of a report.
 const (
-	maxFaults     = 8   // faults that are listed for a cause
-	maxPlaces     = 5   // places that are not compared
-	maxPastWrites = 3   // writes of a process that sees the past
-	shortError    = 160 // characters of a cause in a list
+	maxFaults     = 8   // the largest number of faults that are listed for a cause
+	maxPlaces     = 5   // the largest number of fields that are listed as not compared
+	maxPastWrites = 3   // the largest number of listed writes of a process whose cache showed the past
+	shortError    = 160 // the largest number of characters of a cause in a list
 )
 
 // writeFailures writes the first failure with its trace, and lists the others.
@@ -89,7 +89,7 @@ func writeFaults(b *strings.Builder, failures []*Failure) {
 	seen := map[string]bool{}
 	var first, later []string
 	for _, f := range failures {
-		at := "" // the place of the last fault
+		at := "" // the point at which the last fault happened
 		if n := len(f.Faults); n > 0 {
 			at = fmt.Sprintf("%s #%d", f.Faults[n-1].At, f.Faults[n-1].Nth)
 		}
@@ -125,7 +125,7 @@ func (r *Report) writeLeftOut(b *strings.Builder) {
 	}
 }
 
-// firstOf returns the first of some texts, and how many there are beyond them.
+// firstOf returns the first texts as a list, at most as many as most says, and how many more there are.
 func firstOf(all []string, most int) string {
 	if len(all) <= most {
 		return strings.Join(all, ", ")

@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// These tests are left out under the race detector: an exploration runs one pass at a time, so it has no races, and with the detector it
+// takes ten times as long.
 
 package reconciletest_test
 
@@ -22,7 +23,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// The cache shows the past until a pass of every object has run, whichever object comes first.
+// The cache of a new process shows the past until a pass over every object has run, whichever object comes first.
 func TestTimeTravelOfEachObject(t *testing.T) {
 	for _, other := range []string{"aaa", "zzz"} {
 		t.Run(other, func(t *testing.T) {
@@ -33,7 +34,7 @@ func TestTimeTravelOfEachObject(t *testing.T) {
 	}
 }
 
-// StaleLong costs exactly one more pass than Stale.
+// A cache that is StaleLong leads to exactly one more pass than a Stale one.
 func TestStaleLongLastsTwoPasses(t *testing.T) {
 	// passes counts the passes in all runs. Some runs happen at the same time.
 	passes := map[reconciletest.FaultKind]*atomic.Int32{reconciletest.Faults.Stale: {}, reconciletest.Faults.StaleLong: {}}
@@ -83,7 +84,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestPageHasEachFault checks that the table of the faults in docs/testing.md has a row for each.
+// TestPageHasEachFault checks that the table of the faults in docs/testing.md has a row for each fault.
 func TestPageHasEachFault(t *testing.T) {
 	page, err := os.ReadFile("../../docs/testing.md")
 	require.NoError(t, err)

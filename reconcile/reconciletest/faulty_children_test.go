@@ -31,7 +31,7 @@ import (
 
 var changeMotto = reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "always open" })
 
-// source returns the ConfigMap that shops take their data from.
+// source returns the ConfigMap from which shops copy their data.
 func source() *corev1.ConfigMap {
 	made := config("source")
 	made.Data = map[string]string{"colour": "red"}
@@ -432,7 +432,7 @@ var faultyChildren = map[string]faulty{
 					if err := client.IgnoreAlreadyExists(c.Create(ctx, job)); err != nil {
 						return ctrl.Result{}, err
 					}
-					if sound { // the Job stays, as the record that it has run
+					if sound { // the Job is kept: it shows that it has run
 						return ctrl.Result{}, open(ctx, c, s, "Done")
 					}
 					if err := client.IgnoreNotFound(c.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))); err != nil {
@@ -582,7 +582,7 @@ var faultyChildren = map[string]faulty{
 					}
 					at := time.Now().Format(time.RFC3339)
 					if sound {
-						at = s.Spec.Motto // the same value after a crash
+						at = s.Spec.Motto // a value that is the same after a crash
 					}
 					patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, at)
 					target := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name}}

@@ -94,7 +94,7 @@ func protect(ctx context.Context, p *reconciletest.Process, s *Store) error {
 	return p.Client().Update(ctx, old)
 }
 
-// faultyConversions are operators whose kinds do not convert well between their versions.
+// faultyConversions are operators whose conversion between the versions of a kind has a mistake.
 var faultyConversions = map[string]faulty{
 	"ConversionLosesAField": {
 		reason: "the operator writes the old version, which has no theme, and the conversion does not keep it",

@@ -51,7 +51,7 @@ func enters[T client.Object](sound bool, shared T, add, remove func(shared T, s 
 	return s
 }
 
-// patchIfChanged writes what has changed, if the object is still as it was read.
+// patchIfChanged writes what differs between before and after. The patch fails if the object has changed since it was read.
 func patchIfChanged(ctx context.Context, c client.Client, before, after client.Object) error {
 	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if data, err := patch.Data(after); err != nil || isEmptyPatch(data, before) {

@@ -16,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// faultyAnswers are operators that take an answer, or an event, for more than it says.
+// faultyAnswers are operators that conclude too much from an answer or an event.
 var faultyAnswers = map[string]faulty{
 	"TimeoutOfCleanupTakenForSuccess": {
 		reason: "a timeout does not say whether the account is dropped, and the finalizer is removed",
@@ -113,7 +113,7 @@ func (m *meter) take() error {
 	return nil
 }
 
-// Requests take the time that the scenario says, so that a rate and the timeout of a context count.
+// Requests take the time that Latency says, so that rates and the timeouts of contexts can be tested.
 func TestLatency(t *testing.T) {
 	for name, test := range map[string]struct {
 		reason  string

@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// These tests are left out under the race detector: an exploration runs one pass at a time, so it has no races, and with the detector it
+// takes ten times as long.
 
 package reconciletest_test
 
@@ -10,8 +11,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// TestFaultsOfAPIsAreNeeded shows that no other fault finds the mistakes for which stale answers and outages are there, except a second
-// leader, which creates again too.
+// TestFaultsOfAPIsAreNeeded shows that the faults StaleAnswer and Outage are needed: no other fault finds the mistakes that they find. The
+// exception is a leader change, which also leads to a second creation.
 func TestFaultsOfAPIsAreNeeded(t *testing.T) {
 	for name, f := range merged(faultyCreations, faultyForeign, faultyOutages) {
 		if f.fault != reconciletest.Faults.StaleAnswer && f.fault != reconciletest.Faults.Outage {

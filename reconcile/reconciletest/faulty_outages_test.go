@@ -11,7 +11,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/fakeapi"
 )
 
-// faultyOutages are operators that give up, or lose what they had, when an API refuses a call or is behind.
+// faultyOutages are operators that give up or lose data if an external API refuses a call or returns old data.
 var faultyOutages = map[string]faulty{
 	"GivesUpAfterAnOutage": {
 		reason: "a service that does not answer counts as a failure for good",

@@ -15,13 +15,13 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// zoo is another shop beside the one of most scenarios.
+// zoo returns a second shop, beside the shop of most scenarios.
 func zoo() *Shop { return shop(func(s *Shop) { s.Name = "zoo" }) }
 
-// shared returns data of a child that several shops claim.
+// shared returns the data of a child. Several shops want this child, each with its own name in the data.
 func shared(s *Shop) map[string]string { return map[string]string{"of": s.Name} }
 
-// faultyOwners are operators that do not know whose a child is, or leave one behind.
+// faultyOwners are operators that do not check which owner a child belongs to, or leave a child behind.
 var faultyOwners = map[string]faulty{
 	"FirstWriterWins": {
 		reason: "two shops claim the same children, the second takes those of the first for its own, and a crash mixes them",
@@ -224,7 +224,7 @@ var faultyOwners = map[string]faulty{
 	},
 }
 
-// deleteOtherRoles deletes the ClusterRoles of the shop that have another name.
+// deleteOtherRoles deletes the ClusterRoles of the shop except the one with the name keep.
 func deleteOtherRoles(ctx context.Context, p *reconciletest.Process, c client.Client, s *Shop, keep string) error {
 	var roles rbacv1.ClusterRoleList
 	if err := p.APIReader().List(ctx, &roles, client.MatchingLabels{"shop": s.Namespace + "-" + s.Name}); err != nil {

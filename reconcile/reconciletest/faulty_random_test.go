@@ -11,14 +11,14 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// rack has servers outside of the cluster, by their names.
+// rack is a service outside of the cluster that has servers by their names.
 type rack struct{ Servers map[string]server }
 
 type server struct{ Motto string }
 
 func (r *rack) State() any { return r }
 
-// faultyRandom are operators that choose names by chance.
+// faultyRandom are operators that choose random names.
 var faultyRandom = map[string]faulty{
 	"RandomNameOutside": {
 		reason: "the name of a server is stored after the server was created, so that a crash leaves one that nobody knows",

@@ -37,7 +37,7 @@ func mottoIsBlue(env *reconciletest.Env) error {
 	return nil
 }
 
-// faultyReady are operators that believe what they read too early.
+// faultyReady are operators that believe too early that something is ready.
 var faultyReady = map[string]faulty{
 	"EndsOnceOpen": {
 		reason: "a later change of the spec is not looked at; a fault that keeps the shop from being open makes it better, so no run is called wrong",

@@ -22,7 +22,7 @@ var createAndChange = []reconciletest.Action{
 	reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }),
 }
 
-// creating returns the scenario of an operator that creates a child in each pass, and ignores that it exists.
+// creating returns the scenario of an operator that creates a child in each pass. It ignores the error that the child exists.
 func creating(child func(s *Shop) client.Object, refused func(ctx context.Context, c client.Client, s *Shop) error) reconciletest.Scenario {
 	return of(func(*reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -49,7 +49,7 @@ func mottoOf(s *Shop) client.Object {
 	return made
 }
 
-// faultyRefusals are operators that take a refused create for a success.
+// faultyRefusals are operators that treat the refused creation of an object as a success.
 var faultyRefusals = map[string]faulty{
 	"CreatesInPlaceOfUpdating": {
 		reason: "a child is created in each pass, and never updated, since \"already exists\" counts as done",
@@ -83,7 +83,7 @@ var faultyRefusals = map[string]faulty{
 	},
 }
 
-// Operators that create what exists, and are right.
+// These operators also create objects that exist, and do it correctly.
 func TestCreatesWell(t *testing.T) {
 	lines := map[string]struct {
 		reason   string

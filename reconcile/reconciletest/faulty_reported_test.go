@@ -41,7 +41,7 @@ func onlyIf(updates predicate.Predicate, pass func(p *reconciletest.Process) sho
 	}, actions...)
 }
 
-// faultyReported are operators whose status says what is not so, or that do not see a change.
+// faultyReported are operators whose status says something wrong, or that do not notice a change.
 var faultyReported = map[string]faulty{
 	"ReadyFromWhatWasSent": {
 		reason: "the Deployment was stored, and whether its pods start does not matter",

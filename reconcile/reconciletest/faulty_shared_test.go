@@ -20,8 +20,8 @@ import (
 
 const roleFinalizer = "example.com/role"
 
-// elsewhere returns a scenario of an operator that has an object outside of the namespace of its shop, and deletes it before its finalizer is removed. write creates the
-// object if is has no UID, and updates it otherwise.
+// elsewhere returns a scenario of an operator that keeps an object outside of the namespace of its shop. It deletes the object before it
+// removes the finalizer of the shop. If the object has no UID, write creates it. Otherwise write updates it.
 func elsewhere[T client.Object](empty T, name func(*Shop) client.ObjectKey, write func(ctx context.Context, c client.Client, s *Shop, is T) error, actions ...reconciletest.Action) reconciletest.Scenario {
 	return managed(func(p *reconciletest.Process, b *ctrl.Builder) ctrlreconcile.Reconciler {
 		b.For(&Shop{})
@@ -53,7 +53,7 @@ func elsewhere[T client.Object](empty T, name func(*Shop) client.ObjectKey, writ
 	}, actions...)
 }
 
-// readsIn returns the rules of a role that lets its shop read its own motto.
+// readsIn returns rules that allow reading the ConfigMap with the shop's motto.
 func readsIn(s *Shop) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{s.Namespace + "-" + s.Name}}}
 }
@@ -121,7 +121,7 @@ var faultyShared = map[string]faulty{
 	},
 }
 
-// Operators that have an object outside of the namespace of their shop, and are right.
+// These operators also have an object outside of the namespace of their shop, and do it correctly.
 func TestSharesWell(t *testing.T) {
 	lines := map[string]struct {
 		reason   string

@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// These tests are left out under the race detector: an exploration runs one pass at a time, so it has no races, and with the detector it
+// takes ten times as long.
 
 package reconciletest_test
 
@@ -16,11 +17,11 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// allFaults also tries all faults with go test -short, since a sample may miss the one that shows the mistake.
+// allFaults tries all faults also with go test -short: a sample may leave out the fault that shows the mistake.
 var allFaults = reconciletest.Options{Limit: math.MaxInt}
 
-// TestFindsEveryFault shows that the exploration finds each mistake that operators make again and again, and that it
-// finds nothing in the same operator without the mistake.
+// TestFindsEveryFault shows that the exploration finds each typical mistake of operators, and that it finds nothing in the same operator
+// without the mistake.
 func TestFindsEveryFault(t *testing.T) {
 	found := 0
 	useful := map[reconciletest.FaultKind]bool{}
@@ -55,7 +56,7 @@ func TestFindsEveryFault(t *testing.T) {
 		})
 	}
 	t.Logf("found %d of %d", found, len(faultyOperators))
-	if found == len(faultyOperators) { // no -run left some out
+	if found == len(faultyOperators) { // go test -run has left out none
 		assert.ElementsMatch(t, reconciletest.AllFaults(), slices.Collect(maps.Keys(useful)), "each kind of fault finds something")
 	}
 }

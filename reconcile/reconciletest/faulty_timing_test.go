@@ -33,7 +33,7 @@ func keepFirst(ctx context.Context, c client.Client, want *corev1.ConfigMap) err
 	return c.Create(ctx, want)
 }
 
-// faultyTiming are operators that the run without faults shows in the wrong: with a fault they do better.
+// faultyTiming are operators that are wrong in the run without faults, and right after some faults.
 var faultyTiming = map[string]faulty{
 	"CleanupByAChangedName": {
 		reason: "the child is named after the spec, and the one of the old name is never deleted",
@@ -113,8 +113,8 @@ var faultyTiming = map[string]faulty{
 	},
 }
 
-// An operator that is right only if it starts late is not accused where it is right: there is one field, so each run is as
-// one of the references.
+// An operator that is right only if it starts late is not reported. A run with a fault may equal either run without faults, the normal one
+// or the one with the late start. Here they differ in one field only, so each run equals one of them.
 func TestRightAfterALateStart(t *testing.T) {
 	s := of(func(*reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -127,7 +127,7 @@ func TestRightAfterALateStart(t *testing.T) {
 	reconciletest.Explore(t, s)
 }
 
-// What an operator does wrong beside what depends on timing is blamed as before.
+// If an operator also has a mistake that does not depend on timing, that mistake is reported as such.
 func TestWrongBesideTiming(t *testing.T) {
 	s := of(func(*reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {

@@ -19,7 +19,7 @@ func withTheme(s *Store) { s.Spec.Theme = cmp.Or(s.Spec.Theme, "wood") }
 // allowed is a validating webhook that refuses nothing.
 func allowed(*Store, *Store) error { return nil }
 
-// fixedTheme is a validating webhook that refuses another theme.
+// fixedTheme is a validating webhook that refuses a change of the theme.
 func fixedTheme(before, now *Store) error {
 	if before.Spec.Theme != "" && now.Spec.Theme != before.Spec.Theme {
 		return errors.New("the theme cannot change")
@@ -27,7 +27,7 @@ func fixedTheme(before, now *Store) error {
 	return nil
 }
 
-// faultyWebhooks are operators that go wrong by the webhooks of their own kind.
+// faultyWebhooks are operators whose own webhooks lead to a mistake.
 var faultyWebhooks = map[string]faulty{
 	"DefaultingIsNotIdempotent": {
 		reason: "the defaulting changes the store at each write, and each write of the operator triggers a pass",

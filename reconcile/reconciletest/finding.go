@@ -15,15 +15,15 @@ var Findings = struct {
 	// DoesNotSucceed: without any fault a step or a pass has never succeeded, or has failed in the end, or no pass was made. Or the
 	// operator takes a refused create for a success, though the object that exists differs from what was sent.
 	DoesNotSucceed FindingKind
-	// DoesNotRest: the operator works on although nothing has changed, or does not become quiet. Or a pass does not find an object
-	// that the options of the cache leave out.
+	// DoesNotRest: the operator goes on working although nothing has changed, or does not become quiet. Or a pass does not find an object
+	// in the cache, because the options of the cache leave it out.
 	DoesNotRest FindingKind
 	// LeaksSecret: a value of a Secret appears in an object of another kind, in an event, or in a log line.
 	LeaksSecret FindingKind
 	// CreatesDuplicate: the operator has created the same thing twice for one object in an API of package fakeapi.
 	CreatesDuplicate FindingKind
-	// ChangesForeign: the operator changes or deletes a thing of others in an API of package fakeapi, or two owners of one name in two
-	// namespaces make it write one object in turn.
+	// ChangesForeign: the operator changes or deletes a thing of another owner in an API of package fakeapi. Or it writes one and the same
+	// object in turn for two owners that have the same name in two namespaces.
 	ChangesForeign FindingKind
 	// LeavesOutside: everything that the user created is deleted, and something is left outside of the cluster.
 	LeavesOutside FindingKind
@@ -31,9 +31,9 @@ var Findings = struct {
 	// such as a key of a shared ConfigMap or a finalizer.
 	LeavesEntry FindingKind
 	// DependsOnTiming: the operator leads to one state without faults, to another one if it starts only after the user's actions, and to a
-	// third one in this run. Any of them may be wrong, and none is blamed.
+	// third one in this run. Nobody knows which of them is wrong.
 	DependsOnTiming FindingKind
-	// BreaksConvention: a pass returns a delay beside an error. Or a pass that has nothing to do sends a write that changes nothing. Or a
+	// BreaksConvention: a pass returns both a delay and an error. Or a pass that has nothing to do sends a write that changes nothing. Or a
 	// goroutine that the process has started only once still runs after the process has ended.
 	BreaksConvention FindingKind
 }{

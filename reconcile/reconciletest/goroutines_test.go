@@ -12,8 +12,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// A goroutine that the process starts once and does not end breaks a convention, and the faults are explored all the same. One that
-// only a fault leaves is a finding of its own.
+// If the process starts a goroutine only once and does not end it, that breaks a convention, and the exploration goes on. If a fault leads
+// to another goroutine that does not end, that is another finding.
 func TestGoroutineOfTheProcess(t *testing.T) {
 	tests := map[string]struct {
 		reason     string

@@ -16,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// A heartbeat that the scenario names is not a finding, and other writes are.
+// A write of a field that Heartbeats names is not a finding. Other writes are.
 func TestHeartbeats(t *testing.T) {
 	s := passing(func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
 		s.Status.LastSeen = new(metav1.Now())
@@ -31,7 +31,7 @@ func TestHeartbeats(t *testing.T) {
 	assert.NotEmpty(t, report.Survived)
 }
 
-// An exploration leaves half of the time to the tests after it, unless it is alone.
+// An exploration leaves half of the time to the tests after it, unless it is the only test or has a budget.
 func TestShareOf(t *testing.T) {
 	start := time.Date(2030, time.January, 1, 12, 0, 0, 0, time.UTC)
 	deadline := start.Add(10 * time.Minute)
@@ -41,7 +41,7 @@ func TestShareOf(t *testing.T) {
 	assert.Equal(t, "^TestA$/^b$", reconciletest.Only(strings.Join([]string{"TestA", "b"}, "/")))
 }
 
-// After one heartbeat is named, the report shows the other one, and not an earlier change of the first one's object.
+// An operator has two fields that it writes again and again, and Heartbeats names one. The report shows the other one.
 func TestReportNamesTheOtherHeartbeat(t *testing.T) {
 	s := passing(func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
 		s.Status.Phase, s.Status.LastSeen = "Open", new(metav1.Now())

@@ -26,11 +26,12 @@ type hosting struct {
 	memory  map[string]string // it is lost with the process
 }
 
-// patience is how long an operator waits until it believes that there is nothing to delete. It is longer than the API may be behind.
+// patience is how long an operator waits until it believes that there is nothing to delete. It is longer than the time for which the API
+// may return old data.
 const patience = 15 * time.Second
 
-// hosted returns the scenario of an operator that keeps a site for each shop, and drops it before it removes its finalizer. drop returns a
-// delay if it has to look again. The operator reads each shop from the API server, so it sees no past.
+// hosted returns the scenario of an operator that keeps a site for each shop, and drops the site before it removes the shop's finalizer. If
+// it has to look again, drop returns a delay. The operator reads each shop from the API server, so it never sees an old version.
 func hosted(api func() *sites, keep func(ctx context.Context, h hosting, s *Shop) error,
 	drop func(ctx context.Context, h hosting, s *Shop) (time.Duration, error), actions ...reconciletest.Action,
 ) reconciletest.Scenario {
@@ -58,7 +59,7 @@ func hosted(api func() *sites, keep func(ctx context.Context, h hosting, s *Shop
 	return scenario
 }
 
-// byName is a service in which names are unique. The things of others are in it.
+// byName returns a service in which names are unique. It has things of other owners with the given names.
 func byName(others ...string) func() *sites {
 	return func() *sites {
 		s := &sites{Kind: "site"}
@@ -69,15 +70,15 @@ func byName(others ...string) func() *sites {
 	}
 }
 
-// byID is a service that gives IDs.
+// byID returns a service in which each thing gets an ID.
 func byID() *sites { return &sites{Kind: "site", GivesIDs: true} }
 
-// siteOf is the site of a shop, with a token by which a second creation is recognized.
+// siteOf returns the site of a shop. Its token shows the service that a second creation is for the same shop.
 func siteOf(s *Shop) fakeapi.Thing[site] {
 	return fakeapi.Thing[site]{Name: s.Name, Owner: string(s.UID), Token: string(s.UID), Fields: site{Motto: s.Spec.Motto}}
 }
 
-// find returns the site of a name, if there is one.
+// find returns the site with this name, if there is one.
 func (h hosting) find(ctx context.Context, name string) (found fakeapi.Thing[site], exists bool, err error) {
 	found, err = h.Get(ctx, name)
 	return found, err == nil, ignore(err, http.StatusNotFound)
@@ -91,7 +92,7 @@ func ignore(err error, status int) error {
 	return err
 }
 
-// keepOwn creates or updates the site of the shop's name, and leaves one of others alone.
+// keepOwn creates or updates the site with the shop's name. If another owner has a site of that name, keepOwn does not change it.
 func keepOwn(ctx context.Context, h hosting, s *Shop) error {
 	found, exists, err := h.find(ctx, s.Name)
 	switch {
@@ -104,12 +105,12 @@ func keepOwn(ctx context.Context, h hosting, s *Shop) error {
 		return open(ctx, h.cluster, s, "Taken")
 	case found.Fields.Motto != s.Spec.Motto:
 		found.Fields.Motto = s.Spec.Motto
-		return h.Update(ctx, found) // it is refused if another version was read
+		return h.Update(ctx, found) // the service refuses it if it has another version than the one read
 	}
 	return nil
 }
 
-// dropOwn deletes the site of the shop's name if it is the shop's.
+// dropOwn deletes the site with the shop's name if it belongs to the shop.
 func dropOwn(ctx context.Context, h hosting, s *Shop) (time.Duration, error) {
 	found, exists, err := h.find(ctx, s.Name)
 	switch {
@@ -136,7 +137,8 @@ func keepRecorded(ctx context.Context, h hosting, s *Shop) error {
 	return h.cluster.Status().Update(ctx, s)
 }
 
-// dropRecorded deletes the site whose ID is recorded. If none is, a creation may have been lost: its token leads to the ID.
+// dropRecorded deletes the site whose ID is in the status. If the status has none, the answer to a creation may have been lost: the token
+// leads to the ID.
 func dropRecorded(ctx context.Context, h hosting, s *Shop) (time.Duration, error) {
 	if err := keepRecorded(ctx, h, s); err != nil {
 		return 0, err

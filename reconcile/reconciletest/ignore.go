@@ -21,9 +21,9 @@ type Ignore struct {
 	//	Fields: map[string][]string{"Backup": {"status.history[*].duration", "status.nextRun"}},
 	//
 	// A path has the form in which reports print it: status.conditions[Degraded].message. After a list, brackets say which items are meant:
-	// status.conditions[*] all, status.conditions[2] the item with this index, status.conditions[Degraded] the item with this type or name,
-	// and status.history[version=2] the items whose field version is 2. After a map, brackets have a key of it, or * for all keys. Keys with dots need no bracket:
-	// metadata.annotations.example.com/hash. A path that is not there removes nothing.
+	// status.conditions[*] means all items, status.conditions[2] the item with this index, status.conditions[Degraded] the item with this
+	// type or name, and status.history[version=2] the items whose field version is 2. After a map, brackets have a key of it, or * for all
+	// keys. Keys with dots need no brackets: metadata.annotations.example.com/hash. If an object does not have a path, nothing is removed.
 	Fields map[string][]string
 
 	// Kinds are kinds whose objects are left out: it is not compared whether they exist.
@@ -152,7 +152,7 @@ func without(v any, path string) any {
 // keyAt is a key of a map with which a path begins, and the rest of the path.
 type keyAt struct{ name, rest string }
 
-// keysAt returns the keys of a map with which a path begins. Keys may have dots: the longest one counts.
+// keysAt returns the keys of the map with which the path begins. Keys may have dots. If several keys fit, the longest one is returned.
 func keysAt(m map[string]any, path string) (keys []keyAt) {
 	if selector, rest, found := cutBracket(path); found {
 		for name := range m {
@@ -175,7 +175,7 @@ func keysAt(m map[string]any, path string) (keys []keyAt) {
 	return []keyAt{{longest, strings.TrimPrefix(path[len(longest):], ".")}}
 }
 
-// cutBracket returns what stands in the brackets with which a path begins, and the rest of the path.
+// cutBracket returns the text in the brackets at the beginning of a path, and the rest of the path.
 func cutBracket(path string) (selector, rest string, found bool) {
 	inside, found := strings.CutPrefix(path, "[")
 	if !found {
@@ -185,7 +185,7 @@ func cutBracket(path string) (selector, rest string, found bool) {
 	return selector, strings.TrimPrefix(rest, "."), found
 }
 
-// selects reports whether a selector is for an item of a list.
+// selects reports whether the text in the brackets of a path selects an item of a list.
 func selects(selector string, i int, item any) bool {
 	if selector == "*" || selector == strconv.Itoa(i) {
 		return true

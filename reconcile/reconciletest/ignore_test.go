@@ -119,7 +119,7 @@ func reports() reconciletest.Scenario {
 	return s
 }
 
-// It is compared whether objects of a kind exist, unless the kind is ignored.
+// Without Ignore.Kinds, runs are compared by which objects of a kind exist.
 func TestIgnoreKindsInAnExploration(t *testing.T) {
 	assert.NotEmpty(t, reconciletest.ExploreQuietly(t, reports()).Failures)
 	s := reports()

@@ -35,7 +35,7 @@ func (r *shopReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	return r.pass(ctx, r.Client, s)
 }
 
-// of returns the scenario of an operator without a manager.
+// of returns the scenario of an operator without a manager. pass returns the function that each process calls in its passes.
 func of(pass func(p *reconciletest.Process) shopFunc, actions ...reconciletest.Action) reconciletest.Scenario {
 	return reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"testdata"},
@@ -116,7 +116,7 @@ func ensure(ctx context.Context, c client.Client, s *Shop, want *corev1.ConfigMa
 
 // accounts is a service outside of the cluster.
 type accounts struct {
-	All []string // names, or names and numbers
+	All []string // names, or names with numbers
 }
 
 func (a *accounts) State() any { return a.All }
@@ -152,8 +152,8 @@ func (a accountClient) create(ctx context.Context, name string) error {
 	})
 }
 
-// keep creates an account if there is none, for a shop that exists. It asks the API server for the shop: the cache of
-// a process that has just started may be old.
+// keep creates an account if there is none and the shop exists. It reads the shop from the API server: the cache of a process that has just
+// started may be old.
 func (a accountClient) keep(ctx context.Context, name string) error {
 	found, err := a.exists(ctx, name)
 	if err != nil || found {
@@ -169,7 +169,7 @@ func (a accountClient) keep(ctx context.Context, name string) error {
 	return a.keepFor(ctx, name)
 }
 
-// keepFor is keep for any shop.
+// keepFor creates an account if there is none, and does not ask whether the shop exists.
 func (a accountClient) keepFor(ctx context.Context, name string) error {
 	return a.process.Effect(ctx, "keep account "+name, func() error {
 		if !slices.Contains(a.All, name) {
@@ -199,7 +199,7 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-// soundOperators send something in every pass, also when the operator is quiet, and faults happen there too.
+// soundOperators send something in every pass, so also in passes that change nothing. Faults happen at these requests too.
 var soundOperators = map[string]func(p *reconciletest.Process) shopFunc{
 	"ReadsTheServerInEachPass": func(p *reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {

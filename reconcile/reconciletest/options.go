@@ -105,7 +105,7 @@ func (o *Options) validate() error {
 	return nil
 }
 
-// simulated returns the options in the engine's type.
+// simulated returns the options in the type of package simulation, which explores.
 func (o *Options) simulated() simulation.Options {
 	to := simulation.Options{
 		Depth: 1, Limit: o.limit(), Pairs: o.Pairs, Seed: cmp.Or(o.Seed, 1), Replay: cmp.Or(o.Replay, os.Getenv(replayVariable)),
@@ -120,7 +120,7 @@ func (o *Options) simulated() simulation.Options {
 	return to
 }
 
-// silent returns the kinds of findings that are left out, in the engine's type.
+// silent returns the kinds of findings that SkipFindings leaves out, in the type that package simulation uses.
 func (o *Options) silent() (all []kinds.Finding) {
 	for _, kind := range o.SkipFindings {
 		all = append(all, kind.kind)

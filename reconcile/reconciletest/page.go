@@ -27,7 +27,7 @@ var pageTemplate = template.Must(template.New("page").Parse(pageText))
 // page is what the template shows: the first failure of an exploration, beside the run without faults.
 type page struct {
 	Test, Headline, Error, Replay, Others string
-	Single                                bool // the run without faults fails: there is nothing beside it
+	Single                                bool // the run without faults fails, so the page shows only that run
 	Sections                              []pageSection
 }
 

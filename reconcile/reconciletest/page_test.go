@@ -26,7 +26,7 @@ func pageOf(t *testing.T, s reconciletest.Scenario) string {
 	return b.String()
 }
 
-// expectText fails the test unless the page has the text, or has it not. It does not print the page, which is long.
+// expectText fails the test unless the page has the text, or lacks it if want is false. It does not print the page, which is long.
 func expectText(t *testing.T, page, text string, want bool) {
 	t.Helper()
 	if strings.Contains(page, text) != want {
@@ -105,7 +105,7 @@ func TestWritePageFile(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(content), "</html>")
 
-	t.Setenv("RECONCILETEST_PAGES", path) // which is a file
+	t.Setenv("RECONCILETEST_PAGES", path) // the path is a file, so no folder can be made
 	_, err = reconciletest.WritePageFile(t, report)
 	require.Error(t, err)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// Events are delivered while a pass waits for them.
+// While a pass waits for an object in the cache, events are delivered.
 func TestPassWaits(t *testing.T) {
 	s := of(func(*reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -152,8 +152,8 @@ func TestPanic(t *testing.T) {
 
 var errMotto = errors.New("the motto is not available")
 
-// An operator that is quiet only between attempts that all fail has not done its work, also if the object is deleted then, unless the
-// scenario means it.
+// If all passes fail and the operator is quiet between them, it has not done its work, even if the user then deletes the object. That is a
+// finding unless the scenario says in Unready that it is intended.
 func TestPassesEndInErrors(t *testing.T) {
 	invalid := func(s *Shop) *corev1.ConfigMap {
 		made := config(s.Name)

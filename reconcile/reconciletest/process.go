@@ -46,8 +46,8 @@ func (p *Process) APIReader() client.Reader { return p.process.APIReader() }
 // clients, and the clients of controller-runtime. The manager's GetConfig and GetHTTPClient reach the API server in the same way. There is
 // no socket: the config has a transport, and a copy of it must keep that. Each call returns another config.
 //
-// A request of such a client is the same request as one of [Process.Client], with the same faults, but every read is one of
-// the API server. The watches of its informers show each change when the manager's cache does.
+// The requests of such a client have the same names and the same faults as the requests of [Process.Client], but every read goes to the API
+// server. The watches of its informers show each change when the manager's cache does.
 func (p *Process) Config() *rest.Config { return p.process.Config() }
 
 // FieldIndexer returns the indexer of the cache.

@@ -103,11 +103,11 @@ func TestManagerRestrictsItsCache(t *testing.T) {
 		},
 	}
 	reconciletest.Run(t, s, func(*testing.T, *reconciletest.Env) {})
-	one, other := "ours *v1.ConfigMap", "ours *v1.PartialObjectMetadata" // one watch for each form
+	one, other := "ours *v1.ConfigMap", "ours *v1.PartialObjectMetadata" // one watch of typed objects, and one of metadata
 	assert.Equal(t, []string{one, other, one, other}, events, "it is added and deleted; there are no events of the other ConfigMap")
 }
 
-// What the operator does outside of its passes is recorded, and faults happen there too.
+// Requests of the operator outside of its passes are recorded, and faults happen there too.
 func TestRunnable(t *testing.T) {
 	s := reconciletest.Scenario{
 		Scheme: scheme, CRDs: []string{"testdata"}, Objects: []client.Object{shop()},
@@ -138,7 +138,7 @@ func TestRunnable(t *testing.T) {
 	assert.NotZero(t, report.Survived[reconciletest.Faults.CrashBefore])
 }
 
-// A process that has died may retry for ever. The run ends all the same.
+// A process that has died may retry for ever. The run still ends.
 func TestDeadProcessRetriesForEver(t *testing.T) {
 	s := of(func(*reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {

@@ -10,9 +10,9 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/text"
 )
 
-// When progress is printed.
+// These are the times at which progress is printed.
 const (
-	firstProgress   = 10 * time.Second // without -v; with it, at once
+	firstProgress   = 10 * time.Second // the delay of the first line without -v; with -v there is none
 	progressEvery   = 10 * time.Second
 	verboseProgress = 5 * time.Second // with -v, instead of progressEvery
 )

@@ -43,7 +43,7 @@ type Report struct {
 
 	test      string
 	done      int              // runs with one fault that were done
-	asks      bool             // the scenario says what must be true, beside the comparison with runs without faults
+	asks      bool             // the scenario says what must be true: runs are not only compared with runs without faults
 	faultless bool             // [Options.WithoutFaults] was set
 	late      string           // why the deadline left out runs with faults; "": it left out none
 	budget    time.Duration    // the budget, if it was used up; 0: it was not
@@ -123,12 +123,12 @@ func (r *Report) String() string {
 	return b.String()
 }
 
-// notAsked says that what was survived was only compared.
+// notAsked is the line of a report that warns that the scenario has no checks, so that runs were only compared with each other.
 const notAsked = "the runs were only compared: what must be true in the end was not asked (Action.Then, Scenario.Finally)"
 
 // isComplete reports whether all single faults were tried that the scenario has.
 func (r *Report) isComplete() bool {
-	tried := r.Singles > 0 || len(r.Failures) == 0 // else not even the run without faults came to its end
+	tried := r.Singles > 0 || len(r.Failures) == 0 // if false, not even the run without faults came to its end
 	return tried && r.done >= r.Singles && r.Unfinished == nil
 }
 

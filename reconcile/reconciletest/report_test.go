@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// These tests are left out under the race detector: an exploration runs one pass at a time, so it has no races, and with the detector it
+// takes ten times as long.
 
 package reconciletest_test
 
@@ -24,7 +25,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// After a failure of a process that sees the past, the report says how to avoid it.
+// If a process fails because its cache shows the past, the report says how to avoid the failure.
 func TestReportExplainsThePast(t *testing.T) {
 	report := reconciletest.ExploreQuietly(t, faultyEffects["EffectForADeletedObject"].scenario(false)).String()
 	assert.Contains(t, report, "it must read from the API server")
@@ -42,8 +43,8 @@ func listOf(t *testing.T, report *reconciletest.Report) string {
 	return list
 }
 
-// threeKinds is an operator with three mistakes: the last child is created only together with the one before it, all keep what the
-// spec said when they were created, and each pass writes the status.
+// threeKinds is an operator with three mistakes. It creates the child till only together with the child back. Its children keep the motto
+// with which they were created. Each pass writes the status.
 func threeKinds() reconciletest.Scenario {
 	return of(func(*reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -101,7 +102,7 @@ breaks a convention: 1
 	assert.Contains(t, report.String(), "findings left out by SkipFindings: 3 \"does not survive\", 1 \"depends on timing\", 1 \"breaks a convention\"")
 }
 
-// A condition that a fault leaves behind is named, in place of two lists.
+// If a fault leaves a condition behind, the report names the condition, and does not print both lists of conditions.
 func TestReportNamesTheCondition(t *testing.T) {
 	s := of(func(*reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -123,7 +124,7 @@ func TestReportNamesTheCondition(t *testing.T) {
 		"Which of the two is right, the scenario does not say: see Action.Then")
 }
 
-// Values that differ without faults are not compared, and the report names them.
+// If a value differs between two runs without faults, it is not compared, and the report names it.
 func TestReportNamesRandomValues(t *testing.T) {
 	s := of(func(p *reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -143,7 +144,7 @@ func TestReportNamesRandomValues(t *testing.T) {
 		"\nnot compared, since two runs without faults differ there (a random value, the order of a Go map, or a package variable): Secret default/web: data.password"), report.String())
 }
 
-// A run that ends otherwise when it is repeated shows that the operator is not deterministic.
+// If a failed run ends in another way when it is repeated, the report says that the operator is not deterministic.
 func TestReportNamesVaryingRuns(t *testing.T) {
 	var refused atomic.Int64 // creations in all runs together
 	s := of(func(*reconciletest.Process) shopFunc {
@@ -165,7 +166,7 @@ func TestReportNamesVaryingRuns(t *testing.T) {
 	assert.NotContains(t, report.String(), "deterministic")
 }
 
-// One of two runs without faults may fail.
+// If one of two runs without faults fails, the report says that the operator is not deterministic.
 func TestReportVaryingWithoutFaults(t *testing.T) {
 	var runs atomic.Int64
 	s := of(func(*reconciletest.Process) shopFunc {
@@ -206,8 +207,8 @@ func TestFurtherThanWithoutFaults(t *testing.T) {
 	}
 }
 
-// If findings of operators that do not rest are left out, runs go on, and a process that starts again and does the missing work is
-// not blamed for it.
+// If SkipFindings has DoesNotRest, runs go on after such a finding. A process that starts after a fault may then do the work that was
+// missing, and that is not a finding.
 func TestSkipFindingsGoesOn(t *testing.T) {
 	s := faultyWiring["MissingWatch"].scenario(false)
 	report := reconciletest.ExploreQuietly(t, s)

@@ -41,8 +41,8 @@ func (r *Request) String() string { return (*request.Request)(r).String() }
 // IsWrite reports whether the request may change something: all but get, list and query.
 func (r *Request) IsWrite() bool { return (*request.Request)(r).IsWrite() }
 
-// RequestLog holds the operator's requests in a run in their order, without the requests of the additional pass that
-// checks whether the operator rests. Its methods may be called by several goroutines. The zero value is an empty log.
+// RequestLog holds the operator's requests in a run in their order. It leaves out the requests of the additional passes that check that the
+// operator changes nothing any more. Its methods may be called by several goroutines. The zero value is an empty log.
 type RequestLog struct {
 	log *request.Log // nil: the log belongs to no run
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// The pass that checks whether the operator rests is not in the log.
+// The log leaves out the additional pass that checks that the operator changes nothing any more.
 func TestRequestLogLeavesOutTheCheckOfRest(t *testing.T) {
 	s := of(soundOperators["AppliesAChildInEachPass"], reconciletest.Create(shop()))
 	reconciletest.Run(t, s, func(t *testing.T, env *reconciletest.Env) {

@@ -22,8 +22,8 @@ type Right struct {
 	Namespace string // "" if all namespaces were asked for, or the object is cluster-scoped
 	Name      string // the name of the object; "" for the verbs create, list, watch and deletecollection
 
-	// Enforced is set if the right is needed only where OwnerReferencesPermissionEnforcement is enabled, to change the owner
-	// references of an object. Who has it may delete the object, so a role need not grant it elsewhere.
+	// Enforced is set if the right is needed only where OwnerReferencesPermissionEnforcement is enabled, to change the owner references of
+	// an object. It also allows the object's deletion, so a role need not grant it on other clusters.
 	Enforced bool
 }
 

@@ -22,9 +22,9 @@ import (
 // operator asked for in the runs of the reports: they must grant every right, and nothing that was not needed. It names what
 // is missing, with the marker of controller-gen to write, and what is not used. The file is relative to the test's directory.
 //
-// The rights of all reports are added up, so an operator with several scenarios needs the report of each. A verb that the operator
-// needs, but no scenario, is named in unexplored, such as "delete pods" or "get deployments.apps/scale". It is an error if the roles
-// do not grant it, or if a scenario uses it.
+// The rights of all reports are added up, so an operator with several scenarios needs the report of each. If the operator needs a verb that
+// no scenario uses, name it in unexplored, such as "delete pods" or "get deployments.apps/scale". It is an error if the roles do not grant
+// it, or if a scenario uses it.
 //
 // If an exploration was a sample, as with -short, only what is missing is judged, and the test's log says so. If an exploration was
 // done [Options.WithoutFaults], AssertRole also reports what no run without faults needs. It cannot see what only faults need: often
@@ -52,12 +52,12 @@ func AssertRole(t testing.TB, file string, reports []*Report, unexplored ...stri
 	}
 }
 
-// judgement is what is said of rights that no run has used.
+// judgement is how a report calls the rights that a role grants and that no run has used.
 type judgement string
 
 const (
-	onlyMissing     judgement = ""        // nothing: another fault may need them
-	unused          judgement = "unused:" // nothing needs them
+	onlyMissing     judgement = ""        // no unused right is reported: a run that was left out may need it
+	unused          judgement = "unused:" // all faults were tried, and no run needs the rights
 	unusedFaultless judgement = "unused without faults:"
 )
 

@@ -25,7 +25,7 @@ func TestRights(t *testing.T) {
 	rights := map[string]struct {
 		reason string
 		start  func(p *reconciletest.Process, c client.Client) shopFunc
-		want   []string // beside list and watch of the shops
+		want   []string // in addition to list and watch of the shops
 	}{
 		"CachedRead": {
 			reason: "the cache lists and watches, in all namespaces",
@@ -133,7 +133,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// The cache of one namespace needs rights in that one only.
+// A cache that is restricted to one namespace needs rights in that namespace only.
 func TestRightsInOneNamespace(t *testing.T) {
 	s := of(soundOperators["UpdatesTheStatusInEachPass"], reconciletest.Create(shop()))
 	start := s.Start
@@ -269,7 +269,7 @@ func TestCompareRoleWithoutRole(t *testing.T) {
 	require.ErrorContains(t, err, "name the file that controller-gen generates")
 }
 
-// What a sample does not use may be used by the runs that were left out.
+// After a sample, unused rights are not reported: the runs that were left out may use them.
 func TestCompareRoleAfterSample(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "role.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(allOfShops), 0o600))
@@ -281,7 +281,7 @@ func TestCompareRoleAfterSample(t *testing.T) {
 	require.Contains(t, got, "missing: watch shops.example.com")
 }
 
-// recordedTest keeps what AssertRole says.
+// recordedTest keeps the messages of AssertRole.
 type recordedTest struct {
 	testing.TB
 
@@ -292,7 +292,7 @@ func (r *recordedTest) Helper()                        {}
 func (r *recordedTest) Logf(format string, a ...any)   { r.logs += fmt.Sprintf(format, a...) }
 func (r *recordedTest) Errorf(format string, a ...any) { r.errors += fmt.Sprintf(format, a...) }
 
-// AssertRole says how much it could judge.
+// AssertRole says in the test's log whether it could judge unused rights.
 func TestAssertRoleSaysWhatItJudged(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "role.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: shops}, rules: ["+

@@ -9,7 +9,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// forgetfulShop keeps nothing of what it cannot hold.
+// forgetfulShop drops the fields that its version cannot hold.
 type forgetfulShop struct{ AlphaShop }
 
 func (s *forgetfulShop) ConvertFrom(src conversion.Hub) error {

@@ -85,9 +85,9 @@ type Scenario struct {
 	Latency time.Duration
 }
 
-// Unready says that an object ends without success on purpose, and for which reason. A step of the object waits, has failed or is stalled
-// at the last rest of the run without faults before the object's deletion, or before the end of the run. Without Unready that is a finding
-// ("does not succeed"). If the object does not end so, that is a finding too.
+// Unready says that an object ends without success on purpose, and for which reason. The run without faults is judged when the operator is
+// quiet for the last time before the object's deletion, or at the end of the run. A step of the object then waits, has failed or is
+// stalled. Without Unready that is a finding ("does not succeed"). With Unready it is a finding if the object ends in another way.
 //
 //	Unready: []reconciletest.Unready{{Object: shop, Reason: "NoLicence"}},
 type Unready struct {
@@ -113,10 +113,10 @@ type SteppingExternal interface {
 	// operator has nothing to do, is down or restarts, and while a pass waits for something. If it returned true, it is called
 	// again before the clock moves on. It must do the same in every run.
 	//
-	// What takes time compares [time.Now] with the time at which it began. The clock moves on only with the operator's own
-	// delays and by [Wait]: an operator that asks again and again needs a [Scenario.Horizon] longer than what it waits for,
-	// since with the default one it is not followed for longer than three delays in which nothing changes. What takes
-	// a number of calls counts them in the functions that the operator calls.
+	// What takes time compares [time.Now] with the time at which it began. The clock moves on only with the operator's own delays and by
+	// [Wait]. With the default horizon, an object is no longer waited for after three delays in which nothing changes. So an operator that
+	// asks again and again needs a [Scenario.Horizon] longer than what it waits for. What takes a number of calls counts them in the
+	// functions that the operator calls.
 	Step() bool
 }
 
@@ -151,7 +151,7 @@ func (s *Scenario) validate() error {
 	return err
 }
 
-// unready returns what Unready says in the engine's types.
+// unready returns the field Unready in the type of package verdict, which judges it.
 func (s *Scenario) unready() (all []verdict.Unready, err error) {
 	for i, u := range s.Unready {
 		if isNil(u.Object) || u.Reason == "" {
@@ -172,7 +172,7 @@ func (s *Scenario) ignore(obj *unstructured.Unstructured) {
 	removeFields(obj, s.Heartbeats)
 }
 
-// simulated returns the scenario in the engine's types.
+// simulated returns the scenario in the type of package run, which runs it.
 func (s *Scenario) simulated() *run.Scenario {
 	to := &run.Scenario{
 		Scheme: s.Scheme, CRDs: s.CRDs, Webhooks: s.Webhooks, Objects: s.Objects, Ignore: s.ignore, Horizon: s.Horizon, Latency: s.Latency,

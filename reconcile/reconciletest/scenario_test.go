@@ -79,7 +79,7 @@ func TestExploreValidates(t *testing.T) {
 	}
 }
 
-// A scenario that fails without faults says why.
+// If a scenario fails without faults, the report says why.
 func TestScenarioFailsWithoutFaults(t *testing.T) {
 	tests := map[string]struct {
 		edit func(s *reconciletest.Scenario)
@@ -136,7 +136,7 @@ func TestObjectsHaveTheirStatus(t *testing.T) {
 	})
 }
 
-// Delays are followed as far as the scenario says, even if they change nothing for long.
+// A run follows delays for as long as Horizon says, even if the passes change nothing for a long time.
 func TestHorizon(t *testing.T) {
 	s := of(func(*reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {

@@ -77,7 +77,7 @@ func newScheme() *runtime.Scheme {
 	return s
 }
 
-// shop is the one that most scenarios have.
+// shop returns the shop that most scenarios have.
 func shop(edit ...func(*Shop)) *Shop {
 	s := &Shop{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 	for _, e := range edit {

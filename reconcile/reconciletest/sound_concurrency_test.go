@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// These tests are left out under the race detector: an exploration runs one pass at a time, so it has no races, and with the detector it
+// takes ten times as long.
 
 package reconciletest_test
 
@@ -26,7 +27,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// soundConcurrency have operators that wait in a pass, or do something beside it.
+// soundConcurrency are scenarios whose operators wait in a pass, or do something outside of their passes.
 var soundConcurrency = map[string]soundScenario{
 	"BlockingPass": {
 		reason: "a pass may wait until the pods of the child are available, for a minute",
@@ -157,7 +158,7 @@ func watchPrice(ctx context.Context, p *reconciletest.Process, events chan<- eve
 		}
 		now, err := priceOf(ctx, p)
 		if err != nil || now == last {
-			continue // an error is tried again
+			continue // it asks again ten seconds later
 		}
 		select {
 		case <-ctx.Done():

@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// These tests are left out under the race detector: an exploration runs one pass at a time, so it has no races, and with the detector it
+// takes ten times as long.
 
 package reconciletest_test
 
@@ -26,7 +27,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// soundRecords have operators that store what they are about to do, or whose turn it is.
+// soundRecords are scenarios whose operators record what they are about to do, or which object is next.
 var soundRecords = map[string]soundScenario{
 	"RandomNameRecorded": {
 		reason: "the random name is in the status before the child of that name exists, so there is never a second one",
@@ -168,7 +169,8 @@ func countIn(ctx context.Context, reader client.Reader, c client.Client, shop st
 	return c.Update(ctx, is)
 }
 
-// sweep deletes the children of the shop that have another mark. It deletes no other version than the one that it has seen.
+// sweep deletes the ConfigMaps of the shop whose label mark has another value. If a ConfigMap has changed since the list, it is not
+// deleted.
 func sweep(ctx context.Context, c client.Client, s *Shop, mark string) error {
 	var all corev1.ConfigMapList
 	if err := c.List(ctx, &all, client.InNamespace(s.Namespace)); err != nil {
@@ -223,13 +225,13 @@ func release(ctx context.Context, p *reconciletest.Process, c client.Client, s *
 	return c.Update(ctx, lease)
 }
 
-// collect drops accounts without a shop, every minute.
+// collect deletes accounts that belong to no shop, every minute.
 func collect(p *reconciletest.Process) {
 	for p.Context().Err() == nil {
 		select {
 		case <-p.Context().Done():
 		case <-time.After(time.Minute):
-			_ = collectOnce(p) // what fails is tried again
+			_ = collectOnce(p) // the next minute tries again
 		}
 	}
 }

@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// These tests are left out under the race detector: an exploration runs one pass at a time, so it has no races, and with the detector it
+// takes ten times as long.
 
 package reconciletest_test
 
@@ -24,13 +25,13 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// soundScenario is an operator that is sound, and easily accused wrongly.
+// soundScenario is an operator without a mistake that an exploration could easily report by mistake.
 type soundScenario struct {
 	reason   string // why it is sound
 	scenario func() reconciletest.Scenario
 }
 
-// allSoundScenarios has the scenarios in groups of one subject.
+// allSoundScenarios has the scenarios in groups, one for each subject.
 var allSoundScenarios = []map[string]soundScenario{soundScenarios, soundRecords, soundSecrets, soundConcurrency}
 
 var soundScenarios = map[string]soundScenario{
@@ -100,7 +101,7 @@ var soundScenarios = map[string]soundScenario{
 				}
 			}, reconciletest.Create(shop()))
 			s.SimulatedControllers = []reconciletest.SimulatedController{{Step: func(ctx context.Context, c client.Client) error {
-				is := shop() // a time to live
+				is := shop() // this controller deletes the finished object, as a time to live would
 				if err := c.Get(ctx, client.ObjectKeyFromObject(is), is); err != nil || is.Status.LastJob == nil {
 					return client.IgnoreNotFound(err)
 				}
@@ -269,8 +270,8 @@ var soundScenarios = map[string]soundScenario{
 	},
 }
 
-// scheduled returns the scenario of an operator that counts an hour in the status when it is over, and looks at the clock at
-// least as often as poll says.
+// scheduled returns the scenario of an operator that counts each full hour in its status. It looks at the clock at least as often as poll
+// says.
 func scheduled(poll time.Duration, actions ...reconciletest.Action) reconciletest.Scenario {
 	return of(func(*reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -293,8 +294,8 @@ func scheduled(poll time.Duration, actions ...reconciletest.Action) reconciletes
 	}, actions...)
 }
 
-// sinceSeen returns the scenario of an operator that runs a Job each hour, counted from the moment at which it saw the shop
-// first. The Job is named after its time.
+// sinceSeen returns the scenario of an operator that runs a Job each hour. The hours begin when the operator first saw the shop. The Job is
+// named after its time.
 func sinceSeen() reconciletest.Scenario {
 	return of(func(p *reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -325,11 +326,12 @@ func sinceSeen() reconciletest.Scenario {
 	}, reconciletest.Create(shop()), reconciletest.Wait(time.Hour), reconciletest.Wait(time.Minute), changeMotto)
 }
 
-// EachAction holds each wait to its own result. Without it, a run that a fault moves into the next wait is tolerated.
+// With EachAction, each wait must have exactly the result that it has without faults. Without EachAction, what happens in a wait may also
+// happen in the next one because of a fault.
 func TestEachAction(t *testing.T) {
 	s := sinceSeen()
 	s.Horizon = 500 * time.Millisecond
-	s.Actions[1] = reconciletest.Wait(time.Hour - time.Second) // the run is due a second before its end
+	s.Actions[1] = reconciletest.Wait(time.Hour - time.Second) // the Job is due a second before its end
 	reconciletest.Explore(t, s)
 	report := reconciletest.ExploreQuietly(t, with(s, reconciletest.Options{EachAction: true}))
 	if assert.NotEmpty(t, report.Failures) {
@@ -348,7 +350,7 @@ func TestSoundScenariosSurvive(t *testing.T) {
 	}
 }
 
-// A long wait costs the passes that become due in it, and little more.
+// During a long wait only the passes that become due in it run, and few other steps are taken.
 func TestWaitIsCheap(t *testing.T) {
 	passes, steps := 0, 0
 	s := of(func(*reconciletest.Process) shopFunc {

@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// These tests are left out under the race detector: an exploration runs one pass at a time, so it has no races, and with the detector it
+// takes ten times as long.
 
 package reconciletest_test
 
@@ -17,7 +18,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// soundSecrets have operators that write times into a Secret, and that ask without changing anything.
+// soundSecrets are scenarios whose operators write times into a Secret, or send requests that change nothing.
 var soundSecrets = map[string]soundScenario{
 	"TimesInASecret": {
 		reason: "a time in a Secret's data is a time, in a text as alone",

@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// These tests are left out under the race detector: an exploration runs one pass at a time, so it has no races, and with the detector it
+// takes ten times as long.
 
 package reconciletest_test
 

@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// These tests are left out under the race detector: an exploration runs one pass at a time, so it has no races, and with the detector it
+// takes ten times as long.
 
 package reconciletest_test
 
@@ -23,7 +24,7 @@ func losesErrors(losesLater bool, actions ...reconciletest.Action) reconciletest
 			made, data := config("made"), map[string]string{"motto": s.Spec.Motto}
 			switch err := c.Get(ctx, client.ObjectKeyFromObject(made), made); {
 			case isAbsent(err):
-				_ = c.Create(ctx, owned(c, s, "made", data)) // the mistake that faults at the creation find
+				_ = c.Create(ctx, owned(c, s, "made", data)) // the mistake: only faults at the creation show it
 				return ctrl.Result{}, nil
 			case err != nil || made.Data["motto"] == s.Spec.Motto:
 				return ctrl.Result{}, err
@@ -63,7 +64,8 @@ func TestActionWithoutFaults(t *testing.T) {
 	}
 }
 
-// Each fault is tried or counted, and a fault that needs the next action is a fault of that one.
+// Each fault is either tried or counted as left out. A fault that needs the next action, such as a crash with downtime, belongs to the next
+// action.
 func TestActionWithoutFaultsCounts(t *testing.T) {
 	explore := func(create reconciletest.Action) *reconciletest.Report {
 		s := migrates()

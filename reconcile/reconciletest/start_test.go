@@ -16,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// A process whose Start or manager fails because of a fault ends, and another one starts, as in a cluster.
+// If Start or the manager fails because of a fault, the process ends and another one starts, as in a cluster.
 func TestProcessEndsByItself(t *testing.T) {
 	settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "settings"}}
 	tests := map[string]struct {
@@ -70,7 +70,7 @@ func TestProcessEndsByItself(t *testing.T) {
 	}
 }
 
-// Without a fault nothing explains an error of Start.
+// If Start fails without a fault, the exploration fails.
 func TestStartFailsWithoutAFault(t *testing.T) {
 	s := of(nil, reconciletest.Create(shop()))
 	s.Start = func(*reconciletest.Process) error { return errors.New("no settings") }

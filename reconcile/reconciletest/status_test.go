@@ -16,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// withEmptyStatus returns a shop as a Go type sends it whose status is neither a pointer nor omitzero.
+// withEmptyStatus returns a shop with an empty status. A Go type sends this if its status is neither a pointer nor omitzero.
 func withEmptyStatus(name string) *unstructured.Unstructured {
 	s := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{}}}
 	s.SetGroupVersionKind(shopVersion.WithKind("Shop"))
@@ -25,7 +25,7 @@ func withEmptyStatus(name string) *unstructured.Unstructured {
 	return s
 }
 
-// A definition without a status subresource that requires a field of the status refuses what a Go type sends.
+// A kind has no status subresource, and its schema requires a field of the status. The API server refuses the empty status of a Go type.
 func TestRefusedStatus(t *testing.T) {
 	definition, err := os.ReadFile(filepath.Join("testdata", "shops.yaml"))
 	require.NoError(t, err)

@@ -119,7 +119,7 @@ var (
 	oldStoreVersion = schema.GroupVersion{Group: "example.com", Version: "v1alpha1"}
 )
 
-// storeScheme returns a scheme with both versions. The types of v1alpha1 may be others than OldStore, with another conversion.
+// storeScheme returns a scheme with both versions. A test may give other types for v1alpha1 than OldStore, with another conversion.
 func storeScheme(old, oldList runtime.Object) *runtime.Scheme {
 	s := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(s); err != nil {
@@ -174,7 +174,7 @@ func (o storeOperator) ValidateDelete(context.Context, *Store) (admission.Warnin
 	return nil, nil
 }
 
-// setUp is what main does.
+// setUp does what main does in a real operator.
 func (o storeOperator) setUp(p *reconciletest.Process) error {
 	mgr := p.Manager()
 	webhooks := ctrl.NewWebhookManagedBy(mgr, &Store{})

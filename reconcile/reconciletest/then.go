@@ -23,10 +23,9 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/text"
 )
 
-// Then returns the action with a check of what must be true after it. The check is called whenever the operator is quiet after the
-// action, without faults and with them, unless a fault did the next action in the meantime. It returns an error if something does not
-// hold. A comparison of runs alone cannot say which of two is right: with a check, a failure names the run that is wrong,
-// and the line of the Then.
+// Then returns the action with a check of what must be true after it. The check is called whenever the operator is quiet after the action,
+// without faults and with them, unless a fault has already done the next action. It returns an error if something is not as it must be. A
+// comparison of two runs cannot say which of them is right. With a check, a failure names the run that is wrong, and the line of the Then.
 //
 //	reconciletest.Create(shop).Then(reconciletest.Ready(shop))
 func (a Action) Then(check func(env *Env) error) Action {
@@ -42,8 +41,8 @@ func (a Action) Then(check func(env *Env) error) Action {
 	return a
 }
 
-// placed returns a check whose error ends with the file and the line of the test. Only functions that the test calls,
-// such as Then, may call it.
+// placed returns a check whose error ends with the file and the line at which the test made the check. Only functions that the test calls
+// directly, such as Then, may call placed.
 func placed(check func(env *Env) error) func(env *Env) error {
 	_, file, line, ok := goruntime.Caller(2)
 	if !ok {
@@ -74,8 +73,9 @@ func Ready(objects ...client.Object) func(env *Env) error {
 }
 
 // Has returns a check for [Action.Then] and [Scenario.Finally]: each of the objects exists, and has the fields that are given here. Further
-// fields do not count, such as defaults, nor do fields that are empty here: a zero counts only behind a pointer, or in an untyped object.
-// Items of a list that have names are compared by their names; a list of other items must be equal. Two forms of one quantity are equal.
+// fields of the object are not compared, such as defaults. A zero is compared only if it is behind a pointer, or if the object is untyped.
+// Items of a list that have names are compared by their names. A list of other items must be equal. Quantities are compared by their
+// values: 1 equals 1000m.
 //
 //	reconciletest.Create(shop).Then(reconciletest.Has(&appsv1.Deployment{
 //		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},

@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// The manager's client reads unstructured objects where main says.
+// If CacheUnstructured is called, the manager's client reads unstructured objects from the cache.
 func TestCacheUnstructured(t *testing.T) {
 	tests := map[string]struct {
 		reason string

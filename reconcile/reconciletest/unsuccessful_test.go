@@ -27,7 +27,7 @@ func ofSteps(steps func() []reconcile.NamedStep[*Shop], actions ...reconciletest
 	}
 }
 
-// step returns a function that makes a step, which ends as f says.
+// step returns a function that makes a step. The step returns the error of f.
 func step(f func(s *Shop) error) func() []reconcile.NamedStep[*Shop] {
 	return func() []reconcile.NamedStep[*Shop] {
 		return []reconcile.NamedStep[*Shop]{reconcile.Named("greet", reconcile.Func(func(_ context.Context, _ client.Client, s *Shop) error { return f(s) }))}
@@ -41,12 +41,12 @@ func workload[C client.Object](child func() *ownedresources.Child[*Shop, C]) fun
 	}
 }
 
-// nilError panics in Error, as a nil pointer in an error often does.
+// nilError panics in Error, as an error that is a nil pointer often does.
 type nilError struct{ text string }
 
 func (e *nilError) Error() string { return e.text }
 
-// A pass of package reconcile returns no error, whatever its steps do: the steps are judged.
+// A pass of package reconcile returns no error even if its steps fail, so the steps are judged.
 func TestFindsStepThatNeverSucceeds(t *testing.T) {
 	secret := ownedresources.From(func(ctx context.Context, r client.Reader, s *Shop) (string, error) {
 		read := &corev1.Secret{}
@@ -91,7 +91,7 @@ func TestFindsStepThatNeverSucceeds(t *testing.T) {
 	}
 }
 
-// A step that a later action repairs is not accused. A retry that succeeds is worth a line.
+// If a later action makes a failed step succeed, that is not a finding. If only a retry made it succeed, the report has a note.
 func TestStepsThatAreRepaired(t *testing.T) {
 	s := ofSteps(nil, reconciletest.Create(shop()), reconciletest.Change(shop(), func(s *Shop) { s.Spec.Motto = "more" }))
 	s.Start = func(p *reconciletest.Process) error {
@@ -137,7 +137,7 @@ func TestUnready(t *testing.T) {
 
 type unknownKind struct{ corev1.Pod }
 
-// What runs no pass tests nothing.
+// An operator that runs no pass is a finding: nothing was tested.
 func TestFindsThatNoPassIsMade(t *testing.T) {
 	nothing := func(p *reconciletest.Process) error { p.Manager(); return nil }
 	forgotten := func(p *reconciletest.Process) error {
@@ -161,7 +161,7 @@ func TestFindsThatNoPassIsMade(t *testing.T) {
 		return func(p *reconciletest.Process) error {
 			none := func(*Shop) bool { return false }
 			mgr := p.Manager()
-			if events { // the filter leaves out the events too
+			if events { // the filter also drops the events of the watch
 				return reconcile.For(mgr, step(func(*Shop) error { return nil })()...).WithFilter(none).Complete()
 			}
 			r := reconcile.New(mgr.GetClient(), step(func(*Shop) error { return nil })()...).WithFilter(none)
@@ -194,7 +194,7 @@ func TestFindsThatNoPassIsMade(t *testing.T) {
 	assert.Contains(t, report.Notes, "The controller idle has made no pass: the scenario has no object for it")
 }
 
-// For an operator without package reconcile the conditions of its own objects are worth a line.
+// If the operator does not use package reconcile and its object is not ready in the end, the report has a note.
 func TestNotesConditions(t *testing.T) {
 	s := passing(func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
 		if len(s.Status.Conditions) > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// A user writes both versions, and the operator sees one.
+// The user writes objects of both versions, and the operator watches one.
 func TestVersions(t *testing.T) {
 	report := reconciletest.Explore(t, storeOperator{pass: furnish}.scenario(
 		reconciletest.Create(oldStore(3)),
@@ -22,14 +22,14 @@ func TestVersions(t *testing.T) {
 	assert.Positive(t, report.Runs)
 }
 
-// hasRoom checks what the operator has made of a store.
+// hasRoom returns a check of the ConfigMap that the operator writes for a store.
 func hasRoom(shelves, theme string) func(*reconciletest.Env) error {
 	room := config("web")
 	room.Data = map[string]string{"shelves": shelves, "theme": theme}
 	return reconciletest.Has(room)
 }
 
-// The operator watches one version, and reads and writes another one.
+// An object that is stored in version v1 can be read and listed in version v1alpha1 too.
 func TestEachVersionCanBeRead(t *testing.T) {
 	s := storeOperator{pass: furnish}.scenario(reconciletest.Create(store(func(s *Store) { s.Spec.Theme = "wood" })))
 	reconciletest.Run(t, s, func(t *testing.T, env *reconciletest.Env) {

@@ -14,8 +14,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// What an operator changes in its cache by mistake stays in its process. The runs with faults reuse objects of the run without, and
-// must not begin with what that run changed: here they would never create the second ConfigMap, and that would be the finding.
+// If an operator changes a cached object by mistake, only its own process sees the change. The runs with faults reuse objects of the run
+// without faults. They must not see changes from that run: here they would never create the second ConfigMap.
 func TestChangedCacheStaysInTheProcess(t *testing.T) {
 	reconciletest.Explore(t, of(func(*reconciletest.Process) shopFunc {
 		return func(ctx context.Context, c client.Client, s *Shop) (ctrl.Result, error) {
@@ -36,7 +36,7 @@ func TestChangedCacheStaysInTheProcess(t *testing.T) {
 	}, reconciletest.Create(shop())))
 }
 
-// A transformation leaves out of the cache what the API server keeps, also if the operator reads without a copy.
+// A transformation of the cache does not change the object on the API server, even if the operator reads the cache without a copy.
 func TestTransformationChangesOnlyTheCache(t *testing.T) {
 	withoutLarge := cache.Options{DefaultTransform: func(obj any) (any, error) {
 		if m, ok := obj.(*corev1.ConfigMap); ok {

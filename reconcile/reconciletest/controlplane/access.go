@@ -21,29 +21,29 @@ import (
 
 const adminGroup = "system:masters"
 
-// Config returns the access of a cluster administrator, without a limit on the request rate. Each call returns a copy.
+// Config returns a config with the rights of a cluster administrator. It does not limit the rate of requests. Each call returns a copy.
 func (cp *ControlPlane) Config() *rest.Config { return rest.CopyConfig(cp.admin) }
 
-// ConfigFor returns the access of a user, by impersonation: RBAC applies to the name and the groups. A ServiceAccount
-// is the user "system:serviceaccount:<namespace>:<name>", and its groups need not be named.
+// ConfigFor returns a config that impersonates a user, so RBAC applies to the user's name and groups. A ServiceAccount is the user
+// "system:serviceaccount:<namespace>:<name>", and its groups need not be given.
 func (cp *ControlPlane) ConfigFor(user string, groups ...string) *rest.Config {
 	config := cp.Config()
 	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
 	return config
 }
 
-// ServiceAccountConfig returns the access that a pod of the ServiceAccount has: a token from the API server. The token
-// is valid for 24 hours. If the ServiceAccount does not exist, the error is one that apierrors.IsNotFound recognizes.
+// ServiceAccountConfig returns a config with the rights of a pod of the ServiceAccount. It has a token from the API server, which is valid
+// for 24 hours. If the ServiceAccount does not exist, apierrors.IsNotFound recognizes the error.
 func (cp *ControlPlane) ServiceAccountConfig(ctx context.Context, namespace, name string) (*rest.Config, error) {
 	return serviceaccount.Config(ctx, cp.client, cp.admin, namespace, name)
 }
 
-// Kubeconfig returns the path of a kubeconfig file with the access of a cluster administrator. The file is removed with
-// the control plane.
+// Kubeconfig returns the path of a kubeconfig file with the rights of a cluster administrator. When the control plane stops, the file is
+// removed.
 func (cp *ControlPlane) Kubeconfig() string { return cp.processes.file("kubeconfig") }
 
-// connect writes the administrator's token for kube-apiserver and creates the access with it. kube-apiserver would
-// verify the signature of a client certificate at each request, which takes it longer than to look up a token.
+// connect writes the administrator's token for kube-apiserver, and sets the administrator's config. It uses a token, not a client
+// certificate: kube-apiserver would verify the signature of a certificate at each request, which takes longer than looking up a token.
 func (cp *ControlPlane) connect(ca *authority, port int) error {
 	token := rand.Text()
 	if err := cp.processes.write("tokens.csv", []byte(token+",admin,admin,"+adminGroup+"\n")); err != nil {
@@ -62,10 +62,10 @@ func (cp *ControlPlane) connect(ca *authority, port int) error {
 	return cp.processes.write("kubeconfig", content)
 }
 
-// MarshalKubeconfig returns the content of a kubeconfig file with this access, such as an access from
-// [ControlPlane.ServiceAccountConfig] or [ControlPlane.ConfigFor]. The content is secret: write it to a file with mode
-// 0600. The file has the address of the API server, the certificates, the token, the user name and password, and the
-// user to impersonate. MarshalKubeconfig returns an error if the access needs a proxy or a plug-in for credentials.
+// MarshalKubeconfig returns the content of a kubeconfig file for a config, such as the result of [ControlPlane.ServiceAccountConfig] or
+// [ControlPlane.ConfigFor]. The content is secret: write it to a file with mode 0600. It has the address of the API server, the
+// certificates, the token, the user name and password, and the user to impersonate. MarshalKubeconfig returns an error if the config has a
+// proxy or a plug-in for credentials.
 func MarshalKubeconfig(config *rest.Config) ([]byte, error) {
 	if config.Proxy != nil || config.ExecProvider != nil || config.AuthProvider != nil {
 		return nil, errors.New("a kubeconfig file cannot have this access: it has a proxy or a plug-in for credentials")
@@ -88,9 +88,8 @@ func MarshalKubeconfig(config *rest.Config) ([]byte, error) {
 	})
 }
 
-// withoutWarnings returns a config for the package's own requests that drops the API server's warnings. Otherwise
-// controller-runtime logs them, and prints a stack trace if the test has not set a logger within 30 seconds, as after
-// the first build.
+// withoutWarnings returns a config for the package's own requests that drops the API server's warnings. Otherwise controller-runtime would
+// log them. If the test has not set a logger within 30 seconds, controller-runtime would also print a stack trace.
 func withoutWarnings(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.WarningHandler = rest.NoWarnings{}

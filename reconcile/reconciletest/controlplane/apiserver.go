@@ -14,15 +14,15 @@ import (
 const (
 	loopback = "127.0.0.1"
 
-	// serviceRange is as wide as the API server allows. The default of envtest is full after 254 Services.
+	// serviceRange is the largest range that the API server allows. The default of envtest is full after 254 Services.
 	serviceRange   = "10.96.0.0/12"
 	serviceAddress = "10.96.0.1" // the address of the API server's own Service
 
 	startAttempts = 5
 )
 
-// startAPIServer starts kube-apiserver on a free port. It tries another port if another program has taken this one in the meantime, or if
-// kube-apiserver has ended because it had too little time on a busy machine.
+// startAPIServer starts kube-apiserver on a free port. It tries another port if another program has taken this one, or if kube-apiserver
+// has ended because it had too little time on a busy machine.
 func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 	ca, err := newAuthority()
 	if err != nil {
@@ -48,8 +48,8 @@ func (cp *ControlPlane) startAPIServer(ctx context.Context) error {
 	}
 }
 
-// mayStartLater reports whether another attempt to start kube-apiserver may succeed, by the log of the attempt that failed: its
-// port was taken, or a start hook failed. The hook that allocates addresses fails if it does not finish within a minute.
+// mayStartLater reports whether another attempt to start kube-apiserver may succeed. It looks at the log of the failed attempt: the port
+// was taken, or a start hook failed. The hook that allocates addresses fails if it does not finish within a minute.
 func mayStartLater(log []byte) bool {
 	return bytes.Contains(log, []byte("address already in use")) || bytes.Contains(log, []byte("PostStartHook"))
 }
@@ -89,15 +89,14 @@ func (cp *ControlPlane) apiServerArgs(port int) []string {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + cp.processes.file("serviceaccount.key"),
 		"--service-account-signing-key-file=" + cp.processes.file("serviceaccount.key"),
-		"--endpoint-reconciler-type=none", // no node could reach a loopback address
+		"--endpoint-reconciler-type=none", // no node could reach an address on this machine's loopback interface
 		"--enable-priority-and-fairness=false",
 		"--max-requests-inflight=0",
 		"--max-mutating-requests-inflight=0",
 		"--profiling=false",
 	}
 	if !cp.options.hasControllers() {
-		// Without the controller manager nothing creates default ServiceAccounts, and this plug-in would reject every
-		// pod.
+		// Without the controller manager nothing creates default ServiceAccounts, and this plug-in would reject every pod.
 		args = append(args, "--disable-admission-plugins=ServiceAccount")
 	}
 	return append(args, cp.options.APIServerArgs...)

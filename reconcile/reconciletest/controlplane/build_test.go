@@ -33,7 +33,8 @@ func TestBuild(t *testing.T) {
 	require.NoError(t, c.Get(t.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}))
 }
 
-// TestBuildUsesAssets tests that Build uses the programs in the folder KUBEBUILDER_ASSETS, here those that Build returned before.
+// TestBuildUsesAssets tests that Build uses the programs in the folder KUBEBUILDER_ASSETS. Here that is the folder that Build has returned
+// before.
 func TestBuildUsesAssets(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs a real control plane")

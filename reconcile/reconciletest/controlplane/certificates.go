@@ -42,7 +42,7 @@ func newAuthority() (*authority, error) {
 
 func (a *authority) bundle() []byte { return pemCertificate(a.certificate.Raw) }
 
-// server returns a certificate for the addresses of kube-apiserver.
+// server returns a certificate for kube-apiserver at these addresses.
 func (a *authority) server(addresses ...net.IP) (pair, error) {
 	return a.sign(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: "kube-apiserver"},

@@ -14,8 +14,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor"
 )
 
-// startControllers starts the controllers, the scheduler and the simulated nodes. All are cluster administrators, and
-// none listens on a port.
+// startControllers starts the controllers, the scheduler and the simulated nodes. They have the rights of a cluster administrator. None of
+// them listens on a port.
 func (cp *ControlPlane) startControllers(ctx context.Context) error {
 	kubeconfig := "--kubeconfig=" + cp.Kubeconfig()
 	err := errors.Join(
@@ -119,8 +119,8 @@ func (cp *ControlPlane) startNodes(ctx context.Context) error {
 	)
 }
 
-// storageClass returns the default storage class, whose volumes kwok provides. Its claims may request more later, but their
-// status.capacity stays, since no storage driver runs.
+// storageClass returns the default storage class. kwok provides its volumes. A claim may later ask for more storage, but its
+// status.capacity does not change, since no storage driver runs.
 func storageClass() *storagev1.StorageClass {
 	return &storagev1.StorageClass{
 		ObjectMeta: metav1.ObjectMeta{

@@ -104,7 +104,7 @@ func TestPodStatusIsKept(t *testing.T) {
 	kubectl(t, cp, namespace, "patch", "pod/web", "--subresource=status", "--patch",
 		`{"status": {"phase": "Pending", "conditions": [{"type": "Ready", "status": "False"}]}}`)
 
-	// kwok handles the events of a node's pods in order: once a later pod is ready, it has seen the patch.
+	// kwok handles the events of a node's pods in order: when a later pod is ready, kwok has seen the patch.
 	kubectl(t, cp, namespace, "run", "later", "--image=web")
 	kubectl(t, cp, namespace, "wait", "--for=condition=Ready", "pod/later", "--timeout=5m")
 	assert.Equal(t, "Pending", kubectl(t, cp, namespace, "get", "pod/web", "-o", "jsonpath={.status.phase}"))
@@ -153,8 +153,8 @@ func TestPauseControllers(t *testing.T) {
 	})
 }
 
-// awaitEstablished creates a CustomResourceDefinition and waits until the API server itself has established it. That takes
-// longer than a controller needs for a new object.
+// awaitEstablished creates a CustomResourceDefinition, and waits until the API server has established it. A controller needs less time than
+// this for a new object.
 func awaitEstablished(t *testing.T, c client.Client) {
 	t.Helper()
 	crd := &apiextensionsv1.CustomResourceDefinition{Spec: apiextensionsv1.CustomResourceDefinitionSpec{
@@ -193,7 +193,7 @@ func pause(t *testing.T, cp *controlplane.ControlPlane) {
 	require.Len(t, stopped(t, cp), 3)
 }
 
-// stopped returns the processes of a control plane that a signal has stopped.
+// stopped returns the processes of a control plane that are stopped by a signal.
 func stopped(t *testing.T, cp *controlplane.ControlPlane) []string {
 	t.Helper()
 	return slices.DeleteFunc(processesIn(t, filepath.Dir(cp.Kubeconfig())), func(pid string) bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor"
 )
 
-// startTimeout limits every wait for a program to become ready. The machine may be busy with other tests.
+// startTimeout is the longest time that is waited for a program to become ready. The machine may be busy with other tests.
 const startTimeout = 5 * time.Minute
 
 // ControlPlane is a running control plane. Its methods may be called concurrently.
@@ -69,8 +69,8 @@ func (cp *ControlPlane) start(ctx context.Context) error {
 // Stop ends all programs and removes their files, also the kubeconfig file. It may be called twice.
 func (cp *ControlPlane) Stop() error { return cp.processes.supervisor.Stop() }
 
-// Detach keeps the control plane running when this program ends. It runs until [ControlPlane.Stop], or until the process
-// whose id is returned receives a SIGTERM: `kill <pid>`.
+// Detach keeps the control plane running when this program ends. It runs until [ControlPlane.Stop] is called, or until the process with the
+// returned id receives a SIGTERM: `kill <pid>`.
 func (cp *ControlPlane) Detach() (pid int, err error) {
 	return cp.processes.supervisor.PID(), cp.processes.supervisor.Detach()
 }

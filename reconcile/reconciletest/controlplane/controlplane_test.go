@@ -51,7 +51,7 @@ func TestStartFails(t *testing.T) {
 	assertEmpty(t, os.TempDir())
 }
 
-// TestStartWrongOption proves that an option is checked before a program is built or started: the context is done.
+// TestStartWrongOption shows that options are checked before a program is built or started: here the context is cancelled already.
 func TestStartWrongOption(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// keepConversion copies the conversion from the live CustomResourceDefinition, if its webhook is on this machine. The file of the
-// CustomResourceDefinition does not name that webhook, and would end the conversion.
+// keepConversion copies the conversion from the CustomResourceDefinition on the API server, if a webhook on this machine does it. The
+// file of the CustomResourceDefinition does not name this webhook, so installing the file would end the conversion.
 func keepConversion(ctx context.Context, c client.Reader, crd *apiextensionsv1.CustomResourceDefinition) error {
 	if isUnconverted(crd) {
 		return nil
@@ -30,7 +30,7 @@ func isUnconverted(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.NoneConverter
 }
 
-// conversionURL returns the URL of the conversion webhook, or "" if there is none, or if it is a Service.
+// conversionURL returns the URL of the conversion webhook. It returns "" if there is none, or if the webhook is behind a Service.
 func conversionURL(crd *apiextensionsv1.CustomResourceDefinition) string {
 	conversion := crd.Spec.Conversion
 	if conversion == nil || conversion.Webhook == nil || conversion.Webhook.ClientConfig == nil || conversion.Webhook.ClientConfig.URL == nil {
@@ -39,7 +39,7 @@ func conversionURL(crd *apiextensionsv1.CustomResourceDefinition) string {
 	return *conversion.Webhook.ClientConfig.URL
 }
 
-// convertBy gives a CustomResourceDefinition a conversion webhook at a URL, which has a certificate of a CA.
+// convertBy sets a conversion webhook at a URL in a CustomResourceDefinition. The CA signs the certificate of the webhook.
 func convertBy(crd *apiextensionsv1.CustomResourceDefinition, url string, ca []byte) {
 	crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
 		Strategy: apiextensionsv1.WebhookConverter,
@@ -50,7 +50,7 @@ func convertBy(crd *apiextensionsv1.CustomResourceDefinition, url string, ca []b
 	}
 }
 
-// endConversion gives a CustomResourceDefinition the conversion strategy None, if the webhook at this URL converts it.
+// endConversion sets the conversion strategy None in a CustomResourceDefinition, if the webhook at this URL converts it.
 func endConversion(ctx context.Context, c client.Client, name, url string) error {
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := c.Get(ctx, client.ObjectKey{Name: name}, &crd); err != nil {

@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// startEtcd starts etcd, which listens on unix sockets: it needs no free port.
+// startEtcd starts etcd. It listens on unix sockets, so it needs no free port.
 func (p *processes) startEtcd(ctx context.Context) error {
 	const advertised = "unix://localhost:0" // nobody uses it, but etcd requires a URL with a port
 	err := p.run(etcd,
@@ -19,7 +19,7 @@ func (p *processes) startEtcd(ctx context.Context) error {
 		"--listen-peer-urls=unix://"+p.file("peer.sock"),
 		"--initial-advertise-peer-urls="+advertised,
 		"--initial-cluster=etcd="+advertised,
-		"--unsafe-no-fsync", // the data need not survive a power failure
+		"--unsafe-no-fsync", // the data may be lost in a power failure
 		"--quota-backend-bytes=4294967296",
 		"--log-level=warn",
 	)
@@ -29,8 +29,8 @@ func (p *processes) startEtcd(ctx context.Context) error {
 	return p.wait(ctx, etcd, p.etcdReady)
 }
 
-// SaveEtcd keeps a copy of etcd's data for [ControlPlane.RestoreEtcd]. It kills etcd for that and starts it again, and returns when the API
-// server is ready. A later copy replaces the former one.
+// SaveEtcd copies etcd's data for [ControlPlane.RestoreEtcd]. To do so it kills etcd and starts it again. It returns when the API server is
+// ready. A later copy replaces the earlier one.
 func (cp *ControlPlane) SaveEtcd(ctx context.Context) error {
 	p := &cp.processes
 	if err := p.rerunAfter(etcd, func() error { return replaceFolder(p.file(etcdCopy), p.file("etcd")) }); err != nil {
@@ -39,10 +39,11 @@ func (cp *ControlPlane) SaveEtcd(ctx context.Context) error {
 	return p.wait(ctx, apiserver, cp.apiServerReady)
 }
 
-// RestoreEtcd brings all objects back as they were at the last [ControlPlane.SaveEtcd], as an administrator restores a backup: it kills
+// RestoreEtcd restores all objects as they were at the last [ControlPlane.SaveEtcd], like an administrator who restores a backup. It kills
 // kube-apiserver and etcd, replaces etcd's data, and starts both and the controllers again. It returns when the API server is ready.
-// Objects created since are gone, deleted ones are back, and later changes have the same resource versions once more. Stop other clients
-// that cache objects before, such as operators: until the resource versions have caught up, no watch of theirs shows a change.
+// Objects created since then are gone, deleted ones are back, and later changes get resource versions that were used before. First stop
+// clients that cache objects, such as operators. Otherwise their watches show no change until the resource versions have grown beyond the
+// ones that they have seen.
 func (cp *ControlPlane) RestoreEtcd(ctx context.Context) error {
 	p := &cp.processes
 	if _, err := os.Stat(p.file(etcdCopy)); err != nil {
@@ -69,7 +70,7 @@ func (cp *ControlPlane) RestoreEtcd(ctx context.Context) error {
 // etcdCopy is the folder with a copy of etcd's data.
 const etcdCopy = "etcd-copy"
 
-// replaceFolder makes a folder a copy of another one.
+// replaceFolder replaces a folder by a copy of another one.
 func replaceFolder(folder, of string) error {
 	if err := os.RemoveAll(folder); err != nil {
 		return err

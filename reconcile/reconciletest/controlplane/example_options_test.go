@@ -13,7 +13,7 @@ func ExampleOptions() {
 			Version: "v1.35.4", Nodes: new(10),
 			APIServerArgs: []string{"--enable-admission-plugins=OwnerReferencesPermissionEnforcement"},
 		})
-		_ = cp.Config() // for the operator's manager
+		_ = cp.Config() // to be used in the operator's manager
 	}
 	_ = testOlder
 }

@@ -94,7 +94,7 @@ func ExampleBuild() {
 	}
 }
 
-// A client with the rights of an operator's ServiceAccount shows which rights are missing.
+// With the rights of an operator's ServiceAccount, a client shows which rights are missing.
 func ExampleControlPlane_ServiceAccountConfig() {
 	ctx := context.Background()
 	cp := shared(&testing.T{}) // in a test: controlPlane(t), see the example of Shared
@@ -118,7 +118,7 @@ func ExampleControlPlane_ServiceAccountConfig() {
 	// true
 }
 
-// Any access can become a kubeconfig file, such as the access of a user.
+// The config of any user can become a kubeconfig file.
 func ExampleMarshalKubeconfig() {
 	config := &rest.Config{Host: "https://127.0.0.1:6443", BearerToken: "token"}
 	config.Impersonate.UserName = "jane"

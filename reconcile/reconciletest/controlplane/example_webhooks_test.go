@@ -28,7 +28,7 @@ func ExampleNewWebhooks() {
 	_ = testWebhooks
 }
 
-// A test shows what happens when nobody has rotated the certificate. A manager that is started now serves an expired one.
+// A test shows what happens if nobody has renewed the certificate. A manager that is started now serves an expired one.
 func ExampleWebhooks_ReplaceCertificate() {
 	testExpired := func(t *testing.T, webhooks *controlplane.Webhooks) {
 		if err := webhooks.ReplaceCertificate(controlplane.Certificate{End: time.Now().Add(-time.Hour)}); err != nil {

@@ -32,7 +32,7 @@ func (cp *ControlPlane) CreateNamespace(ctx context.Context, prefix string) (str
 	return namespace.Name, cp.processes.wait(ctx, controllerManager, cp.defaultAccount(namespace.Name))
 }
 
-// defaultAccount returns a check for the default ServiceAccount, which the controller manager creates. Without it no
+// defaultAccount returns a check that the default ServiceAccount of a namespace exists. The controller manager creates it. Without it no
 // pod can be created.
 func (cp *ControlPlane) defaultAccount(namespace string) func(context.Context) error {
 	return func(ctx context.Context) error {
@@ -51,8 +51,8 @@ func (cp *ControlPlane) InstallCRDs(ctx context.Context, paths ...string) error 
 	return cp.showNewKinds(ctx)
 }
 
-// showNewKinds restarts the controller manager, if controllers run. Its garbage collector looks for new kinds every 30 seconds only. After a
-// restart it has them at once.
+// showNewKinds restarts the controller manager if controllers run. Its garbage collector looks for new kinds only every 30 seconds, and
+// after a restart it finds them at once.
 func (cp *ControlPlane) showNewKinds(ctx context.Context) error {
 	if cp.options.hasControllers() {
 		return cp.RestartControllerManager(ctx)
@@ -66,7 +66,8 @@ func (cp *ControlPlane) installCRDs(ctx context.Context, paths ...string) error 
 	})
 }
 
-// installChangedCRDs creates or updates CustomResourceDefinitions after a change of each, and returns when the API server serves them.
+// installChangedCRDs reads CustomResourceDefinitions, calls change with each, and creates or updates them. It returns when the API server
+// serves them.
 func (cp *ControlPlane) installChangedCRDs(paths []string, change func(*apiextensionsv1.CustomResourceDefinition) error) error {
 	if err := checkCRDs(paths); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (cp *ControlPlane) installChangedCRDs(paths []string, change func(*apiexten
 	return nil
 }
 
-// checkCRDs returns an error if one of these files and folders does not exist or has no CustomResourceDefinition.
+// checkCRDs returns an error if a path does not exist, or if a file or folder has no CustomResourceDefinition.
 func checkCRDs(paths []string) error {
 	for _, path := range paths {
 		files := envtest.CRDInstallOptions{Paths: []string{path}, ErrorIfPathMissing: true}

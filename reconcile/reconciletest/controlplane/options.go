@@ -28,10 +28,10 @@ type Options struct {
 	Version string
 }
 
-// defaultNodes is the number of simulated nodes beside controllers.
+// defaultNodes is the number of simulated nodes if Controllers is set and Nodes is not.
 const defaultNodes = 3
 
-// check returns an error if an option cannot be right. It starts nothing.
+// check returns an error if an option is invalid. It starts no program.
 func (o *Options) check() error {
 	if o.nodes() < 0 {
 		return fmt.Errorf("%d simulated nodes cannot run: name a number of 0 or more", o.nodes())
@@ -42,7 +42,7 @@ func (o *Options) check() error {
 // hasControllers reports whether controllers run.
 func (o *Options) hasControllers() bool { return o.Controllers || o.Nodes != nil }
 
-// nodes returns the number of simulated nodes if controllers run.
+// nodes returns the number of simulated nodes that run with the controllers.
 func (o *Options) nodes() int {
 	if o.Nodes == nil {
 		return defaultNodes

@@ -28,7 +28,7 @@ const (
 
 const (
 	pollInterval   = 25 * time.Millisecond
-	attemptTimeout = 20 * time.Second // another program may have taken the port, and never answer
+	attemptTimeout = 20 * time.Second // another program may have taken the port, and may never answer
 )
 
 // processes are the programs of a control plane, and the folder of their files.
@@ -36,9 +36,9 @@ type processes struct {
 	paths      map[string]string // the executables, by the names of the programs
 	supervisor *supervisor.Supervisor
 
-	mu      sync.Mutex // tests that run in parallel may install CRDs, which restarts a program
+	mu      sync.Mutex // guards the fields below: parallel tests may install CRDs, which restarts a program
 	running map[string]running
-	paused  bool // whether the controllers are paused
+	paused  bool // the controllers are paused
 }
 
 // running is a running program and the command that starts it again.
@@ -60,7 +60,7 @@ func (p *processes) start(command supervisor.Command) (*supervisor.Process, erro
 	return p.launch(command)
 }
 
-// rerun kills a program and starts it again.
+// rerun kills a program, and starts it again with the same command.
 func (p *processes) rerun(name string) error {
 	return p.rerunAfter(name, func() error { return nil })
 }
@@ -106,7 +106,7 @@ func (p *processes) process(name string) *supervisor.Process {
 	return p.running[name].process
 }
 
-// wait polls until ready returns nil. It returns an error if the program ends or is paused, or if the time is over.
+// wait calls ready again and again until it returns nil. It returns an error if the program ends or is paused, or if the time is over.
 func (p *processes) wait(ctx context.Context, name string, ready func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
@@ -121,7 +121,7 @@ func (p *processes) wait(ctx context.Context, name string, ready func(context.Co
 	return fmt.Errorf("%s is not ready: %w: %w; the last lines of its log:\n%s", name, err, last, p.process(name).Tail())
 }
 
-// failure returns why a program cannot become ready, or nil.
+// failure returns the reason why a program cannot become ready, or nil.
 func (p *processes) failure(name string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -173,9 +173,8 @@ func (cp *ControlPlane) RestartEtcd(ctx context.Context) error {
 	return cp.restart(ctx, etcd)
 }
 
-// RestartControllerManager kills kube-controller-manager and starts it again. Its garbage collector then has all
-// kinds and objects. After [ControlPlane.PauseControllers] the new process is paused as well. It returns an error if
-// none runs, see [Options.Controllers].
+// RestartControllerManager kills kube-controller-manager and starts it again. Its garbage collector then knows all kinds and objects. After
+// [ControlPlane.PauseControllers] the new process is paused too. If no controllers run, it returns an error: see [Options.Controllers].
 func (cp *ControlPlane) RestartControllerManager(ctx context.Context) error {
 	if !cp.options.hasControllers() {
 		return errNoControllers

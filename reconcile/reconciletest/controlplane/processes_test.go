@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	fmt.Println(filepath.Dir(cp.Kubeconfig()))
-	select {} // until the test kills this process
+	select {} // wait until the test kills this process
 }
 
 func TestKilledProcess(t *testing.T) {
@@ -67,7 +67,7 @@ func TestKilledProcess(t *testing.T) {
 	})
 }
 
-// processesIn returns the processes of a control plane. All of their command lines have its folder.
+// processesIn returns the processes of a control plane. Their command lines contain its folder.
 func processesIn(t *testing.T, folder string) []string {
 	t.Helper()
 	out, err := exec.Command("pgrep", "-f", folder).Output()
@@ -97,7 +97,7 @@ func TestRestart(t *testing.T) {
 	kubectl(t, cp, namespace, "rollout", "status", "deployment/web", "--timeout=5m")
 }
 
-// TestRestoreEtcd shows that nothing that happened after the copy is left, and that the controllers see what is there.
+// TestRestoreEtcd shows that everything that happened after the copy is gone, and that the controllers see the restored objects.
 func TestRestoreEtcd(t *testing.T) {
 	cp := controlplane.New(t, controlplane.Options{Controllers: true})
 	require.ErrorContains(t, cp.RestoreEtcd(t.Context()), "call SaveEtcd first")

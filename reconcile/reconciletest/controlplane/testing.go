@@ -12,15 +12,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Patience is the timeout of a test that waits for an event, such as by testify's Eventually: 5 minutes. It is long,
-// because the machine may run other tests at the same time. A test that passes never waits for the end of it.
+// Patience is the timeout of a test that waits for an event, such as with testify's Eventually: 5 minutes. It is long, because the machine
+// may run other tests at the same time. A test that passes never waits so long.
 //
-// A test must not show by a timeout that something did not happen. It waits instead for another event that comes later,
-// such as the pass of an object that was created after it.
+// A test must not use a timeout to show that something did not happen. Instead it waits for another event that comes later, such as the
+// pass over an object that was created later.
 const Patience = 5 * time.Minute
 
-// New starts a control plane for one test, which fails if the control plane does not start, and is skipped under -short.
-// The control plane is stopped when the test ends, after the cleanups that the test registers later.
+// New starts a control plane for one test. If it does not start, the test fails. Under -short the test is skipped. When the test ends, the
+// control plane is stopped, after the cleanups that the test registers later.
 func New(t testing.TB, options Options) *ControlPlane {
 	t.Helper()
 	skipIfShort(t)
@@ -56,8 +56,8 @@ func Shared(options Options) func(testing.TB) *ControlPlane {
 	}
 }
 
-// Namespace creates a namespace for one test, in which pods can be created, and returns its name, which begins with the
-// name of the test. The namespace is deleted when the test ends. Namespace does not wait until it is gone.
+// Namespace creates a namespace for one test, in which pods can be created. It returns its name, which begins with the name of the test.
+// When the test ends, the namespace is deleted. Namespace does not wait until it is gone.
 func Namespace(t testing.TB, cp *ControlPlane) string {
 	t.Helper()
 	name, err := cp.CreateNamespace(t.Context(), namePrefix(t))

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
-// localhost is the name by which the API server calls webhooks. A certificate that an operator makes for itself can have it more easily
-// than an address.
+// localhost is the host in the addresses of webhooks. An operator that makes its own certificate can make one for a name more easily than
+// for an address.
 const localhost = "localhost"
 
 // WebhookOptions say which webhooks the API server calls, for [NewWebhooks] and [ControlPlane.InstallWebhooks]. Paths are relative to the
@@ -30,13 +30,13 @@ type WebhookOptions struct {
 	// where controller-runtime serves it, unless its file has the conversion strategy None.
 	CRDs []string
 
-	// WithoutCertificate leaves the folder of the serving certificate empty, and the objects without a CA. Then the operator makes both, as
-	// cert-controller does. The certificate has to be valid for the name "localhost".
+	// WithoutCertificate leaves the folder of the serving certificate empty, and sets no CA in the objects. Use it for an operator that
+	// makes both, as cert-controller does. The certificate has to be valid for the name "localhost".
 	WithoutCertificate bool
 }
 
-// Webhooks are admission webhooks and conversion webhooks that a manager on this machine serves. The API server calls them at
-// a free port, and trusts an authority that is made for them. As long as no manager runs, nobody listens, as while an operator is down.
+// Webhooks are admission webhooks and conversion webhooks that a manager on this machine serves. The API server calls them at a free port.
+// It trusts a CA that is made only for them. While no manager runs, the calls fail, as while an operator is down.
 type Webhooks struct {
 	cp             *ControlPlane
 	authority      *authority
@@ -62,15 +62,17 @@ func NewWebhooks(t testing.TB, cp *ControlPlane, options WebhookOptions) *Webhoo
 	return webhooks
 }
 
-// InstallWebhooks creates or updates the configurations of admission webhooks and the CustomResourceDefinitions in these files and folders,
-// with the address of a manager on this machine and its CA in place of a Service. It returns when the API server calls the admission webhooks:
-// from then on it refuses what they cannot answer, unless their failurePolicy is Ignore. Start the manager with [Webhooks.Options].
+// InstallWebhooks creates or updates the configurations of admission webhooks and the CustomResourceDefinitions in these files and folders.
+// In place of a Service, they get the address of a manager on this machine and its CA. It returns when the API server calls the admission
+// webhooks. From then on the API server refuses requests whose webhooks do not answer, unless their failurePolicy is Ignore. Start the
+// manager with [Webhooks.Options].
 //
-// If the API server has served a CustomResourceDefinition before, it may act on the conversion a moment later. Until then it only changes
-// apiVersion, so wait for a converted field before you write an object in another version than the storage version.
+// If the API server has served a CustomResourceDefinition before, it may start to call the conversion webhook a moment later. Until then it
+// converts objects only by changing apiVersion. So wait for a converted field before you write an object in another version than the
+// storage version.
 //
-// It returns an error if a path does not exist, or has none of the objects that it is for. Configurations apply to all namespaces, so a test
-// that shares a control plane with others names kinds of its own, or selects its namespace.
+// It returns an error if a path does not exist, or has none of the objects that it is for. Configurations apply to all namespaces. So if a
+// test shares a control plane with others, its configurations should have kinds of its own, or select its namespace.
 func (cp *ControlPlane) InstallWebhooks(ctx context.Context, options WebhookOptions) (*Webhooks, error) {
 	w := &Webhooks{cp: cp}
 	if err := w.install(ctx, options); err != nil {
@@ -129,14 +131,14 @@ func (w *Webhooks) installCRDs(paths []string, ca []byte) error {
 	})
 }
 
-// read returns the configurations of admission webhooks in these files and folders, with the address and the CA of the webhooks.
+// read returns the configurations of admission webhooks in these files and folders. It sets the address and the CA of the webhooks in them.
 func (w *Webhooks) read(paths []string, ca []byte) ([]client.Object, error) {
 	var all []client.Object
 	for _, path := range paths {
 		files := envtest.WebhookInstallOptions{
 			Paths: []string{path}, LocalServingHost: loopback, LocalServingPort: w.port, LocalServingHostExternalName: localhost,
 		}
-		err := files.PrepWithoutInstalling() // makes an authority of its own too, whose certificate is then also the CA and cannot be rotated
+		err := files.PrepWithoutInstalling() // this also makes a CA of its own, which is replaced below: its certificate could not be rotated
 		if err = errors.Join(err, files.Cleanup()); err != nil {
 			return nil, fmt.Errorf("read the webhook configurations in %s: %w", path, err)
 		}
@@ -158,7 +160,7 @@ func (w *Webhooks) read(paths []string, ca []byte) ([]client.Object, error) {
 	return all, nil
 }
 
-// createOrUpdate creates an object, or gives the object of its name the same content.
+// createOrUpdate creates an object. If an object of this name exists, it updates that one.
 func createOrUpdate(ctx context.Context, c client.Client, obj client.Object) error {
 	err := c.Create(ctx, obj)
 	if !apierrors.IsAlreadyExists(err) {
@@ -205,7 +207,7 @@ func (w *Webhooks) Uninstall(ctx context.Context) error {
 // url returns the address of the conversion webhook.
 func (w *Webhooks) url() string { return fmt.Sprintf("https://%s:%d/convert", localhost, w.port) }
 
-// waitObserved returns when the API server acts on all changes of the configurations.
+// waitObserved waits until the API server acts on all changes of the configurations.
 func (w *Webhooks) waitObserved(ctx context.Context) error {
 	if len(w.configurations) == 0 {
 		return nil
@@ -213,10 +215,10 @@ func (w *Webhooks) waitObserved(ctx context.Context) error {
 	return w.cp.waitConfigurationsObserved(ctx, w.url(), filepath.Base(w.folder))
 }
 
-// ReplaceCertificate makes a new key and a new serving certificate, and replaces their files tls.crt and tls.key in the CertDir of
-// [Webhooks.Options]. A webhook server that runs serves the new certificate to new connections as soon as it has read the files. A connection
-// that the API server has open stays, as in a cluster: a test that shows a refusal of the new certificate replaces it before it starts the
-// manager.
+// ReplaceCertificate makes a new key and a new serving certificate, and replaces the files tls.crt and tls.key in the CertDir of
+// [Webhooks.Options]. A running webhook server uses the new certificate for new connections as soon as it has read the files. Connections
+// that the API server has open stay open, as in a cluster. So if a test shows that the API server refuses the new certificate, it calls
+// ReplaceCertificate before it starts the manager.
 func (w *Webhooks) ReplaceCertificate(certificate Certificate) error {
 	if err := certificate.write(w.folder, w.authority); err != nil {
 		return fmt.Errorf("replace the serving certificate of the webhooks: %w", err)

@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// Certificate is a serving certificate of webhooks. The zero value is one that the API server trusts, and that is valid for a year.
+// Certificate is a serving certificate of webhooks. The API server trusts the zero value, which is valid for a year.
 type Certificate struct {
-	// End is when the certificate ends. If it is zero, the certificate ends in a year. If it is in the past, the certificate has expired.
+	// End is the time until which the certificate is valid. If it is zero, the certificate is valid for a year. If it is in the past, the
+	// certificate has expired.
 	End time.Time
 
-	// Foreign means that an authority has signed the certificate that the API server does not trust.
+	// Foreign means that the certificate is signed by a CA that the API server does not trust.
 	Foreign bool
 }
 
@@ -36,7 +37,7 @@ func (c Certificate) write(folder string, signer *authority) error {
 	return nil
 }
 
-// replaceFile replaces a file in one step, so that nobody reads a part of it.
+// replaceFile replaces a file in one step, so that nobody reads an incomplete file.
 func replaceFile(path string, content []byte) error {
 	next := path + ".next"
 	if err := os.WriteFile(next, content, 0o600); err != nil {

@@ -11,13 +11,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// probe is the name of a webhook that nobody serves, and the label of the only objects that it is called for.
+// probe is the name of a webhook that nobody serves. It is also the label of the only objects for which the API server calls this webhook.
 const probe = "probe.opblocks.dev"
 
-// waitConfigurationsObserved returns when the API server acts on all webhook configurations that were written or deleted before. It sees
-// them by a watch, a moment after they are written, and until then it calls no new webhook. The order of a watch shows when it has seen
-// them: another configuration is created after them, whose webhook fails, and when that webhook is called, the API server has seen all
-// before it. The URL need not be served. The value is one that no other probe has at the same time.
+// waitConfigurationsObserved waits until the API server acts on all webhook configurations that were written or deleted before. The API
+// server sees configurations by a watch, a moment after they are written. So this method creates one more configuration, the probe, whose
+// webhook fails, and waits until that webhook is called. The watch is ordered, so the API server has then seen all earlier changes too. The
+// URL need not be served. No other probe may have the same value at the same time.
 func (cp *ControlPlane) waitConfigurationsObserved(ctx context.Context, url, value string) error {
 	name := metav1.ObjectMeta{GenerateName: "probe-"}
 	always, none := admissionregistrationv1.Fail, admissionregistrationv1.SideEffectClassNone
@@ -28,7 +28,7 @@ func (cp *ControlPlane) waitConfigurationsObserved(ctx context.Context, url, val
 	}}
 	reviews := []string{"v1"}
 
-	// The kinds have a watch each.
+	// The API server has one watch for each of the two kinds, so there are two probes.
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: name, Webhooks: []admissionregistrationv1.MutatingWebhook{{
 		Name: "mutating." + probe, ClientConfig: calls, Rules: rules, FailurePolicy: &always, SideEffects: &none,
 		AdmissionReviewVersions: reviews, ObjectSelector: probed("mutating", value),
@@ -43,7 +43,7 @@ func (cp *ControlPlane) waitConfigurationsObserved(ctx context.Context, url, val
 	return cp.waitProbed(ctx, validating, "validating", value)
 }
 
-// waitProbed creates the configuration of a probe, returns when its webhook is called, and deletes the configuration.
+// waitProbed creates the configuration of a probe, waits until its webhook is called, and deletes the configuration.
 func (cp *ControlPlane) waitProbed(ctx context.Context, configuration client.Object, kind, value string) (err error) {
 	if err := cp.client.Create(ctx, configuration); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (cp *ControlPlane) waitProbed(ctx context.Context, configuration client.Obj
 	})
 }
 
-// probed returns a selector of the objects that a probe is called for.
+// probed returns a selector of the objects for which the webhook of a probe is called.
 func probed(kind, value string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{probe: kind + "-" + value}}
 }

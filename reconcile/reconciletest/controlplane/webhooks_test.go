@@ -24,8 +24,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane"
 )
 
-// TestWebhooks proves what the API server does with the webhooks of a manager on this machine. Its parts follow each other: the CRD and the
-// configurations exist once in the control plane.
+// TestWebhooks shows what the API server does with the webhooks of a manager on this machine. Its parts depend on each other: the CRD and
+// the configurations exist only once in the control plane.
 func TestWebhooks(t *testing.T) {
 	cp := shared(t)
 	namespace := controlplane.Namespace(t, cp)
@@ -97,7 +97,7 @@ func TestWebhooks(t *testing.T) {
 	}
 }
 
-// TestWebhooksOfOperator proves that nothing names a CA if the operator makes its certificate, as cert-controller does.
+// TestWebhooksOfOperator shows that no object has a CA if the operator makes its certificate, as cert-controller does.
 func TestWebhooksOfOperator(t *testing.T) {
 	cp := shared(t)
 	hooks := controlplane.NewWebhooks(t, cp, controlplane.WebhookOptions{
@@ -157,7 +157,7 @@ func serveGadgets(t *testing.T, cp *controlplane.ControlPlane, namespace string,
 	})
 }
 
-// servedSerial returns the serial number of the certificate that is served. It is valid by the CA that the configuration names.
+// servedSerial returns the serial number of the served certificate. The certificate must be valid for the CA in the configuration.
 func servedSerial(t *testing.T, cp *controlplane.ControlPlane, hooks *controlplane.Webhooks) *big.Int {
 	t.Helper()
 	var configuration admissionregistrationv1.ValidatingWebhookConfiguration

@@ -9,15 +9,15 @@
 //		},
 //	}
 //
-// The operator calls it by a [Client], or by HTTP: see [API.RoundTripper]. All faults of effects and queries strike at each call. These are
-// added:
+// The operator calls it by a [Client], or by HTTP: see [API.RoundTripper]. All faults of effects and queries can happen at each call. These
+// faults also exist:
 //
 //   - "too many requests at": status 429, with a time after which to retry. The call has no effect.
 //   - "internal error at": status 500, or 503 by HTTP. The call has no effect.
 //   - "stale answer to": a read shows what was there before the last write. A thing that was just created is not found, a thing that was
-//     just deleted is found, and a thing that was just updated has its former fields. Only this read is behind, and only within the time
-//     [API.Lag] after the write.
-//   - "outage from": the call and all later ones of a minute of virtual time get status 503, and have no effect.
+//     just deleted is found, and a thing that was just updated has its former fields. Only this one read shows the old state, and only
+//     within the time [API.Lag] after the write.
+//   - "outage from": this call, and all calls in the next minute of virtual time, get status 503 and have no effect.
 //
 // # What is found without a check of yours
 //
@@ -28,5 +28,5 @@
 //     created, read or changed the thing is deleted.
 //   - "changes what is not its own": it updates or deletes one of [API.Others].
 //
-// [reconciletest.Options.SkipFindings] leaves out those that are meant.
+// If one of them is intended, [reconciletest.Options.SkipFindings] leaves it out.
 package fakeapi

@@ -16,11 +16,12 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/fakeapi"
 )
 
-// settings are what a bucket has.
+// settings are the fields of a bucket.
 type settings struct{ Versioned bool }
 
-// The operator creates a bucket for each ConfigMap. In each pass it lists the buckets, and creates one if none has the ConfigMap as its owner.
-// The list may not show a bucket that was created just now, and the operator sends no idempotency key. So it may create a second bucket.
+// The operator creates a bucket for each ConfigMap. In each pass it lists the buckets. If none has the ConfigMap as its owner, it creates
+// one. The list may not show yet a bucket that was just created, and the operator sends no idempotency key. So it may create a second
+// bucket.
 func Example() {
 	t := new(testing.T) // in a test it is the function's own
 	report := reconciletest.ExploreQuietly(t, reconciletest.Scenario{

@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// These tests are left out under the race detector: an exploration runs one pass at a time, so it has no races, and with the detector it
+// takes ten times as long.
 
 package fakeapi_test
 
@@ -32,7 +33,7 @@ import (
 // buckets is a storage service that gives each bucket a size.
 type buckets = fakeapi.API[int]
 
-// scenarioOf is the scenario of an operator that has a bucket for each ConfigMap.
+// scenarioOf returns the scenario of an operator that keeps a bucket for each ConfigMap.
 func scenarioOf(start func(p *reconciletest.Process) ctrlreconcile.Func) reconciletest.Scenario {
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 	return reconciletest.Scenario{
@@ -46,7 +47,7 @@ func scenarioOf(start func(p *reconciletest.Process) ctrlreconcile.Func) reconci
 	}
 }
 
-// serve answers requests for buckets by HTTP: GET and PUT of /name.
+// serve returns a handler that serves buckets by HTTP: GET and PUT of /name.
 func serve(api *buckets) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := r.URL.Path[1:]
@@ -70,7 +71,7 @@ func TestHTTP(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		pass   func(ctx context.Context, c client.Client, config *corev1.ConfigMap, call func(method string) (int, error)) error
-		want   []reconciletest.FaultKind // what finds its mistake
+		want   []reconciletest.FaultKind // the faults that find its mistake
 	}{
 		"Sound": {"it repeats what was refused", func(ctx context.Context, _ client.Client, _ *corev1.ConfigMap, call func(string) (int, error)) error {
 			status, err := call(http.MethodGet)
@@ -155,7 +156,7 @@ func send(ctx context.Context, web *http.Client, method, name string) (int, erro
 	return answer.StatusCode, nil
 }
 
-// TestErrors checks which errors an operator meets in all runs.
+// TestErrors checks which errors an operator gets in all runs together.
 func TestErrors(t *testing.T) {
 	var mu sync.Mutex // runs happen at the same time
 	met := map[string]bool{}
@@ -191,7 +192,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestSoundOperators explores operators that must not be accused.
+// TestSoundOperators explores operators without a mistake. They must lead to no finding.
 func TestSoundOperators(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason   string
@@ -252,5 +253,5 @@ func keepOneBucket(ctx context.Context, p *reconciletest.Process, api *fakeapi.C
 			return ctrl.Result{}, err
 		}
 	}
-	return ctrl.Result{RequeueAfter: 20 * time.Second}, nil // the list may have been behind
+	return ctrl.Result{RequeueAfter: 20 * time.Second}, nil // the list may have shown an old state
 }

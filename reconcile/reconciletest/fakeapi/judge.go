@@ -10,12 +10,12 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
-// origin is where a thing comes from.
+// origin says how a thing was created and who uses it.
 type origin struct {
 	byOperator bool
-	object     request.ObjectID // the object of the pass that has created it; the zero value: it is not known
+	object     request.ObjectID // the object whose pass has created the thing; the zero value: it is not known
 	pass       int
-	users      []request.ObjectID // the objects whose passes have created, read or changed it
+	users      []request.ObjectID // the objects whose passes have created, read or changed the thing
 }
 
 // when says when the thing was created.
@@ -26,19 +26,19 @@ func (o origin) when() string {
 	return fmt.Sprintf("in pass %d", o.pass)
 }
 
-// change notes that a call changes the thing, and that this is wrong if the thing belongs to others. call is nil if the
-// user changes it.
+// change notes that a call changes the thing. If the thing belongs to somebody else, it notes in the call that this is wrong. If the user
+// makes the change, call is nil.
 func (r *row[V]) change(call *outside.Call, verb string) {
 	switch {
 	case call == nil:
 	case r.others:
 		call.Foreign = fmt.Sprintf("%s %s, which belongs to others", verb, r.label)
 	case r.use(call) && r.made.byOperator && call.Object != request.ObjectID{}:
-		r.made.object = call.Object // it may have been handed over
+		r.made.object = call.Object // the thing may have been handed over to another object
 	}
 }
 
-// use notes that a call reads or changes the thing, and reports true.
+// use notes that a call reads or changes the thing. It always returns true.
 func (r *row[V]) use(call *outside.Call) bool {
 	if call != nil && call.Object != (request.ObjectID{}) && !slices.Contains(r.made.users, call.Object) {
 		r.made.users = append(r.made.users, call.Object)
@@ -46,7 +46,7 @@ func (r *row[V]) use(call *outside.Call) bool {
 	return true
 }
 
-// judge is what the engine asks of the API.
+// judge implements [outside.API]: the engine of reconciletest asks it what is wrong in the API.
 type judge[V any] struct{ store *store[V] }
 
 var _ outside.API = judge[int]{}
@@ -72,7 +72,7 @@ func (j judge[V]) Identities() (pairs []string) {
 func (j judge[V]) Twice() (lines []string) {
 	j.store.mu.Lock()
 	defer j.store.mu.Unlock()
-	passes := map[string][]string{} // in which the things of each name and object were created
+	passes := map[string][]string{} // the passes in which the things of each name and object were created
 	for _, r := range j.store.rows {
 		if r.now == nil || !r.made.byOperator {
 			continue
@@ -82,7 +82,7 @@ func (j judge[V]) Twice() (lines []string) {
 		case r.made.object != request.ObjectID{}:
 			of = r.label + ", for " + r.made.object.String()
 		case r.now.Owner == "":
-			continue // it was not created by a pass, and says nothing
+			continue // no pass has created it and it names no owner, so it is not judged
 		}
 		passes[of] = append(passes[of], r.made.when())
 	}
@@ -108,7 +108,7 @@ func (j judge[V]) Orphans(exists func(request.ObjectID) bool) (lines []string) {
 	return lines
 }
 
-// state returns what a comparison of runs sees.
+// state returns the state that comparisons of runs see.
 func (s *store[V]) state() any {
 	type shown struct {
 		Name   string `json:"name,omitempty"`

@@ -13,24 +13,24 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/outside"
 )
 
-// store is what an API has. It keeps what was there before the last write, for reads that are behind.
+// store has the things of an API. It also keeps the state before the last write, for reads with an old answer.
 type store[V any] struct {
 	kind     string
 	givesIDs bool
 	lag      time.Duration
 
 	mu      sync.Mutex
-	given   int                // how many IDs
-	rows    map[string]*row[V] // by ID, also of things that are gone
-	written time.Time          // when the last write was
-	before  []Thing[V]         // all things before it
+	given   int                // how many IDs the API has given
+	rows    map[string]*row[V] // by ID; deleted things stay
+	written time.Time          // the time of the last write
+	before  []Thing[V]         // all things before the last write
 }
 
-// row is a thing, or a thing that is gone.
+// row is a thing, or a thing that was deleted.
 type row[V any] struct {
-	now, before *Thing[V] // before: as it was before the last write of it; nil: there is none
-	written     time.Time // when that was
-	label       string    // what messages and names of calls call it
+	now, before *Thing[V] // before: the thing before its last write; nil: it did not exist
+	written     time.Time // the time of its last write
+	label       string    // the name of the thing in messages and in names of calls
 	others      bool
 	made        origin
 }
@@ -45,8 +45,8 @@ func (s *store[V]) insert(t Thing[V], others bool) {
 	s.written, s.before = time.Time{}, nil
 }
 
-// newID returns the ID of a new thing: its name, or, if the API gives IDs, a text that occurs nowhere else, so that it
-// can be replaced when runs are compared.
+// newID returns the ID of a new thing. Without GivesIDs it is the name. Otherwise it is a text that occurs nowhere else, so that it can be
+// replaced when runs are compared.
 func (s *store[V]) newID(name string) string {
 	if !s.givesIDs {
 		return name
@@ -56,7 +56,7 @@ func (s *store[V]) newID(name string) string {
 	return fmt.Sprintf("id-%08x", uint32(s.given*spread))
 }
 
-// put replaces a thing, or removes it if it is nil.
+// put stores a thing. If to is nil, it removes the thing.
 func (s *store[V]) put(id string, to *Thing[V]) {
 	if s.rows == nil {
 		s.rows = map[string]*row[V]{}
@@ -73,7 +73,7 @@ func (s *store[V]) put(id string, to *Thing[V]) {
 	r.before, r.now, r.written = r.now, to, s.written
 }
 
-// label returns what messages and names of calls call a thing.
+// label returns the name of a thing in messages and in names of calls.
 func (s *store[V]) label(t Thing[V]) string {
 	name := cmp.Or(t.Name, t.Owner)
 	if name == "" {
@@ -82,7 +82,7 @@ func (s *store[V]) label(t Thing[V]) string {
 	return s.kind + " " + name
 }
 
-// labelOf returns how the names of calls refer to the thing with the ID.
+// labelOf returns the name of the thing with the ID in names of calls.
 func (s *store[V]) labelOf(id string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,13 +106,12 @@ func (s *store[V]) all() []Thing[V] {
 	return all
 }
 
-// isRecent reports whether a read may still show what was there before a write at that time.
+// isRecent reports whether a write at that time is so recent that a read may still show the state before it.
 func (s *store[V]) isRecent(written time.Time) bool {
 	return !written.IsZero() && time.Since(written) < s.lag
 }
 
-// hasPast reports whether a read may still show an earlier state of the thing with the ID. The ID "" stands for all
-// things.
+// hasPast reports whether a read may still show an old state of the thing with the ID. The ID "" stands for all things.
 func (s *store[V]) hasPast(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +136,7 @@ func (s *store[V]) get(ctx context.Context, id string) (Thing[V], error) {
 	return r.shown(r.now)
 }
 
-// shown returns a version of the thing as the answer to a read.
+// shown returns the answer to a read that shows t. If t is nil, the answer is status 404.
 func (r *row[V]) shown(t *Thing[V]) (Thing[V], error) {
 	if t == nil {
 		return Thing[V]{}, &Error{Status: http.StatusNotFound, About: r.label}
@@ -196,14 +195,14 @@ func (s *store[V]) update(ctx context.Context, t Thing[V]) error {
 	return nil
 }
 
-// giveAway makes a thing belong to others.
+// giveAway makes a thing belong to somebody else than the operator.
 func (s *store[V]) giveAway(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.rows[id].others, s.rows[id].made = true, origin{}
 }
 
-// idOf returns the ID of the thing that an update is for.
+// idOf returns the ID of the thing that an update changes.
 func (s *store[V]) idOf(t Thing[V]) string {
 	if s.givesIDs {
 		return t.ID

@@ -23,7 +23,7 @@ func answer(t Thing[string], err error) string {
 	return t.Fields
 }
 
-// TestPast checks what a read shows that is behind, and when a read can be behind.
+// TestPast checks when a read may show an old state, and what it then shows.
 func TestPast(t *testing.T) {
 	create := func(a *API[string]) { _, _ = a.Create(t.Context(), Thing[string]{Name: "ann", Fields: "new"}) }
 	update := func(a *API[string]) { _ = a.Update(t.Context(), Thing[string]{Name: "ann", Fields: "new"}) }
@@ -48,7 +48,7 @@ func TestPast(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := &API[string]{Existing: tc.existing}
-				a.State() // it begins
+				a.State() // the first call creates the things that exist at the beginning
 				time.Sleep(time.Second)
 				tc.write(a)
 				time.Sleep(tc.wait)
@@ -70,7 +70,7 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// TestAnswers checks the statuses of the answers, and what is there afterwards.
+// TestAnswers checks the statuses of the answers, and which things exist afterwards.
 func TestAnswers(t *testing.T) {
 	ann := Thing[string]{Name: "ann", Owner: "first", Fields: "old", Token: "t1"}
 	for name, tc := range map[string]struct {
@@ -78,7 +78,7 @@ func TestAnswers(t *testing.T) {
 		givesIDs bool
 		do       func(ctx context.Context, a *API[string], first Thing[string]) error
 		status   int
-		want     []string // name, owner and fields of what is there
+		want     []string // name, owner and fields of the things that exist afterwards
 	}{
 		"NameIsTaken": {"a second creation of a name is refused", false, func(ctx context.Context, a *API[string], _ Thing[string]) error {
 			_, err := a.Create(ctx, Thing[string]{Name: "ann"})
@@ -138,7 +138,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestJudge checks what the API finds wrong.
+// TestJudge checks which findings the API reports.
 func TestJudge(t *testing.T) {
 	web, api := request.ObjectID{}, request.ObjectID{}
 	web.Name.Name, api.Name.Name = "web", "api"
@@ -205,7 +205,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestForeign checks which calls change a thing of others.
+// TestForeign checks which calls count as changes of a thing of somebody else.
 func TestForeign(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string

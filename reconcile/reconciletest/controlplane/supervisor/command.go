@@ -9,7 +9,7 @@ type Command struct {
 	Args []string // the arguments, without the name of the program
 	Env  []string // variables in addition to the environment of the process that called New
 
-	// Grace is the time between SIGTERM and SIGKILL when the program is stopped. With zero it is killed at once, which is
-	// right for a server whose data is removed with the folder.
+	// Grace is the time between SIGTERM and SIGKILL when the program is stopped. If it is zero, the program is killed at once. That is
+	// right for a server whose data is in the folder, and is removed with it.
 	Grace time.Duration
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor"
 )
 
-// A server runs until the program that started it ends, however that ends.
+// A server runs until the program that started it ends, even if that program is killed.
 func Example() {
 	s, err := supervisor.New(context.Background())
 	if err != nil {
@@ -27,7 +27,7 @@ func Example() {
 	// <nil>
 }
 
-// An image of CI builds the program before the tests run, which may have no go command.
+// A container image for CI builds the program in advance. The tests that run in it may have no go command.
 func ExampleBuild() {
 	if err := supervisor.Build(context.Background()); err != nil {
 		fmt.Println(err)

@@ -1,14 +1,14 @@
-// Package supervisor runs servers that must not outlive the program that started them, their owner.
+// Package supervisor runs servers that must end when the program that started them ends. That program is called the owner.
 //
 //	s, err := supervisor.New(ctx)
 //	…
 //	defer s.Stop()
 //	server, err := s.Start(supervisor.Command{Name: "server", Path: path, Args: args})
 //
-// [New] starts a supervisor process, which owns the servers and a temporary folder for their files. The supervisor
-// reads from a pipe whose other end only the owner holds. However the owner ends, by a return, a panic, a test
-// timeout, Ctrl-C or kill -9, the pipe closes. The supervisor then kills the servers and removes the folder. On Linux
-// the servers also end when the supervisor itself is killed by kill -9. Only the folder is left then.
+// [New] starts a supervisor process. It runs the servers, and has a temporary folder for their files. The supervisor reads from a pipe
+// whose other end only the owner holds. When the owner ends, the pipe is closed, whether the owner returns, panics, has a test timeout, or
+// is ended by Ctrl-C or kill -9. The supervisor then kills the servers and removes the folder. On Linux the servers also end when the
+// supervisor itself is killed by kill -9. Then only the folder is left.
 package supervisor
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor/internal/server"
 )
 
-// Supervisor is the owner's handle on a supervisor process.
+// Supervisor represents a supervisor process in the program that has started it.
 type Supervisor struct {
 	cmd    *exec.Cmd
 	stdin  io.Closer
@@ -164,7 +164,7 @@ func (s *Supervisor) receive(events *json.Decoder) {
 	}
 }
 
-// abandon marks every process as ended: the supervisor has ended, and its servers with it.
+// abandon marks every process as ended. It is called when the supervisor has ended: its servers have ended too.
 func (s *Supervisor) abandon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,8 +174,8 @@ func (s *Supervisor) abandon() {
 	}
 }
 
-// process returns the Process of a pid, and creates it if there is none: the event of its end may come before the
-// answer to its start. The caller holds mu.
+// process returns the Process with a pid. If there is none, it creates one: if a program ends quickly, that event comes before the answer
+// to its start. The caller holds mu.
 func (s *Supervisor) process(pid int, name string) *Process {
 	p, found := s.processes[pid]
 	if !found {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSupervisorKilled proves that the parent-death signal ends the servers. Nothing removes the folder then, nor
-// ends the processes that the servers started.
+// TestSupervisorKilled shows that the parent-death signal ends the servers. Then nothing removes the folder, and nothing ends the processes
+// that the servers have started.
 func TestSupervisorKilled(t *testing.T) {
 	_, _, o := startOwner(t)
 	t.Cleanup(func() {

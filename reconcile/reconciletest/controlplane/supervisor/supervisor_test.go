@@ -24,7 +24,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/controlplane/supervisor/internal/server"
 )
 
-// The test program has three roles: it runs the tests, is the owner of a supervisor, and is the supervisor.
+// The test program has three roles: it runs the tests, it is the owner of a supervisor, or it is the supervisor.
 const (
 	roleVariable = "SUPERVISOR_TEST_ROLE"
 	ownerRole    = "owner"
@@ -42,14 +42,14 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// owned is what the owner reports about its supervisor.
+// owned is what an owner reports about its supervisor.
 type owned struct {
 	Folder string
-	PIDs   []int // the supervisor's first
+	PIDs   []int // the supervisor's process id comes first
 }
 
-// own starts two servers, and then ends in the way that it reads from standard input. The second server ignores SIGTERM
-// and has a child process.
+// own starts two servers, and then ends in the way that it reads from standard input. The second server ignores SIGTERM and has a child
+// process.
 func own() {
 	s := must(newSupervisor())
 	o := owned{Folder: s.Folder(), PIDs: []int{s.PID()}}
@@ -206,7 +206,8 @@ func TestProcessSuspendEnded(t *testing.T) {
 	require.EqualError(t, p.Suspend(), "suspend killed: the program has ended", "it was suspended before it was killed")
 }
 
-// TestStopSuspended proves that a suspended program receives its SIGTERM: the grace period is longer than the test may run.
+// TestStopSuspended shows that a suspended program receives SIGTERM. Otherwise the test would fail: the grace period is longer than the
+// test may run.
 func TestStopSuspended(t *testing.T) {
 	s, err := newSupervisor()
 	require.NoError(t, err)
@@ -222,7 +223,7 @@ func TestStopSuspended(t *testing.T) {
 	assertRemoved(t, s.Folder())
 }
 
-// state returns the state of a process, T if a signal has stopped it.
+// state returns the state of a process. T means that a signal has stopped it.
 func state(t *testing.T, pid int) string {
 	t.Helper()
 	out, err := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(pid)).Output()
@@ -296,7 +297,7 @@ func eventually(t *testing.T, done func() bool) error {
 		func(context.Context) (bool, error) { return done(), nil })
 }
 
-// alive reports whether a process runs. It reports false for a zombie.
+// alive reports whether a process runs. It returns false for a zombie.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

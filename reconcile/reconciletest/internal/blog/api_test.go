@@ -9,7 +9,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-// Blog is a web application with a database in its pods' volumes.
+// Blog is a web application that stores its data in the volumes of its pods.
 type Blog struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
@@ -26,7 +26,7 @@ type BlogSpec struct {
 }
 
 type BlogStatus struct {
-	MigratedVersion string             `json:"migratedVersion,omitempty"` // the version for which the data is
+	MigratedVersion string             `json:"migratedVersion,omitempty"` // the version to which the data was migrated
 	ReadyReplicas   int32              `json:"readyReplicas,omitempty"`
 	Conditions      []metav1.Condition `json:"conditions,omitempty"`
 }

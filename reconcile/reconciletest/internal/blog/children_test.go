@@ -35,7 +35,7 @@ func metaOf(blog *Blog, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: blog.Namespace, Name: name, Labels: labelsOf(blog)}
 }
 
-// apply creates or updates a child. set changes what the operator cares for.
+// apply creates or updates a child. set changes the fields that the operator manages.
 func (r *BlogReconciler) apply(ctx context.Context, blog *Blog, child client.Object, set func()) error {
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, child, func() error {
 		labels := child.GetLabels()
@@ -50,7 +50,7 @@ func (r *BlogReconciler) apply(ctx context.Context, blog *Blog, child client.Obj
 	return err
 }
 
-// createIfMissing reads a child into the object, and creates it if there is none. The child is never updated.
+// createIfMissing reads a child into the object. If the child does not exist, it creates it. It never updates the child.
 func (r *BlogReconciler) createIfMissing(ctx context.Context, blog *Blog, child client.Object) error {
 	err := r.Get(ctx, client.ObjectKeyFromObject(child), child)
 	if apierrors.IsNotFound(err) {
@@ -71,7 +71,7 @@ func (r *BlogReconciler) reconcileSecret(ctx context.Context, blog *Blog) error 
 	})
 }
 
-// reconcileConfigMap returns the settings.
+// reconcileConfigMap applies the ConfigMap with the settings, and returns the settings.
 func (r *BlogReconciler) reconcileConfigMap(ctx context.Context, blog *Blog) (map[string]string, error) {
 	settings := map[string]string{"title": blog.Spec.Title, "host": blog.Spec.Host}
 	m := &corev1.ConfigMap{ObjectMeta: metaOf(blog, blog.Name)}
@@ -96,7 +96,7 @@ func (r *BlogReconciler) reconcileServices(ctx context.Context, blog *Blog) erro
 	return nil
 }
 
-// reconcileBudget applies a budget if there is more than one pod, and else deletes it.
+// reconcileBudget applies a PodDisruptionBudget if there is more than one pod. Otherwise it deletes the budget.
 func (r *BlogReconciler) reconcileBudget(ctx context.Context, blog *Blog) error {
 	b := &policyv1.PodDisruptionBudget{ObjectMeta: metaOf(blog, blog.Name)}
 	if blog.Spec.Replicas > 1 {
@@ -114,7 +114,7 @@ func (r *BlogReconciler) reconcileBudget(ctx context.Context, blog *Blog) error 
 func (r *BlogReconciler) reconcileStatefulSet(ctx context.Context, blog *Blog, hash string) (*appsv1.StatefulSet, error) {
 	set := &appsv1.StatefulSet{ObjectMeta: metaOf(blog, blog.Name)}
 	return set, r.apply(ctx, blog, set, func() {
-		if set.CreationTimestamp.IsZero() { // immutable, or left to defaults
+		if set.CreationTimestamp.IsZero() { // these fields are immutable, or have defaults
 			set.Spec.ServiceName = blog.Name + "-pods"
 			set.Spec.Selector = &metav1.LabelSelector{MatchLabels: labelsOf(blog)}
 			set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{dataClaim()}
@@ -149,7 +149,7 @@ func dataClaim() corev1.PersistentVolumeClaim {
 	}
 }
 
-// migrationJob returns the Job that migrates the data to the wanted version.
+// migrationJob returns the Job that migrates the data to the version in the spec.
 func migrationJob(blog *Blog) *batchv1.Job {
 	c := container(blog)
 	c.Command, c.Ports, c.VolumeMounts = []string{"/blog", "migrate"}, nil, nil
@@ -166,7 +166,7 @@ func migrationJob(blog *Blog) *batchv1.Job {
 
 func image(blog *Blog) string { return "registry.example.com/blog:" + blog.Spec.Version }
 
-// hashOf returns a hash of the settings, which restarts the pods when these change.
+// hashOf returns a hash of the settings. It is in the pod template, so the pods restart when the settings change.
 func hashOf(settings map[string]string) string {
 	h := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(settings)) {

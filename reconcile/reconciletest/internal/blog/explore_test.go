@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// These tests are left out under the race detector: an exploration runs one pass at a time, so it has no races, and with the detector it
+// takes ten times as long.
 
 // Package blog_test has a sound operator of real size in the style of kubebuilder: it creates a StatefulSet, Services, a Secret, a ConfigMap,
 // a PodDisruptionBudget and Jobs, and has a finalizer for a DNS record.
@@ -18,12 +19,12 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// dnsServer is outside of the cluster. It has the hosts by their owner.
+// dnsServer is a DNS server outside of the cluster. It has one host for each owner.
 type dnsServer struct{ hosts map[string]string }
 
 func (d *dnsServer) State() any { return maps.Clone(d.hosts) }
 
-// processDNS is a process's client of the server.
+// processDNS is the client of the DNS server in one process.
 type processDNS struct {
 	*dnsServer
 	process *reconciletest.Process
@@ -76,6 +77,6 @@ func TestBlogSurvives(t *testing.T) {
 			reconciletest.Delete(blog),
 		},
 		Options: reconciletest.Options{Limit: 100},
-	}) // a sample: all 645 faults take a minute
+	}) // only a sample: all 645 faults would take a minute
 	assert.NotEmpty(t, report.Survived)
 }

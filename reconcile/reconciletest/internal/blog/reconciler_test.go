@@ -25,17 +25,17 @@ const (
 	conditionMigrated = "Migrated"
 )
 
-// dnsClient is what the operator needs of the DNS server. Each owner has one host at most.
+// dnsClient has the methods of the DNS server that the operator calls. Each owner has at most one host.
 type dnsClient interface {
 	Host(ctx context.Context, owner string) (string, error)
 	SetHost(ctx context.Context, owner, host string) error
 	Remove(ctx context.Context, owner string) error
 }
 
-// BlogReconciler reconciles Blogs. It is written as kubebuilder's book does, with controller-runtime alone.
+// BlogReconciler reconciles Blogs. It is written in the style of the kubebuilder book, and uses only controller-runtime.
 type BlogReconciler struct {
 	client.Client
-	APIReader client.Reader // a cache may be old, and neither Jobs nor DNS records have a version that tells
+	APIReader client.Reader // reads from the API server: the cache may be old, and creating a Job or a DNS record checks no version
 	Scheme    *runtime.Scheme
 	DNS       dnsClient
 }
@@ -84,7 +84,7 @@ func (r *BlogReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.
 	return ctrl.Result{}, reconcileErr
 }
 
-// finalize removes what no owner reference removes, and then the finalizer.
+// finalize removes what owner references do not remove, and then the finalizer.
 func (r *BlogReconciler) finalize(ctx context.Context, blog *Blog) error {
 	if !controllerutil.ContainsFinalizer(blog, finalizer) {
 		return nil
@@ -96,7 +96,7 @@ func (r *BlogReconciler) finalize(ctx context.Context, blog *Blog) error {
 	return client.IgnoreNotFound(r.Update(ctx, blog))
 }
 
-// reconcile creates and updates the children in their order, and sets the status in memory.
+// reconcile creates and updates the children in order, and sets the status of blog in memory.
 func (r *BlogReconciler) reconcile(ctx context.Context, blog *Blog) error {
 	if err := r.reconcileSecret(ctx, blog); err != nil {
 		return fmt.Errorf("secret: %w", err)
@@ -118,7 +118,7 @@ func (r *BlogReconciler) reconcile(ctx context.Context, blog *Blog) error {
 	if err != nil {
 		return fmt.Errorf("migration: %w", err)
 	}
-	if !migrated { // the pods keep the version that the data is for
+	if !migrated { // until the migration is done, the pods keep the old version
 		setCondition(blog, conditionReady, metav1.ConditionFalse, "Migrating", "the data is migrated to version "+blog.Spec.Version)
 		return nil
 	}
@@ -130,7 +130,7 @@ func (r *BlogReconciler) reconcile(ctx context.Context, blog *Blog) error {
 	return nil
 }
 
-// reconcileMigration runs a Job for each version, and reports whether the data is for the wanted version.
+// reconcileMigration runs a Job for each version. It reports whether the data was migrated to the version in the spec.
 func (r *BlogReconciler) reconcileMigration(ctx context.Context, blog *Blog) (done bool, err error) {
 	if blog.Status.MigratedVersion == blog.Spec.Version {
 		return true, nil
@@ -152,7 +152,7 @@ func (r *BlogReconciler) reconcileMigration(ctx context.Context, blog *Blog) (do
 	return false, nil
 }
 
-// reconcileDNS makes the DNS server know the host.
+// reconcileDNS sets the host in the DNS server.
 func (r *BlogReconciler) reconcileDNS(ctx context.Context, blog *Blog) error {
 	host, err := r.DNS.Host(ctx, owner(blog))
 	if err != nil || host == blog.Spec.Host {
@@ -161,7 +161,7 @@ func (r *BlogReconciler) reconcileDNS(ctx context.Context, blog *Blog) error {
 	return r.DNS.SetHost(ctx, owner(blog), blog.Spec.Host)
 }
 
-// observe sets the status from what the StatefulSet's controller has observed.
+// observe copies what the StatefulSet's status says into the Blog's status.
 func observe(blog *Blog, set *appsv1.StatefulSet) {
 	blog.Status.ReadyReplicas = set.Status.ReadyReplicas
 	current := set.Status.ObservedGeneration >= set.Generation && set.Status.UpdatedReplicas == blog.Spec.Replicas

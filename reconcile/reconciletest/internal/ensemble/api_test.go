@@ -24,8 +24,8 @@ type EnsembleSpec struct {
 }
 
 type EnsembleStatus struct {
-	Members    []string           `json:"members,omitempty"` // as the store has them
-	Ready      int                `json:"ready,omitempty"`   // members with a ready pod of the wanted version
+	Members    []string           `json:"members,omitempty"` // the members that are registered in the store
+	Ready      int                `json:"ready,omitempty"`   // the number of members with a ready pod of the wanted version
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 

@@ -25,7 +25,7 @@ func metaOf(e *Ensemble, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: e.Namespace, Name: name, Labels: labelsOf(e)}
 }
 
-// reconcileService makes the members find each other.
+// reconcileService applies the Service by which the members find each other.
 func (r *EnsembleReconciler) reconcileService(ctx context.Context, e *Ensemble) error {
 	s := &corev1.Service{ObjectMeta: metaOf(e, e.Name)}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, s, func() error {
@@ -36,7 +36,7 @@ func (r *EnsembleReconciler) reconcileService(ctx context.Context, e *Ensemble) 
 	return err
 }
 
-// reconcileMember creates what a member lacks, and returns its pod, nil if that is not there yet.
+// reconcileMember creates the objects that a member lacks, and returns its pod. If the pod does not exist yet, it returns nil.
 func (r *EnsembleReconciler) reconcileMember(ctx context.Context, e *Ensemble, name string) (*corev1.Pod, error) {
 	claim, err := r.ensure(ctx, e, &corev1.PersistentVolumeClaim{
 		ObjectMeta: metaOf(e, name),
@@ -55,7 +55,7 @@ func (r *EnsembleReconciler) reconcileMember(ctx context.Context, e *Ensemble, n
 	return pod.(*corev1.Pod), nil
 }
 
-// ensure creates a child if there is none, and returns it as it is.
+// ensure creates a child if it does not exist. It returns the child that exists.
 func (r *EnsembleReconciler) ensure(ctx context.Context, e *Ensemble, child client.Object) (client.Object, error) {
 	is := child.DeepCopyObject().(client.Object)
 	err := r.Get(ctx, client.ObjectKeyFromObject(child), is)
@@ -87,8 +87,8 @@ func memberPod(e *Ensemble, name string) *corev1.Pod {
 	return pod
 }
 
-// sweep deletes the pods and claims whose name is not a member any more. It lists them on the API server, since what the cache does
-// not show yet would be left behind, and then asks the store once more: who is a member is one before it has a pod.
+// sweep deletes the pods and claims of names that are not members any more. It lists them on the API server, since the cache may not show
+// all of them yet. Then it asks the store once more, since a new member is registered before it has a pod.
 func (r *EnsembleReconciler) sweep(ctx context.Context, e *Ensemble, members []string) error {
 	for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.PersistentVolumeClaimList{}} {
 		surplus, err := r.surplus(ctx, e, members, list)
@@ -115,7 +115,7 @@ func (r *EnsembleReconciler) sweep(ctx context.Context, e *Ensemble, members []s
 	return nil
 }
 
-// surplus returns the children of a kind whose name no member has, and that are not being deleted.
+// surplus returns the children of a kind that belong to no member and are not being deleted.
 func (r *EnsembleReconciler) surplus(ctx context.Context, e *Ensemble, members []string, list client.ObjectList) ([]client.Object, error) {
 	if err := r.APIReader.List(ctx, list, client.InNamespace(e.Namespace), client.MatchingLabels(labelsOf(e))); err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (r *EnsembleReconciler) surplus(ctx context.Context, e *Ensemble, members [
 	}), nil
 }
 
-// isFree reports whether nothing is left of an earlier member of the name.
+// isFree reports whether no pod and no claim of an earlier member with this name is left.
 func (r *EnsembleReconciler) isFree(ctx context.Context, e *Ensemble, name string) (bool, error) {
 	for _, obj := range []client.Object{&corev1.Pod{}, &corev1.PersistentVolumeClaim{}} {
 		err := r.APIReader.Get(ctx, client.ObjectKey{Namespace: e.Namespace, Name: name}, obj)

@@ -1,6 +1,7 @@
 //go:build !race
 
-// An exploration runs one pass at a time, so the race detector finds nothing in it, and would take ten times as long.
+// These tests are left out under the race detector: an exploration runs one pass at a time, so it has no races, and with the detector it
+// takes ten times as long.
 
 // Package ensemble_test has a sound operator of real size in the style of kubebuilder: it manages the members of a store, one at a time,
 // which it registers outside of the cluster.
@@ -21,12 +22,12 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// registry is outside of the cluster. It has the members by ensemble.
+// registry is outside of the cluster. It has the members of each ensemble.
 type registry struct{ members map[string][]string }
 
 func (r *registry) State() any { return maps.Clone(r.members) }
 
-// processStore is a process's client of the registry.
+// processStore is the client of the registry in one process.
 type processStore struct {
 	*registry
 	process *reconciletest.Process
@@ -72,7 +73,7 @@ func (s processStore) Forget(ctx context.Context, ensemble string) error {
 	})
 }
 
-// kubelet makes one pod ready.
+// kubelet is a simulated controller. In each step it makes one pod ready.
 func kubelet(ctx context.Context, c client.Client) error {
 	var pods corev1.PodList
 	if err := c.List(ctx, &pods); err != nil {
@@ -113,6 +114,6 @@ func TestEnsembleSurvives(t *testing.T) {
 			reconciletest.Delete(e),
 		},
 		Options: reconciletest.Options{Limit: 100},
-	}) // a sample: all 1,145 faults take more than a minute
+	}) // only a sample: all 1,145 faults would take more than a minute
 	assert.NotEmpty(t, report.Survived)
 }

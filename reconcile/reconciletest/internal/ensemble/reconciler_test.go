@@ -17,16 +17,16 @@ import (
 
 const finalizer = "ensembles.example.com/members"
 
-// store is what the operator needs of the store itself. Members are in the order in which they were added.
+// store has the methods of the store that the operator calls. Members are returned in the order in which they were added.
 type store interface {
 	Members(ctx context.Context, ensemble string) ([]string, error)
 	Bootstrap(ctx context.Context, ensemble, first string) error // does nothing if the ensemble exists
-	Add(ctx context.Context, ensemble, member string) error      // does nothing if it is a member
-	Remove(ctx context.Context, ensemble, member string) error   // does nothing if it is none
+	Add(ctx context.Context, ensemble, member string) error      // does nothing if the member exists
+	Remove(ctx context.Context, ensemble, member string) error   // does nothing if the member does not exist
 	Forget(ctx context.Context, ensemble string) error
 }
 
-// EnsembleReconciler reconciles Ensembles. The store says who is a member: the pods and claims follow it, and are never the record.
+// EnsembleReconciler reconciles Ensembles. Only the store knows who is a member. Pods and claims are created and deleted accordingly.
 type EnsembleReconciler struct {
 	client.Client
 	APIReader client.Reader
@@ -79,7 +79,7 @@ func (r *EnsembleReconciler) finalize(ctx context.Context, e *Ensemble) error {
 	return client.IgnoreNotFound(r.Update(ctx, e))
 }
 
-// reconcile takes the next step, and sets the status in memory. While a member is not ready, no other one is changed.
+// reconcile takes the next step, and sets the status in memory. While a member is not ready, it changes no other member.
 func (r *EnsembleReconciler) reconcile(ctx context.Context, e *Ensemble) error {
 	if err := r.reconcileService(ctx, e); err != nil {
 		return fmt.Errorf("service: %w", err)
@@ -115,7 +115,7 @@ func (r *EnsembleReconciler) reconcile(ctx context.Context, e *Ensemble) error {
 	return nil
 }
 
-// members returns who is a member. It bootstraps an ensemble that has none.
+// members returns the members in the store. If the ensemble has none, members bootstraps it.
 func (r *EnsembleReconciler) members(ctx context.Context, e *Ensemble) ([]string, error) {
 	members, err := r.Store.Members(ctx, keyOf(e))
 	if err != nil || len(members) > 0 {
@@ -124,11 +124,11 @@ func (r *EnsembleReconciler) members(ctx context.Context, e *Ensemble) ([]string
 	if err := r.Store.Bootstrap(ctx, keyOf(e), memberName(e, 0)); err != nil {
 		return nil, err
 	}
-	return r.Store.Members(ctx, keyOf(e)) // another process may have added some
+	return r.Store.Members(ctx, keyOf(e)) // another process may have added members
 }
 
-// inspect returns how many members have a ready pod of the wanted version, one that has no ready pod, and the pod of the last
-// member that has another version.
+// inspect returns how many members have a ready pod of the wanted version. It also returns one member without a ready pod, and the pod of
+// the last member with another version.
 func inspect(e *Ensemble, members []string, pods map[string]*corev1.Pod) (ready int, waitsFor string, outdated *corev1.Pod) {
 	for _, name := range members {
 		pod := pods[name]
@@ -144,7 +144,7 @@ func inspect(e *Ensemble, members []string, pods map[string]*corev1.Pod) (ready 
 	return ready, waitsFor, outdated
 }
 
-// scale adds one member or removes one. What belongs to the member follows in the same pass, or after a crash in the next one.
+// scale adds or removes one member in the store. The objects of the member follow in the same pass, or in the next one after a crash.
 func (r *EnsembleReconciler) scale(ctx context.Context, e *Ensemble, members []string) error {
 	if len(members) < e.Spec.Size {
 		name := nextName(e, members)

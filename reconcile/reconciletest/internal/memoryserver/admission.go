@@ -21,8 +21,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/webhook"
 )
 
-// Webhooks adds the webhooks of the configurations in YAML or JSON files, or in files that lie directly in a folder. They are called from
-// [Server.AdmitByWebhooks] on.
+// Webhooks adds the webhooks of the configurations in YAML or JSON files. If a path is a folder, it reads the files directly in it. The
+// webhooks are called only after [Server.AdmitByWebhooks].
 func Webhooks(paths ...string) Option {
 	return func(s *settings) (err error) {
 		s.hooks, err = webhook.Read(paths...)
@@ -39,13 +39,14 @@ type write struct {
 	options     writeOptions
 }
 
-// invocation is a webhook that is called for a write. The kind is in the version that the webhook gets.
+// invocation is the call of a webhook for a write. kind is the kind in the version that the webhook gets.
 type invocation struct {
 	hook *webhook.Hook
 	kind *kind.Kind
 }
 
-// mutate returns the object that the mutating webhooks make of an object, with defaults. The lock is released while a webhook is called.
+// mutate calls the mutating webhooks for an object, and returns the object that they lead to, with defaults. The lock is released while a
+// webhook is called.
 func (s *Server) mutate(w *write, obj, old client.Object) (client.Object, error) {
 	var again []invocation
 	for i := range s.hooks {
@@ -72,7 +73,7 @@ func (s *Server) mutate(w *write, obj, old client.Object) (client.Object, error)
 	return obj, nil
 }
 
-// mutateBy returns the object that one mutating webhook makes of an object.
+// mutateBy calls one mutating webhook for an object, and returns the object that it leads to.
 func (s *Server) mutateBy(w *write, call invocation, obj, old client.Object) (client.Object, error) {
 	request, err := s.reviewOf(w, call, obj, old)
 	if err != nil {
@@ -101,7 +102,7 @@ func (s *Server) mutateBy(w *write, call invocation, obj, old client.Object) (cl
 	return s.convertTo(w.kind, changed)
 }
 
-// validate asks the validating webhooks about an object. The lock is released while a webhook is called.
+// validate calls the validating webhooks for an object. The lock is released while a webhook is called.
 func (s *Server) validate(w *write, obj, old client.Object) error {
 	for i := range s.hooks {
 		call, matches := s.invocationOf(w, &s.hooks[i], obj, old)
@@ -119,15 +120,15 @@ func (s *Server) validate(w *write, obj, old client.Object) error {
 	return nil
 }
 
-// review calls a webhook. The webhook may send requests itself, so the lock is released.
+// review calls a webhook. The webhook may send requests to this server, so the lock is released during the call.
 func (s *Server) review(h *webhook.Hook, r *webhook.Request) ([]byte, error) {
 	s.mu.Unlock()
 	defer s.mu.Lock()
 	return s.webhooks.Review(h, r)
 }
 
-// Reviews reports whether a webhook has a rule for writes of a kind or its subresource. If ignored is true, only webhooks count that are
-// passed over if they cannot be called. Reviews does not look at the selectors of the webhooks, which may still leave out an object.
+// Reviews reports whether a webhook has a rule for writes of a kind or its subresource. If ignored is true, only webhooks with the failure
+// policy Ignore count. Reviews does not look at the selectors of the webhooks, which may still leave out an object.
 func (s *Server) Reviews(gvk schema.GroupVersionKind, subresource string, ignored bool) bool {
 	k := s.kinds.find(gvk)
 	return k != nil && s.reviews(k, subresource, ignored)
@@ -147,10 +148,10 @@ func (s *Server) reviews(k *kind.Kind, subresource string, ignored bool) bool {
 	return false
 }
 
-// anyKey returns the key of an object of a kind, whatever its name.
+// anyKey returns a key of an object of the kind, for checks in which the name makes no difference.
 func anyKey(k *kind.Kind) client.ObjectKey { return k.Key("any", "any") }
 
-// versionFor returns the kind in the version in which a webhook gets a write, nil if the webhook has no rule for it.
+// versionFor returns the kind in the version in which a webhook gets a write. If the webhook has no rule for the write, it returns nil.
 func versionFor(w *write, h *webhook.Hook) *kind.Kind {
 	versions := []*kind.Kind{w.kind}
 	if h.Equivalent && w.kind.Versions != nil {
@@ -167,7 +168,7 @@ func versionFor(w *write, h *webhook.Hook) *kind.Kind {
 	return nil
 }
 
-// invocationOf reports whether a webhook is called for a write, and returns the version that it gets.
+// invocationOf returns how a webhook is called for a write. It returns false if the webhook is not called.
 func (s *Server) invocationOf(w *write, h *webhook.Hook, obj, old client.Object) (invocation, bool) {
 	if !s.admits || w.options.internal || w.subresource == kind.ScaleSubresource || !s.selects(w, h, obj, old) {
 		return invocation{}, false
@@ -176,7 +177,7 @@ func (s *Server) invocationOf(w *write, h *webhook.Hook, obj, old client.Object)
 	return invocation{hook: h, kind: k}, k != nil
 }
 
-// namespaceOf returns the namespace of a write. A write of a namespace has its name.
+// namespaceOf returns the namespace of a write. For a write of a namespace, that is its own name.
 func namespaceOf(w *write) string {
 	if w.kind.GVK == namespaces {
 		return w.key.Name
@@ -202,7 +203,7 @@ func (s *Server) selects(w *write, h *webhook.Hook, obj, old client.Object) bool
 	return space != nil && hasLabels(h.Namespaces, space.object)
 }
 
-// reviewOf returns what a webhook is asked about a write.
+// reviewOf returns the request that a webhook gets about a write.
 func (s *Server) reviewOf(w *write, call invocation, obj, old client.Object) (*webhook.Request, error) {
 	r := &webhook.Request{
 		Kind: call.kind.GVK, RequestKind: w.kind.GVK, Resource: call.kind.Resource, RequestResource: w.kind.Resource, Subresource: w.subresource,
@@ -228,7 +229,7 @@ func (s *Server) reviewOf(w *write, call invocation, obj, old client.Object) (*w
 	return r, err
 }
 
-// reviewed returns an object as a webhook gets it, in the version of the kind, and nil for nil.
+// reviewed returns an object as JSON in the version of the kind, as a webhook gets it. For a nil object it returns nil.
 func (s *Server) reviewed(k *kind.Kind, object client.Object) ([]byte, error) {
 	if object == nil {
 		return nil, nil

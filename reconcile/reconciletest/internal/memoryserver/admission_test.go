@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// manifest is a webhook at /hook. Its placeholders are the kind of the configuration, the side effects, and further fields of
-// the webhook.
+// manifest is the configuration of a webhook at /hook. Its placeholders are the kind of the configuration, the side effects, and further
+// fields of the webhook.
 const manifest = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: KIND
@@ -34,7 +34,7 @@ webhooks:
   FIELDS
 `
 
-// hookedClient returns a client of a server with one webhook, which answers as the function says.
+// hookedClient returns a client of a server with one webhook, which is served by handle.
 func hookedClient(t *testing.T, kind, effects, fields string, handle http.HandlerFunc) (*Server, client.Client) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "manifests.yaml")
@@ -48,7 +48,7 @@ func hookedClient(t *testing.T, kind, effects, fields string, handle http.Handle
 	return s, s.Client()
 }
 
-// answering returns a handler that answers each review, and the requests that it gets.
+// answering returns a handler that gives the same answer to each review. It also returns the list to which the handler adds the requests.
 func answering(answer admissionv1.AdmissionResponse) (http.HandlerFunc, *[]*admissionv1.AdmissionRequest) {
 	var asked []*admissionv1.AdmissionRequest
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -74,7 +74,7 @@ func gadget(kind string, spec map[string]any) *unstructured.Unstructured {
 	return u
 }
 
-// A webhook that refuses a write, or cannot be called, ends it with the words of the API server.
+// If a webhook refuses a write, or cannot be called, the write is refused with the text of the real API server.
 func TestWebhookRefuses(t *testing.T) {
 	denied, _ := answering(admissionv1.AdmissionResponse{Result: &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: "not on a Friday"}})
 	changes, _ := answering(admissionv1.AdmissionResponse{Allowed: true, Patch: []byte(`[]`), PatchType: new(admissionv1.PatchTypeJSONPatch)})
@@ -82,9 +82,9 @@ func TestWebhookRefuses(t *testing.T) {
 		reason string
 		kind   string // the object's kind and version; "": Gadget
 		fields string
-		dryRun bool // and the webhook has side effects
+		dryRun bool // the webhook has side effects, and the write is a dry run
 		handle http.HandlerFunc
-		code   int32 // 0: it is stored
+		code   int32 // 0: the object is stored
 		says   string
 	}{
 		"Denied": {
@@ -154,7 +154,7 @@ func TestWebhookMutates(t *testing.T) {
 	assert.Len(t, *asked, 1, "The rule has no subresource.")
 }
 
-// A deletion is asked about with the object that is there.
+// For a deletion, a webhook gets the stored object.
 func TestWebhookOfDeletions(t *testing.T) {
 	handle, asked := answering(admissionv1.AdmissionResponse{Allowed: true})
 	_, c := hookedClient(t, "ValidatingWebhookConfiguration", "None", "", handle)
@@ -167,7 +167,7 @@ func TestWebhookOfDeletions(t *testing.T) {
 	assert.NotEmpty(t, last.OldObject.Raw)
 }
 
-// A webhook may read and write. A write whose object it changes begins again.
+// A webhook may read and write through the same server. If it changes the object of the write, the write begins again.
 func TestWebhookSendsRequests(t *testing.T) {
 	var c client.Client
 	allow, _ := answering(admissionv1.AdmissionResponse{Allowed: true})

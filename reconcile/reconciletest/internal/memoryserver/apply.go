@@ -22,7 +22,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// apply is server-side apply: it creates the object if it does not exist. The caller holds the lock.
+// apply carries out a server-side apply. If the object does not exist, it creates it. The caller holds the lock.
 func (s *Server) apply(k *kind.Kind, key client.ObjectKey, subresource string, content []byte, options writeOptions) (client.Object, error) {
 	options.applied = true
 	if s.store.find(k, key) == nil {
@@ -76,8 +76,8 @@ func (s *Server) merge(k *kind.Kind, key client.ObjectKey, subresource string, l
 	return obj, matchName(obj, key.Name)
 }
 
-// decodeYAML decodes YAML, and reports fields that occur twice as an error of their own. Clients send JSON, which is
-// YAML too: decoding it as JSON is ten times as fast.
+// decodeYAML decodes YAML. If fields occur twice, it reports them in the error duplicates. Clients mostly send JSON, which is YAML too.
+// Decoding it as JSON is ten times as fast.
 func decodeYAML(content []byte, into map[string]any) (duplicates, err error) {
 	if found, err := sigsjson.UnmarshalStrict(content, &into); err == nil && len(found) == 0 {
 		return nil, nil
@@ -89,7 +89,7 @@ func decodeYAML(content []byte, into map[string]any) (duplicates, err error) {
 	return yaml.UnmarshalStrict(content, &map[string]any{}), nil
 }
 
-// validatePatchOptions rejects an apply without a field manager, and force without apply.
+// validatePatchOptions rejects an apply without a field manager, and a patch that is not an apply and has force.
 func validatePatchOptions(patchType types.PatchType, manager string, force *bool) error {
 	options := &metav1.PatchOptions{FieldManager: manager, Force: force}
 	if errs := validation.ValidatePatchOptions(options, patchType); len(errs) > 0 {
@@ -98,7 +98,7 @@ func validatePatchOptions(patchType types.PatchType, manager string, force *bool
 	return nil
 }
 
-// applyConfiguration has the getters of generated apply configurations.
+// applyConfiguration has getters that every generated apply configuration has.
 type applyConfiguration interface {
 	GetName() *string
 	GetNamespace() *string

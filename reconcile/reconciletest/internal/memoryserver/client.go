@@ -17,7 +17,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// liveClient behaves like controller-runtime's client without a cache.
+// liveClient is a client of the server without a cache. It behaves like controller-runtime's client.
 type liveClient struct {
 	server *Server
 	note   func(schema.GroupVersionKind) // is called with the kind of each request
@@ -99,7 +99,7 @@ func (c *liveClient) Create(ctx context.Context, obj client.Object, options ...c
 	})
 }
 
-// write decodes the object of a request, calls do under the lock, and writes the object that do returns back into obj.
+// write decodes the object of a request, calls do while it holds the lock, and writes the returned object into obj.
 func (c *liveClient) write(k *kind.Kind, obj client.Object, strict bool, do func(sent client.Object) (client.Object, error)) error {
 	sent, err := decodeRequest(k, obj, strict)
 	if err != nil {
@@ -219,8 +219,8 @@ func (c *liveClient) DeleteAllOf(ctx context.Context, obj client.Object, options
 	return nil
 }
 
-// keepKind returns a function that restores the apiVersion and kind that the caller has set, as controller-runtime's
-// client does after every write but a creation.
+// keepKind returns a function that restores the apiVersion and kind of obj. Controller-runtime's client keeps them in every write except a
+// creation.
 func keepKind(obj client.Object) func() {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	return func() {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// body returns the content of an object of a kind, without its name. It is valid most of the time.
+// body returns random content for an object of the kind, without a name. Most of the time it is valid.
 func (g *generator) body(kind string) map[string]any {
 	body := map[string]any{}
 	if metadata := g.metadata(); len(metadata) > 0 {
@@ -214,7 +214,7 @@ func (g *generator) databaseUser() map[string]any {
 	return spec
 }
 
-// partial returns a part of a body, as patches and applied objects have it.
+// partial returns a part of a body, for a patch or an apply.
 func (g *generator) partial(kind string) map[string]any {
 	whole := g.body(kind)
 	for _, field := range []string{"spec", "metadata"} {
@@ -268,10 +268,10 @@ func (g *generator) status(kind string) map[string]any {
 	return status
 }
 
-// sorted iterates over a map in the order of its keys, so that a seed makes the same requests each time.
+// sorted iterates over a map in the order of its keys, so that the same seed leads to the same requests.
 func sorted(m map[string]any) iter.Seq[string] { return slices.Values(slices.Sorted(maps.Keys(m))) }
 
-// otherSpec returns the spec of kinds that differ in little else.
+// otherSpec returns a random spec for kinds whose content is little more than the spec.
 func (g *generator) otherSpec(kind string) map[string]any {
 	spec := map[string]any{}
 	switch kind {

@@ -44,10 +44,10 @@ var kindsByWeight = []string{
 	"Role", "RoleBinding", "ServiceAccount", "PersistentVolumeClaim", "Lease", "App", "Pod", "Pod",
 }
 
-// versionsOfOneKind names a kind in two versions.
+// versionsOfOneKind are two versions of the same kind.
 var versionsOfOneKind = []string{"Gadget", "Gadget.v1beta1"}
 
-// newObject returns an object of a kind, which may be followed by a version.
+// newObject returns an object of a kind. The kind may be followed by a version, as in "Gadget.v1beta1".
 func newObject(kind string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{}}
 	u.SetAPIVersion(apiVersions[kind])
@@ -60,7 +60,7 @@ func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
 
 func pick[T any](g *generator, choices ...T) T { return choices[g.IntN(len(choices))] }
 
-// request returns a random request: a kind, one of few names, and a verb.
+// request returns a random request. It chooses a kind, one of a few names, and a verb.
 func (g *generator) request() request {
 	kind := pick(g, g.kinds...)
 	name := pick(g, "a", "a", "b")
@@ -71,7 +71,7 @@ func (g *generator) request() request {
 	return r
 }
 
-// options returns random options that all writes have.
+// options are random options that all kinds of writes have.
 type options struct {
 	manager    string
 	dryRun     bool
@@ -117,7 +117,7 @@ func (g *generator) create(kind, name string) request {
 	}}
 }
 
-// object returns a body in the namespace of the side.
+// object returns an object with this body, in the namespace that the side uses.
 func (s *side) object(kind, name string, body map[string]any) *unstructured.Unstructured {
 	u := newObject(kind)
 	maps.Copy(u.Object, (&unstructured.Unstructured{Object: body}).DeepCopy().Object)
@@ -126,7 +126,7 @@ func (s *side) object(kind, name string, body map[string]any) *unstructured.Unst
 	return u
 }
 
-// update sends a new body with the metadata of an object that was read before, perhaps long ago.
+// update sends a new body with the metadata of an object that was read earlier, so its resource version may be old.
 func (g *generator) update(kind, name string) request {
 	body, o, steps, typed := g.body(kind), g.options(), pick(g, 0, 0, 0, 0, 1, 3), g.chance(40)
 	how := pick(g, "", "", "", "", "", "", "no version", "other uid", "same", "same")
@@ -155,7 +155,7 @@ func (g *generator) update(kind, name string) request {
 	}}
 }
 
-// typedObject returns an object in its Go type, or nil if there is none or the object does not fit.
+// typedObject returns the object as its Go type. It returns nil if the kind has no Go type, or if the object does not fit it.
 func typedObject(u *unstructured.Unstructured) client.Object {
 	made, err := testScheme.New(u.GroupVersionKind())
 	if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, made) != nil {
@@ -201,7 +201,7 @@ func (g *generator) patch(kind, name string, patchType types.PatchType, patch ma
 	}}
 }
 
-// condition adds a random precondition to a body.
+// condition adds a precondition to a body. version says which UID or resource version it has.
 func (s *side) condition(key string, body map[string]any, version string) {
 	seen := s.back(key, 0)
 	if version == "stale" {
@@ -320,7 +320,7 @@ func (g *generator) writeStatus(kind, name string) request {
 	}}
 }
 
-// scale writes the scale subresource, also of kinds that have none.
+// scale reads or writes the scale subresource. The kind may have none.
 func (g *generator) scale(kind, name string) request {
 	o, replicas, how, version := g.options(), pick(g, int64(0), int64(2), int64(5), int64(-1)), pick(g, "get", "update", "patch"), pick(g, "", "live", "stale", "uid", "other uid")
 	return request{title: fmt.Sprintf("%s scale %s/%s %s %s: %d", how, kind, name, o, version, replicas), send: func(s *side) (*unstructured.Unstructured, error) {

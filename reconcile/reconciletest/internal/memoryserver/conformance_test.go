@@ -31,9 +31,9 @@ var crdPaths = []string{
 	"../../../../examples/databaseuser/config/crd/bases",
 }
 
-// TestConformance sends the same random requests to this server and to a real API server, and expects the same
-// answers and the same objects. It runs as many sequences as fit into ten seconds, the same ones each time. With
-// OPBLOCKS_CONFORMANCE=5m it runs new sequences for five minutes. -run TestConformance/SEED repeats one sequence.
+// TestConformance sends the same random requests to this server and to a real API server. The answers and the stored objects must be the
+// same. It runs as many sequences of requests as fit into ten seconds, and always the same ones. With OPBLOCKS_CONFORMANCE=5m it runs new
+// sequences for five minutes. -run TestConformance/SEED repeats one sequence.
 func TestConformance(t *testing.T) {
 	duration, seed := 10*time.Second, uint64(0)
 	if asked := os.Getenv("OPBLOCKS_CONFORMANCE"); asked != "" {
@@ -56,7 +56,7 @@ func TestConformance(t *testing.T) {
 // maxFailures is the number of differences after which the test gives up.
 const maxFailures = 5
 
-// FuzzConformance is TestConformance with seeds of the fuzzer.
+// FuzzConformance runs the sequences of TestConformance with seeds of the fuzzer.
 func FuzzConformance(f *testing.F) {
 	for seed := range uint64(3) {
 		f.Add(seed)
@@ -64,7 +64,7 @@ func FuzzConformance(f *testing.F) {
 	var once sync.Once
 	var theirs client.Client
 	f.Fuzz(func(t *testing.T, seed uint64) {
-		realControlPlane(t) // skips under -short
+		realControlPlane(t) // skips the test with -short
 		once.Do(func() { theirs = newRealSide(t) })
 		compareServers(t, theirs, seed, kindsByWeight)
 	})
@@ -72,7 +72,7 @@ func FuzzConformance(f *testing.F) {
 
 var realControlPlane = controlplane.Shared(controlplane.Options{})
 
-// imitated is the minor version of Kubernetes that this server answers as. Other versions return other texts for some errors.
+// imitated is the minor version of Kubernetes whose answers this server imitates. Other versions have other texts for some errors.
 const imitated = "v1.37."
 
 // skipOtherVersions skips the test if OPBLOCKS_KUBERNETES names another version.
@@ -95,7 +95,7 @@ func newRealSide(t testing.TB) client.Client {
 	return c
 }
 
-// TestConformanceOfVersions is TestConformance for a kind with two served versions.
+// TestConformanceOfVersions does the same as TestConformance for a kind with two served versions.
 func TestConformanceOfVersions(t *testing.T) {
 	theirs := newRealSide(t)
 	for seed := uint64(100); seed < 120; seed++ {
@@ -130,7 +130,7 @@ func compareServers(t *testing.T, theirs client.Client, seed uint64, kinds []str
 	return requests
 }
 
-// list returns the names that some selectors find.
+// list lists the objects of a kind with several selectors, and returns the names that are found.
 func (s *side) list(t *testing.T, kind string) (found []string) {
 	t.Helper()
 	for _, selector := range []client.ListOption{client.MatchingLabels{}, client.MatchingLabels{"l": "1"}, client.HasLabels{"m"}, client.MatchingFields{"metadata.name": "a"}} {
@@ -145,12 +145,12 @@ func (s *side) list(t *testing.T, kind string) (found []string) {
 	return found
 }
 
-// side is one of the two servers, with the objects that its client has read.
+// side is one of the two servers, with the objects that its client has read so far.
 type side struct {
 	client    client.Client
 	namespace string
 	seen      map[string][]*unstructured.Unstructured // by kind and name, the oldest first
-	uids      map[string]string                       // their stand-ins
+	uids      map[string]string                       // the stand-ins that replace UIDs in comparisons
 	values    map[string]string
 }
 
@@ -161,7 +161,7 @@ func newSide(t *testing.T, c client.Client, namespace string) *side {
 	return &side{client: c, namespace: namespace, seen: map[string][]*unstructured.Unstructured{}, uids: map[string]string{}, values: map[string]string{}}
 }
 
-// outcome is the outcome of a request, in a form that can be compared between servers.
+// outcome is the result of a request, in a form that can be compared between the two servers.
 type outcome struct {
 	Reason  metav1.StatusReason
 	Code    int32
@@ -169,7 +169,7 @@ type outcome struct {
 	Causes  []string
 	Answer  map[string]any // the object in the answer
 	Stored  map[string]any // the object that is stored afterwards
-	Moved   bool           // the stored resource version changed
+	Moved   bool           // the stored resource version has changed
 
 	raw string
 }
@@ -229,7 +229,7 @@ func (s *side) latest(key string) *unstructured.Unstructured {
 	return nil
 }
 
-// back returns an object as it was read some requests ago, or nil.
+// back returns the object as it was read the given number of reads before. It returns nil if there is none.
 func (s *side) back(key string, steps int) *unstructured.Unstructured {
 	seen := s.seen[key]
 	if i := len(seen) - 1 - steps; i >= 0 && seen[i] != nil {
@@ -253,11 +253,11 @@ func (o *outcome) fail(s *side, err error) {
 		}
 		slices.Sort(o.Causes)
 		o.Causes = slices.Compact(o.Causes)
-		o.Message, _, _ = strings.Cut(o.Message, "is invalid: ") // the causes follow, in any order
+		o.Message, _, _ = strings.Cut(o.Message, "is invalid: ") // the causes that follow have no fixed order
 	}
 }
 
-// firstLine cuts off the diff of objects that the real server appends.
+// firstLine returns the first line of a message. The real server appends a diff of objects.
 func firstLine(message string) string {
 	line, _, _ := strings.Cut(message, "\n")
 	return line
@@ -268,12 +268,12 @@ var (
 	numberPattern   = regexp.MustCompile(`\([0-9]+\)`)
 	storagePattern  = regexp.MustCompile(`StorageError: .*AdditionalErrorMsg: `)
 	documentPattern = regexp.MustCompile(`value: "\{.*\}": `)                           // has the resource version
-	schemaPattern   = regexp.MustCompile(`(?s)(failed to create typed patch object).*`) // several errors have no order
+	schemaPattern   = regexp.MustCompile(`(?s)(failed to create typed patch object).*`) // several errors have no fixed order
 	nodePortPattern = regexp.MustCompile(`value: 3[0-9]{4}\b`)
-	structPattern   = regexp.MustCompile(`value: \[?\{.*\}\]?`) // the real server prints types of its own
+	structPattern   = regexp.MustCompile(`value: \[?\{.*\}\]?`) // the real server prints its own Go types
 )
 
-// plain replaces the parts of a message that differ between any two servers.
+// plain replaces the parts of a message that differ between the two servers.
 func (s *side) plain(message string) string {
 	message = strings.ReplaceAll(uidPattern.ReplaceAllStringFunc(message, s.uid), s.namespace, "namespace")
 	message = schemaPattern.ReplaceAllString(message, "$1")
@@ -291,8 +291,7 @@ func (s *side) uid(given string) string {
 	return s.uids[given]
 }
 
-// chosen returns a stand-in for a value that the server chose, such as an address. The stand-in shows whether the
-// value has changed.
+// chosen returns a stand-in for a value that the server chose, such as an address. The stand-in only shows whether the value has changed.
 func (s *side) chosen(uid any, what string, given any) any {
 	text := fmt.Sprint(given)
 	if text == "None" || text == "0" || text == "" {
@@ -319,14 +318,14 @@ func (s *side) normalize(live *unstructured.Unstructured) map[string]any {
 	switch live.GetKind() {
 	case "Service":
 		s.normalizeService(object)
-	case "Pod": // an admission plug-in sets the account, and is disabled without controllers
+	case "Pod": // an admission plug-in sets the account; it is disabled if no controllers run
 		unstructured.RemoveNestedField(object, "spec", "serviceAccount")
 		unstructured.RemoveNestedField(object, "spec", "serviceAccountName")
 	}
 	return object
 }
 
-// plainValues replaces UIDs and the namespace everywhere.
+// plainValues replaces UIDs and the namespace in all fields of a value.
 func (s *side) plainValues(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -365,7 +364,7 @@ func (s *side) normalizeService(object map[string]any) {
 	}
 }
 
-// normalizeManagers removes the times. The entries are sorted by time, so it sorts them anew.
+// normalizeManagers removes the times from the managed fields. The entries were sorted by time, so it sorts them in another way.
 func normalizeManagers(live *unstructured.Unstructured) []string {
 	managers := []string{}
 	for _, m := range live.GetManagedFields() {

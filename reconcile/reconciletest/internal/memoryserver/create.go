@@ -15,7 +15,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// create stores a new object, which it owns from then on. The caller holds the lock.
+// create stores a new object. The caller must not use obj afterwards. The caller holds the lock.
 func (s *Server) create(k *kind.Kind, namespace string, obj client.Object, options writeOptions) (client.Object, error) {
 	if err := matchNamespace(k, namespace, obj); err != nil {
 		return nil, err
@@ -34,7 +34,8 @@ func (s *Server) create(k *kind.Kind, namespace string, obj client.Object, optio
 	return s.insert(k, obj, options, request)
 }
 
-// insert is what create and apply have in common. It returns the object in the storage version. An applied object may name a resource version.
+// insert stores a new object, for create and apply. It returns the object in the storage version. An applied object may have a resource
+// version.
 func (s *Server) insert(k *kind.Kind, obj client.Object, options writeOptions, request *writeRequest) (client.Object, error) {
 	w := &write{kind: k, key: k.Key(obj.GetNamespace(), obj.GetName()), operation: admission.Create, options: options}
 	obj, err := s.mutate(w, obj, nil)
@@ -63,7 +64,7 @@ func (s *Server) insert(k *kind.Kind, obj client.Object, options writeOptions, r
 		return nil, apierrors.NewInvalid(k.GVK.GroupKind(), obj.GetName(), errs)
 	}
 	if w.key = key; generated {
-		w.key.Name = "" // as in the request
+		w.key.Name = "" // a generated name is not in the request
 	}
 	if err := s.validate(w, obj, nil); err != nil {
 		return nil, err
@@ -111,7 +112,7 @@ func alreadyExists(k *kind.Kind, live client.Object, generated bool) error {
 // now returns the time in whole seconds, as the API stores times.
 func now() metav1.Time { return metav1.NewTime(time.Now().UTC().Truncate(time.Second)) }
 
-// matchNamespace sets the namespace of the request, and rejects an object with another one.
+// matchNamespace sets the namespace of the request in the object. If the object has another namespace, it returns an error.
 func matchNamespace(k *kind.Kind, namespace string, object client.Object) error {
 	switch {
 	case !k.Namespaced:
@@ -124,7 +125,7 @@ func matchNamespace(k *kind.Kind, namespace string, object client.Object) error 
 	return nil
 }
 
-// matchName sets the name of the request, and rejects an object with another one.
+// matchName sets the name of the request in the object. If the object has another name, it returns an error.
 func matchName(object client.Object, name string) error {
 	if object.GetName() == "" {
 		object.SetName(name)

@@ -16,7 +16,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// deleteAdmitted is like delete, for a client's request: it asks the webhooks first.
+// deleteAdmitted deletes an object for a client's request. Unlike delete, it calls the webhooks first.
 func (s *Server) deleteAdmitted(k *kind.Kind, key client.ObjectKey, options *metav1.DeleteOptions) error {
 	for range maxAttempts {
 		current := s.store.find(k, key)
@@ -44,7 +44,7 @@ func (s *Server) deleteAdmitted(k *kind.Kind, key client.ObjectKey, options *met
 	return s.delete(k, key, options)
 }
 
-// delete removes an object, or marks it as deleted if finalizers hold it. The caller holds the lock.
+// delete removes an object. If the object has finalizers, delete only marks it as deleted. The caller holds the lock.
 func (s *Server) delete(k *kind.Kind, key client.ObjectKey, options *metav1.DeleteOptions) error {
 	current := s.store.find(k, key)
 	if current == nil {
@@ -69,7 +69,7 @@ func (s *Server) delete(k *kind.Kind, key client.ObjectKey, options *metav1.Dele
 		if !k.Strategy.Equal(obj, live) {
 			s.store.commit(k, key, obj, obj)
 		}
-	default: // as on the real server, fields are lost that the version of the request does not have
+	default: // as on the real server, fields that the version of the request lacks are lost
 		stored, err := s.convertTo(k.Storage(), obj)
 		if err != nil {
 			return err
@@ -81,7 +81,7 @@ func (s *Server) delete(k *kind.Kind, key client.ObjectKey, options *metav1.Dele
 	return nil
 }
 
-// markDeleted returns an object as a deletion leaves it, or gone if nothing holds it.
+// markDeleted returns the object after a deletion. gone is true if nothing keeps the object.
 func markDeleted(k *kind.Kind, live client.Object, options *metav1.DeleteOptions) (obj client.Object, gone bool) {
 	grace := k.Strategy.GracePeriod(live, options.GracePeriodSeconds)
 	if pending := live.GetDeletionGracePeriodSeconds(); live.GetDeletionTimestamp() != nil && ptr.Deref(pending, 0) > 0 {
@@ -97,7 +97,7 @@ func markDeleted(k *kind.Kind, live client.Object, options *metav1.DeleteOptions
 		return nil, true
 	}
 	if live.GetDeletionTimestamp() == nil && obj.GetGeneration() > 0 {
-		obj.SetGeneration(obj.GetGeneration() + 1) // a deletion counts as a change of the spec
+		obj.SetGeneration(obj.GetGeneration() + 1) // a deletion increases the generation, like a change of the spec
 	}
 	end := now().Add(time.Duration(grace) * time.Second)
 	if live.GetDeletionTimestamp() == nil || live.GetDeletionTimestamp().After(end) {
@@ -120,8 +120,8 @@ func checkPreconditions(k *kind.Kind, live client.Object, want *metav1.Precondit
 	return nil
 }
 
-// collectorFinalizers returns an object's finalizers, with the finalizer of the garbage collector that the propagation
-// policy requires, if any.
+// collectorFinalizers returns an object's finalizers after a deletion. If the propagation policy needs the garbage collector, its finalizer
+// is among them.
 func collectorFinalizers(k *kind.Kind, finalizers []string, options *metav1.DeleteOptions) []string {
 	wanted := ""
 	switch policy := options.PropagationPolicy; {
@@ -157,7 +157,7 @@ func collectorFinalizers(k *kind.Kind, finalizers []string, options *metav1.Dele
 	return kept
 }
 
-// uncollected are kinds that the garbage collector ignores as owners.
+// uncollected are kinds of owners whose dependents the garbage collector ignores.
 var uncollected = map[schema.GroupKind]bool{
 	{Kind: "Event"}: true, {Group: "events.k8s.io", Kind: "Event"}: true,
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // Following makes the server reuse results of an earlier server, to which nobody sends requests any more. Both servers must have the same
-// kinds and the same scheme. Clients see no difference: a result is reused only for the request that led to it, at the same time, of the
-// same version of the object, and at the same revision. A creation is reused only while everything that both servers stored is equal. So a
-// simulation whose runs begin alike computes their beginning once.
+// kinds and the same scheme. Clients see no difference. A result is reused only if the request, its time, the version of the object and the
+// revision are the same. The result of a creation is reused only as long as everything that both servers have stored is equal. So if
+// several runs of a simulation begin in the same way, their beginning is computed once.
 func Following(earlier *Server) Option {
 	return func(s *settings) error {
 		s.earlier = earlier
@@ -20,8 +20,8 @@ func Following(earlier *Server) Option {
 	}
 }
 
-// writeRequest is a creation, an update, a patch or an apply, with everything on which its result depends except for the
-// object's version.
+// writeRequest is a creation, an update, a patch or an apply. It has everything on which the result depends, except the present version of
+// the object.
 type writeRequest struct {
 	kind        *kind.Kind // in the version of the request
 	subresource string
@@ -37,9 +37,9 @@ func newPatch(k *kind.Kind, subresource string, patch types.PatchType, content [
 	return &writeRequest{kind: k, subresource: subresource, patch: patch, content: string(content), options: options, second: now().Unix()}
 }
 
-// newObjectRequest returns the request of a creation or an update. The caller may change the object afterwards. A server that follows no
-// other server keeps a copy of it, since other servers may follow this one. A server that follows another one only compares the object,
-// before the caller changes it.
+// newObjectRequest returns the request of a creation or an update. The caller may change the object afterwards. If the server has no
+// earlier server, the request gets a copy of the object, since a later server may reuse this one's results. Otherwise the object is only
+// compared, before the caller changes it.
 func (s *store) newObjectRequest(k *kind.Kind, subresource string, sent client.Object, options writeOptions) *writeRequest {
 	if s.earlier == nil {
 		sent = sent.DeepCopyObject().(client.Object)
@@ -52,7 +52,7 @@ func (r *writeRequest) equals(other *writeRequest) bool {
 		r.options == other.options && r.second == other.second && reflect.DeepEqual(r.sent, other.sent)
 }
 
-// earlierChange returns the change of the earlier server that led to the next revision, nil if there is none.
+// earlierChange returns the change at the next revision of the earlier server. It returns nil if there is none.
 func (s *store) earlierChange() *change {
 	if s.earlier == nil || len(s.history) >= len(s.earlier.history) {
 		return nil
@@ -60,7 +60,7 @@ func (s *store) earlierChange() *change {
 	return s.earlier.history[len(s.history)]
 }
 
-// Repeats reports whether the server follows an earlier one, and everything that was written so far is equal to what that one
+// Repeats reports whether the server reuses the results of an earlier one, and everything that was written so far equals what that server
 // had at the same revision.
 func (s *Server) Repeats() bool {
 	s.mu.Lock()
@@ -68,7 +68,7 @@ func (s *Server) Repeats() bool {
 	return s.store.earlier != nil && !s.store.differs
 }
 
-// isEarlier reports whether a change is equal to the change of the earlier server that led to the next revision.
+// isEarlier reports whether a change equals the change at the next revision of the earlier server.
 func (s *store) isEarlier(c *change) bool {
 	earlier := s.earlierChange()
 	if earlier == nil || earlier.kind != c.kind || earlier.key != c.key {
@@ -85,8 +85,8 @@ func (s *store) isEarlierSkip() bool {
 	return s.earlier != nil && len(s.history) < len(s.earlier.history) && s.earlier.history[len(s.history)] == nil
 }
 
-// earlierResult returns the version of the earlier server to which the same request led, nil if there is none. Values that the
-// server allocates, such as addresses, also depend on other objects, so these must be equal for a kind with such values.
+// earlierResult returns the version that the same request has led to on the earlier server. It returns nil if there is none. If the server
+// allocates values of the kind, such as addresses, they also depend on other objects. Then everything stored must be equal.
 func (s *store) earlierResult(k *kind.Kind, current *version, sent *writeRequest) *version {
 	c := s.earlierChange()
 	if c == nil || sent == nil || k.Allocates && s.differs || current.origin == nil || c.before != current.origin ||
@@ -96,9 +96,9 @@ func (s *store) earlierResult(k *kind.Kind, current *version, sent *writeRequest
 	return c.after
 }
 
-// earlierCreation returns the version of the earlier server to which the same creation led, nil if there is none. A creation depends
-// on everything that is stored, so all of it must be equal. A creation with a name that is to be generated is never reused: it has no
-// key yet, and the name also depends on creations that failed.
+// earlierCreation returns the version that the same creation has led to on the earlier server. It returns nil if there is none. A creation
+// depends on everything that is stored, so all of it must be equal. A creation with a generated name is never reused: it has no key yet,
+// and the name also depends on creations that failed.
 func (s *store) earlierCreation(k *kind.Kind, key client.ObjectKey, sent *writeRequest) *version {
 	c := s.earlierChange()
 	if c == nil || sent == nil || s.differs || c.kind != k.Storage() || c.key != key || c.before != nil || c.after.request == nil || !sent.equals(c.after.request) {
@@ -107,7 +107,7 @@ func (s *store) earlierCreation(k *kind.Kind, key client.ObjectKey, sent *writeR
 	return c.after
 }
 
-// reuse stores a copy of a version of the earlier server under the next revision, and returns what clients read of it.
+// reuse stores a copy of a version of the earlier server under the next revision. It returns the object that clients read.
 func (s *store) reuse(k *kind.Kind, key client.ObjectKey, earlier *version) client.Object {
 	made := &version{revision: earlier.revision, origin: earlier}
 	made.object, made.stored = earlier.copied()
@@ -115,7 +115,7 @@ func (s *store) reuse(k *kind.Kind, key client.ObjectKey, earlier *version) clie
 	return made.object
 }
 
-// copied returns copies of what clients read of a version, and of what was written.
+// copied returns copies of the object that clients read and of the stored object.
 func (v *version) copied() (object, stored client.Object) {
 	object = v.object.DeepCopyObject().(client.Object)
 	if v.stored == v.object {
@@ -124,7 +124,7 @@ func (v *version) copied() (object, stored client.Object) {
 	return object, v.stored.DeepCopyObject().(client.Object)
 }
 
-// originOf returns the version of the earlier server that has the same revision and is equal, nil if there is none.
+// originOf returns the version of the earlier server with the same revision if it is equal. Otherwise it returns nil.
 func (s *store) originOf(made *version, k *kind.Kind, key client.ObjectKey) *version {
 	c := s.earlierChange()
 	if c == nil || c.kind != k.Storage() || c.key != key || !reflect.DeepEqual(c.after.stored, made.stored) {
@@ -136,7 +136,8 @@ func (s *store) originOf(made *version, k *kind.Kind, key client.ObjectKey) *ver
 	return c.after
 }
 
-// earlierView returns a copy of the view that the earlier server has made of an equal version, nil if there is none.
+// earlierView returns a copy of the decoded object that the earlier server has for an equal version. It returns nil if there is none. The
+// object is in the version of the kind and in the Go type as.
 func (v *version) earlierView(k *kind.Kind, as reflect.Type) client.Object {
 	if v.origin == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// followedRequests are requests of all forms, in order.
+// followedRequests returns requests of all kinds, in order.
 func followedRequests(t *testing.T, c client.Client, size int) []func() error {
 	ctx := t.Context()
 	update := func(obj client.Object, change func()) error {
@@ -47,15 +47,15 @@ func followedRequests(t *testing.T, c client.Client, size int) []func() error {
 	}
 }
 
-// A server that follows another one stores what it would store alone, whatever differs between the requests.
+// A server that reuses results of another one stores the same as without reuse, whatever differs between the requests.
 func TestFollowing(t *testing.T) {
 	tests := map[string]struct {
 		reason  string
-		size    int           // replicas of an update in the middle; 3 in the earlier server
-		late    time.Duration // before the fourth request
+		size    int           // the number of replicas in an update in the middle; it is 3 on the earlier server
+		late    time.Duration // the delay before the fourth request
 		skip    int           // the request that is left out
-		created int           // objects whose creation is reused
-		reused  int           // later versions
+		created int           // the number of creations that are reused
+		reused  int           // the number of later versions that are reused
 		repeats bool
 	}{
 		"SameRequests":    {"everything is reused", 2, 0, -1, 3, 6, true},
@@ -96,7 +96,7 @@ func TestFollowing(t *testing.T) {
 			created, reused := 0, 0
 			for _, c := range following.store.history {
 				switch {
-				case c == nil || c.key.Namespace == "" || c.after.origin == nil || c.after.request != nil: // a server keeps the request of what it computes
+				case c == nil || c.key.Namespace == "" || c.after.origin == nil || c.after.request != nil: // a server keeps only requests whose results it has computed
 				case c.before == nil:
 					created++
 				default:

@@ -15,10 +15,10 @@ import (
 // collectorOptions are the options of the garbage collector's writes.
 var collectorOptions = writeOptions{manager: "kube-controller-manager", internal: true}
 
-// CollectGarbage does all the work that the garbage collector and the namespace controller have at this moment, and
-// reports whether it wrote anything. It deletes dependents whose owners are gone, releases owners that waited for their
-// dependents, removes the references to owners that orphan their dependents, and empties namespaces that are being
-// deleted. Objects with other finalizers stay until these are removed.
+// CollectGarbage does all the work that the garbage collector and the namespace controller have at this moment, and reports whether it
+// wrote anything. It deletes dependents whose owners are gone. It removes the finalizer of owners that waited for their dependents. If
+// owners orphan their dependents, it removes the references to them. It empties namespaces that are being deleted. Objects with other
+// finalizers stay until these are removed.
 //
 // The server never does this by itself.
 func (s *Server) CollectGarbage() (changed bool) {
@@ -35,7 +35,7 @@ func (s *Server) CollectGarbage() (changed bool) {
 type collector struct {
 	server     *Server
 	store      *store
-	objects    []item               // as they were when the round began, by kind and by name, so that a run can be repeated
+	objects    []item               // the objects when the round began, sorted by kind and name, so that a run can be repeated
 	dependents map[types.UID][]item // the objects that have owner references, by the owner's UID
 }
 
@@ -66,7 +66,7 @@ type item struct {
 	object client.Object
 }
 
-// objects returns every object, by kind and by name.
+// objects returns all objects, sorted by kind and name.
 func (s *store) objects() (items []item) {
 	for _, t := range s.order {
 		for _, r := range t.order {
@@ -81,7 +81,7 @@ func (s *store) objects() (items []item) {
 func (c *collector) collectItem(i item) {
 	v := c.store.find(i.kind, i.key)
 	if v == nil || v.object.GetUID() != i.object.GetUID() {
-		return // deleted earlier in this round
+		return // the round has deleted it already
 	}
 	i.object = v.object
 	uid := i.object.GetUID()
@@ -100,7 +100,7 @@ func (c *collector) collectItem(i item) {
 	}
 }
 
-// awaitsCollector reports whether an object is being deleted and has the finalizer, which the collector removes.
+// awaitsCollector reports whether an object is being deleted and has the given finalizer, which only the garbage collector removes.
 func awaitsCollector(object client.Object, finalizer string) bool {
 	return object.GetDeletionTimestamp() != nil && slices.Contains(object.GetFinalizers(), finalizer)
 }
@@ -119,11 +119,11 @@ type ownerState int
 const (
 	ownerPresent ownerState = iota
 	ownerGone
-	ownerWaiting // is being deleted in the foreground, after its dependents
+	ownerWaiting // it is being deleted in the foreground, and waits for its dependents
 )
 
-// collectDependent deletes an object if none of its owners stays. If one stays, it removes the references to the owners that do not stay.
-// owns reports whether the object has dependents itself.
+// collectDependent deletes an object if all of its owners are gone or are being deleted in the foreground. If some owners stay, it removes
+// the references to the others. owns reports whether the object has dependents itself.
 func (c *collector) collectDependent(i item, owns bool) {
 	stays, waits, leaves := false, false, map[types.UID]bool{}
 	for _, ref := range i.object.GetOwnerReferences() {
@@ -147,8 +147,8 @@ func (c *collector) collectDependent(i item, owns bool) {
 	}
 }
 
-// ownerState returns the state of an owner. An owner of a kind that the server does not have counts as present: the
-// real collector does not delete its dependents either.
+// ownerState returns the state of an owner. If the server does not have the owner's kind, the owner counts as present: the real collector
+// does not delete its dependents either.
 func (c *collector) ownerState(i item, ref metav1.OwnerReference) ownerState {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
@@ -168,7 +168,8 @@ func (c *collector) ownerState(i item, ref metav1.OwnerReference) ownerState {
 	return ownerPresent
 }
 
-// collectObject deletes an object. Its own finalizers overrule the propagation policy.
+// collectObject deletes an object by a policy. If the object has a finalizer of the garbage collector, the policy follows from the
+// finalizer.
 func (c *collector) collectObject(i item, policy metav1.DeletionPropagation) {
 	for _, f := range i.object.GetFinalizers() {
 		switch f {
@@ -196,7 +197,7 @@ func (c *collector) removeFinalizer(i item, finalizer string) {
 	})
 }
 
-// rewrite changes an object if it still exists.
+// rewrite updates an object by change, if the object still exists.
 func (c *collector) rewrite(i item, change func(client.Object)) {
 	if c.store.find(i.kind, i.key) == nil {
 		return
@@ -209,8 +210,8 @@ func (c *collector) rewrite(i item, change func(client.Object)) {
 	must(err)
 }
 
-// must panics if a write of the collector fails. Such a write cannot fail, since it only removes what was valid. A real collector would
-// retry for ever.
+// must panics if a write of the collector fails. Such a write cannot fail, since it only removes something from a valid object. A real
+// collector would retry for ever.
 func must(err error) {
 	if err != nil {
 		panic("the garbage collector of the server in memory cannot write: " + err.Error())

@@ -20,7 +20,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// kinds are the kinds of a server. Servers with the same custom resource definitions share them.
+// kinds are the kinds of a server. Servers with the same custom resource definitions share one kinds.
 type kinds struct {
 	custom    map[schema.GroupVersionKind]*kind.Kind
 	documents func() map[schema.GroupVersion]any
@@ -66,7 +66,7 @@ func kindsWith(definitions []*crd.Definition) (*kinds, error) {
 	return ks, nil
 }
 
-// Resources returns what discovery lists for a group and version. It is empty if the server has no kind of them.
+// Resources returns what discovery lists for a group and version. If the server has no kind in them, it returns none.
 func (s *Server) Resources(gv schema.GroupVersion) (resources []metav1.APIResource) {
 	for _, all := range []map[schema.GroupVersionKind]*kind.Kind{builtin.Kinds(), s.kinds.custom} {
 		for gvk, k := range all {
@@ -79,7 +79,7 @@ func (s *Server) Resources(gv schema.GroupVersion) (resources []metav1.APIResour
 	return resources
 }
 
-// OpenAPI returns the OpenAPI documents, which are JSON values, of the custom kinds by their groups and versions. Built-in kinds have none.
+// OpenAPI returns the OpenAPI documents of custom kinds as JSON values, by group and version. There are none for built-in kinds.
 func (s *Server) OpenAPI() map[schema.GroupVersion]any { return s.kinds.documents() }
 
 func (ks *kinds) newDocuments() map[schema.GroupVersion]any {
@@ -122,7 +122,7 @@ func resourcesOf(k *kind.Kind) []metav1.APIResource {
 // Versions returns the groups with their versions, in order. In each group the preferred version comes first.
 func (s *Server) Versions() []schema.GroupVersion { return s.kinds.preferredVersions() }
 
-// newMapper returns a mapper of the kinds. If it is asked without a version, it answers with the preferred one.
+// newMapper returns a mapper of the kinds. If no version is given, it returns the preferred one.
 func (ks *kinds) newMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(ks.preferredVersions())
 	for _, all := range []map[schema.GroupVersionKind]*kind.Kind{builtin.Kinds(), ks.custom} {

@@ -19,7 +19,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// kindOfList returns the kind of a list's items and the Go type in which the list holds them.
+// kindOfList returns the kind of a list's items, and their Go type in this list.
 func (s *Server) kindOfList(list client.ObjectList) (*kind.Kind, reflect.Type, error) {
 	gvk, err := apiutil.GVKForObject(list, s.scheme)
 	if err != nil {
@@ -43,7 +43,8 @@ func (s *Server) kindOfList(list client.ObjectList) (*kind.Kind, reflect.Type, e
 	return k, reflect.PointerTo(as), nil
 }
 
-// list returns the objects of a kind as they were at a revision, in shared views. The caller holds the lock.
+// list returns the objects of a kind at a revision, in the Go type as. The objects are shared: nobody may change them. The caller holds the
+// lock.
 func (s *Server) list(k *kind.Kind, as reflect.Type, sel selection, revision int64) ([]client.Object, error) {
 	var found []client.Object
 	for _, r := range s.store.table(k).order {
@@ -67,7 +68,7 @@ func (s *Server) list(k *kind.Kind, as reflect.Type, sel selection, revision int
 	return found, nil
 }
 
-// fill writes copies of objects into a list of a client, whose items of Go types have neither apiVersion nor kind.
+// fill writes copies of objects into a client's list. Items of Go types get neither apiVersion nor kind, as with a real client.
 func fill(list client.ObjectList, objects []client.Object, revision int64) error {
 	items := make([]runtime.Object, len(objects))
 	for i, object := range objects {
@@ -80,7 +81,7 @@ func fill(list client.ObjectList, objects []client.Object, revision int64) error
 	return setItems(list, items, revision)
 }
 
-// setItems makes a list complete.
+// setItems sets the items and the resource version of a list.
 func setItems(list client.ObjectList, items []runtime.Object, revision int64) error {
 	if err := meta.SetList(list, items); err != nil {
 		return err
@@ -91,7 +92,7 @@ func setItems(list client.ObjectList, items []runtime.Object, revision int64) er
 	return nil
 }
 
-// selection is which objects of a kind a list or a watch returns.
+// selection says which objects of a kind a list or a watch returns.
 type selection struct {
 	kind      *kind.Kind
 	namespace string
@@ -124,8 +125,8 @@ func (sel selection) matches(object client.Object) bool {
 	return sel.kind.HasFields(object, sel.fields)
 }
 
-// Selects reports whether the options of a list select the object, which may be nil. It returns an error if the kind is not served, or if
-// its objects cannot be selected by a field in the options.
+// Selects reports whether the options of a list select the object. The object may be nil. It returns an error if the kind is not served, or
+// if selectors of the kind may not use a field in the options.
 func (s *Server) Selects(gvk schema.GroupVersionKind, options *client.ListOptions, object client.Object) (bool, error) {
 	k, err := s.kind(gvk)
 	if err != nil {

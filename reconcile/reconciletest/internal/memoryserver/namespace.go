@@ -22,12 +22,12 @@ func (s *Server) createNamespaces(names ...string) {
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 		}
 		if _, err := s.create(k, "", namespace, writeOptions{manager: "kube-apiserver"}); err != nil {
-			panic(err) // never: the names are valid
+			panic(err) // cannot happen: the names are valid
 		}
 	}
 }
 
-// admitCreate rejects objects in a namespace that does not exist or is being deleted.
+// admitCreate returns an error if the namespace of the object does not exist or is being deleted.
 func (s *Server) admitCreate(k *kind.Kind, key client.ObjectKey) error {
 	if !k.Namespaced {
 		return nil

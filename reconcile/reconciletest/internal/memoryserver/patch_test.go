@@ -10,8 +10,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// TestMergeFieldsAsTheAPIServer merges random patches. It compares the results with the results of the library that the
-// API server uses.
+// TestMergeFieldsAsTheAPIServer merges random patches. The results must be the same as with the library that the API server uses.
 func TestMergeFieldsAsTheAPIServer(t *testing.T) {
 	changed := 0
 	for seed := range uint64(2000) {
@@ -31,7 +30,7 @@ func TestMergeFieldsAsTheAPIServer(t *testing.T) {
 	require.Greater(t, changed, 1000)
 }
 
-// randomFields returns a map with few different names, so that patches meet values.
+// randomFields returns a map with few different keys, so that patches often change existing fields.
 func randomFields(r *rand.Rand, depth int) map[string]any {
 	fields := map[string]any{}
 	for range r.IntN(4) {

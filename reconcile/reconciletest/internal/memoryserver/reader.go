@@ -15,12 +15,13 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// Reader returns a reader of the past. It calls at before each read and reads the kind as it was at that revision, so a reader can fall
-// behind and catch up. It returns objects as a controller-runtime cache does, with apiVersion and kind. Objects that it returns without a
-// copy share memory with each other, and not with the server.
+// Reader returns a reader that reads earlier states of the server. Before each read it calls at, and reads the kind at the returned
+// revision. So a reader can be behind and catch up. It returns objects with apiVersion and kind, as a controller-runtime cache does.
+// Objects that it returns without a copy share memory with each other, and not with the server.
 //
-// hold returns an object as the reader has it, such as with fewer fields, or nil if the reader does not have it. It may change the object
-// that it gets. It is called once for each version that is read. If hold is nil, the reader has all objects as they are.
+// hold returns an object in the form in which the reader returns it, such as with fewer fields. If it returns nil, the reader does not have
+// the object. It may change the object that it gets. It is called once for each version that is read. If hold is nil, the reader has all
+// objects unchanged.
 func (s *Server) Reader(at func(schema.GroupVersionKind) int64, hold func(schema.GroupVersionKind, client.Object) (client.Object, error)) client.Reader {
 	if hold == nil {
 		hold = func(_ schema.GroupVersionKind, obj client.Object) (client.Object, error) { return obj, nil }
@@ -34,7 +35,7 @@ type pastReader struct {
 	hold   func(schema.GroupVersionKind, client.Object) (client.Object, error)
 
 	mu     sync.Mutex
-	shared map[sharedKey]sharedObject // what the reader last had of each object
+	shared map[sharedKey]sharedObject // the last result of hold for each object
 }
 
 type sharedKey struct {
@@ -43,8 +44,8 @@ type sharedKey struct {
 	as   reflect.Type
 }
 
-// sharedObject is an object as reads without a copy return it.
-type sharedObject struct{ of, object client.Object } // on the server; what the reader has of it, nil for nothing
+// sharedObject is an object on the server, and the result of hold for it. Reads without a copy return that result.
+type sharedObject struct{ of, object client.Object } // object is nil if the reader does not have the object
 
 func (r *pastReader) Get(ctx context.Context, key client.ObjectKey, out client.Object, options ...client.GetOption) error {
 	if err := ctx.Err(); err != nil {
@@ -75,8 +76,8 @@ func (r *pastReader) Get(ctx context.Context, key client.ObjectKey, out client.O
 	return nil
 }
 
-// share returns an object as the reader has it, nil if the reader does not have it. It makes a copy, since an operator may change the
-// object by mistake: neither this server nor a server that follows it may see the change.
+// share returns the result of hold for an object, nil if the reader does not have it. It gives a copy to hold, since an operator may change
+// the result by mistake: neither this server nor a later server that reuses its results may see the change.
 func (r *pastReader) share(k *kind.Kind, found client.Object) (client.Object, error) {
 	id := sharedKey{k, client.ObjectKeyFromObject(found), reflect.TypeOf(found)}
 	r.mu.Lock()
@@ -103,7 +104,8 @@ func (r *pastReader) find(k *kind.Kind, key client.ObjectKey, as reflect.Type) (
 	return nil, notFound(k, key)
 }
 
-// notFound returns the error of a cache, which does not know the resource's name. It has the kind instead.
+// notFound returns the "not found" error of a cache. It has the kind where the API server has the resource, since a cache does not know the
+// resource's name.
 func notFound(k *kind.Kind, key client.ObjectKey) error {
 	return apierrors.NewNotFound(schema.GroupResource{Group: k.GVK.Group, Resource: k.GVK.Kind}, key.Name)
 }

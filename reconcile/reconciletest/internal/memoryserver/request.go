@@ -21,7 +21,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// writeOptions are the options that all writes have in common.
+// writeOptions are the options that all kinds of writes have.
 type writeOptions struct {
 	manager string
 	dryRun  bool
@@ -29,7 +29,7 @@ type writeOptions struct {
 	force   bool // apply takes fields from other managers
 	applied bool // the write is a server-side apply
 
-	internal bool // the write is one of the server itself, for which no webhook is called
+	internal bool // the server itself writes, so no webhook is called
 }
 
 func newWriteOptions(manager string, dryRun []string, validation string) writeOptions {
@@ -43,12 +43,10 @@ func newWriteOptions(manager string, dryRun []string, validation string) writeOp
 	}
 }
 
-// defaultManager is the field manager of requests that name none: the program's name, which the real server takes from
-// the user agent.
+// defaultManager is the field manager of requests that name none: the name of the program. The real server takes it from the user agent.
 var defaultManager = filepath.Base(os.Args[0])
 
-// lookup returns the kind and the key of a request's object. It returns the errors of client-go, which sends no request
-// without a name.
+// lookup returns the kind and the key of a request's object. Like client-go, it returns an error if a name is missing.
 func (c *liveClient) lookup(ctx context.Context, object runtime.Object, namespace, name string) (*kind.Kind, client.ObjectKey, error) {
 	k, err := c.kindOf(ctx, object)
 	if err != nil {
@@ -81,7 +79,7 @@ func (c *liveClient) kindOf(ctx context.Context, object runtime.Object) (*kind.K
 	return c.kind(gvk)
 }
 
-// kindOfList is like [Server.kindOfList], and notes the kind of the request.
+// kindOfList is like [Server.kindOfList], and passes the kind to note.
 func (c *liveClient) kindOfList(list client.ObjectList) (*kind.Kind, reflect.Type, error) {
 	k, as, err := c.server.kindOfList(list)
 	if err == nil {
@@ -90,7 +88,7 @@ func (c *liveClient) kindOfList(list client.ObjectList) (*kind.Kind, reflect.Typ
 	return k, as, err
 }
 
-// kind is like [Server.kind], and notes the kind of the request.
+// kind is like [Server.kind], and passes the kind to note.
 func (c *liveClient) kind(gvk schema.GroupVersionKind) (*kind.Kind, error) {
 	k, err := c.server.kind(gvk)
 	if err == nil {
@@ -106,15 +104,13 @@ func metadataOnly(object client.Object, verb string) error {
 	return nil
 }
 
-// decodeError is the error for an object that the server cannot decode, or that has unknown fields under strict
-// validation.
+// decodeError returns the error for an object that the server cannot decode, or that has unknown fields under strict validation.
 func decodeError(k *kind.Kind, err error) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v",
 		k.GVK.Kind, k.GVK.Version, k.GVK.Kind, err))
 }
 
-// asStatus returns an error as a client receives it: the API server answers 500 for errors without a status of their
-// own.
+// asStatus returns an error in the form in which a client receives it. If the error has no status, the API server answers with status 500.
 func asStatus(err error) error {
 	var status apierrors.APIStatus
 	if err == nil || errors.As(err, &status) {

@@ -50,7 +50,7 @@ func TestFieldSelectors(t *testing.T) {
 	runScenarios(t, scenarios)
 }
 
-// A definition names the fields by which objects of its kind can be selected.
+// A custom resource definition names the fields that field selectors may use.
 func TestSelectableFieldsOfDefinition(t *testing.T) {
 	c := newTestServer(t).Client()
 	for name, color := range map[string]string{"a": "red", "b": "blue"} {

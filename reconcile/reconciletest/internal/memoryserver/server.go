@@ -17,24 +17,24 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/webhook"
 )
 
-// Server is an API server in memory. It and its clients are safe for concurrent use.
+// Server is an API server in memory. The server and its clients may be used concurrently.
 type Server struct {
 	scheme *runtime.Scheme
 	kinds  *kinds
 
 	hooks       []webhook.Hook          // the webhooks that are called for writes
-	convertible map[*kind.Versions]bool // a webhook converts the kind, since its Go types convert themselves
+	convertible map[*kind.Versions]bool // the kinds that the operator's webhook converts, because their Go types can convert themselves
 
 	mu       sync.Mutex // protects the fields below
 	store    store
 	suffixes suffixes
-	dryRuns  map[generatedName]uint64 // how many creations of a name were dry runs
+	dryRuns  map[generatedName]uint64 // how many dry runs have created each name
 
 	fieldManagers map[*kind.Kind]map[string]*managedfields.FieldManager // see [Server.fieldManager]
 
 	webhooks  webhook.Caller
 	admits    bool  // webhooks are called for writes
-	collected int64 // the revision at which the garbage collector had nothing left to do
+	collected int64 // the revision at which the garbage collector found nothing to do
 }
 
 // New returns a server whose only objects are the namespaces "default" and "kube-system". It serves the built-in kinds
@@ -68,35 +68,35 @@ func New(scheme *runtime.Scheme, options ...Option) (*Server, error) {
 // Client returns a client without a cache. Each of its requests is done when the call returns.
 func (s *Server) Client() client.WithWatch { return s.NotingClient(func(schema.GroupVersionKind) {}) }
 
-// NotingClient is like Client, and calls note with the kind of each request before the request is done.
+// NotingClient is like Client, and calls note with the kind of each request before it carries out the request.
 func (s *Server) NotingClient(note func(schema.GroupVersionKind)) client.WithWatch {
 	return &liveClient{server: s, note: note}
 }
 
-// ServeWebhooks makes the server call the webhooks that an operator has registered, by their paths.
+// ServeWebhooks sets the handlers of the webhooks that an operator has registered, by their paths.
 func (s *Server) ServeWebhooks(handlers *http.ServeMux) { s.webhooks.Serve(handlers) }
 
-// AdmitByWebhooks makes the server call the webhooks for writes, from now on.
+// AdmitByWebhooks makes the server call webhooks for writes from now on.
 func (s *Server) AdmitByWebhooks() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.admits = true
 }
 
-// WatchWebhooks makes WebhookCalled report whether a write calls webhooks from now on. If broken is not nil, each webhook fails with it
-// until WebhookCalled is called.
+// WatchWebhooks starts to record whether a write calls a webhook, for WebhookCalled. If broken is not nil, each webhook fails with it until
+// WebhookCalled is called.
 func (s *Server) WatchWebhooks(broken error) { s.webhooks.Watch(broken) }
 
-// WebhookCalled reports whether a write has called a webhook since WatchWebhooks.
+// WebhookCalled reports whether a write has called a webhook since WatchWebhooks was called.
 func (s *Server) WebhookCalled() bool { return s.webhooks.Called() }
 
-// IsReview reports whether a context is the context of a webhook that a server has called.
+// IsReview reports whether a server has called a webhook with this context.
 func IsReview(ctx context.Context) bool { return webhook.IsReview(ctx) }
 
-// MissingWebhook returns an error if a request needed a webhook that the operator has not registered. It says what to do.
+// MissingWebhook returns an error if a request needed a webhook that the operator has not registered. The error says what to do.
 func (s *Server) MissingWebhook() error { return s.webhooks.Missing() }
 
-// kind returns the kind for gvk. If the server does not have it, the error satisfies meta.IsNoMatchError.
+// kind returns the kind with this GroupVersionKind. If the server does not have it, the error satisfies meta.IsNoMatchError.
 func (s *Server) kind(gvk schema.GroupVersionKind) (*kind.Kind, error) {
 	if k := s.kinds.find(gvk); k != nil {
 		return k, nil

@@ -62,7 +62,7 @@ func testWidget(spec map[string]any) *unstructured.Unstructured {
 	}}
 }
 
-// applied applies an object's fields by server-side apply.
+// applied applies an object by server-side apply.
 func applied(ctx context.Context, c client.Client, manager string, object *unstructured.Unstructured, options ...client.PatchOption) error {
 	content, err := object.MarshalJSON()
 	if err != nil {
@@ -90,7 +90,7 @@ func testJob() *batchv1.Job {
 	return job
 }
 
-// scenario is one behaviour that operators rely on.
+// scenario shows one behaviour of the API server that operators rely on.
 type scenario struct {
 	reason string
 	run    func(t *testing.T, ctx context.Context, s *Server, c client.WithWatch)
@@ -193,7 +193,7 @@ func BenchmarkServer(b *testing.B) {
 	})
 }
 
-// What the server generates does not depend on the order in which objects are created.
+// The values that the server generates do not depend on the order in which objects are created.
 func TestGeneratedValues(t *testing.T) {
 	type values struct{ uids, addresses, names []string }
 	create := func(t *testing.T, names ...string) map[string]values {
@@ -203,7 +203,7 @@ func TestGeneratedValues(t *testing.T) {
 			service, child := testService(), testConfigMap("")
 			service.Name, child.GenerateName, service.Spec.Type = name, name+"-", corev1.ServiceTypeNodePort
 			var v values
-			for i := range 2 { // the second ones replace the first ones
+			for i := range 2 { // in the second round, new objects replace the deleted ones
 				service.ResourceVersion, service.Spec.ClusterIP, service.Spec.ClusterIPs, service.Spec.Ports[0].NodePort = "", "", nil, 0
 				child.Name, child.ResourceVersion = "", ""
 				require.NoError(t, c.Create(t.Context(), service))
@@ -248,7 +248,7 @@ func TestCRDs(t *testing.T) {
 	}
 }
 
-// The real mapper answers without a version too.
+// Like the real mapper, this one maps kinds without a version too.
 func TestMappingWithoutAVersion(t *testing.T) {
 	server, err := New(testScheme, CRDs(crdPaths...))
 	require.NoError(t, err)

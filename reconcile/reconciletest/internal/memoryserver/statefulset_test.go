@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A claim template takes the place of a volume of its name, whatever that volume is. Both servers say so.
+// If a claim template and a volume have the same name, the claim replaces the volume, whatever the volume is. Both servers agree on that.
 func TestVolumeWithTheNameOfAClaim(t *testing.T) {
 	skipOtherVersions(t)
 	memory, err := New(testScheme)

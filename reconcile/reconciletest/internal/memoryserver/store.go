@@ -12,41 +12,41 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// firstRevision is the revision of an empty store. The resource version 0 has a meaning of its own.
+// firstRevision is the revision of an empty store. It is not 0, since the resource version 0 has a special meaning.
 const firstRevision = 1
 
 // store has every version of every object. The server's lock protects it.
 type store struct {
 	tables   map[schema.GroupVersionKind]*table
-	order    []*table  // by kind
-	history  []*change // the changes of all kinds; the change to revision r is history[r-firstRevision-1], nil if skipped
+	order    []*table  // sorted by kind
+	history  []*change // the changes of all kinds; revision r is at index r-firstRevision-1, nil if Advance has skipped it
 	watchers watchers
 
-	earlier *store // the store of the server whose results are reused; nil: none
-	differs bool   // at some revision the earlier store has something else
+	earlier *store // the store of the earlier server whose results are reused; nil: there is none
+	differs bool   // the two stores differ at some revision
 }
 
 // table has the objects of one kind with all their versions.
 type table struct {
 	kind    *kind.Kind
 	records map[client.ObjectKey]*record
-	order   []*record // by namespace and name
+	order   []*record // sorted by namespace and name
 }
 
-// record has the versions of one name. It stays when the object is deleted.
+// record has the versions of the objects of one name. It stays when an object is deleted.
 type record struct {
 	key      client.ObjectKey
-	versions []*version // by revision
+	versions []*version // sorted by revision
 }
 
-// version is one state of an object, or its absence. Only its views change: they are made when they are first read.
+// version is one state of an object, or its absence. It does not change afterwards, except that views are added when they are first read.
 type version struct {
 	revision int64
 	object   client.Object // as clients read it; nil: deleted
-	stored   client.Object // as it was written, with fields that decoding drops
+	stored   client.Object // as it was written; decoding may have dropped fields from object
 	views    []client.Object
-	request  *writeRequest // the request that made it from the version before; nil: another kind of request
-	origin   *version      // the equal version of the earlier server; nil: none
+	request  *writeRequest // the request that made it from the previous version; nil: it was not one of these requests
+	origin   *version      // the equal version of the earlier server; nil: there is none
 }
 
 func (t *table) find(key client.ObjectKey) *version {
@@ -64,7 +64,7 @@ func (r *record) latest() *version {
 	return nil
 }
 
-// deletions returns how many objects of a name are gone.
+// deletions returns how many objects of the name were deleted.
 func (t *table) deletions(key client.ObjectKey) (n uint64) {
 	if r := t.records[key]; r != nil {
 		for _, v := range r.versions {
@@ -76,7 +76,7 @@ func (t *table) deletions(key client.ObjectKey) (n uint64) {
 	return n
 }
 
-// at returns the version at a revision, or nil if the object did not exist.
+// at returns the version of the object at a revision. It returns nil if the object did not exist then.
 func (r *record) at(revision int64) *version {
 	i, found := slices.BinarySearchFunc(r.versions, revision, func(v *version, revision int64) int {
 		return cmp.Compare(v.revision, revision)
@@ -90,7 +90,7 @@ func (r *record) at(revision int64) *version {
 	return r.versions[i]
 }
 
-// objects iterates over the objects that exist, by namespace and name.
+// objects iterates over the existing objects, sorted by namespace and name.
 func (t *table) objects(yield func(client.Object) bool) {
 	for _, r := range t.order {
 		if v := r.latest(); v != nil && !yield(v.object) {
@@ -114,7 +114,7 @@ func compareKeys(a, b client.ObjectKey) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// table returns the objects of a kind.
+// table returns the table of a kind.
 func (s *store) table(k *kind.Kind) *table {
 	k = k.Storage()
 	t := s.tables[k.GVK]
@@ -132,8 +132,8 @@ func compareKinds(a, b *table) int { return cmp.Compare(a.kind.GVK.String(), b.k
 // find returns the current version of an object, or nil if it does not exist.
 func (s *store) find(k *kind.Kind, key client.ObjectKey) *version { return s.table(k).find(key) }
 
-// commit stores an object under the next revision, and sets its resource version. If object is nil, it stores the deletion. object is what
-// clients read, and stored is what was written. Nobody may change either afterwards.
+// commit stores an object under the next revision, and sets its resource version. If object is nil, it stores a deletion. object is what
+// clients read, and stored is what was written. Neither may be changed afterwards.
 func (s *store) commit(k *kind.Kind, key client.ObjectKey, object, stored client.Object) *version {
 	made := &version{revision: s.revision() + 1, object: object, stored: stored}
 	if object != nil {
@@ -145,7 +145,7 @@ func (s *store) commit(k *kind.Kind, key client.ObjectKey, object, stored client
 	return made
 }
 
-// remove stores that an object no longer exists.
+// remove stores a deletion.
 func (s *store) remove(k *kind.Kind, key client.ObjectKey) { s.commit(k, key, nil, nil) }
 
 // put stores a version under the next revision.
@@ -163,13 +163,12 @@ func (s *store) revision() int64 { return firstRevision + int64(len(s.history)) 
 // Change is one write that the server stored.
 type Change struct {
 	Revision int64                   // the revision of the store after the write, and the resource version of New
-	GVK      schema.GroupVersionKind // in the version of [Server.Canonical]
+	GVK      schema.GroupVersionKind // in the version that [Server.Canonical] returns
 	Key      client.ObjectKey
 	Type     watch.EventType // Added, Modified or Deleted
 
-	// Old and New are the object before and after. Old is nil if it was added, New if it was deleted. They have the
-	// scheme's Go type, or are unstructured if the scheme has none, and have apiVersion and kind. They are shared: do
-	// not change them.
+	// Old and New are the object before and after the write. Old is nil if the object was added. New is nil if it was deleted. They have
+	// the scheme's Go type, or are unstructured if the scheme has none, and have apiVersion and kind. They are shared: do not change them.
 	Old, New client.Object
 }
 
@@ -189,7 +188,7 @@ func (c *change) eventType() watch.EventType {
 	return watch.Modified
 }
 
-// Revision returns the revision of the last write to any kind. A write that changes nothing has no revision.
+// Revision returns the revision of the last write of any kind. A write that changes nothing does not increase it.
 func (s *Server) Revision() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +200,7 @@ func (s *Server) Changes(since int64) []Change {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	from := min(max(since-firstRevision, 0), int64(len(s.store.history)))
-	var changes []Change // most revisions may be skipped
+	var changes []Change // not allocated in advance: most revisions may be skipped
 	for _, c := range s.store.history[from:] {
 		if c == nil {
 			continue // skipped by Advance
@@ -214,9 +213,9 @@ func (s *Server) Changes(since int64) []Change {
 	return changes
 }
 
-// Advance skips revisions and generated names up to the given revision. If the server has passed the revision already, it does nothing. The
-// resource version of the next write and the next generated name then do not depend on the number of writes before. Runs can then be
-// compared although objects contain resource versions or names of others.
+// Advance skips revisions and generated names up to the given revision. If the server has passed the revision already, it does nothing.
+// Afterwards the next resource version and the next generated name do not depend on the number of earlier writes. So runs can be compared
+// although objects contain resource versions or names of other objects.
 func (s *Server) Advance(revision int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -55,7 +55,7 @@ func TestAdvance(t *testing.T) {
 		s.Advance(100)
 		require.EqualValues(t, 100, s.Revision())
 		created[busy] = create(t, s, "one")
-		s.Advance(50) // the server has passed it
+		s.Advance(50) // does nothing: the server has passed this revision
 		changes := s.Changes(100)
 		require.Len(t, changes, 1)
 		require.Equal(t, "one", changes[0].Key.Name)

@@ -24,7 +24,7 @@ import (
 
 const evictionSubresource = "eviction"
 
-// requireSubresource returns an error if a kind does not have a subresource.
+// requireSubresource returns an error if the kind does not have the subresource.
 func requireSubresource(k *kind.Kind, subresource, name string) error {
 	if subresource == "" || subresource == kind.StatusSubresource && k.HasStatus || subresource == kind.ScaleSubresource && k.HasScale {
 		return nil
@@ -90,7 +90,7 @@ func (c *subresourceClient) Get(ctx context.Context, obj, subresource client.Obj
 	return respondScale(scaleOf(k, found), subresource)
 }
 
-// Create evicts a pod: the pod is deleted, whatever its disruption budget says. Nothing else can be created.
+// Create evicts a pod: it deletes the pod, and ignores its disruption budget. No other subresource can be created.
 func (c *subresourceClient) Create(ctx context.Context, obj, subresource client.Object, options ...client.SubResourceCreateOption) error {
 	eviction, is := subresource.(*policyv1.Eviction)
 	if c.name != evictionSubresource || !is {
@@ -196,7 +196,7 @@ func patchScale(scale *autoscalingv1.Scale, patch types.PatchType, content []byt
 	return json.Unmarshal(after, scale)
 }
 
-// respondScale writes a scale into the object of a request.
+// respondScale writes a scale into the object of the request.
 func respondScale(scale *autoscalingv1.Scale, out client.Object) error {
 	if typed, is := out.(*autoscalingv1.Scale); is {
 		scale.TypeMeta = metav1.TypeMeta{}
@@ -247,7 +247,7 @@ func (s *Server) rescale(k *kind.Kind, key client.ObjectKey, uid types.UID, chan
 	return scaleOf(k, shown), nil
 }
 
-// replicasPaths returns the path of the replicas in each version of a kind, nil for a version without scale.
+// replicasPaths returns the path of the field with the replicas in each version of a kind. The path is nil for a version without scale.
 func replicasPaths(k *kind.Kind) managedfields.ResourcePathMappings {
 	all := []*kind.Kind{k}
 	if k.Versions != nil {
@@ -266,8 +266,8 @@ func replicasPaths(k *kind.Kind) managedfields.ResourcePathMappings {
 	return paths
 }
 
-// setReplicasOwner makes the manager of a scale request the owner of the replicas in obj's managed fields. As on the real server, it
-// decides this by the managed fields of the scale, and translates them to the path of the replicas in the object.
+// setReplicasOwner makes the manager of a scale request the owner of the replicas in obj's managed fields. As on the real server, it first
+// decides this in the managed fields of the scale. Then it translates them to the path of the replicas in the object.
 func setReplicasOwner(k *kind.Kind, obj, live client.Object, scale *autoscalingv1.Scale, manager string) (err error) {
 	owners := managedfields.NewScaleHandler(live.GetManagedFields(), k.GVK.GroupVersion(), replicasPaths(k))
 	before := scaleOf(k, live)

@@ -16,8 +16,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// modification returns what an update, patch or apply makes of an object. The caller owns the result. The live object
-// must not be changed.
+// modification returns the object that results from an update, patch or apply. The caller may change the result. live must not be changed.
 type modification func(live client.Object) (client.Object, error)
 
 // update replaces an object. The caller holds the lock.
@@ -38,7 +37,7 @@ func (s *Server) update(k *kind.Kind, key client.ObjectKey, subresource string, 
 	})
 }
 
-// createByUpdate creates the object of an update if there is none of its name. Only some kinds allow this.
+// createByUpdate creates the object of an update that does not exist yet. Only some kinds allow this.
 func (s *Server) createByUpdate(k *kind.Kind, key client.ObjectKey, subresource string, sent client.Object, options writeOptions) (client.Object, error) {
 	if uid := sent.GetUID(); uid != "" {
 		return nil, uidConflict(k, key.Name, uid, "")
@@ -48,8 +47,8 @@ func (s *Server) createByUpdate(k *kind.Kind, key client.ObjectKey, subresource 
 }
 
 // modify does what update, patch and apply have in common. It returns the stored object, in the storage version. If the write removes the
-// last finalizer of an object that is being deleted, the object is gone, and modify returns it in the version of the request. A UID that is
-// not empty is a precondition. request is nil if the result does not depend on the request and the current version alone. If the object
+// last finalizer of an object that is being deleted, modify removes the object, and returns it in the version of the request. If uid is not
+// empty, it is a precondition. request is nil if the result depends on anything but the request and the current version. If the object
 // changes while a webhook is called, modify begins again. The caller holds the lock.
 func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, uid types.UID, options writeOptions, request *writeRequest, change modification) (client.Object, error) {
 	for range maxAttempts {
@@ -61,10 +60,10 @@ func (s *Server) modify(k *kind.Kind, key client.ObjectKey, subresource string, 
 	return nil, versionConflict(k, key.Name)
 }
 
-// maxAttempts is how often a write begins again if the object changes while webhooks are called.
+// maxAttempts is how many times a write is tried if the object changes while webhooks are called.
 const maxAttempts = 5
 
-// errChanged is the error of a write whose object has changed while a webhook was called.
+// errChanged is the error of a write if the object has changed while a webhook was called.
 var errChanged = errors.New("the object has changed")
 
 func (s *Server) tryModify(k *kind.Kind, key client.ObjectKey, subresource string, uid types.UID, options writeOptions, request *writeRequest, change modification) (client.Object, error) {
@@ -105,7 +104,7 @@ func (s *Server) tryModify(k *kind.Kind, key client.ObjectKey, subresource strin
 	return s.replace(w, obj, current, request)
 }
 
-// replace stores an object in place of the current version, if it differs.
+// replace stores an object as the next version, if it differs from the current one.
 func (s *Server) replace(w *write, obj client.Object, current *version, request *writeRequest) (client.Object, error) {
 	k := w.kind
 	read, stored, err := s.encodeChange(k, w.subresource, obj, current, w.options)
@@ -118,7 +117,7 @@ func (s *Server) replace(w *write, obj client.Object, current *version, request 
 			s.store.remove(k, w.key)
 		}
 		if k != k.Storage() {
-			return obj, nil // it was not stored, so it is not converted
+			return obj, nil // it was not stored, so it is not in the storage version
 		}
 		return read, nil
 	case k.Storage().Strategy.Equal(stored, current.stored):
@@ -131,7 +130,7 @@ func (s *Server) replace(w *write, obj client.Object, current *version, request 
 	return made.object, nil
 }
 
-// checkVersion rejects an object whose resource version is not the stored one.
+// checkVersion returns an error if the object's resource version is not the stored one.
 func checkVersion(k *kind.Kind, obj, live client.Object) error {
 	switch obj.GetResourceVersion() {
 	case live.GetResourceVersion():
@@ -147,7 +146,7 @@ func checkVersion(k *kind.Kind, obj, live client.Object) error {
 	return versionConflict(k, live.GetName())
 }
 
-// prepare sets what clients cannot set, and validates.
+// prepare sets the fields that clients cannot set, and then validates the object.
 func (s *Server) prepare(k *kind.Kind, subresource string, obj, live client.Object) error {
 	obj.SetGeneration(live.GetGeneration())
 	if subresource == kind.StatusSubresource {
@@ -182,10 +181,10 @@ func (s *Server) prepare(k *kind.Kind, subresource string, obj, live client.Obje
 	return nil
 }
 
-// anyName accepts every name: names are validated at creation.
+// anyName accepts every name. Names are validated only at creation.
 func anyName(string, bool) []string { return nil }
 
-// keepTimestamps restores the times of managed fields if nothing else changes, so that the write changes nothing.
+// keepTimestamps restores the times in managed fields if nothing else has changed. So the write changes nothing.
 func keepTimestamps(k *kind.Kind, obj, stored client.Object) {
 	mine, before := obj.GetManagedFields(), stored.GetManagedFields()
 	if len(mine) != len(before) {

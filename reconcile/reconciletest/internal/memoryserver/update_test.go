@@ -82,7 +82,7 @@ func TestUpdate(t *testing.T) {
 	})
 }
 
-// TestUpdateRejected has the changes whose rejection makes operators recreate the object.
+// TestUpdateRejected has changes that the API server rejects, so that operators have to recreate the object.
 func TestUpdateRejected(t *testing.T) {
 	tests := map[string]struct {
 		reason string

@@ -17,8 +17,8 @@ import (
 
 var untypedType = reflect.TypeFor[*unstructured.Unstructured]()
 
-// objectIn returns what clients read of v, in the API version of the kind. The object is shared: nobody may change it. The caller holds the
-// lock.
+// objectIn returns the object that clients read of v, in the API version of the kind. The object is shared: nobody may change it. The
+// caller holds the lock.
 func (s *Server) objectIn(k *kind.Kind, v *version) (client.Object, error) {
 	if k == k.Storage() {
 		return v.object, nil
@@ -38,7 +38,7 @@ func (s *Server) objectIn(k *kind.Kind, v *version) (client.Object, error) {
 }
 
 // convertTo converts an object to the API version of the kind, and removes the fields that this version does not have. It sets no defaults:
-// the API server sets them in the version in which it decodes an object. The caller holds the lock.
+// the API server sets them when it decodes an object. The caller holds the lock.
 func (s *Server) convertTo(k *kind.Kind, object client.Object) (client.Object, error) {
 	if k.Versions == nil || object.GetObjectKind().GroupVersionKind() == k.GVK {
 		return object, nil
@@ -50,7 +50,7 @@ func (s *Server) convertTo(k *kind.Kind, object client.Object) (client.Object, e
 	return k.Strategy.FromMap(converted.(*unstructured.Unstructured).Object, false)
 }
 
-// convert returns an object in another version as its conversion leaves it. The caller holds the lock.
+// convert returns an object in another version. It does not remove fields that this version does not have. The caller holds the lock.
 func (s *Server) convert(versions *kind.Versions, object client.Object, to schema.GroupVersion) (client.Object, error) {
 	from := object.GetObjectKind().GroupVersionKind()
 	switch {
@@ -68,8 +68,8 @@ func (s *Server) convert(versions *kind.Versions, object client.Object, to schem
 	return converted, nil
 }
 
-// encode returns a valid object as the server stores it, and as clients read it afterwards, both in the storage version. The caller holds
-// the lock.
+// encode returns a valid object in two forms: as clients read it and as the server stores it. Both are in the storage version. The caller
+// holds the lock.
 func (s *Server) encode(k *kind.Kind, obj client.Object, options writeOptions) (read, stored client.Object, err error) {
 	if k == k.Storage() {
 		return k.Strategy.Normalize(obj, options.applied)
@@ -80,12 +80,12 @@ func (s *Server) encode(k *kind.Kind, obj client.Object, options writeOptions) (
 	return readOf(k.Storage(), stored), stored, nil
 }
 
-// encodeChange is like encode, for an object that replaces the current version. If nothing else changes, the times of the managed fields
-// stay.
+// encodeChange is like encode, for an object that replaces the current version. If nothing else changes, it keeps the times in managed
+// fields.
 func (s *Server) encodeChange(k *kind.Kind, subresource string, obj client.Object, current *version, options writeOptions) (read, stored client.Object, err error) {
 	switch {
 	case k != k.Storage():
-	case k.Custom && subresource == kind.ScaleSubresource: // it may create the object in which the replicas are
+	case k.Custom && subresource == kind.ScaleSubresource: // the change of replicas may have created the parent field, such as spec
 		keepTimestamps(k, obj, current.stored)
 		return readOf(k, obj), obj, nil
 	default:
@@ -99,7 +99,7 @@ func (s *Server) encodeChange(k *kind.Kind, subresource string, obj client.Objec
 	return readOf(k.Storage(), stored), stored, nil
 }
 
-// readOf returns what clients read of a stored object: the API server sets its defaults when it reads it.
+// readOf returns the object that clients read of a stored object. It has the defaults, which the API server sets when it reads an object.
 func readOf(storage *kind.Kind, stored client.Object) client.Object {
 	read := stored.DeepCopyObject().(client.Object)
 	if storage.Strategy.SetDefaults(read); storage.Strategy.Equal(read, stored) {
@@ -123,7 +123,7 @@ func (s *Server) fieldManager(k *kind.Kind, subresource string) *managedfields.F
 	return made[subresource]
 }
 
-// repeatable returns the request, nil if its result also depends on a webhook.
+// repeatable returns the request. It returns nil if the result also depends on a webhook, so it cannot be reused.
 func (s *Server) repeatable(k *kind.Kind, request *writeRequest) *writeRequest {
 	if k.Versions != nil && s.callsConversion(k.Versions) || s.reviews(k, "", false) || s.reviews(k, kind.StatusSubresource, false) {
 		return nil
@@ -131,8 +131,8 @@ func (s *Server) repeatable(k *kind.Kind, request *writeRequest) *writeRequest {
 	return request
 }
 
-// UnreachableConversion returns the error of a request in a version whose webhook cannot be reached, and nil if no webhook converts the
-// version.
+// UnreachableConversion returns the error of a request in this version if the conversion webhook cannot be reached. If no webhook converts
+// the version, it returns nil.
 func (s *Server) UnreachableConversion(gvk schema.GroupVersionKind) error {
 	k := s.kinds.find(gvk)
 	if k == nil || k == k.Storage() || !s.callsConversion(k.Versions) {
@@ -141,8 +141,8 @@ func (s *Server) UnreachableConversion(gvk schema.GroupVersionKind) error {
 	return asStatus(webhook.UnreachableConversion(k.Versions.Conversion.URL, k.Storage().GVK))
 }
 
-// Canonical returns the kind in the version in which [Server.Changes] has its changes: the storage version, or the first served one if the
-// storage version is not served. It returns a kind that the server does not have as it is.
+// Canonical returns the kind in the version in which [Server.Changes] reports changes: the storage version, or the first served version if
+// the storage version is not served. If the server does not have the kind, it returns it unchanged.
 func (s *Server) Canonical(gvk schema.GroupVersionKind) schema.GroupVersionKind {
 	if k := s.kinds.find(gvk); k != nil {
 		return k.Canonical().GVK
@@ -150,7 +150,8 @@ func (s *Server) Canonical(gvk schema.GroupVersionKind) schema.GroupVersionKind 
 	return gvk
 }
 
-// InVersion returns an object of [Change] in another version of its kind, and nil for nil. It is shared: do not change it.
+// InVersion returns an object of a [Change] in another version of its kind. For a nil object it returns nil. The result is shared: do not
+// change it.
 func (s *Server) InVersion(object client.Object, gvk schema.GroupVersionKind) (client.Object, error) {
 	if object == nil || object.GetObjectKind().GroupVersionKind() == gvk {
 		return object, nil
@@ -172,8 +173,8 @@ func (s *Server) InVersion(object client.Object, gvk schema.GroupVersionKind) (c
 	return s.view(k, v, untypedType)
 }
 
-// webhookConverted returns the kinds whose definitions do not say how to convert them, and whose Go types convert themselves. As in
-// envtest, the operator's webhook converts them: controller-gen writes no strategy into a definition.
+// webhookConverted returns the kinds that the operator's webhook converts: their definitions have no conversion strategy, and their Go
+// types can convert themselves. envtest does the same, since controller-gen writes no strategy into a definition.
 func webhookConverted(scheme *runtime.Scheme, ks *kinds) (map[*kind.Versions]bool, error) {
 	all := map[*kind.Versions]bool{}
 	for gvk, k := range ks.custom {

@@ -15,8 +15,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// view returns the object of v in the Go type as and in the API version of the kind, with apiVersion and kind. Each view is made once and
-// then shared: nobody may change it. The caller holds the lock.
+// view returns the object of v decoded into the Go type as, in the API version of the kind, with apiVersion and kind. The result is shared
+// by all callers: nobody may change it. The caller holds the lock.
 func (s *Server) view(k *kind.Kind, v *version, as reflect.Type) (client.Object, error) {
 	if found := v.knownView(k, as); found != nil {
 		return found, nil
@@ -38,7 +38,7 @@ func (s *Server) view(k *kind.Kind, v *version, as reflect.Type) (client.Object,
 	return decoded, nil
 }
 
-// knownView returns a view that was made before, nil if there is none.
+// knownView returns the object of v in this Go type and version if it was decoded before. Otherwise it returns nil.
 func (v *version) knownView(k *kind.Kind, as reflect.Type) client.Object {
 	if k == k.Storage() && reflect.TypeOf(v.object) == as {
 		return v.object
@@ -74,7 +74,8 @@ func decodeInto(k *kind.Kind, object, decoded client.Object) error {
 	return sigsjson.UnmarshalCaseSensitivePreserveInts(content, decoded)
 }
 
-// sharedView returns the object of v in the scheme's Go type, or unstructured if the scheme has none. It returns nil if v has no object.
+// sharedView is like view, for the scheme's Go type of the kind, or unstructured if the scheme has none. If v is a deletion, it returns
+// nil.
 func (s *Server) sharedView(k *kind.Kind, v *version) client.Object {
 	if v == nil || v.object == nil {
 		return nil
@@ -89,16 +90,15 @@ func (s *Server) sharedView(k *kind.Kind, v *version) client.Object {
 	case err == nil:
 		return decoded
 	case k != k.Storage():
-		return v.object // it cannot be converted
+		return v.object // it cannot be converted, so it is returned in the storage version
 	}
 	panic(fmt.Sprintf("%s was stored and cannot be read: %v", k.GVK, err))
 }
 
-// copyInto writes a copy of a view into an object of the same type. Go types lose apiVersion and kind, as with a typed
-// client.
+// copyInto writes a copy of view into out, which has the same type. As with a typed client, Go types lose apiVersion and kind.
 func copyInto(out, view client.Object) { moveInto(out, view.DeepCopyObject().(client.Object)) }
 
-// moveInto is like copyInto, and does not copy: the caller must own the view.
+// moveInto is like copyInto, and does not copy. The caller must not use view afterwards.
 func moveInto(out, view client.Object) {
 	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(view).Elem())
 	if !isUntyped(out) {
@@ -106,7 +106,7 @@ func moveInto(out, view client.Object) {
 	}
 }
 
-// isUntyped reports whether the kind of an object is in its fields, not in its Go type.
+// isUntyped reports whether an object has its kind in its fields: its Go type does not determine the kind.
 func isUntyped(object client.Object) bool {
 	switch object.(type) {
 	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
@@ -115,7 +115,7 @@ func isUntyped(object client.Object) bool {
 	return false
 }
 
-// respond writes a stored object into the object of a request, in the version of the request.
+// respond writes a stored object into the object of the request, in the version of the request.
 func (c *liveClient) respond(k *kind.Kind, held, out client.Object) error {
 	if k == k.Storage() && reflect.TypeOf(held) == reflect.TypeOf(out) {
 		copyInto(out, held)
@@ -124,7 +124,7 @@ func (c *liveClient) respond(k *kind.Kind, held, out client.Object) error {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
 	if v := c.server.store.find(k, client.ObjectKeyFromObject(held)); v != nil && v.object == held {
-		shown, err := c.server.view(k, v, reflect.TypeOf(out)) // others will read it too
+		shown, err := c.server.view(k, v, reflect.TypeOf(out)) // the decoded object is kept, since other requests will read it too
 		if err != nil {
 			return asStatus(err)
 		}

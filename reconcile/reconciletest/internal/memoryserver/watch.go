@@ -28,7 +28,7 @@ func (ws watchers) notify(c *change) {
 	}
 }
 
-// watcher is an open watch. Its goroutine sends the events of the queue, and ends with Stop or with the context.
+// watcher is an open watch. Its goroutine sends the queued events. It ends after Stop, or when the context ends.
 type watcher struct {
 	server *Server
 	kind   *kind.Kind
@@ -44,8 +44,8 @@ type watcher struct {
 	queue []watch.Event
 }
 
-// Watch sends an Added event for each existing object, unless the options have a resource version, and then an event
-// for each change. No event is lost, however slowly they are received.
+// Watch sends an Added event for each existing object, unless the options have a resource version. Then it sends an event for each change.
+// No event is lost, even if the receiver is slow.
 func (c *liveClient) Watch(ctx context.Context, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func parseRevision(version string) (int64, error) {
 	return revision, nil
 }
 
-// enqueueEarlier enqueues the events that precede the watch.
+// enqueueEarlier enqueues the first events of the watch: the objects that exist, or the changes after the revision since.
 func (w *watcher) enqueueEarlier(since int64, initial bool) error {
 	s := &w.server.store
 	if since == 0 || initial {
@@ -121,7 +121,7 @@ func (w *watcher) bookmark() client.Object {
 	return end
 }
 
-// enqueueChange enqueues the event of a change. An object that leaves the selection counts as deleted.
+// enqueueChange enqueues the event of a change. If an object no longer matches the selectors, the event is a deletion.
 func (w *watcher) enqueueChange(c *change) {
 	before, errBefore := w.selects(c.before)
 	after, errAfter := w.selects(c.after)
@@ -148,7 +148,7 @@ func (w *watcher) enqueueChange(c *change) {
 	w.put(eventType, object)
 }
 
-// selects reports whether the watch shows a version.
+// selects reports whether a version matches the selectors of the watch.
 func (w *watcher) selects(v *version) (bool, error) {
 	if v == nil || v.object == nil {
 		return false, nil

@@ -1,4 +1,4 @@
-// Package roundtrip converts random objects to another version of their kind and back, and finds what is lost on the way.
+// Package roundtrip converts random objects to another version of their kind and back, and finds what is lost.
 package roundtrip
 
 import (
@@ -19,14 +19,14 @@ import (
 // runs is how many random objects are converted.
 const runs = 300
 
-// Way is the way from one version to another and back.
+// Way converts objects from one version to another and back.
 type Way struct {
 	Start, Middle func() runtime.Object // return a new, empty object
 	There, Back   func(from, to runtime.Object) error
 	Fill          []any // functions for package randfill
 }
 
-// Check converts random objects. If one of them loses a field, the error names the field, and has the smallest object that loses it.
+// Check converts random objects. If one of them loses a field, the error names the field, and contains the smallest object that loses it.
 func (w *Way) Check() error {
 	funcs := append(metafuzzer.Funcs(serializer.NewCodecFactory(runtime.NewScheme())), w.Fill...)
 	for seed := range int64(runs) {
@@ -41,7 +41,7 @@ func (w *Way) Check() error {
 	return nil
 }
 
-// random returns a random object as JSON has it.
+// random returns a random object as a JSON value.
 func (w *Way) random(filler *randfill.Filler) (map[string]any, error) {
 	obj := w.Start()
 	filler.Fill(obj)
@@ -52,17 +52,17 @@ func (w *Way) random(filler *randfill.Filler) (map[string]any, error) {
 	return tree, nil
 }
 
-// fault is what is wrong with a conversion.
+// fault is a mistake in a conversion.
 type fault struct {
-	what string // the field, or the step that failed: two objects with the same one have the same fault
+	what string // the field, or the step that failed: two objects with the same value have the same fault
 	text string
 }
 
-// convert returns what is wrong with the conversion of an object, or nil.
+// convert converts an object and back. It returns the fault of the conversion, or nil.
 func (w *Way) convert(object map[string]any) *fault {
 	start, middle, end := w.Start(), w.Middle(), w.Start()
 	if err := decode(object, start); err != nil {
-		return nil // an object without this field is not one of the kind
+		return nil // without this field it is not an object of the kind
 	}
 	before, err := treeOf(start)
 	if err != nil {
@@ -84,7 +84,7 @@ func (w *Way) convert(object map[string]any) *fault {
 	return nil
 }
 
-// lost says how a value has changed on the way.
+// lost returns how a value has changed, as text.
 func lost(d diff.Difference) string {
 	text := func(v any) string { encoded, _ := json.Marshal(v); return string(encoded) }
 	if _, absent := d.After.(diff.Absent); absent {
@@ -96,7 +96,7 @@ func lost(d diff.Difference) string {
 	return " is changed: it was " + text(d.Before) + ", and is " + text(d.After)
 }
 
-// step converts an object. It must neither fail, nor change the object that it reads.
+// step converts an object. It returns a fault if the conversion fails, or changes the object that it reads.
 func step(name string, convert func(from, to runtime.Object) error, from, to runtime.Object) (f *fault) {
 	before, err := treeOf(from)
 	if err != nil {
@@ -116,7 +116,7 @@ func step(name string, convert func(from, to runtime.Object) error, from, to run
 	return nil
 }
 
-// shrink returns the fault with the smallest object that has it.
+// shrink returns an error about the fault, with the smallest object that has it.
 func (w *Way) shrink(object map[string]any, f *fault) error {
 	has := func() bool {
 		found := w.convert(object)
@@ -127,7 +127,7 @@ func (w *Way) shrink(object map[string]any, f *fault) error {
 		return true
 	}
 	reduce(object, has)
-	has() // for the text of the smallest object
+	has() // updates the text of f for the smallest object
 	text, err := yaml.Marshal(object)
 	if err != nil {
 		return fmt.Errorf("%s", f.text)
@@ -135,7 +135,7 @@ func (w *Way) shrink(object map[string]any, f *fault) error {
 	return fmt.Errorf("%s; the smallest such object:\n%s", f.text, text)
 }
 
-// reduce makes a tree as small as it can while the function has returns true: it removes values, and makes the others simple.
+// reduce makes a tree as small as possible. It removes or simplifies values, and keeps each change only if has still returns true.
 func reduce(tree map[string]any, has func() bool) {
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		was := tree[key]
@@ -171,7 +171,7 @@ func reduceList(tree map[string]any, key string, list []any, has func() bool) {
 	}
 }
 
-// simplify replaces a scalar by a simple one of its type, if the function has then still returns true.
+// simplify replaces a scalar by a simple one of the same type. If has then returns false, it restores the scalar.
 func simplify(was any, set func(any), has func() bool) {
 	var simple any
 	switch was.(type) {
@@ -195,7 +195,7 @@ func decode(tree map[string]any, obj runtime.Object) error {
 	return json.Unmarshal(text, obj)
 }
 
-// treeOf returns an object as JSON has it, without what is empty: nobody sees whether an empty list was sent.
+// treeOf returns an object as a JSON value without empty lists and maps, since an absent list means the same as an empty one.
 func treeOf(obj runtime.Object) (map[string]any, error) {
 	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {

@@ -21,9 +21,9 @@ func (e *explorer) noteConventions() {
 	e.noteGoroutines(of.Left)
 }
 
-// noteGoroutines inserts a finding for the goroutines that are left after the run without faults. If one place has started several, the
-// finding is that the operator does not survive. If each place has started one, they do not add up while the process runs, and the finding
-// is a broken convention. The exploration goes on.
+// noteGoroutines inserts a finding for the goroutines that are left after the run without faults. If one place in the code has started
+// several, more are added while the process runs, and the finding is that the operator does not survive. If each place has started one, the
+// finding is a broken convention. The exploration goes on.
 func (e *explorer) noteGoroutines(left []bubble.Goroutines) {
 	many := slices.ContainsFunc(left, func(g bubble.Goroutines) bool { return g.Count > 1 })
 	switch {
@@ -36,7 +36,7 @@ func (e *explorer) noteGoroutines(left []bubble.Goroutines) {
 	}
 }
 
-// noteConvention inserts a finding about a convention.
+// noteConvention inserts the finding that the operator breaks a convention. shows is the part of the trace that shows it.
 func (e *explorer) noteConvention(err error, shows string) {
 	e.note(Failure{Kind: kinds.BreaksConvention, Err: err, Trace: shows, trace: e.baseline.Trace})
 }

@@ -5,7 +5,7 @@
 // exploration.go holds what they found. reference.go does the runs without faults, slots.go says how many runs happen at a time,
 // and progress.go prints how far they are.
 //
-// One run is made of packages. Each stands on the packages below it:
+// One run is made of packages. Each imports only the packages below it:
 //
 //   - run drives a run: it lets the operator work until it is quiet, does the user's actions, and checks what they led to.
 //   - operator has the operator's processes and passes, and injects the faults at their requests and in their cache.
@@ -23,14 +23,16 @@
 // Package reconciletest explains the terms that its users meet: pass, action, fault, process, effect, query, external,
 // quiet, rest. The engine has these terms too:
 //
-//   - Point: a request, or the change of an object. It is where a fault can be injected. It is identified by its name and
-//     by how often a point of that name was reached before.
+//   - Point: a request, or the change of an object. A fault can be injected there. A point is identified by its name, and by how often points
+//     of that name were reached before.
 //   - Phase: the part of a run from one action to the next one.
-//   - Baseline: the run without faults, with which the others are compared.
+//   - Baseline: the first run without faults.
+//   - References: the runs without faults, with which the other runs are compared. The baseline is one of them.
 //   - Transition: one thing that can happen next in a run, such as the delivery of an event.
-//   - Known object: one that the process has reconciled before.
+//   - Known object: an object that the process has reconciled before.
 //   - Rest of the cluster: the simulated controllers, the garbage collector and the other writer.
 //   - Other writer: a writer of the operator's objects that is neither the user nor the operator. It appears in faults.
-//   - Leader: the process that runs. The old leader is one whose pass is suspended while another process leads.
-//   - Frozen kind: one whose changes the cache does not show for a while. Its thaw ends that.
+//   - Leader: the process that runs. If another process takes over in the middle of a pass, the old leader is the process whose pass is
+//     suspended.
+//   - Frozen kind: a kind whose changes the cache does not show for a while. A thaw ends that.
 package simulation

@@ -15,18 +15,18 @@ import (
 
 // Exploration is the result of [Explore].
 type Exploration struct {
-	Runs     int                      // finished runs: the baseline and runs with faults, but not the other references
+	Runs     int                      // finished runs with faults, and the first run without faults
 	Survived map[kinds.Fault]int      // runs with one fault that were survived
 	Missed   int                      // runs in which a fault did not happen, since the operator did something else before
 	Singles  int                      // possible runs with one fault
-	Repeated int                      // crashes that are not among them, since another one leaves the same for the next process
-	Spared   int                      // faults that are not among them, since an action of the scenario asks that none is tried after it
+	Repeated int                      // crashes that Singles leaves out, since another crash leaves the same for the next process
+	Spared   int                      // faults that Singles leaves out, since an action of the scenario asks for no faults after it
 	Done     int                      // runs with one fault that were done
 	Pairs    int                      // possible runs with two faults
 	Tried    int                      // runs with two faults that were survived
 	Seed     uint64                   // the seed of the sample; 0 if there is none
 	Late     int                      // runs that the options asked for, and that End prevented or Deadline ended
-	Failures []Failure                // see fail for the order
+	Failures []Failure                // fail says in which order
 	Replayed string                   // the trace of a replay
 	Rights   map[request.Right]string // what the operator asked for in all runs, and a request that needs it
 	Random   []string                 // places at which two runs without faults differ
@@ -35,9 +35,9 @@ type Exploration struct {
 	// the deadline ended none.
 	Unfinished string
 
-	Notes []string // what the run without faults shows beside its failure, or though it does not fail
+	Notes []string // what looks wrong in the run without faults, whether or not that run fails
 
-	Hung bool // a run hangs, so that no further one has begun
+	Hung bool // a run hangs, so no further run has begun
 
 	Silenced map[kinds.Finding]int // runs with findings of the kinds that the scenario leaves out
 
@@ -50,11 +50,11 @@ type Failure struct {
 	Faults []plan.Fault
 	Err    error
 	Trace  string
-	Past   []string // writes sent by processes whose cache was behind, since they began with an old one
+	Past   []string // writes of processes that began with an old cache, while the cache was behind
 	Cause  string   // see failure.CauseOf
 	Varies bool     // a second run with the same faults ended otherwise
 
-	asked  bool // it breaks what the scenario asks for, and not only differs
+	asked  bool // the error is about something that the scenario checks, and not only a difference between runs
 	shown  bool // the trace names the object that is wrong
 	length int  // the number of lines of the trace
 	trace  *trace.Trace
@@ -69,9 +69,9 @@ func (x *Exploration) addRights(of *result.Result) {
 	}
 }
 
-// fail inserts a failure. Those that depend on timing come late, and those that only break a convention last; else those with fewer faults
-// come first, then those that break what the scenario asks for, then those whose trace names the object that is wrong, then those with
-// shorter traces.
+// fail inserts a failure in its order: first those that are certain, then those about what is left outside of the cluster, then those that
+// depend on timing, and broken conventions last. Among them, those with fewer faults come first, then those that break a check of the
+// scenario, then those whose trace names the object that is wrong, then those with shorter traces.
 func (x *Exploration) fail(of *result.Result) {
 	f := Failure{Faults: of.Faults, Err: of.Err, Trace: of.Trace.SinceFault(), trace: of.Trace, Past: of.Past}
 	if f.Trace != "" {
@@ -83,7 +83,7 @@ func (x *Exploration) fail(of *result.Result) {
 	x.insert(f)
 }
 
-// countSilenced counts a run with findings that are left out.
+// countSilenced counts a run for each kind of finding in it that is left out.
 func (x *Exploration) countSilenced(of *result.Result) {
 	for kind := range of.Silenced {
 		x.Silenced[kind]++
@@ -95,7 +95,7 @@ func (x *Exploration) hasFaults() bool {
 	return slices.ContainsFunc(x.Failures, func(f Failure) bool { return len(f.Faults) > 0 })
 }
 
-// insert inserts a failure in its order.
+// insert inserts a failure in the order that fail describes.
 func (x *Exploration) insert(f Failure) {
 	f.length = strings.Count(f.Trace, "\n")
 	at, _ := slices.BinarySearchFunc(x.Failures, f, func(a, b Failure) int {
@@ -108,7 +108,7 @@ func (x *Exploration) insert(f Failure) {
 	}
 }
 
-// orderOf orders true before false.
+// orderOf returns a number that sorts true before false.
 func orderOf(first bool) int {
 	if first {
 		return 0
@@ -116,8 +116,8 @@ func orderOf(first bool) int {
 	return 1
 }
 
-// rankOf orders findings in a report: those that depend on timing come after those that are certain and after what is left
-// outside, and those that only break a convention come last.
+// rankOf returns the rank of a kind of finding in a report: findings that are certain come first, then what is left outside of the cluster
+// or in objects of others, then what depends on timing, and then broken conventions.
 func rankOf(kind kinds.Finding) int {
 	switch kind {
 	case kinds.LeavesOutside, kinds.LeavesEntry:

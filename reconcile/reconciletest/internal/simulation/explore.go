@@ -21,7 +21,7 @@ import (
 
 // Options control how a scenario is explored.
 type Options struct {
-	Depth    int           // the largest number of faults in one run, 1 or 2
+	Depth    int           // the largest number of faults in one run: 1 or 2
 	Limit    int           // the largest number of runs with one fault; 0: no limit
 	Pairs    int           // the largest number of runs with two faults
 	Seed     uint64        // the seed of the samples
@@ -54,7 +54,7 @@ type explorer struct {
 	scenario *run.Scenario
 	options  Options
 	baseline *result.Result
-	refs     *result.References // nil: the baseline failed
+	refs     *result.References // the runs without faults; nil if the first of them failed
 
 	mu      sync.Mutex // guards what follows
 	found   *Exploration
@@ -74,7 +74,7 @@ func (e *explorer) explore() {
 	e.found.Runs++
 	if e.baseline.Err != nil {
 		if text := e.baseline.Err.Error(); strings.Contains(text, "duplicate metrics collector registration attempted") {
-			e.baseline.Err = fmt.Errorf("%w\n%s", e.baseline.Err, onceRemedy) // the earlier process is one of another exploration
+			e.baseline.Err = fmt.Errorf("%w\n%s", e.baseline.Err, onceRemedy) // the earlier process belongs to another exploration
 		}
 		e.found.fail(e.baseline)
 		e.failUnsuccessful()
@@ -125,8 +125,8 @@ func (e *explorer) explore() {
 	}
 }
 
-// failUnsuccessful inserts a failure for each part of the run without faults that did not succeed, except the part that is the run's own
-// error.
+// failUnsuccessful inserts a failure for each error of the run without faults about a step or a pass that did not succeed. It skips the
+// error that already is the error of the run.
 func (e *explorer) failUnsuccessful() {
 	for _, err := range e.baseline.Unsuccessful {
 		if err.Error() != e.baseline.Err.Error() {
@@ -140,7 +140,7 @@ func (e *explorer) failUnsuccessful() {
 // onceRemedy says what to do if Start fails because an earlier process of the test program has done something that can be done once.
 const onceRemedy = "In a cluster each process begins a program. What a program does once, such as to register metrics in the global registry, belongs before Explore, or in a sync.Once"
 
-// varies returns the result of a run without faults that failed, though another run without faults succeeded. Its error says so.
+// varies sets an error that says that one run without faults succeeded and this one failed. It returns the result.
 func varies(r *result.Result) *result.Result {
 	if start, failed := errors.AsType[failure.StartError](r.Err); failed {
 		r.Err = fmt.Errorf("calling Start fails in the second process of this test program, and not in the first one: %w\n%s", start.Err, onceRemedy)
@@ -151,8 +151,8 @@ func varies(r *result.Result) *result.Result {
 	return r
 }
 
-// repeatFirst repeats the run of the first failure, and notes whether it ends otherwise. Runs are deterministic. A
-// different end means that the operator is not.
+// repeatFirst repeats the run of the first failure, and notes whether it ends in another way. Runs are deterministic, so a different end
+// means that the operator is not deterministic.
 func (e *explorer) repeatFirst() {
 	if len(e.found.Failures) == 0 || len(e.found.Failures[0].Faults) == 0 || e.found.Hung {
 		return
@@ -164,7 +164,7 @@ func (e *explorer) repeatFirst() {
 	})
 }
 
-// run does a run with the faults. The caller has a slot for it.
+// run does a run with the faults. The caller has called acquireSlot.
 func (e *explorer) run(faults []plan.Fault) *result.Result {
 	r := e.scenario.Guarded(func(s *run.Scenario) *result.Result { return s.Run(e.t, faults, e.refs) })
 	r.Faults = faults
@@ -192,7 +192,7 @@ func (e *explorer) replay() {
 	e.found.Replayed = r.Trace.String()
 }
 
-// runAll does one run for each list of faults, as many at a time as there are slots.
+// runAll does one run for each list of faults, as many at a time as acquireSlot allows.
 func (e *explorer) runAll(all [][]plan.Fault) {
 	e.options.Progress.plan(len(all))
 	jobs := make(chan []plan.Fault)
@@ -211,7 +211,7 @@ func (e *explorer) runAll(all [][]plan.Fault) {
 	workers.Wait()
 }
 
-// runOne does a run when there is a slot, unless it is too late then.
+// runOne waits until acquireSlot allows another run, and then does it, unless the end of the exploration has come.
 func (e *explorer) runOne(faults []plan.Fault) {
 	defer acquireSlot()()
 	if e.isLate() {
@@ -221,7 +221,7 @@ func (e *explorer) runOne(faults []plan.Fault) {
 	e.add(e.run(faults))
 }
 
-// isLate reports whether no further run begins, and counts the run.
+// isLate reports whether it is too late for another run. If it is, isLate counts the run as left out.
 func (e *explorer) isLate() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -7,18 +7,18 @@ import (
 )
 
 // garbagePercent is the target of the garbage collector while an exploration runs: see [debug.SetGCPercent]. A run allocates much and keeps
-// little. With 200 in place of Go's 100, explorations need about a sixth less processor time, and at most 240 MB for the operators of this
-// repository; with more, the memory grows faster than the time shrinks.
+// little. With 200 instead of Go's 100, explorations need about a sixth less processor time, and at most 240 MB for the operators of this
+// repository. Larger targets need much more memory and save little time.
 const garbagePercent = 200
 
-// relaxed counts the explorations that run, since tests may explore in parallel.
+// relaxed counts the explorations that run at the moment. Tests may explore in parallel.
 var relaxed struct {
 	mu           sync.Mutex
 	explorations int
-	before       int // the target of the rest of the test program
+	before       int // the target before the first of them began
 }
 
-// collectLess makes the garbage collector run less often until restore is called. If the user has set GOGC, that counts.
+// collectLess makes the garbage collector run less often until restore is called. If the user has set GOGC, it does nothing.
 func collectLess() (restore func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}

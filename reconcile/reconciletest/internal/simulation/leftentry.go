@@ -9,9 +9,9 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 )
 
-// noteLeftEntries inserts a finding if the run without faults leaves an entry in an object of somebody else, such as a key of a shared
-// ConfigMap, a subject of a RoleBinding or a finalizer, after everything that the user has created is gone. A comparison of runs cannot
-// find that: nearly all of them leave the same. Objects that somebody beside the operator writes in the run are not judged.
+// noteLeftEntries inserts a finding if all objects that the user created are gone, and the operator leaves an entry in an object of
+// somebody else, such as a key of a shared ConfigMap, a subject of a RoleBinding or a finalizer. It looks at the run without faults. A
+// comparison of runs cannot find that: nearly all runs leave the same. It skips objects that somebody else also writes in the run.
 func (e *explorer) noteLeftEntries() {
 	if !e.usersObjectsAreGone() {
 		return

@@ -11,9 +11,11 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 )
 
-// noteLeftOutside inserts a finding if the run without faults leaves something outside of the cluster after the user has deleted everything
-// that he created. A comparison of runs cannot find that. Nearly all runs leave the same, and a run in which the operator starts only after
-// the deletion has never made it. An API of package fakeapi knows what belongs to which object.
+// noteLeftOutside inserts a finding if something is left outside of the cluster at the end of the run without faults. An API of package
+// fakeapi knows for which objects each thing was created: the thing is left if these are deleted. Any other External is only asked for its
+// state: something is left if the user has deleted everything that he created, and the state has more than at the beginning. A
+// comparison of runs cannot find that: nearly all runs leave the same, and if the operator starts only after the deletion, it never creates
+// anything.
 func (e *explorer) noteLeftOutside() {
 	if e.scenario.External == nil {
 		return

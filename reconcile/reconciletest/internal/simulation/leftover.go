@@ -11,13 +11,13 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 )
 
-// moreRuns is how many further runs without faults are done, to tell values that the test program keeps from random values. If a value is
-// one of two at random, the first run alone differs from all others once in 8192 explorations.
+// moreRuns is the number of further runs without faults. They tell a value that the test program keeps from a random value. If a value is
+// one of two at random, the first run alone differs from all others in one of 8192 explorations.
 const moreRuns = 12
 
-// checkLeftover returns the result of a failed run if the operator keeps something in the test program from one run to the next: the
-// first run without faults differs from all later ones, which are equal. It returns nil otherwise. It does no further run if the first
-// two are equal, and few if values are random.
+// checkLeftover returns the result of a failed run if the operator keeps something in the test program from one run to the next. This is so
+// if the first run without faults differs from all later ones, and the later ones are equal. Otherwise it returns nil. If the first two
+// runs are equal, it does no further run. If values are random, it does few.
 func (e *explorer) checkLeftover() *result.Result {
 	again, differ := e.refs.Again, state.Places{}
 	for _, places := range e.refs.Random {

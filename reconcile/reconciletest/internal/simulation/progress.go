@@ -20,13 +20,13 @@ type Progress struct {
 	mu      sync.Mutex // guards what follows
 	test    string
 	began   time.Time
-	planned int                         // runs with faults so far
-	done    int                         // how many of these have ended
-	first   time.Time                   // when the first of these began
-	running map[*[]plan.Fault]time.Time // when the runs that have not ended began
+	planned int                         // the number of runs with faults that will be done, as far as is known
+	done    int                         // the number of runs with faults that have ended
+	first   time.Time                   // when the first run with faults began
+	running map[*[]plan.Fault]time.Time // when each run began that has not ended
 }
 
-// slowRun is the time after which the line names a run, since the run may hang.
+// slowRun is the time after which a line of progress names a run that has not ended, since it may hang.
 const slowRun = 10 * time.Second
 
 // start begins to print. The caller calls stop at the end.
@@ -43,7 +43,7 @@ func (p *Progress) start(test string) (stop func()) {
 			case <-ended:
 				return
 			case now := <-time.After(wait):
-				_, _ = io.WriteString(p.Output, p.line(now)+"\n") // there is nobody to tell
+				_, _ = io.WriteString(p.Output, p.line(now)+"\n") // an error of the output is ignored
 			}
 		}
 	})
@@ -59,11 +59,11 @@ func (p *Progress) say(notes []string) {
 		return
 	}
 	for _, note := range notes {
-		_, _ = fmt.Fprintf(p.Output, "reconciletest: %s: %s\n", p.test, note) // there is nobody to tell
+		_, _ = fmt.Fprintf(p.Output, "reconciletest: %s: %s\n", p.test, note) // an error of the output is ignored
 	}
 }
 
-// plan adds to the runs that will be done.
+// plan adds to the number of runs that will be done.
 func (p *Progress) plan(runs int) {
 	if p == nil {
 		return
@@ -92,7 +92,7 @@ func (p *Progress) begin(faults []plan.Fault) (end func()) {
 	}
 }
 
-// line returns how far the exploration is.
+// line returns the text of a line of progress.
 func (p *Progress) line(now time.Time) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/plan"
 )
 
-// lines is what was printed.
+// lines keeps what was printed.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -54,7 +54,7 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// A test that ends soon prints nothing, and a nil Progress never does.
+// A test that ends soon prints nothing. A nil Progress never prints anything.
 func TestProgressIsSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var printed lines

@@ -9,10 +9,10 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 )
 
-// newReferences does the other runs without faults.
+// newReferences does the further runs without faults, with which runs are compared. baseline is the first run without faults.
 func newReferences(t *testing.T, s *run.Scenario, baseline *result.Result) *result.References {
 	refs := &result.References{Baseline: baseline, Late: make([]*result.Phase, len(baseline.Phases)), Random: make([]state.Places, len(baseline.Phases))}
-	refs.Again, refs.Patient = &result.Result{}, &result.Result{} // they stay so if the race detector ends the run
+	refs.Again, refs.Patient = &result.Result{}, &result.Result{} // if the race detector ends a run, its result stays empty
 	guarded := func(of **result.Result, run func(s *run.Scenario) *result.Result) {
 		inSlot(func() { *of = s.Guarded(run) })
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 )
 
-// noteTwins inserts a finding if two objects of the user that have one name in two namespaces make the operator write one object in turn.
-// Only an operator that creates an object outside of the namespace of the user's object can do that, so other operators do not cost a
-// further run.
+// noteTwins inserts a finding if the user has two objects of one name in two namespaces, and the operator writes one and the same object
+// for both in turn. The further run that shows it is done only if the operator creates an object outside of the namespace of the user's
+// object.
 func (e *explorer) noteTwins() {
 	shared := e.createdElsewhere()
 	if len(shared) == 0 {
@@ -27,7 +27,7 @@ func (e *explorer) noteTwins() {
 		twins = e.scenario.Guarded(func(s *run.Scenario) *result.Result { return s.RunWithTwins(e.t) })
 	})
 	if twins.Err == nil || twins.Unfinished != "" || failure.KindOf(twins.Err) != kinds.DoesNotRest {
-		return // an operator that refuses the twin fails as well, and rightly
+		return // an operator may refuse the second object of that name: it fails too, and is right
 	}
 	names := slices.DeleteFunc(shared, func(name string) bool { return !mentions(twins.Err.Error(), name) })
 	if len(names) == 0 {
@@ -40,7 +40,7 @@ func (e *explorer) noteTwins() {
 	})
 }
 
-// mentions reports whether a text has the name of an object, and not only a longer name that begins with it.
+// mentions reports whether a text contains the name of an object. A longer name that begins with it does not count.
 func mentions(text, object string) bool {
 	return regexp.MustCompile(`(^|[^\w./-])` + regexp.QuoteMeta(object) + `($|[^\w./-])`).MatchString(text)
 }

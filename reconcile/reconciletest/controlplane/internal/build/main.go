@@ -3,8 +3,8 @@
 //
 //	go run ./reconcile/reconciletest/controlplane/internal/build
 //
-// It does what `go run ./cmd/controlplane build` does. It imports much less, so a machine on which nothing is compiled
-// yet starts to build the control plane earlier.
+// It does the same as `go run ./cmd/controlplane build`, but imports much less. So on a machine on which nothing is compiled yet, the
+// build of the control plane starts earlier.
 package main
 
 import (

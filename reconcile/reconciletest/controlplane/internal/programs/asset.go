@@ -11,8 +11,8 @@ import (
 
 var minorVersion = regexp.MustCompile(`v?(\d+\.\d+)\.\d+`)
 
-// asset returns the path of a program in the folder KUBEBUILDER_ASSETS of setup-envtest, if the program has the wanted
-// minor version. For etcd and kwok this is the pinned minor version, and else the minor version of Kubernetes.
+// asset returns the path of a program in the folder KUBEBUILDER_ASSETS of setup-envtest. found is true only if the program has the wanted
+// minor version. For the programs of Kubernetes, that is the minor version of version. For etcd and kwok it is the pinned one.
 func asset(ctx context.Context, p Program, version string) (path string, found bool) {
 	folder := os.Getenv("KUBEBUILDER_ASSETS")
 	if folder == "" {
@@ -38,7 +38,7 @@ func asset(ctx context.Context, p Program, version string) (path string, found b
 	return path, have != nil && want != nil && string(have[1]) == want[1]
 }
 
-// moduleOf returns the module of a program that is not one of Kubernetes.
+// moduleOf returns the module of a program that does not belong to Kubernetes: etcd or kwok.
 func moduleOf(p Program) string {
 	if p.Name == Kwok {
 		return kwokModule

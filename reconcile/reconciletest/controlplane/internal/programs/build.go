@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// goCommand returns a go command in a folder that has a module. The environment of the user does not change what is built, except
-// for CGO_ENABLED: packages are compiled as `go test` compiles them, so those that a test and the control plane share are compiled
-// once. Compilers take a fifth less time if they collect no garbage: few of them allocate more than 1 GiB.
+// goCommand returns a go command in a folder that has a module. The user's environment does not change what is built, except CGO_ENABLED.
+// Packages are compiled as `go test` compiles them, so that packages which a test and the control plane share are compiled only once.
+// Compilers take a fifth less time without garbage collection, and few of them allocate more than 1 GiB.
 func goCommand(ctx context.Context, folder string, arguments ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", arguments...)
 	cmd.Dir = folder
@@ -24,15 +24,15 @@ func goCommand(ctx context.Context, folder string, arguments ...string) *exec.Cm
 	return cmd
 }
 
-// The folders in the folder of a build.
+// These are the names of folders in the folder of a build.
 const (
-	unfinished = ".new-*" // its pattern
+	unfinished = ".new-*" // a pattern: each build has a folder of its own
 	sources    = "module"
 	executable = "bin"
 )
 
-// build builds the named programs that are missing. Only one process builds at a time. The others wait, and find the
-// programs built. What was built is moved into the folder at the end: after an error nothing is left behind.
+// build builds the named programs that are missing. Only one process builds at a time. Other processes wait, and then find the programs. At
+// the end the programs are moved into the folder, so an error leaves nothing behind.
 func (m *Module) build(ctx context.Context, folder string, names []string) error {
 	cache := filepath.Dir(folder)
 	if err := os.MkdirAll(cache, 0o755); err != nil {
@@ -66,8 +66,8 @@ func (m *Module) build(ctx context.Context, folder string, names []string) error
 	return nil
 }
 
-// buildIn builds programs in a new folder. One go command builds all of them, so that it links one while it compiles
-// another. The folder resolved has the complete files of the module if some of its programs were built before.
+// buildIn builds programs in the new folder fresh. One go command builds all of them, so that it can link one program while it compiles
+// another. If programs of the module were built before, the folder resolved has the complete files of the module.
 func (m *Module) buildIn(ctx context.Context, fresh, resolved string, missing []Program) error {
 	module, bin := filepath.Join(fresh, sources), filepath.Join(fresh, executable)
 	if err := errors.Join(os.Mkdir(module, 0o755), os.Mkdir(bin, 0o755)); err != nil {
@@ -102,8 +102,8 @@ func (m *Module) buildIn(ctx context.Context, fresh, resolved string, missing []
 	return nil
 }
 
-// complete writes the complete go.mod and go.sum of a module that has to be resolved. It copies them from an earlier
-// build if there was one.
+// complete writes the complete go.mod and go.sum of a module whose files are not complete. If an earlier build has left them in resolved,
+// it copies them.
 func (m *Module) complete(ctx context.Context, module, resolved string) error {
 	for _, name := range []string{"go.mod", "go.sum"} {
 		content, err := os.ReadFile(filepath.Join(resolved, name))
@@ -120,8 +120,8 @@ func (m *Module) complete(ctx context.Context, module, resolved string) error {
 	return nil
 }
 
-// install moves programs from the folder in which they were built into their own folder. If the module had to be
-// resolved, its complete files are kept there too, for programs that are built later.
+// install moves programs from the folder in which they were built into their own folder. If the files of the module had to be completed, it
+// keeps them there too, for programs that are built later.
 func (m *Module) install(fresh, folder string, built []Program) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (m *Module) install(fresh, folder string, built []Program) error {
 	return nil
 }
 
-// removeUnfinished removes the folders of processes that were killed while they built.
+// removeUnfinished removes the folders of builds whose process was killed.
 func removeUnfinished(cache string) error {
 	folders, err := filepath.Glob(filepath.Join(cache, unfinished))
 	for _, folder := range folders {
@@ -149,7 +149,7 @@ func removeUnfinished(cache string) error {
 	return err
 }
 
-// list returns the names of programs, for a message.
+// list returns the names of programs as text.
 func list(programs []Program) string {
 	var names []string
 	for _, p := range programs {

@@ -150,7 +150,7 @@ func TestUnwritable(t *testing.T) {
 	}
 }
 
-// assertNothingBuilt asserts that the cache has nothing but the lock.
+// assertNothingBuilt asserts that the cache contains only the lock.
 func assertNothingBuilt(t *testing.T) {
 	t.Helper()
 	files, err := os.ReadDir(filepath.Join(os.Getenv(CacheVariable), "controlplane"))

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// explain returns an error that says what to do about the output of the go command.
+// explain returns an error that says what to do about a failed go command. output is the output of the command.
 func explain(err error, output []byte) error {
 	has := func(texts ...string) bool {
 		for _, text := range texts {
@@ -41,7 +41,8 @@ func explain(err error, output []byte) error {
 
 var goRequired = regexp.MustCompile(`requires go >= ([0-9][0-9a-z.]*)`)
 
-// neededGo returns the version of Go that the output of the go command asks for, or else the version that this module needs.
+// neededGo returns the version of Go that the output of the go command asks for. If it names none, neededGo returns the version that this
+// module needs.
 func neededGo(output []byte) string {
 	if asked := goRequired.FindSubmatch(output); asked != nil {
 		return string(asked[1])
@@ -65,7 +66,7 @@ func unwritable(err error) error {
 	}
 }
 
-// failure returns what a go command wrote about its failure: message, or else its standard error.
+// failure returns the output of a failed go command: message if it is not empty, or else the command's standard error.
 func failure(err error, message string) []byte {
 	var exit *exec.ExitError
 	if message == "" && errors.As(err, &exit) {
@@ -74,7 +75,7 @@ func failure(err error, message string) []byte {
 	return []byte(message)
 }
 
-// lastLine returns the last line of the output, with the lines that continue it.
+// lastLine returns the last line of the output, including the indented lines that continue it.
 func lastLine(output []byte) []byte {
 	output = bytes.ReplaceAll(bytes.TrimSpace(output), []byte("\n\t"), []byte(" "))
 	return output[bytes.LastIndexByte(output, '\n')+1:]

@@ -26,8 +26,8 @@ var (
 
 var releaseVersion = regexp.MustCompile(`^v1\.\d+\.\d+(-(alpha|beta|rc)\.\d+)?$`)
 
-// Version returns the version of Kubernetes to use, such as v1.36.3. If the given version is empty, the environment variable
-// OPBLOCKS_KUBERNETES names it. Without the variable it is the pinned version.
+// Version returns the version of Kubernetes to use, such as v1.36.3. If the given version is empty, it takes the environment variable
+// OPBLOCKS_KUBERNETES. If that is not set, it returns the pinned version.
 func Version(version string) (string, error) {
 	if version == "" {
 		version = os.Getenv(VersionVariable)
@@ -44,7 +44,7 @@ func Version(version string) (string, error) {
 
 var pinnedVersion = sync.OnceValue(func() string { return versionIn(pinnedMod, kubernetesModule) })
 
-// versionIn returns a module's version in a go.mod file, such as v1.36.3.
+// versionIn returns the version of a module that a go.mod file requires, such as v1.36.3.
 func versionIn(manifest []byte, module string) string {
 	line := regexp.MustCompile(`(?m)^\s*` + regexp.QuoteMeta(module) + ` (v\S+)`)
 	if found := line.FindSubmatch(manifest); found != nil {
@@ -68,7 +68,7 @@ func kubernetes(version string) *Module {
 	return m
 }
 
-// versionFlags returns the flags of `go build` by which programs know the version of Kubernetes that they are part of.
+// versionFlags returns the flags of `go build` that write the version of Kubernetes into the programs.
 func versionFlags(version string) []string {
 	major, minor, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	minor, _, _ = strings.Cut(minor, ".")
@@ -87,12 +87,11 @@ type manifest struct {
 
 type moduleVersion struct{ Path, Version string }
 
-// resolve writes the go.mod file of a version of Kubernetes that is not the pinned one. Go adds what is missing while it
-// builds.
+// resolve writes the go.mod file for a version of Kubernetes that is not the pinned one. Go adds further requirements while it builds.
 func resolve(ctx context.Context, folder, version string) error {
 	output, err := goCommand(ctx, folder, "mod", "download", "-json", kubernetesModule+"@"+version).Output()
 	var download struct{ GoMod, Error string }
-	err = cmp.Or(err, json.Unmarshal(output, &download)) // a command that fails may write the object too
+	err = cmp.Or(err, json.Unmarshal(output, &download)) // a command that fails may write the JSON object too
 	if err != nil {
 		return fmt.Errorf("download Kubernetes %s: %w", version, explain(err, failure(err, download.Error)))
 	}
@@ -107,9 +106,8 @@ func resolve(ctx context.Context, folder, version string) error {
 	return os.WriteFile(filepath.Join(folder, "go.mod"), manifestFor(version, kubernetes), 0o644)
 }
 
-// manifestFor returns a go.mod file that requires a version of Kubernetes, and the version of etcd whose client it has.
-// Kubernetes replaces the modules that live in its own repository by folders. They are published as v0 of the same
-// release.
+// manifestFor returns a go.mod file that requires a version of Kubernetes, and the version of etcd whose client that version uses. In its
+// repository, Kubernetes replaces some modules by folders. These modules are published with the version v0 of the same release.
 func manifestFor(version string, kubernetes manifest) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "module kubernetes\n\ngo %s\n\nrequire %s %s\n\n", goVersion(), kubernetesModule, version)

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// lock locks a file, and waits while another process holds the lock. The kernel releases the lock of a process that
-// dies.
+// lock locks a file. If another process holds the lock, it waits. If a process dies, the kernel releases its lock.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -17,22 +17,21 @@ import (
 // CacheVariable is the environment variable that names a folder to use instead of the folder opblocks in the user's cache.
 const CacheVariable = "OPBLOCKS_CACHE"
 
-// Module is a Go module, from which programs are built into a folder of their own.
+// Module is a Go module from which programs are built. The programs have a folder of their own in the cache.
 type Module struct {
 	Name     string            // the beginning of the folder's name, such as v1.36.3
 	Files    map[string][]byte // go.mod, go.sum and sources, by path
 	Flags    []string          // the flags of `go build`
 	Programs []Program
 
-	// resolve completes the files in a folder. It is nil if they are complete.
+	// resolve completes the module's files in a folder. It is nil if the files are complete.
 	resolve func(ctx context.Context, folder string) error
 }
 
-// Program is a program to build, a package of Go.
+// Program is a Go main package to build, and the name of the program.
 type Program struct{ Name, Package string }
 
-// executable returns the name of the file that `go build` writes: the last element of the package's path that is not a
-// version.
+// executable returns the name of the file that `go build` writes: the last element of the package's path, without a version such as v3.
 func (p Program) executable() string {
 	name := path.Base(p.Package)
 	if majorVersion.MatchString(name) {
@@ -64,8 +63,8 @@ func (m *Module) Ensure(ctx context.Context, names ...string) (map[string]string
 	return paths, nil
 }
 
-// missing returns the programs of these names that are not in the folder. What is there is complete and up to date: the
-// folder is named after all that its programs are built from, and a program is moved into it when it is built.
+// missing returns the named programs that are not in the folder. A program in the folder is complete and up to date: a hash of everything
+// from which it is built is in the folder's name, and a program is moved there only after the build.
 func (m *Module) missing(folder string, names []string) []Program {
 	var missing []Program
 	for _, p := range m.Programs {
@@ -85,8 +84,8 @@ func (m *Module) folder() (string, error) {
 	return filepath.Join(cache, fmt.Sprintf("%s-%s-%s-%s", m.Name, runtime.GOOS, runtime.GOARCH, m.key())), nil
 }
 
-// key returns a hash of all that the programs are built from, except the operating system and the version of Go: the
-// programs are not built again for a new version of Go.
+// key returns a hash of everything from which the programs are built, except the operating system and the version of Go. So a new
+// version of Go does not build them again.
 func (m *Module) key() string {
 	key := sha256.New()
 	fmt.Fprintln(key, m.Flags, m.Programs)

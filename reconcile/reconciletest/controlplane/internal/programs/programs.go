@@ -1,9 +1,8 @@
 // Package programs builds programs from Go modules into the user's cache: the programs of a real Kubernetes control
 // plane, and the supervisor that runs them.
 //
-// `go build` builds them from their ordinary modules. The files k8s.mod and k8s.sum pin the versions. They are copies of
-// go.mod and go.sum in hack/k8s, which is a module of its own and therefore not part of what a user of this module
-// downloads.
+// `go build` builds them from their ordinary modules. The files k8s.mod and k8s.sum pin the versions. They are copies of go.mod and go.sum
+// in hack/k8s. That folder is a module of its own, so users of this module do not download it.
 //
 // A program of setup-envtest in the folder KUBEBUILDER_ASSETS is used instead if it has the same minor version.
 package programs
@@ -52,9 +51,9 @@ func Names() []string {
 	return names
 }
 
-// Ensure returns the paths of the named programs of a version of Kubernetes, by name. It builds the missing ones, which
-// takes some minutes the first time, and reports its progress on standard error. Concurrent calls wait for each other,
-// also calls of different processes. See [Version] for the version.
+// Ensure returns the paths of the named programs of a version of Kubernetes, by name. It builds the missing ones. The first time this takes
+// some minutes. It reports its progress on standard error. Only one call builds at a time, even in several processes. [Version] says which
+// version an empty version means.
 func Ensure(ctx context.Context, version string, names ...string) (map[string]string, error) {
 	version, err := Version(version)
 	if err != nil {
@@ -78,7 +77,7 @@ func Ensure(ctx context.Context, version string, names ...string) (map[string]st
 		}
 		module := wanted
 		if name == Kwok {
-			module = pinned // a client: it works with each version of the API server, but compiles with few versions of its modules
+			module = pinned // kwok is a client: it works with every version of the API server, but compiles with few versions of its modules
 		}
 		missing[module] = append(missing[module], name)
 	}
@@ -104,7 +103,7 @@ func Assets(ctx context.Context, version string) (folder string, err error) {
 	if filepath.Dir(paths[APIServer]) == folder && filepath.Dir(paths[Kubectl]) == folder {
 		return folder, nil
 	}
-	// KUBEBUILDER_ASSETS has some of them only.
+	// KUBEBUILDER_ASSETS has only some of them.
 	if version, err = Version(version); err != nil {
 		return "", err
 	}

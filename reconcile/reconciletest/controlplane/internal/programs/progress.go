@@ -12,7 +12,7 @@ func say(format string, arguments ...any) {
 	fmt.Fprintf(os.Stderr, "opblocks: "+format+"\n", arguments...)
 }
 
-// progress prints what is being done, at once and every ten seconds, until stop is called.
+// progress prints what is being done, at once and then every ten seconds, until stop is called.
 func progress(doing func() string, since time.Time) (stop func()) {
 	say("%s, %.0f s", doing(), time.Since(since).Seconds())
 	ticker, done := time.NewTicker(reportEvery), make(chan struct{})

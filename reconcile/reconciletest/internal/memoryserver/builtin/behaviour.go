@@ -10,39 +10,37 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// behaviour is what is particular to a built-in kind. A function that is nil does nothing.
+// behaviour has the functions in which built-in kinds differ. If a function is nil, the kind needs none.
 type behaviour struct {
 	validateName validation.ValidateNameFunc // nil: a DNS subdomain
 	// anyFinalizer allows finalizers without a domain. Nearly all built-in kinds require one.
 	anyFinalizer bool
 
-	// setDefaults sets fields that the client left out. The manager that sent the object owns them.
+	// setDefaults sets fields that the client has not set. They belong to the client's field manager.
 	setDefaults func(client.Object)
-	// allocate sets values that must be unique in the cluster, as [kind.Strategy.Allocate].
+	// allocate sets values that must be unique in the cluster: see [kind.Strategy.Allocate].
 	allocate func(k *kind.Kind, others iter.Seq[client.Object], obj, live client.Object) error
-	// prepareForCreate, prepareForUpdate and prepareForStatusUpdate set what clients cannot set.
+	// prepareForCreate, prepareForUpdate and prepareForStatusUpdate set the fields that clients cannot set.
 	prepareForCreate       func(obj client.Object)
 	prepareForUpdate       func(obj, live client.Object)
 	prepareForStatusUpdate func(obj, live client.Object)
-	// defaultOnRead sets fields that clients read although they are not stored. The next write stores them, whatever
-	// else it changes.
+	// defaultOnRead sets fields that clients read although they are not stored. The next write of the object stores them too.
 	defaultOnRead func(client.Object)
-	// inJSON returns an object with the fields that JSON has and protobuf does not. nil: there are none.
+	// inJSON returns an object with the fields that JSON has and protobuf lacks. nil: the kind has none.
 	inJSON func(client.Object) client.Object
-	// changesGeneration reports whether an update that leaves the spec alone increases the generation.
+	// changesGeneration reports whether an update increases the generation although it does not change the spec.
 	changesGeneration func(obj, live client.Object) bool
-	// gracePeriod returns how long a deletion waits, in seconds. requested is the period that the request asks for, nil if it asks for
-	// none.
+	// gracePeriod returns how many seconds a deletion waits. requested is the period that the request asks for, nil if it asks for none.
 	gracePeriod func(live client.Object, requested *int64) int64
-	// holdDeletion marks a deleted object of a kind whose objects stay though they have no finalizers.
+	// holdDeletion marks an object as deleted. It is set for kinds whose deleted objects stay even without finalizers.
 	holdDeletion func(obj client.Object)
 
 	validate       func(obj client.Object) field.ErrorList
-	validateUpdate func(obj, live client.Object) field.ErrorList // which fields an update may change
+	validateUpdate func(obj, live client.Object) field.ErrorList // rejects changes that an update may not make
 	validateStatus func(obj client.Object) field.ErrorList
 }
 
-// The functions below adapt functions of a kind's Go type.
+// The functions below adapt functions for a kind's Go type to the fields of behaviour.
 
 func forObject[T client.Object](f func(T)) func(client.Object) {
 	return func(object client.Object) { f(object.(T)) }

@@ -56,7 +56,7 @@ type dataField struct {
 	obj, live any
 }
 
-// validateFrozen validates the update of a ConfigMap or Secret that is immutable.
+// validateFrozen validates the update of a ConfigMap or Secret that was immutable before. still is its new field immutable.
 func validateFrozen(still *bool, parts ...dataField) (errs field.ErrorList) {
 	const message = "field is immutable when `immutable` is set"
 	if !ptr.Deref(still, false) {
@@ -87,7 +87,7 @@ var secretKind = description{
 
 func defaultSecret(s *corev1.Secret) {
 	setIfZero(&s.Type, corev1.SecretTypeOpaque)
-	for key, value := range s.StringData { // StringData can only be written
+	for key, value := range s.StringData { // StringData is never read
 		if s.Data == nil {
 			s.Data = map[string][]byte{}
 		}
@@ -96,7 +96,7 @@ func defaultSecret(s *corev1.Secret) {
 	s.StringData = nil
 }
 
-// requiredKeys are the keys that a Secret must have, by its type.
+// requiredKeys are the keys that a Secret must have, for each type.
 var requiredKeys = map[corev1.SecretType][]string{
 	corev1.SecretTypeDockercfg:        {corev1.DockerConfigKey},
 	corev1.SecretTypeDockerConfigJson: {corev1.DockerConfigJsonKey},

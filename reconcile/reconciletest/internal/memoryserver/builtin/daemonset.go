@@ -51,8 +51,8 @@ func defaultDaemonSet(d *appsv1.DaemonSet) {
 	setTemplateGeneration(d, templateGeneration(d))
 }
 
-// templateGeneration returns the generation of a DaemonSet's template, 0 if there is none. It was a field once, and the server keeps it in
-// an annotation.
+// templateGeneration returns the generation of a DaemonSet's template, 0 if there is none. The server keeps it in an annotation, since the
+// former field no longer exists.
 func templateGeneration(d *appsv1.DaemonSet) int64 {
 	generation, err := strconv.ParseInt(d.Annotations[appsv1.DeprecatedTemplateGeneration], 10, 64)
 	if err != nil {

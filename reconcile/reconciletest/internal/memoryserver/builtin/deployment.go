@@ -14,7 +14,7 @@ var deploymentKind = description{
 	statusResets: []fieldpath.Path{fieldpath.MakePathOrDie("metadata", "labels")},
 	behaviour: behaviour{
 		setDefaults: forObject(defaultDeployment),
-		// The controller copies annotations to the ReplicaSets, so they count as part of the spec.
+		// The controller copies annotations to the ReplicaSets, so a change of them increases the generation, like a change of the spec.
 		changesGeneration: forComparison(func(obj, live *appsv1.Deployment) bool {
 			return !equality.Semantic.DeepEqual(obj.Annotations, live.Annotations)
 		}),
@@ -97,7 +97,7 @@ func validateDeploymentStatus(d *appsv1.Deployment) field.ErrorList {
 		numberField{"readyReplicas", &s.ReadyReplicas}, numberField{"availableReplicas", &s.AvailableReplicas})...)
 }
 
-// validateReplicaCounts validates that no count in the status is greater than the number of all replicas.
+// validateReplicaCounts validates that no number in the status is greater than the number of all replicas.
 func validateReplicaCounts(all, ready int32, parts ...numberField) (errs field.ErrorList) {
 	path := field.NewPath("status")
 	for _, part := range parts {

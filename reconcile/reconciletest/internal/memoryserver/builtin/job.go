@@ -27,7 +27,7 @@ var jobKind = description{
 func defaultJob(job *batchv1.Job) {
 	defaultJobSpec(&job.Spec)
 	if len(job.Labels) == 0 {
-		job.Labels = job.Spec.Template.Labels // the same map: labels added to the template are added here too
+		job.Labels = job.Spec.Template.Labels // both share one map, as on the real server: labels that are added to the template are also added here
 	}
 	if job.Spec.Completions == nil && job.Spec.Parallelism == nil {
 		job.Spec.Completions = ptr.To[int32](1)
@@ -48,7 +48,7 @@ func defaultJob(job *batchv1.Job) {
 	setIfNil(&job.Spec.ManualSelector, false)
 }
 
-// defaultJobSpec sets the defaults that the template of a CronJob gets too.
+// defaultJobSpec sets the defaults of a Job. The Job template of a CronJob gets the same ones.
 func defaultJobSpec(spec *batchv1.JobSpec) {
 	defaultPodSpec(&spec.Template.Spec)
 	if spec.PodFailurePolicy == nil {
@@ -61,8 +61,7 @@ func defaultJobSpec(spec *batchv1.JobSpec) {
 	}
 }
 
-// generateSelector makes the job select its pods by its UID, so that jobs with the same template do not select each
-// other's pods.
+// generateSelector makes the job select its pods by its UID. Otherwise two jobs with the same template would select each other's pods.
 func generateSelector(job *batchv1.Job) {
 	if ptr.Deref(job.Spec.ManualSelector, false) {
 		return
@@ -104,7 +103,7 @@ func validateJob(job *batchv1.Job) field.ErrorList {
 	return errs
 }
 
-// generatedLabels returns the labels of a job's pods. Each is there twice: with a domain, and in its old form without one.
+// generatedLabels returns the labels of a job's pods. Each label is there twice: with a domain, and in its older form without a domain.
 func generatedLabels(job *batchv1.Job) map[string]string {
 	return map[string]string{
 		"job-name": job.Name, batchv1.JobNameLabel: job.Name,
@@ -123,7 +122,7 @@ func validateJobSpec(spec *batchv1.JobSpec, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateJobTemplateUpdate allows changes of scheduling and of resources, if the job is suspended and has not started.
+// validateJobTemplateUpdate allows changes of scheduling and resources while the job is suspended and has not started.
 func validateJobTemplateUpdate(obj, live *batchv1.Job) field.ErrorList {
 	if !ptr.Deref(live.Spec.Suspend, false) || live.Status.StartTime != nil || live.Status.Active > 0 {
 		return immutable(&obj.Spec.Template, &live.Spec.Template, "spec", "template")

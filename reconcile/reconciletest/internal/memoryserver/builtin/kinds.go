@@ -1,5 +1,5 @@
-// Package builtin has the built-in kinds of the server in memory: a file for each kind, or for a group of them. Their
-// defaults and validation are written by hand, after the real API server.
+// Package builtin has the built-in kinds of the server in memory. Each file has one kind or several. Their defaults and validation are
+// written by hand, after the real API server.
 package builtin
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// descriptions are the built-in kinds that the server has. Kinds that are described here have no defaults, and
-// no validation except of their metadata.
+// descriptions are the built-in kinds that the server has. The kinds whose descriptions stand directly in this list have no defaults. Only
+// their metadata is validated.
 var descriptions = []description{
 	configMapKind, secretKind, serviceKind, podKind, namespaceKind, persistentVolumeClaimKind,
 	deploymentKind, replicaSetKind, statefulSetKind, daemonSetKind, jobKind, cronJobKind,
@@ -42,9 +42,9 @@ var descriptions = []description{
 
 // Kinds returns the built-in kinds. The map is shared and must not be changed.
 var Kinds = sync.OnceValue(func() map[schema.GroupVersionKind]*kind.Kind {
-	scheme := runtime.NewScheme() // programs add types to client-go's own
+	scheme := runtime.NewScheme() // a scheme of its own, since programs may add types to the scheme of client-go
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		panic(err) // never: client-go adds its own types
+		panic(err) // cannot happen: client-go adds its own types
 	}
 	kinds := map[schema.GroupVersionKind]*kind.Kind{}
 	for _, d := range descriptions {
@@ -54,7 +54,7 @@ var Kinds = sync.OnceValue(func() map[schema.GroupVersionKind]*kind.Kind {
 	return kinds
 })
 
-// description is a built-in kind in short. Its zero values are what most kinds have.
+// description is a built-in kind in short form. A zero value is what most kinds have.
 type description struct {
 	prototype        client.Object
 	resource         string
@@ -67,14 +67,14 @@ type description struct {
 	createOnUpdate   bool // an update creates what is not there
 	behaviour        behaviour
 
-	// statusResets are the paths that a write of the status resets beside the spec.
+	// statusResets are the paths that a write of the status resets in addition to the spec.
 	statusResets []fieldpath.Path
 }
 
 func (d description) kind(scheme *runtime.Scheme) *kind.Kind {
 	kinds, _, err := scheme.ObjectKinds(d.prototype)
 	if err != nil {
-		panic(err) // never: the type is not in client-go
+		panic(err) // cannot happen: the type is in client-go
 	}
 	gvk := kinds[0]
 	if d.behaviour.validateName == nil {

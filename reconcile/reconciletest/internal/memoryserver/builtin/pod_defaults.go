@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// defaultPodSpec sets the defaults that pods and pod templates have in common.
+// defaultPodSpec sets the defaults that both pods and pod templates get.
 func defaultPodSpec(spec *corev1.PodSpec) {
 	setIfZero(&spec.DNSPolicy, corev1.DNSClusterFirst)
 	setIfZero(&spec.RestartPolicy, corev1.RestartPolicyAlways)
@@ -70,7 +70,7 @@ func defaultContainer(c *corev1.Container) {
 // imagePattern has groups for the name, the tag and the digest of an image.
 var imagePattern = regexp.MustCompile(`^((?:[^/@:]+(?::[0-9]+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*)(?::([\w][\w.-]{0,127}))?(@[A-Za-z0-9+._-]+:[0-9a-fA-F]{32,})?$`)
 
-// pullPolicy returns Always for the tag "latest", and for an image with neither tag nor digest.
+// pullPolicy returns Always for the tag "latest", and for an image with neither a tag nor a digest. Otherwise it returns IfNotPresent.
 func pullPolicy(image string) corev1.PullPolicy {
 	parts := imagePattern.FindStringSubmatch(image)
 	if parts != nil && (parts[2] == "latest" || parts[2] == "" && parts[3] == "") {
@@ -163,7 +163,7 @@ func defaultPod(pod *corev1.Pod) {
 	}
 }
 
-// normalizePodIPs makes podIP and podIPs agree. If both are set and differ, podIP counts: older kubelets write only podIP.
+// normalizePodIPs makes podIP and podIPs agree. If both are set and differ, it takes podIP, since older kubelets write only podIP.
 func normalizePodIPs(status *corev1.PodStatus) {
 	switch {
 	case status.PodIP == "" && len(status.PodIPs) > 0:
@@ -192,8 +192,7 @@ func defaultHostPorts(ports []corev1.ContainerPort) {
 	}
 }
 
-// admitPod does what the admission plug-ins do that are on by default, except for the volume with the token of the
-// service account.
+// admitPod does what the default admission plug-ins do. It does not add the volume with the token of the service account.
 func admitPod(pod *corev1.Pod) {
 	if setIfZero(&pod.Spec.ServiceAccountName, "default"); pod.Spec.DeprecatedServiceAccount == "" {
 		pod.Spec.DeprecatedServiceAccount = pod.Spec.ServiceAccountName
@@ -203,8 +202,8 @@ func admitPod(pod *corev1.Pod) {
 	addOutageTolerations(pod)
 }
 
-// addOutageTolerations makes a pod stay for five minutes on a node that does not respond. An admission plug-in does
-// so at each write.
+// addOutageTolerations adds tolerations with which a pod stays for five minutes on a node that does not respond. In a real cluster an
+// admission plug-in adds them at each write.
 func addOutageTolerations(pod *corev1.Pod) {
 	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
 		if !slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool { return tolerates(t, taint) }) {

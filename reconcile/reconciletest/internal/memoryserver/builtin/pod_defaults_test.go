@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestPullPolicy has the policies by image: the tag decides.
+// TestPullPolicy has images and their policies: the policy depends on the tag.
 func TestPullPolicy(t *testing.T) {
 	tests := map[string]corev1.PullPolicy{
 		"nginx": corev1.PullAlways, "nginx:latest": corev1.PullAlways, "registry.example:5000/a/b": corev1.PullAlways,

@@ -56,8 +56,8 @@ func defaultBinding(ref *rbacv1.RoleRef, subjects []rbacv1.Subject) {
 	}
 }
 
-// validatePolicyRules validates the rules of a role. Errors about missing verbs come last: on the real server the schema finds them, after
-// all validation by hand.
+// validatePolicyRules validates the rules of a role. Errors about missing verbs come last, as on the real server: there the schema finds
+// them, after the handwritten validation.
 func validatePolicyRules(rules []rbacv1.PolicyRule, namespaced bool) (errs field.ErrorList) {
 	var verbs field.ErrorList
 	for i, rule := range rules {

@@ -77,7 +77,7 @@ func (t scaleTypes) ObjectToTyped(object runtime.Object, options ...typed.Valida
 	return t.scale.FromStructured(object, options...)
 }
 
-// TypedToObject is called for applies, and before Kubernetes 0.37 also for updates.
+// TypedToObject is called for applies. Before Kubernetes 0.37 it is also called for updates.
 func (t scaleTypes) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
 	content, ok := value.AsValue().Unstructured().(map[string]any)
 	if !ok {

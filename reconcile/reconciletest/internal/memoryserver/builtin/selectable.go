@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// selectable are the fields by which objects of built-in kinds can be selected, each with the value that counts if the field is absent. The
-// API server has a few more whose names are not the paths of the fields.
+// selectable are the fields of built-in kinds that field selectors may use. Each field has the value that it counts as if it is absent. The
+// API server has a few more fields, whose names in selectors are not their paths.
 var selectable = map[schema.GroupVersionKind]map[string]string{
 	corev1.SchemeGroupVersion.WithKind("Pod"): {
 		"spec.nodeName": "", "spec.restartPolicy": "", "spec.schedulerName": "", "spec.serviceAccountName": "", "spec.hostNetwork": "false",

@@ -60,7 +60,7 @@ func defaultService(service *corev1.Service) {
 }
 
 // hideInternalTrafficPolicy removes the field internalTrafficPolicy from ExternalName services. The real server sets its default by
-// mistake, and does not show it.
+// mistake, and does not return it.
 func hideInternalTrafficPolicy(s *corev1.Service) {
 	if isExternalName(s) {
 		s.Spec.InternalTrafficPolicy = nil
@@ -94,8 +94,8 @@ func isHeadless(s *corev1.Service) bool {
 	return !isExternalName(s) && len(s.Spec.ClusterIPs) == 1 && s.Spec.ClusterIPs[0] == corev1.ClusterIPNone
 }
 
-// dropTypeDependentFields removes the values that the server allocated for the old type of a service, if the new type does not have them. A
-// value that the client has changed too stays.
+// dropTypeDependentFields is called if the type of a service changes. It removes the values that the server allocated for the old type, if
+// the new type does not have them. If the client has also changed a value, it stays.
 func dropTypeDependentFields(obj, live *corev1.Service) {
 	spec, was := &obj.Spec, &live.Spec
 	if isExternalName(obj) && !isExternalName(live) {
@@ -134,7 +134,7 @@ func dropTypeDependentFields(obj, live *corev1.Service) {
 	}
 }
 
-// requestsNoNewNodePort reports whether each node port in the request was there before.
+// requestsNoNewNodePort reports whether the service had each node port in the request before.
 func requestsNoNewNodePort(obj, live *corev1.Service) bool {
 	for _, port := range obj.Spec.Ports {
 		if port.NodePort != 0 && !slices.ContainsFunc(live.Spec.Ports, func(p corev1.ServicePort) bool { return p.NodePort == port.NodePort }) {

@@ -22,9 +22,9 @@ var (
 	nodePorts        = struct{ first, last int32 }{30000, 32767}
 )
 
-// allocateService allocates the addresses and node ports of a service. It keeps those that an update leaves out. Which ones it
-// allocates depends on the service's name, and not on the order in which services are created, unless a value is in use
-// already. It allocates IPv4 addresses only.
+// allocateService allocates the addresses and node ports of a service. If an update leaves some out, it keeps the present ones. It chooses
+// values by the service's name, so they do not depend on the order in which services are created, unless a value is in use already. All
+// addresses are IPv4.
 func allocateService(k *kind.Kind, services iter.Seq[client.Object], object, before client.Object) error {
 	obj := object.(*corev1.Service)
 	live, _ := before.(*corev1.Service)
@@ -45,10 +45,10 @@ func allocateService(k *kind.Kind, services iter.Seq[client.Object], object, bef
 	return allocateNodePorts(k, obj, others)
 }
 
-// numberOf returns a number that depends on the service's name.
+// numberOf returns a number that depends only on the service's namespace and name.
 func numberOf(obj *corev1.Service) uint32 {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(client.ObjectKeyFromObject(obj).String())) // it returns no error
+	_, _ = h.Write([]byte(client.ObjectKeyFromObject(obj).String())) // cannot fail
 	return h.Sum32()
 }
 
@@ -69,7 +69,7 @@ func keepAllocated(obj, live *corev1.Service) {
 	}
 }
 
-// keepNodePort sets the node port that the port of this name had before, if the request has none.
+// keepNodePort sets the node port that the port of the same name had before, if the request has none.
 func keepNodePort(port *corev1.ServicePort, obj, live *corev1.Service) {
 	i := slices.IndexFunc(live.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == port.Name })
 	if i < 0 || port.NodePort != 0 {
@@ -81,7 +81,7 @@ func keepNodePort(port *corev1.ServicePort, obj, live *corev1.Service) {
 	}
 }
 
-// normalizeClusterIPs makes the list clusterIPs agree with clusterIP, if the client has set or changed only clusterIP, as older clients do.
+// normalizeClusterIPs makes the list clusterIPs agree with clusterIP. Older clients set or change only clusterIP.
 func normalizeClusterIPs(obj, live *corev1.Service) {
 	spec := &obj.Spec
 	switch {
@@ -104,7 +104,7 @@ func allocateIPFamilies(k *kind.Kind, obj, live *corev1.Service) error {
 		spec.IPFamilyPolicy = live.Spec.IPFamilyPolicy
 	}
 	policy := corev1.IPFamilyPolicySingleStack
-	if selectorless { // its endpoints may be of either family
+	if selectorless { // without a selector, its endpoints may be of either family
 		policy = corev1.IPFamilyPolicyRequireDualStack
 	}
 	setIfNil(&spec.IPFamilyPolicy, policy)
@@ -140,7 +140,7 @@ func validateSingleStack(k *kind.Kind, obj *corev1.Service) error {
 	return invalid(k, obj.Name, errs...)
 }
 
-// allocated has the addresses and node ports of other services.
+// allocated has the addresses and node ports that other services use.
 type allocated struct {
 	addresses sets.Set[string]
 	ports     sets.Set[int32]
@@ -169,11 +169,11 @@ func allocateClusterIP(k *kind.Kind, obj, live *corev1.Service, t allocated) err
 		return nil
 	case spec.ClusterIP != "":
 		if live != nil && slices.Contains(live.Spec.ClusterIPs, spec.ClusterIP) || live != nil && !isExternalName(live) {
-			return nil // it is the live one, or validateServiceUpdate rejects it
+			return nil // it is the address of the live object, or validateServiceUpdate rejects it
 		}
 		return validateRequestedIP(k, obj, t)
 	case live != nil && !isExternalName(live):
-		return nil // it is removed, which validateServiceUpdate rejects
+		return nil // the address is removed, which validateServiceUpdate rejects
 	}
 	first := numberOf(obj) % usableAddresses
 	for i := range uint32(usableAddresses) {
@@ -185,11 +185,11 @@ func allocateClusterIP(k *kind.Kind, obj, live *corev1.Service, t allocated) err
 	return fmt.Errorf("failed to allocate a serviceIP: range is full")
 }
 
-// usableAddresses is how many addresses of the range services can get: all except the first, the last, and the second, which belongs to the
-// API server.
+// usableAddresses is the number of addresses in the range that services can get: all except the first, the last, and the second, which
+// belongs to the API server.
 const usableAddresses = 1<<20 - 3
 
-// serviceAddress returns the n-th address that is allocated.
+// serviceAddress returns the n-th usable address.
 func serviceAddress(n uint32) string {
 	var bytes [4]byte
 	first := serviceAddresses.Addr().As4()
@@ -197,7 +197,7 @@ func serviceAddress(n uint32) string {
 	return netip.AddrFrom4(bytes).String()
 }
 
-// validateRequestedIP validates an address that the client requests.
+// validateRequestedIP validates the address that a client asks for.
 func validateRequestedIP(k *kind.Kind, obj *corev1.Service, t allocated) error {
 	reason := ""
 	address, err := netip.ParseAddr(obj.Spec.ClusterIP)
@@ -216,7 +216,7 @@ func validateRequestedIP(k *kind.Kind, obj *corev1.Service, t allocated) error {
 
 func allocateNodePorts(k *kind.Kind, obj *corev1.Service, t allocated) error {
 	spec := &obj.Spec
-	byPort := map[int32]int32{} // TCP and UDP of one port share a node port
+	byPort := map[int32]int32{} // TCP and UDP of the same port share a node port
 	for i := range spec.Ports {
 		port := &spec.Ports[i]
 		switch {
@@ -249,7 +249,7 @@ func nodePortProblem(port int32, t allocated) string {
 	return ""
 }
 
-// freeNodePort returns 0 if no port is free, which validation rejects.
+// freeNodePort returns a node port that no service uses. It returns 0 if none is free, and validation then rejects the service.
 func (t allocated) freeNodePort(obj *corev1.Service) int32 {
 	count := nodePorts.last - nodePorts.first + 1
 	first := int32(numberOf(obj) % uint32(count))

@@ -148,8 +148,7 @@ func validateServiceStatus(s *corev1.Service) field.ErrorList {
 	return field.ErrorList{field.Forbidden(field.NewPath("status", "loadBalancer", "ingress"), "may only be used when `spec.type` is 'LoadBalancer'")}
 }
 
-// validateServiceUpdate rejects a change of the address during the life of a service. ExternalName services have no
-// address.
+// validateServiceUpdate rejects a change of a service's address. ExternalName services have no address.
 func validateServiceUpdate(obj, live *corev1.Service) (errs field.ErrorList) {
 	if isExternalName(obj) || isExternalName(live) || isHeadless(obj) && isHeadless(live) {
 		return nil

@@ -57,7 +57,7 @@ var persistentVolumeClaimKind = description{
 			setIfZero(&c.Status.Phase, corev1.ClaimPending)
 		}),
 		prepareForCreate: forObject(func(c *corev1.PersistentVolumeClaim) {
-			c.Finalizers = append(c.Finalizers, "kubernetes.io/pvc-protection") // an admission plug-in adds it
+			c.Finalizers = append(c.Finalizers, "kubernetes.io/pvc-protection") // in a cluster an admission plug-in adds it
 		}),
 		defaultOnRead: forObject(func(c *corev1.PersistentVolumeClaim) { setIfZero(&c.Status.Phase, corev1.ClaimPending) }),
 		validate: forValidation(func(c *corev1.PersistentVolumeClaim) (errs field.ErrorList) {
@@ -73,13 +73,13 @@ var persistentVolumeClaimKind = description{
 	},
 }
 
-// validateVolumeClaimUpdate allows a bound claim to grow, and a controller to set the volume once.
+// validateVolumeClaimUpdate allows two changes: a bound claim may ask for more storage, and a controller may set the volume once.
 func validateVolumeClaimUpdate(obj, live *corev1.PersistentVolumeClaim) (errs field.ErrorList) {
 	rest := obj.Spec.DeepCopy()
 	if live.Spec.VolumeName == "" {
 		rest.VolumeName = ""
 	}
-	if live.Spec.StorageClassName == nil { // a controller sets the default class later
+	if live.Spec.StorageClassName == nil { // a controller may set the default class later
 		rest.StorageClassName = nil
 	}
 	size, before, has := obj.Spec.Resources.Requests[corev1.ResourceStorage], live.Spec.Resources.Requests[corev1.ResourceStorage], live.Status.Capacity[corev1.ResourceStorage]

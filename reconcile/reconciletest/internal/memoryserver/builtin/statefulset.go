@@ -53,8 +53,8 @@ func defaultStatefulSet(set *appsv1.StatefulSet) {
 	}
 }
 
-// withClaimKinds returns a StatefulSet whose claim templates have their apiVersion and kind, as JSON shows them. The server stores objects
-// as protobuf and sends protobuf to typed clients, and protobuf has no field for these.
+// withClaimKinds returns a StatefulSet whose claim templates have apiVersion and kind, as clients see them in JSON. The server stores
+// protobuf and sends it to typed clients, and protobuf has no field for these.
 func withClaimKinds(set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	shown := *set
 	shown.Spec.VolumeClaimTemplates = slices.Clone(set.Spec.VolumeClaimTemplates)
@@ -73,7 +73,7 @@ func validateStatefulSet(set *appsv1.StatefulSet) field.ErrorList {
 	}
 	errs = append(errs, validateSelector(spec.Selector, &spec.Template, "statefulset")...)
 	template, claims := spec.Template.DeepCopy(), []corev1.Volume(nil)
-	for _, claim := range spec.VolumeClaimTemplates { // containers mount them as volumes, in place of volumes of the same name
+	for _, claim := range spec.VolumeClaimTemplates { // a claim is mounted in place of a volume of the same name
 		claims = append(claims, corev1.Volume{Name: claim.Name})
 		template.Spec.Volumes = slices.DeleteFunc(template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == claim.Name })
 	}

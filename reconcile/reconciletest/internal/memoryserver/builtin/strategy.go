@@ -20,13 +20,14 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// strategy is the strategy of a built-in kind. The server holds its objects in their Go type.
+// strategy implements [kind.Strategy] for a built-in kind: it decodes, defaults and validates its objects. The server holds them in their
+// Go type.
 type strategy struct {
 	gvk           schema.GroupVersionKind
 	plural        string
 	prototype     client.Object // any object of the Go type
 	namespaced    bool
-	hasGeneration bool // has a generation that counts changes of the spec
+	hasGeneration bool // the generation counts changes of the spec
 	hasStatus     bool
 
 	behaviour
@@ -67,8 +68,8 @@ func (b *strategy) FromMap(content map[string]any, strict bool) (client.Object, 
 	return object, nil
 }
 
-// FromObject encodes the object as protobuf and decodes it, as on the way to a real server: the difference between
-// empty and absent is lost, and so are fractions of a second.
+// FromObject encodes the object as protobuf and decodes it, as on the way to a real server. So the difference between empty and absent is
+// lost, and times lose fractions of a second.
 func (b *strategy) FromObject(object client.Object) (client.Object, bool, error) {
 	if reflect.TypeOf(object) != reflect.TypeOf(b.prototype) {
 		return nil, false, nil
@@ -171,7 +172,7 @@ func (b *strategy) PrepareForStatusUpdate(obj, live client.Object) {
 	}
 }
 
-// fieldOf returns a field of an object's struct, invalid if there is none.
+// fieldOf returns a field of an object's struct. If the struct does not have it, fieldOf returns an invalid value.
 func fieldOf(object client.Object, name string) reflect.Value {
 	return reflect.ValueOf(object).Elem().FieldByName(name)
 }
@@ -204,7 +205,7 @@ func (b *strategy) ValidateStatus(obj, _ client.Object) field.ErrorList {
 	return errs
 }
 
-// validateFinalizers requires a domain in the finalizers of built-in kinds. Finalizers of custom resources need none.
+// validateFinalizers requires a domain in the finalizers of built-in kinds. Custom resources need no domain.
 func (b *strategy) validateFinalizers(obj client.Object) (errs field.ErrorList) {
 	if b.anyFinalizer {
 		return nil

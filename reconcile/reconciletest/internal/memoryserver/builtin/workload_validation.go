@@ -13,12 +13,12 @@ import (
 
 var specPath = field.NewPath("spec")
 
-// validateSelector validates a workload's selector against the labels of its template. kind is what the real server
-// calls the workload in its message, which is not always its kind.
+// validateSelector validates a workload's selector against the labels of its template. kind is the name of the workload in the real
+// server's message, which is not always its kind.
 func validateSelector(selector *metav1.LabelSelector, template *corev1.PodTemplateSpec, kind string) (errs field.ErrorList) {
 	path := specPath.Child("selector")
 	switch {
-	case selector == nil && kind == "daemonset": // the server reports the labels only
+	case selector == nil && kind == "daemonset": // the real server reports only the labels
 	case selector == nil:
 		errs = append(errs, field.Required(path, ""))
 	default:

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 )
 
-// coerce does to an unstructured object what decoding does to an object of a Go type. It removes fields that the schema
-// does not have, and null where the schema does not allow it. With track it returns the paths of the unknown fields.
+// coerce does to an unstructured object what decoding does to a Go type: it removes fields that the schema does not have, and null where
+// the schema does not allow it. If track is true, it returns the paths of the unknown fields.
 func (c *strategy) coerce(object map[string]any, track bool) (unknown []string, err error) {
 	apiVersion, kind := object["apiVersion"], object["kind"]
 	metadata, has, unknown, err := objectmeta.GetObjectMetaWithOptions(object, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: track})

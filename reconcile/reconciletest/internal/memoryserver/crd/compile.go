@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// compile sets the strategy of a kind by its schema, and returns its types for server-side apply.
+// compile compiles the schema of a kind, and sets the kind's strategy. It returns the types of the schema for server-side apply.
 func compile(k *kind.Kind, validation *apiextensionsv1.CustomResourceValidation, scale *apiextensionsv1.CustomResourceSubresourceScale) (types objectTypes, err error) {
 	if validation == nil || validation.OpenAPIV3Schema == nil {
 		return types, fmt.Errorf("it has no schema: apiextensions.k8s.io/v1 requires one")

@@ -21,7 +21,7 @@ import (
 
 // Definition is a custom resource definition whose schemas are compiled. It never changes.
 type Definition struct {
-	ID    string       // the hash of the document that defines it, and its place there
+	ID    string       // the hash of the document that has the definition, and the position in that document
 	Kinds []*kind.Kind // one for each served version
 }
 
@@ -30,8 +30,8 @@ var parsed struct {
 	definitions map[string][]*Definition // by hash of the content
 }
 
-// Parse returns the custom resource definitions in documents of YAML or JSON, and ignores other documents. It
-// compiles the same content once per process: a schema takes milliseconds, and its rules in CEL tens of them.
+// Parse returns the custom resource definitions in documents of YAML or JSON, and ignores other documents. It compiles the same content
+// only once per process: a schema takes milliseconds, and its CEL rules take tens of milliseconds.
 func Parse(content []byte) ([]*Definition, error) {
 	sum := sha256.Sum256(content)
 	hash := string(sum[:])
@@ -75,9 +75,9 @@ func parseDocuments(content []byte) (found []*Definition, err error) {
 	}
 }
 
-// define makes a kind of each version. Only the served ones are in the definition.
+// define makes a kind of each version. The definition has only the served ones.
 func define(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) {
-	conversion := conversionOf(crd) // before the defaults, which set a strategy
+	conversion := conversionOf(crd) // before the defaults are set, which include a conversion strategy
 	apiextensionsv1.SetDefaults_CustomResourceDefinitionSpec(&crd.Spec)
 	d := &Definition{}
 	versions, types := &kind.Versions{Conversion: conversion}, versionedTypes{}
@@ -100,7 +100,7 @@ func define(crd *apiextensionsv1.CustomResourceDefinition) (*Definition, error) 
 		}
 	}
 	switch d.Kinds = versions.Served; {
-	case len(versions.Served) == 0: // it has no objects
+	case len(versions.Served) == 0: // no version is served, so no object can exist
 	case versions.Storage == nil:
 		return nil, errors.New("it has no storage version: set storage: true in one of the versions")
 	case len(versions.All) == 1:
@@ -142,8 +142,8 @@ func newKind(crd *apiextensionsv1.CustomResourceDefinitionSpec, version *apiexte
 	return k, types, err
 }
 
-// conversionOf returns how the definition converts objects, and the address of the webhook. If it does not say how, the address is the one that
-// the webhook of a generated project has.
+// conversionOf returns how the definition converts objects, and the address of the webhook. If the definition does not say how, the address
+// is the default of generated projects.
 func conversionOf(crd *apiextensionsv1.CustomResourceDefinition) kind.Conversion {
 	made := kind.Conversion{URL: "https://webhook-service.system.svc:443/convert"}
 	to := crd.Spec.Conversion

@@ -1,3 +1,3 @@
-// Package crd makes kinds of custom resource definitions for the server in memory. It uses the API server's own
-// libraries for pruning, defaulting, validation and rules in CEL, and for how server-side apply merges.
+// Package crd makes kinds for the server in memory from custom resource definitions. It uses the API server's own libraries for pruning,
+// defaulting, validation and CEL rules, and for the merges of server-side apply.
 package crd

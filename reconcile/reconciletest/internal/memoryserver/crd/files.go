@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Read returns the custom resource definitions in a file, or in the files with the endings .yaml, .yml and .json that
-// lie directly in a folder. The error says what to do if there is none.
+// Read returns the custom resource definitions in a file. If path is a folder, it reads the files with the endings .yaml, .yml and .json
+// directly in it. If there are none, the error says what to do.
 func Read(path string) ([]*Definition, error) {
 	files, err := filesIn(path)
 	if err != nil {
@@ -60,7 +60,7 @@ type fileVersion struct {
 
 var filesRead sync.Map // fileVersion to []*Definition
 
-// readFile parses a file once per process, as long as its size and time of change stay the same.
+// readFile parses a file. If its size and time of change are the same as before, it returns the earlier result.
 func readFile(path string) ([]*Definition, error) {
 	info, err := os.Stat(path)
 	if err != nil {

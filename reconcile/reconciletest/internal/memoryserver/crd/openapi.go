@@ -15,7 +15,7 @@ import (
 
 const components = "#/components/schemas/"
 
-// OpenAPI returns the OpenAPI document of custom kinds, which all have one group and version. It has their schemas and no paths.
+// OpenAPI returns the OpenAPI document of custom kinds of one group and version. The document has their schemas and no paths.
 func OpenAPI(kinds []*kind.Kind) *spec3.OpenAPI {
 	schemas := map[string]*spec.Schema{}
 	for _, k := range kinds {
@@ -41,7 +41,7 @@ func nameOf(gvk schema.GroupVersionKind) string {
 	return strings.Join(append(parts, gvk.Version, gvk.Kind), ".")
 }
 
-// addDefinition adds a type of Kubernetes, and those that it has in its fields.
+// addDefinition adds the schema of a Kubernetes type, and the schemas of the types that its fields use.
 func addDefinition(to map[string]*spec.Schema, name string) {
 	definition, found := definitions()[name]
 	if _, has := to[name]; has || !found {

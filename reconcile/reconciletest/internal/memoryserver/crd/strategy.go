@@ -24,7 +24,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// strategy is the strategy of a custom kind. The server holds its objects unstructured.
+// strategy implements [kind.Strategy] for a custom kind: it decodes, defaults and validates its objects. The server holds them
+// unstructured.
 type strategy struct {
 	gvk        schema.GroupVersionKind
 	namespaced bool
@@ -34,7 +35,7 @@ type strategy struct {
 	schema          *structuralschema.Structural
 	validator       apiservervalidation.SchemaValidator
 	statusValidator apiservervalidation.SchemaValidator // nil: the status has no schema
-	expressions     *cel.Validator                      // nil: the schema has no rules
+	expressions     *cel.Validator                      // nil: the schema has no CEL rules
 }
 
 var _ kind.Strategy = (*strategy)(nil)
@@ -88,7 +89,7 @@ func (c *strategy) Encode(object client.Object) ([]byte, error) {
 	return utiljson.Marshal(object.(*unstructured.Unstructured).Object)
 }
 
-// FromObject reports false: objects are unstructured, and what a client sends is pruned like JSON.
+// FromObject always returns false. Objects of custom kinds are unstructured, so what a client sends is encoded as JSON, decoded and pruned.
 func (c *strategy) FromObject(client.Object) (client.Object, bool, error) { return nil, false, nil }
 
 func (c *strategy) Allocate(*kind.Kind, iter.Seq[client.Object], client.Object, client.Object) error {
@@ -154,8 +155,8 @@ func keepField(obj, live client.Object, name string) {
 	delete(fieldsOf(obj), name)
 }
 
-// Normalize returns obj as it is stored. If obj comes from an apply, clients read a coerced copy of it. Every other object was coerced when
-// it was decoded, so clients read obj itself.
+// Normalize returns obj as it is stored. If obj comes from an apply, clients read a copy without unknown fields: see coerce. Every other
+// object has lost these fields when it was decoded, so clients read obj itself.
 func (c *strategy) Normalize(obj client.Object, applied bool) (read, stored client.Object, err error) {
 	if !applied {
 		return obj, obj, nil

@@ -24,7 +24,7 @@ const (
 	customTypeName = "custom"
 )
 
-// versionedTypes converts the objects of a custom kind with several versions, by their versions.
+// versionedTypes converts objects of a custom kind with several versions for server-side apply. It has one converter for each version.
 type versionedTypes map[schema.GroupVersion]objectTypes
 
 var _ managedfields.TypeConverter = versionedTypes{}
@@ -38,7 +38,7 @@ func (v versionedTypes) ObjectToTyped(object runtime.Object, options ...typed.Va
 }
 
 func (v versionedTypes) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
-	return objectTypes{}.TypedToObject(value) // it does not depend on the version
+	return objectTypes{}.TypedToObject(value) // the result does not depend on the version
 }
 
 // objectTypes converts the objects of one version of a custom kind for server-side apply.
@@ -49,8 +49,8 @@ type objectTypes struct {
 
 var _ managedfields.TypeConverter = objectTypes{}
 
-// typeConverter returns how server-side apply merges the lists and maps of a custom kind. Its metadata has the same
-// schema as the metadata of built-in kinds.
+// typeConverter returns the types with which server-side apply merges the lists and maps of a custom kind. The metadata has the same schema
+// as in built-in kinds.
 func typeConverter(gvk schema.GroupVersionKind, structural *structuralschema.Structural) (objectTypes, error) {
 	root := structural.ToKubeOpenAPI()
 	describe(root, "#/definitions/")
@@ -75,7 +75,8 @@ func typeConverter(gvk schema.GroupVersionKind, structural *structuralschema.Str
 	return objectTypes{gvk: gvk, root: parser.Type(customTypeName)}, nil
 }
 
-// describe adds the fields of all objects to the schema of a kind. definitions is the path under which the schema of their metadata is found.
+// describe adds the fields that all objects have to the schema of a kind. definitions is the path of the definition with the schema of
+// their metadata.
 func describe(root *spec.Schema, definitions string) {
 	describeObject(root, definitions)
 	describeEmbedded(root, definitions)

@@ -25,7 +25,7 @@ func (c *strategy) validateContent(obj client.Object) field.ErrorList {
 	return append(errs, listtype.ValidateListSetsAndMaps(nil, c.schema, fieldsOf(obj))...)
 }
 
-// ValidateUpdate ignores a field that was invalid before and is unchanged, as the API server does (ratcheting).
+// ValidateUpdate ignores invalid fields that were the same before, as the API server does (ratcheting).
 func (c *strategy) ValidateUpdate(obj, live client.Object) field.ErrorList {
 	pair := common.NewCorrelatedObject(fieldsOf(obj), fieldsOf(live), &model.Structural{Structural: c.schema})
 	errs := apiservervalidation.ValidateCustomResourceUpdate(nil, fieldsOf(obj), fieldsOf(live), c.validator, apiservervalidation.WithRatcheting(pair))
@@ -46,7 +46,7 @@ func (c *strategy) ValidateStatus(obj, live client.Object) (errs field.ErrorList
 	return append(errs, c.validateExpressions(context.Background(), obj, live, errs, cel.WithRatcheting(pair))...)
 }
 
-// validateEmbeddedMeta validates the metadata of embedded objects. From Kubernetes 0.37 on, objectmeta.Validate takes a context.
+// validateEmbeddedMeta validates the metadata of embedded objects. Since Kubernetes 0.37, objectmeta.Validate takes a context.
 func (c *strategy) validateEmbeddedMeta(obj client.Object) field.ErrorList {
 	switch validate := any(objectmeta.Validate).(type) {
 	case func(*field.Path, any, *structuralschema.Structural, bool) field.ErrorList: // 0.36
@@ -66,7 +66,7 @@ func (c *strategy) validateLists(obj, live client.Object) field.ErrorList {
 	return errs
 }
 
-// validateExpressions evaluates the rules in CEL, unless the object has errors that could make the rules fail too.
+// validateExpressions evaluates the CEL rules, unless the object already has errors that could make the rules fail.
 func (c *strategy) validateExpressions(ctx context.Context, obj, live client.Object, found field.ErrorList, options ...cel.Option) field.ErrorList {
 	if c.expressions == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// NewFieldManagers returns the field managers of a kind, by subresource. statusResets are the paths that a write of
-// the status subresource resets. A request never owns what its subresource resets.
+// NewFieldManagers returns the field managers of a kind, by subresource. statusResets are the paths that a write of the status subresource
+// resets. A request never owns the fields that its subresource resets.
 func NewFieldManagers(k *Kind, types managedfields.TypeConverter, statusResets ...fieldpath.Path) map[string]*managedfields.FieldManager {
 	return newFieldManagers(k, []*Kind{k}, types, converter{kind: k}, statusResets)
 }
@@ -51,15 +51,15 @@ func newFieldManager(k *Kind, types managedfields.TypeConverter, c converter, su
 	}
 	m, err := managedfields.NewDefaultCRDFieldManager(withoutManagers{types}, c, c, c, k.GVK, k.GVK.GroupVersion(), subresource, filters)
 	if err != nil {
-		panic(err) // its only error is a missing type converter
+		panic(err) // cannot happen: its only error is a missing type converter
 	}
 	return m
 }
 
-// converter converts, defaults and makes objects for a field manager.
+// converter converts and creates objects and sets defaults for a field manager.
 type converter struct {
 	kind    *Kind
-	convert Convert // nil: the kind has one version, so converting is at most decoding the unstructured object in which fields were merged
+	convert Convert // nil: the kind has one version, so it only decodes unstructured objects that are the result of a merge
 }
 
 var (

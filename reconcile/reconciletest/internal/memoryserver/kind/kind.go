@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The subresources that the server has. The object itself is the subresource "".
+// These are the subresources that the server has. The subresource "" is the object itself.
 const (
 	StatusSubresource = "status"
 	ScaleSubresource  = "scale"
@@ -27,14 +27,14 @@ type Kind struct {
 	CreateOnUpdate   bool // an update creates an object that does not exist
 	Allocates        bool // the strategy allocates values that must be unique among the kind's objects
 
-	// Selectable are the fields by which objects can be selected beside their name and namespace, each with the value that counts if the
-	// field is absent.
+	// Selectable are the fields that field selectors may use, in addition to the name and the namespace. Each has the value that the field
+	// counts as if it is absent.
 	Selectable map[string]string
 
 	Strategy      Strategy
 	FieldManagers map[string]*managedfields.FieldManager // by subresource; nil for a kind with several versions
 
-	// Versions are all versions of the kind, this one among them. It is nil if the kind has one version.
+	// Versions are all versions of the kind, including this one. It is nil if the kind has only one version.
 	Versions *Versions
 }
 

@@ -16,7 +16,7 @@ const (
 	namespaceField = "metadata.namespace"
 )
 
-// CheckFields returns an error if objects of the kind cannot be selected by a field of the selector.
+// CheckFields returns an error if the selector has a field that selectors of the kind may not use.
 func (k *Kind) CheckFields(selector fields.Selector) error {
 	for _, r := range selector.Requirements() {
 		if _, known := k.Selectable[r.Field]; !known && r.Field != nameField && r.Field != namespaceField {
@@ -26,7 +26,7 @@ func (k *Kind) CheckFields(selector fields.Selector) error {
 	return nil
 }
 
-// HasFields reports whether the object has the fields of the selector, which CheckFields has accepted.
+// HasFields reports whether the object matches the selector. CheckFields must have accepted the selector.
 func (k *Kind) HasFields(obj client.Object, selector fields.Selector) bool {
 	set := fields.Set{nameField: obj.GetName(), namespaceField: obj.GetNamespace()}
 	var content map[string]any
@@ -46,14 +46,14 @@ func (k *Kind) HasFields(obj client.Object, selector fields.Selector) bool {
 	return selector.Matches(set)
 }
 
-// contentOf returns the object as JSON has it. It may share memory with the object.
+// contentOf returns the object as a JSON value. It may share memory with the object.
 func contentOf(obj client.Object) map[string]any {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return u.Object
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
-		panic(err) // never: it is an object of a Kubernetes API
+		panic(err) // cannot happen: it is an object of a Kubernetes API
 	}
 	return content
 }

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// withoutManagers is a type converter that leaves out an object's managed fields. No field manager can own them, and
-// they are the most expensive part of an object to merge and to compare.
+// withoutManagers is a type converter that leaves out an object's managed fields. No field manager can own them, and merging and comparing
+// them takes more time than the rest of the object.
 type withoutManagers struct{ managedfields.TypeConverter }
 
 func (w withoutManagers) ObjectToTyped(object runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
@@ -33,7 +33,7 @@ func (w withoutManagers) ObjectToTyped(object runtime.Object, options ...typed.V
 	return w.TypeConverter.ObjectToTyped(object, options...)
 }
 
-// without returns a shallow copy of a map without one field.
+// without returns a copy of a map without one field. The values are not copied.
 func without(m map[string]any, field string) map[string]any {
 	rest := make(map[string]any, len(m))
 	for name, value := range m {

@@ -8,7 +8,7 @@ import (
 
 // Versions are the versions of a custom kind that has several. Objects are stored in one of them.
 type Versions struct {
-	All        []*Kind // also those that are not served
+	All        []*Kind // includes versions that are not served
 	Storage    *Kind
 	Served     []*Kind
 	Conversion Conversion
@@ -44,8 +44,8 @@ func (k *Kind) Storage() *Kind {
 	return k.Versions.Storage
 }
 
-// Canonical returns the kind in the version in which its changes are reported: the storage version, or the first served one if
-// the storage version is not served.
+// Canonical returns the kind in the version in which the server reports changes: the storage version, or the first served version if the
+// storage version is not served.
 func (k *Kind) Canonical() *Kind {
 	if k.Versions == nil {
 		return k

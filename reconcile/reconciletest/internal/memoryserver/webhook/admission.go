@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Request is what a webhook is asked about. Objects are JSON, in the version of Kind, and empty if there is none.
+// Request is what a webhook gets about a write. Objects are JSON in the version of Kind. An object that does not exist is empty.
 type Request struct {
 	Kind, RequestKind         schema.GroupVersionKind     // in the version of the webhook's rule, and in the version of the request
 	Resource, RequestResource schema.GroupVersionResource // the same
@@ -27,11 +27,12 @@ type Request struct {
 	DryRun                    bool
 }
 
-// userName is the user of all requests that webhooks see: the server in memory does not know who sends a request.
+// userName is the user that webhooks see in all requests. The server in memory does not know who sends a request.
 const userName = "system:serviceaccount:default:reconciletest"
 
-// Review asks a webhook about a request. It returns the JSON patch of a mutating webhook, nil if the webhook changes nothing. The errors
-// are those that a client of the API server gets. If the webhook cannot be called and its failure policy is Ignore, it is passed over.
+// Review calls a webhook with a request. It returns the JSON patch of a mutating webhook, or nil if the webhook changes nothing. Its errors
+// are the errors that a client of the API server gets. If the webhook cannot be called and its failure policy is Ignore, Review returns no
+// error.
 func (c *Caller) Review(h *Hook, r *Request) (patch []byte, err error) {
 	if r.DryRun && !h.DryRun {
 		return nil, webhookerrors.NewDryRunUnsupportedErr(h.Name)

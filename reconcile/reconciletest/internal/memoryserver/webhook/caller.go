@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// errNoWebhook is the error of a request that needs a webhook which nobody has registered.
+// errNoWebhook is the error of a request that needs a webhook which the operator has not registered.
 var errNoWebhook = errors.New("the operator has registered no such webhook")
 
 // Caller calls the webhooks of an operator.
@@ -29,12 +29,12 @@ type Caller struct {
 	mu       sync.Mutex
 	handlers *http.ServeMux // nil: no process of the operator has started yet
 	reviews  int            // how many reviews were sent
-	missing  error          // why the last review could not be sent, if nobody has registered the path
-	broken   error          // why webhooks of admission cannot be reached; nil: they can
-	called   bool           // one of them was called since Watch
+	missing  error          // the error of the last review for whose path no handler is registered
+	broken   error          // the error of every call of an admission webhook; nil: they can be reached
+	called   bool           // an admission webhook was called since Watch
 }
 
-// Serve makes the caller send its reviews to the handlers that an operator has registered, by their paths.
+// Serve sets the handlers that an operator has registered, by their paths. The caller sends reviews to them.
 func (c *Caller) Serve(handlers *http.ServeMux) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,15 +48,15 @@ func (c *Caller) Missing() error {
 	return c.missing
 }
 
-// Watch makes Called report whether an admission webhook is called from now on. If broken is not nil, each of them fails with it until
-// Called is called.
+// Watch starts to record whether an admission webhook is called, for Called. If broken is not nil, each admission webhook fails with it
+// until Called is called.
 func (c *Caller) Watch(broken error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.broken, c.called = broken, false
 }
 
-// Called reports whether an admission webhook was called since Watch. From now on admission webhooks can be reached.
+// Called reports whether an admission webhook was called since Watch. After it, admission webhooks can be reached again.
 func (c *Caller) Called() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,7 +72,7 @@ func (c *Caller) nextUID() types.UID {
 	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", c.reviews))
 }
 
-// noteReview notes that a webhook of admission is called, and returns an error if it cannot be reached.
+// noteReview records the call of an admission webhook. It returns an error if the webhook cannot be reached.
 func (c *Caller) noteReview() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +83,7 @@ func (c *Caller) noteReview() error {
 // inReview is the key of the contexts of reviews.
 type inReview struct{}
 
-// IsReview reports whether a context is the context of a webhook that the caller has called.
+// IsReview reports whether a Caller has called a webhook with this context.
 func IsReview(ctx context.Context) bool { return ctx.Value(inReview{}) != nil }
 
 // post sends a review to the webhook at an address, and decodes the answer. It returns the errors of the API server's client.
@@ -133,14 +133,14 @@ func (c *Caller) handlerOf(request *http.Request) (http.Handler, error) {
 	return handler, nil
 }
 
-// serve calls a handler, and reports false if it panics: the server of a real process then closes the connection.
+// serve calls a handler. It returns false if the handler panics: the server of a real process would then close the connection.
 func serve(handler http.Handler, recorder http.ResponseWriter, request *http.Request) (done bool) {
-	defer func() { _ = recover() }() // the caller gets what a client of the webhook sees
+	defer func() { _ = recover() }() // the caller of serve returns the error that the API server would get
 	handler.ServeHTTP(recorder, request)
 	return true
 }
 
-// postError returns the error of a client whose request did not get an answer.
+// postError returns the error of a client that got no answer to its request.
 func postError(to *url.URL, err error) error {
 	return &url.Error{Op: "Post", URL: to.String(), Err: err}
 }

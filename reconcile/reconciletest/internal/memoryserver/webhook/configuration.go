@@ -25,19 +25,19 @@ type Hook struct {
 	Mutating bool
 	Rules    []admissionregistrationv1.RuleWithOperations
 
-	Equivalent bool            // a request in another version matches too
+	Equivalent bool            // a request in another version of the kind matches too
 	Namespaces labels.Selector // selects the namespaces of the objects
 	Objects    labels.Selector // selects the objects
-	Ignore     bool            // a webhook that cannot be called is passed over
-	Reinvoke   bool            // it is called again if a later one changes the object
-	DryRun     bool            // it may be called for a dry run
+	Ignore     bool            // if the webhook cannot be called, the write goes on without it
+	Reinvoke   bool            // the webhook is called again if a later webhook changes the object
+	DryRun     bool            // the webhook may be called in a dry run
 
 	address string
 	timeout string
 }
 
-// Read returns the webhooks of the configurations in YAML or JSON files, or in files that lie directly in a folder, in the order in which
-// the API server calls them. It ignores other documents. The error says what to do if a path has no configuration.
+// Read returns the webhooks of the configurations in YAML or JSON files, in the order in which the API server calls them. If a path is a
+// folder, it reads the files directly in it. It ignores other documents. If a path has no configuration, the error says what to do.
 func Read(paths ...string) (all []Hook, err error) {
 	for _, path := range paths {
 		files := []string{path}
@@ -181,7 +181,7 @@ func ServiceAddress(name, namespace string, port *int32, path *string) string {
 	return fmt.Sprintf("https://%s.%s.svc:%d/%s", name, namespace, ptr.Deref(port, 443), strings.TrimPrefix(ptr.Deref(path, ""), "/"))
 }
 
-// selectorOf returns a selector that selects everything if it is not set.
+// selectorOf returns the selector. If it is not set, the result selects everything.
 func selectorOf(selector *metav1.LabelSelector) (labels.Selector, error) {
 	if selector == nil {
 		return labels.Everything(), nil

@@ -16,10 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// conversionTimeout is how long the API server waits for the webhook of a conversion, in the form that the request's address has.
+// conversionTimeout is how long the API server waits for a conversion webhook. It is the parameter timeout in the address of the request.
 const conversionTimeout = "30s"
 
-// Convert returns an object as the webhook at an address converts it to another version. The errors have the words of the API server.
+// Convert calls the conversion webhook at an address, and returns the object in the other version. The errors have the text of the real API
+// server.
 func (c *Caller) Convert(address string, object *unstructured.Unstructured, to schema.GroupVersion) (*unstructured.Unstructured, error) {
 	from := object.GroupVersionKind()
 	review, err := c.reviewConversion(address, object, to)
@@ -48,12 +49,12 @@ func (c *Caller) Convert(address string, object *unstructured.Unstructured, to s
 	return converted, nil
 }
 
-// UnreachableConversion returns the error of a conversion whose webhook, at the address, cannot be reached.
+// UnreachableConversion returns the error of a conversion if the webhook at the address cannot be reached.
 func UnreachableConversion(address string, from schema.GroupVersionKind) error {
 	return fmt.Errorf("conversion webhook for %v failed: %w", from, &url.Error{Op: "Post", URL: address + "?timeout=" + conversionTimeout, Err: syscall.ECONNREFUSED})
 }
 
-// reviewConversion sends an object to the webhook of a conversion, and returns its answer.
+// reviewConversion sends an object to a conversion webhook, and returns the answer.
 func (c *Caller) reviewConversion(address string, object *unstructured.Unstructured, to schema.GroupVersion) (*apiextensionsv1.ConversionResponse, error) {
 	sent := &apiextensionsv1.ConversionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "ConversionReview"},
@@ -79,7 +80,7 @@ func (c *Caller) reviewConversion(address string, object *unstructured.Unstructu
 	return nil, fmt.Errorf("response.result.status was '%s', not 'Success'", answer.Result.Status)
 }
 
-// checkConverted returns an error if a conversion has changed what identifies the object.
+// checkConverted returns an error if a conversion has changed the identity of the object, such as its name.
 func checkConverted(before, after *unstructured.Unstructured) error {
 	for _, same := range []struct{ what, before, after string }{
 		{"name", before.GetName(), after.GetName()},
@@ -93,7 +94,8 @@ func checkConverted(before, after *unstructured.Unstructured) error {
 	return nil
 }
 
-// restoreMetadata gives a converted object the metadata that it had before, and the labels and annotations of the conversion.
+// restoreMetadata restores the metadata that the object had before the conversion. It keeps the labels and annotations that the conversion
+// has set.
 func restoreMetadata(before, after *unstructured.Unstructured) error {
 	content, found := after.Object["metadata"]
 	if !found {
@@ -119,7 +121,7 @@ func restoreMetadata(before, after *unstructured.Unstructured) error {
 	return nil
 }
 
-// checkStrings returns an error if the labels or annotations that a conversion has changed are invalid.
+// checkStrings returns an error if the labels or annotations are invalid, and a conversion has changed them.
 func checkStrings(name string, value, before any) error {
 	values, ok := value.(map[string]any)
 	if !ok {

@@ -14,12 +14,12 @@ import (
 
 // Ending is how a bubble has ended.
 type Ending struct {
-	Left  string // the bubble's name if goroutines that wait for ever are left in it, else ""
-	Stuck bool   // the function itself is among them: everything in the bubble waits
-	Hung  error  // a goroutine waits for the network: the bubble is left behind, since nothing can end it
+	Left  string // if goroutines are left that wait for ever: the bubble's name, else ""
+	Stuck bool   // the function itself never returns, since everything in the bubble waits
+	Hung  error  // set if a goroutine waits for the network: nothing can end the bubble, so it is left behind
 }
 
-// Err returns an error about what is left in the bubble, nil if nothing is.
+// Err returns an error about the goroutines that are left in the bubble. It returns nil if there are none.
 func (e Ending) Err() error {
 	switch {
 	case e.Hung != nil:
@@ -43,13 +43,13 @@ func Run(t *testing.T, f func(t *testing.T)) Ending {
 	switch {
 	case b.panicked != nil:
 		panic(b.panicked)
-	case !b.returned: // the test has failed in the bubble
+	case !b.returned: // the test has ended its goroutine in the bubble, as by t.FailNow
 		runtime.Goexit()
 	}
 	return b.ending
 }
 
-// begun is a bubble whose function was called.
+// begun is a bubble that runs a function.
 type begun struct {
 	named    atomic.Pointer[string]
 	ended    chan struct{} // closed when the fields below are set
@@ -96,17 +96,17 @@ func Name() string {
 	return "synctest bubble " + number + "]"
 }
 
-// LeftError returns the error about goroutines that are left.
+// LeftError returns the error that goroutines are left at the end of a run.
 func LeftError(all []Goroutines) error {
 	return fmt.Errorf("a goroutine is left when the process has ended: %s", describe(all))
 }
 
-// stuckError returns the error about a bubble in which everything waits.
+// stuckError returns the error that everything in the bubble waits. bubble is its name.
 func stuckError(bubble string) error {
 	return fmt.Errorf("the run does not go on, since everything in it waits: %s", describe(goroutinesOf(bubble)))
 }
 
-// Goroutines are goroutines that one function started at one place, and that wait for the same.
+// Goroutines are goroutines that the same line of code has started, and that wait for the same thing.
 type Goroutines struct {
 	Where string // which function started them, at which line, and what they wait for
 	Count int
@@ -140,7 +140,7 @@ func goroutinesOf(bubble string) (all []Goroutines) {
 	return all
 }
 
-// stacks returns the stacks of all goroutines, also those that earlier runs have left.
+// stacks returns the stacks of all goroutines of the program, including goroutines that earlier runs have left.
 func stacks() string {
 	for size := 1 << 20; ; size *= 2 {
 		text := make([]byte, size)

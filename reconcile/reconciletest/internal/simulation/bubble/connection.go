@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// A run cannot wait for a real connection. The virtual clock does not move on while a goroutine waits for the network. Packages net and
-// net/http keep values between two requests; they belong to the bubble of the first request, and crash the program when the next bubble
-// uses them. This file finds such connections, and says where they are opened:
+// A run cannot wait for a real connection. While a goroutine waits for the network, the virtual clock does not move on. Packages net and
+// net/http keep values between two requests. These values belong to the bubble of the first request, and crash the program when the next
+// bubble uses them. This file finds real connections, and reports where they are opened:
 //
-//   - by hooks that are called before the connection is opened: of contexts that come from the process, and of http.DefaultTransport;
-//   - by a look at the stacks of the bubble's goroutines from time to time;
+//   - by hooks that are called before a connection is opened: in contexts that come from the process, and in http.DefaultTransport;
+//   - by looking at the stacks of the bubble's goroutines from time to time;
 //   - by the errors that the operator returns.
 
-// reports has a function for each bubble, by its name, to which the hooks hand their errors.
+// reports has a function for each bubble, by the bubble's name. The hooks call it with their errors.
 var reports sync.Map
 
-// OnConnection makes report get an error about each real connection that a goroutine of the current bubble is about to open, as far as
-// hooks find it. It is called on that goroutine.
+// OnConnection sets the function that the hooks call before a goroutine of the current bubble opens a real connection. report is called on
+// that goroutine. The hooks do not find every connection.
 func OnConnection(report func(error)) { reports.Store(Name(), report) }
 
 // WithHooks returns a context that calls the hooks when a connection is opened with it.
@@ -36,7 +36,7 @@ func WithHooks(ctx context.Context) context.Context {
 		DNSStart: func(httptrace.DNSStartInfo) { _ = refuse() },
 		ConnectStart: func(string, string) {
 			if _ = refuse(); strings.Contains(ownStack(), "net/http.(*Transport).dialConnFor(") {
-				runtime.Goexit() // net/http dials for later requests too, whatever becomes of this one
+				runtime.Goexit() // otherwise net/http would go on: it dials for later requests too
 			}
 		},
 	})
@@ -56,7 +56,7 @@ func init() {
 	}
 }
 
-// refuse reports a connection that the current goroutine is about to open. It returns nil outside of runs.
+// refuse reports that the current goroutine is about to open a connection, and returns the error. Outside of runs it returns nil.
 func refuse() error {
 	report, inRun := reports.Load(Name())
 	if !inRun {
@@ -75,7 +75,7 @@ func ownStack() string {
 const remedy = "A run happens in virtual time, which cannot wait for the real world. Put a fake in its place: an HTTP client gets the transport of " +
 	"Process.RoundTripper, and other clients a fake that is Scenario.External and calls Process.Effect and Process.Query. What speaks to the API server takes Process.Config"
 
-// connectionError returns the error about the stack of a goroutine that opens or uses a connection.
+// connectionError returns the error for a goroutine that opens or uses a real connection. stack is the goroutine's stack.
 func connectionError(stack string) error {
 	called, at := callIn(stack)
 	if at == "" {
@@ -84,7 +84,7 @@ func connectionError(stack string) error {
 	return fmt.Errorf("the operator opens a real connection: it calls %s at %s\n%s", called, at, remedy)
 }
 
-// Hint says what to do about an error of a real connection. It returns "" for any other error.
+// Hint returns what to do about an error of a real connection. It returns "" for any other error.
 func Hint(err error) string {
 	_, failed := errors.AsType[*net.OpError](err)
 	if _, unknown := errors.AsType[*net.DNSError](err); !failed && !unknown {
@@ -93,22 +93,22 @@ func Hint(err error) string {
 	return "\nThat is the error of a real connection. " + remedy
 }
 
-// warmUp makes package net create what it keeps for the whole program, which would belong to the first bubble that needs it.
+// warmUp makes package net create the values that it keeps for the whole program. Otherwise they would belong to the first bubble.
 var warmUp = sync.OnceFunc(func() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_, _ = net.DefaultResolver.LookupHost(ctx, "localhost")
 })
 
-// The function hangs looks every second, and returns an error at the third look in a row. So a run ends soon, and a connection to the same
-// machine that is opened and closed again does not count.
+// The function hangs looks at the stacks every second. If a goroutine waits for the network at the third look in a row, hangs returns an
+// error. So a run ends soon. A local connection that is opened and closed again is not found.
 const (
 	lookEvery = time.Second
 	maxLooks  = 2
 )
 
-// hangs returns an error as soon as a goroutine of the bubble was seen several times in a row where it waits for the network. It
-// returns nil when ended is closed.
+// hangs returns an error if a goroutine of the bubble waits for the network in several looks in a row. When ended is closed, it returns
+// nil.
 func hangs(bubble func() string, ended <-chan struct{}) error {
 	seen := map[string]int{}
 	for ticker := time.NewTicker(lookEvery); ; {
@@ -130,8 +130,8 @@ func hangs(bubble func() string, ended <-chan struct{}) error {
 	}
 }
 
-// waitingForNetwork returns the stacks of the bubble's goroutines that wait for the network. The keys name the goroutines, such as
-// "goroutine 7".
+// waitingForNetwork returns the stacks of the bubble's goroutines that wait for the network. The keys are the names of the goroutines, such
+// as "goroutine 7".
 func waitingForNetwork(bubble string) map[string]string {
 	found := map[string]string{}
 	if bubble == "" {
@@ -153,8 +153,8 @@ func usesNetwork(frames string) bool {
 	return strings.HasPrefix(frames, "net.") || strings.Contains(frames, "\nnet.")
 }
 
-// callIn returns the function that the operator's own code calls, and the file and line of this call. If none of its code is on the stack,
-// called also says which function has started the goroutine, and at is "".
+// callIn returns the function that the operator's own code calls on the stack, and the file and line of this call. If the stack has none of
+// the operator's code, at is "", and called also says which function started the goroutine.
 func callIn(stack string) (called, at string) {
 	lines := strings.Split(strings.TrimSpace(stack), "\n")
 	for i := 1; i+1 < len(lines); i += 2 {
@@ -176,7 +176,7 @@ func callIn(stack string) (called, at string) {
 
 const simulated = "github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/"
 
-// isOwn reports whether a frame is of the operator's own code: neither of the standard library, nor of a module that it requires.
+// isOwn reports whether a frame of a stack is the operator's own code: neither the standard library, nor a module that it requires.
 func isOwn(function, file string) bool {
 	return !strings.HasPrefix(file, standardLibrary()) && !strings.Contains(file, "@v") && !strings.Contains(file, "/vendor/") &&
 		(!strings.HasPrefix(function, simulated) || strings.HasSuffix(file[:strings.LastIndex(file, ":")+1], "_test.go:")) && !strings.HasPrefix(function, "panic(")

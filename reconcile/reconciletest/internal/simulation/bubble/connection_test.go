@@ -67,7 +67,8 @@ created by net/http.(*Transport).dialConn in goroutine 5
 	}
 }
 
-// A goroutine that waits for the network keeps the virtual clock from moving for ever. Run returns, and says where it waits.
+// A goroutine that waits for the network would keep the virtual clock from moving for ever. Run returns, and its error says where the
+// goroutine waits.
 func TestRunEndsWhenAConnectionHangs(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is at once there
 	require.NoError(t, err)
@@ -84,11 +85,12 @@ func TestRunEndsWhenAConnectionHangs(t *testing.T) {
 	})
 	require.NoError(t, listener.Close())
 	for stacks := make([]byte, 1<<20); strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "synctest bubble"); {
-		runtime.Gosched() // the connection ends with the listener
+		runtime.Gosched() // the connection ends when the listener is closed
 	}
 }
 
-// What package net keeps for the program must not belong to the first bubble: the second one would crash the program.
+// The values that package net keeps for the program must not belong to the first bubble. Otherwise the second bubble would crash the
+// program.
 func TestLookupsOfTwoBubbles(t *testing.T) {
 	for range 2 {
 		ending := Run(t, func(*testing.T) { _, _ = net.LookupHost("localhost") }) //nolint:noctx // operators do that

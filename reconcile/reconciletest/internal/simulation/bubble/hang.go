@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// What [Hang] shows.
+// These are the sizes of what [Hang] shows.
 const (
 	maxStacks  = 4 << 20 // bytes of the stacks of all goroutines of the program
-	maxBlocked = 2       // goroutines
-	maxFrames  = 24      // lines of the stack of each: two for each frame
+	maxBlocked = 2       // the number of goroutines
+	maxFrames  = 24      // lines of the stack of each goroutine: two for each frame
 )
 
-// Hang describes what keeps the virtual clock of a bubble from moving: goroutines that compute, or that wait for something outside of
-// the bubble, such as a mutex or the network. remedy is a sentence about the first of them, and stacks has their stacks.
+// Hang returns what keeps the virtual clock of a bubble from moving: goroutines that compute, or that wait for something outside of the
+// bubble, such as a mutex or the network. remedy is a sentence about one of them. stacks has their stacks.
 func Hang(bubble string) (remedy, stacks string) {
 	all := make([]byte, maxStacks)
 	var found []string
@@ -25,7 +25,7 @@ func Hang(bubble string) (remedy, stacks string) {
 		}
 		_, state, _ := strings.Cut(header, "[")
 		state, _, _ = strings.Cut(state, ",")
-		if remedy == "" || strings.HasPrefix(state, "sync.") { // who waits for a lock shows most
+		if remedy == "" || strings.HasPrefix(state, "sync.") { // a goroutine that waits for a lock is preferred
 			remedy = remedyOf(state)
 		}
 		lines := strings.Split(strings.TrimSpace(stack), "\n")
@@ -37,7 +37,7 @@ func Hang(bubble string) (remedy, stacks string) {
 	return remedy, strings.Join(found[:min(len(found), maxBlocked)], "\n\n")
 }
 
-// remedyOf returns what to do about a goroutine in a state that does not let the virtual clock move.
+// remedyOf returns what to do about a goroutine in this state, in which the virtual clock cannot move.
 func remedyOf(state string) string {
 	switch {
 	case strings.HasPrefix(state, "chan ") || strings.HasPrefix(state, "select"):

@@ -14,10 +14,10 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/console"
 )
 
-// packageLogger is what many operators have beside their reconciler.
+// packageLogger is a logger in a package variable, as many operators have one.
 var packageLogger = ctrl.Log.WithName("operator")
 
-var lines int // that were printed
+var lines int // the number of printed lines
 
 func init() {
 	ctrl.SetLogger(funcr.New(func(string, string) { lines++ }, funcr.Options{}))

@@ -39,7 +39,7 @@ func creating(obj client.Object) action {
 	}}
 }
 
-// changing returns an action that updates an object, and tries again if somebody else wrote it since it was read.
+// changing returns an action that updates an object. If somebody else has written the object since it was read, the action tries again.
 func changing[T client.Object](name string, obj T, edit func(T)) action {
 	return action{name, func(ctx context.Context, c client.Client, namespace string) error {
 		return wait.PollUntilContextTimeout(ctx, time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {
@@ -59,8 +59,8 @@ func deletingPod(name string) action {
 	}}
 }
 
-// TestConformance does the same in the server in memory and on a real control plane with kube-controller-manager. After each
-// action the real controllers reach the state that the simulated ones have: of the objects, their pods and their claims.
+// TestConformance does the same in the server in memory and on a real control plane with kube-controller-manager. After each action the
+// real controllers must reach the same state as the simulated ones. The state has the objects, their pods and their claims.
 func TestConformance(t *testing.T) {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	edit := func(name string, edit func(*appsv1.StatefulSetSpec)) action {
@@ -74,7 +74,7 @@ func TestConformance(t *testing.T) {
 	outcome := batchv1.JobComplete
 	tests := map[string]struct {
 		actions []action
-		fails   bool // the pods of Jobs
+		fails   bool // the pods of Jobs fail
 	}{
 		"StatefulSet": {actions: []action{
 			creating(statefulSet(2)),
@@ -168,7 +168,7 @@ func copyNodes(t *testing.T, from, to client.Client) {
 	}
 }
 
-// failPods lets the pods of a namespace fail, which have not started.
+// failPods sets the status of the pending pods of a namespace to failed.
 func failPods(t *testing.T, c client.Client, namespace string) {
 	t.Helper()
 	var pods corev1.PodList
@@ -176,7 +176,7 @@ func failPods(t *testing.T, c client.Client, namespace string) {
 	for i := range pods.Items {
 		if pod := &pods.Items[i]; pod.Status.Phase == corev1.PodPending {
 			pod.Status.Phase = corev1.PodFailed
-			_ = c.Status().Update(t.Context(), pod) // or in the next round
+			_ = c.Status().Update(t.Context(), pod) // if the update fails, the next round tries again
 		}
 	}
 }
@@ -226,7 +226,7 @@ func observed(t *testing.T, c client.Client, namespace string) map[string]any {
 	return all
 }
 
-// observePods adds the pods: pods of StatefulSets by their names, and others by their content.
+// observePods adds the pods in a namespace to all: pods of StatefulSets by their names, and other pods by their content.
 func observePods(t *testing.T, c client.Client, in client.ListOption, revision string, all map[string]any) {
 	t.Helper()
 	var pods corev1.PodList
@@ -260,7 +260,7 @@ func observePods(t *testing.T, c client.Client, in client.ListOption, revision s
 			"labels": labels, "image": pod.Spec.Containers[0].Image, "phase": pod.Status.Phase, "ready": ready, "claims": claims,
 			"hostname": pod.Spec.Hostname, "subdomain": pod.Spec.Subdomain, "index": pod.Annotations[batchv1.JobCompletionIndexAnnotation],
 		}
-		if pod.Labels[appsv1.StatefulSetPodNameLabel] != "" { // its name is certain, although the real controller also sets generateName
+		if pod.Labels[appsv1.StatefulSetPodNameLabel] != "" { // its name is always the same, although the real controller also sets generateName
 			all["Pod "+pod.Name] = content
 			continue
 		}
@@ -271,7 +271,7 @@ func observePods(t *testing.T, c client.Client, in client.ListOption, revision s
 	all["generated pods"] = generated
 }
 
-// plain returns a status as a JSON value with further fields, without times and names of revisions.
+// plain returns a status as a JSON value with some further fields. It leaves out times and names of revisions.
 func plain(t *testing.T, status any, with map[string]any) map[string]any {
 	t.Helper()
 	content, err := json.Marshal(status)

@@ -26,7 +26,7 @@ type cluster struct {
 	steps  []step
 }
 
-// inCluster calls the test in a bubble, so that its clock is virtual.
+// inCluster calls the test in a synctest bubble, in which the clock is virtual.
 func inCluster(t *testing.T, test func(t *testing.T, c *cluster), steps ...step) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -78,7 +78,7 @@ func change[T client.Object](c *cluster, obj T, edit func(T)) {
 	require.NoError(c.t, c.Update(c.t.Context(), obj))
 }
 
-// changeStatus is change for the status.
+// changeStatus is like change, and updates the status.
 func changeStatus[T client.Object](c *cluster, obj T, edit func(T)) {
 	c.t.Helper()
 	load(c, obj)

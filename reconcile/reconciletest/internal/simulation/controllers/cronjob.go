@@ -69,8 +69,8 @@ func stepCronJob(ctx context.Context, c client.Client, obj *batchv1.CronJob) err
 	return c.Status().Update(ctx, obj)
 }
 
-// versionOf returns the resource version with which a CronJob's status refers to an active Job: the Job's version at the time when the
-// reference was made. It returns the Job's present version if the status does not refer to it yet.
+// versionOf returns the resource version of a Job in the references of the CronJob's status: the Job's version at the time when the
+// reference was made. If the status has no reference to the Job yet, it returns the Job's present version.
 func versionOf(status *batchv1.CronJobStatus, job *batchv1.Job) string {
 	for _, ref := range status.Active {
 		if ref.UID == job.UID {
@@ -112,7 +112,8 @@ func deleteJob(ctx context.Context, c client.Client, job *batchv1.Job) error {
 	return client.IgnoreNotFound(c.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 }
 
-// startDue creates the Job of the latest time that has come, unless that is not allowed. It returns the active Jobs.
+// startDue creates the Job for the latest time of the schedule that has passed, unless the CronJob does not allow it. It returns the active
+// Jobs.
 func startDue(ctx context.Context, c client.Client, obj *batchv1.CronJob, active []*batchv1.Job) ([]*batchv1.Job, error) {
 	due := latestDue(obj)
 	if due.IsZero() || ptr.Deref(obj.Spec.Suspend, false) {
@@ -145,8 +146,8 @@ func startDue(ctx context.Context, c client.Client, obj *batchv1.CronJob, active
 	return active, nil
 }
 
-// jobOf returns the Job of a CronJob for a time. The Job has the name that the real controller generates from the time, so that a time has
-// only one Job.
+// jobOf returns the Job of a CronJob for a time. As with the real controller, the name of the Job is made from the time, so there is only
+// one Job for each time.
 func jobOf(obj *batchv1.CronJob, due time.Time) *batchv1.Job {
 	template := obj.Spec.JobTemplate.DeepCopy()
 	job := &batchv1.Job{
@@ -168,8 +169,8 @@ func zoneOf(obj *batchv1.CronJob) *time.Location {
 	return zone
 }
 
-// latestDue returns the latest time of the schedule that has come since the last one, or since the creation. It returns the
-// zero time if there is none, or if the schedule is invalid.
+// latestDue returns the latest time of the schedule between the last one that had a Job, or the creation, and now. If there is none, or if
+// the schedule is invalid, it returns the zero time.
 func latestDue(obj *batchv1.CronJob) (latest time.Time) {
 	schedule, err := cron.ParseStandard(obj.Spec.Schedule)
 	if err != nil {

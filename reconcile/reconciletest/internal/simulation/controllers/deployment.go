@@ -11,15 +11,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Deployments simulates the controllers of Deployments and of their ReplicaSets. A ReplicaSet of an earlier template is deleted, as with
-// revisionHistoryLimit 0.
+// Deployments simulates the controllers of Deployments and of their ReplicaSets. It deletes the ReplicaSets of earlier templates, as the
+// real controller does with revisionHistoryLimit 0.
 func Deployments(ctx context.Context, c client.Client) error {
 	var all appsv1.DeploymentList
 	return stepEach(ctx, c, &all, &all.Items, "roll out", "Deployment", stepDeployment)
 }
 
-// stepDeployment starts the pending pods of the ReplicaSet of the current template, deletes all other pods and ReplicaSets of the Deployment, and
-// creates the pods that are missing.
+// stepDeployment starts the pending pods of the current template's ReplicaSet, and creates the missing ones. It deletes all other pods and
+// ReplicaSets of the Deployment.
 func stepDeployment(ctx context.Context, c client.Client, d *appsv1.Deployment) error {
 	set, earlier, err := replicaSetsOf(ctx, c, d)
 	if err != nil || set == nil {

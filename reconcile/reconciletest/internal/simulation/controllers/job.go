@@ -17,8 +17,8 @@ import (
 
 var jobKind = batchv1.SchemeGroupVersion.WithKind("Job")
 
-// Jobs returns the simulated controller of Jobs, with the one that deletes finished Jobs after their time to live. outcome
-// returns the condition with which a Job ends, Complete or Failed, or "" while its pods run on.
+// Jobs returns the simulated controller of Jobs. It also deletes finished Jobs after their time to live. outcome returns the condition with
+// which a Job ends, Complete or Failed, or "" while its pods go on running.
 func Jobs(outcome func(*batchv1.Job) batchv1.JobConditionType) func(context.Context, client.Client) error {
 	return func(ctx context.Context, c client.Client) error {
 		var all batchv1.JobList
@@ -31,7 +31,7 @@ func Jobs(outcome func(*batchv1.Job) batchv1.JobConditionType) func(context.Cont
 	}
 }
 
-// job is a Job in one step of its controller.
+// job is a Job during one step of its controller.
 type job struct {
 	obj    *batchv1.Job
 	client client.Client
@@ -49,7 +49,7 @@ func stepJob(ctx context.Context, c client.Client, obj *batchv1.Job, outcome fun
 	before := obj.Status.DeepCopy()
 	failure, success := j.condition(batchv1.JobFailureTarget), j.condition(batchv1.JobSuccessCriteriaMet)
 	switch {
-	case success != nil: // the real controller sets the second condition when all pods have ended
+	case success != nil: // the real controller sets Complete only when all pods have ended
 		j.setCondition(batchv1.JobComplete, success.Reason, success.Message)
 		j.obj.Status.CompletionTime = new(metav1.Now())
 	case failure != nil:
@@ -93,7 +93,7 @@ func (j *job) deleteAfterTTL(ctx context.Context) error {
 	return client.IgnoreNotFound(j.client.Delete(ctx, j.obj, client.PropagationPolicy(metav1.DeletePropagationForeground), client.Preconditions{UID: &j.obj.UID}))
 }
 
-// condition returns a condition that is true, nil if there is none.
+// condition returns the condition of the Job with this type if it is true. Otherwise it returns nil.
 func (j *job) condition(of batchv1.JobConditionType) *batchv1.JobCondition {
 	for i := range j.obj.Status.Conditions {
 		if c := &j.obj.Status.Conditions[i]; c.Type == of && c.Status == corev1.ConditionTrue {
@@ -134,7 +134,7 @@ func (j *job) deleteActive(ctx context.Context) error {
 	return nil
 }
 
-// run ends the pods of the step before, or creates those that are missing.
+// run ends the pods that the previous step has created, or creates the pods that are missing.
 func (j *job) run(ctx context.Context, outcome func(*batchv1.Job) batchv1.JobConditionType) error {
 	if suspended := j.condition(batchv1.JobSuspended); suspended != nil {
 		suspended.Status, suspended.Reason, suspended.Message, suspended.LastTransitionTime = corev1.ConditionFalse, "JobResumed", "Job resumed", metav1.Now()
@@ -170,7 +170,7 @@ func (j *job) run(ctx context.Context, outcome func(*batchv1.Job) batchv1.JobCon
 	return nil
 }
 
-// fail lets one pod fail, and then the Job, as if it had reached its backoff limit.
+// fail makes one pod fail, and then the Job, as if the Job had reached its backoff limit.
 func (j *job) fail(ctx context.Context) error {
 	for _, pod := range j.pods {
 		if !isFinished(pod) {
@@ -222,8 +222,8 @@ func (j *job) active() (n int) {
 	return n
 }
 
-// succeeded returns how many pods have succeeded. If the number in the Job's status is larger, that number counts: somebody may have
-// deleted such pods since.
+// succeeded returns how many pods have succeeded. If the Job's status has a larger number, it returns that number: somebody may have
+// deleted such pods.
 func (j *job) succeeded() int {
 	n := 0
 	for _, pod := range j.pods {

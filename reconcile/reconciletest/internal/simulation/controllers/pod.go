@@ -53,8 +53,8 @@ func deletePod(ctx context.Context, c client.Client, pod *corev1.Pod) error {
 	return client.IgnoreNotFound(c.Delete(ctx, pod, client.GracePeriodSeconds(0)))
 }
 
-// isPending reports whether the kubelet has not begun with a pod. Later it leaves the pod's status as it is, so a scenario
-// may change that.
+// isPending reports whether the kubelet has not started a pod yet. After the start the simulated kubelet does not write the status again,
+// so a scenario may change it.
 func isPending(pod *corev1.Pod) bool {
 	return (pod.Status.Phase == "" || pod.Status.Phase == corev1.PodPending) && len(pod.Status.ContainerStatuses) == 0
 }
@@ -75,7 +75,7 @@ func isUnpullable(image string) bool {
 	return found && strings.HasSuffix(host, ".invalid")
 }
 
-// start does what the kubelet does to a pending pod: it becomes ready, unless an image cannot be pulled.
+// start does what the kubelet does to a pending pod. The pod becomes ready, unless one of its images cannot be pulled.
 func start(ctx context.Context, c client.Client, pod *corev1.Pod) error {
 	pulled := true
 	for _, container := range pod.Spec.Containers {

@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// replicaSetsOf returns the ReplicaSet of a Deployment's current template, which it creates or scales if needed, and the ReplicaSets of
-// earlier templates. The current one is nil while another ReplicaSet has its name, such as one of an earlier Deployment: the garbage
-// collector has to delete that first.
+// replicaSetsOf returns the ReplicaSet of a Deployment's current template, and the ReplicaSets of earlier templates. It creates or scales
+// the current one if needed. If a ReplicaSet of another owner has the same name, such as a former Deployment, current is nil until the
+// garbage collector has deleted that ReplicaSet.
 func replicaSetsOf(ctx context.Context, c client.Client, d *appsv1.Deployment) (current *appsv1.ReplicaSet, earlier []*appsv1.ReplicaSet, err error) {
 	var list appsv1.ReplicaSetList
 	if err := c.List(ctx, &list, client.InNamespace(d.Namespace)); err != nil {
@@ -42,8 +42,8 @@ func replicaSetsOf(ctx context.Context, c client.Client, d *appsv1.Deployment) (
 	return current, earlier, nil
 }
 
-// newReplicaSet returns the ReplicaSet of a Deployment's template, whose hash is in its name, its labels and its selector. It also has a
-// prefix for a generated name: such names are not compared.
+// newReplicaSet returns the ReplicaSet of a Deployment's template. The hash of the template is in its name, its labels and its selector. It
+// also sets generateName, since generated names are not compared between runs.
 func newReplicaSet(d *appsv1.Deployment) *appsv1.ReplicaSet {
 	hash := map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: hashOf(&d.Spec.Template)}
 	template, selector := d.Spec.Template.DeepCopy(), d.Spec.Selector.DeepCopy()

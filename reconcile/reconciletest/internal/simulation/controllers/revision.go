@@ -17,7 +17,7 @@ import (
 // revisionHashLabel is the label of a ControllerRevision that has the hash of its content.
 const revisionHashLabel = "controller.kubernetes.io/hash"
 
-// revision is a pod template with the name under which it is stored.
+// revision is a pod template, and the name of the ControllerRevision that stores it.
 type revision struct {
 	name     string
 	template corev1.PodTemplateSpec
@@ -33,8 +33,8 @@ type patch struct {
 	} `json:"spec"`
 }
 
-// revisionsOf returns the revision that a StatefulSet's pods had before the current update, and the revision to which they are updated. It
-// stores the second one if it is not stored yet.
+// revisionsOf returns the revision of a StatefulSet's pods before the current update, and the revision to which they are updated. If the
+// second one is not stored yet, revisionsOf stores it.
 func revisionsOf(ctx context.Context, c client.Client, set *appsv1.StatefulSet) (current, update revision, err error) {
 	update = revision{set.Name + "-" + hashOf(&set.Spec.Template), set.Spec.Template}
 	var stored appsv1.ControllerRevisionList
@@ -61,7 +61,7 @@ func revisionsOf(ctx context.Context, c client.Client, set *appsv1.StatefulSet) 
 	switch {
 	case found == nil:
 		return current, update, store(ctx, c, set, update, latest+1)
-	case found.Revision < latest: // the template was changed back
+	case found.Revision < latest: // an earlier template is used again
 		found.Revision = latest + 1
 		return current, update, c.Update(ctx, found)
 	}
@@ -76,8 +76,8 @@ func restored(r *appsv1.ControllerRevision) (revision, error) {
 	return revision{r.Name, p.Spec.Template.PodTemplateSpec}, nil
 }
 
-// store creates the ControllerRevision. If one of this name exists, a deleted StatefulSet of the same name and template has left it. Then
-// the new StatefulSet takes it over.
+// store creates the ControllerRevision. If a deleted StatefulSet with the same name and template has left a ControllerRevision of this
+// name, the new StatefulSet becomes its owner.
 func store(ctx context.Context, c client.Client, set *appsv1.StatefulSet, r revision, number int64) error {
 	var p patch
 	p.Spec.Template.PodTemplateSpec, p.Spec.Template.Directive = r.template, "replace"

@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// loadBalancerCleanup is the finalizer of the service controller of a cloud provider: it deletes the load balancer first.
+// loadBalancerCleanup is the finalizer of a cloud provider's service controller. The controller deletes the load balancer before the
+// Service is removed.
 const loadBalancerCleanup = "service.kubernetes.io/load-balancer-cleanup"
 
 // Services simulates a cloud provider that has a load balancer for each Service that asks for one.
@@ -28,8 +29,8 @@ func Services(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// stepService adds the finalizer, then the address in the next step. It removes the finalizer when the load balancer is not
-// needed any more. The API server itself removes the address when the type changes.
+// stepService adds the finalizer, and in the next step the address. When the Service needs no load balancer any more, it removes the
+// finalizer. If the type changes, the API server itself removes the address.
 func stepService(ctx context.Context, c client.Client, service *corev1.Service) error {
 	wanted := service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.DeletionTimestamp == nil
 	at := slices.Index(service.Finalizers, loadBalancerCleanup)
@@ -47,8 +48,8 @@ func stepService(ctx context.Context, c client.Client, service *corev1.Service) 
 	return nil
 }
 
-// addressOf returns an address of 198.51.100.0/24, which is for documentation. It depends on the Service's name alone, so that
-// it is the same in all runs.
+// addressOf returns an address of 198.51.100.0/24, a range for documentation. It depends only on the Service's name, so it is the same in
+// all runs.
 func addressOf(service *corev1.Service) string {
 	hash := fnv.New32a()
 	hash.Write([]byte(service.Namespace + "/" + service.Name))

@@ -25,7 +25,7 @@ func StatefulSets(ctx context.Context, c client.Client) error {
 	return stepEach(ctx, c, &all, &all.Items, "roll out", "StatefulSet", stepStatefulSet)
 }
 
-// statefulSet is a StatefulSet in one step of its controller.
+// statefulSet is a StatefulSet during one step of its controller.
 type statefulSet struct {
 	obj             *appsv1.StatefulSet
 	client          client.Client
@@ -44,8 +44,8 @@ func stepStatefulSet(ctx context.Context, c client.Client, obj *appsv1.StatefulS
 	if err := s.setClaimOwners(ctx); err != nil {
 		return err
 	}
-	// As with the real controller, nothing is removed or updated before all replicas run, and with the policy OrderedReady
-	// one pod at a time is created, removed or replaced.
+	// As with the real controller, nothing is removed or updated before all replicas run. With the policy OrderedReady, one pod at a time
+	// is created, removed or replaced.
 	for _, next := range []func(context.Context) (wait bool, err error){s.createMissing, s.removeSurplus, s.replaceOutdated} {
 		if wait, err := next(ctx); wait || err != nil {
 			if err != nil {
@@ -57,8 +57,7 @@ func stepStatefulSet(ctx context.Context, c client.Client, obj *appsv1.StatefulS
 	return s.updateStatus(ctx)
 }
 
-// findPods finds the pods of the StatefulSet. It adopts those that match the selector and have no controller, and starts
-// those that are pending.
+// findPods finds the pods of the StatefulSet. It adopts pods that match the selector and have no controller, and starts pending pods.
 func (s *statefulSet) findPods(ctx context.Context) error {
 	s.pods = map[int]*corev1.Pod{}
 	selector, err := metav1.LabelSelectorAsSelector(s.obj.Spec.Selector)
@@ -101,7 +100,7 @@ func (s *statefulSet) ordinalOf(pod string) (ordinal int, is bool) {
 	return ordinal, found && err == nil && ordinal >= 0
 }
 
-// first returns the lowest ordinal, and end the one after the highest.
+// first returns the lowest ordinal. end returns the ordinal after the highest one.
 func (s *statefulSet) first() int {
 	if s.obj.Spec.Ordinals == nil {
 		return 0
@@ -151,8 +150,8 @@ func (s *statefulSet) removeSurplus(ctx context.Context) (wait bool, err error) 
 	return false, nil
 }
 
-// replaceOutdated deletes the pod of another revision with the highest ordinal, if those above it are ready and it is not
-// below the partition. The next step creates it again.
+// replaceOutdated deletes the pod with the highest ordinal that has another revision, unless it is below the partition. It waits until the
+// pods with higher ordinals are ready. The next step creates the pod again.
 func (s *statefulSet) replaceOutdated(ctx context.Context) (wait bool, err error) {
 	if s.obj.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
 		return false, nil
@@ -179,7 +178,7 @@ func (s *statefulSet) partition() int {
 	return 0
 }
 
-// create creates a pod and its claims. A pod below the partition has the current revision, and any other pod the revision to update to.
+// create creates a pod and its claims. A pod below the partition gets the current revision. Any other pod gets the revision of the update.
 func (s *statefulSet) create(ctx context.Context, ordinal int) error {
 	is := s.update
 	if s.obj.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType && ordinal < s.first()+s.partition() {
@@ -213,7 +212,7 @@ func (s *statefulSet) create(ctx context.Context, ordinal int) error {
 	if err == nil {
 		s.pods[ordinal] = pod
 	}
-	return client.IgnoreAlreadyExists(err) // one of a former StatefulSet goes soon
+	return client.IgnoreAlreadyExists(err) // a pod of a former StatefulSet may exist, and will be deleted soon
 }
 
 // remove deletes a pod. If its claims are to be deleted with it, it first makes the pod their owner.
@@ -230,7 +229,7 @@ func (s *statefulSet) remove(ctx context.Context, ordinal int) error {
 	return deletePod(ctx, s.client, pod)
 }
 
-// updateStatus counts the pods. When all are updated, the revision to update to becomes the current one.
+// updateStatus counts the pods in the status. When all pods are updated, the revision of the update becomes the current one.
 func (s *statefulSet) updateStatus(ctx context.Context) error {
 	status := appsv1.StatefulSetStatus{
 		ObservedGeneration: s.obj.Generation, CurrentRevision: s.current.name, UpdateRevision: s.update.name,

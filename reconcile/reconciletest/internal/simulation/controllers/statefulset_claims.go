@@ -30,8 +30,8 @@ func (s *statefulSet) deletesClaims() bool {
 	return policy != nil && policy.WhenDeleted == appsv1.DeletePersistentVolumeClaimRetentionPolicyType
 }
 
-// setClaimOwners makes the StatefulSet the owner of its replicas' claims, if the claims are to be deleted with the StatefulSet. It also
-// removes pods from the owners of these claims: a claim that was to be deleted with its pod belongs to a replica again.
+// setClaimOwners sets the owners of the claims of all replicas. If the claims are to be deleted with the StatefulSet, the StatefulSet
+// becomes an owner. A pod is removed from the owners: its claim was to be deleted with it, and now belongs to a replica again.
 func (s *statefulSet) setClaimOwners(ctx context.Context) error {
 	if len(s.obj.Spec.VolumeClaimTemplates) == 0 || s.obj.Spec.PersistentVolumeClaimRetentionPolicy == nil {
 		return nil
@@ -51,8 +51,8 @@ func (s *statefulSet) setClaimOwners(ctx context.Context) error {
 	return nil
 }
 
-// setClaimOwner sets the owners of the claims of one pod. They replace the StatefulSet and the pod, including earlier objects with these
-// names. All other owners stay.
+// setClaimOwner sets the owners of the claims of one pod. It removes the owner references to the StatefulSet and the pod, including earlier
+// objects of these names, and adds the given owners. Other owners stay.
 func (s *statefulSet) setClaimOwner(ctx context.Context, ordinal int, owners ...metav1.OwnerReference) error {
 	for i := range s.obj.Spec.VolumeClaimTemplates {
 		claim := &corev1.PersistentVolumeClaim{}

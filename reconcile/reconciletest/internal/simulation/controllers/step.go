@@ -7,14 +7,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// object is a pointer to a struct that is an object.
+// object is a constraint: *T is a Kubernetes object.
 type object[T any] interface {
 	*T
 	client.Object
 }
 
-// stepEach lists all objects of a kind, and takes a step for each that is not being deleted. items are the items of the list.
-// verb is what the step does to the object, for errors.
+// stepEach lists all objects of a kind, and takes a step for each object that is not being deleted. items are the items of the list. verb
+// says in errors what the step does to the object.
 func stepEach[T any, P object[T]](ctx context.Context, c client.Client, list client.ObjectList, items *[]T, verb, kind string, step func(context.Context, client.Client, P) error) error {
 	if err := c.List(ctx, list); err != nil {
 		return fmt.Errorf("list %ss: %w", kind, err)

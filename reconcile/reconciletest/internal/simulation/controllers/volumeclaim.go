@@ -10,11 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// protection is the finalizer that keeps a claim while a pod uses it. An admission plug-in adds it.
+// protection is the finalizer that keeps a claim while a pod uses it. In a cluster an admission plug-in adds it.
 const protection = "kubernetes.io/pvc-protection"
 
-// PersistentVolumeClaims simulates the controllers that provide volumes for claims, let claims grow, and keep claims in
-// use. It makes no PersistentVolumes.
+// PersistentVolumeClaims simulates the controllers that provide volumes for claims, resize claims, and keep claims that a pod uses. It
+// creates no PersistentVolumes.
 func PersistentVolumeClaims(ctx context.Context, c client.Client) error {
 	var all corev1.PersistentVolumeClaimList
 	if err := c.List(ctx, &all); err != nil {
@@ -83,7 +83,7 @@ func bind(ctx context.Context, c client.Client, claim *corev1.PersistentVolumeCl
 	return c.Status().Update(ctx, claim)
 }
 
-// expand lets a volume grow in two steps: it is being resized, and then it has the new size. A volume never shrinks.
+// expand resizes a volume in two steps: first it is being resized, and then it has the new size. A volume never shrinks.
 func expand(ctx context.Context, c client.Client, claim *corev1.PersistentVolumeClaim) error {
 	s := &claim.Status
 	resizing := func(c corev1.PersistentVolumeClaimCondition) bool {

@@ -8,9 +8,9 @@ import (
 // maxCallTime is how much virtual time a function of the test's author may take.
 const maxCallTime = 10 * time.Minute
 
-// Call calls a function of the test's author on a goroutine of its own, and waits for it while at most ten minutes of virtual time pass. It
-// returns the function's error, an error that describes its panic, or an error that says that the function does not return. That last error
-// ends with remedy.
+// Call calls a function of the test's author on a goroutine of its own, and waits for it for at most ten minutes of virtual time. It
+// returns the function's error. If the function panics, it returns an error that describes the panic. If the function does not return, it
+// returns an error that says so, and that ends with remedy. what is the function's name in these errors.
 func Call(what, remedy string, do func() error) error {
 	ended := make(chan error, 1)
 	go func() {

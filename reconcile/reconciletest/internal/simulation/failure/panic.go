@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// Recover calls a function of the test's author. It returns the function's error, or one that describes its panic.
+// Recover calls a function of the test's author. It returns the function's error. If the function panics, it returns an error that
+// describes the panic.
 func Recover(what string, do func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
@@ -19,20 +20,19 @@ func Recover(what string, do func() error) (err error) {
 	return do()
 }
 
-// Panic returns an error that names what panicked, and where. It must be called in the deferred function that
-// recovers.
+// Panic returns an error that says what panicked, and where. It must be called in the deferred function that calls recover.
 func Panic(what string, value any) error {
 	return fmt.Errorf("panic in %s%s: %v", what, panicPlace(), value)
 }
 
-// calledPackages are prefixes of functions that rarely cause a panic themselves. The error names their caller.
+// calledPackages are prefixes of functions that are rarely wrong themselves when they panic. The error names their caller.
 var calledPackages = []string{
 	"runtime.", "reflect.", "sync.", "encoding/", "k8s.io/", "sigs.k8s.io/",
 	"github.com/opblocks/opblocks/reconcile/reconciletest.", "github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation", "github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver",
 }
 
-// panicPlace returns the file and line of the author's code that is nearest to the panic. Code of the module that is tested counts first,
-// then code of another module. It returns "" if there is neither.
+// panicPlace returns the file and line of the test author's code at which the panic happened. It prefers code of the module that is tested
+// to code of other modules. It returns "" if there is neither.
 func panicPlace() (place string) {
 	var callers [100]uintptr
 	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers[:])])

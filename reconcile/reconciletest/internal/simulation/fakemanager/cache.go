@@ -14,15 +14,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Cache is the cache of a process. [Manager.Deliver] makes it show a change. Each kind in it has a revision of its own.
+// Cache is the cache of a process. It shows a change only after [Manager.Deliver] was called for it. Each kind in it has a revision of its
+// own.
 type Cache struct {
-	Kinds   WatchedKinds    // the kinds that the process watches, and the revision that the cache shows of each
+	Kinds   WatchedKinds    // the kinds that the process watches, each with the revision that the cache shows
 	context context.Context // the context of the process
 	mapper  meta.RESTMapper
-	readers map[form]client.Reader // read each kind at the revision that the cache shows in the form
+	readers map[form]client.Reader // for each form: a reader that returns the objects of each kind at the revision that the cache shows
 	indexes indexes
 
-	undefined error // why the last kind was refused that the server does not have
+	undefined error // the error about the last kind that the server does not have
 }
 
 var _ cache.Cache = &Cache{}
@@ -50,7 +51,7 @@ func (c *Cache) Get(ctx context.Context, key client.ObjectKey, obj client.Object
 	}
 	k := c.Kinds.kind(gvk, formOf(obj))
 	if _, known := k.selection.SelectorOf(key.Namespace); !known {
-		return fmt.Errorf("unable to get: %v because of unknown namespace for the cache", key) // these are controller-runtime's words
+		return fmt.Errorf("unable to get: %v because of unknown namespace for the cache", key) // controller-runtime has the same text
 	}
 	return c.readers[k.form].Get(ctx, key, obj, opts...)
 }
@@ -92,7 +93,7 @@ func (c *Cache) IndexField(_ context.Context, obj client.Object, field string, e
 	return c.indexes.add(gvk, field, extract)
 }
 
-// GetInformer returns the informer of obj's kind and form: typed, unstructured or metadata alone.
+// GetInformer returns the informer of obj's kind for the Go type of obj: typed, unstructured or metadata.
 func (c *Cache) GetInformer(_ context.Context, obj client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
 	gvk, err := apiutil.GVKForObject(obj, c.Kinds.scheme)
 	if err != nil {
@@ -122,15 +123,15 @@ func (c *Cache) informer(gvk schema.GroupVersionKind, f form) (cache.Informer, e
 	return k.informer, nil
 }
 
-// lastUndefined returns the error for the last kind that the cache refused because the server does not have it. It returns nil if no kind
-// was refused.
+// lastUndefined returns the error about the last kind that the cache refused because the server does not have it. If no kind was refused,
+// it returns nil.
 func (c *Cache) lastUndefined() error {
 	c.Kinds.mu.Lock()
 	defer c.Kinds.mu.Unlock()
 	return c.undefined
 }
 
-// RemoveInformer removes the informer of obj's kind and form, with its handlers.
+// RemoveInformer removes the informer of obj's kind for the Go type of obj, with its handlers.
 func (c *Cache) RemoveInformer(_ context.Context, obj client.Object) error {
 	gvk, err := apiutil.GVKForObject(obj, c.Kinds.scheme)
 	if err != nil {
@@ -173,7 +174,7 @@ func (c *Cache) keys(ctx context.Context, gvk schema.GroupVersionKind) ([]client
 
 func itemsOf(list client.ObjectList) []client.Object {
 	var all []client.Object
-	_ = meta.EachListItem(list, func(item runtime.Object) error { // the function returns no error
+	_ = meta.EachListItem(list, func(item runtime.Object) error { // it cannot fail, since the function returns no error
 		all = append(all, item.(client.Object))
 		return nil
 	})

@@ -12,18 +12,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// cluster implements cluster.Cluster for a [Manager], except Start and GetEventRecorder.
+// cluster implements controller-runtime's cluster.Cluster for a [Manager], except Start and GetEventRecorder.
 type cluster struct {
 	options Options
 	cache   *Cache
 }
 
-// GetConfig returns a config whose clients reach the server by the transport of the options, without a limit of their own for
-// the rate of requests. Each call returns another one.
+// GetConfig returns a config whose clients reach the server by the transport of the options. The clients do not limit the rate of requests.
+// Each call returns another config.
 func (c *cluster) GetConfig() *rest.Config {
 	return &rest.Config{
 		Host: "https://reconciletest.invalid", Transport: c.options.Transport, QPS: -1,
-		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON}, // controller-runtime takes protobuf for built-in kinds, if none is set
+		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON}, // without this, controller-runtime would send protobuf for built-in kinds
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/opblocks/opblocks/internal/passcontext"
 )
 
-// Target is the controller and the request of a reconcile.
+// Target is what a pass is about: the controller and its request.
 type Target struct {
 	Controller string
 	Request    ctrl.Request
@@ -31,18 +31,18 @@ func (t Target) Compare(other Target) int {
 	return cmp.Or(cmp.Compare(t.Controller, other.Controller), cmp.Compare(t.Request.String(), other.Request.String()))
 }
 
-// Controller is a queue, and the reconciler that is called for its requests. Workers of controller-runtime call it, or the
-// controller itself if it was added by [Manager.AddReconciler].
+// Controller is a work queue, and the reconciler that is called for its requests. The reconciler is called by workers of
+// controller-runtime. If the controller was added by [Manager.AddReconciler], it calls the reconciler itself.
 type Controller struct {
 	manager *Manager
 	name    string
 	queue   *queue
 	do      *wrappedReconciler
-	forEach *schema.GroupVersionKind // the kind of AddReconciler; nil for a controller of controller-runtime
+	forEach *schema.GroupVersionKind // the kind that was given to AddReconciler; nil for a controller of controller-runtime
 	known   map[ctrl.Request]bool    // requests that were reconciled before
 }
 
-// The defaults of controller-runtime's rate limiter.
+// These are the defaults of controller-runtime's rate limiter.
 const (
 	minBackoff = 5 * time.Millisecond
 	maxBackoff = 1000 * time.Second
@@ -53,8 +53,8 @@ func (m *Manager) newController(name string) *Controller {
 	return &Controller{manager: m, name: name, known: map[ctrl.Request]bool{}, queue: newQueue(limiter, m.options.Cause)}
 }
 
-// instrument replaces the queue of a controller of controller-runtime by ours, and wraps its reconciler. The controller's
-// type is internal to controller-runtime, so its fields are set by reflection, after a check of their names and types.
+// instrument replaces the queue of a controller of controller-runtime by a queue of this package, and wraps its reconciler. The
+// controller's type is internal to controller-runtime. So its fields are checked by name and type, and set by reflection.
 func (m *Manager) instrument(runnable manager.Runnable) error {
 	fields := reflect.Indirect(reflect.ValueOf(runnable))
 	if fields.Kind() != reflect.Struct || !fields.FieldByName("NewQueue").IsValid() || !fields.FieldByName("Do").IsValid() {
@@ -87,7 +87,7 @@ type Work struct {
 	item       *item
 }
 
-// Take removes the request that is to be reconciled next from its queue. It returns nil if none is ready.
+// Take removes the next request from its queue and returns it. It returns nil if none is ready.
 func (m *Manager) Take() *Work {
 	for _, c := range m.controllers {
 		if i := c.queue.take(); i != nil {
@@ -97,8 +97,8 @@ func (m *Manager) Take() *Work {
 	return nil
 }
 
-// maxStart is how long a request waits for a worker. It is longer than the default of controller-runtime's CacheSyncTimeout, two minutes: a
-// controller that watches a kind without a definition ends after that time.
+// maxStart is how long a request waits for a worker. If a kind has no definition, a controller that watches it ends after
+// controller-runtime's CacheSyncTimeout, by default two minutes. maxStart is longer than that.
 const maxStart = 5 * time.Minute
 
 // Begin starts the reconcile of the request, on another goroutine.
@@ -119,7 +119,7 @@ func (w *Work) Begin() {
 	}
 }
 
-// End counts the reconcile for frozen kinds. It is called when the reconcile has ended, or its process has died.
+// End counts the pass for kinds that a fault has frozen. It is called when the pass has ended, or its process has died.
 func (w *Work) End() { w.controller.manager.passEnded(w.Target) }
 
 // reconcile reconciles a request as a worker of controller-runtime does.
@@ -141,7 +141,7 @@ func (c *Controller) reconcile(request ctrl.Request) {
 	}
 }
 
-// enqueueEach enqueues a request for every object of the controller's kind that the cache shows.
+// enqueueEach enqueues a request for every object of the controller's kind in the cache.
 func (c *Controller) enqueueEach(ctx context.Context) {
 	keys, err := c.manager.cache.keys(ctx, *c.forEach)
 	if err != nil {
@@ -163,7 +163,7 @@ func (c *Controller) enqueueKnown() {
 	}
 }
 
-// Attempts counts the delayed reconciles of each request since the last change.
+// Attempts counts the delayed passes of each request since the last change.
 type Attempts map[*Controller]map[ctrl.Request]int
 
 // Count counts one attempt for each request of the controller that is ready now, except retries after an error.

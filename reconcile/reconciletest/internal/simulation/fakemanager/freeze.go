@@ -11,23 +11,24 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver"
 )
 
-// freeze is the state of a kind that the cache shows unchanged for a while.
+// freeze says from which change on the cache does not show the changes of a kind, and what ends that.
 type freeze struct {
-	from      int64          // the revision of the first change that is not shown; earlier ones are still delivered
-	passes    int            // how many passes of every known object end the freeze, unless Thaw does earlier
-	ran       map[Target]int // how many passes of each have ended in the freeze
-	merged    bool           // afterwards there is one event for each object, not one for each change
-	counts    bool           // a pass has begun since the freeze: passes that end count
-	requested int            // how often a pass of every known object was requested
-	past      bool           // the process began with the kind as it was earlier
+	from      int64          // the revision of the first change that is not shown; earlier changes are still shown
+	passes    int            // the freeze ends when every known object has had this number of passes, unless Thaw ends it earlier
+	ran       map[Target]int // the number of passes of each object that have ended during the freeze
+	merged    bool           // when the freeze ends, each object gets one event, and not one event for each change
+	counts    bool           // a pass has begun during the freeze, so from now on passes that end are counted
+	requested int            // how often NextFrozen has requested a pass of every known object
+	past      bool           // the process began with an earlier state of the kind
 }
 
-// maxPasses is how many passes of one object end a freeze in any case. Without this limit, an operator would never become quiet if it
-// repairs something that the garbage collector deletes again.
+// maxPasses is the number of passes of one object after which a freeze always ends. Without this limit, an operator might never become
+// quiet: it may repair something again and again that the garbage collector deletes.
 const maxPasses = 5
 
-// FreezeForPasses makes the cache show neither the change nor later ones of its kind, until the given number of passes of
-// every known object has run. It returns false if the kind is not watched or is frozen already.
+// FreezeForPasses makes the cache hide the change and later changes of its kind, until every known object has had the given number of
+// passes. A known object is one that the process has reconciled before. FreezeForPasses returns false if the kind is not watched or is
+// frozen already.
 func (w *WatchedKinds) FreezeForPasses(change *memoryserver.Change, passes int) bool {
 	return w.freeze(change.GVK, freeze{from: change.Revision, passes: passes}, forms[:]...)
 }
@@ -44,14 +45,14 @@ func (w *WatchedKinds) FreezeMetadata(change *memoryserver.Change) bool {
 	return w.freeze(change.GVK, freeze{from: change.Revision, passes: 1}, metadata)
 }
 
-// FreezeUntilThaw makes the cache show neither the change nor later ones of its kind, until [Cache.Thaw] is called, or one
-// object has had five passes. Then all these changes of an object are delivered as one event, as after a broken watch.
-// FreezeUntilThaw returns false if the kind is not watched or is frozen already.
+// FreezeUntilThaw makes the cache hide the change and later changes of its kind, until [WatchedKinds.Thaw] is called, or one object has had
+// five passes. Then each object gets one event for all these changes, as after a broken watch. FreezeUntilThaw returns false if the kind is
+// not watched or is frozen already.
 func (w *WatchedKinds) FreezeUntilThaw(change *memoryserver.Change) bool {
 	return w.freeze(change.GVK, freeze{from: change.Revision, passes: maxPasses, merged: true, requested: maxPasses}, forms[:]...)
 }
 
-// freeze freezes a kind in some forms.
+// freeze freezes a kind in the given forms, such as whole objects or metadata.
 func (w *WatchedKinds) freeze(gvk schema.GroupVersionKind, f freeze, in ...form) (done bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,7 +68,7 @@ func (w *WatchedKinds) freeze(gvk schema.GroupVersionKind, f freeze, in ...form)
 	return done
 }
 
-// clone returns a copy for another form of the kind, nil if the kind is not frozen.
+// clone returns a copy for another form of the kind. It returns nil if f is nil: the kind is not frozen.
 func (f *freeze) clone() *freeze {
 	if f == nil {
 		return nil
@@ -77,7 +78,7 @@ func (f *freeze) clone() *freeze {
 	return &made
 }
 
-// Thaw ends the freeze of one kind in all forms and versions, and reports whether one was frozen.
+// Thaw ends the freeze of one kind, in all its forms and versions. It returns false if no kind is frozen.
 func (w *WatchedKinds) Thaw() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,8 +121,7 @@ func (w *WatchedKinds) IsInThePast() bool {
 	return false
 }
 
-// passBegins notes in each freeze that a pass has begun since the freeze began. A pass that was already running when the kind was frozen
-// does not count.
+// passBegins notes in each freeze that a pass has begun during the freeze. A pass that was running when the freeze began is not counted.
 func (w *WatchedKinds) passBegins() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,7 +132,7 @@ func (w *WatchedKinds) passBegins() {
 	}
 }
 
-// passEnded counts a pass in each freeze in which it began, and ends the freezes that have had enough passes.
+// passEnded counts a pass in each freeze during which it began. It ends the freezes that have had enough passes.
 func (m *Manager) passEnded(t Target) {
 	m.cache.Kinds.mu.Lock()
 	defer m.cache.Kinds.mu.Unlock()
@@ -150,8 +150,8 @@ func (m *Manager) passEnded(t Target) {
 	}
 }
 
-// hasRun reports whether every known object has had the given number of passes in the freeze, and no request without a
-// delay is enqueued.
+// hasRun reports whether every known object has had the given number of passes during the freeze, and no request without a delay is in a
+// queue.
 func (m *Manager) hasRun(f *freeze, passes int) bool {
 	for _, c := range m.controllers {
 		if c.queue.Len() > 0 {
@@ -166,8 +166,7 @@ func (m *Manager) hasRun(f *freeze, passes int) bool {
 	return true
 }
 
-// NextFrozen returns a frozen kind that needs another pass of every known object, and counts that it was requested. It
-// returns "" if there is none.
+// NextFrozen returns a frozen kind that needs another pass of every known object, and counts the request. If there is none, it returns "".
 func (m *Manager) NextFrozen() (kind string) {
 	m.cache.Kinds.mu.Lock()
 	defer m.cache.Kinds.mu.Unlock()
@@ -180,7 +179,7 @@ func (m *Manager) NextFrozen() (kind string) {
 	return ""
 }
 
-// hides reports whether the cache does not show the change yet. f is nil if the kind is not frozen.
+// hides reports whether the freeze keeps the cache from showing the change. f is nil if the kind is not frozen: then nothing is hidden.
 func (f *freeze) hides(change *memoryserver.Change) bool {
 	return f != nil && change.Revision >= f.from
 }
@@ -192,7 +191,7 @@ func (k *kind) thaw() {
 	k.frozen = nil
 }
 
-// merge replaces the pending changes of each object by a single one, as a client gets them from a new list.
+// merge replaces the pending changes of each object by one change, as a client sees them that lists the kind again.
 func (k *kind) merge() {
 	merged := map[client.ObjectKey]int{}
 	var pending []memoryserver.Change
@@ -213,7 +212,7 @@ func (k *kind) merge() {
 	k.pending = k.pending[:0]
 	for _, change := range pending {
 		if change.Old != nil || change.New != nil {
-			change.Revision = last // a list has one revision
+			change.Revision = last // a list has the same revision for all objects
 			k.pending = append(k.pending, change)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver"
 )
 
-// A freeze hides the change that it names and later ones. Earlier ones that are still pending are delivered.
+// A freeze hides a change and all later ones. Earlier changes that are still pending are delivered.
 func TestFreezeHidesNoEarlierChange(t *testing.T) {
 	gvk := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	change := func(revision int64) memoryserver.Change {
@@ -41,7 +41,7 @@ func TestFreezeHidesNoEarlierChange(t *testing.T) {
 	assert.Equal(t, []int64{3, 4}, revisions())
 }
 
-// As in a real cache, each form of a kind has an informer, and one can be behind another.
+// As in a real cache, a kind has one informer for whole objects and one for metadata, and one can be behind the other.
 func TestFreezeOfOneForm(t *testing.T) {
 	gvk := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	part := &metav1.PartialObjectMetadataList{}

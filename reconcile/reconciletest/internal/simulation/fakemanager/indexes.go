@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// indexes are the field indexes of a cache. The zero value has none.
+// indexes are the field indexes of a cache. The zero value is empty.
 type indexes struct {
 	mu     sync.Mutex
 	byKind map[schema.GroupVersionKind]map[string]client.IndexerFunc
@@ -34,7 +34,7 @@ func (i *indexes) add(gvk schema.GroupVersionKind, field string, extract client.
 	return nil
 }
 
-// extract calls the functions of a kind's indexes with an object that the cache is going to show. It does not keep the values: each search
+// extract calls the index functions of a kind with an object that the cache is about to show. It does not keep the values: each search
 // calls the functions again.
 func (i *indexes) extract(gvk schema.GroupVersionKind, obj client.Object) {
 	i.mu.Lock()
@@ -45,7 +45,7 @@ func (i *indexes) extract(gvk schema.GroupVersionKind, obj client.Object) {
 	}
 }
 
-// matcher returns a function that reports whether an object matches a field selector, which may be nil.
+// matcher returns a function that reports whether an object matches a field selector. If the selector is nil, every object matches.
 func (i *indexes) matcher(gvk schema.GroupVersionKind, selector fields.Selector) (func(client.Object) bool, error) {
 	if selector == nil {
 		return func(client.Object) bool { return true }, nil

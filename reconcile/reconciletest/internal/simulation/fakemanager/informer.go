@@ -13,25 +13,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// informer holds the event handlers of a kind. [Manager.Deliver] calls them. As with a real informer they share the objects of
-// events, and the old object of an update is the new one of the event before.
+// informer holds the event handlers of a kind. [Manager.Deliver] calls them. As with a real informer, the handlers share the objects of
+// events. The old object of an update is the new object of the previous event.
 type informer struct {
 	cache    *Cache
 	kind     *kind
 	handlers []*registration
 
 	mu    sync.Mutex
-	shown map[client.ObjectKey]shownObject // what was last shown of each name
+	shown map[client.ObjectKey]shownObject // the last shown object of each name
 }
 
-// shownObject is an object as an informer shows it to its handlers.
+// shownObject is an object that an informer has shown to its handlers.
 type shownObject struct {
 	of     client.Object // the object on the server
-	object client.Object // the same in the informer's form, transformed
+	object client.Object // the object in the informer's Go type, after the transform function
 }
 
-// show returns an object of the server as the informer shows it, nil if obj is nil or not selected. It converts each version of an object
-// once, and keeps the result until it shows another version. Like a real cache, it calls the functions of the indexes with the result.
+// show returns the object in the informer's Go type. It returns nil if obj is nil, or if the cache does not hold it. It converts each
+// version of an object once, and keeps the result until it shows another version. Like a real cache, it calls the index functions with the
+// result.
 func (i *informer) show(obj client.Object) (client.Object, error) {
 	if obj == nil || !i.kind.selection.Holds(obj) {
 		return nil, nil
@@ -53,14 +54,15 @@ func (i *informer) show(obj client.Object) (client.Object, error) {
 
 var _ cache.Informer = &informer{}
 
-// form is the kind of Go type in which an informer holds objects. Each form has an informer of its own.
+// form is a way in which an informer holds objects: as Go types, unstructured or as metadata. Each form of a kind has an informer of its
+// own.
 type form int
 
 const (
 	typed form = iota
 	untyped
 	metadata
-	direct // the operator has opened a watch itself, over HTTP; it has no informer
+	direct // a watch that the operator has opened itself, over HTTP; it has no informer
 )
 
 func formOf(obj runtime.Object) form {
@@ -73,7 +75,7 @@ func formOf(obj runtime.Object) form {
 	return typed
 }
 
-// convert returns a copy of the object in this form, as the cache holds it: transformed.
+// convert returns a copy of the object in this form, after the transform function.
 func (f form) convert(obj client.Object, transform toolscache.TransformFunc) (client.Object, error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	if f == typed || f == formOf(obj) {
@@ -127,12 +129,12 @@ func (i *informer) AddEventHandler(handler toolscache.ResourceEventHandler) (too
 	return registered, nil
 }
 
-// AddEventHandlerWithResyncPeriod is [informer.AddEventHandler]: the informer never resyncs.
+// AddEventHandlerWithResyncPeriod does the same as AddEventHandler: the informer never resyncs.
 func (i *informer) AddEventHandlerWithResyncPeriod(handler toolscache.ResourceEventHandler, _ time.Duration) (toolscache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandler(handler)
 }
 
-// AddEventHandlerWithOptions is [informer.AddEventHandler].
+// AddEventHandlerWithOptions does the same as AddEventHandler, and ignores the options.
 func (i *informer) AddEventHandlerWithOptions(handler toolscache.ResourceEventHandler, _ toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
 	return i.AddEventHandler(handler)
 }
@@ -159,7 +161,7 @@ func (i *informer) HasSyncedChecker() toolscache.DoneChecker {
 // IsStopped reports whether the process has ended.
 func (i *informer) IsStopped() bool { return i.cache.context.Err() != nil }
 
-// registration is a handler that was added.
+// registration is what AddEventHandler returns for a handler.
 type registration struct {
 	handler toolscache.ResourceEventHandler
 }
@@ -178,8 +180,8 @@ func (synced) Done() <-chan struct{} {
 	return done
 }
 
-// handle calls the handler for one change. before is the object on the server before the change, nil if it did not exist; after is the
-// object after the change, nil if it does not exist any more. An object that the cache does not select counts as nil.
+// handle calls the handler for one change. before is nil if the object did not exist before the change. after is nil if it does not exist
+// any more. An object that the cache does not hold, because of its options, counts as nil.
 func (h registeredHandler) handle(before, after client.Object) error {
 	old, err := h.informer.show(before)
 	if err != nil {

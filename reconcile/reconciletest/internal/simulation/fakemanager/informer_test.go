@@ -12,8 +12,8 @@ import (
 	"github.com/opblocks/opblocks/internal/cacheselection"
 )
 
-// As with a real informer the old object of an update is the new one of the event before, and a transformation sees each version
-// once.
+// As with a real informer, the old object of an update is the new object of the previous event, and a transform function is called once for
+// each version.
 func TestInformerShowsEachVersionOnce(t *testing.T) {
 	transformed := 0
 	i := &informer{cache: &Cache{}, shown: map[client.ObjectKey]shownObject{}, kind: &kind{selection: cacheselection.Selection{Transform: func(obj any) (any, error) {

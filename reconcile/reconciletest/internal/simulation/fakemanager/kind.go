@@ -18,20 +18,20 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver"
 )
 
-// WatchedKinds are the kinds that a process watches, each in one or more forms.
+// WatchedKinds are the kinds that a process watches, each in one or more forms: Go types, unstructured, metadata or a watch over HTTP.
 type WatchedKinds struct {
 	scheme  *runtime.Scheme
 	server  *memoryserver.Server
 	watched func(gvk schema.GroupVersionKind, namespaces []string)
 
-	mu         sync.Mutex // also guards the kinds
+	mu         sync.Mutex // guards the fields below, and the fields of the kinds
 	options    cache.Options
 	kinds      map[kindKey]*kind
-	everything bool  // every kind is watched, from the first change on
-	received   int64 // the revision up to which changes were received
+	everything bool  // every kind is watched as soon as one of its objects changes
+	received   int64 // the revision of the last received change
 }
 
-// kind is a kind that the process watches in one form.
+// kind is a kind that the process watches, in one form.
 type kind struct {
 	gvk       schema.GroupVersionKind
 	form      form
@@ -44,13 +44,14 @@ type kind struct {
 	watches   []*openWatch          // only in the form direct
 }
 
-// kindKey is a kind in one form. As in a real cache, each form of a kind has an informer of its own, which may be behind another.
+// kindKey identifies a kind in one form. As in a real cache, each form has an informer of its own, which may be behind another one.
 type kindKey struct {
 	gvk  schema.GroupVersionKind
 	form form
 }
 
-// hold returns an object as the cache holds it, nil if the cache does not select it. It may change obj.
+// hold returns an object in the form in which the cache holds it. If the cache does not hold it because of its options, hold returns nil.
+// It may change obj.
 func (k *kind) hold(obj client.Object) (client.Object, error) {
 	if !k.selection.Holds(obj) {
 		return nil, nil
@@ -61,7 +62,7 @@ func (k *kind) hold(obj client.Object) (client.Object, error) {
 // forms are all forms, in the order in which their informers get a change.
 var forms = [...]form{typed, untyped, metadata, direct}
 
-// kind returns a kind of the cache. It starts to watch the kind if that is not watched yet.
+// kind returns a kind of the cache in a form. If the kind is not watched yet in that form, it starts to watch it.
 func (w *WatchedKinds) kind(gvk schema.GroupVersionKind, f form) *kind {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,14 +78,14 @@ func (w *WatchedKinds) kind(gvk schema.GroupVersionKind, f form) *kind {
 	return k
 }
 
-// watchFrom returns a kind of the cache. If the kind is not watched yet, it starts to watch it at the revision. If the kind is
-// watched in another form or version, both show the same at first. The caller holds the lock.
+// watchFrom returns a kind of the cache in a form. If the kind is not watched yet in that form, it starts to watch it from the revision on.
+// If it is watched in another form or version, the new watch begins in the same state as that one. The caller holds the lock.
 func (w *WatchedKinds) watchFrom(gvk schema.GroupVersionKind, f form, revision int64) *kind {
 	if k := w.kinds[kindKey{gvk, f}]; k != nil {
 		return k
 	}
 	k := &kind{gvk: gvk, form: f, seen: revision}
-	if f != direct { // the options are of the manager's cache alone
+	if f != direct { // the options apply only to the manager's cache
 		k.selection = cacheselection.ForKind(&w.options, gvk, w.scheme)
 	}
 	if others := w.formsOf(gvk); len(others) > 0 {
@@ -94,7 +95,7 @@ func (w *WatchedKinds) watchFrom(gvk schema.GroupVersionKind, f form, revision i
 	return k
 }
 
-// formsOf returns a kind in each form and each version in which it is watched, by form and version. The caller holds the lock.
+// formsOf returns the kind in all forms and versions in which it is watched, sorted by form and version. The caller holds the lock.
 func (w *WatchedKinds) formsOf(gvk schema.GroupVersionKind) (all []*kind) {
 	for key, k := range w.kinds {
 		if key.gvk.GroupKind() == gvk.GroupKind() {
@@ -110,7 +111,7 @@ func (k *kind) compare(other *kind) int {
 	return cmp.Or(cmp.Compare(k.form, other.form), cmp.Compare(k.gvk.Version, other.gvk.Version))
 }
 
-// watchEverything makes the cache watch each kind as soon as an object of the kind changes.
+// watchEverything makes the cache watch each kind as soon as one of its objects changes.
 func (w *WatchedKinds) watchEverything() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,14 +136,14 @@ func (w *WatchedKinds) WatchesTwice(gvk schema.GroupVersionKind) bool {
 	return whole && part
 }
 
-// selectionOf returns which objects of a kind the cache holds.
+// selectionOf returns the rule that says which objects of a kind the cache holds.
 func (w *WatchedKinds) selectionOf(gvk schema.GroupVersionKind) cacheselection.Selection {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return cacheselection.ForKind(&w.options, gvk, w.scheme)
 }
 
-// Hides reports whether the cache does not hold an object of a kind that it watches, because of its options.
+// Hides reports whether the cache's options leave out an object of a kind that it watches.
 func (w *WatchedKinds) Hides(obj client.Object) bool {
 	gvk, err := apiutil.GVKForObject(obj, w.scheme)
 	if err != nil {
@@ -153,8 +154,7 @@ func (w *WatchedKinds) Hides(obj client.Object) bool {
 	return slices.ContainsFunc(w.formsOf(gvk), func(k *kind) bool { return !k.selection.Holds(obj) })
 }
 
-// Receive adds a change of the server to the pending ones, if its kind is watched. [Manager.Deliver] makes the cache show
-// it.
+// Receive adds a change of the server to the pending changes, if its kind is watched. The cache shows it after [Manager.Deliver].
 func (w *WatchedKinds) Receive(change memoryserver.Change) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -169,8 +169,8 @@ func (w *WatchedKinds) Receive(change memoryserver.Change) {
 	}
 }
 
-// next makes the cache show the oldest change of all kinds, except those that a freeze hides. It returns the change, nil if
-// there is none.
+// next makes the cache show the oldest pending change of all kinds, except changes that a freeze hides. It returns the change. If there is
+// none, it returns nil.
 func (w *WatchedKinds) next() (*kind, *memoryserver.Change) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -192,7 +192,7 @@ func (w *WatchedKinds) next() (*kind, *memoryserver.Change) {
 	return first, &change
 }
 
-// Behind returns how many changes of the kind the cache does not show yet in the form of an object or a list.
+// Behind returns how many changes of the kind the cache does not show yet. as is an object or a list of the form that is read.
 func (w *WatchedKinds) Behind(gvk schema.GroupVersionKind, as runtime.Object) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -202,8 +202,8 @@ func (w *WatchedKinds) Behind(gvk schema.GroupVersionKind, as runtime.Object) in
 	return 0
 }
 
-// Restrict limits the cache to the namespaces and labels of the options, and applies their transformations. All other
-// options are ignored. It must be called before the first read.
+// Restrict limits the cache to the namespaces and labels of the options, and applies their transform functions. It ignores all other
+// options. It must be called before the first read.
 func (w *WatchedKinds) Restrict(options cache.Options) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -215,14 +215,14 @@ func (w *WatchedKinds) Restrict(options cache.Options) {
 	}
 }
 
-// Past is a kind at an earlier revision.
+// Past is a kind, and an earlier revision of it.
 type Past struct {
 	GVK      schema.GroupVersionKind
 	Revision int64
 }
 
-// BeginInThePast makes the cache of a new process show a kind as it was at a revision. The kind is frozen until one reconcile of every
-// object has run. Then the changes after the revision can be delivered.
+// BeginInThePast makes the cache of a new process show a kind at an earlier revision. The kind is frozen until every object has had one
+// pass. Then the changes after the revision can be delivered.
 func (w *WatchedKinds) BeginInThePast(past Past, changes []memoryserver.Change) {
 	k := &kind{gvk: past.GVK, form: typed, seen: past.Revision, frozen: &freeze{from: past.Revision + 1, passes: 1, counts: true, requested: 1, past: true}}
 	for _, change := range changes {
@@ -232,7 +232,7 @@ func (w *WatchedKinds) BeginInThePast(past Past, changes []memoryserver.Change) 
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.kinds[kindKey{past.GVK, typed}] = k // other forms begin like it
+	w.kinds[kindKey{past.GVK, typed}] = k // other forms that are watched later begin in the same state
 }
 
 // handlers returns the event handlers of a kind.
@@ -247,7 +247,8 @@ func (w *WatchedKinds) handlers(k *kind) (all []registeredHandler) {
 	return all
 }
 
-// show calls the event handlers of a kind, and its watches, with a change in the version in which the kind is watched.
+// show calls the event handlers and the watches of a kind with a change. The objects are converted to the version in which the kind is
+// watched.
 func (c *Cache) show(k *kind, change *memoryserver.Change) error {
 	handlers, watches := c.Kinds.handlers(k), c.watchesOf(k)
 	if len(handlers)+len(watches) == 0 {

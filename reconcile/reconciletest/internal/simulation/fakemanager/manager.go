@@ -29,7 +29,7 @@ import (
 
 // Options are the parts of a [Manager]. All fields are required.
 type Options struct {
-	Context             context.Context // the context of the process; its end stops the controllers
+	Context             context.Context // the context of the process: when it ends, the controllers end
 	Scheme              *runtime.Scheme
 	Server              *memoryserver.Server
 	Client              client.Client     // what GetClient returns
@@ -39,15 +39,15 @@ type Options struct {
 	EventRecorder       EventRecorder
 	LegacyEventRecorder record.EventRecorder
 
-	// Cause returns why requests are enqueued now, for the trace, and the number of their batch. Earlier batches are
-	// reconciled first. Requests of one batch are sorted by name, since they are enqueued in no certain order.
+	// Cause returns the number of the current batch, and why requests are enqueued now, for the trace. Requests of an earlier batch are
+	// reconciled first. Requests of one batch are enqueued in any order, so they are sorted by name.
 	Cause func() (batch int, cause string)
 	// Pass is called for each reconcile, on the worker's goroutine. It must call reconcile and return its results.
 	Pass func(target Target, cause string, reconcile func() (ctrl.Result, error)) (ctrl.Result, error)
 	// Ended is called at the end of each pass of package reconcile that had something to do.
 	Ended func(target Target, end passcontext.PassEnd)
-	// Watched is called whenever the operator reads a kind from the cache or watches it, with the namespaces that the cache
-	// holds of it; [cache.AllNamespaces] stands for all. It is called with the cache's lock held.
+	// Watched is called whenever the operator reads a kind from the cache or watches it. The cache holds only objects in
+	// namespaces. [cache.AllNamespaces] stands for all. The cache's lock is held during the call.
 	Watched func(gvk schema.GroupVersionKind, namespaces []string)
 	// Fail ends the run with an error.
 	Fail func(error)
@@ -55,8 +55,8 @@ type Options struct {
 	Random func(into []byte)
 }
 
-// Manager has the methods of manager.Manager, except GetEventRecorder, which [Manager.AsManager] adds. Its cache and queues move only by
-// calls of [Manager.Deliver] and [Manager.Take].
+// Manager has the methods of manager.Manager, except GetEventRecorder, which [Manager.AsManager] adds. Its cache changes only by
+// [Manager.Deliver], and requests leave its queues only by [Manager.Take].
 type Manager struct {
 	cluster
 	controllers []*Controller
@@ -66,7 +66,7 @@ type Manager struct {
 	elected     chan struct{}
 }
 
-// New returns a manager without controllers. Its cache shows the server's current state.
+// New returns a manager without controllers. Its cache shows the present state of the server.
 func New(o Options) *Manager {
 	m := &Manager{cluster: cluster{options: o, cache: newCache(&o)}, converter: conversion.NewRegistry(), webhooks: newWebhookServer(), elected: make(chan struct{})}
 	close(m.elected)
@@ -78,7 +78,7 @@ func (m *Manager) Cache() *Cache { return m.cache }
 
 var _ cacheselection.Manager = &Manager{}
 
-// CacheSelection returns which objects of a kind the cache holds.
+// CacheSelection returns the rule that says which objects of a kind the cache holds.
 func (m *Manager) CacheSelection(gvk schema.GroupVersionKind) cacheselection.Selection {
 	return m.cache.Kinds.selectionOf(gvk)
 }
@@ -86,8 +86,8 @@ func (m *Manager) CacheSelection(gvk schema.GroupVersionKind) cacheselection.Sel
 // Controllers returns the controllers that were added, in their order.
 func (m *Manager) Controllers() []*Controller { return m.controllers }
 
-// Deliver makes the cache show the oldest change that it does not show yet, except changes of frozen kinds. It calls
-// before with the change, then the event handlers of its kind, and returns the change. It returns nil if there is none.
+// Deliver makes the cache show the oldest change that it does not show yet, except changes of frozen kinds. It calls before with the
+// change, then the event handlers of its kind, and returns the change. If there is none, it returns nil.
 func (m *Manager) Deliver(before func(*memoryserver.Change)) (*memoryserver.Change, error) {
 	kind, change := m.cache.Kinds.next()
 	if change == nil {
@@ -107,14 +107,14 @@ func (m *Manager) Deliver(before func(*memoryserver.Change)) (*memoryserver.Chan
 	return change, errors.Join(errs...)
 }
 
-// EnqueueKnown enqueues a request for every known object: those that were reconciled before.
+// EnqueueKnown enqueues a request for every object that was reconciled before.
 func (m *Manager) EnqueueKnown() {
 	for _, c := range m.controllers {
 		c.enqueueKnown()
 	}
 }
 
-// EnqueueEach enqueues a request for every object of the kinds of [Manager.AddReconciler].
+// EnqueueEach enqueues a request for every object of the kinds that [Manager.AddReconciler] was called with.
 func (m *Manager) EnqueueEach() {
 	for _, c := range m.controllers {
 		if c.forEach != nil {
@@ -123,8 +123,8 @@ func (m *Manager) EnqueueEach() {
 	}
 }
 
-// AddReconciler adds a controller without watches: the reconciler is called for every object of the kind whenever any
-// object of any kind changes.
+// AddReconciler adds a controller without watches. Whenever any object of any kind changes, the reconciler is called for every object of
+// the given kind.
 func (m *Manager) AddReconciler(gvk schema.GroupVersionKind, reconciler ctrlreconcile.Reconciler) {
 	m.cache.Kinds.watchEverything()
 	c := m.newController(gvk.Kind)
@@ -133,8 +133,8 @@ func (m *Manager) AddReconciler(gvk schema.GroupVersionKind, reconciler ctrlreco
 	m.controllers = append(m.controllers, c)
 }
 
-// NextDue returns when the next delayed request becomes ready, and its controller. If there is none, the controller is nil. Requests with
-// enough attempts do not count, unless they are retries after an error.
+// NextDue returns when the next delayed request becomes ready, and its controller. If there is none, the controller is nil. It ignores
+// requests with enough attempts, unless they are retries after an error.
 func (m *Manager) NextDue(attempts Attempts, enough int) (at time.Time, whose *Controller) {
 	for _, c := range m.controllers {
 		if due := c.queue.due(attempts[c], enough); !due.IsZero() && (at.IsZero() || due.Before(at)) {
@@ -153,13 +153,13 @@ func (m *Manager) Add(runnable manager.Runnable) error {
 	return nil
 }
 
-// Start returns an error. The simulation calls [Manager.Run] instead.
+// Start returns an error, since the simulation runs the manager by [Manager.Run].
 func (m *Manager) Start(context.Context) error {
 	return errors.New("reconciletest starts the manager itself: do not call Start")
 }
 
-// Run starts all runnables and returns when they have ended. If one fails, the others are ended, as by the manager of controller-runtime,
-// and Run returns its error.
+// Run starts all runnables and returns when they have ended. If one fails, Run ends the others and returns the error, as the manager of
+// controller-runtime does.
 func (m *Manager) Run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -198,7 +198,7 @@ func (m *Manager) GetWebhookServer() webhook.Server { return m.webhooks }
 // GetConverterRegistry returns the registry of the converters, which the webhook of conversions uses.
 func (m *Manager) GetConverterRegistry() conversion.Registry { return m.converter }
 
-// GetControllerOptions returns options that allow several controllers of one name, since each process has one.
+// GetControllerOptions returns options that allow several controllers of one name: each simulated process has its own.
 func (m *Manager) GetControllerOptions() config.Controller {
 	return config.Controller{SkipNameValidation: new(true), Logger: m.GetLogger()}
 }

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 )
 
-// queue is a controller's work queue. It follows the rules of controller-runtime's priority queue, but has no goroutines:
-// a worker gets an item only after [Manager.Take] has taken it and [Work.Begin] hands it over.
+// queue is a controller's work queue. It follows the rules of controller-runtime's priority queue, but has no goroutines. A worker gets an
+// item only when [Work.Begin] is called for an item that [Manager.Take] has taken.
 type queue struct {
 	limiter workqueue.TypedRateLimiter[ctrl.Request]
 	cause   func() (batch int, cause string) // see [Options]
@@ -20,7 +20,7 @@ type queue struct {
 	mu         sync.Mutex
 	items      map[ctrl.Request]*item
 	processing map[ctrl.Request]bool
-	toWorker   chan *item // hands an item to a worker
+	toWorker   chan *item // Begin sends items to workers by it
 	closed     bool
 	done       chan struct{}
 }
@@ -109,7 +109,7 @@ func (q *queue) Forget(request ctrl.Request) { q.limiter.Forget(request) }
 // NumRequeues returns how often a request was rate limited since it was last forgotten.
 func (q *queue) NumRequeues(request ctrl.Request) int { return q.limiter.NumRequeues(request) }
 
-// GetWithPriority blocks until [Work.Begin] hands over an item. It is called by workers.
+// GetWithPriority blocks until [Work.Begin] sends an item. Workers call it.
 func (q *queue) GetWithPriority() (request ctrl.Request, priority int, shutdown bool) {
 	select {
 	case <-q.done:
@@ -125,7 +125,7 @@ func (q *queue) Get() (request ctrl.Request, shutdown bool) {
 	return request, shutdown
 }
 
-// Done ends the processing of a request: it can be taken again.
+// Done ends the processing of a request, so that the request can be taken again.
 func (q *queue) Done(request ctrl.Request) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -142,7 +142,7 @@ func (q *queue) ShutDown() {
 	}
 }
 
-// ShutDownWithDrain is [queue.ShutDown]: it does not wait.
+// ShutDownWithDrain does the same as ShutDown, and does not wait.
 func (q *queue) ShutDownWithDrain() { q.ShutDown() }
 
 // ShuttingDown reports whether ShutDown was called.
@@ -152,7 +152,7 @@ func (q *queue) ShuttingDown() bool {
 	return q.closed
 }
 
-// Len returns how many items have no delay.
+// Len returns the number of items that have no delay.
 func (q *queue) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -186,8 +186,8 @@ func (q *queue) take() *item {
 	return next
 }
 
-// compare defines the order in which items are taken: by priority, delay, batch and name. It does not depend on which
-// goroutine enqueued first.
+// compare defines the order in which items are taken: by priority, time, batch and name. The order does not depend on which goroutine
+// enqueued first.
 func (i *item) compare(j *item) int {
 	return cmp.Or(
 		cmp.Compare(j.priority, i.priority),
@@ -197,8 +197,8 @@ func (i *item) compare(j *item) int {
 	)
 }
 
-// due returns when the next item becomes ready. It returns the zero time if there is none. Items with enough attempts do not count, unless
-// they are retries after an error.
+// due returns when the next item becomes ready, or the zero time if there is none. It ignores items with enough attempts, unless they are
+// retries after an error.
 func (q *queue) due(attempts map[ctrl.Request]int, enough int) time.Time {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -17,7 +17,7 @@ func requestOf(name string) ctrl.Request {
 	return ctrl.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
-// taken returns the names of the ready requests, in their order.
+// taken takes all ready requests, and returns their names in the order in which they were taken.
 func taken(q *queue) []string {
 	var names []string
 	for i := q.take(); i != nil; i = q.take() {
@@ -31,7 +31,7 @@ func TestQueue(t *testing.T) {
 		reason string
 		add    func(q *queue, batch *int)
 		now    []string
-		later  []string // a minute later
+		later  []string // the names that are ready a minute later
 	}{
 		"Once": {
 			reason: "a request that is enqueued is not added again",

@@ -6,14 +6,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// EventRecorder has the methods that GetEventRecorder's results have in any version of controller-runtime: events.EventRecorder in v0.24, and
-// recorder.EventRecorder since.
+// EventRecorder has the methods of an event recorder in every version of controller-runtime. In v0.24 GetEventRecorder returns an
+// events.EventRecorder, and in later versions a recorder.EventRecorder.
 type EventRecorder interface {
 	events.EventRecorder
 	AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventType, reason, action, note string, args ...any)
 }
 
-// AsManager returns the Manager for the operator, with the event recorder of the options. Equal values are returned by each call.
+// AsManager returns the Manager as a manager.Manager for the operator, with the event recorder of the options. The results of all calls are
+// equal.
 func (m *Manager) AsManager() manager.Manager {
 	return withRecorder(m, manager.Manager.GetEventRecorder)
 }
@@ -27,8 +28,8 @@ type recordingManager[R any] struct {
 // GetEventRecorder returns the recorder of the options.
 func (m recordingManager[R]) GetEventRecorder(string) R { return m.recorder }
 
-// withRecorder infers R from a method expression, since R has another name in each version of controller-runtime. A test proves that
-// the result has all methods of a manager.
+// withRecorder adds the method GetEventRecorder to m. It infers the result type R from a method expression, since R differs between
+// versions of controller-runtime. A test proves that the result has all methods of a manager.
 func withRecorder[R any](m *Manager, _ func(manager.Manager, string) R) manager.Manager {
 	return any(recordingManager[R]{m, any(m.options.EventRecorder).(R)}).(manager.Manager)
 }

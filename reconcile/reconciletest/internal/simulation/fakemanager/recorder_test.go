@@ -11,13 +11,13 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver"
 )
 
-// recorder is a recorder of both versions of controller-runtime. events.FakeRecorder is one only since v0.37 of client-go.
+// recorder is an event recorder for all versions of controller-runtime. events.FakeRecorder has all methods only since v0.37 of client-go.
 type recorder struct{ events.EventRecorder }
 
 func (recorder) AnnotatedEventf(_, _ runtime.Object, _ map[string]string, _, _, _, _ string, _ ...any) {
 }
 
-// The compiler does not see whether a Manager lacks a method of manager.Manager.
+// The compiler does not find a method of manager.Manager that a Manager lacks. This test does.
 func TestAsManager(t *testing.T) {
 	server, err := memoryserver.New(scheme.Scheme)
 	require.NoError(t, err)

@@ -5,7 +5,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// transformed returns an object as a cache with this transform holds it. The transform may be nil. It may change obj.
+// transformed returns the result of the transform function of a cache. If transform is nil, it returns obj. It may change obj.
 func transformed(obj client.Object, transform toolscache.TransformFunc) (client.Object, error) {
 	if transform == nil {
 		return obj, nil

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// answer returns the response for an object, or for the error of the operator's client.
+// answer returns the response with an object, or with an error of the operator's client.
 func (c *call) answer(status int, obj any, err error) (*http.Response, error) {
 	if err != nil {
 		return respondError(c.request, err)
@@ -43,8 +43,8 @@ func newResponse(r *http.Request, status int, body io.ReadCloser) *http.Response
 	}
 }
 
-// respondError returns the response for an error of the operator's client. An error that is not an answer of an API server breaks
-// the connection: the process has ended, or a fault is a network error.
+// respondError returns the response for an error of the operator's client. If the error is not an answer of an API server, respondError
+// returns it, so the connection breaks: the process has ended, or a fault is a network error.
 func respondError(r *http.Request, err error) (*http.Response, error) {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
@@ -53,7 +53,7 @@ func respondError(r *http.Request, err error) (*http.Response, error) {
 		return respond(r, int(sent.Code), sent)
 	}
 	if broken, ok := errors.AsType[*url.Error](err); ok {
-		return nil, broken.Err // net/http wraps it again
+		return nil, broken.Err // net/http wraps the error again
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return nil, err
@@ -64,12 +64,12 @@ func respondError(r *http.Request, err error) (*http.Response, error) {
 	return respondError(r, apierrors.NewInternalError(err))
 }
 
-// unsupported returns the error for a media type.
+// unsupported returns the error for a media type that is not supported.
 func unsupported(code int32, reason metav1.StatusReason, message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
 }
 
-// acceptsJSON returns an error if a client accepts no plain JSON and no metadata.
+// acceptsJSON returns an error if a client accepts neither JSON objects nor metadata.
 func acceptsJSON(header http.Header) error {
 	accepted := strings.Join(header.Values("Accept"), ",")
 	if accepted == "" {
@@ -107,5 +107,5 @@ func wantsMetadata(r *http.Request) bool {
 	return false
 }
 
-// metadataKind is the kind of an answer with metadata alone.
+// metadataKind is the kind of an answer that has only the metadata of an object.
 var metadataKind = schema.GroupVersionKind{Group: "meta.k8s.io", Version: "v1", Kind: partialObjectMetadata}

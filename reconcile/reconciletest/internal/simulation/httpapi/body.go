@@ -26,7 +26,7 @@ func readBody(r *http.Request) (content []byte, err error) {
 	return io.ReadAll(r.Body)
 }
 
-// fromProtobuf decodes the kinds of client-go, and their options.
+// fromProtobuf decodes objects of client-go's kinds and their options from protobuf.
 var fromProtobuf = protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
 
 // jsonBody returns the body of a request as JSON.
@@ -47,7 +47,7 @@ func (c *call) jsonBody() ([]byte, error) {
 	return nil, unsupported(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, fmt.Sprintf("the body of the request was in an unknown format - accepted media types include: %s, %s", runtime.ContentTypeJSON, runtime.ContentTypeProtobuf))
 }
 
-// sentObject returns the object in the body of a request. If the body has no namespace, the namespace of the path counts, as on the real
+// sentObject returns the object in the body of a request. If the object has no namespace, it gets the namespace of the path, as on the real
 // server.
 func (c *call) sentObject() (*unstructured.Unstructured, error) {
 	content, err := c.jsonBody()
@@ -73,7 +73,7 @@ func (c *call) sentObject() (*unstructured.Unstructured, error) {
 	return obj, nil
 }
 
-// namedObject is like sentObject, for a request whose path has a name.
+// namedObject is like sentObject, for a request whose path contains a name.
 func (c *call) namedObject() (*unstructured.Unstructured, error) {
 	obj, err := c.sentObject()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// discover answers what asks for the groups, their versions and their resources, and for the server's version.
+// discover answers requests for the API groups, their versions and resources, and for the server's version.
 func (t *Transport) discover(r *http.Request) (found any, ok bool) {
 	path := strings.Trim(r.URL.Path, "/")
 	switch group, isGroup := strings.CutPrefix(path, "apis/"); {
@@ -43,8 +43,8 @@ func (t *Transport) discover(r *http.Request) (found any, ok bool) {
 	return metav1.APIResourceList{TypeMeta: typeMeta("APIResourceList"), GroupVersion: gv.String(), APIResources: resources}, true
 }
 
-// openAPI returns the document of the groups and versions that have custom kinds, or the list of these documents. Clients know
-// the built-in kinds.
+// openAPI returns the OpenAPI document of a group and version with custom kinds. If path is "", it returns the list of these documents.
+// There are none for built-in kinds, since clients know them.
 func (t *Transport) openAPI(path string) (found any, ok bool) {
 	if path == "" {
 		paths := map[string]any{}
@@ -66,7 +66,7 @@ const minor = "37"
 
 func typeMeta(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "v1", Kind: kind} }
 
-// groups returns the groups, except the one without a name. In each the preferred version comes first.
+// groups returns the API groups, except the core group, which has no name. In each group the preferred version comes first.
 func (t *Transport) groups() (all []metav1.APIGroup) {
 	for _, gv := range t.Server.Versions() {
 		if gv.Group == "" {

@@ -1,9 +1,9 @@
 // Package httpapi speaks the HTTP of an API server, without a socket: a [Transport] answers the requests of clientsets, dynamic
 // clients, metadata clients, discovery clients and informers that an operator builds from a rest.Config.
 //
-// target.go finds out what a request is about. read.go, write.go and subresource.go hand it to the operator's own client, so that it is the
-// same request, with the same name and the same faults. watch.go streams what the operator's cache makes visible, discovery.go lists what is
-// served, body.go decodes what is sent, and answer.go encodes the answers.
+// target.go finds out what a request is about. read.go, write.go and subresource.go call the operator's own client, so that requests have
+// the same names and the same faults as through that client. watch.go streams changes when the operator's cache shows them. discovery.go
+// lists what is served, body.go decodes what is sent, and answer.go encodes the answers.
 //
 // # Known differences from the real server
 //
@@ -30,16 +30,16 @@ import (
 
 // Transport is the transport of an HTTP client whose requests the server in memory answers. All fields are required.
 type Transport struct {
-	Context context.Context // the process has this context; its end ends all watches
+	Context context.Context // the context of the process: when it ends, all watches end
 	Server  *memoryserver.Server
-	Client  client.Client // what does the writes
-	Reader  client.Reader // what reads, without a cache
+	Client  client.Client // carries out the writes
+	Reader  client.Reader // carries out the reads, without a cache
 	Watch   Watch
 	Refuse  func() error // returns an error if the process has ended
 }
 
-// Watch calls handle for each change of a kind after the revision, when it becomes visible to the process, until stop is called. It returns
-// the revision that is visible now: the caller has to send the changes up to this revision itself.
+// Watch calls handle for each change of a kind after the revision from, when the change becomes visible to the process, until stop is
+// called. It returns the revision that is visible now: the caller has to send the changes between from and that revision itself.
 type Watch func(gvk schema.GroupVersionKind, from int64, handle func(*memoryserver.Change) error) (seen int64, stop func())
 
 var _ http.RoundTripper = &Transport{}
@@ -78,7 +78,7 @@ type call struct {
 	content []byte
 }
 
-// actionOf returns what answers a request, nil if the target does not have the method.
+// actionOf returns the function that answers a request. It returns nil if the target does not support the HTTP method.
 func (t *Transport) actionOf(r *http.Request, of *target) func(*call) (*http.Response, error) {
 	collection := of.name == ""
 	switch {

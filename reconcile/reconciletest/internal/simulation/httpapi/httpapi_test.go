@@ -36,7 +36,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver"
 )
 
-// world is a server in memory behind a transport. Its watches show a change when deliver is called.
+// world is a server in memory with a transport. Its watches show changes only when deliver is called.
 type world struct {
 	server  *memoryserver.Server
 	config  *rest.Config
@@ -103,7 +103,7 @@ func newDeployment() *appsv1.Deployment {
 func TestClientset(t *testing.T) {
 	contentTypes := map[string]string{
 		"JSON":     runtime.ContentTypeJSON,
-		"Protobuf": runtime.ContentTypeProtobuf, // what it sends; the answers are JSON
+		"Protobuf": runtime.ContentTypeProtobuf, // the content type of requests; answers are JSON
 	}
 	for name, contentType := range contentTypes {
 		t.Run(name, func(t *testing.T) {
@@ -328,7 +328,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Informers follow the watch, whatever makes them. They show a change when it is delivered, and their watches end with the process.
+// Informers of all libraries follow the watch. They show a change when it is delivered, and their watches end with the process.
 func TestInformers(t *testing.T) {
 	tests := map[string]func(t *testing.T, ctx context.Context, w *world) (names func() []string){
 		"Clientset": func(t *testing.T, ctx context.Context, w *world) func() []string {
@@ -409,7 +409,7 @@ func TestInformers(t *testing.T) {
 	}
 }
 
-// A watch selects as a list does. An object that leaves the selection is deleted, to its eyes.
+// A watch has the same selectors as a list. If an object no longer matches them, the watch sends a deletion.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, ctx := newWorld(t), t.Context()

@@ -40,7 +40,7 @@ func (c *call) list() (*http.Response, error) {
 	return c.answer(http.StatusOK, list, err)
 }
 
-// listOptions returns the selectors of a list, a watch or the deletion of a collection.
+// listOptions returns the namespace and the selectors of a list, a watch or the deletion of a collection.
 func listOptions(query url.Values, namespace string) (*client.ListOptions, error) {
 	options := &client.ListOptions{Namespace: namespace}
 	var err error
@@ -57,7 +57,7 @@ func listOptions(query url.Values, namespace string) (*client.ListOptions, error
 	return options, nil
 }
 
-// asSent returns an object in the form in which it is sent: metadata alone has a kind of its own.
+// asSent returns an object as an answer has it. An object with only metadata gets the kind PartialObjectMetadata.
 func asSent(obj client.Object) client.Object {
 	if part, ok := obj.(*metav1.PartialObjectMetadata); ok {
 		part.SetGroupVersionKind(metadataKind)

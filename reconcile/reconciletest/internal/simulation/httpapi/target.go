@@ -66,7 +66,7 @@ func scopeOf(namespaced bool) string {
 	return "have no namespace"
 }
 
-// splitPath splits a path into a group and version, and what follows.
+// splitPath splits a path into a group and version, and the rest of the path.
 func splitPath(path string) (gv schema.GroupVersion, rest []string, ok bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -88,7 +88,7 @@ func (t *target) isStatus() bool { return t.subresource == kind.StatusSubresourc
 // lacksNamespace reports whether the path names no namespace, though the kind has one.
 func (t *target) lacksNamespace() bool { return t.namespaced && t.namespace == "" }
 
-// object returns an object with the target's kind and name only, which holds the whole object or its metadata.
+// object returns an empty object of the target's kind and name, for the whole object or for its metadata.
 func (t *target) object(metadata bool) client.Object {
 	var obj client.Object = &unstructured.Unstructured{}
 	if metadata {

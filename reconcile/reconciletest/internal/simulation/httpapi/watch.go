@@ -18,7 +18,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver"
 )
 
-// watch answers with a stream of what becomes visible to the process. An event arrives when the manager's cache would show it.
+// watch answers with a stream of events. An event is sent when the manager's cache would show its change.
 func (c *call) watch() (*http.Response, error) {
 	query := c.request.URL.Query()
 	selected, err := listOptions(query, c.namespace)
@@ -64,24 +64,25 @@ func revisionOf(version string) (int64, error) {
 type watcher struct {
 	target   *target
 	server   *memoryserver.Server
-	request  context.Context // the context of the request, which ends the watch
-	process  context.Context // the context of the process, which does so too
+	request  context.Context // the context of the request: when it ends, the watch ends
+	process  context.Context // the context of the process: when it ends, the watch ends
 	selected *client.ListOptions
 	metadata bool
 	stop     func()
-	wake     chan struct{} // has something if lines were added
+	wake     chan struct{} // receives a value if lines were added
 	closed   chan struct{}
 	close    sync.Once
 
 	mu     sync.Mutex
-	at     int64         // the revision that reader reads
-	reader client.Reader // reads the past
-	lines  []byte        // not read yet
+	at     int64         // the revision that reader returns
+	reader client.Reader // reads objects at the revision at
+	lines  []byte        // the events that Read has not returned yet
 }
 
 var _ io.ReadCloser = &watcher{}
 
-// Read waits for events. It ends with the watch, with the request's context and with the process.
+// Read waits for events and returns them. It returns io.EOF when the watch is closed, or when the context of the request or of the process
+// ends.
 func (w *watcher) Read(into []byte) (int, error) {
 	for {
 		w.mu.Lock()
@@ -112,7 +113,7 @@ func (w *watcher) Close() error {
 	return nil
 }
 
-// catchUp sends what precedes the watch: the objects that exist, or the changes after the given revision. The caller holds the lock.
+// catchUp sends what the client has to see first: the objects that exist, or the changes between from and seen. The caller holds the lock.
 func (w *watcher) catchUp(from, seen int64, initial bool) (err error) {
 	if from == 0 || initial {
 		w.at = seen
@@ -158,7 +159,7 @@ func (w *watcher) handle(change *memoryserver.Change) error {
 	return w.change(change)
 }
 
-// change sends the event for one change. The caller holds the lock. An object that leaves the selection counts as deleted.
+// change sends the event for one change. If an object no longer matches the selectors, the event is a deletion. The caller holds the lock.
 func (w *watcher) change(change *memoryserver.Change) error {
 	before, after := w.selects(change.Old), w.selects(change.New)
 	eventType, shown := watch.Modified, change.New
@@ -185,7 +186,7 @@ func (w *watcher) change(change *memoryserver.Change) error {
 }
 
 func (w *watcher) selects(obj client.Object) bool {
-	selected, _ := w.server.Selects(w.target.gvk, w.selected, obj) // watch has asked for the error
+	selected, _ := w.server.Selects(w.target.gvk, w.selected, obj) // the method watch has returned the error already
 	return selected
 }
 

@@ -15,18 +15,18 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver/kind"
 )
 
-// writeOptions are the parameters that all writes of an object have in common.
+// writeOptions are the parameters of every kind of write.
 type writeOptions struct {
 	dryRun     []string
 	manager    string
 	validation string
 }
 
-// options returns the options of a write. As on the real server, the user agent names the field manager if no parameter does.
+// options returns the options of a write. As on the real server, if no parameter names the field manager, the user agent does.
 func (c *call) options() (writeOptions, error) {
 	query := c.request.URL.Query()
 	o := writeOptions{dryRun: query["dryRun"], manager: query.Get("fieldManager"), validation: query.Get("fieldValidation")}
-	if o.manager == "" && !c.isApply() { // an apply must name it
+	if o.manager == "" && !c.isApply() { // an apply must name its field manager
 		o.manager, _, _ = strings.Cut(c.request.UserAgent(), "/")
 	}
 	return o, validDryRun(o.dryRun)

@@ -5,8 +5,9 @@ package kinds
 type Fault string
 
 // The comment of each kind says what goes wrong, and where it is tried. A write is a request to the API server that may change something.
-// An effect is a call of Process.Effect, and a query is a call of Process.Query. HTTP requests by Process.RoundTripper and calls of an API
-// of package fakeapi are effects or queries too. Every object means every object that the process has in its queue or has reconciled.
+// An effect is a call of Process.Effect, and a query is a call of Process.Query. HTTP requests by Process.RoundTripper are effects or
+// queries too, and so are calls of an API of package fakeapi. "Every object" means every object that the process has in its queue or has
+// reconciled.
 const (
 	// CrashBefore: the process dies before it sends a write or has an effect.
 	CrashBefore Fault = "crash before"
@@ -53,12 +54,13 @@ const (
 	// StaleObjects: as Stale, for a kind that the process watches or reads in the cache both as whole objects and as
 	// metadata. The cache has an informer for each, and the informer of metadata shows the change.
 	StaleObjects Fault = "stale objects after"
-	// StaleMetadata: as StaleObjects, the other way round: the informer of whole objects shows the change.
+	// StaleMetadata: like StaleObjects with the two informers exchanged: the informer of whole objects shows the change, and the
+	// informer of metadata does not.
 	StaleMetadata Fault = "stale metadata after"
 	// MissedEvent: the watch breaks at a change of an object. When the operator has nothing left to do but wait, or one
 	// object has had five passes, the kind is listed again. All changes of an object in between arrive as one event.
 	MissedEvent Fault = "missed event of"
-	// MissedDeletion: the watch breaks at the deletion of an object, and the user's next action creates the object again before the kind is
+	// MissedDeletion: the watch breaks at the deletion of an object. The user's next action creates the object again, before the kind is
 	// listed again. So the two changes arrive as one update, to an object with another UID.
 	MissedDeletion Fault = "missed deletion of"
 	// TimeTravel: when the operator has nothing left to do but wait after a change of an object, another process takes over.
@@ -67,23 +69,22 @@ const (
 	// LeaderChange: another replica becomes the leader before a write or an effect of a pass, and works until it is quiet.
 	// Only then does the old leader continue: it finishes its pass, and then its process ends.
 	LeaderChange Fault = "leader change before"
-	// ForeignFinalizer: the user deletes an object, and the finalizer of another controller outlasts the operator's own: it
-	// is removed only when the operator is quiet. It is a finding if the operator has removed its own finalizer, and its passes
-	// over the object fail until then.
+	// ForeignFinalizer: the user deletes an object that also has the finalizer of another controller. That controller removes its finalizer
+	// only when the operator is quiet. If the operator has removed its own finalizer before, and its passes over the object fail while the
+	// object still exists, that is a finding.
 	ForeignFinalizer Fault = "foreign finalizer at"
-	// Reversed: of several requests that a set of children sends at once, the last is done first. Faults at these requests
-	// are tried in the order in which the children are declared.
+	// Reversed: if a set of children sends several requests at once, the last of them is done first. Faults at these requests are tried in
+	// the order in which the children are declared.
 	Reversed Fault = "reversed order of"
-	// StaleAnswer: an API of package fakeapi answers a query with what was true before the last write. The next query is answered
-	// as it is.
+	// StaleAnswer: an API of package fakeapi answers a query with the state before the last write. The next query gets the present state.
 	StaleAnswer Fault = "stale answer to"
 	// Outage: an API of package fakeapi answers this call, and all calls within the next minute of virtual time, with 503. They have no
 	// effect.
 	Outage Fault = "outage from"
-	// WebhookUnreachable: no webhook can be reached for a write. If its failure policy is Fail, the API server refuses the write with an
-	// internal error. If it is Ignore, the webhook is passed over.
+	// WebhookUnreachable: no webhook can be reached for a write. If a webhook's failure policy is Fail, the API server refuses the write
+	// with an internal error. If it is Ignore, the webhook is skipped.
 	WebhookUnreachable Fault = "webhook unreachable at"
-	// WebhookPassedOver: no webhook can be reached for a write of the user, and one whose failure policy is Ignore is passed over. So the
+	// WebhookPassedOver: no webhook can be reached for a write of the user, and a webhook whose failure policy is Ignore is skipped. So the
 	// object may lack defaults, or be invalid.
 	WebhookPassedOver Fault = "webhook passed over at" //nolint:gosec // the words of a fault, and not a credential
 	// ConversionUnreachable: the webhook that converts between versions cannot be reached for a request in another version than the storage
@@ -91,8 +92,8 @@ const (
 	ConversionUnreachable Fault = "conversion unreachable at"
 )
 
-// Rules has each kind of fault, in the order in which the faults are tried. What is tried where, what reports say and which kinds a user can
-// name follow from it. What a fault does is in package operator (fault.go), and in package run (held.go) for a deletion by the user.
+// Rules has each kind of fault, in the order in which the faults are tried. It says where each kind is tried, and what the trace says about
+// it. What a fault does is in package operator (fault.go), and in package run (held.go) for a deletion by the user.
 var Rules = []Rule{
 	{Kind: CrashBefore, Where: AtWrite, Words: "the process dies before the request is sent"},
 	{Kind: CrashAfter, Where: AtWrite, Words: "it is done, and the process dies before it gets the answer"},

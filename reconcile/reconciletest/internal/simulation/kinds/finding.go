@@ -1,25 +1,25 @@
 package kinds
 
-// Finding is a kind of finding: in which way an operator fails.
+// Finding is a way in which an operator fails, such as "does not survive".
 type Finding string
 
 // The kinds of findings.
 const (
 	// DoesNotSurvive: after a fault something is wrong that is right without it, or harm was done.
 	DoesNotSurvive Finding = "does not survive"
-	// DoesNotRest: the operator works on although nothing has changed, or does not become quiet. Also: the cache's options leave out an object
-	// that exists, so a pass does not find it in the cache by its name, and the pass does not read it past the cache.
+	// DoesNotRest: the operator goes on working although nothing has changed, or does not become quiet. Or a pass does not find an object
+	// in the cache by its name, because the cache's options leave it out, and the pass does not read the object from the API server either.
 	DoesNotRest Finding = "does not come to rest"
 	// DoesNotSucceed: without any fault a step or a pass has never succeeded, or has failed in the end, or no pass was made. Or the
 	// operator takes a refused create for a success, though the object that exists differs from what was sent.
 	DoesNotSucceed Finding = "does not succeed"
 	// DependsOnTiming: the operator leads to one state without faults, to another one if it starts only after the user's actions, and to a
-	// third one in this run. Any of them may be wrong, and none is blamed.
+	// third one in this run. Nobody knows which of them is wrong.
 	DependsOnTiming Finding = "depends on timing"
 	// LeaksSecret: a value of a Secret appears in an object of another kind, in an event, or in a log line.
 	LeaksSecret Finding = "leaks a secret"
-	// LeavesOutside: in the run without faults everything that the user created is deleted, and outside of the cluster something is left
-	// that was not there before. Or in any run something is left in an API of package fakeapi, and the objects that it was for are
+	// LeavesOutside: in the run without faults everything that the user created is deleted, and something is left outside of the cluster
+	// that was not there before. Or, in any run, something is left in an API of package fakeapi, and the objects to which it belonged are
 	// deleted.
 	LeavesOutside Finding = "leaves something outside"
 	// LeavesEntry: in the run without faults everything that the user created is deleted, and the operator leaves an entry in an object
@@ -28,10 +28,10 @@ const (
 	// CreatesDuplicate: the operator has created the same thing twice for one object in an API of package fakeapi, and both are there
 	// when it is quiet.
 	CreatesDuplicate Finding = "creates a duplicate"
-	// ChangesForeign: the operator changes or deletes a thing of others in an API of package fakeapi. Or two owners of one name in two
-	// namespaces make it write one object in turn, without any fault.
+	// ChangesForeign: the operator changes or deletes a thing of another owner in an API of package fakeapi. Or, without any fault, it
+	// writes one and the same object in turn for two owners that have the same name in two namespaces.
 	ChangesForeign Finding = "changes what is not its own"
-	// BreaksConvention: a pass returns a delay beside an error. Or a pass that has nothing to do sends a write that changes nothing. Or a
+	// BreaksConvention: a pass returns both a delay and an error. Or a pass that has nothing to do sends a write that changes nothing. Or a
 	// goroutine that the process has started only once still runs after the process has ended.
 	BreaksConvention Finding = "breaks a convention"
 )

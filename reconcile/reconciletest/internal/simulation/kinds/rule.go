@@ -1,24 +1,24 @@
 package kinds
 
-// Place is where a fault can be injected.
+// Place is a kind of request or event at which a fault can be injected.
 type Place int
 
-// These are the places. A request is a request to the API server, an effect or a query.
+// A request is a request to the API server, an effect or a query. An effect changes something outside of the cluster, and a query reads it.
 const (
 	AtRequest      Place = iota // any request
 	AtWrite                     // a request that may change something
 	AtAPIWrite                  // a write to the API server
-	AtModification              // a write that can conflict with another writer's
+	AtModification              // an update, a patch or an apply: another writer may have written the object before
 	AtCreation                  // a request that creates an object
 	AtOwnedWrite                // a later write of an object that the operator created
-	AtAnswered                  // a request that a server answers: the API server, the peer of a RoundTripper, or an API of package fakeapi
+	AtAnswered                  // a request that the API server, the handler of a RoundTripper, or an API of package fakeapi answers
 	AtAPICall                   // a call of an API of package fakeapi
-	AtStaleRead                 // a call of an API of package fakeapi that can be answered with the past
+	AtStaleRead                 // a read in an API of package fakeapi that has changed recently, so that an old answer is possible
 	AtChange                    // the change of an object
 	AtDeletion                  // a deletion by the user
 	AtReviewed                  // a write for which a webhook is called
 	AtConverted                 // a request in a version that a webhook converts
-	AtUserWrite                 // a write of the user for which a webhook is called that may be passed over
+	AtUserWrite                 // a write of the user that calls a webhook whose failure policy is Ignore
 	AtBatch                     // several requests that the operator sends at once
 )
 
@@ -28,9 +28,9 @@ type Rule struct {
 	Where           Place
 	NeedsNextAction bool   // the user must have an action left that is not a Wait
 	NeedsWatch      bool   // the process must watch the request's kind
-	NeedsTwo        bool   // the process must watch the kind of a change as whole objects and as metadata
+	NeedsTwo        bool   // the process must watch the kind of the change both as whole objects and as metadata
 	NeedsRecreation bool   // the change must be a deletion after which the user's next action creates the object again
-	ShowsPast       bool   // a process begins with a cache that is older than the process
+	ShowsPast       bool   // a process begins with an old cache, which shows an earlier state
 	Words           string // what happens, for the trace
 }
 

@@ -11,10 +11,10 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
-// errOutage is the answer of an API to each call during an outage.
+// errOutage is the answer to each call of an API during an outage.
 var errOutage = outside.Refusal{Status: http.StatusServiceUnavailable}
 
-// reachAPI notes that the request goes to an API of package fakeapi, if it does. The caller holds the lock.
+// reachAPI finds out whether the request goes to an API of package fakeapi, and notes the call. The caller holds the lock.
 func (o *outgoing) reachAPI(ctx context.Context) {
 	to := outside.FromContext(ctx)
 	if to == nil || o.call.External == "" {
@@ -25,7 +25,7 @@ func (o *outgoing) reachAPI(ctx context.Context) {
 	o.operator.world.APIs.Add(to.API)
 }
 
-// noteObject tells the API for which object it is called.
+// noteObject tells the API for which object the operator calls it.
 func (o *outgoing) noteObject() {
 	if o.outside == nil || o.process.Pass == nil {
 		return
@@ -42,7 +42,7 @@ func (o *outgoing) isInOutage() bool {
 	return true
 }
 
-// failIfForeign fails the run if the request has changed a thing of others.
+// failIfForeign fails the run if the request has changed a thing of another owner.
 func (o *outgoing) failIfForeign() {
 	if o.outside == nil || o.outside.Foreign == "" {
 		return

@@ -5,11 +5,11 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
 )
 
-// batchName is the name of the points at which an operator sends several requests at once.
+// batchName is the name of the points at which the operator sends several requests at once.
 const batchName = "requests sent at once"
 
-// sendBatch calls do for each of n requests that the operator sends at once. It sends them one after the other, so that a run is
-// deterministic: in the order in which the operator gave them, or in reverse order if that fault is planned.
+// sendBatch calls do for each of n requests that the operator sends at once. To keep a run deterministic, it sends them one after the
+// other: in the order in which the operator gave them, or in reverse order if that fault is planned.
 func (p *Process) sendBatch(n int, do func(i int)) {
 	reversed := n > 1 && p.operator.reachBatch(p)
 	for i := range n {
@@ -20,7 +20,7 @@ func (p *Process) sendBatch(n int, do func(i int)) {
 	}
 }
 
-// reachBatch notes that a process sends several requests at once. It reports whether their order is to be reversed.
+// reachBatch notes that a process sends several requests at once. It reports whether a fault reverses their order.
 func (o *Operator) reachBatch(p *Process) bool {
 	o.world.Mu.Lock()
 	defer o.world.Mu.Unlock()

@@ -61,7 +61,7 @@ func (c *recordingClient) List(ctx context.Context, list client.ObjectList, opts
 	return c.wholeReader().List(ctx, list, opts...)
 }
 
-// wholeReader returns a reader of the cache. If the cache holds an object only as a hash, it reads the object from the server.
+// wholeReader returns a reader of the cache. If the cache holds only the hash of an object, the reader reads the object from the server.
 func (c *recordingClient) wholeReader() client.Reader {
 	return hashedvalues.Reader{Cached: cacheReader{c}, Live: apiReader{c}}
 }
@@ -81,8 +81,8 @@ func (c cacheReader) List(ctx context.Context, list client.ObjectList, opts ...c
 	return c.client.process.read(ctx, r, func() error { return c.client.process.Mgr.Cache().List(ctx, list, opts...) })
 }
 
-// apiReader reads from the server. Its calls are recorded, and faults may be injected into them. It has the methods of the client, as
-// the reader of a real manager.
+// apiReader reads from the server. Its calls are recorded, and faults may be injected into them. Like the reader of a real manager, it has
+// all methods of a client.
 type apiReader struct{ *recordingClient }
 
 func (a apiReader) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -231,8 +231,8 @@ func bodyOf(obj client.Object) []byte {
 	return body
 }
 
-// answerTarget returns the object into which the client writes the answer: the caller's object, or a copy of it if the answer is lost. It
-// copies an unstructured object as JSON, since DeepCopy panics at values of some Go types that a client can send.
+// answerTarget returns the object into which the client writes the answer: the caller's object, or a copy if the answer is lost. An
+// unstructured object is copied as JSON, since DeepCopy panics for some Go types that a client can send.
 func answerTarget(obj client.Object, lost bool) client.Object {
 	if !lost {
 		return obj

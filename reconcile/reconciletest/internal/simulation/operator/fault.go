@@ -21,8 +21,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
 )
 
-// atRequests has a function for each kind of fault that is injected at requests. It does what goes wrong, and returns the answer that the
-// operator gets.
+// atRequests has a function for each kind of fault that is injected at requests. The function makes the fault happen, and returns the
+// answer that the operator gets.
 var atRequests = map[kinds.Fault]func(o *outgoing) error{
 	kinds.CrashBefore:         (*outgoing).crashBefore,
 	kinds.CrashAfter:          (*outgoing).crashAfter,
@@ -46,8 +46,8 @@ var atRequests = map[kinds.Fault]func(o *outgoing) error{
 	kinds.ConversionUnreachable: (*outgoing).conversionUnreachable,
 }
 
-// atChanges has a function for each kind of fault that is injected at changes of objects. It is called before the cache receives the
-// change.
+// atChanges has a function for each kind of fault that is injected at changes of objects. The function is called before the cache receives
+// the change.
 var atChanges = map[kinds.Fault]func(o *observed){
 	kinds.Stale:          func(o *observed) { o.freeze(o.cache.Kinds.FreezeForPasses(o.change, 1)) },
 	kinds.StaleLong:      func(o *observed) { o.freeze(o.cache.Kinds.FreezeForPasses(o.change, 2)) },
@@ -61,7 +61,7 @@ var atChanges = map[kinds.Fault]func(o *observed){
 // atBatches is the kind of fault that is injected where several requests are sent at once: see batch.go.
 const atBatches = kinds.Reversed
 
-// die ends the process. The caller gets errDead, and the log and the trace show the result of the request itself.
+// die ends the process. Its caller gets errDead. The log and the trace show result, the result of the request itself.
 func (o *outgoing) die(result error) error {
 	o.call.Err = result
 	o.process.Die()
@@ -95,7 +95,7 @@ func (o *outgoing) crashDowntimeUnseen() error {
 
 func (o *outgoing) concurrentAction() error {
 	if !o.operator.Actions.DoNext() {
-		o.call.Fault = "" // the action was not possible yet, so the trace shows no fault
+		o.call.Fault = "" // the action failed, so it is not done now, and the trace shows no fault
 	}
 	return o.answer(o.carryOut(false))
 }
@@ -137,8 +137,8 @@ func (o *outgoing) connectionRefused() error {
 	return o.answer(o.networkError(syscall.ECONNREFUSED))
 }
 
-// alreadyExists performs a creation, and answers like a server to which the client sends the creation a second time. A creation with a
-// generated name is not performed, since a second attempt would get another name: it is answered as if the name were taken.
+// alreadyExists carries out a creation, and answers as if the client had sent the creation a second time. If the name is generated, it does
+// not carry out the creation, since a second attempt would get another name. Then it answers as if the name were taken.
 func (o *outgoing) alreadyExists() error {
 	if !strings.HasSuffix(o.call.Object.Name, "*") {
 		if err := o.carryOut(true); err != nil {
@@ -154,7 +154,7 @@ func (o *outgoing) notFound() error {
 	return o.answer(o.carryOut(false))
 }
 
-// leaderChange waits until another replica has led and become quiet. Then the old leader continues, unless it has died.
+// leaderChange lets another replica lead until that is quiet. Then the old leader carries out its request, unless it has died.
 func (o *outgoing) leaderChange() error {
 	if !o.operator.waitForNewLeader(o.process) {
 		return o.answer(errDead)
@@ -198,7 +198,7 @@ type observed struct {
 	fault    kinds.Fault // the fault that is planned there
 }
 
-// freeze notes that a fault has frozen the change's kind in the cache. frozen is false if the cache could not freeze it: the kind is not
+// freeze notes that a fault has frozen the change's kind in the cache. frozen is false if the cache has not frozen it: the kind is not
 // watched, or is frozen already.
 func (o *observed) freeze(frozen bool) {
 	if !frozen {
@@ -214,7 +214,7 @@ func (o *observed) missDeletion() {
 	o.freeze(o.operator.nextUnseen)
 }
 
-// planTravel plans that the next process starts with an old cache: it shows the kind of the object as it was before this change.
+// planTravel plans that the next process starts with an old cache, which shows the kind of the object as it was before this change.
 func (o *observed) planTravel() {
 	c := o.change
 	if !o.at.Watched || o.operator.plannedPast != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
-// cause returns the error with which a pass ended, or else the first error of its requests. It may be nil.
+// cause returns the error with which a pass ended. If it ended without one, cause returns the first error of its requests, or nil.
 func (o Outcome) cause(log *request.Log) error {
 	if o.Err != nil {
 		return o.Err
@@ -25,8 +25,8 @@ func (o Outcome) cause(log *request.Log) error {
 	return nil
 }
 
-// hintOf returns what the author of the test may do about the error of a pass in a run without faults. err is nil if the pass had no error
-// and did not succeed.
+// hintOf returns what the author of the test may do about the error of a pass in a run without faults. err is nil if the pass did not
+// succeed and had no error.
 func hintOf(err error) string {
 	switch text := fmt.Sprint(err); {
 	case err == nil:
@@ -45,7 +45,7 @@ func hintOf(err error) string {
 	return "If a webhook fills in defaults in a cluster, name its configuration in the scenario's Webhooks, or give the defaults to the scenario's objects"
 }
 
-// StatusHint says what to do if the API server refuses a field of the status, "" if the error is another one.
+// StatusHint returns what to do if the API server has refused a field of the status. It returns "" for any other error.
 func StatusHint(err error) string {
 	refused, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || !apierrors.IsInvalid(err) || refused.Status().Details == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
-// ObserveChanges takes the server's changes since the last call. It injects the fault planned for each, and hands it to
-// the cache of the process.
+// ObserveChanges takes the server's changes since the last call. For each change it injects the planned fault, if there is one, and passes
+// the change to the cache of the process.
 func (o *Operator) ObserveChanges() {
 	o.world.Mu.Lock()
 	defer o.world.Mu.Unlock()
@@ -43,7 +43,7 @@ func (o *Operator) observeChange(c *memoryserver.Change) {
 	cache.Kinds.Receive(*c)
 }
 
-// TravelToThePast ends the process if a travel is planned. It reports whether one was.
+// TravelToThePast ends the process if the next process is planned to start with an old cache. It reports whether it has ended the process.
 func (o *Operator) TravelToThePast() bool {
 	o.world.Mu.Lock()
 	defer o.world.Mu.Unlock()
@@ -60,15 +60,15 @@ func (o *Operator) TravelToThePast() bool {
 	return true
 }
 
-// TakeNextUnseen reports whether the user's next action is to happen now, before the cache shows a deletion. After one call that returns
-// true, it returns false. The caller holds the lock.
+// TakeNextUnseen reports whether a fault asks for the user's next action now, before the cache shows a deletion. It returns true only once
+// for each such fault. The caller holds the lock.
 func (o *Operator) TakeNextUnseen() bool {
 	was := o.nextUnseen
 	o.nextUnseen = false
 	return was
 }
 
-// Observe waits until all goroutines of the run block, and observes what they changed.
+// Observe waits until all goroutines of the run block, and then takes the changes that they have made.
 func (o *Operator) Observe() {
 	synctest.Wait()
 	o.ObserveChanges()

@@ -1,10 +1,10 @@
-// Package operator is the operator in a run. An [Operator] starts its processes, one after another. A [Process] (process.go) has
-// a manager of package fakemanager, a client (client.go), an event recorder and a logger (recorder.go).
+// Package operator has the operator in a run. An [Operator] starts its processes, one after another. A [Process] (process.go) has a
+// manager of package fakemanager, a client (client.go), an event recorder and a logger (recorder.go).
 //
-// send.go sends each request. outgoing.go has the type of a request that is about to be sent. api.go has what only calls of an API outside of
-// the cluster need. observe.go takes the changes on the server to the cache. fault.go has what each kind of fault does to a request, or to what the
-// cache shows. pass.go follows the passes, outcome.go has how they ended, verdict.go whether they succeed, and batch.go sends several requests
-// at once.
+// send.go sends each request. outgoing.go has the type of a request that is about to be sent. api.go has the code that only calls of an API
+// outside of the cluster need. observe.go passes the changes on the server to the cache. fault.go has what each kind of fault does to a
+// request or to the cache. pass.go runs the passes, outcome.go has how they ended, verdict.go whether they succeed, and batch.go sends
+// several requests at once.
 package operator
 
 import (
@@ -26,28 +26,28 @@ type Operator struct {
 	Actions NextAction
 
 	Leader      *Process
-	started     int          // how many processes so far
-	ended       int          // how many of them have ended by an error of Start or of their manager
-	Died        bool         // at least one has died and was replaced
-	down        bool         // the next one starts only after the user's next action
-	Waiting     *WaitingPass // asks for a leader change; nil: none is asked for
-	plannedPast *past        // begins when the operator has nothing left to do but wait
-	nextPast    *past        // the process that starts next sees it
-	nextUnseen  bool         // the user's next action happens before the cache shows a deletion
+	started     int          // how many processes have started so far
+	ended       int          // how many processes have ended because Start or their manager failed
+	Died        bool         // at least one process has died and was replaced
+	down        bool         // the next process starts only after the user's next action
+	Waiting     *WaitingPass // the pass that waits for a leader change; nil: none does
+	plannedPast *past        // the old state that the process shall see that starts when the operator has nothing left to do but wait
+	nextPast    *past        // the old state that the process sees that starts next
+	nextUnseen  bool         // the user's next action is to happen before the cache shows a deletion
 	Passes      Passes
 }
 
-// past is the earlier state of a kind that a new process's cache shows at first.
+// past is an earlier state of a kind. The cache of a new process shows it at first.
 type past struct {
 	fakemanager.Past
 	change string // describes the first change that the cache does not show
 }
 
-// NextAction is the user's next action, which a fault can do in the middle of a pass. The caller of its methods holds the run's lock.
+// NextAction is the next action of the user, which a fault can do in the middle of a pass. Callers hold the run's lock.
 type NextAction interface {
 	Begun() int    // how many actions have begun
 	HasNext() bool // the user has an action left, and it is not a Wait
-	DoNext() bool  // does it, and reports whether that succeeded
+	DoNext() bool  // does the next action, and reports whether the action succeeded
 }
 
 // New returns an operator without a process. setUp is the Start of the scenario.
@@ -55,7 +55,7 @@ func New(w *world.World, setUp func(p *Process) error) *Operator {
 	return &Operator{world: w, setUp: setUp, Passes: newPasses()}
 }
 
-// Limits and delays.
+// Limits and delays of processes.
 const (
 	restartTime     = 2 * time.Second // the time from the death of a process to the start of the next one
 	MaxClusterSteps = 100             // the largest number of steps of the rest of the cluster between two processes
@@ -81,11 +81,11 @@ func (o *Operator) StartProcess() {
 	}
 }
 
-// maxEnds is how many processes of a run may end by an error of Start or of the manager.
+// maxEnds is the number of processes in a run that may end because Start or their manager failed. The run then fails.
 const maxEnds = 5
 
-// endedItself notes that a process has ended by an error of Start or of its manager. If a fault may be the reason, another one starts in
-// its place, as a kubelet restarts a container. The run fails if it has no fault, or if processes end again and again.
+// endedItself notes that a process has ended because Start or its manager failed. If a fault may be the reason, another process starts, as
+// a kubelet restarts a container. If the run has no fault, or if processes end again and again, the run fails.
 func (o *Operator) endedItself(p *Process, err error) {
 	o.world.Mu.Lock()
 	defer o.world.Mu.Unlock()
@@ -104,8 +104,8 @@ func (o *Operator) endedItself(p *Process, err error) {
 	p.Die()
 }
 
-// ReplaceDeadProcess starts the first process, or one in place of a dead one, after the rest of the cluster has worked. It
-// reports false if a process runs, or none may start before the user's next action.
+// ReplaceDeadProcess starts the first process. Later it starts a new one if the process has died, after the rest of the cluster has worked.
+// It returns false if a process runs, or if none may start before the user's next action.
 func (o *Operator) ReplaceDeadProcess() bool {
 	o.world.Mu.Lock()
 	old := o.Leader
@@ -152,7 +152,7 @@ func (o *Operator) End() {
 	}
 }
 
-// Hides reports whether the operator's cache does not hold an object because of its options.
+// Hides reports whether the options of the operator's cache leave out an object.
 func (o *Operator) Hides(obj client.Object) bool {
 	return o.Leader.Mgr.Cache().Kinds.Hides(obj)
 }

@@ -12,21 +12,21 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
-// KeepOutcomes notes how the last passes ended before the check that the operator rests.
+// KeepOutcomes copies how the last passes ended. It is called before the check that one more pass changes nothing.
 func (o *Operator) KeepOutcomes() {
 	o.world.Mu.Lock()
 	defer o.world.Mu.Unlock()
 	o.Passes.Before = maps.Clone(o.Passes.Outcome)
 }
 
-// Outcome is how a pass ended.
+// Outcome is how a pass has ended.
 type Outcome struct {
 	Pass   int
 	Result ctrl.Result
 	Err    error
 }
 
-// HeldError returns an error if passes over an object fail while another controller holds it. The caller holds the lock.
+// HeldError returns an error if passes over the object fail while only another controller's finalizer keeps it. The caller holds the lock.
 func (o *Operator) HeldError(id request.ObjectID) error {
 	for _, target := range slices.SortedFunc(maps.Keys(o.Passes.Outcome), fakemanager.Target.Compare) {
 		if target.Request.NamespacedName != id.Name {
@@ -40,7 +40,7 @@ func (o *Operator) HeldError(id request.ObjectID) error {
 	return nil
 }
 
-// problem describes how a pass failed. It returns "" if the pass succeeded.
+// problem returns how a pass failed, as text. It returns "" if the pass succeeded.
 func (o Outcome) problem(log *request.Log) string {
 	switch {
 	case o.Err != nil:
@@ -57,8 +57,8 @@ func (o Outcome) problem(log *request.Log) string {
 	return ""
 }
 
-// Over returns the object of a pass, if no later pass over this object has run. Otherwise it returns the zero value. The caller holds the
-// lock.
+// Over returns the controller and the object of a pass. If a later pass over the object has run, it returns the zero value. The caller
+// holds the lock.
 func (p *Passes) Over(pass int) fakemanager.Target {
 	for target, o := range p.Outcome {
 		if o.Pass == pass {

@@ -5,16 +5,16 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
-// outgoing is a request, an effect or a query that is about to be sent. Its methods are called with the run's
-// lock held; they may release it while they wait.
+// outgoing is a request, an effect or a query that is about to be sent. Callers of its methods hold the run's lock. A method may release
+// the lock while it waits.
 type outgoing struct {
 	operator *Operator
 	process  *Process
 	call     *request.Call
 	do       func(lost bool) error
-	converts error         // the answer if the webhook that converts the object cannot be reached; nil: none converts it
-	broken   error         // why webhooks cannot be reached; nil: they can
-	outside  *outside.Call // the call of an API of package fakeapi; nil: it is another request
+	converts error         // the answer if the webhook that converts the object cannot be reached; nil: no webhook converts it
+	broken   error         // the error of calls of webhooks; nil: they can be reached
+	outside  *outside.Call // the call of an API of package fakeapi; nil for any other request
 }
 
 // carryOut performs the request.
@@ -28,7 +28,7 @@ func (o *outgoing) carryOut(lost bool) error {
 	return err
 }
 
-// noteWebhooks notes which webhooks may be called for the request. It also replaces the version in the request's kind by the version in
+// noteWebhooks notes which webhooks may be called for the request. It also changes the version of the request's kind to the version in
 // which the server reports changes.
 func (o *outgoing) noteWebhooks() {
 	c, server := o.call, o.operator.world.Server
@@ -41,7 +41,7 @@ func (o *outgoing) noteWebhooks() {
 	c.Kind = server.Canonical(c.Kind)
 }
 
-// moment returns what decides how the run goes on. The caller holds the lock.
+// moment returns the present moment of the run: two moments are equal if only reads have happened between them. The caller holds the lock.
 func (o *Operator) moment() request.Moment {
 	now := o.world.Moment()
 	now.Actions = o.Actions.Begun()

@@ -16,23 +16,23 @@ import (
 
 // Passes are the passes of a run. The run's lock guards them.
 type Passes struct {
-	Begun   int                            // how many so far
+	Begun   int                            // the number of passes so far
 	batch   int                            // the number of the current batch of requests; see fakemanager.Options
 	cause   string                         // why requests are enqueued now
 	Outcome map[fakemanager.Target]Outcome // how the last pass of each object ended
-	Before  map[fakemanager.Target]Outcome // the same before the check that the operator rests
-	verdict verdicts                       // whether they succeed, in a run without faults
+	Before  map[fakemanager.Target]Outcome // the same before the check that one more pass changes nothing
+	verdict verdicts                       // whether the passes succeed, in a run without faults
 }
 
 func newPasses() Passes {
 	return Passes{Outcome: map[fakemanager.Target]Outcome{}, verdict: newVerdicts()}
 }
 
-// pass is a running pass.
+// pass is a pass that runs now.
 type pass struct {
 	number   int
 	target   fakemanager.Target
-	requests int // how many it has sent, including reads of the cache
+	requests int // the number of requests so far, including reads of the cache
 }
 
 // String returns the pass's number and object.
@@ -45,7 +45,7 @@ func DescribeTarget(t fakemanager.Target) string {
 	return t.Controller + " " + state.NameOf(t.Request.NamespacedName)
 }
 
-// WaitingPass is a pass of an old leader, suspended until the new leader is quiet.
+// WaitingPass is a pass of an old leader. It is suspended until the new leader is quiet.
 type WaitingPass struct {
 	Process *Process
 	Resume  chan struct{}
@@ -104,7 +104,7 @@ func (o *Operator) panicked(p *Process, err error) {
 	}
 }
 
-// cause returns the current batch, and why requests are enqueued now.
+// cause returns the number of the current batch, and why requests are enqueued now.
 func (o *Operator) cause() (batch int, cause string) {
 	o.world.Mu.Lock()
 	defer o.world.Mu.Unlock()
@@ -119,8 +119,8 @@ func (o *Operator) SetCause(cause string) {
 	o.Passes.cause = cause
 }
 
-// waitForNewLeader suspends a pass of the process until another replica has led and become quiet. It reports whether the
-// process still runs. It is called on the goroutine of the pass with the lock held, which it releases while it waits.
+// waitForNewLeader suspends a pass of the process, until another replica has led and become quiet. It reports whether the process still
+// runs. It is called on the goroutine of the pass. The caller holds the lock, and waitForNewLeader releases it while it waits.
 func (o *Operator) waitForNewLeader(old *Process) bool {
 	resume := make(chan struct{})
 	o.Waiting = &WaitingPass{Process: old, Resume: resume}

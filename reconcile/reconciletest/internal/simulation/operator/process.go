@@ -39,12 +39,12 @@ type Process struct {
 	client   *recordingClient
 	recorder *eventRecorder
 	Mgr      *fakemanager.Manager
-	managed  bool         // the operator called Manager
-	bound    int          // see HashLargeValues; 0 without it
+	managed  bool         // the operator has called Manager
+	bound    int          // the bound of HashLargeValues; 0: it was not called
 	refused  atomic.Int64 // how many requests were refused after its death
 
 	Dead bool  // guarded by the run's lock
-	Pass *pass // the pass that runs, nil if none does; guarded by the run's lock
+	Pass *pass // the pass that runs, or nil; guarded by the run's lock
 }
 
 var errDead = fmt.Errorf("the process has ended: %w", context.Canceled)
@@ -169,8 +169,8 @@ func (p *Process) Die() {
 	p.end()
 }
 
-// EndByConnection ends the run with an error, since the operator opens a real connection. It also ends the process, so that the context of the
-// operator is cancelled. A goroutine of the operator calls it.
+// EndByConnection ends the run with an error because the operator opens a real connection. It also ends the process, so that its context is
+// cancelled. It is called on a goroutine of the operator.
 func (o *Operator) EndByConnection(err error) {
 	o.world.Mu.Lock()
 	defer o.world.Mu.Unlock()
@@ -190,19 +190,19 @@ func (p *Process) isDead() bool {
 // startRemedy says what to do if Start does not return.
 const startRemedy = "Start sets up the process and returns, as main does before it starts the manager; what waits or works on belongs in a runnable (Manager.Add)"
 
-// start calls the scenario's Start, and runs what it set up.
+// start calls the scenario's Start, and then runs the manager.
 func (p *Process) start() error {
 	webhooks := p.Mgr.GetWebhookServer().WebhookMux()
 	if p.number == 1 {
 		p.operator.world.Server.ServeWebhooks(webhooks)
 	}
 	if err := failure.Call("Start", startRemedy, func() error { return p.operator.setUp(p) }); err != nil {
-		if p.isDead() { // Start failed since its requests were refused
+		if p.isDead() { // Start failed only because its requests were refused
 			return nil
 		}
 		return failure.StartError{Err: fmt.Errorf("%w%s", err, bubble.Hint(err))}
 	}
-	p.operator.world.Server.ServeWebhooks(webhooks) // until then another replica has served them
+	p.operator.world.Server.ServeWebhooks(webhooks) // until now the webhooks of the former process were called
 	if !p.managed && len(p.Mgr.Controllers()) == 0 {
 		return errors.New("start: there is nothing to run: register a reconciler with Process.Reconcile, or a controller with Process.Manager")
 	}

@@ -27,7 +27,7 @@ func (e *eventRecorder) AnnotatedEventf(regarding, related runtime.Object, _ map
 	e.Eventf(regarding, related, eventType, reason, action, note, args...)
 }
 
-// legacyRecorder is eventRecorder for the legacy events API.
+// legacyRecorder records events of the legacy events API, like eventRecorder.
 type legacyRecorder struct{ to *eventRecorder }
 
 func (l legacyRecorder) Event(object runtime.Object, eventType, reason, message string) {
@@ -43,7 +43,7 @@ func (l legacyRecorder) AnnotatedEventf(object runtime.Object, _ map[string]stri
 	l.Eventf(object, eventType, reason, format, args...)
 }
 
-// report records an event or a log line of the operator in the trace. The run fails if it contains the value of a Secret.
+// report records an event or a log line of the operator in the trace. If the text contains the value of a Secret, the run fails.
 func (o *Operator) report(p *Process, what, text string) {
 	o.world.Mu.Lock()
 	defer o.world.Mu.Unlock()
@@ -60,8 +60,8 @@ func (o *Operator) report(p *Process, what, text string) {
 	}
 }
 
-// newLogger returns a logger that records errors in the trace. It looks for values of Secrets in errors and in messages of
-// level 0, and drops messages of other levels.
+// newLogger returns a logger that records errors in the trace. It searches errors and messages of level 0 for values of Secrets.
+// Messages of other levels are dropped.
 func newLogger(p *Process) logr.Logger { return logr.New(logSink{process: p}) }
 
 type logSink struct {
@@ -71,7 +71,7 @@ type logSink struct {
 func (logSink) Init(logr.RuntimeInfo)  {}
 func (logSink) Enabled(level int) bool { return level == 0 }
 
-// Info looks for values of Secrets in the message. It records nothing.
+// Info searches the message for values of Secrets. It records nothing.
 func (l logSink) Info(_ int, message string, values ...any) {
 	run := l.process.operator
 	run.world.Mu.Lock()
@@ -95,7 +95,7 @@ func (l logSink) Error(err error, message string, values ...any) {
 func (l logSink) WithValues(...any) logr.LogSink { return l }
 func (l logSink) WithName(string) logr.LogSink   { return l }
 
-// format returns keys and values as text, without those that controller-runtime adds to every line.
+// format returns keys and values as text. It leaves out the keys that controller-runtime adds to every line.
 func format(values []any) string {
 	var text strings.Builder
 	for i := 0; i+1 < len(values); i += 2 {

@@ -14,10 +14,10 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
 )
 
-// read does and records a read of the cache. No fault is injected: such a read does not use the network.
+// read carries out and records a read of the cache. No fault is injected, since such a read does not use the network.
 func (p *Process) read(ctx context.Context, c *request.Call, do func() error) error {
 	if memoryserver.IsReview(ctx) {
-		return do() // a webhook reads, which another replica may serve
+		return do() // a webhook reads: another replica may serve it
 	}
 	if p.isDead() {
 		return p.refuse()
@@ -33,11 +33,11 @@ func (p *Process) read(ctx context.Context, c *request.Call, do func() error) er
 	return c.Err
 }
 
-// send records a request, an effect or a query, and injects the fault planned for it. do performs the request; lost is
-// true if its answer does not reach the caller.
+// send records a request, an effect or a query, and injects the planned fault. do carries out the request. lost is true if the answer does
+// not reach the caller.
 func (p *Process) send(ctx context.Context, c *request.Call, do func(lost bool) error) error {
 	if memoryserver.IsReview(ctx) {
-		return do(false) // the lock is held by the request for which the webhook is called
+		return do(false) // the request for which the webhook is called holds the lock
 	}
 	to := p.operator
 	to.waitForLatency(ctx)
@@ -68,7 +68,7 @@ func (p *Process) send(ctx context.Context, c *request.Call, do func(lost bool) 
 	return o.answer(o.carryOut(false))
 }
 
-// waitForLatency lets the time pass that a request takes, unless its context ends before.
+// waitForLatency waits for the time that a request takes by the scenario, or until its context ends.
 func (o *Operator) waitForLatency(ctx context.Context) {
 	if o.world.Latency <= 0 || passcontext.IsWithoutFaults(ctx) {
 		return
@@ -81,8 +81,8 @@ func (o *Operator) waitForLatency(ctx context.Context) {
 	}
 }
 
-// inject notes that the run has reached a request, and returns the kind of the fault to inject there, "" for none. The
-// caller holds the lock.
+// inject notes that the run has reached a request. It returns the kind of the fault to inject there, "" for none. The caller holds the
+// lock.
 func (o *Operator) inject(p *Process, c *request.Call) kinds.Fault {
 	object := request.ObjectID{Kind: c.Kind, Name: c.Object}
 	planned, at := o.world.Plan.Reach(plan.Point{Call: c, Object: object, Name: o.world.References.NameAt(c.String(), object), HasNext: o.Actions.HasNext(), Watched: p.Mgr.Cache().Kinds.Watches(c.Kind)})
@@ -90,14 +90,15 @@ func (o *Operator) inject(p *Process, c *request.Call) kinds.Fault {
 		return ""
 	}
 	if planned == kinds.LeaderChange && (c.Pass == 0 || p != o.Leader) {
-		return "" // outside of a pass there is none to finish; and an old leader cannot lose the lead again
+		return "" // outside of a pass nothing can be suspended, and an old leader cannot lose the lead again
 	}
 	o.world.Plan.NoteInjected(planned, at)
 	c.Fault = string(planned)
 	return planned
 }
 
-// refuse returns the answer to a request of a dead process. It ends a goroutine that retries for ever.
+// refuse returns the answer to a request of a dead process. If the process has sent too many requests since its death, refuse ends the
+// goroutine.
 func (p *Process) refuse() error {
 	if p.refused.Add(1) > maxRequests {
 		runtime.Goexit()
@@ -105,7 +106,7 @@ func (p *Process) refuse() error {
 	return errDead
 }
 
-// refuseIfDead returns the answer to a request of a dead process, nil if the process runs.
+// refuseIfDead returns the answer to a request of a dead process. If the process runs, it returns nil.
 func (p *Process) refuseIfDead() error {
 	if p.isDead() {
 		return p.refuse()
@@ -125,8 +126,8 @@ func (o *Operator) record(p *Process, c *request.Call) {
 	o.world.Trace.Add(trace.Row{Pass: c.Pass, Call: c})
 }
 
-// maxRequests is how many requests a pass may send, including reads of the cache, and how many of a dead process are
-// refused before its goroutines are ended.
+// maxRequests is the largest number of requests of a pass, including reads of the cache. It is also the number of requests of a dead
+// process that are refused before its goroutines are ended.
 const maxRequests = 10_000
 
 // limitRequests ends a pass that sends requests for ever. It ends the goroutine, since the pass may ignore errors.

@@ -20,15 +20,15 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/verdict"
 )
 
-// verdicts has how the passes of a run without faults end. The run's lock guards it.
+// verdicts says how the passes of a run without faults have ended. The run's lock guards it.
 type verdicts struct {
 	book     verdict.Book
-	objects  map[fakemanager.Target]verdict.Object // the object of the last pass
+	objects  map[fakemanager.Target]verdict.Object // the object of the last pass of another reconciler
 	reported map[fakemanager.Target]verdict.Pass   // the last pass of package reconcile, whose steps are judged
-	lines    []string                              // failures that a retry has overcome
-	filtered string                                // an object that a filter has left out; empty if there is none
-	ran      bool                                  // there was a pass over an object that no filter has left out
-	gone     map[fakemanager.Target]bool           // passes of package reconcile over objects that do not exist
+	lines    []string                              // lines for the report, such as about failures after which a retry succeeded
+	filtered string                                // an object that a filter has left out; "": there is none
+	ran      bool                                  // a pass has run over an object that no filter has left out
+	gone     map[fakemanager.Target]bool           // whether the last pass of package reconcile was over an object that does not exist
 }
 
 func newVerdicts() verdicts {
@@ -41,7 +41,7 @@ type Verdict struct{ of *Operator }
 // VerdictOf returns the verdict of an operator.
 func VerdictOf(o *Operator) Verdict { return Verdict{o} }
 
-// stepsEnded notes how the steps of a pass of package reconcile have ended.
+// stepsEnded notes how the steps in a pass of package reconcile have ended.
 func (v Verdict) stepsEnded(target fakemanager.Target, end passcontext.PassEnd) {
 	o := v.of
 	o.world.Mu.Lock()
@@ -64,7 +64,7 @@ func (v Verdict) stepsEnded(target fakemanager.Target, end passcontext.PassEnd) 
 	o.Passes.verdict.book.Add(pass)
 }
 
-// passEnded notes how a pass of another reconciler has ended. The caller holds the lock.
+// passEnded notes how a pass of a reconciler without steps has ended. The caller holds the lock.
 func (v Verdict) passEnded(ended *pass, err error) {
 	o, of := v.of, &v.of.Passes.verdict
 	if _, ofBlocks := of.reported[ended.target]; ofBlocks || o.world.References != nil {
@@ -89,7 +89,7 @@ func (v Verdict) BeginAction() {
 	v.of.Passes.verdict.book.BeginAction()
 }
 
-// Rest notes that the operator is quiet after an action.
+// Rest is called when the operator is quiet after an action.
 func (v Verdict) Rest(action string) {
 	o := v.of
 	o.world.Mu.Lock()
@@ -111,8 +111,8 @@ func (v Verdict) Rest(action string) {
 	}
 }
 
-// correct returns how the last pass for a target has ended, with two facts that are known only when the operator is quiet: whether a delay
-// hides a refused request, and what the conditions of the object say. It returns false if there is nothing to correct.
+// correct returns how the last pass for a target has ended. It adds two facts that are known only when the operator is quiet: whether a
+// delay hides a refused request, and what the conditions of the object say. It returns false if there is nothing to add.
 func (v Verdict) correct(target fakemanager.Target) (pass verdict.Pass, corrected bool) {
 	o, outcome := v.of, v.of.Passes.Outcome[target]
 	end := verdict.End{State: verdict.Succeeded}
@@ -134,8 +134,8 @@ func (v Verdict) correct(target fakemanager.Target) (pass verdict.Pass, correcte
 	return pass, true
 }
 
-// statusOf returns what the status of an object of a custom kind says, by the rules of kstatus. It returns false for built-in kinds: a
-// Pod that has completed is not ready, and nothing is wrong with it.
+// statusOf returns what the status of an object of a custom kind says by the rules of kstatus. It returns false for built-in kinds: a Pod
+// that has completed is not ready, although nothing is wrong with it.
 func (v Verdict) statusOf(id request.ObjectID) (end verdict.End, known bool) {
 	live := v.of.world.History.Present[id]
 	if live == nil || !id.IsCustom() {
@@ -152,8 +152,8 @@ func (v Verdict) statusOf(id request.ObjectID) (end verdict.End, known bool) {
 	return end, true
 }
 
-// Succeeds reports whether a pass, the last one over its object, has returned neither an error nor a delay, and the object's own status
-// does not say that something is wrong. The caller holds the lock.
+// Succeeds reports whether a pass was the last one over its object, returned neither an error nor a delay, and the object's own status does
+// not say that something is wrong. The caller holds the lock.
 func (v Verdict) Succeeds(pass int) bool {
 	passes := &v.of.Passes
 	target := passes.Over(pass)
@@ -165,8 +165,8 @@ func (v Verdict) Succeeds(pass int) bool {
 	return !known || status.State == verdict.Succeeded
 }
 
-// Check judges the run at its end. It returns an error for each part that is wrong, and for each state that the scenario asks for and that
-// has not come.
+// Check judges the run at its end. It returns an error for each step or pass that did not succeed, and for each entry of asked that did not
+// happen. asked is the scenario's Unready.
 func (v Verdict) Check(asked []verdict.Unready) (errs []error) {
 	o := v.of
 	o.world.Mu.Lock()
@@ -190,8 +190,8 @@ func (v Verdict) Check(asked []verdict.Unready) (errs []error) {
 	return errs
 }
 
-// checkPasses returns an error if nothing was tested: no controller has made a pass, a filter has left out each pass, or no object existed
-// in any pass. Otherwise it adds a line for each controller that has made no pass. The caller holds the lock.
+// checkPasses returns an error if nothing was tested: no controller has made a pass, a filter has left out each pass, or the object existed
+// in no pass. Otherwise it adds a line to the report for each controller that has made no pass. The caller holds the lock.
 func (v Verdict) checkPasses() error {
 	o := v.of
 	made := map[string]bool{}
@@ -219,8 +219,8 @@ func (v Verdict) checkPasses() error {
 	return nil
 }
 
-// Notes returns lines about the run that are not its error. If the run has failed, they name each part that fails now, since it may be the
-// reason.
+// Notes returns lines about the run that are not its error. If the run has failed, they name each step that fails now, since that may be
+// the reason.
 func (v Verdict) Notes(action string) []string {
 	failed := v.of.world.Failures.First()
 	if failed != nil {
@@ -239,7 +239,7 @@ func (v Verdict) Notes(action string) []string {
 		notes = append(notes, "It may be the reason that "+err.Error())
 	}
 	for _, p := range v.of.Passes.verdict.book.Failing() {
-		if !strings.Contains(failed.Error(), p.Message) || failure.IsAsked(failed) { // it is not the failure itself
+		if !strings.Contains(failed.Error(), p.Message) || failure.IsAsked(failed) { // the line is not about the error itself
 			notes = append(notes, p.Text)
 		}
 	}

@@ -1,6 +1,5 @@
-// Package outside has what the engine and a ready-made API outside of the cluster know of each other. The client of the API puts a
-// [Call] into the context of a request, an effect or a query. The engine finds it there, lets its faults happen to the API, and asks the
-// [API] what is wrong in it.
+// Package outside connects the engine with a ready-made API outside of the cluster. The client of the API puts a [Call] into the context of
+// a request, an effect or a query. The engine finds it there, injects its faults into the API, and asks the [API] what is wrong in it.
 package outside
 
 import (
@@ -12,14 +11,14 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
-// API is what the engine asks of an API outside of the cluster. Lines that it returns are the same in each run.
+// API is a ready-made API outside of the cluster, as the engine sees it. The lines that it returns are the same in each run.
 type API interface {
-	// Identities returns the IDs that the API has given, each followed by what replaces it in a comparison of two runs.
+	// Identities returns the IDs that the API has given to things. Each ID is followed by its replacement in a comparison of two runs.
 	Identities() []string
-	// Twice returns a line for each thing that the operator has created again for the same object.
+	// Twice returns a line for each thing that the operator has created twice for the same object.
 	Twice() []string
-	// Orphans returns a line for each thing that the operator has created, if no object exists any more for which it was created, read or
-	// changed.
+	// Orphans returns a line for each thing that the operator has created, if all objects are gone for which it created, read or changed
+	// the thing.
 	Orphans(exists func(request.ObjectID) bool) []string
 }
 
@@ -28,16 +27,16 @@ type Call struct {
 	API    API
 	Outage time.Duration // how long an outage lasts
 
-	// HasPast reports whether the answer of a read would be another one if it showed what was there before the last write. It is nil for a
-	// call that changes something.
+	// HasPast reports whether a read would have another answer if it showed the state before the last write. It is nil for a call that
+	// changes something.
 	HasPast func() bool
 
-	// What the engine sets before the call is carried out.
-	Past   bool             // the answer shows what was there before the last write
-	Object request.ObjectID // the object of the pass; the zero value outside of a pass
+	// The engine sets these before the call is carried out.
+	Past   bool             // the answer is to show the state before the last write
+	Object request.ObjectID // the object that the pass reconciles; the zero value outside of a pass
 	Pass   int              // the number of the pass; 0 outside of a pass
 
-	// Foreign is set while the call is carried out: what it does to a thing of others, "" if nothing.
+	// Foreign says what the call has done to a thing of another owner, "" if nothing. It is set while the call is carried out.
 	Foreign string
 }
 
@@ -56,7 +55,7 @@ func FromContext(ctx context.Context) *Call {
 
 // Refusal is the answer of a server that does not carry out a request.
 type Refusal struct {
-	Status     int           // the status of HTTP
+	Status     int           // the HTTP status
 	RetryAfter time.Duration // 0: the server does not say
 }
 

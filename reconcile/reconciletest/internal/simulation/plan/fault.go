@@ -15,7 +15,7 @@ import (
 type Fault struct {
 	Kind kinds.Fault
 	At   string // the request, the change of an object, or its deletion by the user
-	Nth  int    // which of the requests or changes of that name; 1 is the first
+	Nth  int    // its number among the requests or changes of that name; 1 is the first
 }
 
 // String returns the fault in the form that ParseFaults reads.

@@ -7,26 +7,26 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
-// Point is where a fault can be injected: a request, the change of an object, or a deletion by the user.
+// Point is where a fault can be injected: at a request, at the change of an object, or at a deletion or a write by the user.
 type Point struct {
-	Call      *request.Call // nil: a change or a deletion
+	Call      *request.Call // the request; nil for a change and for an action of the user
 	Deletion  bool          // the user deletes the object
-	UserWrite bool          // the user writes the object, and a webhook may be passed over
+	UserWrite bool          // the user writes the object, and a webhook may be skipped
 	Batch     bool          // the operator sends several requests at once
 	Object    request.ObjectID
 	Name      string
-	Nth       int  // which of the requests, changes or deletions of that name
+	Nth       int  // its number among the points of the same name
 	HasNext   bool // the user has an action left that is not a Wait
 	Watched   bool // the process watches the kind
 	Twice     bool // the process watches the kind as whole objects and as metadata
-	Spared    bool // the user's last action asks that no fault is tried, except the faults of the next action
+	Spared    bool // an action of the scenario asks that no fault is tried here, except faults that belong to the next action
 
-	Gone      bool // the change is a deletion
-	Added     bool // the change is a creation
+	Gone      bool // the point is the deletion of an object
+	Added     bool // the point is the creation of an object
 	Action    int  // how many actions of the user have begun before the change
-	Recreated bool // set by MarkRecreations
+	Recreated bool // the next action creates the object again; set by MarkRecreations
 
-	repeated []kinds.Fault // crashes that leave what another one leaves; set by MarkRepeatedCrashes
+	repeated []kinds.Fault // crashes that leave the same as an earlier crash; set by MarkRepeatedCrashes
 }
 
 // Faults returns the kinds of faults that can be injected at the point.
@@ -40,7 +40,7 @@ func (p *Point) Faults() []kinds.Fault {
 	return all
 }
 
-// MarkRecreations notes at each deletion whether the next action, and nothing before it, creates an object of the same name.
+// MarkRecreations notes for each deletion whether the next action creates an object of the same name, and nothing does so before.
 func MarkRecreations(points []Point) {
 	for i := range points {
 		p := &points[i]
@@ -52,9 +52,9 @@ func MarkRecreations(points []Point) {
 	}
 }
 
-// MarkRepeatedCrashes notes crashes that need not be tried, since an earlier crash leaves the same for the next process. The crash after a
-// write and the crash before the next write leave the same if nothing but reads happens between them. The crash before a write and the
-// crash after it leave the same if the write changes nothing. tried reports whether a kind of fault is tried at all.
+// MarkRepeatedCrashes notes crashes that need not be tried, since an earlier crash leaves the same for the next process. If only reads
+// happen between two writes, the crash after the first write and the crash before the second one leave the same. If a write changes
+// nothing, the crashes before it and after it leave the same. tried reports whether a kind of fault is tried at all.
 func MarkRepeatedCrashes(points []Point, tried func(kinds.Fault) bool) {
 	type crash struct {
 		moment   request.Moment
@@ -89,13 +89,13 @@ func MarkRepeatedCrashes(points []Point, tried func(kinds.Fault) bool) {
 // process.
 func (p *Point) Repeated() []kinds.Fault { return p.repeated }
 
-// spares reports whether the fault of a rule is left out because the user's last action asks for that. A fault that needs the next action
-// belongs to the next action.
+// spares reports whether faults of a rule are left out because the last action asks for that. A fault that needs the next action belongs to
+// the next action, so it is not left out.
 func (p *Point) spares(rule *kinds.Rule) bool {
 	return p.Spared && !rule.NeedsNextAction && !rule.NeedsRecreation
 }
 
-// SparedFaults returns the kinds of faults that are left out at the point only because the user's last action asks for that.
+// SparedFaults returns the kinds of faults that are left out at the point only because the last action asks for that.
 func (p *Point) SparedFaults() (spared []kinds.Fault) {
 	unspared := *p
 	unspared.Spared = false
@@ -108,14 +108,14 @@ type Plan struct {
 	Count    map[string]int // the number of requests and changes by name
 	Points   []Point
 	Injected []Fault
-	Spares   bool // the user's last action asks that no fault is tried; see Point
+	Spares   bool // the last action asks that no fault is tried; see Point
 }
 
 // New returns a plan with the faults.
 func New(faults []Fault) Plan { return Plan{faults: faults, Count: map[string]int{}} }
 
-// Reach notes that the run has reached a point. It returns the point with its nth, and the kind of the fault planned
-// there, "" for none.
+// Reach notes that the run has reached a point. It returns the kind of the fault that is planned there, "" for none, and the point with its
+// number.
 func (p *Plan) Reach(at Point) (kinds.Fault, Point) {
 	p.Count[at.Name]++
 	at.Nth, at.Spared = p.Count[at.Name], p.Spares

@@ -11,7 +11,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
-// TestMarkRepeatedCrashes has two requests, where the second one follows the first in some way.
+// TestMarkRepeatedCrashes has two requests. The cases differ in what happens between them.
 func TestMarkRepeatedCrashes(t *testing.T) {
 	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(revision int64, edit func(*request.Moment)) request.Moment {

@@ -7,7 +7,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
-// requests has a function for each place that is a request. It reports whether a request is such a place.
+// requests has a function for each [kinds.Place] that is a request. It reports whether a request is of this kind.
 var requests = map[kinds.Place]func(c *request.Call) bool{
 	kinds.AtRequest:      func(*request.Call) bool { return true },
 	kinds.AtWrite:        func(c *request.Call) bool { return c.IsWrite() },
@@ -34,7 +34,7 @@ func (p *Point) Applies(rule *kinds.Rule) bool {
 	case p.Call != nil && p.Call.DryRun:
 		return false // it changes nothing
 	case p.spares(rule) || slices.Contains(p.repeated, rule.Kind):
-		return false // it is tried elsewhere
+		return false // an earlier crash leaves the same, or the scenario asks for no faults here
 	case p.Call == nil:
 		return rule.Where == kinds.AtChange && p.Watched && (p.Twice || !rule.NeedsTwo) && (p.Recreated || !rule.NeedsRecreation)
 	}

@@ -9,19 +9,19 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
 )
 
-// random returns the source by which runs are sampled. The same seed leads to the same sample.
+// random returns the source of random numbers for a sample. The same seed leads to the same sample.
 func random(seed uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a sample that can be repeated
 }
 
 // Shuffled returns the faults in the order in which they are tried. Within a kind the order is random, and the kinds take turns. So the
-// first faults are a good sample, whatever number of them there is time for.
+// first n faults are a good sample for every n.
 func Shuffled(faults []Fault, seed uint64) []Fault {
 	all := slices.Clone(faults)
 	random(seed).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	type ranked struct {
 		Fault
-		rank int // within its kind
+		rank int // its position within its kind
 	}
 	count := map[kinds.Fault]int{}
 	ranks := make([]ranked, len(all))
@@ -36,23 +36,23 @@ func Shuffled(faults []Fault, seed uint64) []Fault {
 	return all
 }
 
-// Single is a run with one fault, and the places after it where a second fault can be injected. There are thousands of these, so a Single
-// holds no requests and no objects.
+// Single is a run with one fault, and the points after the fault at which a second fault can be injected. There are thousands of Singles,
+// so a Single holds no requests and no objects.
 type Single struct {
 	fault   Fault
 	after   []place
-	seconds int // how many faults can follow: the kinds of all places
+	seconds int // the number of second faults: the kinds of all points in after
 }
 
-// place is a point, with the kinds of faults to try there: bit i stands for kinds.Rules[i], so there are at most 32 rules.
+// place is a point, and the kinds of faults to try there. Bit i of kinds stands for kinds.Rules[i], so there can be at most 32 rules.
 type place struct {
 	name  string
 	nth   int
 	kinds uint32
 }
 
-// NewSingle returns the Single of a run with this fault. points are the points of the run; the places of the Single are the points after
-// the fault. tried returns the kinds of faults to try at a point.
+// NewSingle returns the Single of a run with this fault. points are all points of the run. tried returns the kinds of faults to try at a
+// point.
 func NewSingle(fault Fault, points []Point, tried func(p *Point) []kinds.Fault) Single {
 	s := Single{fault: fault}
 	injected := false
@@ -73,7 +73,7 @@ func NewSingle(fault Fault, points []Point, tried func(p *Point) []kinds.Fault) 
 	return s
 }
 
-// kindSet returns the kinds as bits.
+// kindSet returns the kinds as bits of a number: see place.
 func kindSet(of []kinds.Fault) (set uint32) {
 	for i := range kinds.Rules {
 		if slices.Contains(of, kinds.Rules[i].Kind) {
@@ -91,8 +91,8 @@ func kindAt(set uint32, n int) kinds.Fault {
 	return kinds.Rules[bits.TrailingZeros32(set)].Kind
 }
 
-// Pairs returns how many pairs of a first fault and a later second fault there are, and a random sample of at most limit pairs, in random
-// order. It does not hold all pairs in memory.
+// Pairs returns the number of possible pairs of a fault and a later second fault. It also returns a random sample of at most limit pairs,
+// in random order. It does not hold all pairs in memory.
 func Pairs(singles []Single, limit int, seed uint64) (possible int, sample [][]Fault) {
 	slices.SortFunc(singles, func(a, b Single) int { // the order in which the runs ended is random
 		return strings.Compare(a.fault.String(), b.fault.String())
@@ -113,7 +113,7 @@ func Pairs(singles []Single, limit int, seed uint64) (possible int, sample [][]F
 	return possible, sample
 }
 
-// second returns the n-th fault that can follow, counted from 0.
+// second returns the n-th possible second fault, counted from 0.
 func (s *Single) second(n int) Fault {
 	for _, p := range s.after {
 		if kinds := bits.OnesCount32(p.kinds); n >= kinds {
@@ -122,12 +122,12 @@ func (s *Single) second(n int) Fault {
 		}
 		return Fault{kindAt(p.kinds, n), p.name, p.nth}
 	}
-	return Fault{} // never: n is less than seconds
+	return Fault{} // never reached: n is less than seconds
 }
 
 // choose returns k different numbers from 0 to n-1 in random order.
 func choose(n, k int, random *rand.Rand) []int {
-	moved := map[int]int{} // the numbers that a shuffle of 0 to n-1 would have moved
+	moved := map[int]int{} // the number at each position that the shuffle has changed
 	at := func(i int) int {
 		if v, ok := moved[i]; ok {
 			return v

@@ -32,7 +32,7 @@ func TestShuffled(t *testing.T) {
 	assert.Equal(t, map[kinds.Fault]int{kinds.CrashBefore: 3, kinds.Timeout: 3, kinds.Stale: 3}, counts, "the kinds take turns")
 }
 
-// A rule beyond the bits of a place would never strike.
+// The faults of a rule without a bit would never be tried as a second fault.
 func TestEachRuleHasABit(t *testing.T) {
 	for _, kind := range kinds.Faults() {
 		assert.Equal(t, kind, kindAt(kindSet([]kinds.Fault{kind}), 0))

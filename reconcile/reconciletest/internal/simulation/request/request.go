@@ -91,34 +91,34 @@ func (r *Request) Answer() string {
 // Call is a request with the fields that only the engine needs. It is recorded before its answer is set.
 type Call struct {
 	Request
-	Owned bool // the operator created the object
-	HTTP  bool // it goes to the peer of a RoundTripper
-	API   bool // it goes to an API of package fakeapi
-	Probe bool // it belongs to the check that the operator rests
+	Owned bool // the operator created the object of the request
+	HTTP  bool // the request goes to the handler of a RoundTripper
+	API   bool // the request goes to an API of package fakeapi
+	Probe bool // a pass sent the request while the engine checked that one more pass changes nothing
 
-	Reviewed  bool // a webhook is called for it; before it is carried out: one may be called
-	Converted bool // a webhook converts its object
+	Reviewed  bool // a webhook is called for the request; until the request is carried out: may be called
+	Converted bool // a webhook converts the object of the request
 
-	HasPast bool // it reads an API whose answer would be another one if it showed what was there before the last write
+	HasPast bool // the request reads an API that would answer otherwise if it showed the state before the last write
 
-	Before, After Moment // the moments before and after it; After is the zero value if a fault kept it from being carried out
+	Before, After Moment // the moments before and after the request; After is the zero value if a fault prevented the request
 
-	DryRun bool // it asks the API server to change nothing
-	Past   bool // the process began with an old cache, which has not caught up yet
+	DryRun bool // a dry run
+	Past   bool // the process began with an old cache, and the cache still shows the past
 }
 
-// Moment is what decides how a run goes on, beside the operator's process. If two moments of a run are equal, nothing has happened between them
-// but reads.
+// Moment is everything outside of the operator's process that decides how a run goes on. If two moments of a run are equal, nothing but
+// reads has happened between them.
 type Moment struct {
-	Revision int64 // the API server's
+	Revision int64 // the API server's revision
 	Time     time.Time
 	Calls    int  // how many calls have gone outside of the cluster
-	Steps    int  // how often what is there has changed by itself
+	Steps    int  // how often something outside of the cluster has changed by itself
 	Actions  int  // how many actions of the user have begun
-	Probe    bool // the check runs that the operator rests
+	Probe    bool // the engine checks whether one more pass changes something
 }
 
-// IndentedBody returns the body of a write, for a reader. It returns "" for a Secret.
+// IndentedBody returns the body of a write as indented JSON. It returns "" for a Secret.
 func (r *Request) IndentedBody() string {
 	var b bytes.Buffer
 	if !r.IsWrite() || len(r.Body) == 0 || r.Kind.Kind == "Secret" || json.Indent(&b, r.Body, "", "  ") != nil {

@@ -21,7 +21,7 @@ func (l *Log) Add(c *Call) {
 	l.calls = append(l.calls, c)
 }
 
-// Requests returns the requests since the last Reset, without the requests during the check that the operator rests.
+// Requests returns the requests since the last Reset. It leaves out the requests of the check that one more pass changes nothing.
 func (l *Log) Requests() []Request { return l.list(false) }
 
 // All returns the requests since the last Reset.
@@ -39,7 +39,7 @@ func (l *Log) list(probes bool) []Request {
 	return all
 }
 
-// ProbesSince returns the requests that passes after the given one have sent during the check that the operator rests.
+// ProbesSince returns the requests of passes after the given one that were sent during the check that one more pass changes nothing.
 func (l *Log) ProbesSince(pass int) []*Call {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,8 +59,8 @@ func (l *Log) Reset() {
 	l.from = len(l.calls)
 }
 
-// LastPass returns the number of the pass of the last request, and the reads of this pass by the kind of the objects. The log
-// must not be empty.
+// LastPass returns the number of the pass that sent the last request, and the reads of that pass by the kind of their objects. The log must
+// not be empty.
 func (l *Log) LastPass() (pass int, reads map[string][]Request) {
 	requests, reads := l.All(), map[string][]Request{}
 	pass = requests[len(requests)-1].Pass
@@ -72,8 +72,8 @@ func (l *Log) LastPass() (pass int, reads map[string][]Request) {
 	return pass, reads
 }
 
-// ReadFirst returns the first object with this name that the pass has read. If the name is the name in the pass's request, this is the
-// object of the pass. ReadFirst returns the zero value if the pass has read none.
+// ReadFirst returns the first object with this name that the pass has read. If the pass was requested with this name, that is the object
+// that is reconciled. If the pass has read none, ReadFirst returns the zero value.
 func (l *Log) ReadFirst(pass int, name types.NamespacedName) ObjectID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,7 +85,7 @@ func (l *Log) ReadFirst(pass int, name types.NamespacedName) ObjectID {
 	return ObjectID{}
 }
 
-// InThePast returns the writes that changed something, and that a process sent while its cache showed the past.
+// InThePast returns the writes that changed something, and that a process sent while its cache still was the old one with which it began.
 func (l *Log) InThePast() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +98,7 @@ func (l *Log) InThePast() []string {
 	return all
 }
 
-// LastChange returns the last request that changed an object and has one of the names, nil if there is none.
+// LastChange returns the last request that has one of the names and has changed an object. It returns nil if there is none.
 func (l *Log) LastChange(names []string) *Request {
 	for _, r := range slices.Backward(l.All()) {
 		if r.Changed && r.External == "" && slices.Contains(names, r.String()) {

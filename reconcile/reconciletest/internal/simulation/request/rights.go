@@ -34,10 +34,10 @@ type Rights struct {
 	mapper meta.RESTMapper
 
 	mu    sync.Mutex
-	asked map[Right]string // the first request that needed it
+	asked map[Right]string // each right, with the first request that needed it
 }
 
-// NewRights returns an empty Rights. The mapper tells the resource of a kind.
+// NewRights returns an empty Rights. The mapper returns the resource of a kind.
 func NewRights(mapper meta.RESTMapper) *Rights {
 	return &Rights{mapper: mapper, asked: map[Right]string{}}
 }
@@ -57,11 +57,11 @@ func (r *Rights) add(right Right, request string) {
 	}
 }
 
-// AddWatch adds what the cache needs to show a kind: it lists and watches.
+// AddWatch adds the rights that the cache needs to show a kind: list and watch.
 func (r *Rights) AddWatch(gvk schema.GroupVersionKind, namespaces []string) {
 	mapping, err := r.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if err != nil {
-		return // the server does not serve the kind, which the read itself reports
+		return // the server does not serve the kind: the read itself returns an error
 	}
 	for _, namespace := range namespaces {
 		if mapping.Scope.Name() == meta.RESTScopeNameRoot {
@@ -107,9 +107,9 @@ func (r *Rights) AddRequest(c *Call) {
 	r.addOwners(c)
 }
 
-// AddChange adds the further rights that are needed for the change a request has made. If an apply creates an object, the API server
-// also asks for the verb create. If the owner references change, OwnerReferencesPermissionEnforcement asks for the verb delete, since
-// another owner may mean deletion.
+// AddChange adds the rights that a request needs because of what it has changed. If an apply creates an object, the API server also asks
+// for the verb create. If the owner references change, the admission plug-in OwnerReferencesPermissionEnforcement asks for the verb delete,
+// since the garbage collector deletes an object whose owners are gone.
 func (r *Rights) AddChange(c *Call, change *memoryserver.Change) {
 	mapping, err := r.mapper.RESTMapping(c.Kind.GroupKind(), c.Kind.Version)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/text"
 )
 
-// generated counts what the operator did with objects whose names the API server generated. They are counted by group,
-// since their names differ between runs. The run's lock guards it.
+// generated counts what the operator did with objects whose names the API server generated. The names differ between runs, so objects are
+// counted by Group. The run's lock guards it.
 type generated struct {
 	Most    map[Group]int // the largest number that existed at once, after a creation by the operator
 	Deleted map[Group]int // deletions, except while more objects existed than ever in the run without faults
@@ -59,8 +59,8 @@ func (g *generated) clone() generated {
 	return generated{Most: maps.Clone(g.Most), Deleted: maps.Clone(g.Deleted)}
 }
 
-// CheckDeletions returns an error if more objects of a group were deleted than without faults. It checks only groups
-// whose objects the operator also creates without faults.
+// CheckDeletions returns an error if more objects of a group were deleted than without faults. It checks only groups with objects that the
+// operator also creates without faults. atEnd has the counts at the end of the run without faults.
 func (g *generated) CheckDeletions(without, atEnd *generated) error {
 	for _, of := range slices.SortedFunc(maps.Keys(g.Deleted), func(a, b Group) int { return strings.Compare(a.String(), b.String()) }) {
 		n := g.Deleted[of]

@@ -14,14 +14,14 @@ import (
 // Operations counts what the operator did in a run. The run's lock guards it.
 type Operations struct {
 	Created  map[request.ObjectID]bool
-	Writes   map[request.ObjectID]int // only those that changed the object
+	Writes   map[request.ObjectID]int // writes that changed the object
 	Deleted  map[request.ObjectID]int
 	Unnamed  generated                // objects with generated names
-	Rollouts map[request.ObjectID]int // changes of its pod template; for a Job or a Pod, starts after a deletion by the operator
-	Effects  int                      // only those that changed something outside of the cluster
+	Rollouts map[request.ObjectID]int // changes of its pod template; for a Job or a Pod: starts after a deletion by the operator
+	Effects  int                      // effects that changed something outside of the cluster
 }
 
-// NewOperations returns counts of 0.
+// NewOperations returns empty counts.
 func NewOperations() Operations {
 	return Operations{Created: map[request.ObjectID]bool{}, Writes: map[request.ObjectID]int{}, Deleted: map[request.ObjectID]int{}, Rollouts: map[request.ObjectID]int{}, Unnamed: newGenerated()}
 }
@@ -63,7 +63,7 @@ func (o *Operations) CheckWrites(writes map[request.ObjectID]int) (errs []error)
 	return errs
 }
 
-// Runs reports whether an object of the kind does its work once.
+// Runs reports whether an object of the kind runs once to its end: a Job or a Pod.
 func Runs(id request.ObjectID) bool {
 	return id.Kind.Group == "batch" && id.Kind.Kind == "Job" || id.Kind.Group == "" && id.Kind.Kind == "Pod"
 }

@@ -13,15 +13,16 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 )
 
-// References are the runs without faults, with which the other runs are compared. The baseline alone is not enough: it may be wrong itself.
-// So the operator is also started late, after the first actions. A run with faults must lead to the same state as one of these runs.
+// References are the runs without faults, with which runs with faults are compared. The first one, the baseline, is not enough: it may be
+// wrong itself. So in other runs the operator starts late, after the first actions. A run with faults must lead to the same state as one of
+// these runs.
 type References struct {
 	Baseline *Result
-	Again    *Result        // a second run, like the baseline
+	Again    *Result        // a second run that does the same as the baseline
 	Patient  *Result        // a run in which the user waits after each action
-	Late     []*Phase       // by the index of the phase; nil if there is none
+	Late     []*Phase       // for each phase, the phase of a run with a late start; nil if there is none
 	LateRuns []*Result      // each of them starts the operator later than the one before
-	Random   []state.Places // by the index of the phase: places at which the baseline and the second run differ
+	Random   []state.Places // for each phase: the paths at which the baseline and the second run differ
 	Names    state.RandomNames
 	Claims   map[string]string // see [state.Claims]
 }
@@ -31,7 +32,8 @@ func (f *References) Others() []*Result {
 	return append([]*Result{f.Again, f.Patient}, f.LateRuns...)
 }
 
-// FindClaims sets the claims that Kubernetes keeps. Claims that the operator creates itself are not among them.
+// FindClaims sets the PersistentVolumeClaims that stay when their StatefulSet is deleted. It leaves out claims that the operator creates
+// itself.
 func (f *References) FindClaims() {
 	var states []state.State
 	for i := range f.Baseline.Phases {
@@ -43,7 +45,7 @@ func (f *References) FindClaims() {
 	}
 }
 
-// RandomPlaces returns the places at which two runs without faults differ, after whichever action.
+// RandomPlaces returns the paths at which two runs without faults differ after any action, and random names.
 func (f *References) RandomPlaces() []string {
 	all := state.Places{}
 	for _, places := range f.Random {
@@ -52,7 +54,7 @@ func (f *References) RandomPlaces() []string {
 	return append(f.Names.Describe(), all.Describe()...)
 }
 
-// Points returns the points of the run without faults, with names that do not depend on chance.
+// Points returns the points of the run without faults. Their names do not contain the random parts of names of objects.
 func (f *References) Points() []plan.Point {
 	points, count := slices.Clone(f.Baseline.Points), map[string]int{}
 	for i := range points {
@@ -65,7 +67,8 @@ func (f *References) Points() []plan.Point {
 	return points
 }
 
-// NameAt returns the name of a point at an object, without what is random in the object's name. f may be nil.
+// NameAt returns the name of a request or a change of an object, as reports print it. If a part of the object's name is random, the name
+// has a star there. f may be nil.
 func (f *References) NameAt(name string, at request.ObjectID) string {
 	if f == nil {
 		return name
@@ -73,9 +76,9 @@ func (f *References) NameAt(name string, at request.ObjectID) string {
 	return strings.Replace(name, at.Name.Name, f.Names.Simplify(at.Kind.Kind, at.Name), 1)
 }
 
-// At returns the states with which the state of a phase is compared. If strict is true, the operator must have reached the state of this
-// phase itself. Otherwise it may also be further, as far as it gets by itself if the user waits. isWait reports whether the user does
-// nothing but wait in the action of that index.
+// At returns the states with which the state of a phase is compared. If strict is true, the operator must be exactly as far as in a run
+// without faults. Otherwise it may be further, as far as it gets by itself if the user waits. isWait reports whether the action with that
+// index is a wait.
 func (f *References) At(index int, isWait func(action int) bool, strict bool) state.References {
 	refs := state.References{Baseline: f.Baseline.Phases[index].State, Random: f.Random[index], Claims: f.Claims, Near: slices.Clone(f.Baseline.Phases[index].Later)}
 	if late := f.Late[index]; late != nil {
@@ -94,8 +97,8 @@ func (f *References) At(index int, isWait func(action int) bool, strict bool) st
 	return refs
 }
 
-// patientPhase returns the phase of the patient run. It returns nil if there is none, and for the last phase: there everything must be
-// done, and nothing more.
+// patientPhase returns the phase of the run in which the user waits after each action. It returns nil if that run has none. It also returns
+// nil for the last phase, in which the operator must be exactly as far as without faults.
 func (f *References) patientPhase(index int) *Phase {
 	if index == len(f.Baseline.Phases)-1 {
 		return nil
@@ -103,8 +106,8 @@ func (f *References) patientPhase(index int) *Phase {
 	return f.Patient.PhaseAt(index)
 }
 
-// near returns the states of the other phases between which the user only waits. If the user does not wait after the phase, it returns
-// none: there everything must be done. Phase i+1 ends after action i.
+// near returns the states of the neighbouring phases, if only waits are between them and the given phase. If the user does not wait after
+// the phase, it returns none: then everything must be done. Phase i+1 ends after action i.
 func (f *References) near(index int, isWait func(action int) bool) []state.State {
 	if !isWait(index) {
 		return nil
@@ -127,8 +130,7 @@ func (f *References) near(index int, isWait func(action int) bool) []state.State
 	return states
 }
 
-// Allowed returns how often the operator may have done harm by the end of a phase: for each kind of harm, the largest number of the
-// references.
+// Allowed returns how often the operator may have done each kind of harm by the end of a phase: the largest number in a run without faults.
 func (f *References) Allowed(index int) Operations {
 	allowed := f.Baseline.Phases[index].Operations.Harmful()
 	for _, p := range []*Phase{f.Late[index], f.patientPhase(index)} {
@@ -167,8 +169,8 @@ func (f *References) Writes() map[request.ObjectID]int {
 	return writes
 }
 
-// StateError returns an error if v has wrong places, or differences that depend on timing. side returns a line that says which of two
-// states the scenario asks for, and whether the present state is wrong.
+// StateError returns an error if v has wrong changes, or differences that depend on timing. side says whether the scenario's checks show
+// which of two states is right. wrong is true if a check fails now.
 func StateError(action string, v state.Verdict, side func() (line string, wrong bool)) error {
 	switch {
 	case len(v.Wrong) > 0:
@@ -193,7 +195,7 @@ func StateError(action string, v state.Verdict, side func() (line string, wrong 
 // maxDifferences is how many differences an error lists.
 const maxDifferences = 12
 
-// firstLines returns the first lines, and how many there are beyond them.
+// firstLines returns the first lines, and a line with the number of the others.
 func firstLines(lines []string) []string {
 	if len(lines) <= maxDifferences {
 		return lines

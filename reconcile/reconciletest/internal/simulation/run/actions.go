@@ -6,11 +6,11 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
-// actions are the scenario's actions, and how far the user has got with them. The run's lock guards them.
+// actions are the scenario's actions, and how many of them the user has begun. The run's lock guards them.
 type actions struct {
 	all   []Action
 	begun int                      // how many have begun
-	then  func(*world.World) error // the Then of the last action; may be nil
+	then  func(*world.World) error // the check that the last action has by its Then; may be nil
 }
 
 // next returns the next action, and counts it as begun. It returns false if there is none.
@@ -25,10 +25,10 @@ func (a *actions) next() (Action, bool) {
 // hasNext reports whether the user has an action left, and the next one is not a Wait.
 func (a *actions) hasNext() bool { return a.begun < len(a.all) && !a.isWait(a.begun) }
 
-// isWait reports whether the action of that index exists, and the user only waits in it.
+// isWait reports whether the action with that index exists and is a Wait.
 func (a *actions) isWait(index int) bool { return index < len(a.all) && a.all[index].Wait > 0 }
 
-// haveBegun reports whether no action is left.
+// haveBegun reports whether all actions have begun.
 func (a *actions) haveBegun() bool { return a.begun == len(a.all) }
 
 // last returns the name of the last action that has begun, "start" if none has.
@@ -39,7 +39,7 @@ func (a *actions) last() string {
 	return a.all[a.begun-1].Name
 }
 
-// place says where the run is, for people.
+// place returns a text that says where the run is.
 func (a *actions) place() string {
 	if a.begun == 0 {
 		return "it was at the start"

@@ -10,7 +10,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
-// lastChange finds the last request with one of the names that changed an object, and returns the last update of this object that is not a
+// lastChange finds the last request with one of the names that changed an object. It returns the last update of that object that is not a
 // heartbeat. It returns nil if there is none.
 func lastChange(w *world.World, names []string) *memoryserver.Change {
 	request := w.Log.LastChange(names)
@@ -26,7 +26,7 @@ func lastChange(w *world.World, names []string) *memoryserver.Change {
 	return nil
 }
 
-// fieldsOf returns the fields in which a change differs, as the end of an error message. It returns "" if there are none.
+// fieldsOf returns the fields that a change has changed, as the end of an error message. It returns "" if there are none.
 func fieldsOf(c *memoryserver.Change) string {
 	if c == nil || c.Old == nil || c.New == nil {
 		return ""

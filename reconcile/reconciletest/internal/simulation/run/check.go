@@ -37,7 +37,7 @@ func (a *actions) checkThen(w *world.World) error {
 	return failure.Call("Then", checkRemedy, func() error { return a.then(w) })
 }
 
-// asked marks an error about something that the scenario asks for.
+// asked returns the error as a finding about a check that the scenario asks for.
 func asked(err error) error {
 	return failure.Finding{Kind: failure.KindOf(err), Err: err, Asked: true}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/result"
 )
 
-// TestClock has a run without faults whose action begins after a minute and waits for an hour, and runs that follow it.
+// TestClock has a run without faults whose action begins after a minute and waits for an hour. Other runs follow its times.
 func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

@@ -11,12 +11,12 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
-// Limits and delays.
+// Limits and delays of a run.
 const (
-	maxPassTime  = time.Hour        // a pass that takes more virtual time counts as endless
-	maxFreeze    = 10 * time.Second // if a pass waits for more virtual time, the cache catches up
+	maxPassTime  = time.Hour        // a pass that takes more virtual time than this counts as endless
+	maxFreeze    = 10 * time.Second // if a pass waits for more virtual time than this, the cache catches up
 	timerDelay   = time.Millisecond // how late the pass of a delayed request begins, as with real timers
-	maxIdleSteps = 10_000           // more such steps in a row while the operator has nothing to do count as endless
+	maxIdleSteps = 10_000           // more steps of the rest of the cluster than this, without a pass between them, count as endless
 )
 
 // driver lets the operator of a run work, one transition after another, until it is quiet.
@@ -28,12 +28,12 @@ type driver struct {
 	holder   *holder
 	user     hastyUser
 
-	unfinished string // where the run was when the deadline ended it; "": it did not
+	unfinished string // where the run was when the deadline ended it; "": the deadline did not end it
 }
 
-// hastyUser is a user who can do the next action before the cache shows the deletion of an object.
+// hastyUser is a user who may do the next action at once, before the cache shows the deletion of an object.
 type hastyUser interface {
-	doNextUnseen() bool // does the next action if that is to happen now, and reports whether it did
+	doNextUnseen() bool // does the next action if a fault asks for it now, and reports whether it did
 }
 
 // transition is one thing that can happen next. Its function reports whether it happened.
@@ -48,33 +48,34 @@ func transitions() []transition {
 	return []transition{
 		// The first process starts here. Later ones replace one that died, as a kubelet restarts a container.
 		{"start a process in place of one that died", func(d *driver, _ *progress) bool { return d.operator.ReplaceDeadProcess() }},
-		// Without a process only the rest of the cluster works. When the rest has nothing left to do, this transition ends the call of
-		// work, and none of the transitions below happens.
+		// Without a process only the rest of the cluster works: the simulated controllers, the other writer and the garbage collector. When
+		// they have nothing left to do, this transition ends the loop in work, and none of the transitions below happens.
 		{"let the cluster work while the operator is down", func(d *driver, p *progress) bool { return d.operator.IsDown() && (d.world.StepCluster() || p.stop()) }},
 		// Events come before passes, so that a pass sees everything that happened before it, unless a fault delays its cache.
 		{"deliver an event", func(d *driver, _ *progress) bool { return d.deliver() }},
 		// While a kind in the cache is frozen, each known object is reconciled once or twice more, with the old cache.
 		{"request passes while the cache is behind", func(d *driver, _ *progress) bool { return d.requestPasses() }},
-		// One pass runs at a time, to its end, unless a leader change suspends it: then another process runs its own.
+		// One pass runs at a time, to its end. If a fault changes the leader, the pass is suspended, and another process runs its passes.
 		{"run a pass that is due", func(d *driver, p *progress) bool { return d.nextPass() && p.countPass() }},
-		// The user is faster than a broken watch, and than the rest of the cluster.
+		// The user acts before a broken watch is repaired, and before the rest of the cluster works.
 		{"do the user's next action before the cache shows a deletion", func(d *driver, _ *progress) bool { return d.user.doNextUnseen() }},
 		// The operator has nothing to do. The simulated controllers, the other writer and the garbage collector work now.
 		{"let the cluster work", func(d *driver, p *progress) bool { return d.world.StepCluster() && p.countClusterStep() }},
 		// Nothing else can happen, so the cache catches up, one kind at a time.
 		{"end a freeze of the cache", func(d *driver, _ *progress) bool { return d.operator.Leader.Mgr.Cache().Kinds.Thaw() }},
-		// This comes late, so that the past differs from the present as much as possible.
+		// This comes late, so that the old cache of the new process differs from the present as much as possible.
 		{"replace the process by one that sees the past", func(d *driver, _ *progress) bool { return d.operator.TravelToThePast() }},
 		// The clock moves only when nothing else can happen.
 		{"wait for what is due next", func(d *driver, p *progress) bool { return d.waitForNextDue(p) }},
-		// Another controller is slower than everything that the operator does.
+		// A finalizer of another controller holds an object that the user deletes. That controller removes it after the operator has done
+		// everything.
 		{"end a deletion that another controller holds", func(d *driver, _ *progress) bool { return d.holder.releaseWhenQuiet() }},
 	}
 }
 
-// progress is how far the operator has got since work began.
+// progress is how far the operator has got since the method work was called.
 type progress struct {
-	horizon      time.Duration // how long after quietSince delays are followed
+	horizon      time.Duration // how long after quietSince the run waits for delayed passes
 	passes       int
 	clusterSteps int           // the steps of the rest of the cluster since the last pass
 	version      world.Version // the version after the last change
@@ -91,11 +92,11 @@ func (p *progress) countClusterStep() bool { p.clusterSteps++; return true }
 
 func (p *progress) stop() bool { p.stopped = true; return true }
 
-// settle lets the operator work until it is quiet: nothing can happen now, and no delayed request becomes due within the scenario's
-// horizon. Requests that have used up their attempts do not count.
+// settle lets the operator work until it is quiet: nothing can happen now, and no delayed pass becomes due within the scenario's horizon.
+// Objects whose delayed passes have changed nothing too often are not waited for.
 func (d *driver) settle() { d.work(d.scenario.horizon()) }
 
-// work is like settle with another horizon. With the horizon 0, it waits for no delayed request.
+// work is like settle with another horizon. If the horizon is 0, it does not wait for delayed passes.
 func (d *driver) work(horizon time.Duration) {
 	p := &progress{horizon: horizon, version: d.world.Version(), injected: d.world.InjectedSoFar(), leader: d.operator.Leader, quietSince: time.Now(), attempts: fakemanager.Attempts{}}
 	all, begun, pass := transitions(), time.Now(), d.operator.Passes.Begun
@@ -125,7 +126,7 @@ func (d *driver) work(horizon time.Duration) {
 	}
 }
 
-// Observe waits until all goroutines of the run block, and observes what they changed.
+// Observe waits until all goroutines of the run block, and then records what they have changed.
 func (d *driver) Observe() {
 	d.scenario.guard.step()
 	d.operator.Observe()
@@ -143,8 +144,8 @@ func (d *driver) deliver() bool {
 	return true
 }
 
-// requestPasses enqueues a request for every known object, if the cache has a frozen kind whose freeze needs another pass of every object.
-// It reports whether it did.
+// requestPasses enqueues a request for every object that the process has reconciled before, if the cache has a frozen kind that needs
+// another pass of every object. It reports whether it did.
 func (d *driver) requestPasses() bool {
 	kind := d.operator.Leader.Mgr.NextFrozen()
 	if kind == "" {
@@ -166,8 +167,8 @@ func (d *driver) nextPass() bool {
 	return true
 }
 
-// waitForNextDue lets time pass until a delayed request becomes due. It reports false if none does within the horizon.
-// Requests that have used up their attempts do not count.
+// waitForNextDue lets time pass until a delayed pass becomes due. It returns false if none does within the horizon. Objects whose delayed
+// passes have changed nothing too often are not waited for.
 func (d *driver) waitForNextDue(p *progress) bool {
 	at, whose := d.operator.Leader.Mgr.NextDue(p.attempts, d.scenario.enoughAttempts())
 	if whose == nil || at.After(p.quietSince.Add(p.horizon)) {

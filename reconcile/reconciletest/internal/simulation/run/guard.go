@@ -8,14 +8,15 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
-// guarded is what a run shows to its guard, which is outside of its bubble.
+// guarded is the part of a run that a goroutine outside of the run's synctest bubble reads. That goroutine, the guard, finds out whether
+// the run hangs.
 type guarded struct {
-	steps  atomic.Int64 // the steps that the goroutine has taken that drives the run
+	steps  atomic.Int64 // the number of steps that the run has taken
 	bubble atomic.Pointer[string]
 	world  atomic.Pointer[world.World]
 }
 
-// begin shows the run to its guard. It is called in the bubble.
+// begin stores the name of the synctest bubble and the world of the run, for the guard. It is called in the bubble.
 func (g *guarded) begin(w *world.World) {
 	if g == nil { // the run has no guard
 		return
@@ -25,14 +26,14 @@ func (g *guarded) begin(w *world.World) {
 	g.world.Store(w)
 }
 
-// step notes that the run goes on.
+// step counts a step, so that the guard sees that the run goes on.
 func (g *guarded) step() {
 	if g != nil {
 		g.steps.Add(1)
 	}
 }
 
-// trace returns what has happened in the run so far. It is empty if the run hangs while it holds its lock.
+// trace returns what has happened in the run so far. If the run hangs while it holds its lock, the trace is empty.
 func (g *guarded) trace() *trace.Trace {
 	w := g.world.Load()
 	if w == nil || !w.Mu.TryLock() {
@@ -42,7 +43,7 @@ func (g *guarded) trace() *trace.Trace {
 	return w.Trace.Snapshot()
 }
 
-// hang describes why the run does not go on.
+// hang returns why the run does not go on, what to do about it, and the stacks of its goroutines.
 func (g *guarded) hang() (remedy, stacks string) {
 	name := "synctest bubble"
 	if known := g.bubble.Load(); known != nil {

@@ -17,24 +17,24 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
-// holder is another controller, whose finalizer holds objects that the user deletes. The run's lock guards it.
+// holder is another controller. While its finalizer is on an object that the user deletes, the object stays. The run's lock guards it.
 type holder struct {
 	world    *world.World
 	operator *operator.Operator
 	held     []heldObject
 }
 
-// heldObject is an object that the user deletes, and that another controller holds by a finalizer.
+// heldObject is an object that the user has deleted, and that stays because of the other controller's finalizer.
 type heldObject struct {
 	id  request.ObjectID
 	obj *metav1.PartialObjectMetadata // as it was before the deletion
 }
 
-// isOurs reports whether the object had other finalizers, which are the operator's, when it was deleted.
+// isOurs reports whether the object had finalizers when it was deleted. These are the operator's.
 func (h *heldObject) isOurs() bool { return len(h.obj.Finalizers) > 0 }
 
-// reach notes that the user deletes an object. If the fault is planned here, another controller adds a finalizer to the object just before.
-// inPass is true if the action happens in the middle of a pass. The caller holds the lock.
+// reach is called just before the user deletes an object. If the fault is planned here, it adds the finalizer of another controller to the
+// object. inPass is true if the action happens in the middle of a pass. The caller holds the lock.
 func (h *holder) reach(obj client.Object, inPass bool) {
 	gvk, err := apiutil.GVKForObject(obj, h.world.Scheme)
 	if err != nil || h.operator.Leader == nil {
@@ -66,7 +66,7 @@ func (h *holder) reach(obj client.Object, inPass bool) {
 	}
 }
 
-// release removes the other controller's finalizer from the object, or from all objects that it holds if obj is nil. It reports whether it
+// release removes the other controller's finalizer from the object. If obj is nil, it removes it from all objects. It reports whether it
 // removed one. The caller holds the lock.
 func (h *holder) release(obj client.Object) bool {
 	released := false
@@ -99,8 +99,8 @@ func (h *holder) removeFinalizer(held *heldObject) {
 	}
 }
 
-// releaseWhenQuiet ends the deletion of objects that another controller has held until the operator was quiet. It reports
-// whether there were any. The run fails if the operator has removed its own finalizer, and its passes over the object fail.
+// releaseWhenQuiet removes the other controller's finalizers after the operator has become quiet. It reports whether there were any. The
+// run fails if the operator has removed its own finalizer from such an object, and its passes over the object fail.
 func (h *holder) releaseWhenQuiet() bool {
 	h.world.Mu.Lock()
 	defer h.world.Mu.Unlock()

@@ -12,8 +12,8 @@ import (
 )
 
 // checkHidden returns an error if a pass with nothing to do reads an object by its name in the cache and does not find it, although the
-// object exists and only the options of the cache leave it out. If the pass also reads the object past the cache, it returns nil: this
-// operator knows about the options. The object of the pass itself does not count: it may have left the cache, and a pass has to find that
+// object exists and only the options of the cache leave it out. If the pass also reads the object from the API server, it returns nil: the
+// operator knows that the cache lacks it. The object that is reconciled does not count: when the cache drops it, a pass has to find that
 // out.
 func (p *probes) checkHidden() error {
 	type read struct {

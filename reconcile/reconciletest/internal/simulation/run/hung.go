@@ -11,20 +11,20 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/result"
 )
 
-// These are limits, in real time, of the guard that watches a run from outside of its bubble.
+// These are the times, in real time, of the goroutine that watches a run from outside of its synctest bubble: the guard.
 const (
-	guardEvery  = 10 * time.Millisecond // how often the guard looks
-	maxGuardGap = time.Second           // a longer time between two looks counts as this: the program was paused
-	defaultHung = 30 * time.Second      // see Deadline
+	guardEvery  = 10 * time.Millisecond // how often the guard looks at the run
+	maxGuardGap = time.Second           // if more time passes between two looks, the program was paused, and only this much counts
+	defaultHung = 30 * time.Second      // see Deadline.Hung
 )
 
-// Guarded does a run of the scenario, which gets a copy of it. At the deadline, or if the run hangs, Guarded returns a result although the
-// run goes on: nothing can end a goroutine that does not end by itself.
+// Guarded does a run with a copy of the scenario. If the deadline comes or the run hangs, Guarded returns a result, and the run is left
+// behind: nothing can end a goroutine that does not end by itself.
 func (s *Scenario) Guarded(run func(s *Scenario) *result.Result) *result.Result {
 	own := *s
 	own.guard = &guarded{}
 	select {
-	case <-s.Deadline.Abandon: // what begins now could not end before the test
+	case <-s.Deadline.Abandon: // a run that begins now could not end before the test does
 		return notEnded(&own, "it had not begun")
 	default:
 	}
@@ -39,7 +39,7 @@ func (s *Scenario) Guarded(run func(s *Scenario) *result.Result) *result.Result 
 	for {
 		select {
 		case r, ok := <-ended:
-			if !ok { // the race detector has failed the test in the bubble
+			if !ok { // the race detector has failed the test, so the run has no result
 				runtime.Goexit()
 			}
 			return r
@@ -61,7 +61,7 @@ type look struct {
 	idle  time.Duration // the time since the last step
 }
 
-// still returns how long the run has not taken a step.
+// still returns how long the run has taken no step. now is the time of this look, and steps is the number of steps so far.
 func (l *look) still(now time.Time, steps int64) time.Duration {
 	if l.idle += min(now.Sub(l.at), maxGuardGap); steps != l.steps {
 		l.idle = 0

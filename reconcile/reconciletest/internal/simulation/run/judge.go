@@ -28,8 +28,8 @@ func (j *judge) state(external string) (state.State, error) {
 	return state.Of(objects, &w.History.Known, external, j.scenario.Ignore)
 }
 
-// unchanged returns the same phase of the run without faults, if the runs are still equal: all changes of objects until the end of the
-// phase, and the state outside of the cluster. Otherwise a fault has made a difference, and it returns nil.
+// unchanged returns the phase of the run without faults with this index, if this run is still equal to that one: in all changes of objects
+// until the end of the phase, and in the state outside of the cluster. If a fault has made a difference, it returns nil.
 func (j *judge) unchanged(index int, ended *result.Phase) *result.Phase {
 	if j.world.References == nil || !j.world.Server.Repeats() {
 		return nil
@@ -41,7 +41,8 @@ func (j *judge) unchanged(index int, ended *result.Phase) *result.Phase {
 	return same
 }
 
-// compare returns an error if the phase has another state than the references. Without references every state is right.
+// compare returns an error if the state of the phase differs from the states of the runs without faults. In a run without faults every
+// state is right.
 func (j *judge) compare(index int, ended *result.Phase) error {
 	references := j.world.References
 	if references == nil {
@@ -54,8 +55,8 @@ func (j *judge) compare(index int, ended *result.Phase) error {
 	return j.explainByOrphans(index, ended.Name, result.StateError(ended.Name, verdict, j.side))
 }
 
-// explainByOrphans returns the difference. If more is left outside of the cluster than without faults, and the scenario does not leave out
-// such findings, an error about that comes before the difference.
+// explainByOrphans returns the difference. If more things without an owner are left outside of the cluster than without faults, it returns
+// that error before the difference, unless the scenario leaves out such findings.
 func (j *judge) explainByOrphans(index int, action string, difference error) error {
 	if difference == nil {
 		return nil
@@ -68,8 +69,8 @@ func (j *judge) explainByOrphans(index int, action string, difference error) err
 	return errors.Join(world.OrphanError(action, left), difference)
 }
 
-// side returns a line that says which of two states the scenario asks for: the present one, or the one without faults. In the run without
-// faults each check of the scenario has succeeded. wrong is true if a check fails now.
+// side returns a line that says which state is right by the scenario's checks: the present one, or the state without faults. In the run
+// without faults all checks have succeeded. If a check fails now, the present state is wrong.
 func (j *judge) side() (line string, wrong bool) {
 	asked, err := j.actions.then != nil, j.actions.checkThen(j.world)
 	if j.actions.haveBegun() && j.scenario.Finally != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/result"
 )
 
-// LateStart is how a run begins without an operator.
+// LateStart says after which action the operator starts, in a run that begins without it.
 type LateStart struct {
-	Actions int  // how many are done before the operator starts
-	Stop    bool // the run ends when the operator is quiet
+	Actions int  // the number of actions before the operator starts
+	Stop    bool // the run ends when the operator is quiet for the first time
 }
 
 // RunLate runs the scenario without faults, and starts the operator late.
@@ -25,8 +25,8 @@ func (s *Scenario) RunLate(t *testing.T, late LateStart, clock result.Moments) *
 	})
 }
 
-// RunPatiently runs the scenario without faults, and lingers after each action. With a fault an action often takes longer, and
-// then the operator may get as far before the next action as it gets in this run.
+// RunPatiently runs the scenario without faults, and waits for one more horizon after each action. With a fault an action often takes
+// longer, and then the operator may get as far before the next action as it gets in this run.
 func (s *Scenario) RunPatiently(t *testing.T) *result.Result {
 	return s.runReference(t, func(of *script) {
 		of.lingers = true
@@ -34,9 +34,9 @@ func (s *Scenario) RunPatiently(t *testing.T) *result.Result {
 	})
 }
 
-// RunWithTwins runs the scenario without faults. Each object of a namespace that is there from the beginning, and each that the user
-// creates, has a twin of the same name in another namespace. The user neither changes nor deletes the twins, and the scenario's own checks
-// are not made.
+// RunWithTwins runs the scenario without faults. For each namespaced object that exists at the beginning, or that the user creates, it also
+// creates an object of the same name in another namespace: a twin. The user neither changes nor deletes the twins. The scenario's own
+// checks are not made.
 func (s *Scenario) RunWithTwins(t *testing.T) *result.Result {
 	unchecked := *s
 	unchecked.Finally, unchecked.Always, unchecked.Actions = nil, nil, slices.Clone(s.Actions)
@@ -49,7 +49,8 @@ func (s *Scenario) RunWithTwins(t *testing.T) *result.Result {
 	})
 }
 
-// runReference does a run without faults in a bubble of its own. It returns only what other runs are compared with, and how the run ended.
+// runReference does a run without faults in a synctest bubble of its own. The result has only how the run ended, and what other runs are
+// compared with.
 func (s *Scenario) runReference(t *testing.T, do func(of *script)) *result.Result {
 	var r *Run
 	ending := bubble.Run(t, func(*testing.T) {
@@ -59,7 +60,7 @@ func (s *Scenario) runReference(t *testing.T, do func(of *script)) *result.Resul
 		}
 		r = newRun(s, server, nil, nil)
 		do(r.script)
-		time.Sleep(time.Minute) // for goroutines that end at their next tick
+		time.Sleep(time.Minute) // goroutines may end at their next tick
 	})
 	switch {
 	case ending.Hung != nil:
@@ -82,8 +83,8 @@ func (s *Scenario) LeadingActions(t *testing.T) (n int) {
 	return n
 }
 
-// actWithoutOperator creates the scenario's objects, and does the given number of actions. It stops before one that lets
-// time pass or changes what is outside of the cluster, and at one that fails. It returns how many it did.
+// actWithoutOperator creates the scenario's objects, and does the given number of actions. It stops before an action that lets time pass or
+// that changes something outside of the cluster, and at an action that fails. It returns how many actions it did.
 func (s *script) actWithoutOperator(actions int) int {
 	s.createObjects()
 	s.phases.add(result.Phase{Name: "start"})
@@ -117,7 +118,7 @@ func (s *script) settleCluster() {
 	}
 }
 
-// performLate does the whole run. It is called in a bubble.
+// performLate does the whole run. It is called in a synctest bubble.
 func (s *script) performLate(late LateStart) {
 	defer s.operator.End()
 	defer func() {

@@ -7,8 +7,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
-// leftOf returns the goroutines that are left in the bubble of a run without faults. These do not fail the run. A run with faults may leave
-// goroutines from the same places, and fails if it leaves others.
+// leftOf returns the goroutines that are left at the end of a run without faults. They do not fail that run. A run with faults may leave
+// goroutines from the same places in the code. It fails if it leaves others.
 func leftOf(ending bubble.Ending, w *world.World, died bool) []bubble.Goroutines {
 	err := ending.Err()
 	switch {

@@ -16,11 +16,11 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
-// missedChanges are the changes that triggered no pass over an object, though the last pass read objects of their kinds. Either they should
-// have triggered a pass, or the pass reads too much.
+// missedChanges are changes that triggered no pass over an object, though the last pass over it read objects of their kinds. Either these
+// changes should have triggered a pass, or the pass reads objects that it does not need.
 type missedChanges struct {
 	over      fakemanager.Target
-	unwatched []string // the operator does not watch them, or does not map them to the object
+	unwatched []string // changes that the operator does not watch, or does not map to the object
 	elsewhere []string // changes in other namespaces: the pass lists the kind in all of them
 	others    []string // changes of other objects' children: the pass lists the kind without a selector
 	kinds     []string // the kinds in elsewhere or others
@@ -57,8 +57,8 @@ func (m *missedChanges) explainDelay(delay time.Duration, wrote []string) error 
 		operator.DescribeTarget(m.over), delay, strings.Join(wrote, ", "), remedy)
 }
 
-// missedChanges returns the changes since the second to last pass over the object of the last pass, of the kinds that the last
-// pass read.
+// missedChanges returns the changes between the last two passes over the object of the last pass. It returns only changes of kinds that the
+// last pass read.
 func (p *probes) missedChanges() *missedChanges {
 	last, reads := p.world.Log.LastPass()
 	p.world.Mu.Lock()
@@ -89,27 +89,28 @@ func (p *probes) missedChanges() *missedChanges {
 	return m
 }
 
-// isGot reports whether the object of a change was read by its name.
+// isGot reports whether the changed object was read by its name.
 func isGot(change *memoryserver.Change, read []request.Request) bool {
 	return slices.ContainsFunc(read, func(request request.Request) bool { return request.Object == change.Key })
 }
 
-// isListed reports whether the object of a change is in the namespaces of a list.
+// isListed reports whether a list of the pass covered the namespace of the changed object.
 func isListed(change *memoryserver.Change, read []request.Request) bool {
 	return slices.ContainsFunc(read, func(request request.Request) bool {
 		return request.Verb == "list" && (request.Object.Namespace == "" || request.Object.Namespace == change.Key.Namespace)
 	})
 }
 
-// isElsewhere reports whether a change is in another namespace than the object of the pass, which listed the kind in all
-// namespaces.
+// isElsewhere reports whether a change is in another namespace than the object of the pass, and the pass read it only because it listed the
+// kind in all namespaces.
 func (m *missedChanges) isElsewhere(change *memoryserver.Change, read []request.Request) bool {
 	own := m.over.Request.Namespace
 	return own != "" && change.Key.Namespace != "" && change.Key.Namespace != own &&
 		!slices.ContainsFunc(read, func(request request.Request) bool { return request.Object.Namespace == change.Key.Namespace })
 }
 
-// isOfAnother reports whether the changed object is controlled by another object over which the same controller has passes.
+// isOfAnother reports whether the controller of the changed object, in its owner references, is another object that the same reconciler
+// handles.
 func (p *probes) isOfAnother(change *memoryserver.Change, over fakemanager.Target) bool {
 	obj := change.New
 	if obj == nil {

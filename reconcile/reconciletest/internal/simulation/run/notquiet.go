@@ -11,14 +11,14 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
-// maxPasses is the number of passes in one call of work. An operator that needs more does not become quiet.
+// maxPasses is the largest number of passes between two actions. An operator that makes more does not become quiet.
 const maxPasses = 300
 
 // minPeriod separates a schedule from a heartbeat: if the average time between changes is at least this long, they count as a schedule.
 const minPeriod = 30 * time.Second
 
-// notQuietError explains why the operator has not become quiet since the given time. It looks at the passes after the given pass. horizon
-// is the scenario's.
+// notQuietError returns an error that explains why the operator has not become quiet since the given time. It looks at the passes after the
+// given pass. horizon is the scenario's horizon.
 func notQuietError(w *world.World, o *operator.Operator, horizon time.Duration, since time.Time, pass int) error {
 	counts, changes := map[string]int{}, 0
 	most := ""
@@ -32,7 +32,7 @@ func notQuietError(w *world.World, o *operator.Operator, horizon time.Duration, 
 			most = name
 		}
 	}
-	if changes < maxPasses/10 { // what they write is not the reason
+	if changes < maxPasses/10 { // few changes: the writes are not the reason
 		return failure.Finding{Kind: kinds.DoesNotRest, Err: fmt.Errorf("it does not become quiet in %d passes, and %s: %s", maxPasses, fewChanges(changes), endOfLastPass(w, o))}
 	}
 	if period := time.Since(since) / time.Duration(changes); period >= minPeriod {
@@ -49,7 +49,7 @@ func notQuietError(w *world.World, o *operator.Operator, horizon time.Duration, 
 	return failure.Finding{Kind: kinds.DoesNotRest, Err: fmt.Errorf("it does not become quiet in %d passes: %s, %d times%s%s", maxPasses, most, counts[most], fieldsOf(last), remedy)}
 }
 
-// fewChanges says how many requests of the passes change something.
+// fewChanges returns a text about how many requests of the passes change something.
 func fewChanges(n int) string {
 	if n == 0 {
 		return "none of them changes anything"
@@ -57,7 +57,7 @@ func fewChanges(n int) string {
 	return fmt.Sprintf("no more than %d of their requests change anything", n)
 }
 
-// endOfLastPass says why another pass follows.
+// endOfLastPass returns a text about why another pass follows the last one.
 func endOfLastPass(w *world.World, o *operator.Operator) string {
 	var last operator.Outcome
 	var over fakemanager.Target

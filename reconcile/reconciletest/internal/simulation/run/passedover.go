@@ -13,20 +13,20 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
 )
 
-// Update updates the object. It is a point at which webhooks may be passed over.
+// Update updates the object. A fault may make the webhooks unreachable for this write, so that they are skipped.
 func (u *userClient) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
 	defer u.reachWebhook("update", obj)()
 	return u.WithWatch.Update(ctx, obj, opts...)
 }
 
-// Patch patches the object. It is a point at which webhooks may be passed over.
+// Patch patches the object. A fault may make the webhooks unreachable for this write, so that they are skipped.
 func (u *userClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	defer u.reachWebhook("patch", obj)()
 	return u.WithWatch.Patch(ctx, obj, patch, opts...)
 }
 
-// reachWebhook notes that the user writes an object for which a webhook may be passed over. If that is planned, no webhook can be reached until
-// the caller calls end, which is after the write.
+// reachWebhook is called before the user writes an object. If a fault is planned here, no webhook can be reached until the caller calls
+// end, after the write.
 func (u *userClient) reachWebhook(verb string, obj client.Object) (end func()) {
 	end = func() {}
 	server := u.world.Server

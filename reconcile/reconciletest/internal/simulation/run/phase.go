@@ -10,8 +10,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
-// phases are the phases of a run that have ended: the start, and then one for each action. A phase ends when the operator is quiet, and is
-// checked then. The run's lock guards them.
+// phases are the parts of a run that have ended: the start, and then one for each action. A phase ends when the operator is quiet. Then its
+// state is checked. The run's lock guards them.
 type phases struct {
 	driver   *driver
 	world    *world.World
@@ -26,8 +26,8 @@ type phases struct {
 // add notes that a phase has ended.
 func (p *phases) add(ended result.Phase) { p.ended = append(p.ended, ended) }
 
-// finish lets the operator become quiet. Then it checks the state, and that the operator rests. If a fault is
-// injected during restCheck, or work becomes due, the operator has to become quiet again, and both checks are repeated.
+// finish lets the operator become quiet. Then it checks the state, and that one more pass of every object changes nothing. If a fault is
+// injected during that check, or work becomes due, the operator has to become quiet again, and both checks are repeated.
 func (p *phases) finish(name string) {
 	rest := restCheck{driver: p.driver, ignore: p.judge.scenario.Ignore, notes: &p.notes, probes: probes{world: p.world, operator: p.operator}}
 	for {
@@ -44,7 +44,7 @@ func (p *phases) finish(name string) {
 		}
 		before := p.world.Version()
 		if rest.run() {
-			if p.world.References == nil && p.world.Version() != before { // the operator does not rest, which is left out
+			if p.world.References == nil && p.world.Version() != before { // the check found a change, and the scenario leaves out such findings
 				quiet.Later = append(quiet.Later, p.stateAfterRest()...)
 			}
 			p.add(quiet)
@@ -53,8 +53,8 @@ func (p *phases) finish(name string) {
 	}
 }
 
-// finishExternal is like finish, without restCheck, for an action outside of the cluster. Such an action has no event, so a pass of
-// restCheck would be the first to see it, and would rightly change something.
+// finishExternal is like finish, for an action outside of the cluster. It does not check that one more pass changes nothing: the operator
+// got no event of the action, so that pass may be the first to see it, and may rightly change something.
 func (p *phases) finishExternal(name string) {
 	if p.driver.settle(); p.world.Failures.First() != nil {
 		return
@@ -64,8 +64,8 @@ func (p *phases) finishExternal(name string) {
 	}
 }
 
-// check returns the phase that has ended. The run fails if the state is not the same as without faults, if the operator lost something that
-// another writer wrote, or if it did harm. ok reports whether the run goes on.
+// check checks the state of the phase that ends now, and returns the phase. The run fails if the state is not the same as without faults,
+// if the operator has undone a change of another writer, or if it has done harm. ok reports whether the run goes on.
 func (p *phases) check(name string) (quiet result.Phase, ok bool) {
 	quiet, err := p.end(name)
 	if err != nil {
@@ -91,7 +91,7 @@ func (p *phases) end(name string) (result.Phase, error) {
 	index := len(p.ended)
 	quiet := result.Phase{Orphans: w.Orphans(), Name: name, Revision: w.Server.Revision(), External: w.ExternalState(), Operations: w.Counter.Harmful()}
 	if same := p.judge.unchanged(index, &quiet); same != nil {
-		quiet.State = same.State // it is right: it is the reference
+		quiet.State = same.State // the state needs no check: it equals the state without faults
 	} else {
 		if quiet.State, err = p.judge.state(quiet.External); err != nil {
 			return result.Phase{}, err
@@ -112,7 +112,7 @@ func (p *phases) end(name string) (result.Phase, error) {
 	return quiet, nil
 }
 
-// stateAfterRest returns the state after the passes of restCheck. A process that starts again leads to this state too.
+// stateAfterRest returns the state after one more pass of every object. A process that starts after a fault leads to this state too.
 func (p *phases) stateAfterRest() []state.State {
 	if p.driver.settle(); p.world.Failures.First() != nil {
 		return nil
@@ -124,11 +124,11 @@ func (p *phases) stateAfterRest() []state.State {
 	return []state.State{now}
 }
 
-// maxLinger is how many delays are followed after a phase.
+// maxLinger is the largest number of delayed passes that linger waits for.
 const maxLinger = 30
 
-// linger lets the operator do what becomes due within one more horizon after a phase has ended, and keeps the states that it reaches. After
-// the last action it does nothing.
+// linger lets the operator do what becomes due within one more horizon after the end of a phase, and stores the states that it reaches.
+// After the last action it does nothing.
 func (p *phases) linger() {
 	if p.world.Failures.First() != nil || p.actions.haveBegun() {
 		return

@@ -6,15 +6,15 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
-// probes are the passes of a check that the operator rests: one more pass of each object, though nothing has changed.
+// probes are the passes of a check: after the operator has become quiet, one more pass of each object must change nothing.
 type probes struct {
 	world    *world.World
 	operator *operator.Operator
-	pass     int           // the last pass before them
-	before   world.Version // the version then
+	pass     int           // the number of the last pass before the check
+	before   world.Version // the version of the world before the check
 }
 
-// begin notes what is before the passes, and requests them.
+// begin notes what exists before the check, and enqueues a request for each object.
 func (p *probes) begin() {
 	p.before = p.world.Version()
 	p.operator.SetCause("nothing: the operator is quiet")
@@ -23,7 +23,7 @@ func (p *probes) begin() {
 	p.operator.KeepOutcomes()
 }
 
-// calls returns what the passes have sent.
+// calls returns the requests that the passes of the check have sent.
 func (p *probes) calls() []*request.Call { return p.world.Log.ProbesSince(p.pass) }
 
 // noOps returns the writes that a pass sent although it had nothing to do, and that changed nothing.

@@ -12,7 +12,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/result"
 )
 
-// Runs with faults repeat the random values of the run without. Other runs have their own.
+// Runs with faults repeat the random values of the run without faults. Other runs have their own.
 func TestRunRepeatsRandomValues(t *testing.T) {
 	server, err := memoryserver.New(scheme.Scheme)
 	require.NoError(t, err)

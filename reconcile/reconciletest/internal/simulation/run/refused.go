@@ -16,9 +16,10 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 )
 
-// refusedCreates returns each create that the API server refuses because the object exists, and that the pass takes for a success, though
-// the existing object differs from what was sent. It leaves out two cases: objects whose content nobody can change, and creates that differ
-// from pass to pass, such as by a generated password, which is meant for a new object only. ignore is the scenario's.
+// refusedCreates returns each creation that the API server refused because the object exists, and that the pass treated as a success,
+// though the existing object differs from what was sent. It leaves out objects whose content nobody can change. It also leaves out
+// creations whose content differs from pass to pass, such as by a generated password: that content is meant for a new object only. ignore
+// is the scenario's.
 func (p *probes) refusedCreates(ignore func(*unstructured.Unstructured)) (refused []result.RefusedCreate) {
 	p.world.Mu.Lock()
 	defer p.world.Mu.Unlock()
@@ -37,7 +38,7 @@ func (p *probes) refusedCreates(ignore func(*unstructured.Unstructured)) (refuse
 	return refused
 }
 
-// isFixed reports whether nobody can change the content of an object, such as the data of an immutable ConfigMap.
+// isFixed reports whether the content of an object cannot be changed, such as the data of an immutable ConfigMap.
 func isFixed(id request.ObjectID, obj client.Object) bool {
 	switch obj := obj.(type) {
 	case *corev1.ConfigMap:
@@ -57,7 +58,7 @@ func asksAgain(later []*request.Call, refused *request.Call) bool {
 	})
 }
 
-// hasSent reports whether a pass before the check has sent the same.
+// hasSent reports whether a pass before the check has sent the same request.
 func (p *probes) hasSent(probe *request.Call) bool {
 	return slices.ContainsFunc(p.world.Log.All(), func(r request.Request) bool {
 		return r.Pass <= p.pass && r.String() == probe.String() && bytes.Equal(r.Body, probe.Body)

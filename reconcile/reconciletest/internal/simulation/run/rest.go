@@ -12,30 +12,30 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/result"
 )
 
-// restTime is the time between the moment at which the operator is quiet and the passes of restCheck. It is above a
-// second, so that an operator that writes the time of each pass is found.
+// restTime is the time between the moment at which the operator becomes quiet and the passes of restCheck. It is longer than a second. So
+// if an operator writes the time of each pass, the time differs, and the check finds the write.
 const restTime = 2 * time.Second
 
-// maxDueWork is how often work may become due in restTime in one phase. After that many times, restCheck only lets restTime pass.
+// maxDueWork is how often a phase waits for work that becomes due during restTime. After that, restCheck lets restTime pass and goes on.
 const maxDueWork = 3
 
-// restCheck checks, in one phase, that the operator rests.
+// restCheck checks, at the end of one phase, that one more pass of every object changes nothing.
 type restCheck struct {
 	driver *driver
-	ignore func(*unstructured.Unstructured) // the scenario's
+	ignore func(*unstructured.Unstructured) // removes from an object what the scenario ignores
 	notes  *restNotes
 	probes probes
-	due    int // how often in the phase work became due before the passes of the check
+	due    int // how often in this phase work became due before the check
 }
 
-// restNotes are findings of the checks that do not end the run. Only the run without faults reports them, once for all phases.
+// restNotes are findings of restCheck that do not end the run. Only the run without faults reports them, once for all phases.
 type restNotes struct {
 	noOps   []string // writes of passes that had nothing to do
 	refused []result.RefusedCreate
 }
 
-// passRestTime lets time pass before the passes of the check. It returns false if work became due in this time, such as
-// a scheduled task: then the operator is not quiet yet.
+// passRestTime lets restTime pass before the check. It returns false if work became due in this time and changed something, such as a
+// scheduled task: then the operator is not quiet yet.
 func (c *restCheck) passRestTime() (quiet bool) {
 	before := c.driver.world.Version()
 	at, whose := c.driver.operator.Leader.Mgr.NextDue(nil, 1)
@@ -50,8 +50,8 @@ func (c *restCheck) passRestTime() (quiet bool) {
 	return false
 }
 
-// run runs one more pass of every known object, though nothing has changed. The run fails if such a pass changes something. If a fault was
-// injected, or work became due before the passes, run has checked nothing and returns false.
+// run runs one more pass of every object, though nothing has changed. The run fails if such a pass changes something. It returns false, and
+// has checked nothing, if a fault was injected, or if work became due before the passes.
 func (c *restCheck) run() (undisturbed bool) {
 	w := c.driver.world
 	injected := w.InjectedSoFar()
@@ -76,7 +76,7 @@ func (c *restCheck) run() (undisturbed bool) {
 			return true
 		case w.Version() != c.probes.before:
 			if w.Failures.LeavesOut(kinds.DoesNotRest) {
-				continue // the other objects have their passes too
+				continue // the passes over the other objects run too
 			}
 			w.Failures.Add(failure.Finding{Kind: kinds.DoesNotRest, Err: c.probes.explain(c.writesAgain)})
 			return true
@@ -85,7 +85,7 @@ func (c *restCheck) run() (undisturbed bool) {
 	return true
 }
 
-// add adds what the check of one phase has found, and skips what the check of an earlier phase has found already.
+// add adds what the check of one phase has found. It skips what the check of an earlier phase has found already.
 func (n *restNotes) add(noOps []string, refused []result.RefusedCreate) {
 	for _, name := range noOps {
 		if !slices.Contains(n.noOps, name) {
@@ -99,8 +99,9 @@ func (n *restNotes) add(noOps []string, refused []result.RefusedCreate) {
 	}
 }
 
-// writesAgain runs more passes after the check. It reports whether they send one of the requests again, and change something by it. Then
-// the operator does not miss an event: it would write for ever. The run has failed already, and these passes leave no trace in it.
+// writesAgain runs more passes after the check. It reports whether they send one of the requests again and change something by it. If they
+// do, the operator has not missed an event: it would write for ever. The run has failed already, so these passes are removed from the
+// trace.
 func (c *restCheck) writesAgain(wrote []string) bool {
 	w, o := c.driver.world, c.driver.operator
 	failures, rows, before := w.Failures.Length(), w.Trace.Length(), len(w.Log.All())

@@ -1,18 +1,18 @@
 // Package run runs a scenario once.
 //
-//   - run.go makes the parts of a [Run] in a bubble of testing/synctest. scenario.go has the [Scenario], and deadline.go when runs end.
-//   - guard.go is what a run shows outside of its bubble, where hung.go ends a run that hangs.
-//   - script.go does the user's actions: actions.go says which is next, clock.go when it begins, and user.go is its client. held.go has the
-//     finalizers of another controller on what the user deletes.
+//   - run.go makes the parts of a [Run] in a bubble of testing/synctest. scenario.go has the [Scenario], and deadline.go says when runs end.
+//   - guard.go has what a goroutine outside of the bubble sees of a run. hung.go has that goroutine, which ends a run that hangs.
+//   - script.go does the user's actions. actions.go says which is next, clock.go when it begins, and user.go has the user's client. held.go has
+//     the finalizers of another controller on objects that the user deletes.
 //   - driver.go lets the operator work until it is quiet, as a list of transitions. leader.go finishes a pass, and changes the leader in the
 //     middle of one. wait.go lets time pass, and notquiet.go explains why the operator does not become quiet.
-//   - phase.go checks what is there after each action: judge.go compares it with the runs without faults, and check.go calls the scenario's own
+//   - phase.go checks the state after each action. judge.go compares it with the runs without faults, and check.go calls the scenario's own
 //     checks.
-//   - rest.go checks that the operator rests. probes.go has the passes of that check, unrest.go explains why it does not rest, missed.go which
-//     events it did not get, changes.go what it changed, hidden.go which objects its cache hides, and refused.go which refused creates it takes
-//     for a success.
-//   - late.go has the runs without faults with which the others are compared: with a late start, with a user who waits, and with the same objects
-//     in two namespaces, which twins.go creates.
+//   - rest.go checks that one more pass of every object changes nothing. probes.go has these passes. unrest.go explains why they change
+//     something, missed.go which events the operator did not get, changes.go what it changed, hidden.go which objects its cache hides, and
+//     refused.go which refused creations it treats as a success.
+//   - late.go has the runs without faults with which the others are compared: with a late start, with a user who waits, and with the same
+//     objects in a second namespace, which twins.go creates.
 package run
 
 import (
@@ -54,7 +54,7 @@ func newRun(s *Scenario, server *memoryserver.Server, faults []plan.Fault, refs 
 	return r
 }
 
-// newSeed returns the seed of a run. refs is nil for a run without faults.
+// newSeed returns the seed of a run. In a run without faults refs is nil.
 func newSeed(refs *result.References) (made result.Seed) {
 	if refs != nil {
 		return refs.Baseline.Seed
@@ -63,7 +63,7 @@ func newSeed(refs *result.References) (made result.Seed) {
 	return made
 }
 
-// Run runs the scenario in a bubble of its own.
+// Run runs the scenario in a synctest bubble of its own.
 func (s *Scenario) Run(t *testing.T, faults []plan.Fault, refs *result.References) *result.Result {
 	var r *Run
 	var unusable error
@@ -75,7 +75,7 @@ func (s *Scenario) Run(t *testing.T, faults []plan.Fault, refs *result.Reference
 		}
 		r = newRun(s, server, faults, refs)
 		r.script.perform()
-		time.Sleep(time.Minute) // for goroutines that end at their next tick
+		time.Sleep(time.Minute) // goroutines may end at their next tick
 	})
 	switch {
 	case ending.Hung != nil:
@@ -93,7 +93,7 @@ func (s *Scenario) Run(t *testing.T, faults []plan.Fault, refs *result.Reference
 	}
 }
 
-// notes returns lines about a run without faults that are not its error, whether it failed or not.
+// notes returns lines about a run without faults that a report shows whether the run failed or not.
 func (r *Run) notes() []string {
 	if r.World.References != nil {
 		return nil
@@ -115,7 +115,7 @@ func Interactive(t *testing.T, s *Scenario, test func(t *testing.T, r *Run)) {
 			t.Fatal(err)
 		}
 		r := newRun(s, server, nil, nil)
-		defer time.Sleep(time.Minute) // for goroutines that end at their next tick
+		defer time.Sleep(time.Minute) // goroutines may end at their next tick
 		defer r.operator.End()
 		r.script.begin()
 		r.Do(t, s.Actions...)

@@ -27,16 +27,16 @@ type Scenario struct {
 	Objects     []client.Object                                    // exist before the operator starts
 	Start       func(p *operator.Process) error                    // is called once for each process
 	Actions     []Action                                           // what the user does, one after another
-	Controllers []func(ctx context.Context, c client.Client) error // the rest of the cluster
+	Controllers []func(ctx context.Context, c client.Client) error // the steps of the simulated controllers
 	External    func() world.External                              // is called once for each run; may be nil
 	Finally     func(w *world.World) error                         // is called at the end of each run; may be nil
 	Always      func(w *world.World) error                         // is called after changes, between passes; may be nil
 	Ignore      func(obj *unstructured.Unstructured)               // removes what may differ between runs; may be nil
 	Heartbeats  func(obj *unstructured.Unstructured)               // removes fields whose changes do not count; may be nil
 	Silent      []kinds.Finding                                    // findings of these kinds do not end a run
-	Unready     []verdict.Unready                                  // states without success that are meant
-	Strict      bool                                               // each action is held to its own result; see result.References
-	Horizon     time.Duration                                      // how long after the last change delays are followed; 0: defaultHorizon, with at most three attempts
+	Unready     []verdict.Unready                                  // states without success that the scenario intends
+	Strict      bool                                               // after each action, exactly the state of a run without faults is required; see result.References
+	Horizon     time.Duration                                      // how long delayed passes are waited for after a change; 0: defaultHorizon, and at most 3 attempts
 	Latency     time.Duration                                      // the virtual time that each request of the operator takes
 
 	Deadline Deadline // the deadline of the exploration
@@ -49,11 +49,11 @@ type Action struct {
 	Do         func(ctx context.Context, c client.Client) error
 	DoExternal func(world.External) error
 	Wait       time.Duration
-	Then       func(w *world.World) error // returns an error if what must be true after it is not; may be nil
-	Spares     bool                       // no fault is tried until the next action, except the faults of that one
+	Then       func(w *world.World) error // the check after the action; may be nil
+	Spares     bool                       // no fault is tried until the next action, except faults that belong to the next action
 }
 
-// Asks reports whether the scenario says what must be true, beside the comparison with runs without faults.
+// Asks reports whether the scenario checks anything, in addition to the comparison with runs without faults.
 func (s *Scenario) Asks() bool {
 	return s.Finally != nil || s.Always != nil || slices.ContainsFunc(s.Actions, func(a Action) bool { return a.Then != nil })
 }
@@ -68,8 +68,8 @@ func (s *Scenario) horizon() time.Duration {
 	return defaultHorizon
 }
 
-// enoughAttempts returns how many delayed passes of an object in a row are run though they change nothing. A scenario with
-// a horizon of its own follows every delay within it.
+// enoughAttempts returns after how many delayed passes in a row that change nothing an object is no longer waited for. If the scenario sets
+// a horizon, it returns a number that is never reached.
 func (s *Scenario) enoughAttempts() int {
 	if s.Horizon > 0 {
 		return math.MaxInt
@@ -77,7 +77,7 @@ func (s *Scenario) enoughAttempts() int {
 	return 3
 }
 
-// newServer returns a server with the scenario's kinds. With references it reuses results of the run without faults.
+// newServer returns a server with the scenario's kinds. If refs is not nil, the server reuses results of the run without faults.
 func (s *Scenario) newServer(refs *result.References) (*memoryserver.Server, error) {
 	var options []memoryserver.Option
 	if len(s.CRDs) > 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
-// script does the scenario's actions, and lets each of them end. The run's lock guards it.
+// script does the scenario's actions one after another, and waits after each until the operator is quiet. The run's lock guards it.
 type script struct {
 	scenario *Scenario
 	world    *world.World
@@ -26,8 +26,8 @@ type script struct {
 	driver   *driver
 	phases   phases
 	clock    clock
-	lingers  bool // the run lingers after each action; see phases
-	twins    bool // what the user creates is also created in another namespace; see RunWithTwins
+	lingers  bool // the user waits for one more horizon after each action: see RunPatiently
+	twins    bool // what the user creates is also created in another namespace: see RunWithTwins
 
 	unsuccessful []error // see result.Result
 }
@@ -50,12 +50,12 @@ func (s *script) HasNext() bool { return s.actions.hasNext() }
 // Begun returns how many actions have begun. The caller holds the lock.
 func (s *script) Begun() int { return s.actions.begun }
 
-// revisionsPerAction is more than the number of writes after an action. The server's revision is set to a multiple of it
-// before each action, so what a user writes first has the same resource version in each run. Operators may store
-// resource versions, or hashes of them.
+// revisionsPerAction is larger than the number of writes after an action. Before each action the server's revision is set to a multiple of
+// it, so the first objects that the user writes have the same resource versions in each run. Operators may store resource versions, or
+// hashes of them.
 const revisionsPerAction = 1000
 
-// perform does the whole run. It is called in a bubble.
+// perform does the whole run. It is called in a synctest bubble.
 func (s *script) perform() {
 	defer s.operator.End()
 	defer func() {
@@ -98,8 +98,8 @@ func (s *script) createObjects() {
 	s.operator.ObserveChanges()
 }
 
-// checkVersion returns an error if an object of the scenario has a version that only the operator's webhook can convert. At this time no
-// process of the operator runs.
+// checkVersion returns an error if the version of an object can be converted only by the operator's webhook. The scenario's objects are
+// created before a process of the operator runs, so nothing would convert them.
 func (s *script) checkVersion(obj client.Object) error {
 	gvk, err := apiutil.GVKForObject(obj, s.scenario.Scheme)
 	if err != nil || s.world.Server.UnreachableConversion(gvk) == nil {
@@ -109,7 +109,7 @@ func (s *script) checkVersion(obj client.Object) error {
 		text.Describe(obj), gvk.Version, s.world.Server.Canonical(gvk).Version)
 }
 
-// linger calls phases.linger in a run whose user waits after each action, and does nothing in other runs.
+// linger calls phases.linger if the user waits after each action in this run. Otherwise it does nothing.
 func (s *script) linger() {
 	if s.lingers {
 		s.phases.linger()
@@ -145,7 +145,7 @@ func (s *script) do(action Action) {
 	}
 }
 
-// act does the user's action. It ends a downtime of the operator.
+// act does the user's action. If the operator is down, it starts again.
 func (s *script) act(action Action) {
 	s.world.Trace.BeginPhase()
 	s.world.Trace.Add(trace.Row{What: trace.UserPrefix + action.Name})
@@ -165,7 +165,7 @@ func (s *script) act(action Action) {
 	}
 }
 
-// withStatusHint adds what to do if a field of the status was refused.
+// withStatusHint adds a hint to the error if the API server refused a field of the status.
 func withStatusHint(err error) error {
 	if hint := operator.StatusHint(err); hint != "" {
 		return fmt.Errorf("%w\n%s", err, hint)
@@ -190,8 +190,7 @@ func (s *script) carryOutAction(action Action, locked bool) error {
 	})
 }
 
-// DoNext does the next action in the middle of a pass, and reports whether that succeeded. The caller holds the
-// lock.
+// DoNext does the next action in the middle of a pass, and reports whether the action succeeded. The caller holds the lock.
 func (s *script) DoNext() bool {
 	name, done := s.doNext()
 	if done {
@@ -200,7 +199,7 @@ func (s *script) DoNext() bool {
 	return done
 }
 
-// doNext does the next action, and returns its name and whether it succeeded. The caller holds the lock.
+// doNext does the next action, and returns its name and whether the action succeeded. The caller holds the lock.
 func (s *script) doNext() (name string, done bool) {
 	action := s.actions.all[s.actions.begun]
 	s.world.Server.Advance(int64(len(s.phases.ended)+1) * revisionsPerAction)
@@ -227,8 +226,8 @@ func (s *script) doNextUnseen() bool {
 	return done
 }
 
-// beginAction notes that the next action begins now. In a run with faults it first lets time pass until the moment at which the action
-// begins without faults.
+// beginAction notes that the next action begins now. In a run with faults it first waits until the time at which the action begins without
+// faults.
 func (s *script) beginAction() {
 	index := len(s.phases.ended)
 	if early := s.clock.early(index); early > 0 && !s.operator.IsDown() {
@@ -237,8 +236,8 @@ func (s *script) beginAction() {
 	s.clock.begin(index)
 }
 
-// checkEnd calls the scenario's Finally. In the run without faults it then checks how the last passes ended; in a run with faults it checks
-// how often each object was written.
+// checkEnd calls the scenario's Finally. In the run without faults it then checks how the last passes ended. In a run with faults it then
+// checks how often each object was written.
 func (s *script) checkEnd() {
 	failures := &s.world.Failures
 	if failures.First() != nil {

@@ -8,10 +8,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TwinSuffix ends the namespace of a twin.
+// TwinSuffix is appended to a namespace. The result is the namespace of the twins: copies of the user's objects with the same names.
 const TwinSuffix = "-twin"
 
-// createTwin creates the twin of an object, if the object has a namespace. A twin that is refused is left out.
+// createTwin creates a copy of the object in the other namespace, if the object has a namespace. If the API server refuses the copy, there
+// is none.
 func createTwin(ctx context.Context, c client.Client, obj client.Object) {
 	namespaced, err := c.IsObjectNamespaced(obj)
 	if err != nil || !namespaced || obj.GetNamespace() == "" {
@@ -23,8 +24,8 @@ func createTwin(ctx context.Context, c client.Client, obj client.Object) {
 	_ = createWithStatus(ctx, c, twin)
 }
 
-// createTwinNamespace creates the namespace of twins, unless it exists. It gets the labels and annotations of the namespace of the original
-// objects.
+// createTwinNamespace creates the namespace of the copies if it does not exist. It has the labels and annotations of the original
+// namespace.
 func createTwinNamespace(ctx context.Context, c client.Client, name string) {
 	twin, of := &corev1.Namespace{}, &corev1.Namespace{}
 	if c.Get(ctx, client.ObjectKey{Name: name}, of) == nil {

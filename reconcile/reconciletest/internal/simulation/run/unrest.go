@@ -13,8 +13,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 )
 
-// explain explains why the check of the operator's rest found a change. writesAgain runs more passes, and reports whether they send one of
-// the requests again.
+// explain returns an error that explains why one more pass changed something. writesAgain runs more passes, and reports whether they send
+// one of the requests again.
 func (p *probes) explain(writesAgain func(wrote []string) bool) error {
 	var wrote []string
 	for _, request := range p.world.Log.All() {
@@ -46,8 +46,8 @@ func (p *probes) explain(writesAgain func(wrote []string) bool) error {
 		strings.Join(wrote, ", "), fieldsOf(last)+heartbeatRemedy(last))
 }
 
-// delayBefore returns the RequeueAfter of the last pass over an object before the check. It returns 0 if that pass asked for none, or
-// failed.
+// delayBefore returns the RequeueAfter of the last pass over an object before the check. If that pass asked for no delay, or failed, it
+// returns 0.
 func (p *probes) delayBefore(over fakemanager.Target) time.Duration {
 	p.world.Mu.Lock()
 	defer p.world.Mu.Unlock()
@@ -64,7 +64,8 @@ func (p *probes) failureBefore(over fakemanager.Target) error {
 	return p.operator.Passes.Before[over].Err
 }
 
-// isHeartbeat reports whether the request's object has changed since the check began, and by nothing but heartbeats.
+// isHeartbeat reports whether the request's object has changed since the check began, and only in fields that the scenario names as
+// heartbeats.
 func (p *probes) isHeartbeat(r *request.Request) bool {
 	beats := false
 	changes := p.world.Server.Changes(p.before.Revision)
@@ -79,8 +80,8 @@ func (p *probes) isHeartbeat(r *request.Request) bool {
 	return beats
 }
 
-// swallowed looks for the last of the requests before the check. It returns the request if the API server refused it, and the pass that
-// sent it was the last one over its object and ended without an error or a delay. It returns nil otherwise.
+// swallowed finds the last request with one of the names that was sent before the check. It returns the request if the API server refused
+// it, and if the pass that sent it was the last one over its object and returned neither an error nor a delay. Otherwise it returns nil.
 func (p *probes) swallowed(wrote []string) *request.Request {
 	for _, request := range slices.Backward(p.world.Log.All()) {
 		if request.Pass == 0 || request.Pass > p.pass || !slices.Contains(wrote, request.String()) {
@@ -98,8 +99,8 @@ func (p *probes) swallowed(wrote []string) *request.Request {
 	return nil
 }
 
-// changed names the objects that changed on the server during the check. If no object changed, it returns a text that says that something
-// outside of the cluster did.
+// changed returns the names of the objects that changed during the check. If no object changed, the text says that something outside of the
+// cluster did.
 func (p *probes) changed() string {
 	var names []string
 	changes := p.world.Server.Changes(p.before.Revision)

@@ -11,13 +11,13 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/world"
 )
 
-// userClient is the client of the user's actions. What the other writer did to an object never makes an action fail.
+// userClient is the client of the user's actions. An action never fails because another writer has written an object.
 type userClient struct {
 	client.WithWatch
 	world  *world.World
 	holder *holder
 	twins  bool // what the user creates is also created in another namespace
-	locked bool // the caller of the action holds the run's lock
+	locked bool // the caller already holds the run's lock
 }
 
 // withLock calls do with the run's lock held.
@@ -29,9 +29,9 @@ func (u *userClient) withLock(do func()) {
 	do()
 }
 
-// Delete deletes the object. It is a point at which the finalizer of another controller can be injected. The other writer
-// removes its own finalizer at once, since the action may create an object of the same name next. A Job is deleted with its pods, as
-// kubectl does, unless the options say otherwise: the API server's default would leave them behind.
+// Delete deletes the object. A fault may add the finalizer of another controller here. The other writer's own finalizer is removed at once,
+// since the action may create an object of the same name next. A Job is deleted with its pods, as kubectl does, unless the options say
+// otherwise. The API server's default would leave the pods.
 func (u *userClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
 	u.withLock(func() { u.holder.reach(obj, u.locked) })
 	if kind, err := u.GroupVersionKindFor(obj); err == nil {
@@ -44,7 +44,7 @@ func (u *userClient) Delete(ctx context.Context, obj client.Object, opts ...clie
 	return err
 }
 
-// Create creates the object. If one of that name is held by another controller's finalizer, that is removed first.
+// Create creates the object. If another controller's finalizer still holds an object of that name, the finalizer is removed first.
 func (u *userClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
 	asked := obj.DeepCopyObject().(client.Object)
 	if u.twins {

@@ -6,7 +6,7 @@ import "time"
 func (d *driver) wait(lasts time.Duration) {
 	end := time.Now().Add(lasts)
 	step := max(time.Second, lasts/maxSleeps)
-	for d.world.Failures.First() == nil && !d.operator.IsDown() { // a process that is down does nothing until the user's next action
+	for d.world.Failures.First() == nil && !d.operator.IsDown() { // without a process nothing happens until the user's next action
 		at, whose := d.operator.Leader.Mgr.NextDue(nil, 1)
 		if whose == nil || at.After(end) {
 			break
@@ -17,10 +17,10 @@ func (d *driver) wait(lasts time.Duration) {
 	d.sleepUntil(end, step)
 }
 
-// maxSleeps is the largest number of steps into which a wait is divided. The operator's delays may interrupt it more often.
+// maxSleeps is the number of steps into which a wait is divided. The operator's delays may divide it further.
 const maxSleeps = 100
 
-// sleepUntil lets time pass. It interrupts its sleep after each step, since the operator may act outside of its passes.
+// sleepUntil lets time pass until end. It wakes after each step, since the operator may do something outside of its passes.
 func (d *driver) sleepUntil(end time.Time, step time.Duration) {
 	for d.world.Failures.First() == nil && time.Now().Before(end) {
 		time.Sleep(min(step, time.Until(end)))

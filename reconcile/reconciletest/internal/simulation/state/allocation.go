@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// place is a path in the objects of a kind.
+// place is the path of a field in all objects of a kind.
 type place struct{ kind, path string }
 
-// takeAllocations moves changes from v.Wrong to v.Timing, if several objects of one kind have each other's values at the same path. Such
-// values were given first come, first served, and the objects came in another order.
+// takeAllocations moves changes from v.Wrong to v.Timing if several objects of one kind have exchanged their values at the same path. Such
+// values are given in the order in which the objects come, and the objects came in another order.
 func (v *Verdict) takeAllocations() {
 	byPlace := map[place][]Change{}
 	var places []place
@@ -38,7 +38,7 @@ func (v *Verdict) takeAllocations() {
 	}
 }
 
-// areExchanged reports whether there are several changes, and their objects have the values that they should have, but in another order.
+// areExchanged reports whether there are several changes, and the objects have the wanted values of each other.
 func areExchanged(changes []Change) bool {
 	left := make([]any, len(changes))
 	for i, c := range changes {

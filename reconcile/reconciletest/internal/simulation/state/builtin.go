@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// isRevision reports whether an object is a revision, as the controllers of workloads store them: a ControllerRevision, or a ReplicaSet of
-// a Deployment. Revisions record pod templates, and are not compared: the workload and its pods are. A revision has no owner if its
-// workload is deleted and leaves its dependents.
+// isRevision reports whether an object is a revision: a ControllerRevision, or a ReplicaSet of a Deployment. The controllers of workloads
+// store pod templates in them. Revisions are not compared: the workload and its pods are compared. A revision has no owner if its workload
+// was deleted and left its dependents.
 func isRevision(obj client.Object) bool {
 	owner := metav1.GetControllerOf(obj)
 	switch obj.GetObjectKind().GroupVersionKind() {
@@ -29,7 +29,7 @@ func isRevision(obj client.Object) bool {
 // revisionHashLabel is a label that the controllers of workloads set on their revisions.
 const revisionHashLabel = "controller.kubernetes.io/hash"
 
-// simplifyBuiltIn removes what the controllers of built-in kinds write that depends on how an object got to where it is.
+// simplifyBuiltIn removes fields of built-in kinds that depend on the earlier states of an object.
 func simplifyBuiltIn(u *unstructured.Unstructured) {
 	switch u.GroupVersionKind() {
 	case appsv1.SchemeGroupVersion.WithKind("StatefulSet"):
@@ -41,16 +41,16 @@ func simplifyBuiltIn(u *unstructured.Unstructured) {
 	}
 }
 
-// removeAllocated removes the fields in the status of a claim that say how it grew. A claim that was created in its present size never has
-// them.
+// removeAllocated removes the fields in the status of a claim that say how it was resized. A claim that was created in its present size
+// never has these fields.
 func removeAllocated(u *unstructured.Unstructured) {
 	for _, field := range []string{"allocatedResources", "allocatedResourceStatuses"} {
 		unstructured.RemoveNestedField(u.Object, "status", field)
 	}
 }
 
-// removeResumed removes the condition that says that a Job is not suspended. A Job has it only if the controller of Jobs has seen the Job
-// suspended, which is a matter of time.
+// removeResumed removes the condition that says that a Job is no longer suspended. A Job has it only if the Job controller has seen the Job
+// suspended, which depends on timing.
 func removeResumed(u *unstructured.Unstructured) {
 	conditions, found, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	if !found {

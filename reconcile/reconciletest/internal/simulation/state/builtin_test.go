@@ -13,7 +13,7 @@ import (
 func TestOfBuiltInKinds(t *testing.T) {
 	tests := map[string]struct {
 		reason      string
-		one, other  string // objects
+		one, other  string // objects as JSON
 		differences []string
 	}{
 		"NamesOfRevisions": {
@@ -89,7 +89,7 @@ func TestOfBuiltInKinds(t *testing.T) {
 	}
 }
 
-// An object that is emptied is left out.
+// If ignore empties an object, the object is left out of the state.
 func TestOfLeavesOut(t *testing.T) {
 	s, err := Of([]client.Object{&unstructured.Unstructured{Object: map[string]any{"kind": "Job", "metadata": map[string]any{"name": "a"}}}}, &Identities{}, "",
 		func(obj *unstructured.Unstructured) { obj.Object = nil })

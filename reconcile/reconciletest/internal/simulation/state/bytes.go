@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// fieldsOfBytes are the fields of built-in kinds whose values are bytes, in base64 in JSON.
+// fieldsOfBytes are the fields of built-in kinds whose values are bytes. JSON has them in base64.
 var fieldsOfBytes = map[string]string{"Secret": "data", "ConfigMap": "binaryData"}
 
-// bytesOf returns the values of an object that are bytes.
+// bytesOf returns the field of an object whose values are bytes. It returns nil if the object's kind has none.
 func bytesOf(object map[string]any) map[string]any {
 	kind, _ := object["kind"].(string)
 	values, _ := object[fieldsOfBytes[kind]].(map[string]any)
@@ -31,7 +31,7 @@ func decodeBytes(u *unstructured.Unstructured) {
 	}
 }
 
-// encodeBytes undoes decodeBytes: a report does not show the values of a Secret as text.
+// encodeBytes undoes decodeBytes, so that a report does not show the values of a Secret as text.
 func encodeBytes(object map[string]any) {
 	for key, value := range bytesOf(object) {
 		if text, ok := value.(string); ok && len(text) >= len(textOfBytes) && text[:len(textOfBytes)] == textOfBytes {
@@ -40,5 +40,5 @@ func encodeBytes(object map[string]any) {
 	}
 }
 
-// textOfBytes marks the values that decodeBytes has decoded. No value in base64 begins with it.
+// textOfBytes is the beginning of the values that decodeBytes has decoded. No value in base64 begins with it.
 const textOfBytes = "text:"

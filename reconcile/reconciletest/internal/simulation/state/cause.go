@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Main returns the wrong change from which the others probably follow. A whole object comes first, then what is outside of the cluster,
-// then a field, and a field of a status last. v.Wrong must not be empty.
+// Main returns the wrong change that probably has led to the others: a whole object if there is one, else something outside of the cluster,
+// else a field outside of the status, else a field of a status. v.Wrong must not be empty.
 func (v *Verdict) Main() Change {
 	return slices.MinFunc(v.Wrong, func(a, b Change) int { return a.rank() - b.rank() })
 }
@@ -26,7 +26,7 @@ func (c *Change) rank() int {
 }
 
 // Cause returns the probable cause of a change: the kind of the object and the path, without names and without the indices of lists. If
-// namesValues returns true, it also has the values. Two changes with the same text probably have the same cause.
+// namesValues returns true, Cause also returns the values. Two changes with the same cause probably have the same reason.
 func (c *Change) Cause() string {
 	if c.namesValues(c.Want, c.Got) {
 		values := c.describe(c.Want, c.Got)
@@ -35,7 +35,7 @@ func (c *Change) Cause() string {
 	return c.kindAndPath() + " " + c.direction()
 }
 
-// direction says how the value of a field differs.
+// direction returns how the value of a field differs, such as "is longer here".
 func (c *Change) direction() string {
 	want, wantList := c.Want.([]any)
 	got, gotList := c.Got.([]any)
@@ -52,10 +52,10 @@ func (c *Change) direction() string {
 	return "differs"
 }
 
-// isEmpty reports whether a value is absent, or nothing.
+// isEmpty reports whether a value is absent, nil or an empty string.
 func isEmpty(v any) bool { return isAbsent(v) || v == nil || v == "" }
 
 var (
 	indices    = regexp.MustCompile(`\[\d+\]`)
-	enumerated = regexp.MustCompile(`^[A-Z][A-Za-z]{0,29}$`) // a value as the API conventions ask for where there are few
+	enumerated = regexp.MustCompile(`^[A-Z][A-Za-z]{0,29}$`) // the form of an enum value in the API conventions, such as Open
 )

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// Claims returns the claims that the controller of StatefulSets has made from volumeClaimTemplates, and that stay when their StatefulSet is
-// deleted, as by default in Kubernetes. The map's keys are the claims' keys in the states, and its values are the keys of their
-// StatefulSets.
+// Claims returns the PersistentVolumeClaims of volumeClaimTemplates that stay when their StatefulSet is deleted, as by default in
+// Kubernetes. The map's keys are the keys of the claims in the states, and its values are the keys of their StatefulSets.
 func Claims(states []State) map[string]string {
 	prefixes := map[string]string{} // the keys of StatefulSets by the beginnings of the keys of their claims
 	for _, s := range states {
@@ -54,8 +53,8 @@ func templatesOf(set any) (names []string) {
 	return names
 }
 
-// isNeverMade reports whether the change is a missing claim, and the state does not have its StatefulSet either. Such a claim stays without
-// its StatefulSet, so the StatefulSet was deleted before the claim was made.
+// isNeverMade reports whether the change is a missing claim, and the state does not have the claim's StatefulSet either. Such a claim stays
+// when its StatefulSet is deleted. So if it is missing, the StatefulSet was deleted before the claim was created.
 func (r *References) isNeverMade(c *Change, got State) bool {
 	set, isClaim := r.Claims[c.Object]
 	return isClaim && c.Path == "" && isAbsent(c.Got) && got[set] == nil

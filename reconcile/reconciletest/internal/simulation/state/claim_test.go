@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A claim that Kubernetes keeps may be missing if its StatefulSet went before the claim was made. The reverse is a finding.
+// If a StatefulSet is deleted before its claim is created, the claim may be missing. If the claim exists, and is missing without faults,
+// that is a finding.
 func TestKeptClaims(t *testing.T) {
 	var with State
 	require.NoError(t, json.Unmarshal([]byte(`{

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The objects belong to the server: nothing that compares them may change them, not even a function of the test's author.
+// The compared objects belong to the server. The comparison does not change them, and neither does a function of the test's author.
 func TestNothingIsChanged(t *testing.T) {
 	untyped := func(colour string) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{}

@@ -15,9 +15,9 @@ import (
 	"github.com/opblocks/opblocks/internal/diff"
 )
 
-// Change is one place at which two states differ: an object that only one of them has, or a field.
+// Change is one difference between two states: an object that only one of them has, or a field.
 type Change struct {
-	Object    string // its kind and name, or External
+	Object    string // the object's kind and name, or External
 	Path      string // the path of the field; "" for the object itself
 	Want, Got any    // the values in the two states; diff.Absent if there is none
 }
@@ -51,7 +51,7 @@ func (c *Change) String() string {
 	return fmt.Sprintf("%s: %s without faults, %s here", c.place(), values[0], values[1])
 }
 
-// place returns the object and the path of the change.
+// place returns the object and the path of the change as text.
 func (c *Change) place() string {
 	if c.Path == "" {
 		return c.Object
@@ -79,8 +79,8 @@ func Difference(want, got State) []string {
 	return lines
 }
 
-// AddedOutside returns a line for each place outside of the cluster whose value has changed from the beginning to the end, unless it is
-// empty or shorter at the end.
+// AddedOutside returns a line for each path outside of the cluster whose value differs between the beginning and the end. It leaves out
+// values that are empty or shorter at the end.
 func AddedOutside(begun, ended State) []string {
 	var lines []string
 	for _, c := range Compare(State{External: begun[External]}, State{External: ended[External]}) {
@@ -93,7 +93,7 @@ func AddedOutside(begun, ended State) []string {
 	return lines
 }
 
-// AddedEntries returns the places at which an object has more in the end than at the beginning: a new field that is not empty, or a list
+// AddedEntries returns the paths at which an object has more at the end than at the beginning: a new field that is not empty, or a list
 // with more items.
 func AddedEntries(object string, begun, ended State) []string {
 	var lines []string
@@ -108,8 +108,8 @@ func AddedEntries(object string, begun, ended State) []string {
 // maxFields is the largest number of fields that ChangedFields returns.
 const maxFields = 6
 
-// ChangedFields returns a line for each path at which two versions of an object differ, but only for the first six. Further lines say why
-// values differ in each pass, if the two values show why.
+// ChangedFields returns a line for each path at which two versions of an object differ, but only for the first six. If the two values show
+// why they differ in each pass, further lines say so.
 func ChangedFields(before, after client.Object) []string {
 	was, is := lasting(before), lasting(after)
 	var lines []string
@@ -128,7 +128,7 @@ func ChangedFields(before, after client.Object) []string {
 // maxPaths is the largest number of paths that ChangedPaths returns.
 const maxPaths = 3
 
-// ChangedPaths returns the paths at which two versions of an object differ, but only the first three.
+// ChangedPaths returns the paths at which two versions of an object differ, at most the first three.
 func ChangedPaths(before, after client.Object) []string {
 	var paths []string
 	for _, d := range differences(lasting(before), lasting(after)) {
@@ -157,8 +157,8 @@ func lasting(obj client.Object) map[string]any {
 	return content
 }
 
-// EqualWithout reports whether two versions of an object are equal without the fields that every write changes, and without what the
-// function removes.
+// EqualWithout reports whether two versions of an object are equal. It ignores the fields that every write changes, and what remove
+// removes.
 func EqualWithout(before, after client.Object, remove func(*unstructured.Unstructured)) bool {
 	was, is := &unstructured.Unstructured{Object: lasting(before)}, &unstructured.Unstructured{Object: lasting(after)}
 	remove(was)
@@ -177,7 +177,7 @@ func FindString(obj runtime.Object, matches func(string) bool) (path string) {
 	return found.String()
 }
 
-// hasString reports whether findString finds a string. It is much faster than findString, since it makes no paths.
+// hasString does the same as FindString without the path, and is much faster.
 func hasString(v any, matches func(string) bool) bool {
 	switch v := v.(type) {
 	case string:
@@ -224,7 +224,7 @@ func prefixOf(path diff.Path) string {
 	return path.String() + ": "
 }
 
-// itemName returns how paths name an item of a list: by its key, or else by its index.
+// itemName returns the name of an item of a list in a path: its type or name if it has one, or else its index.
 func itemName(i int, v any) string {
 	if key, found := itemKey(v); found {
 		return key
@@ -247,11 +247,11 @@ func itemKey(v any) (key string, found bool) {
 // Lengths of values in messages, in bytes.
 const (
 	maxValue  = 200 // longer values are cut off
-	sameValue = 40  // how much of values that are cut off is shown before the first difference
+	sameValue = 40  // how many bytes a value that is cut off shows before the first difference
 )
 
-// short returns values as text, for a comparison. If one is too long, all begin shortly before the first difference, and are cut
-// off at the end.
+// short returns values as text, so that they can be compared. If one is too long, all begin shortly before the first difference, and are
+// cut off at the end.
 func short(values ...any) []string {
 	texts := make([]string, len(values))
 	tooLong := false
@@ -278,8 +278,8 @@ func short(values ...any) []string {
 	return texts
 }
 
-// commonPrefix returns how many bytes at their beginning all texts have in common. A text whose value is absent does not count.
-// commonPrefix returns 0 if the whole first text is common, as for a single text.
+// commonPrefix returns how many bytes at the beginning all texts have in common. It ignores the texts of absent values. It returns 0 if
+// there is only one text, or if all texts are equal.
 func commonPrefix(values []any, texts []string) int {
 	n, first := -1, ""
 	for i, text := range texts {

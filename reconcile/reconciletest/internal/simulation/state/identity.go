@@ -8,17 +8,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Identities are what the API server has given to the objects of a run, also to those that are gone: UIDs, resource
-// versions and generated names. Two runs with the same result differ in them. The zero value is empty.
+// Identities are what the API server has given to the objects of a run: UIDs, resource versions and generated names. Objects that are
+// deleted count too. Two runs with the same result have different identities. The zero value is empty.
 type Identities struct {
 	uids     []identity
-	names    []identity        // generated ones
-	versions map[string]string // the object's kind and name by the resource version
-	known    map[string]bool   // the UIDs among uids
-	outside  []string          // IDs of things outside of the cluster, each followed by what replaces it
+	names    []identity        // generated names
+	versions map[string]string // the object's kind and name for each resource version
+	known    map[string]bool   // the UIDs in uids
+	outside  []string          // IDs of things outside of the cluster, each followed by its replacement
 }
 
-// identity is a UID or a generated name, and what replaces it in the state.
+// identity is a UID or a generated name, and its replacement in the state.
 type identity struct{ value, replacement string }
 
 // Add adds the identities of one version of an object.
@@ -39,7 +39,7 @@ func (i *Identities) Add(obj client.Object) {
 	}
 }
 
-// SetOutside sets the IDs of things outside of the cluster, each followed by what replaces it.
+// SetOutside sets the IDs of things outside of the cluster. Each is followed by its replacement.
 func (i *Identities) SetOutside(pairs []string) { i.outside = pairs }
 
 // isGenerated reports whether the API server generated an object's name from the prefix.
@@ -47,7 +47,8 @@ func isGenerated(prefix, name string) bool {
 	return prefix != "" && len(name) > len(prefix) && strings.HasPrefix(name, prefix)
 }
 
-// pairs returns identities as strings.NewReplacer takes them: each value, followed by its replacement. It leaves out the values in exist.
+// pairs returns the identities in the form that strings.NewReplacer takes: each value, followed by its replacement. It leaves out the
+// values in exist.
 func pairs(all []identity, exist map[string]bool) []string {
 	var found []string
 	for _, i := range all {
@@ -58,8 +59,8 @@ func pairs(all []identity, exist map[string]bool) []string {
 	return found
 }
 
-// markStaleOwners replaces the UIDs in owner references to objects that are gone: an object whose owner is gone differs from an object
-// whose owner exists. In other fields the UID of an object that is gone does not count.
+// markStaleOwners replaces the UIDs of deleted objects in owner references: an object whose owner is deleted differs from an object whose
+// owner exists. In other fields the UID of a deleted object makes no difference.
 func (i *Identities) markStaleOwners(u *unstructured.Unstructured, exist map[string]bool) {
 	references, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "ownerReferences")
 	list, _ := references.([]any)
@@ -71,8 +72,8 @@ func (i *Identities) markStaleOwners(u *unstructured.Unstructured, exist map[str
 	}
 }
 
-// minVersion is the smallest version that is replaced in a field of any name. Smaller numbers are often versions of
-// something else, such as a database. All objects that exist before the first action have smaller versions.
+// minVersion is the smallest resource version that is replaced in fields of any name. Smaller numbers are often versions of something else,
+// such as a database. All objects that exist before the first action have smaller versions.
 const minVersion = 1000
 
 // replaceVersions replaces resource versions in fields whose name ends with resourceVersion. In other fields with

@@ -27,7 +27,7 @@ func settings(name, uid, version, generateName string) *corev1.ConfigMap {
 	return m
 }
 
-// Values that identify objects of the run do not count, wherever they are.
+// UIDs, resource versions and generated names of the run's objects make no difference in any field.
 func TestIdentities(t *testing.T) {
 	const uid, gone = "11111111-0000", "22222222-0000"
 	tests := map[string]struct {
@@ -102,7 +102,7 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
-// An owner that is gone is another one than an owner of the same name that exists.
+// An owner reference to a deleted object differs from an owner reference to an object of the same name that exists.
 func TestIdentitiesOfOwners(t *testing.T) {
 	const uid, earlier = "11111111-0000", "22222222-0000"
 	owned := func(by string) State {

@@ -26,12 +26,12 @@ func reordered(before, after any) []string {
 	return lines
 }
 
-// instabilities returns a line for each value that should be the same before and after, and is not, if the two values show why: the
-// order of items, the time, or chance.
+// instabilities returns a line for each value that should be the same before and after and is not, if the two values show the reason: the
+// order of items, the time, or a random value.
 func instabilities(before, after any) []string {
 	lines := reordered(before, after)
 	if len(lines) > 0 {
-		return lines // a hash that differs as well may follow from it
+		return lines // another value may differ only because it is a hash of this one
 	}
 	walkBoth(nil, before, after, func(path diff.Path, a, b any) bool {
 		one, isText := a.(string)
@@ -49,8 +49,8 @@ func instabilities(before, after any) []string {
 	return lines
 }
 
-// walkBoth calls visit for each path at which both values have something and differ. If visit returns true, walkBoth does not go on below
-// this path.
+// walkBoth calls visit for each path at which both values exist and differ. If visit returns true, walkBoth does not visit the paths below
+// this one.
 func walkBoth(path diff.Path, before, after any, visit func(path diff.Path, before, after any) (stop bool)) {
 	if reflect.DeepEqual(before, after) || visit(path, before, after) {
 		return
@@ -96,7 +96,7 @@ func isTime(text string) bool {
 	return err == nil
 }
 
-// minOpaque is the smallest length of a text that is taken for a hash or a random value.
+// minOpaque is the smallest length of a text that can count as a hash or a random value.
 const minOpaque = 8
 
 // isOpaque reports whether a text looks like a hash or a random value: one word of letters and digits.
@@ -118,8 +118,8 @@ func isOpaque(text string) bool {
 	return digits > 0 && letters > 0 || digits == len(text)
 }
 
-// differMostly reports whether two texts have the same length, and differ in most of their bytes. Two values of a counter do
-// not.
+// differMostly reports whether two texts have the same length, and differ in most of their bytes. Two values of a counter do not differ so
+// much.
 func differMostly(one, other string) bool {
 	if len(one) != len(other) {
 		return false

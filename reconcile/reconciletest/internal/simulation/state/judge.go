@@ -11,20 +11,20 @@ import (
 	"github.com/opblocks/opblocks/internal/diff"
 )
 
-// References are the states to which runs without faults lead at one moment. A run with faults must lead to one of them.
+// References are the states of the runs without faults at one moment. A run with faults must lead to one of them.
 type References struct {
 	Baseline State             // the state in the run without faults
-	Late     State             // the state in the run in which the operator starts late; nil if there is none for the moment
-	Random   Places            // where two runs without faults differ
-	Near     []State           // states at moments shortly before and after, between which the user does nothing
+	Late     State             // the state in the run in which the operator starts late; nil if that run has no state at the moment
+	Random   Places            // the paths at which two runs without faults differ
+	Near     []State           // states shortly before and after the moment, between which the user does nothing
 	Claims   map[string]string // see [Claims]
-	Removed  []string          // finished Jobs that the other writer has deleted in the run, by their keys in a state
+	Removed  []string          // the keys of finished Jobs that the other writer has deleted in the run
 }
 
-// Places are places in a state: paths by object. The path "" is the object itself.
+// Places are paths of fields, by the object's key in a state. The path "" stands for the object itself.
 type Places map[string][]string
 
-// PlacesOf returns the places at which two states differ.
+// PlacesOf returns the paths at which two states differ.
 func PlacesOf(a, b State) Places {
 	places := Places{}
 	for _, c := range Compare(a, b) {
@@ -33,14 +33,14 @@ func PlacesOf(a, b State) Places {
 	return places
 }
 
-// Add adds other places.
+// Add adds the paths of the other Places.
 func (p Places) Add(other Places) {
 	for object, paths := range other {
 		p[object] = append(p[object], paths...)
 	}
 }
 
-// Without returns the places that do not overlap with any of the others: neither is equal to the other, nor within it.
+// Without returns the paths that do not overlap with any path in other. Two paths overlap if they are equal, or if one is below the other.
 func (p Places) Without(other Places) Places {
 	left := Places{}
 	for object, paths := range p {
@@ -53,31 +53,33 @@ func (p Places) Without(other Places) Places {
 	return left
 }
 
-// overlap reports whether the change is at one of the places, within one, or around one.
+// overlap reports whether the change is at one of the paths, or below or above one of them.
 func (p Places) overlap(c *Change) bool {
 	return slices.ContainsFunc(p[c.Object], func(path string) bool { return isWithin(path, c.Path) || isWithin(c.Path, path) })
 }
 
-// isWithin reports whether a path is the other one or below it.
+// isWithin reports whether path equals of, or is below it.
 func isWithin(path, of string) bool {
 	rest, found := strings.CutPrefix(path, of)
 	return found && (rest == "" || of == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// Verdict is what a state is accused of. The zero value is an acquittal.
+// Verdict is what is wrong with a state. The zero value means that the state is right.
 type Verdict struct {
-	Wrong  []Change // differences from the nearer reference at places where the references agree
+	Wrong  []Change // differences at paths at which the references agree, from the reference with fewer differences
 	Timing []Timing // the other differences
-	Notes  []string // lines about what the wrong places have in common with the reference
+	Notes  []string // lines about lists in the wrong objects that have the same items in another order
 }
 
-// Judge compares a state with the references. If the state equals one of them, it is right. Otherwise it is judged against the reference
-// with fewer differences.
+// Judge compares a state with the references. If the state equals one of them, it is right. Otherwise it is compared with the reference
+// that has fewer differences.
 //
-// A change is left out if the place is random, if the state has the value of a near state there, and if the change is only that a finished
-// Job was deleted or a claim never made. If the references themselves differ at the place, the change depends on timing, and neither is
-// blamed: changes in a history and finished Jobs are left out then, and an object or item that both references have and the state lacks is
-// wrong. Every other change is wrong.
+// These changes are left out: two runs without faults differ at the path; a state in Near has the same value there; only a finished Job is
+// missing that the other writer deleted; only a claim is missing that was never created.
+//
+// If the references agree at the path, every other change is wrong. If they differ there, the change depends on timing, and nobody knows
+// which value is right. There are two exceptions. If both references have an object or an item that the state lacks, the change is wrong.
+// Finished Jobs, and lists whose entries all appear in one of the references, are left out.
 func (r *References) Judge(got State) Verdict {
 	changes := Compare(r.Baseline, got)
 	if len(changes) == 0 {
@@ -110,7 +112,7 @@ func (r *References) Judge(got State) Verdict {
 }
 
 // isRemoved reports whether the change is a missing Job that had finished when the other writer deleted it, or a missing object that such a
-// Job controlled. The Job need not run again.
+// Job controlled. Such a Job need not run again.
 func (r *References) isRemoved(c *Change) bool {
 	if c.Path != "" || !isAbsent(c.Got) || len(r.Removed) == 0 {
 		return false
@@ -118,7 +120,7 @@ func (r *References) isRemoved(c *Change) bool {
 	return slices.Contains(r.Removed, c.Object) || slices.Contains(r.Removed, controllerOf(c.Want))
 }
 
-// controllerOf returns the key of the controller of an object, "" if it has none.
+// controllerOf returns the key of the object that controls an object by an owner reference, "" if there is none.
 func controllerOf(object any) string {
 	content, _ := object.(map[string]any)
 	metadata, _ := content["metadata"].(map[string]any)
@@ -133,7 +135,7 @@ func controllerOf(object any) string {
 	return ""
 }
 
-// notes returns lines about the objects that have wrong places.
+// notes returns lines about lists in the wrong objects whose items only have another order.
 func notes(want, got State, wrong []Change) []string {
 	var lines []string
 	for i, c := range wrong {
@@ -147,18 +149,17 @@ func notes(want, got State, wrong []Change) []string {
 	return lines
 }
 
-// isMissing reports whether the state lacks an object, or an item of a list, that both references have. The references may differ in it.
+// isMissing reports whether the state lacks an object or an item of a list that both references have. The references may differ within it.
 func (r *References) isMissing(c *Change) bool {
 	return c.isWhole() && isAbsent(c.Got) && !isAbsent(r.Baseline.at(c)) && !isAbsent(r.Late.at(c))
 }
 
-// isNear reports whether one of the near states has the state's value at the changed place.
+// isNear reports whether one of the states in Near has the same value as this state at the changed path.
 func (r *References) isNear(c *Change) bool {
 	return slices.ContainsFunc(r.Near, func(s State) bool { return reflect.DeepEqual(s.at(c), c.Got) })
 }
 
-// rightlyDiffers reports whether the change is a Job that has finished, or is in a history: a list whose entries all appear in one of the
-// references.
+// rightlyDiffers reports whether the change is a finished Job, or is in a list whose entries all appear in one of the references.
 func (r *References) rightlyDiffers(c *Change) bool {
 	if c.Path == "" && strings.HasPrefix(c.Object, "Job ") {
 		return isFinished(c.Want) || isFinished(c.Got)
@@ -190,8 +191,8 @@ func isFinished(job any) bool {
 	})
 }
 
-// describe returns the values at the changed place. A whole object is only described as present or absent. So is an item of a list, if one
-// of the values is absent.
+// describe returns the values of the changed field as text. A whole object is only described as present or absent. An item of a list is
+// described in the same way if one of the values is absent.
 func (c *Change) describe(values ...any) []string {
 	entry := c.isItem() && slices.ContainsFunc(values, isAbsent)
 	if c.Object == External || c.Path != "" && !entry {
@@ -207,7 +208,7 @@ func (c *Change) describe(values ...any) []string {
 	return texts
 }
 
-// at returns the value that the state has at the place of a change, diff.Absent if it has none there.
+// at returns the value that the state has at the path of the change, or diff.Absent if there is none.
 func (s State) at(c *Change) any {
 	object, found := s[c.Object]
 	if !found {
@@ -228,7 +229,7 @@ func (s State) at(c *Change) any {
 	return value
 }
 
-// walk calls visit with each value in a JSON value, and goes on below it if visit returns true.
+// walk calls visit with a JSON value, and then with each value in it, as long as visit returns true.
 func walk(path diff.Path, v any, visit func(path diff.Path, v any) bool) {
 	if !visit(path, v) {
 		return

@@ -13,16 +13,16 @@ import (
 	"github.com/opblocks/opblocks/internal/diff"
 )
 
-// RandomNames are the names to which the operator itself appends something random, such as web-x7k2p. Two runs have different
-// ones. The zero value has none.
+// RandomNames are names of objects to which the operator itself appends something random, such as web-x7k2p. They differ between two runs.
+// The zero value is empty.
 type RandomNames struct {
-	prefixes map[string]bool // as keys of a State without what is random, such as "Job default/web-"
-	stable   map[string]bool // keys that two runs have in common
-	outside  map[string]bool // paths outside of the cluster at which all of a name may be random
+	prefixes map[string]bool // keys of a State without the random end, such as "Job default/web-"
+	stable   map[string]bool // keys that two runs have in common, so their names are not random
+	outside  map[string]bool // paths outside of the cluster at which names are random as a whole
 }
 
-// Add adds the random names that two runs without faults have at the same moment. Names are random if they differ only after their last
-// dash, and both runs have equally many of them.
+// Add compares two runs without faults at the same moment, and adds the names that are random. A name is random if only the part after the
+// last dash differs, and if both runs have the same number of such names.
 func (n *RandomNames) Add(one, other State) {
 	if n.prefixes == nil {
 		n.prefixes, n.stable, n.outside = map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -62,7 +62,7 @@ func prefixOfName(key string) string {
 	return key[:at+1]
 }
 
-// Simplify returns an object's name with a star in place of what is random. It returns the name itself if nothing is.
+// Simplify returns an object's name with a star in place of the random part. If no part is random, it returns the name.
 func (n *RandomNames) Simplify(kind string, object client.ObjectKey) string {
 	key := kind + " " + NameOf(object)
 	if prefix := prefixOfName(key); n.prefixes[prefix] && !n.stable[key] {
@@ -71,8 +71,8 @@ func (n *RandomNames) Simplify(kind string, object client.ObjectKey) string {
 	return object.Name
 }
 
-// Align returns got with its random names replaced by the random names of want, as far as want has as many. Names that are left over are
-// numbered, so that the same result has the same names.
+// Align returns got with its random names replaced by the random names of want. If want has fewer names, the others are numbered, so that
+// equal results have equal names.
 func (n *RandomNames) Align(got, want State) State {
 	if len(n.prefixes)+len(n.outside) == 0 {
 		return got
@@ -100,14 +100,14 @@ func (n *RandomNames) Align(got, want State) State {
 	return aligned
 }
 
-// named is an object's name, and its content without the name.
+// named is the name of an object, and its content without the name.
 type named struct{ name, content string }
 
-// byContent returns the objects of some keys, sorted by their content.
+// byContent returns the objects with these keys, sorted by their content.
 func byContent(keys []string, s State) []named {
 	objects := make([]named, len(keys))
 	for i, key := range keys {
-		content, _ := json.Marshal(s[key]) // it was made of JSON
+		content, _ := json.Marshal(s[key]) // cannot fail: it was made from JSON
 		objects[i] = named{nameIn(key), strings.ReplaceAll(string(content), nameIn(key), "")}
 	}
 	slices.SortFunc(objects, named.compare)
@@ -118,8 +118,8 @@ func (n named) compare(other named) int {
 	return cmp.Or(strings.Compare(n.content, other.content), strings.Compare(n.name, other.name))
 }
 
-// matched returns the new name for each name of from: the name of an object of to with the same content, or else of any object of to that
-// is left. If none is left, the new name is the prefix with a number.
+// matched returns a new name for each name in from. It is the name of an object in to with the same content, or else of any object in to
+// that is left. If none is left, it is the prefix with a number.
 func matched(from, to []named, prefix string) map[string]string {
 	names := map[string]string{}
 	to = slices.Clone(to)
@@ -141,7 +141,7 @@ func matched(from, to []named, prefix string) map[string]string {
 	return names
 }
 
-// nameIn returns the name of the object of a key.
+// nameIn returns the object's name in a key of a state.
 func nameIn(key string) string { return key[strings.LastIndexAny(key, "/ ")+1:] }
 
 // Describe returns the names as text, sorted: "Job default/web-*", "external: users.*".

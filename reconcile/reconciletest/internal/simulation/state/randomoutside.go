@@ -10,11 +10,11 @@ import (
 	"github.com/opblocks/opblocks/internal/diff"
 )
 
-// minRandom is the smallest length of a name outside of the cluster that is taken for a random one. Shorter ones are often numbers.
+// minRandom is the smallest length of a random name outside of the cluster. Shorter names are often numbers.
 const minRandom = 4
 
-// namesOutside returns what has names outside of the cluster: by path, and then by name. The names are the keys of a map, the keys that the
-// items of a list have, and the texts of a list. The content of a text is its index in the list.
+// namesOutside returns the names in the state outside of the cluster, by path, each with its content. Names are the keys of a map, the
+// keys of the items of a list, and the texts in a list. The content of a text is its index in the list.
 func namesOutside(s State) map[string]map[string]any {
 	all := map[string]map[string]any{}
 	walk(nil, s[External], func(path diff.Path, v any) bool {
@@ -37,7 +37,8 @@ func namesOutside(s State) map[string]map[string]any {
 	return all
 }
 
-// addOutside adds the random names outside of the cluster: names at the same path that differ between two runs, if both runs have as many.
+// addOutside adds the paths outside of the cluster whose names are random. Names are random if they differ between two runs, and if both
+// runs have the same number of them.
 func (n *RandomNames) addOutside(one, other State) {
 	others := namesOutside(other)
 	for path, names := range namesOutside(one) {
@@ -49,12 +50,12 @@ func (n *RandomNames) addOutside(one, other State) {
 	}
 }
 
-// namesOnlyIn returns the names that only the first of two has, sorted by their content.
+// namesOnlyIn returns the names that only the first map has, sorted by their content.
 func namesOnlyIn(one, other map[string]any) []named {
 	var only []named
 	for name, value := range one {
 		if _, both := other[name]; !both {
-			content, _ := json.Marshal(value) // it was made of JSON
+			content, _ := json.Marshal(value) // cannot fail: it was made from JSON
 			only = append(only, named{name, strings.ReplaceAll(string(content), name, "")})
 		}
 	}
@@ -62,7 +63,7 @@ func namesOnlyIn(one, other map[string]any) []named {
 	return only
 }
 
-// alignOutside returns the names outside of the cluster to replace in a state, and what replaces them.
+// alignOutside returns the new name for each random name outside of the cluster.
 func (n *RandomNames) alignOutside(got, want State) map[string]string {
 	gots, wants, names := namesOutside(got), namesOutside(want), map[string]string{}
 	for path := range n.outside {
@@ -71,7 +72,7 @@ func (n *RandomNames) alignOutside(got, want State) map[string]string {
 	return names
 }
 
-// renamed returns a JSON value with other keys in its maps.
+// renamed returns a JSON value in which the keys of maps are replaced by their new names.
 func renamed(v any, names map[string]string) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -14,8 +14,8 @@ import (
 	"github.com/opblocks/opblocks/internal/diff"
 )
 
-// NotStored returns the path of each field that was sent and that the object has with another value, or does not have. What the object has
-// beside that does not count: defaults, and fields of others. The status does not count either, nor what ignore removes; ignore may be nil.
+// NotStored returns the path of each field that was sent and that the object lacks or has with another value. Further fields of the object
+// make no difference, such as defaults. The status is not compared, nor is what ignore removes. ignore may be nil.
 func NotStored(sent []byte, live client.Object, ignore func(*unstructured.Unstructured)) (paths []string) {
 	wanted := &unstructured.Unstructured{}
 	stored, err := contentOf(live)
@@ -38,8 +38,8 @@ func NotStored(sent []byte, live client.Object, ignore func(*unstructured.Unstru
 	return paths
 }
 
-// Lacking returns a line for each field of want that the object has with another value, or does not have. What the object has beside that
-// does not count. Items of a list that have names are compared by their names.
+// Lacking returns a line for each field of want that the object lacks or has with another value. Further fields of the object make no
+// difference. Items of a list that have names are compared by their names.
 func Lacking(want, live client.Object) (lines []string, err error) {
 	wanted, err := contentOf(want)
 	if err != nil {
@@ -52,7 +52,7 @@ func Lacking(want, live client.Object) (lines []string, err error) {
 	if _, untyped := want.(runtime.Unstructured); !untyped {
 		dropZeros(reflect.ValueOf(want), wanted)
 	}
-	delete(wanted, "apiVersion") // a typed object need not have its kind
+	delete(wanted, "apiVersion") // a typed object often has no kind
 	delete(wanted, "kind")
 	for _, d := range lacking(wanted, is) {
 		values := short(d.Before, d.After)
@@ -65,7 +65,7 @@ func Lacking(want, live client.Object) (lines []string, err error) {
 	return lines, nil
 }
 
-// lacking returns the differences of the fields that are wanted.
+// lacking returns the differences in the fields that are wanted.
 func lacking(wanted, is map[string]any) (all []diff.Difference) {
 	for _, d := range differences(nonempty(wanted), nonempty(is)) {
 		if !isEmpty(d.Before) && !isSameQuantity(d.Before, d.After) {

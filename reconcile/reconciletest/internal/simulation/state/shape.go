@@ -12,8 +12,8 @@ var (
 	stars      = regexp.MustCompile(`\*(-[*N])+`)
 )
 
-// Shape returns a text with N in place of numbers, and a star in place of words with digits, since these are often names made by chance or
-// by counting: web-* for web-x7k2p. Texts of failures that have the same cause have the same shape.
+// Shape returns a text with N in place of numbers, and with a star in place of words with digits: web-* for web-x7k2p. Such words are often
+// names that are random or numbered. Failures with the same cause have the same Shape.
 func Shape(text string) string {
 	text = words.ReplaceAllStringFunc(suffixes.ReplaceAllString(text, "-*"), func(word string) string {
 		switch {

@@ -23,23 +23,22 @@ type State map[string]any
 // External is the key of the state outside of the cluster.
 const External = "external"
 
-// What the simulation's other writer adds to objects. The function [Of] leaves it out.
+// These are what the simulation's other writer adds to objects. The function [Of] leaves it out.
 const (
 	OtherWriterKey       = "reconciletest.opblocks.dev/another-writer" // an annotation, a label and a finalizer
 	OtherWriterCondition = "reconciletest.opblocks.dev/AnotherWriter"
 	OtherControllerKey   = "reconciletest.opblocks.dev/another-controller" // a finalizer
 )
 
-// transient are kinds that record what happened, not what exists. They are not compared.
+// transient are kinds of objects that record events, or who is the leader. They are not compared.
 var transient = map[string]bool{"Event": true, "Lease": true}
 
-// IsTransient reports whether objects of the kind record what happened.
+// IsTransient reports whether objects of the kind are not compared, such as Events.
 func IsTransient(kind string) bool { return transient[kind] }
 
-// Of returns the state of the objects and of external, which is the state outside of the cluster as [EncodeExternal]
-// returns it, or "". known has the identities of all objects of the run, including objects that are gone. ignore is
-// called with a copy of every object, without its managed fields, and may change it, or empty it to leave it out; it
-// may be nil.
+// Of returns the state of the objects and of external. external is the state outside of the cluster as [EncodeExternal] returns it, or "".
+// known has the identities of all objects of the run, including deleted objects. ignore is called with a copy of each object, without its
+// managed fields. It may change the object, or empty it to leave it out. ignore may be nil.
 func Of(objects []client.Object, known *Identities, external string, ignore func(*unstructured.Unstructured)) (State, error) {
 	var all []*unstructured.Unstructured
 	uids, exist := make([]string, 0, 2*len(objects)), make(map[string]bool, 2*len(objects))
@@ -58,7 +57,7 @@ func Of(objects []client.Object, known *Identities, external string, ignore func
 		if ignore != nil {
 			ignore(u)
 		}
-		if len(u.Object) == 0 { // it is left out
+		if len(u.Object) == 0 { // ignore has emptied it
 			continue
 		}
 		all = append(all, u)
@@ -84,7 +83,7 @@ func Of(objects []client.Object, known *Identities, external string, ignore func
 	for _, u := range all {
 		content := replaced(u.Object, simple).(map[string]any)
 		encodeBytes(content)
-		key := u.GetKind() + " " + NameOf(client.ObjectKey{Namespace: u.GetNamespace(), Name: names.Replace(u.GetName())}) // UIDs in it are replaced already
+		key := u.GetKind() + " " + NameOf(client.ObjectKey{Namespace: u.GetNamespace(), Name: names.Replace(u.GetName())}) // UIDs in the name are replaced already
 		s[key] = content
 	}
 	if external != "" {
@@ -111,7 +110,7 @@ func NameOf(key client.ObjectKey) string {
 	return key.String()
 }
 
-// versions are the annotations that have resource versions.
+// versions are the annotations whose values contain resource versions.
 var versions = record.OnChildren(record.AsAnnotation, func(k record.ChildKey) bool { return k.Versions })
 
 // simplify removes the fields that are not compared, and replaces observed generations.
@@ -121,7 +120,7 @@ func simplify(u *unstructured.Unstructured) {
 		delete(metadata, field)
 	}
 	if annotations, ok := metadata["annotations"].(map[string]any); ok {
-		if applied, ok := annotations[record.Applied].(string); ok { // whether it was written again does not matter
+		if applied, ok := annotations[record.Applied].(string); ok { // makes no difference between written once and written again
 			annotations[record.Applied] = strings.Replace(applied, ":created:", ":applied:", 1)
 		}
 		for _, key := range versions {
@@ -151,8 +150,8 @@ func simplify(u *unstructured.Unstructured) {
 	replaceGenerations(u.Object, generation)
 }
 
-// simplifyConditions removes the other writer's condition. If the types of the conditions are unique it sorts them by type:
-// then the list is a map, whose order has no meaning.
+// simplifyConditions removes the other writer's condition. If each type occurs only once, it sorts the conditions by type, since their
+// order has no meaning.
 func simplifyConditions(u *unstructured.Unstructured) {
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	if len(conditions) == 0 {
@@ -168,7 +167,7 @@ func simplifyConditions(u *unstructured.Unstructured) {
 		})
 	}
 	if unstructured.RemoveNestedField(u.Object, "status", "conditions"); len(left) > 0 {
-		_ = unstructured.SetNestedSlice(u.Object, left, "status", "conditions") // the status exists
+		_ = unstructured.SetNestedSlice(u.Object, left, "status", "conditions") // cannot fail: the status exists
 	}
 }
 
@@ -185,8 +184,8 @@ func typesOf(conditions []any) map[string]bool {
 	return types
 }
 
-// replaceGenerations replaces each observedGeneration by whether it equals the object's generation. How often a spec was
-// written does not matter, but whether the last one was observed does.
+// replaceGenerations replaces each observedGeneration by whether it equals the object's generation. How often a spec was written makes no
+// difference. Whether its last change was observed makes one.
 func replaceGenerations(v any, generation int64) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -209,7 +208,7 @@ func replaceGenerations(v any, generation int64) {
 
 var timePattern = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)`)
 
-// replaced returns a copy of a JSON value, with times in its strings replaced and then change applied to them.
+// replaced returns a copy of a JSON value. In its strings, times are replaced first, and then change is applied.
 func replaced(v any, change func(string) string) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -241,8 +240,8 @@ func replaced(v any, change func(string) string) any {
 	return v
 }
 
-// generatedNames returns pairs for strings.NewReplacer: each name that the API server generated or that contains the time, and
-// its replacement, which does not depend on the order of creation. Replacements are numbered in the order of the objects' contents.
+// generatedNames returns pairs for strings.NewReplacer: each name that the API server generated or that contains a time, and its
+// replacement. Replacements are numbered in the order of the objects' contents, so they do not depend on the order of creation.
 func generatedNames(all []*unstructured.Unstructured) []string {
 	type generated struct{ prefix, name, content string }
 	var names []generated
@@ -254,7 +253,7 @@ func generatedNames(all []*unstructured.Unstructured) []string {
 			}
 		}
 		prefix = withoutTimes(prefix)
-		content, _ := json.Marshal(u.Object) // it was made of JSON
+		content, _ := json.Marshal(u.Object) // cannot fail: it was made from JSON
 		names = append(names, generated{u.GetKind() + " " + u.GetNamespace() + "/" + prefix, name, strings.ReplaceAll(string(content), name, "")})
 	}
 	slices.SortFunc(names, func(a, b generated) int {
@@ -272,8 +271,8 @@ func generatedNames(all []*unstructured.Unstructured) []string {
 	return longestFirst(pairs)
 }
 
-// nonempty returns a JSON value without empty lists and maps. Go encodes a nil list or map as null, and an empty one as [] or {}; both mean
-// the same.
+// nonempty returns a JSON value without empty lists and maps. Go encodes a nil list or map as null, and an empty one as [] or {}. These
+// mean the same.
 func nonempty(v any) any {
 	switch e := v.(type) {
 	case map[string]any:
@@ -313,7 +312,7 @@ func fieldOf(obj client.Object, name string) any {
 // HasStatus reports whether an object's status has a field that is not empty.
 func HasStatus(obj client.Object) bool { return nonempty(StatusOf(obj)) != nil }
 
-// longestFirst sorts pairs for strings.NewReplacer, so that a name is not replaced as the beginning of a longer one.
+// longestFirst sorts pairs for strings.NewReplacer, so that a name is not replaced within a longer name that begins with it.
 func longestFirst(pairs []string) []string {
 	all := slices.Collect(slices.Chunk(pairs, 2))
 	slices.SortStableFunc(all, func(a, b []string) int { return cmp.Compare(len(b[0]), len(a[0])) })

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// stateOf returns the state of objects as the server would have returned them.
+// stateOf returns the state of the objects, in the form in which the server returns them.
 func stateOf(t *testing.T, objects ...client.Object) State {
 	t.Helper()
 	for _, obj := range objects {

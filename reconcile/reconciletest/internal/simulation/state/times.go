@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// ClockStart is the time at which the virtual clock of testing/synctest begins. Numbers made from it can be recognized.
+// ClockStart is the time at which the virtual clock of testing/synctest begins. A number that is a time of a run is close to it.
 var ClockStart = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// maxClock is how far the clock of a run gets at most. A number is not taken for a time if it lies further behind ClockStart.
+// maxClock is how far the clock of a run may get. A number does not count as a time if it is later than ClockStart by more than this.
 const maxClock = 400 * 24 * time.Hour
 
 // isTimeNumber reports whether a number is a time of the run since 1970, in nanoseconds, microseconds, milliseconds,
@@ -41,7 +41,7 @@ func isTimeText(digits string) bool {
 	return err == nil && isTimeNumber(n)
 }
 
-// minTimeDigits is the smallest number of digits of a time: a date has 8 digits, and the minutes since 1970 have 8 too.
+// minTimeDigits is the smallest number of digits of a time: a date has 8 digits, and a number of minutes since 1970 has 8 too.
 const minTimeDigits = 8
 
 // mayHaveTimes reports whether a text has enough digits in a row for a time.

@@ -8,15 +8,15 @@ import (
 	"github.com/opblocks/opblocks/internal/diff"
 )
 
-// Timing is a difference that depends on when the operator starts: the references differ there too.
+// Timing is a difference at a path at which the runs without faults differ from each other too, depending on when the operator starts.
 type Timing struct {
 	Line   string // the values of both references and of the state
 	Object string
 	Cause  string // see [Change.Cause]
 }
 
-// timings returns the difference at the place of a change. If only one reference has a value there, and the state has another value, it
-// returns one difference for each field in which these two values differ.
+// timings returns the difference at the path of the change. If only one reference has a value there, and the state has another value,
+// timings returns one difference for each field in which these two values differ.
 func (r *References) timings(c *Change) []Timing {
 	late := r.Late.at(c)
 	present := r.Baseline.at(c)
@@ -36,7 +36,7 @@ func (r *References) timings(c *Change) []Timing {
 	return all
 }
 
-// joined returns the path of a field below another path.
+// joined returns the path below appended to path.
 func joined(path string, below diff.Path) string {
 	rest := below.String()
 	if path == "" || rest == "" || rest[0] == '[' {
@@ -60,8 +60,8 @@ func (r *References) timing(c *Change) Timing {
 	return Timing{Line: c.place() + ": " + sides, Object: c.Object, Cause: cause}
 }
 
-// namesValues reports whether a cause names the values at the changed place: something is present or absent, or each value is a boolean or
-// looks like one of a few values, such as Open.
+// namesValues reports whether the cause of the change includes its values. It does if something is present or absent, or if each value is a
+// boolean or looks like one of a few values, such as Open.
 func (c *Change) namesValues(values ...any) bool {
 	if c.Object == External {
 		return false

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// dropZeros removes each number, text and boolean from the JSON value of a Go value that is zero in the Go value: nobody has set it. A
-// pointer to a zero value is set, and stays.
+// dropZeros removes numbers, texts and booleans from in, which is the JSON value of v, if they are zero in v: nobody has set them. A
+// pointer to a zero was set, so its value stays.
 func dropZeros(v reflect.Value, in any) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -32,7 +32,7 @@ func dropZeros(v reflect.Value, in any) {
 	}
 }
 
-// dropZeroFields removes the fields of a struct that are zero scalars.
+// dropZeroFields removes the fields from in that are numbers, texts or booleans in the struct v, and are zero there.
 func dropZeroFields(v reflect.Value, in map[string]any) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)

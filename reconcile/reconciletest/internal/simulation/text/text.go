@@ -1,4 +1,4 @@
-// Package text has the words that messages of the simulation have in common: [Plural] for numbers, and [Describe] for objects.
+// Package text formats numbers and objects for the messages of the simulation: see [Plural] and [Describe].
 package text
 
 import (
@@ -27,7 +27,7 @@ func Shorten(text string, to int) string {
 	return text
 }
 
-// Describe returns an object's kind, namespace and name. Without a kind in the object, it takes the name of its Go type.
+// Describe returns an object's kind, namespace and name. If the object does not name its kind, Describe returns the name of its Go type.
 func Describe(obj client.Object) string {
 	kind := reflect.TypeOf(obj).Elem().Name()
 	if gvk := obj.GetObjectKind().GroupVersionKind(); gvk.Kind != "" {
@@ -36,7 +36,7 @@ func Describe(obj client.Object) string {
 	return kind + " " + state.NameOf(client.ObjectKeyFromObject(obj))
 }
 
-// ObjectOf returns " of" and the description of an object, "" for what is not an object of the API server.
+// ObjectOf returns " of" and the description of an object. If obj has no metadata of an object, it returns "".
 func ObjectOf(obj runtime.Object) string {
 	if named, ok := obj.(client.Object); ok {
 		return " of " + Describe(named)

@@ -8,16 +8,16 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/kinds"
 )
 
-// Moment is one thing that happened in a run, in a form that can be drawn.
+// Moment is one thing that happened in a run, for the page that shows the run.
 type Moment struct {
 	At      time.Duration // virtual time since the beginning
-	Phase   int           // 0 until the user's first action, then the number of the action
+	Phase   int           // the number of the user's action; 0: before the first action
 	Pass    int           // 0: outside of passes
 	Process int           // the number of the process that sent the request; 0: not a request
 	What    MomentKind
 	Text    string // what happened
 	Answer  string // the answer to a request, or why a pass began
-	Fault   string // what went wrong here, "" if nothing
+	Fault   string // the fault that happened here; "": none
 	Body    string // what a write sent, as indented JSON; "" for a Secret
 	Failed  bool   // the answer is an error
 }

@@ -1,5 +1,4 @@
-// Package trace records what happens in a run. A [Trace] prints it as a table, and timeline.go returns it in a form that can be
-// drawn.
+// Package trace records what happens in a run. A [Trace] prints it as a table. timeline.go returns it for the page that shows the run.
 package trace
 
 import (
@@ -21,7 +20,7 @@ type Trace struct {
 	mu     sync.Mutex
 	begun  time.Time // the time of the first row
 	rows   []Row
-	phases []int // the index of the first row of each
+	phases []int // the index of the first row of each phase
 }
 
 // Row is one line of the table. A request is formatted when the table is printed, since its answer is set later.
@@ -30,14 +29,14 @@ type Row struct {
 	Pass   int           // 0: outside of passes
 	What   string
 	Answer string
-	Fault  kinds.Fault   // the injected fault; call has the fault of a request
+	Fault  kinds.Fault   // the injected fault; if the row is a request, Call has the fault instead
 	Call   *request.Call // nil: the row is not a request
 	Change string        // the change of an object; such a row is not shown
 
 	Changed *memoryserver.Change // nil: the row is not a change
 }
 
-// Add adds a row, with the time.
+// Add adds a row with the present time.
 func (t *Trace) Add(r Row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -45,7 +44,7 @@ func (t *Trace) Add(r Row) {
 	t.rows = append(t.rows, r)
 }
 
-// Snapshot returns a copy, for a reader that does not wait for the run to end.
+// Snapshot returns a copy. The run may go on while the copy is read.
 func (t *Trace) Snapshot() *Trace {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,19 +94,19 @@ func (t *Trace) BeginPhase() {
 	t.phases = append(t.phases, len(t.rows))
 }
 
-// Beginnings of rows.
+// Beginnings of rows in the table.
 const (
 	PassPrefix = "pass over "
 	UserPrefix = "user: "
 )
 
-// How many lines of a long table are shown at its beginning and at its end.
+// These are the numbers of rows of a long table that are shown at its beginning and at its end.
 const (
 	firstRows = 60
 	lastRows  = 20
 )
 
-// Widths of cells, in characters. A wider description is wider than its column; a longer answer is cut off.
+// These are the widths of cells, in characters. A longer description makes its cell wider. A longer answer is cut off.
 const (
 	maxWhatWidth   = 64
 	maxAnswerWidth = 160
@@ -175,7 +174,7 @@ func (t *Trace) from(begin int, short bool) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var lines [][3]string
-	repeated := map[int]int{} // how often a line is repeated directly after itself
+	repeated := map[int]int{} // how often each line is repeated directly after itself
 	widest := 0
 	for i := range t.rows {
 		line, shown := t.rows[i].cells()

@@ -9,7 +9,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
-// States of a part. They are the states of steps in package reconcile.
+// These are the states of a part. They are the same as the states of steps in package reconcile.
 const (
 	Succeeded  = "succeeded"
 	Skipped    = "skipped"
@@ -19,7 +19,7 @@ const (
 	Stalled    = "stalled"
 )
 
-// Object is an object over which a controller has passes.
+// Object is an object that a controller reconciles.
 type Object struct {
 	Controller string
 	ID         request.ObjectID
@@ -27,42 +27,42 @@ type Object struct {
 	Name       string    // as messages name it
 }
 
-// End is how a part has ended in a pass.
+// End is how a step, or a whole pass, has ended.
 type End struct {
 	Step            string // empty: the whole pass
 	State           string
 	Reason, Message string
 	Hint            string // what the reason of a failure may be; may be empty
-	IsStatus        bool   // what the conditions of the object say, which is worth a line and no more
+	IsStatus        bool   // the end is about the conditions of the object: it leads to a line in the report, not to a finding
 }
 
-// Pass is how a pass has ended. Without ends no part was due.
+// Pass is how a pass has ended. If Ends is empty, nothing of the pass is judged.
 type Pass struct {
 	Object  Object
-	Cleanup bool // the object is being deleted
+	Cleanup bool // the object was being deleted in the pass
 	Ends    []End
 }
 
-// Book has the parts of all objects, in the order in which they first ended.
+// Book has the parts of all objects: their steps and passes, in the order in which they first ended.
 type Book struct {
 	parts []*part
 	last  map[Object]Pass // the last pass over each object
 }
 
-// part is a step of an object, its cleanup, or the passes over it.
+// part is what is judged as one: a step of an object, the cleanup of a step, or all passes over an object if they have no steps.
 type part struct {
 	object  Object
 	step    string
 	cleanup bool
 
-	rests     int    // at how many rests it was judged
-	succeeded bool   // it had succeeded at one of them
-	now       End    // how it stands since the last rest; without a state it is not judged
-	since     string // the action after which it was first so
-	gone      bool   // its object does not exist any more
+	rests     int    // how many times the operator was quiet after an action and the part was judged
+	succeeded bool   // it had succeeded at one of these times
+	now       End    // how it had ended when the operator was quiet the last time; without a state it is not judged
+	since     string // the action after which it first ended in this way
+	gone      bool   // the object does not exist any more
 
-	counted          string // how many passes had failed between the last action and the last rest; may be empty
-	passes, failures int    // since the last action
+	counted          string // how many passes had failed when the operator was quiet the last time, such as "2 of 3 "; may be empty
+	passes, failures int    // the numbers since the last action began
 	failure          string // the message of the first of these failures
 }
 
@@ -92,7 +92,7 @@ func (b *Book) Add(pass Pass) {
 	}
 }
 
-// Replace corrects how the last pass over an object has ended.
+// Replace corrects the end of the last pass over an object.
 func (b *Book) Replace(pass Pass) {
 	b.last[pass.Object] = pass
 	for i := range pass.Ends {
@@ -100,7 +100,7 @@ func (b *Book) Replace(pass Pass) {
 	}
 }
 
-// part returns the part of the pass's object for a step. If there is none yet, it adds the part.
+// part returns the part for a step of the pass's object. If there is none yet, it adds the part.
 func (b *Book) part(of *Pass, step string) *part {
 	i := slices.IndexFunc(b.parts, func(p *part) bool { return p.object == of.Object && p.step == step && p.cleanup == of.Cleanup })
 	if i >= 0 {
@@ -111,7 +111,8 @@ func (b *Book) part(of *Pass, step string) *part {
 	return p
 }
 
-// Rest notes that the operator is quiet after an action. It returns a line for each part that has failed since the action and succeeds now.
+// Rest is called when the operator is quiet after an action. It returns a line for each part that has failed since the action began and
+// succeeds now.
 func (b *Book) Rest(action string, exists func(types.UID) bool) (lines []string) {
 	for _, p := range b.parts {
 		if p.gone = p.gone || p.object.UID != "" && !exists(p.object.UID); p.gone {
@@ -119,7 +120,7 @@ func (b *Book) Rest(action string, exists func(types.UID) bool) (lines []string)
 		}
 		last := b.last[p.object]
 		if last.Cleanup && !p.cleanup {
-			continue // the object is being deleted: how the part stood before counts
+			continue // the object is being deleted: the end before the deletion counts
 		}
 		p.rest(last.endOf(p), action)
 		if p.now.State == Succeeded && p.failures > 0 {
@@ -129,7 +130,7 @@ func (b *Book) Rest(action string, exists func(types.UID) bool) (lines []string)
 	return lines
 }
 
-// endOf returns how a part has ended in the pass. If the part was not due, it returns the zero value.
+// endOf returns how the part has ended in the pass. If the pass did not run the part, endOf returns the zero value.
 func (pass *Pass) endOf(p *part) End {
 	i := slices.IndexFunc(pass.Ends, func(end End) bool { return end.Step == p.step })
 	if i < 0 || pass.Cleanup != p.cleanup {
@@ -138,7 +139,7 @@ func (pass *Pass) endOf(p *part) End {
 	return pass.Ends[i]
 }
 
-// rest notes how the part stands at a rest.
+// rest notes how the part has ended when the operator is quiet after the action.
 func (p *part) rest(end End, action string) {
 	if end.State != p.now.State || end.Reason != p.now.Reason {
 		p.since = action

@@ -7,35 +7,35 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
-// Unready is a state that the scenario asks for: the object ends without success, for a reason. Reason is the reason of the step, or, for a
-// whole pass, a part of its message.
+// Unready is an end without success that the scenario asks for. Reason is the reason of the step. Without steps it is a part of
+// the message of the pass.
 type Unready struct {
 	Object request.ObjectID
 	Reason string
 }
 
-// Problem is a part that is wrong.
+// Problem is a step or a pass that did not succeed.
 type Problem struct {
 	Text    string // what is wrong, and what to do
-	Message string // the message of the part alone
-	Cause   string // without the names of objects
-	Object  string // its name
+	Message string // only the message with which the step or the pass ended
+	Cause   string // the text without the names of objects
+	Object  string // the name of the object
 }
 
-// Judgement is what a run without faults shows.
+// Judgement is the result of Judge.
 type Judgement struct {
 	Problems []Problem
-	Lines    []string  // parts that wait in the end, and have succeeded before
-	Missing  []Missing // what the scenario asks for and did not come
+	Lines    []string  // steps that wait in the end and have succeeded before, and conditions that say that an object is not ready
+	Missing  []Missing // what the scenario asks for in Unready and did not happen
 }
 
-// Missing is a state that the scenario asks for and that did not come.
+// Missing is an end without success that the scenario asks for, and that did not happen.
 type Missing struct {
 	Asked   Unready
 	Instead []string // the other reasons for which the object is not ready
 }
 
-// Judge judges all parts at the end of the run.
+// Judge judges all parts at the end of the run. asked is what the scenario asks for.
 func (b *Book) Judge(asked []Unready) (j Judgement) {
 	met := make([]bool, len(asked))
 	reasons := map[request.ObjectID][]string{}
@@ -67,7 +67,8 @@ func (b *Book) Judge(asked []Unready) (j Judgement) {
 	return j
 }
 
-// Failing returns the parts that have failed or are stalled since the last rest, before the end of the run.
+// Failing returns the steps and passes that had failed or were stalled when the operator was quiet the last time. It may be called before
+// the end of the run.
 func (b *Book) Failing() (problems []Problem) {
 	for _, p := range b.parts {
 		if !p.gone && !p.now.IsStatus && (p.now.State == Failed || p.now.State == Stalled) {
@@ -77,7 +78,7 @@ func (b *Book) Failing() (problems []Problem) {
 	return problems
 }
 
-// judge reports whether the part is wrong, or only waits in the end.
+// judge reports whether the part is wrong, or is only mentioned in the report.
 func (p *part) judge() (wrong, waits bool) {
 	if p.rests == 0 || p.cleanup && p.gone {
 		return false, false
@@ -92,7 +93,7 @@ func (p *part) judge() (wrong, waits bool) {
 	return false, false
 }
 
-// isFor reports whether the scenario means this part.
+// isFor reports whether the Unready is about this part.
 func (u *Unready) isFor(p *part) bool {
 	if u.Object != p.object.ID {
 		return false
@@ -113,7 +114,7 @@ func (p *part) problem() Problem {
 	return Problem{Text: b.String(), Message: p.now.Message, Cause: p.subject("of a "+p.object.ID.Kind.Kind) + " " + p.words(), Object: p.object.Name}
 }
 
-// reason returns the Reason of the Unready that means this part.
+// reason returns the Reason with which an Unready names this part.
 func (p *part) reason() string {
 	if p.step != "" || p.now.IsStatus {
 		return p.now.Reason
@@ -122,7 +123,7 @@ func (p *part) reason() string {
 	return reason
 }
 
-// describe says how the part stands, and since when.
+// describe returns how the part has ended, and since which action.
 func (p *part) describe() string {
 	switch {
 	case p.now.IsStatus:
@@ -143,7 +144,7 @@ func (p *part) subject(of string) string {
 	return fmt.Sprintf("step %q %s", p.step, of)
 }
 
-// words say how the part stands.
+// words returns how the part has ended, in a few words.
 func (p *part) words() string {
 	never := ""
 	if !p.succeeded && !p.cleanup {
@@ -161,7 +162,7 @@ func (p *part) words() string {
 	return never + "fails"
 }
 
-// overcome says that the part has failed before it succeeded.
+// overcome returns a line that says that the part has failed before it succeeded.
 func (p *part) overcome(action string) string {
 	return fmt.Sprintf("%s after %q: %d of %d passes failed before it succeeded: %s", p.subject("of "+p.object.Name), action, p.failures, p.passes, p.failure)
 }

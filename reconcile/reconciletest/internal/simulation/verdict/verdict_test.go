@@ -22,7 +22,8 @@ func passOf(state string) Pass {
 	return Pass{Object: shop, Ends: []End{{Step: "greet", State: state, Reason: "Why", Message: "because"}}}
 }
 
-// TestJudge follows one step from rest to rest. Each pass is followed by a rest after the action of its number.
+// TestJudge follows one step. After each pass the operator is quiet, and the step is judged. Actions are named by the numbers of the
+// passes.
 func TestJudge(t *testing.T) {
 	paused := Pass{Object: shop}
 	cleanup := Pass{Object: shop, Cleanup: true, Ends: []End{{Step: "greet", State: Waiting, Reason: "Why", Message: "because"}}}
@@ -33,7 +34,7 @@ func TestJudge(t *testing.T) {
 		reason  string
 		passes  []Pass
 		deleted bool   // the object is gone at the end
-		problem string // how the only problem begins; "": there is none
+		problem string // the beginning of the only problem; "": there is none
 		line    string // the only line; "": there is none
 	}{
 		"Succeeds":          {reason: "all is well", passes: []Pass{passOf(Succeeded)}},
@@ -86,7 +87,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestUnready tells what the scenario means from what it does not.
+// TestUnready shows which ends an Unready excuses and which it does not.
 func TestUnready(t *testing.T) {
 	b := &Book{}
 	b.Add(passOf(Stalled))
@@ -108,7 +109,7 @@ func TestUnready(t *testing.T) {
 	}
 }
 
-// TestOvercome names failures that a retry overcomes.
+// TestOvercome shows that failures are reported even if a retry succeeds.
 func TestOvercome(t *testing.T) {
 	b := &Book{}
 	b.Add(passOf(Failed))

@@ -16,10 +16,10 @@ import (
 type APIs struct {
 	Prevented int // how many calls outages have prevented
 	known     []outside.API
-	outages   map[outside.API]time.Time // when the outage of each ends
+	outages   map[outside.API]time.Time // the end of each API's outage
 }
 
-// Add notes that the operator calls an API.
+// Add notes that the operator has called an API.
 func (a *APIs) Add(api outside.API) {
 	if !slices.Contains(a.known, api) {
 		a.known = append(a.known, api)
@@ -37,7 +37,7 @@ func (a *APIs) BeginOutage(api outside.API, lasts time.Duration) {
 // IsInOutage reports whether an outage prevents a call of an API now.
 func (a *APIs) IsInOutage(api outside.API) bool { return time.Now().Before(a.outages[api]) }
 
-// identities returns the IDs that the APIs have given, each followed by what replaces it.
+// identities returns the IDs that the APIs have given to things. Each ID is followed by its replacement in states.
 func (a *APIs) identities() (pairs []string) {
 	for _, api := range a.known {
 		pairs = append(pairs, api.Identities()...)
@@ -45,7 +45,7 @@ func (a *APIs) identities() (pairs []string) {
 	return pairs
 }
 
-// Identities is like identities, for a caller that does not hold the lock.
+// Identities is like identities. It takes the lock itself.
 func (w *World) Identities() []string {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()

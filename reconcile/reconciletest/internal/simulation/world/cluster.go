@@ -31,8 +31,8 @@ func (w *World) StepCluster() bool {
 	return moved || w.Server.Revision() != before
 }
 
-// stepExternal lets what is outside of the cluster take one step, and reports whether that changed something. It does nothing during the
-// check that the operator rests: the check would blame the operator for the change.
+// stepExternal lets what is outside of the cluster take one step, and reports whether the step changed something. During the check that one
+// more pass changes nothing, it does nothing: the check would blame the operator for the change.
 func (w *World) stepExternal() bool {
 	external, steps := w.External.(steppingExternal)
 	if !steps || w.isProbing() {

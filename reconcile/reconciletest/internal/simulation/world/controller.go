@@ -13,16 +13,16 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
-// controller is a simulated controller. A step that has changed nothing is not repeated before something has changed that it may depend on:
-// an object of a kind that it has asked for, the clock, or what is outside of the cluster.
+// controller is a simulated controller. If a step has changed nothing, the next step is taken only after a change on which it may depend: a
+// change of an object whose kind the step has read or written, of the clock, or of something outside of the cluster.
 type controller struct {
 	server    *memoryserver.Server
 	reconcile func(ctx context.Context, c client.Client) error
-	client    client.Client  // notes in asked what the step asks for
-	rested    request.Moment // when the last step changed nothing; the zero value: it changed something
+	client    client.Client  // a client that adds the kinds of its requests to asked
+	rested    request.Moment // the moment of the last step if it changed nothing; otherwise the zero value
 
-	mu    sync.Mutex                           // a step may have goroutines
-	asked map[schema.GroupVersionKind]struct{} // the kinds that the last step asked for
+	mu    sync.Mutex                           // guards asked: a step may have goroutines
+	asked map[schema.GroupVersionKind]struct{} // the kinds that the last step has read or written
 }
 
 func newController(w *World, reconcile func(context.Context, client.Client) error) *controller {
@@ -40,7 +40,7 @@ func (c *controller) step(now request.Moment) error {
 	if c.rests(now) {
 		return nil
 	}
-	c.asked = map[schema.GroupVersionKind]struct{}{corev1.SchemeGroupVersion.WithKind("Namespace"): {}} // each creation may depend on it
+	c.asked = map[schema.GroupVersionKind]struct{}{corev1.SchemeGroupVersion.WithKind("Namespace"): {}} // creations depend on the namespace
 	c.rested = request.Moment{}
 	if err := c.reconcile(context.Background(), c.client); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (c *controller) step(now request.Moment) error {
 	return nil
 }
 
-// rests reports whether a step would change nothing.
+// rests reports whether the next step would change nothing: nothing on which it may depend has changed since a step that changed nothing.
 func (c *controller) rests(now request.Moment) bool {
 	last := c.rested
 	last.Revision = now.Revision

@@ -14,7 +14,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/memoryserver"
 )
 
-// TestControllerRests has a controller that makes a Secret for each ConfigMap, and counts its steps.
+// TestControllerRests has a controller that creates a Secret for each ConfigMap. It counts the controller's steps.
 func TestControllerRests(t *testing.T) {
 	server, err := memoryserver.New(clientgoscheme.Scheme)
 	require.NoError(t, err)

@@ -21,12 +21,12 @@ import (
 // Counter counts what the operator did. The run's lock guards it.
 type Counter struct {
 	result.Operations
-	SawPast      bool               // a process has seen the past
-	createdSince map[types.UID]bool // what the operator created since then: it may delete this when it sees the present
+	SawPast      bool               // the cache of a process has shown the past
+	createdSince map[types.UID]bool // what the operator has created since then: it may delete these objects when its cache shows the present
 }
 
-// isDeletion reports whether a change is a deletion by the operator that counts. Deletions of these objects do not count: an object that is
-// being deleted already, a Job that has never run, and an object that the operator created after it saw the past.
+// isDeletion reports whether a change is a deletion by the operator that counts as harm. A deletion does not count if the object is being
+// deleted already, if it is a Job that has never run, or if the operator created it after its cache had shown the past.
 func (o *Counter) isDeletion(c *request.Call, change *memoryserver.Change) bool {
 	return c.IsDeletion() && change.Old.GetDeletionTimestamp() == nil && !o.createdSince[change.Old.GetUID()] && !hasNeverRun(change.Old)
 }
@@ -49,8 +49,8 @@ func (w *World) CarryOut(c *request.Call, lost bool, do func(lost bool) error) e
 	return err
 }
 
-// carryOutExternal carries out an effect or a query. The caller holds the lock. It is released while do runs, since do
-// is the test author's code and may wait.
+// carryOutExternal carries out an effect or a query. The caller holds the lock. While do runs, the lock is released: do is code of the
+// test's author and may wait.
 func (w *World) carryOutExternal(c *request.Call, lost bool, do func(lost bool) error) error {
 	w.externalCalls++
 	before := w.ExternalState()
@@ -65,11 +65,11 @@ func (w *World) carryOutExternal(c *request.Call, lost bool, do func(lost bool) 
 	return err
 }
 
-// countChange counts a change that a request made, and checks it for what an operator must not do.
+// countChange counts a change that a request has made. It also checks whether an operator must not make this change.
 func (w *World) countChange(c *request.Call, change *memoryserver.Change) {
 	id := request.ObjectID{Kind: change.GVK, Name: change.Key}
 	if change.New != nil && id.Kind.Kind == "Secret" {
-		w.History.put(id, change.New) // from now on its values must not appear elsewhere
+		w.History.put(id, change.New) // from this moment on the values of a Secret must not appear elsewhere
 	}
 	if !w.IsHeartbeat(change) {
 		w.Counter.Writes[id]++
@@ -87,7 +87,7 @@ func (w *World) countChange(c *request.Call, change *memoryserver.Change) {
 			w.Counter.createdSince[change.New.GetUID()] = true
 		}
 	}
-	if startsWork(id, change) && w.Counter.Deleted[id] > 0 { // the operator has deleted one of that name
+	if startsWork(id, change) && w.Counter.Deleted[id] > 0 { // the operator has deleted an object of that name
 		w.Counter.Rollouts[id]++
 	}
 	if w.Counter.isDeletion(c, change) {
@@ -106,8 +106,8 @@ func (w *World) countChange(c *request.Call, change *memoryserver.Change) {
 	}
 }
 
-// replacesPods reports whether a change replaces the pods of a workload. A process that sees the past rightly changes
-// the template back to an earlier one, and later forward again, so this does not count.
+// replacesPods reports whether a change replaces the pods of a workload. If a process has seen an old cache, a change to a template that
+// the workload had before does not count: the operator may change the template back, and later forward again.
 func (w *World) replacesPods(c *memoryserver.Change) bool {
 	if c.Old == nil || c.New == nil {
 		return false

@@ -17,7 +17,7 @@ type Failures struct {
 	Silenced map[kinds.Finding]bool // kinds of findings that were left out
 }
 
-// newFailures returns failures without an error. lock is the run's lock. Findings of silent kinds are left out.
+// newFailures returns Failures without an error. lock is the run's lock. silent are the kinds of findings that are left out.
 func newFailures(lock sync.Locker, silent []kinds.Finding) Failures {
 	return Failures{mu: lock, silent: silent, Silenced: map[kinds.Finding]bool{}}
 }
@@ -38,7 +38,7 @@ func (f *Failures) AddLocked(err error) {
 	f.all = append(f.all, err)
 }
 
-// Abort notes an error after which the run cannot go on, whether or not findings of its kind are left out.
+// Abort notes an error after which the run cannot go on. It is noted even if findings of its kind are left out.
 func (f *Failures) Abort(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,7 +69,7 @@ func (f *Failures) Cut(length int) {
 	f.all = f.all[:length]
 }
 
-// LeavesOut reports whether findings of the kind are left out. If they are, it notes that there was one, and the run goes on.
+// LeavesOut reports whether findings of the kind are left out. If so, it notes that there was one, and the run goes on.
 func (f *Failures) LeavesOut(kind kinds.Finding) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 )
 
-// IsHeartbeat reports whether a change differs only in fields that the scenario names as heartbeats.
+// IsHeartbeat reports whether a change is only in fields that the scenario names as heartbeats.
 func (w *World) IsHeartbeat(c *memoryserver.Change) bool {
 	return w.Heartbeats != nil && c.Old != nil && c.New != nil && state.EqualWithout(c.Old, c.New, w.Heartbeats)
 }
@@ -27,18 +27,18 @@ func (w *World) lastChange() int64 {
 	return w.changed
 }
 
-// earliestReal and latestReal are the bounds of the times of the real clock that are found in what the operator writes. They are around the
-// start of the test program, and far from the virtual clock.
+// earliestReal and latestReal are the limits of times that count as times of the real clock. They are around the start of the test program,
+// and far from the virtual clock.
 var (
 	programStart = time.Now()
 	earliestReal = programStart.Add(-24 * time.Hour)
 	latestReal   = programStart.Add(24 * time.Hour)
 )
 
-// IsRealTime reports whether a time is one of the real clock, and not of the virtual one.
+// IsRealTime reports whether a time comes from the real clock, and not from the virtual one.
 func IsRealTime(t time.Time) bool { return t.After(earliestReal) && t.Before(latestReal) }
 
-// realTimeIn returns the path of a time of the real clock that a change puts into an object, "" if there is none.
+// realTimeIn returns the path at which a change adds a time of the real clock, "" if there is none.
 func realTimeIn(c *memoryserver.Change) string {
 	if c.New == nil {
 		return ""

@@ -17,7 +17,7 @@ import (
 type History struct {
 	server  *memoryserver.Server
 	ignore  func(*unstructured.Unstructured)   // see Options
-	seen    int64                              // the revision up to which changes were observed
+	seen    int64                              // the revision up to which Take has returned changes
 	Changes []memoryserver.Change              // the changes that were observed
 	Present map[request.ObjectID]client.Object // the objects that exist
 	Secrets []secretValue                      // the values of the Secrets that exist
@@ -35,7 +35,7 @@ func (h *History) Take() []memoryserver.Change {
 	return changes
 }
 
-// Add updates the objects that exist by a change.
+// Add applies a change to the objects that exist.
 func (h *History) Add(c *memoryserver.Change) {
 	if c.New != nil {
 		h.Known.Add(c.New)
@@ -43,7 +43,7 @@ func (h *History) Add(c *memoryserver.Change) {
 	h.put(request.ObjectID{Kind: c.GVK, Name: c.Key}, c.New)
 }
 
-// put replaces an object. Nil deletes it.
+// put stores an object. If obj is nil, it removes the object.
 func (h *History) put(id request.ObjectID, obj client.Object) {
 	if h.Present[id] = obj; obj == nil {
 		delete(h.Present, id)
@@ -115,7 +115,7 @@ func (h *History) countGroup(g result.Group) int {
 			count(id, obj)
 		}
 	}
-	for _, change := range h.server.Changes(h.seen) { // those that were not observed yet
+	for _, change := range h.server.Changes(h.seen) { // changes that Take has not returned yet
 		if change.GVK == g.Kind {
 			count(request.ObjectID{Kind: change.GVK, Name: change.Key}, change.New)
 		}

@@ -29,19 +29,19 @@ type OtherWriter struct {
 	failures *Failures
 
 	writes  []otherWrite
-	Removed []string // finished Jobs that it has deleted
+	Removed []string // finished Jobs that the other writer has deleted
 }
 
-// otherWrite is a write of the other writer just before one of the operator.
+// otherWrite is a write of the other writer just before a write of the operator.
 type otherWrite struct {
-	client.Object            // as the other writer left it: only its metadata
-	must          OtherParts // survive
+	client.Object            // the object after the write: only its metadata
+	must          OtherParts // the parts that the operator must not remove
 }
 
-// OtherParts are the parts of an object that the other writer wrote.
+// OtherParts says which parts of an object the other writer has written.
 type OtherParts struct{ annotation, label, finalizer, condition bool }
 
-// partsIn returns the parts that the object has.
+// partsIn returns which of these parts the object has.
 func partsIn(obj client.Object) OtherParts {
 	parts := OtherParts{
 		annotation: obj.GetAnnotations()[state.OtherWriterKey] != "",
@@ -54,7 +54,7 @@ func partsIn(obj client.Object) OtherParts {
 	return parts
 }
 
-// Parts returns the parts that the other writer wrote and that are still there, for each object that it wrote.
+// Parts returns, for each object that the other writer has written, which parts are still there.
 func (o *OtherWriter) Parts() []OtherParts {
 	parts := make([]OtherParts, len(o.writes))
 	for i := range o.writes {
@@ -65,8 +65,8 @@ func (o *OtherWriter) Parts() []OtherParts {
 	return parts
 }
 
-// ForgetRemovedParts forgets the parts that objects had before and do not have now. A user or another controller has removed them, so the
-// operator is not to blame for their loss.
+// ForgetRemovedParts compares the parts with their former presence, and forgets those that are gone now. A user or another controller has
+// removed them, so the operator is not to blame.
 func (o *OtherWriter) ForgetRemovedParts(before []OtherParts) {
 	for i, had := range before {
 		now, must := o.read(&o.writes[i]), &o.writes[i].must
@@ -96,12 +96,12 @@ func (o *OtherWriter) read(w *otherWrite) client.Object {
 }
 
 // Write writes the object of a request as another writer. It adds an annotation, a label, a finalizer if the object is not being deleted,
-// and a condition if the request writes the status. They must survive the request.
+// and a condition if the request writes the status. The operator's request must not remove them.
 func (o *OtherWriter) Write(c *request.Call) {
 	obj := &metav1.PartialObjectMetadata{}
 	obj.SetGroupVersionKind(c.Kind)
 	if err := o.user.Get(context.Background(), c.Object, obj); err != nil {
-		return // there is nothing to conflict with
+		return // without an object, no conflict can happen
 	}
 	before := obj.DeepCopy()
 	metav1.SetMetaDataAnnotation(&obj.ObjectMeta, state.OtherWriterKey, "here")
@@ -131,10 +131,10 @@ func (o *OtherWriter) setCondition(c *request.Call) bool {
 	}
 	before := obj.DeepCopyObject().(client.Object)
 	meta.SetStatusCondition(conditionsOf(obj), metav1.Condition{Type: state.OtherWriterCondition, Status: metav1.ConditionTrue, Reason: "AnotherWriter"})
-	return o.user.Status().Patch(context.Background(), obj, client.MergeFrom(before)) == nil // invalid if the status lacks required fields
+	return o.user.Status().Patch(context.Background(), obj, client.MergeFrom(before)) == nil // the patch is invalid if the status lacks required fields
 }
 
-// conditionsOf returns a pointer to the conditions in an object's status if they are of type metav1.Condition, else nil.
+// conditionsOf returns a pointer to the conditions in an object's status. If they are not of type metav1.Condition, it returns nil.
 func conditionsOf(obj runtime.Object) *[]metav1.Condition {
 	status := reflect.Indirect(reflect.ValueOf(obj)).FieldByName("Status")
 	if status.Kind() != reflect.Struct {
@@ -164,10 +164,10 @@ func (o *OtherWriter) Remove(c *request.Call) {
 	o.trace.AddBefore(trace.Row{What: "another writer: delete " + id.String()})
 }
 
-// propagation returns how the other writer deletes the object of a request. If the object has pods, such as a Job that runs, it is deleted
-// as a person does: see Propagation. Otherwise it is deleted with the API server's default. A suspended Job then stays until the garbage
-// collector has seen it, so an operator can see that it did not run. Once it is gone, nobody knows that, and an operator that starts each
-// run once does not start it again.
+// propagation returns the options with which the other writer deletes the object of a request. If the object has pods, such as a Job that
+// runs, it is deleted with its pods: see Propagation. Otherwise it is deleted with the API server's default. A suspended Job then stays
+// until the garbage collector has seen it, so an operator can see that it did not run. If the Job were gone at once, an operator that
+// starts each run once would not start it again.
 func (o *OtherWriter) propagation(c *request.Call) []client.DeleteOption {
 	for id, obj := range o.present {
 		owner := metav1.GetControllerOf(obj)
@@ -185,8 +185,8 @@ func hasFinished(job *batchv1.Job) bool {
 	})
 }
 
-// Propagation returns how a person deletes an object of a kind: a Job with its pods, as kubectl does. The API server's default would
-// leave the pods of a Job behind.
+// Propagation returns the options with which a person deletes an object of the kind. A Job is deleted with its pods, as kubectl does. The
+// API server's default would leave the pods.
 func Propagation(kind schema.GroupVersionKind) []client.DeleteOption {
 	if kind.Group != batchv1.GroupName || kind.Kind != "Job" {
 		return nil
@@ -194,7 +194,7 @@ func Propagation(kind schema.GroupVersionKind) []client.DeleteOption {
 	return []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationBackground)}
 }
 
-// Check returns an error if the operator has lost something that the other writer wrote just before.
+// Check returns an error if the operator has removed something that the other writer wrote just before.
 func (o *OtherWriter) Check() error {
 	for _, obj := range o.writes {
 		id := request.ObjectID{Kind: obj.GetObjectKind().GroupVersionKind(), Name: client.ObjectKeyFromObject(obj)}
@@ -216,7 +216,7 @@ func (o *OtherWriter) Check() error {
 	return nil
 }
 
-// LostError returns the error about a part of an object that another writer wrote, and that the operator lost.
+// LostError returns the error that the operator has removed something that another writer wrote. what names it.
 func LostError(what string, of request.ObjectID) error {
 	return fmt.Errorf("lost what another writer wrote just before: %s of %s\n"+
 		"Send the resource version that was read, or change only fields of your own", what, of)

@@ -7,11 +7,11 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/state"
 )
 
-// PassOver notes that the user has written an object for which a webhook was passed over. The caller holds the lock.
+// PassOver notes that the user has written an object while its webhook could not be reached. The caller holds the lock.
 func (w *World) PassOver(id request.ObjectID) { w.passedOver = append(w.passedOver, id.String()) }
 
-// WithoutPassedOver returns got, with a change in the objects for which a webhook was passed over: each has the content from the state
-// without faults, and its own status. What the user wrote may lack defaults, and nobody has to add them.
+// WithoutPassedOver returns got with other contents in the objects that PassOver has noted: each has the content that it has without
+// faults, but keeps its own status. What the user wrote may lack the defaults of the webhook, and nobody has to add them.
 func (w *World) WithoutPassedOver(got, without state.State) state.State {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()

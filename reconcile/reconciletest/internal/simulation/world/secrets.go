@@ -17,8 +17,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/request"
 )
 
-// minSecretLength is the smallest length, in bytes, of a Secret's value that is looked for elsewhere. Shorter values appear
-// in other objects by chance.
+// minSecretLength is the smallest length, in bytes, of a Secret's value that is searched for in other objects. Shorter values occur there
+// by chance.
 const minSecretLength = 8
 
 // publicKeys are keys of Secrets, in lower case, whose values are not secret. Some are keys of the specification of Service Bindings.
@@ -27,8 +27,8 @@ var publicKeys = []string{
 	corev1.TLSCertKey, corev1.ServiceAccountRootCAKey, corev1.ServiceAccountNamespaceKey,
 }
 
-// bindingWords are the keys of the specification of Service Bindings that are long enough to be looked for. As the value of a Secret
-// such a word is a name, and occurs elsewhere by chance.
+// bindingWords are keys of the specification of Service Bindings that are as long as minSecretLength or longer. If the value of a Secret is
+// such a word, it is a name, and occurs elsewhere by chance.
 var bindingWords = []string{"username", "password", "provider", "certificates", "private-key"}
 
 // secretValue is a value that must not appear outside of Secrets.
@@ -67,7 +67,7 @@ func secretValuesOf(objects map[request.ObjectID]client.Object, ignore func(*uns
 	return values
 }
 
-// keysLeftBy returns a function that reports whether a key of a Secret is still there after ignore.
+// keysLeftBy returns a function that reports whether ignore leaves a key of the Secret.
 func keysLeftBy(ignore func(*unstructured.Unstructured), secret *corev1.Secret) func(key string) bool {
 	if ignore == nil {
 		return func(string) bool { return true }

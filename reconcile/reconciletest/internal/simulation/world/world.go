@@ -1,7 +1,8 @@
-// Package world is what is around the operator in a run. A [World] has the API server, the log of the requests, the trace and
-// the plan of the faults. history.go has the objects that exist, failures.go what has failed, cluster.go lets the rest of the cluster work,
-// controller.go has one simulated controller of it, count.go counts what the operator did, secrets.go looks for values of Secrets where they
-// must not appear, otherwriter.go is the other writer of the operator's objects, and apis.go has the APIs outside of the cluster.
+// Package world is what is around the operator in a run. A [World] has the API server, the log of the requests, the trace and the plan of
+// the faults. history.go has the objects that exist, failures.go what has failed, and count.go counts what the operator did. cluster.go
+// lets the simulated controllers, the other writer and the garbage collector work, and controller.go has one simulated controller.
+// secrets.go looks for values of Secrets where they must not appear. otherwriter.go is the other writer of the operator's objects, and
+// apis.go has the APIs outside of the cluster.
 package world
 
 import (
@@ -23,8 +24,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest/internal/simulation/trace"
 )
 
-// World is the API server of a run, and everything on it but the operator: the simulated controllers, the other writer and what
-// is outside of the cluster. It knows what has happened there, and which faults are planned.
+// World is everything in a run except the operator: the API server, the simulated controllers, the other writer, and the things outside of
+// the cluster. It records what has happened there, and which faults are planned.
 type World struct {
 	Options
 	User   client.WithWatch // its requests are not recorded
@@ -39,15 +40,15 @@ type World struct {
 	History       History
 	Counter       Counter
 	Others        OtherWriter
-	Probing       bool // the check runs that the operator rests
+	Probing       bool // the engine checks whether one more pass changes something
 	Failures      Failures
 	random        *rand.ChaCha8 // the random numbers that follow from the seed
 	changed       int64         // see lastChange
-	beatsUntil    int64         // the revision up to which lastChange has looked
-	RealTime      string        // what the operator has made from a time of the real clock; "": nothing
-	passedOver    []string      // the objects for which a webhook was passed over at a write of the user
+	beatsUntil    int64         // the revision up to which lastChange has searched
+	RealTime      string        // says how the operator has used a time of the real clock; "": it has not
+	passedOver    []string      // the objects that PassOver has noted
 	externalSteps int           // how often what is outside of the cluster has changed by itself
-	externalCalls int           // how many calls have gone there
+	externalCalls int           // how many calls have gone outside of the cluster
 	APIs          APIs
 }
 
@@ -56,7 +57,7 @@ type Options struct {
 	Scheme      *runtime.Scheme
 	Server      *memoryserver.Server
 	External    External                                           // nil: the scenario has none
-	Controllers []func(ctx context.Context, c client.Client) error // the rest of the cluster
+	Controllers []func(ctx context.Context, c client.Client) error // the steps of the simulated controllers
 	Ignore      func(*unstructured.Unstructured)                   // removes from an object what may differ between runs; may be nil
 	Heartbeats  func(*unstructured.Unstructured)                   // removes fields whose changes do not count; may be nil
 	Silent      []kinds.Finding                                    // findings of these kinds do not end a run
@@ -84,7 +85,7 @@ func New(o Options) *World {
 	return w
 }
 
-// Version is compared with a later one to find out whether something has changed.
+// Version identifies the contents of the cluster and of what is outside. If two versions are equal, nothing has changed between them.
 type Version struct {
 	Revision int64 // the server's revision after the last change that is not a heartbeat
 	effects  int   // how many effects have changed something outside of the cluster
@@ -98,12 +99,12 @@ func (w *World) Version() Version {
 	return Version{w.lastChange(), w.Counter.Effects, w.externalSteps}
 }
 
-// Moment returns what decides how the run goes on, without what the user has done. The caller holds the lock.
+// Moment returns the present moment, without the number of the user's actions. The caller holds the lock.
 func (w *World) Moment() request.Moment {
 	return request.Moment{Revision: w.Server.Revision(), Time: time.Now(), Calls: w.externalCalls, Steps: w.externalSteps, Probe: w.Probing}
 }
 
-// SetProbing notes whether the check runs that the operator rests.
+// SetProbing notes whether the engine checks that one more pass changes nothing.
 func (w *World) SetProbing(probing bool) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()

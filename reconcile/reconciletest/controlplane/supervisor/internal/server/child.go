@@ -13,7 +13,7 @@ import (
 
 var errEnded = errors.New("the program has ended")
 
-// child is a program that the supervisor started, the leader of a process group.
+// child is a program that the supervisor has started. It is the leader of a process group.
 type child struct {
 	cmd   *exec.Cmd
 	pid   int
@@ -40,7 +40,7 @@ func startChild(c Command, folder string) (*child, error) {
 	return &child{cmd: cmd, pid: cmd.Process.Pid, grace: c.Grace, done: make(chan struct{})}, nil
 }
 
-// wait returns when the program has ended, and kills the processes that it started.
+// wait waits until the program has ended, and then kills the processes that the program has started.
 func (c *child) wait() {
 	_ = c.cmd.Wait()
 	c.signal(syscall.SIGKILL)
@@ -49,13 +49,13 @@ func (c *child) wait() {
 
 // status returns how the program ended, for example "exit status 1".
 func (c *child) status() string {
-	if c.cmd.ProcessState == nil { // suspend received it
+	if c.cmd.ProcessState == nil { // suspend has received the end of the process
 		return "while it was being suspended"
 	}
 	return c.cmd.ProcessState.String()
 }
 
-// hasEnded reports whether the program has ended: its process id may belong to another process then.
+// hasEnded reports whether the program has ended. After that its process id may belong to another process.
 func (c *child) hasEnded() bool {
 	select {
 	case <-c.done:
@@ -67,8 +67,8 @@ func (c *child) hasEnded() bool {
 
 func (c *child) signal(s syscall.Signal) { _ = syscall.Kill(-c.pid, s) }
 
-// suspend stops the threads of the program, and returns when all have stopped. The processes that it started go on. If the program is just
-// starting a process by vfork, it stops only when that process has begun.
+// suspend stops the threads of the program, and returns when all have stopped. Processes that the program has started go on running. If the
+// program is starting a process by vfork at this moment, it stops only when that process has begun.
 func (c *child) suspend() error {
 	if c.hasEnded() {
 		return errEnded
@@ -91,7 +91,7 @@ func (c *child) suspend() error {
 	}
 }
 
-// resume makes a suspended program go on.
+// resume continues a suspended program.
 func (c *child) resume() error {
 	if c.hasEnded() {
 		return errEnded
@@ -104,7 +104,7 @@ func (c *child) resume() error {
 func (c *child) stop() {
 	if c.grace > 0 {
 		_ = c.cmd.Process.Signal(syscall.SIGTERM)
-		_ = c.resume() // a suspended program does not receive the SIGTERM
+		_ = c.resume() // while it is suspended, a program does not receive SIGTERM
 		select {
 		case <-c.done:
 		case <-time.After(c.grace):
@@ -113,7 +113,7 @@ func (c *child) stop() {
 	c.kill()
 }
 
-// kill does nothing if the program has ended.
+// kill kills the program and its process group. If the program has ended, kill does nothing.
 func (c *child) kill() {
 	if c.hasEnded() {
 		return
@@ -121,6 +121,6 @@ func (c *child) kill() {
 	c.signal(syscall.SIGKILL)
 	select {
 	case <-c.done:
-	case <-time.After(5 * time.Second): // stuck in the kernel: nothing more can be done
+	case <-time.After(5 * time.Second): // the process is stuck in the kernel, and nothing can end it
 	}
 }

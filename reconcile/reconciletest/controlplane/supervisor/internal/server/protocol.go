@@ -1,5 +1,5 @@
-// Package server is the supervisor process, which package supervisor starts. It imports the standard library only,
-// because its files are compiled in a module of their own.
+// Package server is the code of the supervisor process, which package supervisor starts. It imports only the standard library, because its
+// files are compiled in a module of their own.
 package server
 
 import "time"
@@ -19,7 +19,7 @@ type Hello struct {
 	Error  string
 }
 
-// Request is a request of the owner. There is one at a time. Exactly one field is set.
+// Request is a request of the owner: the program that has started the supervisor. The owner sends one at a time. Exactly one field is set.
 type Request struct {
 	Start   *Command
 	Kill    int
@@ -28,7 +28,7 @@ type Request struct {
 	Detach  bool
 }
 
-// Event is the answer to a request, or, if Exited is set, the end of a program.
+// Event is the answer to a request. If Exited is set, it says that a program has ended.
 type Event struct {
 	PID    int
 	Error  string

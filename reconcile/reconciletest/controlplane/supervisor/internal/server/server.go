@@ -14,12 +14,12 @@ import (
 	"syscall"
 )
 
-// Main is the main function of the supervisor process. It serves its owner on standard input and output until the owner
-// ends.
+// Main is the main function of the supervisor process. It reads the requests of its owner, the program that has started it, from standard
+// input, and writes answers to standard output. It returns after the owner has ended.
 func Main() {
-	// Linux sends the parent-death signal when the parent's *thread* ends, so all children are started by this one.
+	// Linux sends the parent-death signal when the parent's thread ends, not when its process ends. So this thread starts all children.
 	runtime.LockOSThread()
-	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP) // writing to an owner that has ended must not end the clean-up
+	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP) // a write to an owner that has ended must not end the clean-up
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
 
@@ -42,7 +42,7 @@ func Main() {
 	s.serve(requests(os.Stdin), stop)
 }
 
-// requests returns a channel of the owner's requests. It is closed when the owner's end of the pipe is closed.
+// requests returns a channel with the owner's requests. The channel is closed when the owner has closed its end of the pipe.
 func requests(in io.Reader) <-chan Request {
 	c := make(chan Request)
 	go func() {
@@ -114,7 +114,7 @@ func (s *server) start(c Command) {
 	}()
 }
 
-// do answers a request about the child with a process id.
+// do calls action with the child that has the process id, and answers the request.
 func (s *server) do(pid int, action func(*child) error) {
 	i := slices.IndexFunc(s.children, func(c *child) bool { return c.pid == pid })
 	if i < 0 {
