@@ -118,8 +118,8 @@ func TestTwoReconcilersThatBuildOneChild(t *testing.T) {
 	type filters [2]func(*Shop) bool // one for each reconciler
 	tests := map[string]struct {
 		reason string
-		passes filters // of WithFilter of the reconcilers
-		events filters // of WithEventFilter of the builders
+		passes filters // the option WithFilter of the reconcilers
+		events filters // the option WithEventFilter of the builders
 		want   string
 	}{
 		"of all shops":                        {"Nothing tells them apart.", filters{wantedAlways, wantedAlways}, filters{}, "built by two steps"},

@@ -254,7 +254,7 @@ func (o *oracle) nextStart(now, after time.Time, in schedule.Input) (first time.
 	for _, scheduled := range o.times {
 		place := scheduled.Add(in.Offset)
 		if !scheduled.After(after) || !place.After(now) || place.Before(end) {
-			continue // of the runs that wait for the same end, the first has the earliest deadline, so it decides
+			continue // the first run that waits for the same end has the earliest deadline, so it decides
 		}
 		start := o.start(place, place, in)
 		if first.IsZero() || start.Before(first) {

@@ -49,17 +49,6 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Change(web, func(d *appsv1.Deployment) { delete(d.Annotations, eruv1.AnnotationEru) }),
 			reconciletest.Delete(web),
 		}},
-		"paused": {nil, []reconciletest.Action{
-			reconciletest.Create(web).WithoutFaults(),
-			reconciletest.Change(eru, func(e *eruv1.Eru) { e.Spec.Enabled, e.Spec.Schedule = true, "0 * * * *" }).WithoutFaults(),
-			reconciletest.Change(web, func(d *appsv1.Deployment) { d.Spec.Paused = true }),
-			reconciletest.Wait(time.Hour),
-			reconciletest.Change(web, func(d *appsv1.Deployment) { d.Spec.Paused = false }),
-			reconciletest.Change(web, func(d *appsv1.Deployment) { d.Annotations = nil }),
-			reconciletest.Change(web, func(d *appsv1.Deployment) { d.Annotations = asked }),
-			reconciletest.Wait(time.Hour),
-			reconciletest.Wait(time.Minute).Then(started("web", "2000-01-01T02:00:00Z", "")),
-		}},
 	}
 	var reports []*reconciletest.Report
 	for name, tc := range tests {
