@@ -117,13 +117,6 @@ func (u *user) completeRollout(t require.TestingT, d *appsv1.Deployment) {
 	require.NoError(t, u.Status().Update(context.Background(), d))
 }
 
-// roll writes the status that the Deployment controller writes during a rollout.
-func (u *user) roll(t require.TestingT, name string) {
-	d := operatortest.Live(t, u, u.Deployment(name))
-	d.Status.ObservedGeneration, d.Status.UpdatedReplicas = d.Generation, 1
-	require.NoError(t, u.Status().Update(context.Background(), d))
-}
-
 // rolledOut creates a Deployment that has rolled out, where no controller runs.
 func (u *user) rolledOut(t testing.TB, name string, asks bool) {
 	t.Helper()
