@@ -15,7 +15,7 @@ type Result struct {
 	// Object is the live object. It may be shared with the cache: do not modify it.
 	Object client.Object
 	// Operation is what was done: OperationResultNone if the live object is as desired, and no request was sent;
-	// OperationResultCreated if it was absent; OperationResultUpdated if it differed, and was applied.
+	// OperationResultCreated if it was absent; OperationResultUpdated if it was not as desired, and was applied.
 	Operation controllerutil.OperationResult
 }
 

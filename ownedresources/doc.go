@@ -43,10 +43,10 @@
 //
 //   - An object that is absent is created by POST. A server-side apply could create it too, but would take over an
 //     object of that name which the cache does not show.
-//   - An object whose controller reference has the owner's UID is ours. If it differs, it is applied by server-side
-//     apply, with preconditions on its UID and its resource version. Before the first apply after a POST, the fields
-//     that the POST's entry in managedFields owns are moved to the apply's entry. Otherwise fields that are no longer
-//     desired would stay for ever.
+//   - An object whose controller reference has the owner's UID is ours. If it is not as desired, it is applied by
+//     server-side apply, with preconditions on its UID and its resource version. Before the first apply after a POST,
+//     the fields that the POST's entry in managedFields owns are moved to the apply's entry. Otherwise fields that are
+//     no longer desired would stay for ever.
 //   - An object that has another controller, or none, is not touched, and the error is an [OwnershipError], which names
 //     the controller. The options [Child.Adopt] and [Child.AdoptRetained] allow to take over an object without a controller.
 //   - While an object is being deleted, the error is a [WaitingError]. The event of its deletion triggers the next
@@ -55,8 +55,8 @@
 //     deletes the object. If it has not done so after a minute, and the object has no other owner, a [ChildSet] deletes
 //     it.
 //   - A child with the option [Child.Anywhere] or [Child.Retain] has no owner reference. Instead it has a mark: a label and annotations that
-//     name the object itself, and the owner with its UID. Then it is ours. Objects that a former owner has left are deleted, unless they are
-//     retained.
+//     name the object itself, and the owner with its UID. An object with such a mark is ours. Objects that a former owner has left are
+//     deleted, unless they are retained.
 //
 // # When an object is applied
 //

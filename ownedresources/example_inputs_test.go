@@ -54,7 +54,7 @@ func ExampleBuildFrom() {
 	// body { background: green }
 }
 
-// If an object that its input reads is missing, the child stays as it is.
+// While an object that the input reads is missing, the child that is built from the input is neither created nor changed.
 func ExampleFrom() {
 	color := ownedresources.From(readColor, ownedresources.Reads(&corev1.ConfigMap{}, themeName))
 	children := ownedresources.Ensure(ownedresources.BuildFrom(color, func(shop *Shop, color string) (*corev1.Secret, error) {

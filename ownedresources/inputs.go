@@ -135,10 +135,10 @@ func VersionHash[T client.Object](reads ...Read[T]) *Input[T, string] {
 	}, reads...)
 }
 
-// Live returns an input whose value is the live object of the child, for another child of the same set. The child that is built
-// from the input is created after this one, and waits until this object exists. Use [Child.After] as well if it has to be
-// ready. The object may be shared with the cache: do not change it. The value is nil if this child is built without an object,
-// or is left out ([Child.IfServed]). The value of a child of [BuildApply] is an *unstructured.Unstructured.
+// Live returns an input for another child of the same set. The value of the input is the live object of c. The other child is created
+// after c, and waits until the object of c exists. If c has to be ready first, use [Child.After] as well. The object may be shared with
+// the cache: do not change it. The value is nil if c is built without an object, or is left out ([Child.IfServed]). If c is made by
+// [BuildApply], the value is an *unstructured.Unstructured.
 //
 //	ownedresources.BuildFrom(service.Live(), ingress)
 func (c *Child[T, C]) Live() *Input[T, C] {
@@ -153,8 +153,8 @@ func (c *Child[T, C]) Live() *Input[T, C] {
 	})}
 }
 
-// LiveEach is [Child.Live] for a child that has any number of objects. The child that is built from the input waits until all of these
-// objects exist. If this child is built without objects, the value is empty.
+// LiveEach is [Child.Live] for a child c that has any number of objects. The child that is built from the input waits until all objects of
+// c exist. If c is built without objects, the value is empty.
 func (c *Child[T, C]) LiveEach() *Input[T, []C] {
 	return &Input[T, []C]{set.NewLiveInput(c.engine(), func(live []client.Object) (any, error) {
 		var objs []C

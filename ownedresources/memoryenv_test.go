@@ -152,7 +152,7 @@ func (env *memoryEnv) show(t *testing.T) {
 	}
 }
 
-// showSilently is show without the events, as if a filter hid them.
+// showSilently copies the server's objects into the cache and its indexes. It sends no events, as if a filter dropped them.
 func (env *memoryEnv) showSilently(t *testing.T) {
 	t.Helper()
 	env.cache.shown = env.stored(t)

@@ -62,12 +62,16 @@ func (c *Child[T, C]) AdoptRestored() *Child[T, C] {
 	return c.change("AdoptRestored", func(c *set.Child) { c.Options.AdoptRestored = true })
 }
 
-// Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields. You do not need it
-// if fields that others have set in the live object contradict the desired fields: such fields are removed in any case. All contents of the
-// deleted child are lost. Before the deletion, a dry run checks whether the new object would be accepted. Each process recreates a child
-// only once for a change: if the API server refuses this change of the new object too, the new object stays, and the API server's refusal
-// is returned. If another writer replaces the new object by another one, that one is deleted too, after longer and longer delays: see
-// [ChildSet]. Until the old child is gone, the error is a [*WaitingError].
+// Recreate deletes the child and creates it again if the API server refuses a change, as it does for immutable fields. All contents of the
+// deleted child are lost. Until the old child is gone, the error is a [*WaitingError].
+//
+// You do not need Recreate if fields that others have set in the live object contradict the desired fields: such fields are removed in any
+// case.
+//
+// Before the deletion, a dry run checks whether the API server would accept the new object. The new object may still differ from what is
+// desired, and the API server may refuse to change it too. Then the new object stays, and the error is the refusal: for the same desired
+// content, a process does not delete an object that it has created in this way. If another writer deletes the new object and creates
+// another object in its place, Recreate deletes that object too, but with longer and longer delays: see [ChildSet].
 func (c *Child[T, C]) Recreate() *Child[T, C] {
 	return c.change("Recreate", func(c *set.Child) { c.Options.Recreate = true })
 }

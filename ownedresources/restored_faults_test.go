@@ -20,8 +20,8 @@ import (
 	"github.com/opblocks/opblocks/reconcile/reconciletest"
 )
 
-// An owner and its child are restored from a backup without owner references, the child first. A fault may delete the restored child, and
-// then changes of other writers are lost, so they are not compared here: see TestAdoptRestored.
+// A child is restored from a backup without its owner reference, and then its owner is restored. If a fault deletes the restored child, the
+// value that another writer has set in it is lost. So this test does not compare that value: TestAdoptRestored checks it.
 func TestRestoredSurvivesEveryFault(t *testing.T) {
 	child := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 	restore := reconciletest.Do("restore the shop and its child", func(ctx context.Context, c client.Client) error {

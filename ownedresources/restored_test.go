@@ -126,8 +126,8 @@ func TestRestoredWithoutTheOption(t *testing.T) {
 	require.ErrorContains(t, err, "AdoptRestored")
 }
 
-// An owner was deleted and created again, and the cache still contains the deleted owner. The child is not taken back for the
-// deleted owner.
+// An owner was deleted and created again. A reconcile still gets the deleted owner from the cache. It does not take back the
+// restored child for that owner.
 func TestRestoredForAnOwnerThatIsGone(t *testing.T) {
 	env := newRestoreEnv(t)
 	withoutReference(env.backup)

@@ -134,7 +134,7 @@ var markdown = strings.NewReplacer(
 	"&", "&amp;", "<", "&lt;", ">", "&gt;", `\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "|", `\|`, "@", "&#64;", "#", `\#`,
 )
 
-// fenceOf returns a fence for a Markdown block that is longer than any sequence of backticks in the lines.
+// fenceOf returns the fence of a Markdown code block with these lines: more backticks than stand side by side in any of the lines.
 func fenceOf(lines []string) string {
 	fence := "```"
 	for _, line := range lines {

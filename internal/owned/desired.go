@@ -57,8 +57,9 @@ type Desired struct {
 	Hold    string // see Declared.Hold
 	// ResetsOrder makes a write send order 0. Without it, an order that somebody else has set in the live object would stay.
 	ResetsOrder bool
-	// Generate are the keys of [ownedresources.Child.Generate] for which the object has no value of its own. Generated are their
-	// values in the next write. GeneratedFrom is the version of the live object for which these values were decided.
+	// Generate are the keys of [ownedresources.Child.Generate] for which the object has no value of its own. Generated has their values in
+	// the next write. Some of these values may be kept from the live object. GeneratedFrom is the resource version in which that object was
+	// read.
 	Generate      []GeneratedKey
 	Generated     map[string][]byte
 	GeneratedFrom string

@@ -19,8 +19,7 @@ import (
 
 // Pass is what other packages can ask of the current pass: the current reconcile of one object by package reconcile.
 //
-// Its methods are exported, because a type of another package cannot implement unexported methods. With unexported methods FromContext
-// would find no pass, and functions for the end of the pass would run at once.
+// Package reconcile implements Pass. So the methods of Pass are exported: a type of another package cannot define unexported ones.
 type Pass interface {
 	// AfterSteps registers a function that runs at the end of the pass, after all steps, if each of them succeeded or waits. The error of the
 	// function becomes the result of the step that registered it. In a cleanup, the function runs right after the cleanup has succeeded,

@@ -125,8 +125,8 @@ func (k *Kinds) synced(w *Watch, a *attachment) {
 	}
 }
 
-// isSlow enqueues the requests of a watch that has not started in time, so that the reconciled objects can show that. The goroutine that
-// waits for the start calls it.
+// isSlow is called if the handlers of a watch have not got all initial events within slowStart. It enqueues what the function Requests of
+// the watch's options returns, so that the next reconcile of each object can report that the kind is not watched yet.
 func (k *Kinds) isSlow(w *Watch, a *attachment) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

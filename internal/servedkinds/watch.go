@@ -170,7 +170,7 @@ func (k *Kinds) leave(w *Watch) {
 	}
 }
 
-// setServed permits the reads of the watch, or ends the permission, and enqueues its requests. The caller holds the lock.
+// setServed permits or forbids reads of the watched kind. If that is a change, it calls settle and changed. The caller holds the lock.
 func (w *Watch) setServed(served bool) {
 	if w.served == served {
 		return
@@ -180,8 +180,8 @@ func (w *Watch) setServed(served bool) {
 	w.changed()
 }
 
-// changed enqueues the requests of the watch. While the controller still waits to start, it does nothing: the controller is about to
-// reconcile everything. The caller holds the lock.
+// changed lets enqueue run in a goroutine. While the controller still waits to start, it does nothing: the controller is about to reconcile
+// everything. The caller holds the lock.
 func (w *Watch) changed() {
 	if w.waited && w.options.Requests != nil {
 		w.kinds.goroutines.Go(w.enqueue)
@@ -197,7 +197,7 @@ func (w *Watch) settle() {
 	}
 }
 
-// enqueue enqueues the requests of the watch.
+// enqueue enqueues what the function Requests of the options returns. After an error it tries again.
 func (w *Watch) enqueue() {
 	for delay := time.Second; w.ctx.Err() == nil; delay = min(2*delay, time.Minute) {
 		requests, err := w.options.Requests(w.ctx)
@@ -279,7 +279,7 @@ func newAttachment(w *Watch, informer cache.Informer) (*attachment, error) {
 const slowStart = 10 * time.Second
 
 // waitForSync waits until the informer has listed its objects, and the handlers have got them. If the attachment or the context ends before
-// that, it returns false. If it takes longer than slowStart, it calls slow once.
+// that, it returns false. If the wait takes longer than slowStart, waitForSync calls slow once, and continues to wait.
 func (a *attachment) waitForSync(ctx context.Context, slow func()) bool {
 	timer := time.NewTimer(slowStart)
 	defer timer.Stop()

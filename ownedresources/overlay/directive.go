@@ -119,7 +119,7 @@ func (c *checker) order(path *field.Path, value, items any, list member) {
 	}
 }
 
-// orderEntry checks one entry of such an order and returns its key.
+// orderEntry checks one entry of a directive that sets the order of a list's items, and returns the key of the item.
 func (c *checker) orderEntry(path *field.Path, entry any, list member) itemKey {
 	if list.mergeKey == "" {
 		c.value(path, orList(entry), member{goType: withoutPointer(list.goType.Elem())}, true)

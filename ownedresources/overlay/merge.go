@@ -86,7 +86,7 @@ func prepareList(base, items []any, patch map[string]any, name string, list memb
 	setOrder(base, items, patch, name, list)
 }
 
-// prepareItems prepares the items of such a list.
+// prepareItems prepares the items of a list that are merged one by one. base and patch are the two lists of items.
 func prepareItems(base, patch []any, list member) {
 	live := map[any]map[string]any{}
 	for _, item := range base {
@@ -114,8 +114,8 @@ func prepareItems(base, patch []any, list member) {
 	}
 }
 
-// settle carries out, in place, a part of the patch for which the base has nothing to merge into: it removes nulls,
-// directives, and the values that the directives delete.
+// settle changes, in place, an object of the patch that is not merged into an object of base: base has no such object, or the patch
+// replaces it. settle removes nulls, directives, and the values that the directives delete. The rest is copied into the result.
 func settle(patch map[string]any) {
 	for name, value := range patch {
 		settled, keep := settleValue(value)
@@ -127,7 +127,8 @@ func settle(patch map[string]any) {
 	}
 }
 
-// settleValue does the same for a value. keep is false if a directive deletes the value itself.
+// settleValue returns a value of the patch after settle has changed all objects inside of it. If the value is a list, it also drops the
+// items that directives delete. keep is false if a directive deletes the value itself.
 func settleValue(value any) (settled any, keep bool) {
 	switch value := value.(type) {
 	case map[string]any:

@@ -47,8 +47,8 @@ func TestSuccessorIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestMarkIsPutOnAgain: somebody has removed the mark from our thing, by which IsOurs finds that it is ours. Until the mark is
-// back, the step does not change the thing.
+// TestMarkIsPutOnAgain: IsOurs recognizes our thing by a mark, and somebody has removed the mark. Until the mark is back, the
+// step does not change the thing.
 func TestMarkIsPutOnAgain(t *testing.T) {
 	e := newEnv(t, external.ByKey, nil)
 	e.pass()

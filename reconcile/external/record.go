@@ -10,11 +10,11 @@ import (
 
 // Reference names one thing outside of the cluster.
 type Reference struct {
-	// Key is the answer of [Resource.Key] when it was created.
+	// Key is the key of the thing, as [Resource.Key] or [Resource.Keys] returned it when the thing was recorded.
 	// +optional
 	Key string `json:"key,omitempty"`
 
-	// ID is what the API has named it, as [Resource.Create] returned it. It is empty if the API has no names of its own.
+	// ID is the name that the API gave the thing, as [Resource.Create] returned it. It is empty if the API has no names of its own.
 	// +optional
 	ID string `json:"id,omitempty"`
 
@@ -27,7 +27,7 @@ type Reference struct {
 	// +optional
 	Pending bool `json:"pending,omitempty"`
 
-	// Adopted is true if it existed before, and was taken over.
+	// Adopted is true if the thing existed before, and was taken over.
 	// +optional
 	Adopted bool `json:"adopted,omitempty"`
 
@@ -45,7 +45,7 @@ type Record struct {
 	// Reference is the thing, with [Resource.Key].
 	Reference `json:",inline"`
 
-	// Things has one entry for each key that has one, with [Resource.Keys].
+	// Things has one entry for each key that has a thing, with [Resource.Keys].
 	// +optional
 	Things []Reference `json:"things,omitempty"`
 
@@ -62,8 +62,8 @@ type Record struct {
 	// +optional
 	Issued string `json:"issued,omitempty"`
 
-	// Published is a random name of the write that has published it. It is empty from before the call of [Resource.Issue] until the Secret is
-	// written.
+	// Published is a random name of the write that put the issued values into the Secret. It is empty from before the call of
+	// [Resource.Issue] until the Secret is written.
 	// +optional
 	Published string `json:"published,omitempty"`
 

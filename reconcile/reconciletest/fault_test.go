@@ -55,7 +55,8 @@ func TestStaleLongLastsTwoPasses(t *testing.T) {
 	assert.Equal(t, passes[reconciletest.Faults.Stale].Load()+1, passes[reconciletest.Faults.StaleLong].Load())
 }
 
-// TestKinds checks that Faults and Findings have each kind once, with the text that the comment beside it says.
+// TestKinds checks that Faults and Findings have each kind once. In fault.go the comment beside each fault is the text of the fault, as
+// String returns it: the test checks that too.
 func TestKinds(t *testing.T) {
 	all := func(fields reflect.Value) (found []fmt.Stringer) {
 		for _, field := range fields.Fields() {

@@ -24,11 +24,11 @@ import (
 type Operation = controllerutil.OperationResult
 
 const (
-	// Unchanged: the live object is as desired. No request is sent.
+	// Unchanged: the live object is as desired. No request was sent.
 	Unchanged = controllerutil.OperationResultNone
-	// Created: the object was absent, and is created.
+	// Created: the object was absent, and was created.
 	Created = controllerutil.OperationResultCreated
-	// Applied: the live object differs, and is applied.
+	// Applied: the live object was not as desired, so the desired object was applied to it.
 	Applied = controllerutil.OperationResultUpdated
 )
 

@@ -33,9 +33,10 @@ type ownerMemory struct {
 	blockedCount atomic.Int64 // the length of blocked; it can be read without the lock
 }
 
-// rememberedOwner is what is remembered of one owner.
+// rememberedOwner is what a set remembers about one owner.
 type rememberedOwner struct {
-	// inputs has the value of each input for which objects were read from the API server, and not only from the cache.
+	// inputs has the last value of each input that sent requests to the API server when it was read. A value that was read only from the
+	// cache is not remembered: each reconcile reads it again.
 	inputs map[*Input]inputMemory
 	// settled describes the last reconcile, if that reconcile found nothing to do. Otherwise it is the zero value.
 	settled settledOwner

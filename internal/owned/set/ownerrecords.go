@@ -77,7 +77,8 @@ func (s *Set) abandonExpansions(ctx context.Context, o *owned.Owner, desired map
 
 var jobKind = batchv1.SchemeGroupVersion.WithKind("Job").GroupKind()
 
-// UndesiredRuns returns the keys of the owner's annotations in which this set has recorded runs of Jobs that it does not desire any more.
+// UndesiredRuns finds the annotations of the owner in which this set recorded the run of a Job, if the set does not desire this Job any
+// more. It returns their keys. If a child of kind Job could not be built, not all desired Jobs are known, so it returns none.
 func UndesiredRuns(o *owned.Owner, desired DesiredNames) (keys []string) {
 	if slices.ContainsFunc(desired.unbuilt, func(k *owned.Kind) bool { return k.GVK.GroupKind() == jobKind }) {
 		return nil

@@ -21,7 +21,7 @@ type Ending struct {
 	Context context.Context
 }
 
-// WaitForCacheSync waits until the cache has synced or a context has ended.
+// WaitForCacheSync waits until the cache has synced, or ctx or c.Context has ended. After the end of c.Context it returns true.
 func (c *Ending) WaitForCacheSync(ctx context.Context) bool {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -166,7 +166,8 @@ func (m *Manager) hasRun(f *freeze, passes int) bool {
 	return true
 }
 
-// NextFrozen returns a frozen kind that needs another pass of every known object, and counts the request. If there is none, it returns "".
+// NextFrozen returns a kind whose freeze needs another pass of every known object to end. The caller enqueues requests for these passes, and
+// NextFrozen counts how often it has returned the kind. Without such a kind, it returns "".
 func (m *Manager) NextFrozen() (kind string) {
 	m.cache.Kinds.mu.Lock()
 	defer m.cache.Kinds.mu.Unlock()

@@ -144,8 +144,9 @@ func (d *driver) deliver() bool {
 	return true
 }
 
-// requestPasses enqueues a request for every object that the process has reconciled before, if the cache has a frozen kind that needs
-// another pass of every object. It reports whether it did.
+// requestPasses helps a frozen kind to thaw. The cache does not show the changes of such a kind until every known object has had some
+// passes. If another pass of every known object is needed for that, requestPasses enqueues a request for each of them, and returns true.
+// Otherwise it returns false. Package simulation explains these terms.
 func (d *driver) requestPasses() bool {
 	kind := d.operator.Leader.Mgr.NextFrozen()
 	if kind == "" {

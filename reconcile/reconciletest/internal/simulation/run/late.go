@@ -49,8 +49,8 @@ func (s *Scenario) RunWithTwins(t *testing.T) *result.Result {
 	})
 }
 
-// runReference does a run without faults in a synctest bubble of its own. The result has only how the run ended, and what other runs are
-// compared with.
+// runReference does a run without faults in a synctest bubble of its own. The result has only the fields that say how the run ended, and
+// the fields with which other runs are compared.
 func (s *Scenario) runReference(t *testing.T, do func(of *script)) *result.Result {
 	var r *Run
 	ending := bubble.Run(t, func(*testing.T) {
@@ -118,7 +118,7 @@ func (s *script) settleCluster() {
 	}
 }
 
-// performLate does the whole run. It is called in a synctest bubble.
+// performLate does a whole run in which the user acts first, and the operator starts later. It is called in a synctest bubble.
 func (s *script) performLate(late LateStart) {
 	defer s.operator.End()
 	defer func() {
