@@ -41,7 +41,8 @@ type Result struct {
 // controller-runtime's Owns. Apply remembers nothing between calls. An object that another writer changes back is
 // therefore applied in every call. [Ensure] remembers its own writes, does not repeat one that the cache does not show
 // yet, and slows down where another writer changes a child back again and again. If the API server or an admission
-// plug-in changes what was sent, Apply and Ensure store that in an annotation, and do not apply it again.
+// plug-in changes what was sent, Apply and Ensure record the difference in an annotation, and do not apply the
+// object again because of it.
 //
 // If two items of a list in an object have the same key, the error satisfies IsInvalid and names them, and the object
 // is neither created nor applied.

@@ -45,8 +45,8 @@ func (c *Child[T, C]) AdoptRetained() *Child[T, C] {
 //   - If a label and annotations name its owner instead ([Child.Anywhere], [Child.Retain]), they name the former owner.
 //   - If it names the former owner in one of these ways, the API server shows that the former owner is gone.
 //   - Its annotations say that this set has written it (opblocks.dev/set and opblocks.dev/applied), for an owner of this kind, namespace and
-//     name (opblocks.dev/owner-name). Versions of this module before opblocks.dev/owner-name have not recorded the owner. An object that
-//     such a version has written is taken back because of the set's name alone.
+//     name (opblocks.dev/owner-name). Old versions of this module did not write opblocks.dev/owner-name. An object without this annotation
+//     is taken back because of the set's name alone.
 //   - It is not being deleted.
 //
 // Each write has the UID and the resource version as preconditions. Any other object is not changed, and the error is an [*OwnershipError].
@@ -54,8 +54,8 @@ func (c *Child[T, C]) AdoptRetained() *Child[T, C] {
 // As soon as the garbage collector sees an object with a reference to an owner that is gone, it deletes the object. Such an object is taken
 // back only if the operator is faster, so restore the owner first, or restore without owner references.
 //
-// With this option, if an owner is deleted and created again under its name, the new owner may also get the children of the former one, if
-// the operator is faster than the garbage collector. See the guide "Backup and restore".
+// This option also has an effect without a backup. Suppose that an owner is deleted and created again under its name. If the operator is
+// faster than the garbage collector, the new owner may also get the children of the former one. See the guide "Backup and restore".
 //
 // Whoever may write the object can also write such annotations: see [Child.AdoptRetained].
 func (c *Child[T, C]) AdoptRestored() *Child[T, C] {
@@ -69,9 +69,9 @@ func (c *Child[T, C]) AdoptRestored() *Child[T, C] {
 // case.
 //
 // Before the deletion, a dry run checks whether the API server would accept the new object. The new object may still differ from what is
-// desired, and the API server may refuse to change it too. Then the new object stays, and the error is the refusal: for the same desired
-// content, a process does not delete an object that it has created in this way. If another writer deletes the new object and creates
-// another object in its place, Recreate deletes that object too, but with longer and longer delays: see [ChildSet].
+// desired, and the API server may refuse to change it too. Then the new object stays, and the error is the refusal. As long as the desired
+// content stays the same, a process does not delete an object that it has created in this way. If another writer deletes the new object and
+// creates another object in its place, Recreate deletes that object too, but with longer and longer delays: see [ChildSet].
 func (c *Child[T, C]) Recreate() *Child[T, C] {
 	return c.change("Recreate", func(c *set.Child) { c.Options.Recreate = true })
 }

@@ -92,8 +92,8 @@ func (c *Comparer) sent(obj runtime.Object, rawNulls bool) (map[string]any, erro
 // which fields are nullable. The API server decodes the kinds of client-go into Go types, in which null is the same as unset.
 func (c *Comparer) sendsNulls() bool { return c.untyped && c.goType == nil }
 
-// DropServerOwned unsets, in a typed object, the fields that the API server sets: its status, uid, resourceVersion and others. If a builder
-// returns a deep copy of a live object, it has these fields. No apply sends them.
+// DropServerOwned unsets, in a typed object, the fields that the API server sets: its status, uid, resourceVersion and others. A builder
+// may return a deep copy of a live object, which has these fields. No apply sends them.
 func (c *Comparer) DropServerOwned(obj runtime.Object) {
 	root := reflect.ValueOf(obj).Elem()
 	for _, f := range goTypeOf(root.Type()).fields {

@@ -16,8 +16,10 @@ import (
 	"github.com/opblocks/opblocks/internal/record"
 )
 
-// FormerError is returned for an object whose mark (the annotations that name its owner) names an owner that is probably gone. That owner
-// had the name of the present owner. If [ownedresources.Child.Adopt] allows to adopt the object, it may be any owner of the same kind.
+// FormerError is returned for an object without a controller whose mark (the annotations that name its owner) names a former owner. A
+// former owner is probably gone, and has the kind, the namespace and the name of the present owner. With [ownedresources.Child.Adopt] its
+// namespace and its name may also be others. If Adopt is true, an option allows the present owner to adopt the object as soon as it is
+// certain that the former owner is gone. If Adopt is false, the object is deleted then.
 type FormerError struct {
 	*WaitingError
 	Mark  record.Mark

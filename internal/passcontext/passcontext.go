@@ -153,8 +153,8 @@ func WithConcurrency(ctx context.Context, run func(n int, do func(i int))) conte
 	return context.WithValue(ctx, concurrencyKey{}, run)
 }
 
-// IsExplored reports whether the context was made by [WithConcurrency]. In an exploration, all calls that run at the same time have to go
-// through [Concurrently].
+// IsExplored reports whether the context was made by [WithConcurrency], so that an exploration of package reconciletest orders the calls.
+// Then code must not start goroutines of its own: calls that may run at the same time have to go through [Concurrently].
 func IsExplored(ctx context.Context) bool { return ctx.Value(concurrencyKey{}) != nil }
 
 // maxConcurrent is the largest number of goroutines that [Concurrently] uses in the process. More requests would only wait in the API

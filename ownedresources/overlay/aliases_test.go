@@ -179,8 +179,9 @@ func TestAliasesAreHonoured(t *testing.T) {
 	}
 }
 
-// Other annotations, which once set a field of a pod, have no effect any more. Some other fields must have the value that
-// the API server computes.
+// Protect needs to know only the aliases of TestProtectAliases. Annotations that once set a field of a pod, such as
+// the seccomp annotations, have no effect any more. The API server refuses a priority, a preemptionPolicy or an
+// overhead that differs from the value that it computes.
 func TestNoOtherAliases(t *testing.T) {
 	c, namespace := newClient(t)
 	createAccounts(t, c, namespace)

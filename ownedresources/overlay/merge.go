@@ -115,7 +115,7 @@ func prepareItems(base, patch []any, list member) {
 }
 
 // settle changes, in place, an object of the patch that is not merged into an object of base: base has no such object, or the patch
-// replaces it. settle removes nulls, directives, and the values that the directives delete. The rest is copied into the result.
+// replaces it. settle removes nulls, directives, and the values that the directives delete. What is left goes into the result as it is.
 func settle(patch map[string]any) {
 	for name, value := range patch {
 		settled, keep := settleValue(value)

@@ -137,8 +137,8 @@ func (a *applier[T, S]) lookAgain(ctx context.Context, f *candidate[S]) error {
 	return nil
 }
 
-// createAll creates the things that are missing. Before the first creation, all of them are recorded in the status. later is the wait until
-// the API shows a created thing. begunEarlier is true if an earlier pass has begun one of these creations.
+// createAll creates the things that are missing. Before the first creation, all of them are recorded in the status. later is the error with
+// which the step waits until the API shows a created thing. begunEarlier is true if an earlier pass has begun one of these creations.
 func (a *applier[T, S]) createAll(ctx context.Context) (later error, begunEarlier bool, err error) {
 	wasPending := map[string]bool{} // by the key of the creation: an earlier pass has begun it
 	for _, f := range a.found {
@@ -280,7 +280,7 @@ func (a *applier[T, S]) existsAlready(ctx context.Context, f *candidate[S], wasP
 	return nil
 }
 
-// creatingError is the error that waits until the API shows a created thing.
+// creatingError is the error with which the step waits until the API shows a created thing.
 type creatingError struct {
 	ref   Reference
 	after time.Duration

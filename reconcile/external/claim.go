@@ -61,8 +61,8 @@ func (p *pass[T, S]) claim(ctx context.Context) error {
 	return nil
 }
 
-// yield returns the error that waits for another object. Objects may wait for each other in a circle: after two keys were swapped,
-// each object waits for a key that the other one has and does not want any more. If this object is the oldest of such a circle,
+// yield returns the error with which the step waits for another object. Objects may wait for each other in a circle: after two keys were
+// swapped, each object waits for a key that the other one has and does not want any more. If this object is the oldest of such a circle,
 // yield first deletes the things that the object does not want any more.
 func (p *pass[T, S]) yield(ctx context.Context, wait *ClaimedError) error {
 	if _, err := p.dropper().settle(ctx); err != nil {

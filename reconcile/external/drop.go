@@ -32,8 +32,9 @@ func (d dropper[T, S]) dropFormer(ctx context.Context) error {
 	return nil
 }
 
-// settle finds out whether the things under former keys exist that are recorded as pending. It does not delete them: that happens
-// only after the new things exist, which may take long. later is the error that waits until the API would show such a thing.
+// settle corrects the record of things under former keys: if a creation is recorded as pending, settle finds out whether the thing exists.
+// It does not delete the things. dropFormer does that, usually only after the new things exist, which may take long. later is the error
+// with which the step waits while the API may not show such a thing yet.
 func (d dropper[T, S]) settle(ctx context.Context) (later, err error) {
 	for _, ref := range d.ledger.former() {
 		if !ref.Pending || d.outside.isLost(ref) {
@@ -78,7 +79,7 @@ func (d dropper[T, S]) dropAll(ctx context.Context) (err error) {
 	return nil
 }
 
-// drop deletes one thing, if it is ours. While the API still shows the thing, drop returns an error that waits.
+// drop deletes one thing, if it is ours. While the API still shows the thing, drop returns an error with which the step waits.
 func (d dropper[T, S]) drop(ctx context.Context, ref Reference, isFirst bool) error {
 	if d.resource.Identity == ByID && ref.ID == "" && !ref.Pending { // a person has removed pending from the status because the thing does not exist
 		return nil
@@ -136,8 +137,8 @@ func (d dropper[T, S]) isNew(ref Reference) bool {
 	return !ref.Pending && ref.Since != nil && d.resource.Clock.Now().Before(ref.Since.Add(newFor))
 }
 
-// awaitGrace returns an error that waits, within Resource.Grace after a creation. In this time, the API may not show
-// the thing yet.
+// awaitGrace returns an error with which the step waits until Resource.Grace has passed since a creation. Before
+// that, the API may not show the thing yet. Afterwards awaitGrace returns nil.
 func (d dropper[T, S]) awaitGrace(ref Reference) error {
 	if ref.Since == nil {
 		return nil

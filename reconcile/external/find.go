@@ -32,9 +32,9 @@ type search[T client.Object, S any] struct {
 	wanted   *wanted
 }
 
-// find observes as many desired things as one pass may. If some are left, rest is the error with which a later pass continues. If a
-// desired thing must not become ours, find returns an error, or later if it is not nil: later is the error that waits for a thing under
-// a former key.
+// find observes as many desired things as one pass may. If some are left, rest is the error with which a later pass continues. If a desired
+// thing must not become ours, find returns an error. later is nil, or the error with which the step waits for a thing under a former key.
+// find returns it in place of an error of findOne that a retry would not change.
 func (s search[T, S]) find(ctx context.Context, open []string, desired S, later error) (found []*candidate[S], rest, err error) {
 	work := 0
 	for _, key := range open {

@@ -116,7 +116,7 @@ func unknown(ref Reference) error {
 		"look for it in the API, and write its ID into the status, or remove pending from the status if it does not exist", ref))
 }
 
-// notFound returns the error that waits for a thing that somebody else has to create.
+// notFound returns the error with which the step waits for a thing that somebody else has to create.
 func notFound(ref Reference, every time.Duration) error {
 	return reconcile.LowPriority(reconcile.Wait(reasonNotFound, every, "%s does not exist, and is not to be created", ref))
 }

@@ -111,9 +111,9 @@ type Resource[T client.Object, S any] struct {
 	// is written. Optional.
 	Save func(obj T, record *Record)
 
-	// Version returns a text that changes whenever a part of the desired state changes that is not in the object. An example
-	// is [secrets.Version] of the password. Version must not call the API. If the version changes, the step updates the thing
-	// even if Differs returns false. Optional.
+	// Version returns a text for the parts of the desired state that are not in the object. The text changes whenever one of
+	// these parts changes. An example is [secrets.Version] of the password. Version must not call the API. If the version
+	// changes, the step updates the thing even if Differs returns false. Optional.
 	Version func(ctx context.Context, c client.Client, obj T) (string, error)
 
 	// Succeeded returns the reason and the message of the condition, for an object whose things are as desired.

@@ -186,7 +186,7 @@ func changedBy(d *owned.Desired, live *unstructured.Unstructured, want map[strin
 	return changes.ExcludeFields(notExamined)
 }
 
-// notExamined are the fields that the API server always allows to change, and the number of replicas, which others may set.
+// notExamined are the fields that can always be changed, and the number of replicas, which others may set.
 var notExamined = fieldpath.NewSet(fieldpath.MakePathOrDie("apiVersion"), fieldpath.MakePathOrDie("kind"), fieldpath.MakePathOrDie("metadata"),
 	fieldpath.MakePathOrDie("status"), fieldpath.MakePathOrDie("spec", "replicas"))
 

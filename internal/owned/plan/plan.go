@@ -128,9 +128,10 @@ func leaveOthers(s *State, p Plan) Plan {
 	return p
 }
 
-// bind handles the way in which the live object names its owner. If the object is to have annotations that name the owner (a mark) in
-// place of the owner reference, bind plans to remove the reference by a patch. An apply would not remove a reference that another field
-// manager has written too. If the reference or the mark is about to change, the plan needs the fact OwnerIsAlive.
+// bind checks whether the live object names its owner as it should: by an owner reference, or by a mark (a label and annotations). If it
+// should have a mark and still has the reference, bind plans a patch that removes the reference. An apply would not remove a reference that
+// another field manager has written too. If the reference or the mark is about to change, bind adds OwnerIsAlive to the facts that the plan
+// needs.
 func bind(s *State, p Plan) Plan {
 	if p.Verb == DoTakeBack {
 		return p

@@ -147,7 +147,7 @@ func (s *Set) listMarkedLive(r *Reconciliation, known *retention) (found []writt
 }
 
 // listLabelled lists from the API server the metadata of the objects of a kind that have the label with the owner's UID. If the operator's
-// role does not allow to list the kind in all namespaces, it lists only the namespaces of the desired objects.
+// role does not allow listing the kind in all namespaces, listLabelled lists only the namespaces of the desired objects.
 func (s *Set) listLabelled(r *Reconciliation, k *owned.Kind) ([]metav1.PartialObjectMetadata, error) {
 	list := func(namespace string) ([]metav1.PartialObjectMetadata, error) {
 		objs := &metav1.PartialObjectMetadataList{}

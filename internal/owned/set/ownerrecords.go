@@ -48,8 +48,9 @@ func (s *Set) withoutRecords(obj client.Object) client.Object {
 	return without
 }
 
-// abandonExpansions handles StatefulSets that this set deleted in order to replace them by ones with larger volumes, and that are not
-// desired any more. The owner's annotations name them. It waits until the garbage collector has orphaned their pods, and deletes the pods.
+// abandonExpansions looks for StatefulSets that this set deleted in order to replace them by ones with larger volumes, and that are not
+// desired any more. The owner's annotations name them. Until the garbage collector has orphaned the pods of such a StatefulSet,
+// abandonExpansions returns an error. Afterwards it deletes the pods.
 func (s *Set) abandonExpansions(ctx context.Context, o *owned.Owner, desired map[string]bool) error {
 	if !slices.ContainsFunc(s.Children, func(c *Child) bool { return c.Options.ExpandVolumes }) {
 		return nil

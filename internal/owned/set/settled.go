@@ -101,8 +101,8 @@ func (s *Set) areSettled(ctx context.Context, c client.Client, owner client.Obje
 	return now.digest() == versions
 }
 
-// readSettled returns a child in the version that the cache shows. If the cache does not show the child or our last write of it, found is
-// false.
+// readSettled returns a child in the version that the cache shows. found is false if the child is not in the cache, or if the cache is
+// older than our last write of the child.
 func readSettled(ctx context.Context, c client.Client, a *apply.Applier, k *owned.Kind, name childindex.Name) (child settledChild, found bool) {
 	live := k.Receivers.Get().(client.Object)
 	defer k.Release(live)

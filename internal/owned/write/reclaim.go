@@ -45,7 +45,7 @@ func Reclaim(ctx context.Context, d *owned.Desired, last record.LastApplied, bef
 		}
 		var reclaimed client.Object
 		if reclaimed, err = reclaimFrom(ctx, d, live, dropped, true); plan.IsInvalid(err) && dropped {
-			reclaimed, err = reclaimFrom(ctx, d, live, dropped, false) // the API server does not allow to remove a field of the spec
+			reclaimed, err = reclaimFrom(ctx, d, live, dropped, false) // the API server does not allow removing a field of the spec
 		}
 		if !apierrors.IsConflict(err) {
 			return reclaimed, err

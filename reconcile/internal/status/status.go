@@ -102,7 +102,7 @@ func New(object reflect.Type, binder conditions.Binder, history func(client.Obje
 	return s, nil
 }
 
-// The method of returns the status of an object, as a value that can be changed.
+// The method "of" returns the status of an object, as a value that can be changed.
 func (s *structStatus) of(obj client.Object) reflect.Value {
 	return reflect.ValueOf(obj).Elem().Field(s.field)
 }

@@ -217,8 +217,8 @@ func (w *Webhooks) waitObserved(ctx context.Context) error {
 
 // ReplaceCertificate makes a new key and a new serving certificate, and replaces the files tls.crt and tls.key in the CertDir of
 // [Webhooks.Options]. A running webhook server uses the new certificate for new connections as soon as it has read the files. Connections
-// that the API server has open stay open, as in a cluster. So if a test shows that the API server refuses the new certificate, it calls
-// ReplaceCertificate before it starts the manager.
+// that the API server has open stay open, as in a cluster. So to test that the API server refuses a certificate, call ReplaceCertificate
+// before the manager starts.
 func (w *Webhooks) ReplaceCertificate(certificate Certificate) error {
 	if err := certificate.write(w.folder, w.authority); err != nil {
 		return fmt.Errorf("replace the serving certificate of the webhooks: %w", err)

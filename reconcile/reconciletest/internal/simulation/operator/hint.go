@@ -25,8 +25,8 @@ func (o Outcome) cause(log *request.Log) error {
 	return nil
 }
 
-// hintOf returns what the author of the test may do about the error of a pass in a run without faults. err is nil if the pass did not
-// succeed and had no error.
+// hintOf returns what the author of the test may do about a pass that has not succeeded in a run without faults. err is the error of the
+// pass. If the pass had none, it is the error of its first refused request, or nil if the pass only asked for another pass (Requeue).
 func hintOf(err error) string {
 	switch text := fmt.Sprint(err); {
 	case err == nil:

@@ -78,7 +78,9 @@ func (b *Book) Failing() (problems []Problem) {
 	return problems
 }
 
-// judge reports whether the part is wrong, or is only mentioned in the report.
+// judge says how the report mentions the part. wrong is true for a problem: the part has failed or is stalled, or it waits and has never
+// succeeded. waits is true for a mere line: the part waits and has succeeded before, or only the conditions of the object say that it is
+// not ready. If both are false, the report does not mention the part.
 func (p *part) judge() (wrong, waits bool) {
 	if p.rests == 0 || p.cleanup && p.gone {
 		return false, false

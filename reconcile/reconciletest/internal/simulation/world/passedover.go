@@ -10,8 +10,9 @@ import (
 // PassOver notes that the user has written an object while its webhook could not be reached. The caller holds the lock.
 func (w *World) PassOver(id request.ObjectID) { w.passedOver = append(w.passedOver, id.String()) }
 
-// WithoutPassedOver returns got with other contents in the objects that PassOver has noted: each has the content that it has without
-// faults, but keeps its own status. What the user wrote may lack the defaults of the webhook, and nobody has to add them.
+// WithoutPassedOver prepares the state got for the comparison with the state without, which a run without faults has reached. If the user
+// has written an object while its webhook could not be reached (see PassOver), the object may lack the webhook's defaults, and nobody has
+// to add them. So it gets its content from without, and keeps only its own status.
 func (w *World) WithoutPassedOver(got, without state.State) state.State {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
