@@ -41,7 +41,7 @@ type waiter interface {
 	Waiting() (reason string, after time.Duration)
 }
 
-// limitedWait wraps an error that waits, and has a shorter delay.
+// limitedWait wraps an error with which a cleanup waits, and has a shorter delay.
 type limitedWait struct {
 	error
 	reason string
@@ -51,8 +51,8 @@ type limitedWait struct {
 func (w *limitedWait) Unwrap() error                                 { return w.error }
 func (w *limitedWait) Waiting() (reason string, after time.Duration) { return w.reason, w.after }
 
-// limitWait shortens the delay of an error that waits, if the delay would end after GiveUpAfter. It does not change
-// joined errors, because one of them may not wait.
+// limitWait shortens the delay of an error with which a cleanup waits, if the delay would end after GiveUpAfter. It does not change
+// joined errors, because one of them may be a failure.
 func (f *Finalizer) limitWait(obj client.Object, failure error) error {
 	if f.GiveUpAfter == 0 {
 		return failure
