@@ -30,7 +30,7 @@
 // user's cache, see [Build]. `go test` shows the progress of a build only when it has ended, if packages are named, and
 // ends a test after 10 minutes. So build the programs before, on a new machine or in CI:
 //
-//	go run github.com/opblocks/opblocks/cmd/controlplane@latest build
+//	go run github.com/opblocks/opblocks/cmd/controlplane build
 //
 // The folder is fit for envtest. If the folder KUBEBUILDER_ASSETS has programs of the same minor version, such as the
 // programs of setup-envtest, these run instead, and only the missing ones are built.
