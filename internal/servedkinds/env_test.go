@@ -252,6 +252,16 @@ func (c *controllerOf) passes(t *testing.T, name string) {
 	clear(c.seen)
 }
 
+// isStarted waits until the controller has started its workers. Before that, no change of what is served enqueues anything.
+func (c *controllerOf) isStarted(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		c.operator.kinds.mu.Lock()
+		defer c.operator.kinds.mu.Unlock()
+		return c.waited
+	}, eventually, often, "the controller of %s is started", c.kind)
+}
+
 // isWatched waits until reads of the kind are permitted, or until they are not.
 func (c *controllerOf) isWatched(t *testing.T, want bool) {
 	t.Helper()

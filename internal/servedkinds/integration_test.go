@@ -19,11 +19,13 @@ func TestKindsFollowDefinitions(t *testing.T) {
 	one, two, rule := o.watch(t, "Monitor"), o.watch(t, "Monitor"), o.watch(t, "Rule")
 	o.start(t)
 	rule.passes(t, "r0")
+	one.isStarted(t)
+	two.isStarted(t)
 	require.False(t, one.reads())
 	require.False(t, one.hasInformer(t), "a kind that is not served has no informer")
 	require.Eventually(t, func() bool { _, known := o.kinds.definitions.uid("rules", env.group); return known }, eventually, often)
 
-	for range 2 {
+	for _, name := range []string{"a", "b"} { // another name each time: the deletion of an object of the deleted kind is an event too
 		appeared := time.Now()
 		monitors := env.install(t, "Monitor")
 		one.isWatched(t, true)
@@ -31,10 +33,10 @@ func TestKindsFollowDefinitions(t *testing.T) {
 		t.Logf("watched after %s", time.Since(appeared).Round(time.Millisecond))
 		one.passes(t, "all")
 		two.passes(t, "all")
-		env.create(t, "Monitor", "a")
-		one.passes(t, "a")
-		two.passes(t, "a")
-		require.Equal(t, []string{"a"}, one.names(t, "a"))
+		env.create(t, "Monitor", name)
+		one.passes(t, name)
+		two.passes(t, name)
+		require.Equal(t, []string{name}, one.names(t, name))
 
 		// The definition is deleted while an object of its kind exists.
 		env.uninstall(t, monitors)
@@ -85,14 +87,16 @@ func TestKindsOfReplacedDefinition(t *testing.T) {
 		return c.Watch.kind.shown.definition
 	}
 	require.Eventually(t, func() bool { return uid() == crd.UID }, eventually, often)
-	for range 3 {
+	former := "before"
+	for _, name := range []string{"first", "second", "third"} {
 		env.uninstall(t, crd)
 		crd = env.install(t, "Monitor")
-		env.create(t, "Monitor", "after")
+		env.create(t, "Monitor", name)
 		require.Eventually(t, func() bool { return c.reads() && uid() == crd.UID }, eventually, often)
-		c.passes(t, "after")
-		require.Empty(t, c.names(t, "before"))
-		require.Len(t, c.names(t, "after"), 1)
+		c.passes(t, name)
+		require.Empty(t, c.names(t, former))
+		require.Len(t, c.names(t, name), 1)
+		former = name
 	}
 }
 
@@ -103,14 +107,15 @@ func TestKindsWithoutPermission(t *testing.T) {
 	o.kinds.period = time.Second
 	c := o.watch(t, "Monitor")
 	o.start(t)
+	c.isStarted(t)
 	require.False(t, c.reads())
-	for range 2 {
+	for _, name := range []string{"a", "b"} {
 		crd := env.install(t, "Monitor")
 		c.isWatched(t, true)
 		c.passes(t, "all")
-		env.create(t, "Monitor", "a")
-		c.passes(t, "a")
-		require.Equal(t, []string{"a"}, c.names(t, "a"))
+		env.create(t, "Monitor", name)
+		c.passes(t, name)
+		require.Equal(t, []string{name}, c.names(t, name))
 		env.uninstall(t, crd)
 		c.isWatched(t, false)
 		c.hasNoInformer(t)
