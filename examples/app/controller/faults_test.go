@@ -42,7 +42,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 		reconciletest.Change(sample(), func(a *appv1.App) { a.Spec.Ports, a.Spec.MinAvailable = nil, nil }).Then(absent(&corev1.Service{ObjectMeta: named})),
 		reconciletest.Delete(sample()),
 	)
-	s.Objects, s.Options.Pairs = []client.Object{settings}, 100
+	s.Objects, s.Options.Pairs = []client.Object{settings}, 20
 	report := reconciletest.Explore(t, s)
 	reconciletest.AssertRole(t, "../config/rbac/role.yaml", []*reconciletest.Report{report})
 }

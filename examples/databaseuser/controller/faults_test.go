@@ -118,7 +118,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 			reconciletest.Change(sample(), func(u *userv1alpha1.DatabaseUser) { u.Spec.User = "bob" }),
 			reconciletest.Delete(sample()),
 		},
-		Options: reconciletest.Options{Pairs: 100},
+		Options: reconciletest.Options{Pairs: 20},
 	})
 	reconciletest.AssertRole(t, "../config/rbac/role.yaml", []*reconciletest.Report{report})
 }

@@ -69,7 +69,7 @@ func TestSurvivesEveryFault(t *testing.T) {
 					Func:   earlier,
 					Fields: map[string][]string{"Eru": {"spec.timeZone"}}, // a default, which is absent if the webhook was passed over
 				},
-				Options: reconciletest.Options{Pairs: 100},
+				Options: reconciletest.Options{Pairs: 20},
 			}))
 		})
 	}

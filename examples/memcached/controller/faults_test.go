@@ -31,7 +31,7 @@ var named = metav1.ObjectMeta{Namespace: "default", Name: "memcached-sample"}
 // TestSurvivesEveryFault runs a scenario that covers everything that the operator reacts to, once for every fault at every
 // point. What the operator asks the API server for is compared with its role.
 func TestSurvivesEveryFault(t *testing.T) {
-	report := reconciletest.Explore(t, scenario(t, reconciletest.Options{Pairs: 100},
+	report := reconciletest.Explore(t, scenario(t, reconciletest.Options{Pairs: 20},
 		reconciletest.Create(sample(2)).Then(serves(2, "96Mi", "-m=64", "-o", "modern", "-v", "-c", "1024")),
 		edit(func(s *cachev1.MemcachedSpec) { s.Size, s.MaxConnections = 3, 7 }).Then(serves(3, "96Mi", "-m=64", "-o", "modern", "-v", "-c", "7")),
 		reconciletest.Change(&appsv1.Deployment{ObjectMeta: named}, func(d *appsv1.Deployment) {
