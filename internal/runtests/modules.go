@@ -16,6 +16,9 @@ import (
 	"strings"
 )
 
+// libraryPath is the path of the library's module.
+const libraryPath = "github.com/opblocks/opblocks"
+
 // module is a folder in which the go command finds packages with tests.
 type module struct {
 	folder   string // the root folder stands for all modules of the workspace
@@ -60,7 +63,22 @@ func modulesIn(root string, flags ...string) ([]*module, error) {
 		}
 		all = append(all, m)
 	}
-	return all, workspace.list(flags, patterns...)
+	if err := workspace.list(flags, patterns...); err != nil {
+		return nil, err
+	}
+	workspace.beginEarly(libraryPath+"/examples/new", libraryPath+"/examples/")
+	return all, nil
+}
+
+// beginEarly moves a package before the first package whose path has the prefix, so that the tests that take longest do not run alone at the
+// end. If the module does not have both, beginEarly does nothing.
+func (m *module) beginEarly(path, prefix string) {
+	from := slices.IndexFunc(m.packages, func(p *testedPackage) bool { return p.ImportPath == path })
+	to := slices.IndexFunc(m.packages, func(p *testedPackage) bool { return strings.HasPrefix(p.ImportPath, prefix) })
+	if to >= 0 && from > to {
+		moved := m.packages[from]
+		m.packages = slices.Insert(slices.Delete(m.packages, from, from+1), to, moved)
+	}
 }
 
 // foldersOfTests returns, sorted, the folders of the modules that contain a test file.
@@ -179,5 +197,5 @@ func namesOf(modules []*module) string {
 
 // name returns the path of the package in the repository.
 func (p *testedPackage) name() string {
-	return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, "github.com/opblocks/opblocks"), "/")
+	return strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, libraryPath), "/")
 }

@@ -141,6 +141,32 @@ func TestInterrupted(t *testing.T) {
 	}, 10*time.Second, time.Millisecond, "the test still runs")
 }
 
+func TestBeginEarly(t *testing.T) {
+	tests := map[string]struct {
+		reason     string
+		have, want []string
+	}{
+		"Last":    {"It moves before the other examples.", []string{"lib", "examples/app", "examples/new"}, []string{"lib", "examples/new", "examples/app"}},
+		"First":   {"It is there already.", []string{"lib", "examples/new", "examples/new/more"}, []string{"lib", "examples/new", "examples/new/more"}},
+		"Absent":  {"A part of the packages may be tested.", []string{"lib", "examples/app"}, []string{"lib", "examples/app"}},
+		"Nothing": {"A module may have no tests.", nil, nil},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := &module{}
+			for _, path := range tc.have {
+				m.packages = append(m.packages, &testedPackage{ImportPath: path})
+			}
+			m.beginEarly("examples/new", "examples/")
+			var got []string
+			for _, p := range m.packages {
+				got = append(got, p.ImportPath)
+			}
+			require.Equal(t, tc.want, got, tc.reason)
+		})
+	}
+}
+
 func TestSharesMemory(t *testing.T) {
 	tests := map[string]struct {
 		code string
