@@ -121,8 +121,8 @@ func (ks *ChildKinds) builderOf(w written) *Child {
 
 // keeps reports whether a live object that is not desired any more stays. If it is known which child built the object, the function that
 // this child gave to Retain decides. Otherwise the functions of all children of its kind decide: an object that was already retained is
-// deleted only if all of them return false, and an object with an owner reference stays only if all children of its kind have such a
-// function and all return true.
+// deleted only if all of them return false. Any other object stays only if all children of its kind have such a function, and all functions
+// return true.
 func (ks *ChildKinds) keeps(o *owned.Owner, w written) bool {
 	if child := ks.builderOf(w); child != nil {
 		return child.Options.BindingFor(o.Seen) == owned.ByRetention
