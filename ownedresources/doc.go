@@ -48,7 +48,7 @@
 //     the fields that the POST's entry in managedFields owns are moved to the apply's entry. Otherwise fields that are
 //     no longer desired would stay for ever.
 //   - An object that has another controller, or none, is not touched, and the error is an [OwnershipError], which names
-//     the controller. The options [Child.Adopt] and [Child.AdoptRetained] allow to take over an object without a controller.
+//     the controller. The options [Child.Adopt] and [Child.AdoptRetained] allow the operator to take over an object without a controller.
 //   - While an object is being deleted, the error is a [WaitingError]. The event of its deletion triggers the next
 //     reconcile.
 //   - While the controller of an object is a former owner, the error is a [WaitingError] too: the garbage collector

@@ -38,7 +38,7 @@ func ExampleApply_notOurs() {
 	var notOurs *ownedresources.OwnershipError
 	fmt.Println(errors.As(err, &notOurs), err)
 	// Output:
-	// true Service default/web exists and is not controlled by anything: it is left alone; choose another name, or allow to Adopt it
+	// true Service default/web exists and is not controlled by anything: it is left alone; choose another name, or let the operator take it over with Adopt
 }
 
 func ExampleEnsure() {

@@ -31,6 +31,8 @@ func deleteShopWith(policy metav1.DeletionPropagation) reconciletest.Action {
 	})
 }
 
+// TestRetainSurvivesEveryFault deletes a shop in each way. The faults at its first creation are tried only in the scenario
+// "Background".
 func TestRetainSurvivesEveryFault(t *testing.T) {
 	keepData := func(keep bool) func(*ShopSpec) { return func(s *ShopSpec) { s.KeepData = keep } }
 	owner := newShop(keepData(true))
@@ -48,15 +50,15 @@ func TestRetainSurvivesEveryFault(t *testing.T) {
 		},
 		"Foreground": {
 			reason:  "The garbage collector is faster than the finalizer, and finds no reference.",
-			actions: []reconciletest.Action{reconciletest.Create(owner), annotateShop(), deleteShopWith(metav1.DeletePropagationForeground)},
+			actions: []reconciletest.Action{reconciletest.Create(owner).WithoutFaults(), annotateShop(), deleteShopWith(metav1.DeletePropagationForeground)},
 		},
 		"Orphan": {
 			reason:  "It stays anyway, and keeps its marks.",
-			actions: []reconciletest.Action{reconciletest.Create(owner), annotateShop(), deleteShopWith(metav1.DeletePropagationOrphan)},
+			actions: []reconciletest.Action{reconciletest.Create(owner).WithoutFaults(), annotateShop(), deleteShopWith(metav1.DeletePropagationOrphan)},
 		},
 		"ByForce": {
 			reason:  "It stays without the finalizer too.",
-			actions: []reconciletest.Action{reconciletest.Create(owner), annotateShop(), removeShopByForce(), reconciletest.Create(owner)},
+			actions: []reconciletest.Action{reconciletest.Create(owner).WithoutFaults(), annotateShop(), removeShopByForce(), reconciletest.Create(owner)},
 		},
 	}
 	for name, tc := range tests {

@@ -90,7 +90,7 @@ func TestErrorMetrics(t *testing.T) {
 	tests := map[string]struct {
 		reason    string
 		err       error
-		read      bool // reading the object fails
+		readFails bool
 		status    error
 		errs, ter float64
 	}{
@@ -102,7 +102,7 @@ func TestErrorMetrics(t *testing.T) {
 		"the status":               {reason: "the pass itself has failed", status: errors.New("boom"), errs: 1},
 		"both":                     {reason: "one pass counts once", err: errors.New("boom"), status: errors.New("boom"), errs: 1},
 		"a conflict of the status": {reason: "somebody was faster", status: apierrors.NewConflict(schema.GroupResource{}, "x", errors.New("x"))},
-		"the read":                 {reason: "the pass could not begin", read: true, errs: 1},
+		"the read":                 {reason: "the pass could not begin", readFails: true, errs: 1},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestErrorMetrics(t *testing.T) {
 				}
 				return c.SubResource(sub).Patch(ctx, obj, p, opts...)
 			}}
-			if tc.read {
+			if tc.readFails {
 				funcs.Get = func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 					return errors.New("boom")
 				}

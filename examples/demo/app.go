@@ -81,7 +81,7 @@ func appOfAnother(t *tour) {
 	t.kubectl("create", "deployment", "nginx-app", "--image=nginx:1.0")
 	t.kubectl("create", "--filename", appSample)
 	t.until("the reason is shown", contains("OwnedByAnother"), "get", appResource)
-	t.until("the message says what to do", contains("it is left alone; choose another name, or allow to Adopt it"),
+	t.until("the message says what to do", contains("it is left alone; choose another name, or let the operator take it over with Adopt"),
 		"get", appResource, "nginx-app", `--output=jsonpath={.status.conditions[?(@.type=="Ready")].message}`)
 	t.until("the Deployment was left alone", contains("nginx:1.0"), "get", "deployment", "nginx-app", "--output=wide")
 	t.kubectl("delete", "deployment", "nginx-app")

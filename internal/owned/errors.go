@@ -48,13 +48,13 @@ func (o *Owner) uncontrolled(k *Kind, live client.Object) *OwnershipError {
 	switch writtenFor := annotations[record.OwnerName]; {
 	case annotations[record.Retained] == "true":
 		e.history = "was retained when a former owner was deleted, and was copied or restored since, so it may be the only copy of what it holds"
-		e.remedy = "allow to Adopt it, or choose another name"
+		e.remedy = "let the operator take it over with Adopt, or choose another name"
 	case o.hasWritten(live):
 		e.history = "is not controlled by anything, and was written for an owner of this name: it was restored from a backup, or somebody has removed its owner reference"
-		e.remedy = "allow to take it back with AdoptRestored, or choose another name"
+		e.remedy = "let the operator take it back with AdoptRestored, or choose another name"
 	case writtenFor != "" && writtenFor != o.ObjectName().String():
 		e.history = "is not controlled by anything, and was written for " + writtenFor
-		e.remedy = "allow to Adopt it, or choose another name"
+		e.remedy = "let the operator take it over with Adopt, or choose another name"
 	}
 	return e
 }
@@ -64,12 +64,12 @@ func (e *OwnershipError) Error() string {
 		return fmt.Sprintf("%s %s %s: it is left alone; %s", e.Kind, e.Name, e.history, e.remedy)
 	}
 	if e.Owner == nil {
-		return fmt.Sprintf("%s %s exists and is not controlled by anything: it is left alone; choose another name, or allow to Adopt it", e.Kind, e.Name)
+		return fmt.Sprintf("%s %s exists and is not controlled by anything: it is left alone; choose another name, or let the operator take it over with Adopt", e.Kind, e.Name)
 	}
 	name := types.NamespacedName{Namespace: e.OwnerNamespace, Name: e.Owner.Name}
 	owner := e.Owner.Kind + " " + strings.TrimPrefix(name.String(), "/")
 	if e.Retained {
-		return fmt.Sprintf("%s %s was retained when a former %s was deleted, so it may be the only copy of what it holds: it is left alone; allow to take it over with AdoptRetained, or choose another name", e.Kind, e.Name, owner)
+		return fmt.Sprintf("%s %s was retained when a former %s was deleted, so it may be the only copy of what it holds: it is left alone; let the operator take it over with AdoptRetained, or choose another name", e.Kind, e.Name, owner)
 	}
 	return fmt.Sprintf("%s %s belongs to %s: it is left alone; choose another name", e.Kind, e.Name, owner)
 }

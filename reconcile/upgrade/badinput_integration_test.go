@@ -48,7 +48,7 @@ func TestPlanOfObjectsThatCannotBePlanned(t *testing.T) {
 			before: func(t *testing.T, e *env) {
 				e.create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bad"}})
 			},
-			says: "ConfigMap NS/bad exists and is not controlled by anything: it is left alone; choose another name, or allow to Adopt it",
+			says: "ConfigMap NS/bad exists and is not controlled by anything: it is left alone; choose another name, or let the operator take it over with Adopt",
 			err:  upgrade.ErrIncomplete,
 		},
 		"a child of somebody else, and one that is not desired any more": {

@@ -123,7 +123,8 @@ func TestSurvivesEveryFault(t *testing.T) {
 	reconciletest.AssertRole(t, "../config/rbac/role.yaml", []*reconciletest.Report{report})
 }
 
-// TestSwapSurvivesEveryFault exchanges the names of two DatabaseUsers, and deletes both.
+// TestSwapSurvivesEveryFault exchanges the names of two DatabaseUsers, and deletes both. TestSurvivesEveryFault tries the faults
+// at the creation and the deletion.
 func TestSwapSurvivesEveryFault(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, clientgoscheme.AddToScheme(scheme))
@@ -142,9 +143,9 @@ func TestSwapSurvivesEveryFault(t *testing.T) {
 			return operator.SetupWithManager(p.Manager(controller.Cache()))
 		},
 		Actions: []reconciletest.Action{
-			reconciletest.Create(first), reconciletest.Create(second),
+			reconciletest.Create(first).WithoutFaults(), reconciletest.Create(second).WithoutFaults(),
 			rename(first, "bob"), rename(second, "alice"),
-			reconciletest.Delete(first), reconciletest.Delete(second),
+			reconciletest.Delete(first).WithoutFaults(), reconciletest.Delete(second).WithoutFaults(),
 		},
 	})
 }

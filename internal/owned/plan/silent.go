@@ -26,7 +26,7 @@ func SilentRefusal(d *owned.Desired, live client.Object) error {
 	}
 	return apierrors.NewInvalid(d.Kind.GVK.GroupKind(), d.Object.GetName(), field.ErrorList{field.Invalid(
 		field.NewPath("spec", "clusterIP"), corev1.ClusterIPNone,
-		"the live Service is headless, which is immutable, and the desired one is not: set clusterIP: None, choose another name, or allow to Recreate it")})
+		"the live Service is headless, which is immutable, and the desired one is not: set clusterIP: None, choose another name, or let the operator recreate it with Recreate")})
 }
 
 func clusterIPOf(obj client.Object) string {
